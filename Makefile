@@ -1,0 +1,32 @@
+# adloom: `make help` lists what there is to do.
+.DEFAULT_GOAL := help
+PY := .venv/bin/python
+
+help: ## This list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## Python packages and jars, as locked; quick when done before
+	@bash infra/setup.sh
+
+demo: setup ## A day of events: made, run, validated, reported
+	@.venv/bin/adloom demo
+
+check: setup ## Lint, format, types, import rules
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+	.venv/bin/lint-imports
+
+test: setup ## Every test but the long kill test (under 10 minutes on 2 cores)
+	$(PY) -m pytest -m "not kill"
+
+test-kill: setup ## kill -9 at 20 seeded moments of a run, each restarted
+	$(PY) -m pytest -m kill --timeout 3600 tests/kill
+
+bench: setup ## Events/s, CPU and memory of every stage on 1,000,000 events, beside DuckDB
+	$(PY) -m benchmarks.bench
+
+clean: ## Remove what was made, .venv excepted
+	rm -rf demo build dist .mypy_cache .ruff_cache .hypothesis
+
+.PHONY: help setup demo check test test-kill bench clean

@@ -1,0 +1,179 @@
+"""The one row of numbers that says whether the tables agree with the ledger and with each other."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 the name every Spark reader knows
+
+from spark_jobs.contracts.errors import LakeError
+from spark_jobs.contracts.events import ATTRIBUTION_STATUSES, CLICK, HEARTBEAT, IMPRESSION, OK, SESSION_ENDINGS
+from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.ledger import Ledger
+from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
+
+
+@dataclass(frozen=True)
+class LakeCounts:
+    """The numbers, each null when nothing can be said: no ledger, an empty or missing table.
+
+    Names that end in ``_off`` are differences that should be 0. Times are in milliseconds.
+    """
+
+    bronze_rows: int
+    silver_events: int
+    attributions: int
+    sessions: int
+    new_rows: int | None
+    ledger_received: int | None
+    received_off: int | None
+    ok_off: int | None
+    unaccounted: int | None
+    surplus: int | None
+    bronze_rows_off: int | None
+    bronze_ok_off: int | None
+    silver_events_off: int | None
+    attributions_off: int | None
+    sessions_off: int | None
+    unattributed_off: int | None
+    unsessioned_off: int | None
+    silver_behind_ms: int | None
+    silver_events_behind_ms: int | None
+    attributions_behind_ms: int | None
+    sessions_behind_ms: int | None
+
+    def as_frame(self, spark: SparkSession) -> DataFrame:
+        """The numbers as a DataFrame of one row."""
+        names = [field.name for field in fields(self)]
+        schema = ", ".join(f"{name} BIGINT" for name in names)
+        return spark.createDataFrame([tuple(getattr(self, name) for name in names)], schema)
+
+
+def read_ledger(lake: Lake) -> Ledger | None:
+    """The ledger of the latest run; None when there is none.
+
+    Raises:
+        LakeError: the file is damaged or of another version.
+    """
+    try:
+        return Ledger(**json.loads(lake.ledger_file.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError) as error:
+        raise LakeError(
+            f"ledger {lake.ledger_file} cannot be read ({error}); run the pipeline again, which writes it anew"
+        ) from error
+
+
+def count_lake(tables: Mapping[str, DataFrame], ledger: Ledger | None, new_rows: int | None) -> LakeCounts:
+    """The numbers of ``tables`` (name to whole table; missing ones left out), beside ``ledger``'s.
+
+    Runs one Spark job a table. ``new_rows`` is what bronze gained since the last validation; None at the first.
+    """
+    bronze = _numbers(tables.get(BRONZE_EVENTS.name), _BRONZE)
+    silver = _numbers(tables.get(SILVER_EVENTS.name), _SILVER)
+    attributions = _numbers(tables.get(ATTRIBUTIONS.name), _ATTRIBUTIONS)
+    sessions = _numbers(tables.get(SESSIONS.name), _SESSIONS)
+    return LakeCounts(
+        bronze_rows=bronze["rows"] or 0,
+        silver_events=silver["events"] or 0,
+        attributions=attributions["rows"] or 0,
+        sessions=sessions["rows"] or 0,
+        new_rows=new_rows,
+        **_against_ledger(ledger, bronze, silver, attributions, sessions),
+        silver_behind_ms=_behind(bronze["newest_receipt"], silver["newest_receipt"]),
+        silver_events_behind_ms=_behind(bronze["newest_event"], silver["newest_event"]),
+        attributions_behind_ms=_behind(bronze["newest_event"], attributions["newest_event"]),
+        sessions_behind_ms=_behind(bronze["newest_event"], sessions["newest_event"]),
+    )
+
+
+Measures = Mapping[str, str]
+
+_BRONZE: Measures = {
+    "rows": "count(*)",
+    "ok": f"count_if(verdict = '{OK}')",
+    "newest_receipt": f"unix_millis(max(ingest_time) FILTER (WHERE verdict = '{OK}'))",
+    "newest_event": f"unix_millis(max(event_time) FILTER (WHERE verdict = '{OK}'))",
+}
+_SILVER: Measures = {
+    "events": f"count_if(event_type <> '{HEARTBEAT}')",
+    "impressions_and_clicks": f"count_if(event_type IN ('{IMPRESSION}', '{CLICK}'))",
+    "newest_receipt": f"unix_millis(max(ingest_time) FILTER (WHERE event_type <> '{HEARTBEAT}'))",
+    "newest_event": f"unix_millis(max(event_time) FILTER (WHERE event_type <> '{HEARTBEAT}'))",
+}
+_ATTRIBUTIONS: Measures = {
+    "rows": "count(*)",
+    "impressions": "count(DISTINCT CASE WHEN impression_time IS NOT NULL THEN impression_id END)",
+    "clicks": "count(click_id)",
+    "newest_event": "unix_millis(greatest(max(impression_time), max(click_time)))",
+    **{status: f"count_if(status = '{status}')" for status in ATTRIBUTION_STATUSES},
+}
+_SESSIONS: Measures = {
+    "rows": "count(*)",
+    "events": "sum(event_count)",
+    "newest_event": "unix_millis(max(session_end))",
+    **{ending: f"count_if(ended_by = '{ending}')" for ending in SESSION_ENDINGS},
+}
+
+
+def _numbers(table: DataFrame | None, measures: Measures) -> dict[str, int | None]:
+    if table is None:
+        return dict.fromkeys(measures)
+    row = table.agg(*(F.expr(sql).alias(name) for name, sql in measures.items())).first()
+    return dict.fromkeys(measures) if row is None else row.asDict()
+
+
+def _against_ledger(
+    ledger: Ledger | None,
+    bronze: dict[str, int | None],
+    silver: dict[str, int | None],
+    attributions: dict[str, int | None],
+    sessions: dict[str, int | None],
+) -> dict[str, int | None]:
+    if ledger is None:
+        return dict.fromkeys(_LEDGER_NUMBERS)
+    events = silver["events"] or 0
+    attributed = (attributions["impressions"] or 0) + (attributions["clicks"] or 0)
+    sessioned = sessions["events"] or 0
+    numbers = (
+        ledger.received,
+        ledger.received - ledger.ok - ledger.total_quarantined,
+        ledger.ok - ledger.kept - ledger.duplicates - ledger.late - ledger.unaccounted,
+        ledger.unaccounted,
+        ledger.surplus,
+        (bronze["rows"] or 0) - ledger.received,
+        (bronze["ok"] or 0) - ledger.ok,
+        events - ledger.kept - ledger.surplus,
+        _difference(attributions, ledger.attribution, ATTRIBUTION_STATUSES),
+        _difference(sessions, ledger.sessions, SESSION_ENDINGS),
+        (silver["impressions_and_clicks"] or 0) - attributed - ledger.attribution_late - ledger.attribution_open,
+        events - sessioned - ledger.session_late - ledger.session_open,
+    )
+    return dict(zip(_LEDGER_NUMBERS, numbers, strict=True))
+
+
+def _difference(found: dict[str, int | None], said: dict[str, int], keys: tuple[str, ...]) -> int:
+    """Rows by which the counts of ``keys`` differ in all; one too many and one too few make two."""
+    return sum(abs((found[key] or 0) - said.get(key, 0)) for key in keys)
+
+
+def _behind(ahead: int | None, behind: int | None) -> int | None:
+    return None if ahead is None or behind is None else ahead - behind
+
+
+_LEDGER_NUMBERS = (
+    "ledger_received",
+    "received_off",
+    "ok_off",
+    "unaccounted",
+    "surplus",
+    "bronze_rows_off",
+    "bronze_ok_off",
+    "silver_events_off",
+    "attributions_off",
+    "sessions_off",
+    "unattributed_off",
+    "unsessioned_off",
+)

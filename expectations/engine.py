@@ -1,0 +1,152 @@
+"""Great Expectations at work: rules in, outcomes and Data Docs out.
+
+Importing this module takes seconds: import it where a validation begins, never at the top of a command or a DAG.
+"""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 the name every Spark reader knows
+
+from expectations.rules import Kind, Rule
+
+with warnings.catch_warnings():
+    # Great Expectations and what it imports warn of their own deprecations, which no user of adloom can heed.
+    warnings.simplefilter("ignore")
+    import great_expectations as gx
+    import great_expectations.expectations as gxe
+    from great_expectations.core.run_identifier import RunIdentifier
+    from great_expectations.data_context.types.base import DataContextConfig, InMemoryStoreBackendDefaults
+
+_SITE = "lake"
+_PAGE_VIEW = {"module_name": "expectations.docs_view", "class_name": "LakePageView"}
+# Counts are enough: with no sample asked for, Spark plans the search for bad values away instead of running one job
+# per expectation. The failing rows are found by ``expectations.quarantine`` in one go.
+_RESULT_FORMAT = {"result_format": "BASIC", "partial_unexpected_count": 0}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What Great Expectations says of one rule: whether it holds, and in how many rows it does not."""
+
+    rule: Rule
+    holds: bool
+    unexpected_count: int
+
+
+class Engine:
+    """One run of Great Expectations; its Data Docs go under ``docs``, or nowhere when that is None."""
+
+    def __init__(self, docs: Path | None = None, now: datetime | None = None) -> None:
+        self._docs = docs
+        self._run = RunIdentifier(run_time=now or datetime.now(UTC), run_name=None)
+        self._context = gx.get_context(mode="ephemeral", project_config=_configuration(docs))
+        self._source = self._context.data_sources.add_spark("lake", persist=False)
+
+    def check(self, df: DataFrame, name: str, rules: Sequence[Rule]) -> tuple[Outcome, ...]:
+        """The outcome of each of ``rules`` on ``df``, in their order.
+
+        Args:
+            df: The subjects of the rules, as ``subjects`` gives them; best cached, for it is read twice.
+            name: Name of the suite.
+            rules: What to check.
+
+        Raises:
+            RuntimeError: Great Expectations could not compute an answer; its own error says why.
+        """
+        suite = self._context.suites.add(gx.ExpectationSuite(name=name))
+        suite.expectations = [as_expectation(rule) for rule in rules]
+        suite.save()
+        batch = self._source.add_dataframe_asset(name).add_batch_definition_whole_dataframe("rows")
+        validation = self._context.validation_definitions.add(
+            gx.ValidationDefinition(name=name, data=batch, suite=suite)
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = validation.run(batch_parameters={"dataframe": df}, result_format=_RESULT_FORMAT, run_id=self._run)
+        by_name = {result.expectation_config.meta["rule"]: result for result in found.results}
+        return tuple(_outcome(rule, by_name[rule.name]) for rule in rules)
+
+    def write_docs(self) -> None:
+        """Render the pages of every suite checked so far."""
+        if self._docs is not None:
+            self._context.build_data_docs(site_names=[_SITE], build_index=False)
+
+    def page(self, name: str) -> Path | None:
+        """The page of this run of suite ``name``, once it is written."""
+        if self._docs is None:
+            return None
+        when = self._run.run_time.astimezone(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
+        return next((self._docs / "validations" / name).glob(f"*/{when}/*.html"), None)
+
+
+def subjects(df: DataFrame, rules: Sequence[Rule]) -> DataFrame:
+    """What ``rules`` look at, a column each, of ``df``, which has every column that they name."""
+    columns = {rule.subject: rule.subject_sql for rule in rules}
+    return df.select(*(F.expr(sql).alias(name) for name, sql in columns.items()))
+
+
+def as_expectation(rule: Rule) -> gxe.Expectation:
+    """The Great Expectations check that says what ``rule`` says."""
+    common: dict[str, Any] = {
+        "column": rule.subject,
+        "severity": rule.severity.value,
+        "mostly": rule.mostly,
+        "description": f"{rule.reason} ({rule.name}, {rule.severity.value})",
+        "meta": {"rule": rule.name},
+    }
+    bounds = {"min_value": rule.minimum, "max_value": rule.maximum}
+    match rule.kind:
+        case Kind.NOT_NULL:
+            return gxe.ExpectColumnValuesToNotBeNull(**common)
+        case Kind.IN_SET:
+            return gxe.ExpectColumnValuesToBeInSet(**common, value_set=list(rule.values))
+        case Kind.BETWEEN:
+            return gxe.ExpectColumnValuesToBeBetween(**common, **bounds)
+        case Kind.LENGTH_BETWEEN:
+            return gxe.ExpectColumnValueLengthsToBeBetween(**common, **bounds)
+
+
+def _outcome(rule: Rule, result: Any) -> Outcome:
+    if result.exception_info and "exception_message" not in result.exception_info:
+        texts = {str(info["exception_message"]) for info in result.exception_info.values()}
+        raise RuntimeError(f"rule {rule.name} on column {rule.column} could not be computed: {'; '.join(texts)}")
+    if result.exception_info and result.exception_info["raised_exception"]:
+        raise RuntimeError(f"rule {rule.name} could not be computed: {result.exception_info['exception_message']}")
+    return Outcome(rule, bool(result.success), int(result.result.get("unexpected_count") or 0))
+
+
+def _configuration(docs: Path | None) -> DataContextConfig:
+    site = {
+        "class_name": "SiteBuilder",
+        "show_how_to_buttons": False,
+        "store_backend": {"class_name": "TupleFilesystemStoreBackend", "base_directory": str(docs)},
+        # The lake's own landing page is the index.
+        "site_index_builder": {"class_name": "DefaultSiteIndexBuilder"},
+        "site_section_builders": {
+            "expectations": {
+                "class_name": "DefaultSiteSectionBuilder",
+                "source_store_name": "expectations_store",
+                "renderer": {"class_name": "ExpectationSuitePageRenderer"},
+                "view": _PAGE_VIEW,
+            },
+            "validations": {
+                "class_name": "DefaultSiteSectionBuilder",
+                "source_store_name": "validation_results_store",
+                "renderer": {"class_name": "ValidationResultsPageRenderer"},
+                "view": _PAGE_VIEW,
+            },
+            "profiling": None,
+        },
+    }
+    return DataContextConfig(
+        store_backend_defaults=InMemoryStoreBackendDefaults(init_temp_docs_sites=False),
+        data_docs_sites={_SITE: site} if docs else {},
+        analytics_enabled=False,
+        progress_bars={"globally": False, "metric_calculations": False},
+    )

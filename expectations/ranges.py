@@ -1,0 +1,139 @@
+"""Which rows of a table to validate: the whole table, or what came since the last validated version."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 the name every Spark reader knows
+
+from spark_jobs.contracts.errors import LakeError
+from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.tables import Table
+
+_CHANGES_THAT_ADD = ("insert", "update_postimage")
+_VERSION_DIGITS = 20
+
+
+@dataclass(frozen=True)
+class VersionRange:
+    """Versions of a Delta table, both ends included.
+
+    Attributes:
+        first: The first version whose rows are meant; 0 for the whole table.
+        last: The table's version when the validation began.
+        whole: Whether all rows of version ``last`` are meant.
+        note: Why the range is what it is, when that needs saying.
+    """
+
+    first: int
+    last: int
+    whole: bool
+    note: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no version has come since the last validated one."""
+        return self.first > self.last
+
+    def __str__(self) -> str:
+        """The range as the report says it."""
+        if self.is_empty:
+            return f"nothing after version {self.last}"
+        return f"whole table at version {self.last}" if self.whole else f"versions {self.first} to {self.last}"
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows to validate.
+
+    Attributes:
+        range: The versions they come from.
+        new: The rows themselves.
+        table: The whole table at the range's last version; None when ``new`` is all of it.
+        is_empty: Whether the range added no row, as after OPTIMIZE; not asked of a whole table.
+    """
+
+    range: VersionRange
+    new: DataFrame
+    table: DataFrame | None
+    is_empty: bool = False
+
+
+def current_version(lake: Lake, table: Table) -> int:
+    """The latest version of ``table``.
+
+    Raises:
+        LakeError: its log holds no commit.
+    """
+    log = lake.path / table.path / "_delta_log"
+    versions = [
+        int(file.stem) for file in log.glob("*.json") if file.stem.isdigit() and len(file.stem) == _VERSION_DIGITS
+    ]
+    if not versions:
+        raise LakeError(f"table {table.name} at {lake.table(table)} has no commit in its log; is the copy complete?")
+    return max(versions)
+
+
+def range_to_validate(lake: Lake, table: Table, validated: int | None, *, whole: bool) -> VersionRange:
+    """The versions to validate when ``validated`` was the last one found good (None: never)."""
+    last = current_version(lake, table)
+    if whole:
+        return VersionRange(0, last, whole=True)
+    if validated is None:
+        return VersionRange(0, last, whole=True, note="first validation")
+    if validated > last:
+        note = f"version {validated} was validated but the table is at {last}: it was made anew"
+        return VersionRange(0, last, whole=True, note=note)
+    return VersionRange(validated + 1, last, whole=False)
+
+
+def read_rows(spark: SparkSession, lake: Lake, table: Table, versions: VersionRange) -> Rows:
+    """The rows of ``versions``; all of them, with a note, when the table kept no change data at its first version."""
+    everything = spark.read.format("delta").option("versionAsOf", versions.last).load(lake.table(table))
+    if versions.whole:
+        return Rows(versions, everything, None)
+    changes = (
+        spark.read.format("delta")
+        .option("readChangeFeed", "true")
+        .option("startingVersion", versions.first)
+        .option("endingVersion", versions.last)
+    )
+    try:
+        feed = changes.load(lake.table(table))
+        new = feed.where(F.col("_change_type").isin(*_CHANGES_THAT_ADD)).select(*everything.columns)
+        # Delta looks for the change data only when it plans a job, not when it loads.
+        nothing_new = new.isEmpty()
+    except PySparkException as error:
+        if error.getCondition() != "DELTA_MISSING_CHANGE_DATA":
+            raise
+        note = f"no change data feed from version {versions.first} on, so the whole table was read"
+        return Rows(VersionRange(0, versions.last, whole=True, note=note), everything, None)
+    return Rows(versions, new, everything, is_empty=nothing_new)
+
+
+def read_state(file: Path) -> dict[str, Any]:
+    """The JSON object in ``file``; empty when there is no such file.
+
+    Raises:
+        LakeError: the file is damaged.
+    """
+    try:
+        value = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except ValueError as error:
+        raise LakeError(f"{file} is not JSON ({error}); delete it and run the validation again") from error
+    if not isinstance(value, dict):
+        raise LakeError(f"{file} holds no JSON object; delete it and run the validation again")
+    return value
+
+
+def write_state(file: Path, state: dict[str, Any]) -> None:
+    """Put ``state`` into ``file`` at once, so that a reader or a crash never meets half of it."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    draft = file.with_suffix(".part")
+    draft.write_text(json.dumps(state, indent=2) + "\n", encoding="utf-8")
+    draft.replace(file)

@@ -1,0 +1,148 @@
+"""Rules as data: each says once what holds, how grave a breach is, and why it matters.
+
+From one rule come both the Great Expectations check (``expectations.engine``) and the SQL predicate that finds the
+rows that break it (``expectations.quarantine``), so the two cannot drift apart. Like Great Expectations, every rule
+but ``not_null`` passes over nulls. No module of rules imports Great Expectations: its import takes seconds.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Severity(StrEnum):
+    """What a broken rule means: ``critical`` fails the validation, ``warning`` is only reported."""
+
+    CRITICAL = "critical"
+    WARNING = "warning"
+
+
+class Kind(StrEnum):
+    """The question a rule asks of one column."""
+
+    NOT_NULL = "not_null"
+    IN_SET = "in_set"
+    BETWEEN = "between"
+    LENGTH_BETWEEN = "length_between"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule about the rows of a table.
+
+    Attributes:
+        name: Unique within its suite.
+        kind: The question asked of ``column``.
+        column: A column of the table or one that the suite's ``prepare`` adds.
+        reason: One sentence in plain words: what holds.
+        when: SQL predicate of the rows the rule is about; all rows when None.
+        values: What ``IN_SET`` allows.
+        minimum: Least value or length allowed; no bound when None.
+        maximum: Greatest value or length allowed; no bound when None.
+        mostly: Share of the rows that must keep the rule, 0 to 1.
+        severity: What a breach means.
+    """
+
+    name: str
+    kind: Kind
+    column: str
+    reason: str
+    when: str | None = None
+    values: tuple[str, ...] = ()
+    minimum: int | None = None
+    maximum: int | None = None
+    mostly: float = 1.0
+    severity: Severity = Severity.CRITICAL
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether a row that breaks the rule is wrong by itself, and so worth keeping; false for rules on a share."""
+        return self.mostly == 1.0
+
+    @property
+    def subject(self) -> str:
+        """What the rule looks at, as the name of a column that ``subject_sql`` makes."""
+        if not self.when:
+            return self.column
+        return f"{'presence of ' if self.kind is Kind.NOT_NULL else ''}{self.column}, where {self.when}"
+
+    @property
+    def subject_sql(self) -> str:
+        """SQL of the column to check: ``column``, made to pass where the rule is not about the row.
+
+        So every rule of a suite is about all rows, and Spark answers them together in one pass; with Great
+        Expectations' own row conditions each condition would cost passes of its own.
+        """
+        if not self.when:
+            return self.column
+        if self.kind is Kind.NOT_NULL:
+            return f"CASE WHEN coalesce({self.when}, false) AND {self.column} IS NULL THEN NULL ELSE true END"
+        return f"CASE WHEN {self.when} THEN {self.column} END"
+
+    @property
+    def violation(self) -> str:
+        """SQL predicate of the rows that break the rule; never null."""
+        breach = self._breach()
+        return f"coalesce(({self.when}) AND {breach}, false)" if self.when else f"coalesce({breach}, false)"
+
+    def _breach(self) -> str:
+        match self.kind:
+            case Kind.NOT_NULL:
+                return f"{self.column} IS NULL"
+            case Kind.IN_SET:
+                return f"{self.column} NOT IN ({', '.join(map(sql_text, self.values))})"
+            case Kind.BETWEEN:
+                return self._outside(self.column)
+            case Kind.LENGTH_BETWEEN:
+                return self._outside(f"char_length({self.column})")
+
+    def _outside(self, operand: str) -> str:
+        bounds = [f"{operand} < {self.minimum}"] if self.minimum is not None else []
+        bounds += [f"{operand} > {self.maximum}"] if self.maximum is not None else []
+        return f"({' OR '.join(bounds)})"
+
+
+def sql_text(value: str) -> str:
+    """``value`` as a SQL string literal."""
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def not_null(column: str, reason: str, when: str | None = None, severity: Severity = Severity.CRITICAL) -> Rule:
+    """``column`` is filled."""
+    return Rule(f"{column}_not_null", Kind.NOT_NULL, column, reason, when, severity=severity)
+
+
+def in_set(column: str, values: Iterable[str], reason: str, when: str | None = None) -> Rule:
+    """``column`` is one of ``values``."""
+    return Rule(f"{column}_in_set", Kind.IN_SET, column, reason, when, tuple(values))
+
+
+def length(column: str, minimum: int, maximum: int, reason: str, when: str | None = None) -> Rule:
+    """``column`` has ``minimum`` to ``maximum`` characters."""
+    return Rule(f"{column}_length", Kind.LENGTH_BETWEEN, column, reason, when, minimum=minimum, maximum=maximum)
+
+
+def between(
+    name: str,
+    column: str,
+    reason: str,
+    *,
+    minimum: int | None = None,
+    maximum: int | None = None,
+    when: str | None = None,
+    severity: Severity = Severity.CRITICAL,
+) -> Rule:
+    """``column`` lies within the bounds, both included."""
+    if minimum is None and maximum is None:
+        raise ValueError(f"rule {name!r} has no bound and could never fail; give it a minimum or a maximum")
+    return Rule(name, Kind.BETWEEN, column, reason, when, minimum=minimum, maximum=maximum, severity=severity)
+
+
+def zero(name: str, column: str, reason: str, when: str | None = None) -> Rule:
+    """``column``, a number of faults or a difference, is 0."""
+    return between(name, column, reason, minimum=0, maximum=0, when=when)
+
+
+def unique(name: str, column: str, reason: str, when: str | None = None) -> Rule:
+    """``column``, a number of occurrences, is at most 1."""
+    return between(name, column, reason, maximum=1, when=when)

@@ -1,0 +1,128 @@
+"""gold/attributions: clicks joined to their impressions."""
+
+from datetime import timedelta
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 the name every Spark reader knows
+
+from expectations.rules import Rule, between, in_set, not_null, unique, zero
+from expectations.suites.base import Suite, count_true, days_off, with_repeats
+from spark_jobs.contracts.durations import format_duration, microseconds, milliseconds
+from spark_jobs.contracts.events import ATTRIBUTION_STATUSES
+from spark_jobs.contracts.settings import JoinType, Settings
+from spark_jobs.contracts.tables import ATTRIBUTIONS
+
+_CLICKED, _UNCLICKED, _ORPHAN = ATTRIBUTION_STATUSES
+_OF_IMPRESSION = ("impression_time", "campaign_id", "ad_id", "cost_micros")
+_OF_CLICK = ("click_id", "click_time")
+_STATUSES = {
+    JoinType.FULL_OUTER: ATTRIBUTION_STATUSES,
+    JoinType.LEFT_OUTER: (_CLICKED, _UNCLICKED),
+    JoinType.RIGHT_OUTER: (_CLICKED, _ORPHAN),
+    JoinType.INNER: (_CLICKED,),
+}
+_FILLED = {
+    _CLICKED: (*_OF_IMPRESSION, *_OF_CLICK, "click_delay_ms"),
+    _UNCLICKED: _OF_IMPRESSION,
+    _ORPHAN: _OF_CLICK,
+}
+_EMPTY = {_UNCLICKED: (*_OF_CLICK, "click_delay_ms"), _ORPHAN: (*_OF_IMPRESSION, "click_delay_ms")}
+
+
+def attributions_suite(settings: Settings) -> Suite:
+    """The rules of attributions; which statuses may occur depends on ``attribute.join``."""
+    rules = (*_row_rules(settings.attribute.join), *_time_rules(settings.attribute.window), *_key_rules())
+    return Suite(ATTRIBUTIONS, rules, _prepare)
+
+
+def _row_rules(join: JoinType) -> tuple[Rule, ...]:
+    return (
+        not_null("status", "Every row has a status."),
+        in_set("status", _STATUSES[join], f"A status is one that the {join.value} join puts out."),
+        not_null("impression_id", "Every row names an impression, if only the one its click named."),
+        not_null("user_id", "Every row names its user."),
+        *(
+            zero(f"{status}_is_complete", "missing_fields", f"A row of status {status} fills {_listed(columns)}.", when)
+            for status, columns in _FILLED.items()
+            for when in (f"status = '{status}'",)
+        ),
+        *(
+            zero(
+                f"{status}_has_no_more",
+                "surplus_fields",
+                f"A row of status {status} leaves {_listed(columns)} empty.",
+                when,
+            )
+            for status, columns in _EMPTY.items()
+            for when in (f"status = '{status}'",)
+        ),
+        between("cost_micros_not_negative", "cost_micros", "A cost is never negative.", minimum=0),
+    )
+
+
+def _time_rules(window: timedelta) -> tuple[Rule, ...]:
+    said = format_duration(window)
+    return (
+        between(
+            "click_not_before_impression",
+            "true_click_delay_us",
+            "A click never comes before its impression.",
+            minimum=0,
+        ),
+        between(
+            "click_within_window",
+            "true_click_delay_us",
+            f"A click counts only up to {said} after its impression.",
+            maximum=microseconds(window),
+        ),
+        between(
+            "click_delay_ms_in_range",
+            "click_delay_ms",
+            f"click_delay_ms lies between 0 and the attribution window of {said}.",
+            minimum=0,
+            maximum=milliseconds(window),
+        ),
+        zero("click_delay_ms_is_right", "click_delay_ms_off", "click_delay_ms is click_time - impression_time."),
+        not_null("event_date", "Every row has the date it is partitioned by."),
+        zero(
+            "event_date_matches",
+            "event_date_days_off",
+            "event_date is the UTC date of the impression, or of the click when it has none.",
+        ),
+    )
+
+
+def _key_rules() -> tuple[Rule, ...]:
+    return (
+        unique("click_unique", "click_occurrences", "A click counts once: click_id is unique.", "click_id IS NOT NULL"),
+        unique(
+            "unclicked_unique",
+            "unclicked_occurrences",
+            "An unclicked impression appears once, and never as clicked too.",
+            f"status <> '{_ORPHAN}'",
+        ),
+    )
+
+
+def _listed(columns: tuple[str, ...]) -> str:
+    return f"{', '.join(columns[:-1])} and {columns[-1]}"
+
+
+def _prepare(rows: DataFrame, whole: DataFrame | None) -> DataFrame:
+    true_delay = F.unix_micros("click_time") - F.unix_micros("impression_time")
+    status = F.col("status")
+    # An orphan click may name an impression any number of times, and one that came late: it says nothing here.
+    rows_if_unclicked = F.when(F.count_if(status == _UNCLICKED) > 0, F.count_if(status != _ORPHAN))
+    counted = with_repeats(rows, whole, ["click_id"], "click_occurrences")
+    counted = with_repeats(counted, whole, ["impression_id"], "unclicked_occurrences", rows_if_unclicked)
+    return counted.withColumns(
+        {
+            "missing_fields": count_true(*((status == s) & F.col(c).isNull() for s, cs in _FILLED.items() for c in cs)),
+            "surplus_fields": count_true(
+                *((status == s) & F.col(c).isNotNull() for s, cs in _EMPTY.items() for c in cs)
+            ),
+            "true_click_delay_us": true_delay,
+            "click_delay_ms_off": F.col("click_delay_ms") - F.floor(true_delay / 1000),
+            "event_date_days_off": days_off(F.coalesce("impression_time", "click_time")),
+        }
+    )

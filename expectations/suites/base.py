@@ -1,0 +1,62 @@
+"""What a suite is made of, and the columns that several suites add."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 the name every Spark reader knows
+
+from expectations.rules import Rule
+from spark_jobs.contracts.tables import Table
+
+Prepare = Callable[[DataFrame, DataFrame | None], DataFrame]
+"""Adds the columns a suite's rules need.
+
+Takes the rows to check and, when those are only a part of their table, the whole table; else None.
+"""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """The rules of one table and the columns they need beside the table's own."""
+
+    table: Table
+    rules: tuple[Rule, ...]
+    prepare: Prepare
+
+
+def with_repeats(
+    rows: DataFrame, whole: DataFrame | None, keys: list[str], name: str, measure: Column | None = None
+) -> DataFrame:
+    """``rows`` with ``name``: how often the row's ``keys`` occur in the whole table; null keys occur once.
+
+    When ``rows`` are only new ones, the whole table is searched for just their keys, so that a new row that repeats
+    an old one is found. Only repeated keys are joined back: on a good table that side is empty, and nothing is sorted.
+
+    Args:
+        rows: The rows to check.
+        whole: The table they are a part of; None when they are all of it.
+        keys: Columns that must not repeat together.
+        name: The column to add.
+        measure: Aggregate over the rows of one key that stands for the number of occurrences; a count by default.
+    """
+    table = rows if whole is None else whole.join(rows.select(*keys).distinct(), keys, how="left_semi")
+    aliases = {key: f"_{name}_{key}" for key in keys}
+    counted = table.groupBy(*keys).agg((F.count(F.lit(1)) if measure is None else measure).alias(name))
+    repeated = counted.where(F.col(name) > 1).select(*(F.col(k).alias(a) for k, a in aliases.items()), name)
+    same = [F.col(key) == F.col(alias) for key, alias in aliases.items()]
+    joined = rows.join(repeated, same, how="left").drop(*aliases.values())
+    return joined.withColumn(name, F.coalesce(F.col(name), F.lit(1)))
+
+
+def days_off(time: Column) -> Column:
+    """Days by which ``event_date`` differs from the date of ``time``."""
+    return F.datediff(F.col("event_date"), F.to_date(time))
+
+
+def count_true(*conditions: Column) -> Column:
+    """How many of ``conditions`` hold; null counts as not holding."""
+    total = F.lit(0)
+    for condition in conditions:
+        total = total + F.when(condition, 1).otherwise(0)
+    return total

@@ -1,0 +1,107 @@
+"""The tables together: counts that agree with the ledger and with each other, freshness, volume.
+
+The rules speak of one row of numbers, made by ``expectations.counts``; a number is null when nothing can be said.
+"""
+
+from datetime import timedelta
+
+from expectations.rules import Rule, Severity, between, not_null, zero
+from spark_jobs.contracts.durations import format_duration, milliseconds
+from spark_jobs.contracts.settings import JoinType, Settings
+
+NAME = "lake"
+FRESHNESS = timedelta(hours=1)
+"""How far a table may lag behind the one before it, beyond what watermarks explain, before the report warns."""
+
+
+def lake_rules(settings: Settings) -> tuple[Rule, ...]:
+    """The rules of the one row of counts."""
+    return (*_ledger_rules(), *_table_rules(settings.attribute.join), *_freshness_rules(settings), *_volume_rules())
+
+
+def _ledger_rules() -> tuple[Rule, ...]:
+    return (
+        not_null(
+            "ledger_received",
+            "The latest run left its ledger; without it the counts have nothing to agree with.",
+            severity=Severity.WARNING,
+        ),
+        zero("received_is_accounted_for", "received_off", "received = ok + quarantined."),
+        zero("ok_is_accounted_for", "ok_off", "ok = kept + duplicates + late."),
+        zero("nothing_unaccounted", "unaccounted", "No accepted record vanished without a trace."),
+        zero("nothing_surplus", "surplus", "Every event in silver comes from a record in bronze."),
+        zero(
+            "bronze_matches_ledger", "bronze_rows_off", "bronze holds the records that the ledger says were received."
+        ),
+        zero("ok_matches_ledger", "bronze_ok_off", "bronze holds the accepted records that the ledger says there are."),
+        zero("silver_matches_ledger", "silver_events_off", "silver holds the events that the ledger says were kept."),
+        zero(
+            "attributions_match_ledger", "attributions_off", "attributions has the rows of each status in the ledger."
+        ),
+        zero("sessions_match_ledger", "sessions_off", "sessions has the rows of each ending in the ledger."),
+    )
+
+
+def _table_rules(join: JoinType) -> tuple[Rule, ...]:
+    column = "unattributed_off"
+    if join is JoinType.FULL_OUTER:
+        reason = "Every impression and click in silver is in attributions, or counted as late or open."
+        attributed = zero("attributions_match_silver", column, reason)
+    else:
+        reason = (
+            f"attributions has no impression or click that is not in silver; the {join.value} join leaves some out."
+        )
+        attributed = between("attributions_match_silver", column, reason, minimum=0)
+    return (
+        attributed,
+        zero(
+            "sessions_match_silver",
+            "unsessioned_off",
+            "Every event in silver is in a session, or counted as late or open.",
+        ),
+    )
+
+
+def _freshness_rules(settings: Settings) -> tuple[Rule, ...]:
+    attribute, sessionize = settings.attribute, settings.sessionize
+    rules = [
+        _fresh("silver_is_fresh", "silver_behind_ms", "silver", FRESHNESS, "receipt"),
+        _fresh("silver_events_are_fresh", "silver_events_behind_ms", "silver", FRESHNESS, "event"),
+        _fresh(
+            "sessions_are_fresh",
+            "sessions_behind_ms",
+            "sessions",
+            FRESHNESS + sessionize.watermark + sessionize.gap,
+            "event",
+        ),
+    ]
+    if attribute.join is JoinType.FULL_OUTER:
+        wait = max(attribute.impression_watermark, attribute.click_watermark) + attribute.window
+        rules.append(
+            _fresh("attributions_are_fresh", "attributions_behind_ms", "attributions", FRESHNESS + wait, "event")
+        )
+    return tuple(rules)
+
+
+def _fresh(name: str, column: str, table: str, allowed: timedelta, what: str) -> Rule:
+    reason = f"The newest {what} in {table} is at most {format_duration(allowed)} older than the newest in bronze."
+    return between(name, column, reason, maximum=milliseconds(allowed), severity=Severity.WARNING)
+
+
+def _volume_rules() -> tuple[Rule, ...]:
+    warning = Severity.WARNING
+    return (
+        between("bronze_has_rows", "bronze_rows", "bronze holds at least one record.", minimum=1),
+        between("silver_has_events", "silver_events", "silver holds at least one event.", minimum=1),
+        between(
+            "attributions_has_rows", "attributions", "attributions holds at least one row.", minimum=1, severity=warning
+        ),
+        between("sessions_has_rows", "sessions", "sessions holds at least one row.", minimum=1, severity=warning),
+        between(
+            "something_new",
+            "new_rows",
+            "bronze has new records since the last validation.",
+            minimum=1,
+            severity=warning,
+        ),
+    )

@@ -1,0 +1,70 @@
+"""silver/events: each event once, plus heartbeat rows."""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 the name every Spark reader knows
+
+from expectations.rules import Rule, between, in_set, length, not_null, unique, zero
+from expectations.suites.base import Suite, count_true, days_off, with_repeats
+from spark_jobs.contracts.events import CLICK, EVENT_TYPES, HEARTBEAT, IMPRESSION, MAX_ID_CHARACTERS, TYPE_FIELDS
+from spark_jobs.contracts.tables import SILVER_EVENTS
+
+_EVENTS = f"event_type <> '{HEARTBEAT}'"
+_IMPRESSIONS = f"event_type = '{IMPRESSION}'"
+_CLICKS = f"event_type = '{CLICK}'"
+_ID_LENGTH = f"An id has 1 to {MAX_ID_CHARACTERS} characters."
+
+
+def silver_suite() -> Suite:
+    """The rules of silver."""
+    return Suite(SILVER_EVENTS, (*_event_rules(), *_type_rules()), _prepare)
+
+
+def _event_rules() -> tuple[Rule, ...]:
+    return (
+        unique("event_unique", "event_occurrences", "Each event is kept once: its id is unique in its type.", _EVENTS),
+        not_null("event_type", "Every row has an event type."),
+        in_set("event_type", (*EVENT_TYPES, HEARTBEAT), "A row is an impression, a click, an activity or a heartbeat."),
+        not_null("event_time", "Every row has a time; without one it would never leave a stateful operator."),
+        not_null("event_date", "Every row has the date it is partitioned by."),
+        zero("event_date_matches", "event_date_days_off", "event_date is the UTC date of event_time."),
+        not_null("event_id", "Every event has an id.", _EVENTS),
+        not_null("user_id", "Every event names its user.", _EVENTS),
+        not_null("is_last", "Every event says whether it ends its session; unsaid counts as false.", _EVENTS),
+        not_null("ingest_time", "Every event says when it was received.", _EVENTS),
+        *(
+            length(column, 1, MAX_ID_CHARACTERS, _ID_LENGTH)
+            for column in ("event_id", "user_id", "campaign_id", "ad_id", "impression_id")
+        ),
+    )
+
+
+def _type_rules() -> tuple[Rule, ...]:
+    return (
+        not_null("campaign_id", "An impression names its campaign.", _IMPRESSIONS),
+        not_null("ad_id", "An impression names its ad.", _IMPRESSIONS),
+        not_null("cost_micros", "An impression has a cost; unsaid counts as 0.", _IMPRESSIONS),
+        between("cost_micros_not_negative", "cost_micros", "A cost is never negative.", minimum=0),
+        not_null("impression_id", "A click names the impression that was clicked.", _CLICKS),
+        zero("no_foreign_fields", "foreign_fields", "An event carries no field that belongs to another event type."),
+        zero("heartbeats_are_empty", "heartbeat_fields", "A heartbeat carries a time and nothing of any event."),
+    )
+
+
+def _prepare(rows: DataFrame, whole: DataFrame | None) -> DataFrame:
+    is_heartbeat = F.col("event_type") == HEARTBEAT
+    foreign = [
+        (F.col("event_type") != owner) & ~is_heartbeat & F.col(field).isNotNull()
+        for owner, fields in TYPE_FIELDS.items()
+        for field in fields
+    ]
+    filled = [
+        is_heartbeat & F.col(field).isNotNull()
+        for field in ("user_id", *(f for fs in TYPE_FIELDS.values() for f in fs))
+    ]
+    return with_repeats(rows, whole, ["event_type", "event_id"], "event_occurrences").withColumns(
+        {
+            "event_date_days_off": days_off(F.col("event_time")),
+            "foreign_fields": count_true(*foreign),
+            "heartbeat_fields": count_true(*filled),
+        }
+    )

@@ -1,0 +1,146 @@
+"""The validation of a lake: every table's suite, then the tables together, then the report."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
+
+from expectations.counts import count_lake, read_ledger
+from expectations.landing import write_landing_page
+from expectations.quarantine import failing_rows, keep_failing_rows
+from expectations.ranges import Rows, range_to_validate, read_rows, read_state, write_state
+from expectations.results import FailedExpectation, TableResult, ValidationResult
+from expectations.rules import Rule
+from expectations.suites import Suite, lake_rules, table_suites
+from expectations.suites.lake import NAME as LAKE
+from spark_jobs.contracts.errors import LakeError
+from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.tables import TABLES
+
+if TYPE_CHECKING:
+    from expectations.engine import Engine, Outcome
+
+__all__ = ["FailedExpectation", "TableResult", "ValidationResult", "validate_lake"]
+
+NOTHING_NEW = "nothing new"
+"""The note of a table without a row since its last validated version; it counts as passed."""
+
+
+def validate_lake(
+    spark: SparkSession,
+    lake: Lake,
+    settings: Settings,
+    *,
+    whole: bool = False,
+    on_progress: Callable[[str], None] | None = None,
+) -> ValidationResult:
+    """Validate ``lake`` and write the report.
+
+    Each table is validated from the version after the last one found good; the whole of it at first, when ``whole``
+    is true, or when the table kept no change data. A table's validated version moves on only when no critical rule
+    of its suite is broken. The rules on the tables together always look at all of each table.
+
+    Args:
+        spark: A session with Delta.
+        lake: What to validate.
+        settings: The settings that the lake was made with; the rules take windows, gaps and the join from them.
+        whole: Whether to validate all rows again.
+        on_progress: Called with a line of text at every step.
+
+    Raises:
+        LakeError: There is no lake, or a file of it is damaged.
+    """
+    if not any(lake.has(table) for table in TABLES):
+        raise LakeError(f"{lake.root} holds no table of a lake; give the --lake that a run has written")
+    tell = on_progress or (lambda _line: None)
+    tell("starting Great Expectations")
+    # Imported late: the import takes seconds, and a lake that is not there is refused before.
+    from expectations.engine import Engine  # noqa: PLC0415
+
+    started = datetime.now(UTC)
+    state_file = lake.reports / "validated.json"
+    engine = Engine(lake.reports / "data_docs", started)
+    run = _Run(spark, lake, engine, started, read_state(state_file), whole)
+    results = [run.validate(suite, tell) for suite in table_suites(settings)]
+    tell("comparing the tables with the ledger and with each other")
+    results.append(run.compare(lake_rules(settings), bronze=results[0]))
+    tell("writing the report")
+    engine.write_docs()
+    result = ValidationResult(
+        lake.reports / "index.html", tuple(replace(found, docs=engine.page(found.table)) for found in results)
+    )
+    write_landing_page(lake, result, started)
+    write_state(state_file, run.validated | _good_versions(result))
+    return result
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What all steps of one validation share."""
+
+    spark: SparkSession
+    lake: Lake
+    engine: "Engine"
+    started: datetime
+    validated: dict[str, int]
+    whole: bool
+
+    def validate(self, suite: Suite, tell: Callable[[str], None]) -> TableResult:
+        """The outcome of ``suite`` on the rows that are due."""
+        table = suite.table
+        if not self.lake.has(table):
+            return TableResult(table.name, note="missing: no run has begun this table")
+        versions = range_to_validate(self.lake, table, self.validated.get(table.name), whole=self.whole)
+        tell(f"validating {table.name}: {versions}")
+        if versions.is_empty:
+            return TableResult(table.name, versions, note=NOTHING_NEW)
+        rows = read_rows(self.spark, self.lake, table, versions)
+        if rows.is_empty:
+            return TableResult(table.name, versions, note=NOTHING_NEW)
+        return self._check(suite, rows)
+
+    def _check(self, suite: Suite, rows: Rows) -> TableResult:
+        from expectations.engine import subjects  # noqa: PLC0415 as above
+
+        table, versions = suite.table, rows.range
+        prepared = suite.prepare(rows.new, rows.table)
+        checked = subjects(prepared, suite.rules).cache()
+        try:
+            count = checked.count()
+            outcomes = self.engine.check(checked, table.name, suite.rules)
+        finally:
+            checked.unpersist()
+        result = _as_result(table.name, outcomes)
+        failing = None
+        if any(not outcome.holds and outcome.rule.keeps_rows for outcome in outcomes):
+            found = failing_rows(prepared, suite.rules)
+            failing = keep_failing_rows(found, table, self.lake, self.started, versions.last)
+        return replace(result, range=versions, rows=count, note=versions.note, failing=failing)
+
+    def compare(self, rules: tuple[Rule, ...], bronze: TableResult) -> TableResult:
+        """The outcome of ``rules`` on the tables together; ``bronze`` tells what is new."""
+        read = self.spark.read.format("delta")
+        tables = {table.name: read.load(self.lake.table(table)) for table in TABLES if self.lake.has(table)}
+        first_time = bronze.range is None or bronze.range.whole
+        counts = count_lake(tables, read_ledger(self.lake), None if first_time else bronze.rows)
+        outcomes = self.engine.check(counts.as_frame(self.spark).coalesce(1), LAKE, rules)
+        result = _as_result(LAKE, outcomes)
+        observed = (replace(failure, observed=str(getattr(counts, failure.columns[0]))) for failure in result.failed)
+        return replace(result, rows=1, failed=tuple(observed))
+
+
+def _as_result(name: str, outcomes: "tuple[Outcome, ...]") -> TableResult:
+    broken = tuple(
+        FailedExpectation(name, rule.name, (rule.column,), rule.severity, outcome.unexpected_count, rule.reason)
+        for outcome in outcomes
+        for rule in (outcome.rule,)
+        if not outcome.holds
+    )
+    return TableResult(name, passed=len(outcomes) - len(broken), failed=broken)
+
+
+def _good_versions(result: ValidationResult) -> dict[str, int]:
+    return {found.table: found.range.last for found in result.tables if found.range and not found.critical}

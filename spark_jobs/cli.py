@@ -1,0 +1,160 @@
+"""The command ``adloom``."""
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from spark_jobs import __version__
+from spark_jobs.contracts.errors import AdloomError, SettingsError
+
+app = typer.Typer(
+    name="adloom",
+    help="Joins ad impressions with clicks: exact, validated Delta tables from late, repeated and broken events.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+LakeOption = Annotated[
+    str, typer.Option(help="Folder or file:/// URI that holds the tables; made if it does not exist.", metavar="URI")
+]
+ConfigOption = Annotated[
+    Path | None, typer.Option("--config", help="Settings as a TOML file; `adloom settings` lists them.", metavar="FILE")
+]
+
+
+@app.command(epilog="Example:  adloom generate --out events --events 100000 --seed 7 --late 0.01")
+def generate(  # noqa: D417 the options say it
+    out: Annotated[Path, typer.Option(help="Folder to write into; made if it does not exist.", metavar="DIR")],
+    events: Annotated[int, typer.Option(help="Good events, each counted once.", metavar="N")] = 100_000,
+    seed: Annotated[int, typer.Option(help="Equal seeds give equal bytes.", metavar="S")] = 0,
+    duplicates: Annotated[float, typer.Option(help="Share of good events sent twice.", metavar="P")] = 0.03,
+    late: Annotated[float, typer.Option(help="Share of good events that come hours late.", metavar="P")] = 0.002,
+    malformed: Annotated[float, typer.Option(help="Broken records, as a share of the good events.", metavar="P")] = 0.005,
+    orphans: Annotated[float, typer.Option(help="Share of clicks whose impression never comes.", metavar="P")] = 0.02,
+    start: Annotated[str, typer.Option(help="When the traffic begins, with offset or Z.", metavar="T")] = "2025-01-06T00:00:00Z",
+    hours: Annotated[float, typer.Option(help="How long it goes on.", metavar="H")] = 24.0,
+    files: Annotated[int, typer.Option(help="Files of equal length, in order of arrival.", metavar="K")] = 24,
+    gzip: Annotated[bool, typer.Option("--gzip", help="Compress the files.")] = False,  # noqa: FBT002 a flag is how options work
+) -> None:
+    """Write seeded, realistic events: a day of ad traffic with its faults."""
+    from spark_jobs.console.generate import generate_events
+    from spark_jobs.generator.spec import GeneratorSpec
+
+    try:
+        begin = datetime.fromisoformat(start)
+    except ValueError as error:
+        raise SettingsError(f"--start {start!r} is not a time; write it as in 2025-01-06T00:00:00Z") from error
+    spec = GeneratorSpec(
+        events=events,
+        seed=seed,
+        duplicates=duplicates,
+        late=late,
+        malformed=malformed,
+        orphans=orphans,
+        start=begin if begin.tzinfo is None else begin.astimezone(UTC),
+        hours=hours,
+        files=files,
+        gzip=gzip,
+    )
+    generate_events(spec, out)
+
+
+@app.command(epilog="Example:  adloom run --source events --lake lake --drain")
+def run(  # noqa: D417
+    source: Annotated[Path, typer.Option(help="Folder of JSON Lines files (.jsonl, .jsonl.gz).", metavar="DIR")],
+    lake: LakeOption,
+    drain: Annotated[
+        bool, typer.Option("--drain", help="At the end close every open impression, click and session.")
+    ] = False,  # noqa: FBT002
+    config: ConfigOption = None,
+) -> None:
+    """Take all new files through to gold: judge, deduplicate, join, sessionize, and balance the accounts.
+
+    Without --drain what is still open stays open, and the next run on the same lake goes on there. A run that was
+    killed is repaired by running it again.
+    """
+    from spark_jobs.console.run import run_lake
+
+    run_lake(source, lake, drain=drain, config=config)
+
+
+@app.command(epilog="Exit code 1 when an expectation fails.")
+def validate(  # noqa: D417
+    lake: LakeOption,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="Validate the whole tables, not only what is new since the last time.")
+    ] = False,  # noqa: FBT002
+    config: ConfigOption = None,
+) -> None:
+    """Check the tables against their expectations and write the HTML report."""
+    from spark_jobs.console.validate import validate_tables
+
+    if not validate_tables(lake, whole=whole, config=config):
+        raise typer.Exit(1)
+
+
+@app.command(epilog="Example:  adloom show attributions --lake lake --limit 5")
+def show(  # noqa: D417
+    table: Annotated[str, typer.Argument(help="bronze, quarantine, silver, attributions, sessions or failing.")],
+    lake: LakeOption,
+    limit: Annotated[int, typer.Option(help="Rows to show.", min=1, metavar="N")] = 20,
+) -> None:
+    """Show rows of a table: quarantine is bronze without ok; failing are the rows that failed validation."""
+    from spark_jobs.console.show import show_table
+
+    show_table(table, lake, limit)
+
+
+@app.command()
+def demo(  # noqa: D417
+    out: Annotated[Path, typer.Option(help="Folder for the demo's events and lake; replaced.", metavar="DIR")] = Path("demo"),
+    events: Annotated[int, typer.Option(help="Good events to make.", min=1, metavar="N")] = 100_000,
+    seed: Annotated[int, typer.Option(help="Equal seeds give equal tables.", metavar="S")] = 1,
+) -> None:
+    """Show everything at once: a day of events, made, run, validated and reported."""
+    from spark_jobs.console.demo import run_demo
+
+    if not run_demo(out, events, seed):
+        raise typer.Exit(1)
+
+
+@app.command()
+def settings(config: ConfigOption = None) -> None:  # noqa: D417
+    """List every setting: what it means, its default, its value now, and the variable that sets it."""
+    from spark_jobs.console.settings import list_settings
+
+    list_settings(config)
+
+
+def _version(wanted: bool) -> None:  # noqa: FBT001
+    if wanted:
+        Console().print(f"adloom {__version__}", highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[  # noqa: ARG001
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,  # noqa: FBT002
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Entry point of the console command: errors meant for the user become one message and an exit code."""
+    try:
+        app()
+    except AdloomError as error:
+        Console(stderr=True).print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        Console(stderr=True).print("interrupted; the same command goes on where it stopped", highlight=False)
+        sys.exit(130)

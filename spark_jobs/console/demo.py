@@ -1,0 +1,49 @@
+"""``adloom demo``: the whole story in a minute."""
+
+import os
+import shutil
+from pathlib import Path
+
+from rich.console import Console
+
+from spark_jobs.console.generate import generate_events
+from spark_jobs.console.run import print_ledger, run_with_bars, session
+from spark_jobs.console.validate import print_validation, validate_with_status
+from spark_jobs.contracts.errors import SettingsError
+from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.settings import Settings, load_settings
+from spark_jobs.generator.spec import GeneratorSpec
+
+_MARK = ".adloom-demo"
+_HOURS = 24
+
+
+def run_demo(out: Path, events: int, seed: int) -> bool:
+    """Makes a day of events in ``out``, runs and validates them; whether all expectations passed.
+
+    Raises:
+        SettingsError: ``out`` holds something that no demo made.
+    """
+    console = Console()
+    _clear(out)
+    generate_events(GeneratorSpec(events=events, seed=seed, files=_HOURS, late=0.004), out / "events")
+    settings, lake = _hourly(load_settings(None, os.environ)), Lake.at(str(out / "lake"))
+    with session(console, settings, lake) as spark:
+        result = run_with_bars(console, spark, settings, lake, out / "events", drain=True)
+        validation = validate_with_status(console, spark, lake, settings, whole=True)
+    print_ledger(console, result.ledger)
+    print_validation(console, validation)
+    return validation.succeeded
+
+
+def _hourly(settings: Settings) -> Settings:
+    """``settings`` with a batch for each file, as if the files came one by one: else nothing would ever be late."""
+    return settings.model_copy(update={"ingest": settings.ingest.model_copy(update={"max_bytes_per_batch": 1})})
+
+
+def _clear(out: Path) -> None:
+    if out.exists() and not (out / _MARK).is_file():
+        raise SettingsError(f"{out} is there and no demo made it; give another --out, or move it away")
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    (out / _MARK).touch()

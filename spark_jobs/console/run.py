@@ -1,0 +1,144 @@
+"""``adloom run``: progress bars while it works, then the ledger as a table."""
+
+import gzip
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.ledger import Ledger
+from spark_jobs.contracts.settings import Settings, load_settings
+from spark_jobs.jobs.attribute import ATTRIBUTE_QUERY
+from spark_jobs.jobs.run import QUERIES, RunResult, run
+from spark_jobs.runtime.progress import ProgressListener
+from spark_jobs.runtime.session import start_session
+from spark_jobs.sources.files import list_files
+
+_READS_TWICE = {ATTRIBUTE_QUERY: 2}
+"""Spark counts a row once for each side of a join."""
+_CHUNK = 1 << 20
+
+
+def run_lake(source: Path, location: str, *, drain: bool, config: Path | None) -> None:
+    """Runs ``source`` into the lake at ``location`` and prints the ledger."""
+    console = Console()
+    settings, lake = load_settings(config, os.environ), Lake.at(location)
+    list_files(source)
+    with session(console, settings, lake) as spark:
+        result = run_with_bars(console, spark, settings, lake, source, drain=drain)
+    print_ledger(console, result.ledger)
+    console.print(f"tables in {lake.path}; next: adloom validate --lake {location}", highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def session(console: Console, settings: Settings, lake: Lake) -> Iterator[SparkSession]:
+    """A Spark session whose log lies in the lake; stopped at the end."""
+    log = lake.path / "_progress" / "spark.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with console.status("starting Spark …"):
+        spark = start_session(settings, log_file=log)
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def run_with_bars(
+    console: Console, spark: SparkSession, settings: Settings, lake: Lake, source: Path, *, drain: bool
+) -> RunResult:
+    """:func:`spark_jobs.jobs.run.run` with a progress bar for each query."""
+    columns = (SpinnerColumn(), TextColumn("{task.description:12}"), BarColumn(), TextColumn("{task.fields[told]}"))
+    with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
+        bars = _Bars(progress, _RecordCount(source))
+        result = run(spark, settings, lake, source, drain=drain, on_progress=bars.update)
+        bars.finish()
+    return result
+
+
+class _RecordCount:
+    """Lines in the files of a folder, counted beside the work."""
+
+    def __init__(self, source: Path) -> None:
+        self.total: int | None = None
+        self._files = list_files(source)
+        threading.Thread(target=self._count, daemon=True).start()
+
+    def _count(self) -> None:
+        total = 0
+        for file in self._files:
+            try:
+                with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as lines:
+                    while chunk := lines.read(_CHUNK):
+                        total += chunk.count(b"\n")
+            except (OSError, EOFError):
+                return  # Spark reads the file too, and names what is wrong with it
+        self.total = total
+
+
+@dataclass
+class _Bars:
+    progress: Progress
+    records: _RecordCount
+    tasks: dict[str, TaskID] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.tasks = {query: self.progress.add_task(query, total=None, told="") for query in QUERIES}
+
+    def update(self, listener: ProgressListener) -> None:
+        """Shows what each query has read; all but the first read what the one before it left."""
+        total = self.records.total
+        for query, task in self.tasks.items():
+            done = listener.progress(query)
+            rows = done.input_rows // _READS_TWICE.get(query, 1)
+            told = f"{rows:,} rows" + (f", {done.state_rows:,} in state" if done.state_rows else "")
+            self.progress.update(task, total=total, completed=min(rows, total) if total else rows, told=told)
+
+    def finish(self) -> None:
+        """Shows all bars full: the later queries read fewer rows than there are records."""
+        for task in self.tasks.values():
+            self.progress.update(task, total=1, completed=1)
+
+
+def print_ledger(console: Console, ledger: Ledger) -> None:
+    """Prints where the records went."""
+    table = Table(title="What happened", title_justify="left", show_header=False, box=None, padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column(justify="right")
+    table.add_column(style="dim")
+
+    def add(name: str, count: int, remark: str = "", *, style: str = "") -> None:
+        table.add_row(name, f"{count:,}", remark, style=style)
+
+    add("received", ledger.received, "= ok + quarantined", style="bold")
+    add("  quarantined", ledger.total_quarantined)
+    for verdict, count in sorted(ledger.quarantined.items(), key=lambda item: (-item[1], item[0])):
+        add(f"    {verdict}", count, style="dim")
+    add("  ok", ledger.ok, "= kept + duplicates + late")
+    add("    duplicates", ledger.duplicates)
+    add("    late", ledger.late)
+    add("    kept", ledger.kept, "each event once", style="bold")
+    table.add_section()
+    add("attributions", sum(ledger.attribution.values()), style="bold")
+    for status, count in ledger.attribution.items():
+        add(f"  {status}", count)
+    if ledger.attribution_late:
+        add("  late for the join", ledger.attribution_late, "kept in silver, not in attributions")
+    if ledger.attribution_open:
+        add("  still open", ledger.attribution_open, "the next run goes on")
+    add("sessions", sum(ledger.sessions.values()), style="bold")
+    for ended_by, count in ledger.sessions.items():
+        add(f"  ended by {ended_by}", count)
+    if ledger.session_late:
+        add("  events late for their session", ledger.session_late, "kept in silver, not in sessions")
+    if ledger.session_open:
+        add("  events in open sessions", ledger.session_open, "the next run goes on")
+    console.print()
+    console.print(table)

@@ -1,0 +1,53 @@
+"""``adloom settings``: every setting on one page."""
+
+import os
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel
+from rich.console import Console
+from rich.table import Table
+
+from spark_jobs.contracts.durations import format_duration
+from spark_jobs.contracts.settings import ENV_PREFIX, Settings, load_settings
+
+
+class SettingInfo(NamedTuple):
+    """A setting as it is told to a person."""
+
+    name: str
+    default: str
+    value: str
+    variable: str
+    meaning: str
+
+
+def describe_settings(settings: Settings) -> Iterator[SettingInfo]:
+    """Every setting with its value in ``settings``."""
+    defaults = Settings()
+    for section_name in Settings.model_fields:
+        section: BaseModel = getattr(settings, section_name)
+        for name, field in type(section).model_fields.items():
+            yield SettingInfo(
+                f"{section_name}.{name}",
+                _text(getattr(getattr(defaults, section_name), name)),
+                _text(getattr(section, name)),
+                f"{ENV_PREFIX}{section_name}__{name}".upper(),
+                field.description or "",
+            )
+
+
+def list_settings(config: Path | None) -> None:
+    """Prints all settings as they would hold for a run."""
+    table = Table(title="Settings: TOML file (--config), then environment, the later winning", title_justify="left")
+    for heading in ("setting", "default", "now", "variable", "meaning"):
+        table.add_column(heading, overflow="fold")
+    for info in describe_settings(load_settings(config, os.environ)):
+        table.add_row(*info, style="bold" if info.value != info.default else "")
+    Console().print(table)
+
+
+def _text(value: Any) -> str:
+    return format_duration(value) if isinstance(value, timedelta) else str(value)

@@ -1,0 +1,80 @@
+"""``adloom show``: rows of a table, for eyes."""
+
+import os
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from rich.console import Console
+from rich.table import Table
+
+from spark_jobs.console.run import session
+from spark_jobs.contracts.errors import LakeError, SettingsError
+from spark_jobs.contracts.events import OK
+from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.settings import load_settings
+from spark_jobs.contracts.tables import BRONZE_EVENTS, TABLES_BY_NAME
+from spark_jobs.sources.delta import read_table
+
+QUARANTINE = "quarantine"
+FAILING = "failing"
+_LONGEST_CELL = 60
+
+
+def show_table(name: str, location: str, limit: int) -> None:
+    """Prints ``limit`` rows of the table ``name``.
+
+    Raises:
+        SettingsError: there is no table of that name.
+        LakeError: the lake has no such table yet.
+    """
+    known = (*TABLES_BY_NAME, QUARANTINE, FAILING)
+    if name not in known:
+        raise SettingsError(f"no table {name!r}; there are {', '.join(known)}")
+    lake, console = Lake.at(location), Console()
+    if not lake.path.is_dir():
+        raise LakeError(f"no lake at {lake.path}; run `adloom run --lake {location}` first")
+    with session(console, load_settings(None, os.environ), lake) as spark:
+        rows = _rows(spark, lake, name)
+        _print(console, name, rows.columns, [tuple(row) for row in rows.limit(limit).collect()])
+
+
+def _rows(spark: SparkSession, lake: Lake, name: str) -> DataFrame:
+    if name == QUARANTINE:
+        return read_table(spark, lake, BRONZE_EVENTS).where(F.col("verdict") != OK).select("verdict", "raw", "source")
+    if name == FAILING:
+        return _failing(spark, lake)
+    return read_table(spark, lake, TABLES_BY_NAME[name])
+
+
+def _failing(spark: SparkSession, lake: Lake) -> DataFrame:
+    found = [table for table in TABLES_BY_NAME.values() if lake.failing_rows(table).is_dir()]
+    if not found:
+        raise LakeError(f"no row of {lake.path} has failed validation; `adloom validate` looks for some")
+    parts = [
+        spark.read.format("delta")
+        .load(lake.failing_rows(table).as_uri())
+        .select(F.lit(table.name).alias("table"), "reasons", F.to_json(F.struct(*table.column_names)).alias("row"))
+        for table in found
+    ]
+    every = parts[0]
+    for part in parts[1:]:
+        every = every.union(part)
+    return every
+
+
+def _print(console: Console, name: str, columns: list[str], rows: list[tuple[Any, ...]]) -> None:
+    table = Table(title=name, title_justify="left")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*[_cell(value) for value in row])
+    console.print(table)
+    console.print(f"{len(rows)} rows", style="dim", highlight=False)
+
+
+def _cell(value: Any) -> str:
+    text = "" if value is None else str(value)
+    printable = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
+    short = printable if len(printable) <= _LONGEST_CELL else printable[: _LONGEST_CELL - 1] + "…"
+    return short.replace("[", r"\[")

@@ -1,0 +1,61 @@
+"""``adloom validate``: expectations, and the report to look at."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
+from rich.console import Console
+from rich.table import Table
+
+from spark_jobs.console.run import session
+from spark_jobs.contracts.errors import LakeError
+from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from expectations.results import ValidationResult
+
+
+def validate_tables(location: str, *, whole: bool, config: Path | None) -> bool:
+    """Validates the lake at ``location``, prints what failed; whether all passed.
+
+    Raises:
+        LakeError: there is no lake.
+    """
+    console, lake, settings = Console(), Lake.at(location), load_settings(config, os.environ)
+    if not lake.path.is_dir():
+        raise LakeError(f"no lake at {lake.path}; run `adloom run --lake {location}` first")
+    with session(console, settings, lake) as spark:
+        validation = validate_with_status(console, spark, lake, settings, whole=whole)
+    print_validation(console, validation)
+    return validation.succeeded
+
+
+def validate_with_status(
+    console: Console, spark: SparkSession, lake: Lake, settings: Settings, *, whole: bool
+) -> "ValidationResult":
+    """Validates ``lake`` and says what is being done."""
+    with console.status("loading Great Expectations …") as status:
+        # Takes seconds to import, and only validation needs it.
+        from expectations.validate import validate_lake
+
+        return validate_lake(spark, lake, settings, whole=whole, on_progress=lambda told: status.update(f"{told} …"))
+
+
+def print_validation(console: Console, validation: "ValidationResult") -> None:
+    """Prints the expectations passed and failed, and where the report lies."""
+    table = Table(title="Expectations", title_justify="left", box=None, padding=(0, 2))
+    table.add_column("")
+    for heading in ("rows", "passed", "failed"):
+        table.add_column(heading, justify="right")
+    for result in validation.tables:
+        table.add_row(result.table, f"{result.rows:,}", str(result.passed), str(len(result.failed)))
+    table.add_section()
+    table.add_row("all", "", str(validation.passed), str(validation.failed), style="bold")
+    console.print()
+    console.print(table)
+    for result in validation.tables:
+        for failure in result.failed:
+            console.print(f"  {failure.severity}: {result.table}: {failure.reason}", highlight=False, soft_wrap=True)
+    console.print(f"report: {validation.report}", highlight=False, soft_wrap=True)

@@ -1,0 +1,73 @@
+"""The event contract: types, limits and verdicts."""
+
+from typing import Final
+
+IMPRESSION: Final = "impression"
+CLICK: Final = "click"
+ACTIVITY: Final = "activity"
+EVENT_TYPES: Final = (IMPRESSION, CLICK, ACTIVITY)
+HEARTBEAT: Final = "heartbeat"
+"""The event type of rows that only move time forward; never accepted from outside."""
+
+MAX_ID_CHARACTERS: Final = 128
+DEFAULT_MAX_RECORD_BYTES: Final = 1024 * 1024
+
+# The verdicts, in the order in which the rules are tried. The first one broken names the verdict.
+OK: Final = "ok"
+RECORD_TOO_LARGE: Final = "record_too_large"
+INVALID_UTF8: Final = "invalid_utf8"
+MALFORMED_JSON: Final = "malformed_json"
+NOT_AN_OBJECT: Final = "not_an_object"
+DUPLICATE_KEY: Final = "duplicate_key"
+EVENT_TIME_IN_FUTURE: Final = "event_time_in_future"
+
+COMMON_FIELDS: Final = ("event_type", "event_id", "event_time", "user_id", "is_last")
+TYPE_FIELDS: Final[dict[str, tuple[str, ...]]] = {
+    IMPRESSION: ("campaign_id", "ad_id", "cost_micros"),
+    CLICK: ("impression_id",),
+    ACTIVITY: ("data",),
+}
+"""The fields that are read for one event type beside the common ones; the others' are ignored and stay null."""
+
+OPTIONAL_FIELDS: Final = ("is_last", "cost_micros", "data")
+
+
+def missing(field: str) -> str:
+    """The verdict of a record without a required ``field`` (absent or null)."""
+    return f"missing_{field}"
+
+
+def invalid(field: str) -> str:
+    """The verdict of a record whose ``field`` breaks its rule."""
+    return f"invalid_{field}"
+
+
+ATTRIBUTION_STATUSES: Final = ("clicked", "unclicked", "orphan_click")
+SESSION_ENDINGS: Final = ("is_last", "timeout")
+VERDICTS: Final = (
+    OK,
+    RECORD_TOO_LARGE,
+    INVALID_UTF8,
+    MALFORMED_JSON,
+    NOT_AN_OBJECT,
+    DUPLICATE_KEY,
+    missing("event_type"),
+    invalid("event_type"),
+    missing("event_id"),
+    invalid("event_id"),
+    missing("event_time"),
+    invalid("event_time"),
+    EVENT_TIME_IN_FUTURE,
+    missing("user_id"),
+    invalid("user_id"),
+    invalid("is_last"),
+    missing("campaign_id"),
+    invalid("campaign_id"),
+    missing("ad_id"),
+    invalid("ad_id"),
+    invalid("cost_micros"),
+    missing("impression_id"),
+    invalid("impression_id"),
+    invalid("data"),
+)
+"""Every verdict there is."""

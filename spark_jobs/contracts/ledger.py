@@ -1,0 +1,44 @@
+"""The accounts of a lake: what came in and where each row went."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """Row counts over the whole lake.
+
+    received = ok + quarantined; ok = kept + duplicates + late (+ ``unaccounted``, which must be 0).
+    ``surplus`` counts rows of silver that no record of bronze accounts for, and must be 0 too.
+    """
+
+    received: int
+    quarantined: dict[str, int]
+    """Records by verdict, ``ok`` left out."""
+    ok: int
+    kept: int
+    duplicates: int
+    late: int
+    unaccounted: int
+    surplus: int
+    attribution: dict[str, int] = field(default_factory=dict)
+    """Rows of gold/attributions by status."""
+    attribution_late: int = 0
+    """Impressions and clicks kept in silver that came too late for the join (only after a drain)."""
+    attribution_open: int = 0
+    """Impressions and clicks that still wait for their counterpart or for the watermark."""
+    sessions: dict[str, int] = field(default_factory=dict)
+    """Sessions by how they ended."""
+    session_late: int = 0
+    """Events kept in silver that came too late for their session."""
+    session_open: int = 0
+    """Events in sessions that have not ended."""
+
+    @property
+    def total_quarantined(self) -> int:
+        """Records whose verdict is not ok."""
+        return sum(self.quarantined.values())
+
+    def as_json(self) -> dict[str, Any]:
+        """The ledger as plain values."""
+        return asdict(self)

@@ -1,0 +1,173 @@
+"""Every setting, its default and its meaning; checked one by one and against each other.
+
+Values come from the defaults below, then a TOML file, then environment variables, the later winning.
+``ADLOOM_SESSIONIZE__GAP=10min`` sets ``gap`` in ``[sessionize]``.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from datetime import timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from spark_jobs.contracts.durations import Duration, format_duration
+from spark_jobs.contracts.errors import SettingsError
+from spark_jobs.contracts.events import DEFAULT_MAX_RECORD_BYTES
+
+ENV_PREFIX = "ADLOOM_"
+_MINUTE, _HOUR = timedelta(minutes=1), timedelta(hours=1)
+
+
+class JoinType(StrEnum):
+    """Which rows ``attribute`` puts out beside matched pairs."""
+
+    FULL_OUTER = "full_outer"
+    LEFT_OUTER = "left_outer"
+    RIGHT_OUTER = "right_outer"
+    INNER = "inner"
+
+
+class DeduplicateMode(StrEnum):
+    """How long an event is remembered."""
+
+    WITHIN_WATERMARK = "within_watermark"
+    FOREVER = "forever"
+
+
+class StateStore(StrEnum):
+    """Where Spark keeps the state of open joins, sessions and seen events."""
+
+    MEMORY = "memory"
+    ROCKSDB = "rocksdb"
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class IngestSettings(_Section):
+    """``[ingest]``: reading and judging records."""
+
+    max_record_bytes: int = Field(
+        DEFAULT_MAX_RECORD_BYTES,
+        ge=1024,
+        description="a longer record is quarantined as record_too_large without being parsed",
+    )
+    max_future_skew: Duration = Field(
+        5 * _MINUTE, description="how far past its receipt an event's time may lie; later ones are quarantined"
+    )
+    max_bytes_per_batch: int = Field(
+        64 * 1024 * 1024,
+        ge=1,
+        description="a batch takes further whole files while it stays within this many bytes on disk; at least one",
+    )
+
+
+class DeduplicateSettings(_Section):
+    """``[deduplicate]``: each event once."""
+
+    mode: DeduplicateMode = Field(
+        DeduplicateMode.WITHIN_WATERMARK,
+        description="within_watermark bounds the state; forever remembers every event and its state never shrinks",
+    )
+    watermark: Duration = Field(
+        3 * _HOUR, description="how late an event may be; later ones are counted as late and not kept"
+    )
+
+
+class AttributeSettings(_Section):
+    """``[attribute]``: joining clicks to impressions."""
+
+    join: JoinType = Field(JoinType.FULL_OUTER, description="which rows come out beside matched pairs")
+    impression_watermark: Duration = Field(2 * _HOUR, description="how late an impression may be")
+    click_watermark: Duration = Field(3 * _HOUR, description="how late a click may be")
+    window: Duration = Field(_HOUR, description="a click counts up to this long after its impression, both ends included")
+
+
+class SessionizeSettings(_Section):
+    """``[sessionize]``: grouping a user's events."""
+
+    gap: Duration = Field(5 * _MINUTE, description="a longer silence ends a session")
+    watermark: Duration = Field(10 * _MINUTE, description="how late an event may join a session")
+
+
+class SparkSettings(_Section):
+    """``[spark]``: the engine."""
+
+    master: str = Field("local[*]", description="Spark master; embedded runs use local[N]")
+    driver_memory: str = Field("3g", pattern=r"^[1-9]\d*[mg]$", description="heap of the driver, with its unit (m or g)")
+    shuffle_partitions: int = Field(
+        2, ge=1, description="partitions of every stateful operator; frozen in a checkpoint at its first start"
+    )
+    state_store: StateStore = Field(
+        StateStore.ROCKSDB, description="rocksdb bounds the heap; memory is faster while all state fits in the heap"
+    )
+
+
+class Settings(_Section):
+    """All settings of a run."""
+
+    ingest: IngestSettings = IngestSettings()
+    deduplicate: DeduplicateSettings = DeduplicateSettings()
+    attribute: AttributeSettings = AttributeSettings()
+    sessionize: SessionizeSettings = SessionizeSettings()
+    spark: SparkSettings = SparkSettings()
+
+    @model_validator(mode="after")
+    def _safe_together(self) -> Self:
+        dedup, attribute, sessions = self.deduplicate, self.attribute, self.sessionize
+        for name, value in (
+            ("attribute.impression_watermark", attribute.impression_watermark),
+            ("attribute.click_watermark", attribute.click_watermark),
+            ("sessionize.watermark", sessions.watermark),
+        ):
+            if value > dedup.watermark and dedup.mode is DeduplicateMode.WITHIN_WATERMARK:
+                raise ValueError(
+                    f"deduplicate.watermark {format_duration(dedup.watermark)} is shorter than {name} "
+                    f"{format_duration(value)}: deduplicate would drop events that are still waited for; "
+                    f"raise deduplicate.watermark to at least {format_duration(value)}"
+                )
+        if attribute.window > attribute.impression_watermark:
+            raise ValueError(
+                f"attribute.window {format_duration(attribute.window)} exceeds attribute.impression_watermark "
+                f"{format_duration(attribute.impression_watermark)}: matches would be lost; "
+                "raise the watermark or shorten the window"
+            )
+        if not attribute.window:
+            raise ValueError("attribute.window 0s: no click could ever count; give it a length, as in 1h")
+        if not sessions.gap:
+            raise ValueError("sessionize.gap 0s: every event would be a session of its own; give it a length, as in 5min")
+        return self
+
+
+def load_settings(file: Path | None = None, environ: Mapping[str, str] | None = None) -> Settings:
+    """The settings from ``file`` (TOML) and ``environ``; the defaults where both are silent.
+
+    Raises:
+        SettingsError: the file cannot be read, or a setting is unknown, malformed or unsafe.
+    """
+    values = _read_toml(file) if file else {}
+    for name, text in (environ or {}).items():
+        section, separator, key = name.removeprefix(ENV_PREFIX).lower().partition("__")
+        if name.startswith(ENV_PREFIX) and separator:
+            table = values.setdefault(section, {})
+            if not isinstance(table, dict):
+                raise SettingsError(f"{file}: {section} must be a table, as in [{section}]")
+            table[key] = text
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        lines = [f"{'.'.join(map(str, e['loc']))}: {e['msg'].removeprefix('Value error, ')}" for e in error.errors()]
+        raise SettingsError("settings refused:\n  " + "\n  ".join(line.removeprefix(": ") for line in lines)) from error
+
+
+def _read_toml(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(f"settings file {file} cannot be read: {error.strerror}; check --config") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"settings file {file} is not TOML: {error}") from error

@@ -1,0 +1,117 @@
+"""The tables of a lake: names, columns with Spark SQL types, partitions. Part of the public contract."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its name, its Spark SQL type, and what it holds."""
+
+    name: str
+    sql_type: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """A Delta table of the lake.
+
+    ``name`` is what the command line takes; ``path`` is relative to the lake's root.
+    """
+
+    name: str
+    path: str
+    columns: tuple[Column, ...]
+    partition_by: tuple[str, ...] = ()
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """Names of the columns, in order."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def ddl(self) -> str:
+        """The columns as a Spark SQL schema string."""
+        return ", ".join(f"{column.name} {column.sql_type}" for column in self.columns)
+
+
+_EVENT_FIELDS = (
+    Column("event_type", "STRING", "impression, click or activity; heartbeat in silver only"),
+    Column("event_id", "STRING", "unique within its event type"),
+    Column("event_time", "TIMESTAMP", "when it happened, UTC, microseconds"),
+    Column("user_id", "STRING", "whose event it is"),
+    Column("is_last", "BOOLEAN", "this event ends the user's session"),
+    Column("campaign_id", "STRING", "impressions only"),
+    Column("ad_id", "STRING", "impressions only"),
+    Column("cost_micros", "BIGINT", "impressions only: cost in micro-units of currency"),
+    Column("impression_id", "STRING", "clicks only: event_id of the impression that was clicked"),
+    Column("data", "STRING", "activity only: free text"),
+)
+
+BRONZE_EVENTS = Table(
+    "bronze",
+    "bronze/events",
+    (
+        Column("raw", "STRING", "the record as received; bytes that are not UTF-8 are held as ISO-8859-1"),
+        Column("source", "STRING", "file and byte range it was read from"),
+        Column("ingest_time", "TIMESTAMP", "when its batch was planned; the same for all rows of a batch"),
+        Column("verdict", "STRING", "ok, or the first rule the record breaks"),
+        *_EVENT_FIELDS,
+    ),
+)
+
+SILVER_EVENTS = Table(
+    "silver",
+    "silver/events",
+    (
+        *_EVENT_FIELDS,
+        Column("ingest_time", "TIMESTAMP", "when the record reached bronze"),
+        Column("event_date", "DATE", "date of event_time, UTC"),
+    ),
+    partition_by=("event_type", "event_date"),
+)
+
+ATTRIBUTIONS = Table(
+    "attributions",
+    "gold/attributions",
+    (
+        Column("status", "STRING", "clicked, unclicked or orphan_click"),
+        Column("impression_id", "STRING", "the impression; for orphan_click what the click named"),
+        Column("impression_time", "TIMESTAMP", "null for orphan_click"),
+        Column("campaign_id", "STRING", "null for orphan_click"),
+        Column("ad_id", "STRING", "null for orphan_click"),
+        Column("user_id", "STRING", "the impression's user; for orphan_click the click's"),
+        Column("cost_micros", "BIGINT", "null for orphan_click"),
+        Column("click_id", "STRING", "null for unclicked"),
+        Column("click_time", "TIMESTAMP", "null for unclicked"),
+        Column("click_delay_ms", "BIGINT", "click_time - impression_time in milliseconds, rounded down; clicked only"),
+        Column("event_date", "DATE", "date of impression_time; for orphan_click of click_time"),
+    ),
+    partition_by=("event_date",),
+)
+
+SESSIONS = Table(
+    "sessions",
+    "gold/sessions",
+    (
+        Column("session_id", "STRING", "from the user and the first event, so a replay gives the same"),
+        Column("user_id", "STRING", "whose session it is"),
+        Column("session_start", "TIMESTAMP", "event_time of the first event"),
+        Column("session_end", "TIMESTAMP", "event_time of the last event"),
+        Column("ended_by", "STRING", "is_last, or timeout: silence longer than the session gap"),
+        Column("event_count", "BIGINT", "events in the session"),
+        Column("impression_count", "BIGINT", "impressions among them"),
+        Column("click_count", "BIGINT", "clicks among them"),
+        Column("activity_count", "BIGINT", "activity events among them"),
+        Column(
+            "events",
+            "ARRAY<STRUCT<event_time: TIMESTAMP, event_type: STRING, event_id: STRING>>",
+            "in order of (event_time, event_id, event_type)",
+        ),
+        Column("event_date", "DATE", "date of session_start"),
+    ),
+    partition_by=("event_date",),
+)
+
+TABLES: tuple[Table, ...] = (BRONZE_EVENTS, SILVER_EVENTS, ATTRIBUTIONS, SESSIONS)
+TABLES_BY_NAME: dict[str, Table] = {table.name: table for table in TABLES}

@@ -1,0 +1,1 @@
+"""Seeded, realistic events to run on."""

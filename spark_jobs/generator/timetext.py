@@ -1,0 +1,33 @@
+"""Moments as the text that stands in ``event_time``."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+
+_MINUTE = 60_000_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+# Shares of the ways to write a time, cumulated: milliseconds, microseconds, else milliseconds with an offset.
+_MILLISECONDS, _MICROSECONDS = 0.965, 0.99
+_OFFSETS = (("+02:00", 120), ("+01:00", 60), ("-05:00", -300), ("+05:30", 330))
+
+
+def write_time(moment: int, random: Callable[[], float]) -> tuple[int, str]:
+    """``moment`` (microseconds since 1970) as RFC 3339 text, mostly cut to milliseconds, and the moment as written."""
+    style = random()
+    if style < _MILLISECONDS:
+        moment -= moment % 1000
+        minute, micros = divmod(moment, _MINUTE)
+        second, fraction = divmod(micros // 1000, 1000)
+        return moment, f"{_minute_text(minute)}{second:02d}.{fraction:03d}Z"
+    minute, micros = divmod(moment, _MINUTE)
+    second, fraction = divmod(micros, 1_000_000)
+    if style < _MICROSECONDS:
+        return moment, f"{_minute_text(minute)}{second:02d}.{fraction:06d}Z"
+    suffix, minutes = _OFFSETS[int(random() * len(_OFFSETS))]
+    return moment - moment % 1000, f"{_minute_text(minute + minutes)}{second:02d}.{fraction // 1000:03d}{suffix}"
+
+
+@lru_cache(maxsize=4096)
+def _minute_text(minute: int) -> str:
+    return (_EPOCH + timedelta(minutes=minute)).strftime("%Y-%m-%dT%H:%M:")

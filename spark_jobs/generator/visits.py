@@ -1,0 +1,145 @@
+"""Visits: bursts of page views, of the ads shown on them, and of clicks on those ads."""
+
+from collections.abc import Iterator
+from random import Random
+
+from spark_jobs.generator.audience import Audience
+from spark_jobs.generator.chance import TABLE_SIZE, Ids, lognormal_table
+from spark_jobs.generator.daycurve import DayCurve
+from spark_jobs.generator.spec import GeneratorSpec
+from spark_jobs.generator.timetext import write_time
+
+MAX_VISIT_EVENTS = 120
+"""No visit has more events than this."""
+
+Event = tuple[int, bytes]
+"""A moment in microseconds since 1970, and the line, line end included, that tells of it."""
+
+_SECOND = 1_000_000
+_MEAN_PAGES = 6.0
+_EVENTS_PER_PAGE = 3.1  # only places visits on the day curve: need not be exact
+_ADS_ON_A_PAGE = (1, 2, 2, 2, 2, 3, 1, 2, 2, 3)
+_DWELL = lognormal_table(22 * _SECOND, 0.9)
+_CLICK_DELAY = lognormal_table(6 * _SECOND, 1.3)
+_AD_LOAD = (_SECOND // 10, 2 * _SECOND)
+_SECOND_CLICK_SHARE = 0.08
+_FORGOTTEN_TAB_SHARE = 0.006
+_FORGOTTEN_TAB = (3605 * _SECOND, 5400 * _SECOND)
+_LOGOUT_SHARE = 0.4
+
+
+class Visits:
+    """All visits of a spec, made one after the other in order of their beginning.
+
+    ``impressions``, ``clicks`` (``orphans`` among them) and ``activity`` count what has been made.
+    """
+
+    def __init__(self, spec: GeneratorSpec, curve: DayCurve) -> None:
+        self.impressions = self.clicks = self.activity = self.orphans = 0
+        self._spec = spec
+        self._curve = curve
+        rng = Random(f"{spec.seed}/visits")
+        self._audience = Audience(spec.user_count, spec.campaigns, rng)
+        self._ids = Ids(rng)
+        self._rng = rng
+        self._random = rng.random
+        self._events: list[Event] = []
+        self._limit = 0
+
+    @property
+    def made(self) -> int:
+        """How many events have been made."""
+        return self.impressions + self.clicks + self.activity
+
+    def __iter__(self) -> Iterator[list[Event]]:
+        """The visits, each a list of events whose first is its beginning and its earliest.
+
+        A visit takes up its own stretch of the day curve, as long as it has events, and begins somewhere within: so
+        visits come in order and exactly ``spec.events`` events fill the day.
+        """
+        total, begin = self._spec.events, self._curve.begin
+        while (made := self.made) < total:
+            pages = 1 + int(self._rng.expovariate(1 / (_MEAN_PAGES - 0.5)))
+            stretch = min(pages * _EVENTS_PER_PAGE, total - made)
+            begin = max(begin, self._curve.moment((made + self._random() * stretch) / total))
+            self._events = []
+            self._limit = min(MAX_VISIT_EVENTS, total - made)
+            self._visit(begin, pages)
+            yield self._events
+
+    def _visit(self, begin: int, pages: int) -> None:
+        user, moment = self._audience.user(), begin
+        for _ in range(pages):
+            moment = self._page(user, moment)
+            moment += _DWELL[int(self._random() * TABLE_SIZE)]
+            if not self._goes_on(moment):
+                return
+        if self._random() < _LOGOUT_SHARE:
+            self._tell_activity(user, moment, '"page=/logout","is_last":true')
+
+    def _goes_on(self, moment: int) -> bool:
+        return moment < self._curve.end and len(self._events) < self._limit
+
+    def _page(self, user: str, moment: int) -> int:
+        """One page viewed at ``moment``, its ads and the clicks on them; returns when the last ad was shown."""
+        random = self._random
+        self._tell_activity(user, moment, self._audience.page())
+        earliest, latest = _AD_LOAD
+        for _ in range(_ADS_ON_A_PAGE[int(random() * len(_ADS_ON_A_PAGE))]):
+            moment += earliest + int(random() * (latest - earliest))
+            if not self._goes_on(moment):
+                break
+            campaign = self._audience.campaign()
+            impression_id = f"imp-{self._ids.next()}"
+            shown, text = write_time(moment, random)
+            self._events.append(
+                (
+                    shown,
+                    f'{{"event_type":"impression","event_id":"{impression_id}","event_time":"{text}","user_id":"{user}",'
+                    f"{campaign.ad(random())},"
+                    f'"cost_micros":{campaign.cost(random())}}}\n'.encode(),
+                )
+            )
+            self.impressions += 1
+            if random() < campaign.click_rate:
+                self._click(user, shown, impression_id)
+        return moment
+
+    def _click(self, user: str, shown: int, impression_id: str) -> None:
+        """A click on an ad, perhaps two; perhaps so late that the window is over."""
+        random = self._random
+        moment = shown + 1000 + _CLICK_DELAY[int(random() * TABLE_SIZE)]
+        if random() < _FORGOTTEN_TAB_SHARE:
+            soonest, latest = _FORGOTTEN_TAB
+            much_later = shown + soonest + int(random() * (latest - soonest))
+            moment = much_later if much_later < self._curve.end else moment
+        if len(self._events) < self._limit:
+            self._tell_click(user, moment, impression_id)
+        if random() < _SECOND_CLICK_SHARE and len(self._events) < self._limit:
+            self._tell_click(user, moment + _SECOND + int(random() * 20 * _SECOND), impression_id)
+
+    def _tell_click(self, user: str, moment: int, impression_id: str) -> None:
+        if self._random() < self._spec.orphans:
+            impression_id = f"imp-{self._ids.next()}"
+            self.orphans += 1
+        moment, text = write_time(moment, self._random)
+        self.clicks += 1
+        self._events.append(
+            (
+                moment,
+                f'{{"event_type":"click","event_id":"clk-{self._ids.next()}","event_time":"{text}","user_id":"{user}",'
+                f'"impression_id":"{impression_id}"}}\n'.encode(),
+            )
+        )
+
+    def _tell_activity(self, user: str, moment: int, data: str) -> None:
+        """``data`` is JSON text, with more fields after it where there are any."""
+        moment, text = write_time(moment, self._random)
+        self.activity += 1
+        self._events.append(
+            (
+                moment,
+                f'{{"event_type":"activity","event_id":"act-{self._ids.next()}","event_time":"{text}","user_id":"{user}",'
+                f'"data":{data}}}\n'.encode(),
+            )
+        )

@@ -1,0 +1,1 @@
+"""Thin entry points: settings, read, operators, write."""

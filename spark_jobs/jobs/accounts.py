@@ -1,0 +1,73 @@
+"""The accounts of a lake: taken from its tables, written beside them, balanced or refused."""
+
+import json
+from dataclasses import replace
+
+from pyspark.sql import DataFrame, SparkSession
+
+from spark_jobs.contracts.errors import LedgerError
+from spark_jobs.contracts.events import OK
+from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.ledger import Ledger
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
+from spark_jobs.sources.delta import read_table
+from spark_jobs.transforms import accounts
+
+
+def balance(spark: SparkSession, settings: Settings, lake: Lake, *, drained: bool) -> Ledger:
+    """The ledger of ``lake``, written to its ``ledger_file``.
+
+    Args:
+        spark: the session.
+        settings: those the lake was written with.
+        lake: all its tables must have been begun.
+        drained: nothing may be open.
+
+    Raises:
+        LedgerError: a row is not accounted for, or one is accounted for that was never received.
+    """
+    ledger = take(spark, settings, lake)
+    if drained:
+        # Each open row is missing from one table of gold: count it as lost, whatever kept it.
+        missing = ledger.unaccounted + ledger.attribution_open + ledger.session_open
+        ledger = replace(ledger, unaccounted=missing)
+    lake.ledger_file.parent.mkdir(parents=True, exist_ok=True)
+    # Written whole or not at all: a reader may look at any moment.
+    draft = lake.ledger_file.with_suffix(".new")
+    draft.write_text(json.dumps(ledger.as_json(), indent=2) + "\n", encoding="utf-8")
+    draft.replace(lake.ledger_file)
+    if ledger.unaccounted or ledger.surplus or ledger.ok != ledger.kept + ledger.duplicates + ledger.late + ledger.unaccounted:
+        raise LedgerError(
+            f"the accounts of {lake.root} do not balance: of {ledger.ok} good records {ledger.kept} were kept, "
+            f"{ledger.duplicates} are duplicates, {ledger.late} late; {ledger.unaccounted} are unaccounted for and "
+            f"{ledger.surplus} rows too many (see {lake.ledger_file}); do not count money from these tables: "
+            "keep them for inspection and run again into a new lake"
+        )
+    return ledger
+
+
+def take(spark: SparkSession, settings: Settings, lake: Lake) -> Ledger:
+    """The ledger of ``lake`` as its tables are now.
+
+    Raises:
+        LakeError: a table is missing.
+    """
+    bronze, silver, attributions, sessions = (
+        read_table(spark, lake, table) for table in (BRONZE_EVENTS, SILVER_EVENTS, ATTRIBUTIONS, SESSIONS)
+    )
+    verdicts = _count_by(bronze, "verdict")
+    keys = accounts.key_accounts(bronze, silver, attributions, sessions, settings)
+    (sums,) = accounts.totals(keys, settings).collect()
+    return Ledger(
+        received=sum(verdicts.values()),
+        quarantined={verdict: count for verdict, count in verdicts.items() if verdict != OK},
+        ok=verdicts.get(OK, 0),
+        attribution=_count_by(attributions, "status"),
+        sessions=_count_by(sessions, "ended_by"),
+        **sums.asDict(),
+    )
+
+
+def _count_by(rows: DataFrame, column: str) -> dict[str, int]:
+    return {row[0]: row[1] for row in rows.groupBy(column).count().orderBy(column).collect()}

@@ -1,0 +1,158 @@
+"""A bounded run: both jobs in one process, over all files of a folder, to the end."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming import StreamingQuery
+
+from spark_jobs.contracts.errors import QueryFailedError
+from spark_jobs.contracts.events import HEARTBEAT
+from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.ledger import Ledger
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.tables import BRONZE_EVENTS, SILVER_EVENTS
+from spark_jobs.jobs import accounts
+from spark_jobs.jobs import attribute as attribute_job
+from spark_jobs.jobs import deduplicate as deduplicate_job
+from spark_jobs.runtime.lock import hold_lake
+from spark_jobs.runtime.progress import ProgressListener
+from spark_jobs.sinks.delta import create_table
+from spark_jobs.sources.delta import read_table
+from spark_jobs.sources.files import list_files
+
+QUERIES = (
+    deduplicate_job.INGEST_QUERY,
+    deduplicate_job.DEDUPLICATE_QUERY,
+    attribute_job.ATTRIBUTE_QUERY,
+    attribute_job.SESSIONIZE_QUERY,
+)
+_TICK_S = 0.2
+
+OnProgress = Callable[[ProgressListener], None]
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a run did: the lake's ledger after it, and the progress of its queries."""
+
+    ledger: Ledger
+    progress: ProgressListener
+
+
+def run(
+    spark: SparkSession,
+    settings: Settings,
+    lake: Lake,
+    source: Path,
+    *,
+    drain: bool = False,
+    on_progress: OnProgress = lambda _: None,
+) -> RunResult:
+    """Takes every file of ``source`` that the lake has not taken yet through to gold, and balances the accounts.
+
+    The queries work in step: a batch is written when all queries that read the table have consumed what was there. So
+    a batch of one is a batch of the next, the state is that of a stream however much has piled up, and the same input
+    gives the same tables, late rows included, however often the run is killed and started again.
+
+    Args:
+        spark: from :func:`spark_jobs.runtime.session.start_session` with the same settings.
+        settings: of this run.
+        lake: where the tables lie; begun where it does not exist.
+        source: the folder of JSON Lines files.
+        drain: close every open impression, click and session at the end.
+        on_progress: called several times a second from this thread.
+
+    Raises:
+        SourceError: ``source`` holds nothing to read.
+        LakeInUseError: another run is writing the lake.
+        QueryFailedError: a query ended with an error.
+        LedgerError: the accounts do not balance.
+    """
+    list_files(source)
+    listener = ProgressListener()
+    with hold_lake(spark, lake), _listening(spark, listener), _stopping_all(spark):
+        gold = [start(spark, settings, lake) for start in _gold_queries(spark, lake)]
+        to_silver = deduplicate_job.start_deduplicate(spark, settings, lake, before_batch=lambda: _consume(gold))
+        ingest = deduplicate_job.start_ingest(
+            spark, settings, lake, source, before_batch=lambda: _consume([to_silver])
+        )
+        with _naming_the_cause():
+            while not ingest.awaitTermination(_TICK_S):  # type: ignore[arg-type]
+                on_progress(listener)
+            _consume([to_silver])
+            to_silver.stop()
+            _consume(gold)
+            if drain:
+                _drain(spark, settings, lake, gold)
+            for query in gold:
+                query.stop()
+        on_progress(listener)
+    return RunResult(accounts.balance(spark, settings, lake, drained=drain), listener)
+
+
+def _gold_queries(spark: SparkSession, lake: Lake) -> tuple[Callable[[SparkSession, Settings, Lake], StreamingQuery], ...]:
+    create_table(spark, lake, BRONZE_EVENTS)
+    create_table(spark, lake, SILVER_EVENTS)
+    return (attribute_job.start_attribute, attribute_job.start_sessionize)
+
+
+def _consume(queries: list[StreamingQuery]) -> None:
+    for query in queries:
+        query.processAllAvailable()
+
+
+def _drain(spark: SparkSession, settings: Settings, lake: Lake, gold: list[StreamingQuery]) -> None:
+    """Moves time past everything that is open.
+
+    A batch closes what lies behind the watermark that the batch before it left. So it takes two heartbeats: the first
+    moves the watermark, the second makes a batch that runs under it. Each is consumed before the next is written, and
+    is written only if it is not there yet, so a run that is killed in between goes on where it stopped.
+    """
+    events = read_table(spark, lake, SILVER_EVENTS).where(F.col("event_type") != HEARTBEAT)
+    (last_us,) = events.agg(F.unix_micros(F.max("event_time"))).first() or (None,)
+    if last_us is None:
+        return
+    beat_time = datetime(1970, 1, 1) + timedelta(microseconds=last_us) + drain_lead(settings)  # noqa: DTZ001 UTC
+    for beat in (1, 2):
+        deduplicate_job.append_heartbeat(spark, lake, beat_time, f"drain-{beat_time.isoformat()}Z-{beat}")
+        _consume(gold)
+
+
+def drain_lead(settings: Settings) -> timedelta:
+    """How far past the last event the heartbeat of a drain lies: just far enough to close everything."""
+    attribute, sessionize = settings.attribute, settings.sessionize
+    joined = max(attribute.impression_watermark, attribute.click_watermark) + attribute.window
+    return max(joined, sessionize.watermark + sessionize.gap) + timedelta(milliseconds=2)
+
+
+@contextmanager
+def _listening(spark: SparkSession, listener: ProgressListener) -> Iterator[None]:
+    spark.streams.addListener(listener)
+    try:
+        yield
+    finally:
+        spark.streams.removeListener(listener)
+
+
+@contextmanager
+def _stopping_all(spark: SparkSession) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        for query in spark.streams.active:
+            if query.name in QUERIES:
+                query.stop()
+
+
+@contextmanager
+def _naming_the_cause() -> Iterator[None]:
+    try:
+        yield
+    except StreamingQueryException as error:
+        raise QueryFailedError(f"a streaming query failed: {error}") from error

@@ -1,0 +1,1 @@
+"""One stateful streaming operator a module."""

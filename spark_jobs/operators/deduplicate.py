@@ -1,0 +1,41 @@
+"""Each event once: the first to arrive of those with the same type and id.
+
+::
+
+    watermark 3h     ─────────────────────────────────────────▶ event time
+    batch 1          a 12:00      b 13:00
+    batch 2          a 12:00 ✗ duplicate       c 16:30           watermark of batch 1: 10:00
+    batch 3          d 09:55 ✗ late (before 10:00)
+    batch 4          a 12:00 ✗ late (before 13:30), no longer remembered and no longer needed
+
+*Watermark*: the largest event time seen in the batches before the last one, less ``deduplicate.watermark``.
+*State*: one key per event, for up to twice the watermark's delay; in mode ``forever`` one key per event for ever.
+*Late rows*: dropped by Spark; the ledger counts them. In mode ``forever`` no row is late.
+*Cost*: native operator; only the two key columns are kept as state.
+"""
+
+from pyspark.sql import DataFrame
+
+from spark_jobs.contracts.durations import milliseconds
+from spark_jobs.contracts.settings import DeduplicateMode, DeduplicateSettings
+
+KEY = ("event_type", "event_id")
+
+
+def deduplicate(events: DataFrame, settings: DeduplicateSettings) -> DataFrame:
+    """The first of each (``event_type``, ``event_id``) of ``events``.
+
+    Args:
+        events: streaming; the columns of ``bronze/events``, verdict ok only: a null or future ``event_time`` would
+            pass twice or move the watermark past all good rows.
+        settings: the mode and the watermark.
+
+    Returns:
+        The same columns.
+
+    Source: Spark's `Structured Streaming guide <https://spark.apache.org/docs/latest/streaming/>`_, streaming deduplication.
+    """
+    if settings.mode is DeduplicateMode.FOREVER:
+        return events.dropDuplicates(list(KEY))
+    delay = f"{milliseconds(settings.watermark)} milliseconds"
+    return events.withWatermark("event_time", delay).dropDuplicatesWithinWatermark(list(KEY))

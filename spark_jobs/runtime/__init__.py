@@ -1,0 +1,1 @@
+"""What surrounds the jobs: the Spark session, life cycle, locks, progress."""

@@ -1,0 +1,34 @@
+"""One run a lake at a time."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.sql import SparkSession
+
+from spark_jobs.contracts.errors import LakeInUseError
+from spark_jobs.contracts.lake import Lake
+
+
+@contextmanager
+def hold_lake(spark: SparkSession, lake: Lake) -> Iterator[None]:
+    """Holds the lock of ``lake``.
+
+    The lock belongs to the Java process, which does the writing and may outlive a killed Python process for a moment;
+    it goes with that process, however it ends.
+
+    Raises:
+        LakeInUseError: another process holds it.
+    """
+    lake.lock_file.parent.mkdir(parents=True, exist_ok=True)
+    jvm = spark.sparkContext._jvm  # noqa: SLF001 the JVM has no public door
+    assert jvm is not None  # noqa: S101 it is there as long as the session is
+    channel = jvm.java.io.RandomAccessFile(str(lake.lock_file), "rw").getChannel()
+    try:
+        if channel.tryLock() is None:
+            raise LakeInUseError(
+                f"lake {lake.root} is being written by another run: two writers would corrupt its checkpoints; "
+                "wait for it to end, or give another --lake"
+            )
+        yield
+    finally:
+        channel.close()

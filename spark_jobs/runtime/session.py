@@ -1,0 +1,109 @@
+"""The Spark session of an embedded run, and what the machine must have for it."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from spark_jobs.contracts.errors import EnvironmentMissingError
+from spark_jobs.contracts.settings import Settings, StateStore
+
+JARS = Path(sys.prefix) / "share" / "adloom" / "jars"
+"""Where `make setup` puts the jars that Spark needs beside its own."""
+
+_JAVA_VERSIONS = (17, 21)
+_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_IN_MEMORY = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
+_LOG4J = Path(__file__).with_name("log4j2.properties")
+
+
+def start_session(settings: Settings, *, log_file: Path | None = None) -> SparkSession:
+    """A Spark session for a run, or the one that is already there.
+
+    Args:
+        settings: see ``[spark]``.
+        log_file: where Spark's own log goes; by default it is thrown away but for errors on stderr.
+
+    Raises:
+        EnvironmentMissingError: Java or the jars are missing.
+    """
+    check_java()
+    builder = SparkSession.builder.appName("adloom").master(settings.spark.master)
+    for key, value in spark_conf(settings, log_file).items():
+        builder = builder.config(key, value)
+    # Spark binds the machine's outer address otherwise.
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    return builder.getOrCreate()
+
+
+def spark_conf(settings: Settings, log_file: Path | None = None) -> dict[str, str]:
+    """Spark's configuration for ``settings``: what differs from Spark's defaults, and why.
+
+    Raises:
+        EnvironmentMissingError: the jars are missing.
+    """
+    if not any(JARS.glob("delta-spark_*.jar")):
+        raise EnvironmentMissingError(f"no Delta jar in {JARS}: Spark cannot write tables; run `make setup`")
+    java_options = [f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}"]
+    if log_file:
+        java_options.append(f"-Dadloom.log={log_file}")
+    # Spark's generated code for judging a record is longer than what the JVM compiles unasked: 3 times slower then.
+    java_options.append("-XX:-DontCompileHugeMethods")
+    return {
+        "spark.driver.memory": settings.spark.driver_memory,
+        "spark.driver.extraClassPath": f"{JARS}/*",
+        "spark.driver.extraJavaOptions": " ".join(java_options),
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.warehouse.dir": tempfile.gettempdir(),
+        "spark.sql.shuffle.partitions": str(settings.spark.shuffle_partitions),
+        # Adaptive execution does not touch stateful stages, and costs time to plan the rest.
+        "spark.sql.adaptive.enabled": "false",
+        # A Delta snapshot of a few hundred files in the default 50 partitions costs seconds a batch.
+        "spark.databricks.delta.snapshotPartitions": "2",
+        # Equal keys are judged by adloom; a variant with some is no reason to fail.
+        "spark.sql.variant.allowDuplicateKeys": "true",
+        **streaming_conf(settings),
+    }
+
+
+def streaming_conf(settings: Settings) -> dict[str, str]:
+    """The part of :func:`spark_conf` that streaming queries read when they start."""
+    conf = {
+        # A batch without data would move the late line between two batches of the same rows, depending on which came
+        # first: late rows are to be the same ones in every run. See docs/architecture.md, "Time".
+        "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+        "spark.sql.streaming.stateStore.providerClass": _IN_MEMORY,
+    }
+    if settings.spark.state_store is StateStore.ROCKSDB:
+        conf |= {
+            "spark.sql.streaming.stateStore.providerClass": _ROCKSDB,
+            "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+        }
+    return conf
+
+
+def check_java() -> None:
+    """Checks that the Java that Spark would start is one it runs on.
+
+    Raises:
+        EnvironmentMissingError: there is none, or its version is not one of those tested.
+    """
+    wanted = f"install Java {_JAVA_VERSIONS[0]} (Debian: apt-get install openjdk-17-jre-headless)"
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if not java or not Path(java).is_file():
+        raise EnvironmentMissingError(f"no Java found ({'JAVA_HOME=' + home if home else 'PATH'}); {wanted}")
+    told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False, timeout=60).stderr
+    version = re.search(r'version "(\d+)', told)
+    if not version or int(version[1]) not in _JAVA_VERSIONS:
+        found = version[1] if version else "an unknown version"
+        raise EnvironmentMissingError(f"{java} is Java {found}; adloom runs on Java 17 or 21: {wanted}, or set JAVA_HOME")

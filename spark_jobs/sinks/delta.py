@@ -1,0 +1,73 @@
+"""Appending to the Delta tables of the lake, each batch exactly once."""
+
+from collections.abc import Callable
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming import StreamingQuery
+
+from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.tables import Table
+
+_PROPERTIES = {
+    # Validation reads what is new since the last validated version; for appends the feed costs nothing.
+    "delta.enableChangeDataFeed": "true",
+}
+POLL_INTERVAL = "200 milliseconds"
+"""How often a query that has nothing to do looks for new versions of its source."""
+
+
+def create_table(spark: SparkSession, lake: Lake, table: Table) -> None:
+    """Begins ``table`` in ``lake`` where it does not exist."""
+    if lake.has(table):
+        return
+    nothing = spark.range(0).select(*[F.lit(None).cast(c.sql_type).alias(c.name) for c in table.columns])
+    nothing.write.format("delta").partitionBy(*table.partition_by).options(**_PROPERTIES).save(lake.table(table))
+
+
+def append_rows(rows: DataFrame, lake: Lake, table: Table, *, writer: str, batch_id: int) -> None:
+    """Appends ``rows`` to ``table``, unless ``writer`` has already committed a batch of this number or a later one."""
+    (
+        rows.select(*table.column_names)
+        .write.format("delta")
+        .mode("append")
+        .option("txnAppId", writer)
+        .option("txnVersion", batch_id)
+        .save(lake.table(table))
+    )
+
+
+def start_query(
+    rows: DataFrame,
+    lake: Lake,
+    table: Table,
+    *,
+    job: str,
+    query: str,
+    available_now: bool = False,
+    before_batch: Callable[[], None] | None = None,
+) -> StreamingQuery:
+    """Starts the streaming query that appends ``rows`` to ``table``.
+
+    Args:
+        rows: a streaming DataFrame with the columns of ``table``.
+        lake: where the table and the checkpoint lie.
+        table: the output, begun by :func:`create_table`.
+        job: name of the job; part of the checkpoint's place.
+        query: name of the query, and of its checkpoint.
+        available_now: end once what the source holds now is processed, instead of waiting for more.
+        before_batch: called before a batch is written; the batch waits until it returns.
+    """
+    spark = rows.sparkSession
+
+    def write(batch: DataFrame, batch_id: int) -> None:
+        if before_batch:
+            before_batch()
+        # The id of the query lies in its checkpoint, so a new checkpoint does not find its batches already written.
+        (query_id,) = (active.id for active in spark.streams.active if active.name == query)
+        append_rows(batch, lake, table, writer=query_id, batch_id=batch_id)
+
+    writer = rows.writeStream.queryName(query).foreachBatch(write)
+    writer = writer.option("checkpointLocation", lake.checkpoint(job, query))
+    trigger = {"availableNow": True} if available_now else {"processingTime": POLL_INTERVAL}
+    return writer.trigger(**trigger).start()  # type: ignore[arg-type]

@@ -1,0 +1,36 @@
+"""Delta tables of the lake, as streams and at rest."""
+
+from pyspark.sql import DataFrame, SparkSession
+
+from spark_jobs.contracts.errors import LakeError
+from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.tables import Table
+
+_ALL_FILES = 2**31 - 1
+
+
+def stream_table(spark: SparkSession, lake: Lake, table: Table) -> DataFrame:
+    """Streams ``table`` from its first version on, version by version.
+
+    A batch always takes whole versions. Within a version rows lie in no order of time, so a batch that ended in the
+    middle of one would move the watermark past rows that wait in its other files.
+    """
+    return (
+        spark.readStream.format("delta")
+        # The snapshot that is read otherwise comes in no order of time.
+        .option("startingVersion", 0)
+        .option("maxFilesPerTrigger", _ALL_FILES)
+        .load(lake.table(table))
+        .select(*table.column_names)
+    )
+
+
+def read_table(spark: SparkSession, lake: Lake, table: Table) -> DataFrame:
+    """The rows of ``table`` as they are now.
+
+    Raises:
+        LakeError: the lake has no such table yet.
+    """
+    if not lake.has(table):
+        raise LakeError(f"lake {lake.root} has no table {table.name} ({table.path}) yet; run `adloom run` on it first")
+    return spark.read.format("delta").load(lake.table(table)).select(*table.column_names)

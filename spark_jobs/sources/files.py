@@ -1,0 +1,57 @@
+"""JSON Lines files as a stream of records."""
+
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_jobs.contracts.errors import SourceError
+from spark_jobs.contracts.settings import IngestSettings
+
+PATTERNS = ("*.jsonl", "*.jsonl.gz", "*.ndjson", "*.ndjson.gz")
+
+
+def list_files(folder: Path) -> list[Path]:
+    """The files of ``folder`` that are read, in the order in which they are read: by modification time, then name.
+
+    Raises:
+        SourceError: there is no such folder, or none of its files is one to read.
+    """
+    if not folder.is_dir():
+        raise SourceError(f"source {folder} is not a folder; give the folder that holds the JSON Lines files")
+    files = [file for pattern in PATTERNS for file in folder.glob(pattern) if not file.name.startswith((".", "_"))]
+    if not files:
+        raise SourceError(f"source {folder} holds no file named {', '.join(PATTERNS)}; give the folder of the events")
+    return sorted(files, key=lambda file: (file.stat().st_mtime_ns, file.name))
+
+
+def read_files(spark: SparkSession, folder: Path, settings: IngestSettings) -> DataFrame:
+    """Streams the records of the files in ``folder``, each file once, in the order of :func:`list_files`.
+
+    Files are told apart by path: a file that grows after it was read is not read again.
+
+    Returns:
+        ``raw`` (string, without its line end), ``source`` (string, ``<file>#bytes=<from>-<to>``: the block of the file
+        that held it), ``ingest_time`` (timestamp: when the batch was planned; a replayed batch keeps it).
+
+    Raises:
+        SourceError: see :func:`list_files`.
+    """
+    list_files(folder)
+    lines = (
+        spark.readStream.format("text")
+        # Spark's own default also splits at "\r", which JSON allows between tokens.
+        .option("lineSep", "\n")
+        .option("pathGlobFilter", "{" + ",".join(PATTERNS) + "}")
+        .option("maxBytesPerTrigger", settings.max_bytes_per_batch)
+        # Spark silently leaves out files a week older than the newest one seen.
+        .option("maxFileAge", "36500d")
+        .load(folder.resolve().as_uri())
+    )
+    block = F.struct("_metadata.file_path", "_metadata.file_block_start", "_metadata.file_block_length")
+    start, length = block["file_block_start"], block["file_block_length"]
+    return lines.select(
+        F.col("value").alias("raw"),
+        F.concat(block["file_path"], F.lit("#bytes="), start, F.lit("-"), start + length).alias("source"),
+        F.current_timestamp().alias("ingest_time"),
+    )

@@ -1,0 +1,1 @@
+"""Stateless DataFrame to DataFrame functions."""

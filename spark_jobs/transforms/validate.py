@@ -1,0 +1,113 @@
+"""Fields to a verdict: every record is kept, and the first rule it breaks is named."""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from spark_jobs.contracts import events
+from spark_jobs.contracts.settings import IngestSettings
+from spark_jobs.contracts.tables import BRONZE_EVENTS
+from spark_jobs.transforms import parse
+
+# RFC 3339, with at most microseconds. \z, not $, which would let a line end follow.
+_RFC_3339 = (
+    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?(?:[Zz]|[+-][0-9]{2}:[0-9]{2})\z"
+)
+_EPOCH = "1970-01-01 00:00:00"
+
+_Rule = tuple[str, Column]
+"""A verdict, and the condition under which a record gets it."""
+
+
+def judge(records: DataFrame, settings: IngestSettings) -> DataFrame:
+    """Every non-blank record of ``records`` with its verdict and fields.
+
+    Args:
+        records: ``raw`` (string), ``source`` (string), ``ingest_time`` (timestamp: when it was received).
+        settings: the limits.
+
+    Returns:
+        The columns of ``bronze/events``. ``raw`` is as received, or, where that is not UTF-8, decoded as ISO-8859-1,
+        so that encoding it again gives the bytes. Fields that another event type owns are null.
+    """
+    parsed = parse.parse(parse.drop_blank(records), settings.max_record_bytes)
+    typed = parsed.withColumns(
+        {
+            "time": F.when(F.col("json.event_time").rlike(_RFC_3339), F.upper("json.event_time").try_cast("timestamp")),
+            "is_last_kind": _kind("is_last"),
+            "cost_kind": _kind("cost_micros"),
+        }
+    )
+    judged = typed.withColumn("verdict", _first_broken(_rules(settings)))
+    raw = F.when(F.is_valid_utf8("raw"), F.col("raw")).otherwise(F.decode(F.col("raw").cast("binary"), "ISO-8859-1"))
+    return judged.withColumns({"raw": raw, **_fields()}).select(*BRONZE_EVENTS.column_names)
+
+
+def _rules(settings: IngestSettings) -> list[_Rule]:
+    malformed = F.col("json").isNull() | F.col("json.corrupt").isNotNull()
+    not_one_value = ~parse.ends_with_its_only_brace() & ~parse.is_one_value()
+    too_late = F.col("ingest_time") + F.expr(f"INTERVAL {settings.max_future_skew.total_seconds():.3f} SECOND")
+    return [
+        (events.RECORD_TOO_LARGE, F.col("is_too_large")),
+        (events.INVALID_UTF8, ~F.col("is_utf8")),
+        (events.NOT_AN_OBJECT, ~parse.is_object() & parse.is_one_value()),
+        (events.MALFORMED_JSON, ~parse.is_object() | malformed | not_one_value),
+        (events.DUPLICATE_KEY, parse.has_duplicate_key()),
+        *_text_rules("event_type", known=events.EVENT_TYPES),
+        *_text_rules("event_id"),
+        (events.missing("event_time"), F.col("json.event_time").isNull()),
+        (events.invalid("event_time"), F.col("time").isNull() | (F.col("time") <= F.lit(_EPOCH).cast("timestamp"))),
+        (events.EVENT_TIME_IN_FUTURE, F.col("time") > too_late),
+        *_text_rules("user_id"),
+        (events.invalid("is_last"), ~F.col("is_last_kind").isin("VOID", "BOOLEAN")),
+        *_of_type(events.IMPRESSION, [*_text_rules("campaign_id"), *_text_rules("ad_id"), _cost_rule()]),
+        *_of_type(events.CLICK, _text_rules("impression_id")),
+        *_of_type(events.ACTIVITY, [(events.invalid("data"), ~parse.is_text("data"))]),
+    ]
+
+
+def _text_rules(field: str, known: tuple[str, ...] | None = None) -> list[_Rule]:
+    value = F.col(f"json.{field}")
+    if known:
+        return [(events.missing(field), value.isNull()), (events.invalid(field), ~value.isin(*known))]
+    has_length = F.char_length(value).between(1, events.MAX_ID_CHARACTERS)
+    is_id = has_length & ~F.contains(value, F.lit("\0")) & parse.is_text(field)
+    return [(events.missing(field), value.isNull()), (events.invalid(field), ~is_id)]
+
+
+def _cost_rule() -> _Rule:
+    cost = F.try_variant_get("json.cost_micros", "$", "bigint")
+    is_count = (F.col("cost_kind") == "BIGINT") & (cost >= 0)
+    return (events.invalid("cost_micros"), (F.col("cost_kind") != "VOID") & ~F.coalesce(is_count, F.lit(False)))
+
+
+def _of_type(event_type: str, rules: list[_Rule]) -> list[_Rule]:
+    is_type = F.col("json.event_type") == event_type
+    return [(verdict, is_type & broken) for verdict, broken in rules]
+
+
+def _kind(field: str) -> Column:
+    """The JSON type of a variant field; ``VOID`` where it is null or absent."""
+    return F.coalesce(F.schema_of_variant(f"json.{field}"), F.lit("VOID"))
+
+
+def _first_broken(rules: list[_Rule]) -> Column:
+    (verdict, broken), *rest = rules
+    chain = F.when(broken, F.lit(verdict))
+    for verdict, broken in rest:
+        chain = chain.when(broken, F.lit(verdict))
+    return chain.otherwise(F.lit(events.OK))
+
+
+def _fields() -> dict[str, Column]:
+    """The parsed fields; of a record that is not ok as far as they could be read."""
+    fields = {name: F.col(f"json.{name}") for name in parse.TEXT_FIELDS}
+    fields["event_time"] = F.col("time")
+    fields["is_last"] = F.when(F.col("is_last_kind") == "BOOLEAN", F.try_variant_get("json.is_last", "$", "boolean"))
+    fields["is_last"] = F.coalesce(fields["is_last"], F.lit(False))
+    fields["cost_micros"] = F.coalesce(
+        F.when(F.col("cost_kind") == "BIGINT", F.try_variant_get("json.cost_micros", "$", "bigint")), F.lit(0)
+    )
+    for event_type, names in events.TYPE_FIELDS.items():
+        for name in names:
+            fields[name] = F.when(F.col("json.event_type") == event_type, fields[name])
+    return fields

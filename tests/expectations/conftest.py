@@ -1,0 +1,37 @@
+"""A small good lake, and Great Expectations started once."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.tables import TABLES
+from tests.expectations.good_rows import append, good_rows, write_ledger
+
+if TYPE_CHECKING:
+    from expectations.engine import Engine
+
+
+@pytest.fixture(scope="session")
+def settings() -> Settings:
+    return Settings()
+
+
+@pytest.fixture(scope="session")
+def engine(spark: SparkSession) -> "Engine":
+    assert spark is not None, "Great Expectations would start a session of its own, without Delta"
+    from expectations.engine import Engine
+
+    return Engine()
+
+
+@pytest.fixture
+def good_lake(spark: SparkSession, tmp_path: Path) -> Lake:
+    lake = Lake.at(str(tmp_path / "lake"))
+    for table in TABLES:
+        append(spark, lake, table, good_rows(table.name))
+    write_ledger(lake)
+    return lake

@@ -1,0 +1,163 @@
+"""One planted fault for every rule: how a good table is spoilt, and which rules must then break."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from tests.expectations.good_rows import NOON, RECEIVED, Row, at
+
+Spoil = Callable[[list[Row]], None]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault planted for ``rule``, and the rules that cannot but break with it."""
+
+    rule: str
+    spoil: Spoil
+    companions: tuple[str, ...] = ()
+
+
+def change(place: int, **fields: Any) -> Spoil:
+    """Set ``fields`` of the row at ``place``."""
+    return lambda rows: rows[place].update(fields)
+
+
+def repeat(place: int, **fields: Any) -> Spoil:
+    """Add the row at ``place`` once more, with ``fields`` set."""
+    return lambda rows: rows.append({**rows[place], **fields})
+
+
+def _many_quarantined(rows: list[Row]) -> None:
+    rows.extend(dict(rows[-1]) for _ in range(2))
+
+
+_TOO_LONG = "x" * 129
+_MICROSECOND = timedelta(microseconds=1)
+
+BRONZE = (
+    Fault("raw_not_null", change(0, raw=None)),
+    Fault("source_not_null", change(0, source=None)),
+    Fault("ingest_time_not_null", change(0, ingest_time=None)),
+    Fault("verdict_not_null", change(0, verdict=None)),
+    Fault("verdict_in_set", change(-1, verdict="looks_odd")),
+    Fault("quarantined_share", _many_quarantined),
+    Fault("event_type_not_null", change(0, event_type=None)),
+    Fault("event_type_in_set", change(0, event_type="heartbeat")),
+    Fault("event_id_not_null", change(0, event_id=None)),
+    Fault("event_id_length", change(0, event_id=_TOO_LONG)),
+    Fault("user_id_not_null", change(0, user_id=None)),
+    Fault("user_id_length", change(0, user_id="")),
+    Fault("event_time_not_null", change(0, event_time=None)),
+    Fault("event_time_not_in_future", change(0, event_time=RECEIVED + timedelta(minutes=5) + _MICROSECOND)),
+)
+
+_IMPRESSION, _CLICK, _ACTIVITY, _HEARTBEAT = 0, 2, 4, -1
+SILVER = (
+    Fault("event_unique", repeat(_IMPRESSION, user_id="u9")),
+    Fault("event_type_not_null", change(_ACTIVITY, event_type=None)),
+    Fault("event_type_in_set", change(_ACTIVITY, event_type="purchase", data=None)),
+    Fault("event_time_not_null", change(_ACTIVITY, event_time=None)),
+    Fault("event_date_not_null", change(_ACTIVITY, event_date=None)),
+    Fault("event_date_matches", change(_ACTIVITY, event_date=(NOON - timedelta(days=1)).date())),
+    Fault("event_id_not_null", change(_ACTIVITY, event_id=None)),
+    Fault("user_id_not_null", change(_ACTIVITY, user_id=None)),
+    Fault("is_last_not_null", change(_ACTIVITY, is_last=None)),
+    Fault("ingest_time_not_null", change(_ACTIVITY, ingest_time=None)),
+    Fault("event_id_length", change(_ACTIVITY, event_id=_TOO_LONG)),
+    Fault("user_id_length", change(_ACTIVITY, user_id=_TOO_LONG)),
+    Fault("campaign_id_length", change(_IMPRESSION, campaign_id="")),
+    Fault("ad_id_length", change(_IMPRESSION, ad_id=_TOO_LONG)),
+    Fault("impression_id_length", change(_CLICK, impression_id="")),
+    Fault("campaign_id_not_null", change(_IMPRESSION, campaign_id=None)),
+    Fault("ad_id_not_null", change(_IMPRESSION, ad_id=None)),
+    Fault("cost_micros_not_null", change(_IMPRESSION, cost_micros=None)),
+    Fault("cost_micros_not_negative", change(_IMPRESSION, cost_micros=-1)),
+    Fault("impression_id_not_null", change(_CLICK, impression_id=None)),
+    Fault("no_foreign_fields", change(_CLICK, campaign_id="spring")),
+    Fault("heartbeats_are_empty", change(_HEARTBEAT, user_id="u1")),
+)
+
+_CLICKED, _UNCLICKED, _ORPHAN = 0, 1, 2
+_WINDOW = timedelta(hours=1)
+ATTRIBUTIONS = (
+    Fault("status_not_null", change(_CLICKED, status=None)),
+    Fault("status_in_set", change(_CLICKED, status="viewed")),
+    Fault("impression_id_not_null", change(_ORPHAN, impression_id=None)),
+    Fault("user_id_not_null", change(_CLICKED, user_id=None)),
+    Fault("clicked_is_complete", change(_CLICKED, ad_id=None)),
+    Fault("unclicked_is_complete", change(_UNCLICKED, campaign_id=None)),
+    Fault("orphan_click_is_complete", change(_ORPHAN, click_id=None)),
+    Fault("unclicked_has_no_more", change(_UNCLICKED, click_id="c9")),
+    Fault("orphan_click_has_no_more", change(_ORPHAN, cost_micros=5)),
+    Fault("cost_micros_not_negative", change(_CLICKED, cost_micros=-1)),
+    Fault(
+        "click_not_before_impression",
+        change(_CLICKED, click_time=at(0) - _MICROSECOND, click_delay_ms=-1),
+        companions=("click_delay_ms_in_range",),
+    ),
+    Fault("click_within_window", change(_CLICKED, click_time=at(0) + _WINDOW + _MICROSECOND, click_delay_ms=3_600_000)),
+    Fault(
+        "click_delay_ms_in_range",
+        change(_CLICKED, click_delay_ms=3_600_001),
+        companions=("click_delay_ms_is_right",),
+    ),
+    Fault("click_delay_ms_is_right", change(_CLICKED, click_delay_ms=120_001)),
+    Fault("event_date_not_null", change(_ORPHAN, event_date=None)),
+    Fault("event_date_matches", change(_ORPHAN, event_date=(NOON + timedelta(days=1)).date())),
+    Fault("click_unique", repeat(_CLICKED, impression_id="i3")),
+    Fault("unclicked_unique", repeat(_CLICKED, impression_id="i2", click_id="c3")),
+)
+
+
+def _swap_events(rows: list[Row]) -> None:
+    events = rows[3]["events"]
+    events[1], events[2] = events[2], events[1]
+
+
+def _widen_gap(rows: list[Row]) -> None:
+    rows[0]["events"][1]["event_time"] = rows[0]["session_end"] = at(5) + _MICROSECOND
+
+
+def _drop_event(rows: list[Row]) -> None:
+    del rows[3]["events"][4]
+
+
+def _misname_type(rows: list[Row]) -> None:
+    rows[1]["events"][0]["event_type"] = "click"
+
+
+def _empty(rows: list[Row]) -> None:
+    rows[1].update(event_count=0, impression_count=0, events=[])
+
+
+_S1, _S2, _S4 = 0, 1, 3
+SESSIONS = (
+    Fault("session_id_not_null", change(_S1, session_id=None)),
+    Fault("session_unique", repeat(_S1, user_id="u9")),
+    Fault("user_id_not_null", change(_S1, user_id=None)),
+    Fault("session_start_not_null", change(_S1, session_start=None)),
+    Fault("session_end_not_null", change(_S1, session_end=None)),
+    Fault("ends_after_start", change(_S2, session_end=at(1) - _MICROSECOND), companions=("bounds_match_events",)),
+    Fault("no_overlap", change(_S2, user_id="u1")),
+    Fault("ended_by_not_null", change(_S1, ended_by=None)),
+    Fault("ended_by_in_set", change(_S1, ended_by="boredom")),
+    Fault("event_date_not_null", change(_S1, event_date=None)),
+    Fault("event_date_matches", change(_S1, event_date=(NOON + timedelta(days=1)).date())),
+    Fault("event_count_positive", _empty),
+    Fault("no_missing_counts", change(_S1, click_count=None)),
+    Fault("counts_add_up", change(_S4, activity_count=9), companions=("type_counts_match",)),
+    Fault("events_are_all_there", _drop_event, companions=("type_counts_match",)),
+    Fault("type_counts_match", _misname_type),
+    Fault("events_in_order", _swap_events),
+    Fault("gaps_within_session_gap", _widen_gap),
+    Fault("bounds_match_events", change(_S1, session_start=at(1))),
+)
+
+FAULTS: dict[str, tuple[Fault, ...]] = {
+    "bronze": BRONZE,
+    "silver": SILVER,
+    "attributions": ATTRIBUTIONS,
+    "sessions": SESSIONS,
+}

@@ -1,0 +1,151 @@
+"""A small lake in which every expectation holds, as plain rows that tests may spoil."""
+
+import json
+from copy import deepcopy
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, TABLES_BY_NAME, Table
+
+Row = dict[str, Any]
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+RECEIVED = NOON + timedelta(hours=1)
+
+
+def at(minutes: float = 0, **more: float) -> datetime:
+    """A time, counted from noon."""
+    return NOON + timedelta(minutes=minutes, **more)
+
+
+def _event(event_type: str, event_id: str, time: datetime, user_id: str, **fields: Any) -> Row:
+    return {
+        "event_type": event_type,
+        "event_id": event_id,
+        "event_time": time,
+        "user_id": user_id,
+        "is_last": False,
+        "ingest_time": RECEIVED,
+        "event_date": time.date(),
+        **fields,
+    }
+
+
+def _impression(event_id: str, time: datetime, user_id: str) -> Row:
+    return _event("impression", event_id, time, user_id, campaign_id="spring", ad_id="ad-1", cost_micros=1200)
+
+
+_IMPRESSIONS = [_impression("i1", at(0), "u1"), _impression("i2", at(1), "u2")]
+_CLICKS = [
+    _event("click", "c1", at(2), "u1", impression_id="i1"),
+    _event("click", "c2", at(3), "u3", impression_id="never-came"),
+]
+_ACTIVITIES = [_event("activity", f"a{n:02}", at(n), "u4", data="scroll", is_last=n == 9) for n in range(20)]
+_EVENTS = [*_IMPRESSIONS, *_CLICKS, *_ACTIVITIES]
+_HEARTBEAT = {"event_type": "heartbeat", "event_time": at(600), "event_date": at(600).date()}
+
+
+def _record(event: Row, line: int) -> Row:
+    fields = {name: value for name, value in event.items() if name != "event_date"}
+    return {"raw": json.dumps(event, default=str), "source": f"events.jsonl:{line}", "verdict": "ok", **fields}
+
+
+def _attribution(status: str, **fields: Any) -> Row:
+    return {"status": status, "event_date": NOON.date(), **fields}
+
+
+def _session(session_id: str, ended_by: str, events: list[Row]) -> Row:
+    types = [event["event_type"] for event in events]
+    return {
+        "session_id": session_id,
+        "user_id": events[0]["user_id"],
+        "session_start": events[0]["event_time"],
+        "session_end": events[-1]["event_time"],
+        "ended_by": ended_by,
+        "event_count": len(events),
+        "impression_count": types.count("impression"),
+        "click_count": types.count("click"),
+        "activity_count": types.count("activity"),
+        "events": [{name: event[name] for name in ("event_time", "event_type", "event_id")} for event in events],
+        "event_date": events[0]["event_time"].date(),
+    }
+
+
+_OF_I1 = {"impression_id": "i1", "impression_time": at(0), "user_id": "u1"}
+_OF_I2 = {"impression_id": "i2", "impression_time": at(1), "user_id": "u2"}
+_AD = {"campaign_id": "spring", "ad_id": "ad-1", "cost_micros": 1200}
+_GOOD: dict[str, list[Row]] = {
+    BRONZE_EVENTS.name: [
+        *(_record(event, line) for line, event in enumerate([*_EVENTS, _IMPRESSIONS[0]])),
+        {"raw": "{", "source": "events.jsonl:99", "ingest_time": RECEIVED, "verdict": "malformed_json"},
+    ],
+    SILVER_EVENTS.name: [*_EVENTS, _HEARTBEAT],
+    ATTRIBUTIONS.name: [
+        _attribution("clicked", **_OF_I1, **_AD, click_id="c1", click_time=at(2), click_delay_ms=120_000),
+        _attribution("unclicked", **_OF_I2, **_AD),
+        _attribution("orphan_click", impression_id="never-came", user_id="u3", click_id="c2", click_time=at(3)),
+    ],
+    SESSIONS.name: [
+        _session("s1", "timeout", [_IMPRESSIONS[0], _CLICKS[0]]),
+        _session("s2", "timeout", [_IMPRESSIONS[1]]),
+        _session("s3", "timeout", [_CLICKS[1]]),
+        _session("s4", "is_last", _ACTIVITIES[:10]),
+        _session("s5", "timeout", _ACTIVITIES[10:]),
+    ],
+}
+GOOD_LEDGER: dict[str, Any] = {
+    "received": 26,
+    "quarantined": {"malformed_json": 1},
+    "ok": 25,
+    "kept": 24,
+    "duplicates": 1,
+    "late": 0,
+    "unaccounted": 0,
+    "surplus": 0,
+    "attribution": {"clicked": 1, "unclicked": 1, "orphan_click": 1},
+    "sessions": {"timeout": 4, "is_last": 1},
+}
+
+
+def good_rows(table: str) -> list[Row]:
+    """The rows of ``table``, to be spoilt at will."""
+    return deepcopy(_GOOD[table])
+
+
+def frame(spark: SparkSession, table: str, rows: list[Row], owners: list[str] | None = None) -> DataFrame:
+    """``rows`` with the columns of ``table``, what a row leaves out being null, and ``owner``, if ``owners`` are given."""
+    contract = TABLES_BY_NAME[table]
+    values = [tuple(row.get(name) for name in contract.column_names) for row in rows]
+    if owners is None:
+        return spark.createDataFrame(values, contract.ddl).coalesce(1)
+    owned = [(*value, owner) for value, owner in zip(values, owners, strict=True)]
+    return spark.createDataFrame(owned, f"{contract.ddl}, owner STRING").coalesce(1)
+
+
+_IDS = ("event_id", "user_id", "impression_id", "click_id", "session_id")
+
+
+def apart(rows: list[Row], case: int) -> list[Row]:
+    """``rows`` with ids of their own, so that many cases lie in one table and none repeats another's keys."""
+    return [{name: _own(value, case) if name in _IDS else value for name, value in row.items()} for row in rows]
+
+
+def _own(value: str | None, case: int) -> str | None:
+    # Ids that are too short or too long are faults, to be left as they are.
+    return f"{value}.{case}" if value and len(value) < 100 else value
+
+
+def append(spark: SparkSession, lake: Lake, table: Table, rows: list[Row], *, change_data: bool = True) -> None:
+    """Commit ``rows`` to ``table``, which is made as the jobs make it when it is not there."""
+    writer = frame(spark, table.name, rows).write.format("delta").mode("append").partitionBy(*table.partition_by)
+    if change_data:
+        writer = writer.option("delta.enableChangeDataFeed", "true")
+    writer.save(lake.table(table))
+
+
+def write_ledger(lake: Lake, **changes: Any) -> None:
+    """Leave the ledger of the good rows, with ``changes``."""
+    lake.ledger_file.parent.mkdir(parents=True, exist_ok=True)
+    lake.ledger_file.write_text(json.dumps(GOOD_LEDGER | changes), encoding="utf-8")

@@ -1,0 +1,246 @@
+"""The oracle: every output table of a bounded run, computed by DuckDB from the input files alone.
+
+It is written from the contract and shares no code with the jobs. What differs from run to run (source, ingest time,
+a session's id) is left out of the comparison: see ``compared_columns``.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from spark_jobs.contracts.durations import microseconds
+from spark_jobs.contracts.events import OK
+from spark_jobs.contracts.ledger import Ledger
+from spark_jobs.contracts.settings import DeduplicateMode, JoinType, Settings
+from spark_jobs.contracts.tables import BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, Table
+from tests.support.source_files import read_files
+from tests.support.verdicts import Event, judge
+
+Row = tuple[Any, ...]
+
+_STATUSES = {
+    JoinType.FULL_OUTER: ("clicked", "unclicked", "orphan_click"),
+    JoinType.LEFT_OUTER: ("clicked", "unclicked"),
+    JoinType.RIGHT_OUTER: ("clicked", "orphan_click"),
+    JoinType.INNER: ("clicked",),
+}
+_NOT_COMPARED = {"source", "ingest_time", "session_id"}
+_SHOWN = 10
+
+_SILVER = """
+CREATE TABLE silver AS
+SELECT * REPLACE (make_timestamp(event_time) AS event_time), CAST(make_timestamp(event_time) AS DATE) AS event_date
+FROM arrivals
+QUALIFY row_number() OVER (PARTITION BY event_type, event_id ORDER BY arrival) = 1
+"""
+
+_ATTRIBUTIONS = """
+SELECT
+  CASE
+    WHEN i.event_id IS NULL THEN 'orphan_click'
+    WHEN c.event_id IS NULL THEN 'unclicked'
+    ELSE 'clicked'
+  END AS status,
+  coalesce(i.event_id, c.impression_id) AS impression_id,
+  i.event_time AS impression_time,
+  i.campaign_id,
+  i.ad_id,
+  coalesce(i.user_id, c.user_id) AS user_id,
+  i.cost_micros,
+  c.event_id AS click_id,
+  c.event_time AS click_time,
+  (epoch_us(c.event_time) - epoch_us(i.event_time)) // 1000 AS click_delay_ms,
+  coalesce(i.event_date, c.event_date) AS event_date
+FROM (FROM silver WHERE event_type = 'impression') i
+FULL OUTER JOIN (FROM silver WHERE event_type = 'click') c
+  ON c.impression_id = i.event_id
+  AND epoch_us(c.event_time) BETWEEN epoch_us(i.event_time) AND epoch_us(i.event_time) + $window
+"""
+
+_SESSIONS = """
+WITH neighbours AS (
+  SELECT *, lag(event_time) OVER in_order AS previous_time, lag(is_last) OVER in_order AS after_last
+  FROM silver
+  WINDOW in_order AS (PARTITION BY user_id ORDER BY event_time, event_id, event_type)
+),
+starts AS (
+  SELECT *, after_last OR epoch_us(event_time) - epoch_us(previous_time) > $gap AS starts_session FROM neighbours
+),
+numbered AS (
+  SELECT *, count(*) FILTER (starts_session) OVER in_order AS session_number
+  FROM starts
+  WINDOW in_order AS (PARTITION BY user_id ORDER BY event_time, event_id, event_type ROWS UNBOUNDED PRECEDING)
+)
+SELECT
+  user_id,
+  min(event_time) AS session_start,
+  max(event_time) AS session_end,
+  CASE WHEN last(is_last ORDER BY event_time, event_id, event_type) THEN 'is_last' ELSE 'timeout' END AS ended_by,
+  count(*) AS event_count,
+  count(*) FILTER (event_type = 'impression') AS impression_count,
+  count(*) FILTER (event_type = 'click') AS click_count,
+  count(*) FILTER (event_type = 'activity') AS activity_count,
+  list(row(event_time, event_type, event_id) ORDER BY event_time, event_id, event_type) AS events,
+  CAST(min(event_time) AS DATE) AS event_date
+FROM numbered
+GROUP BY user_id, session_number
+"""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a drained run must leave behind: sorted rows of the compared columns, and the accounts."""
+
+    bronze: list[Row]
+    silver: list[Row]
+    attributions: list[Row]
+    sessions: list[Row]
+    ledger: Ledger
+
+    def rows(self, table: Table) -> list[Row]:
+        """The rows expected in ``table``."""
+        rows: list[Row] = getattr(self, table.name)
+        return rows
+
+
+def expected_tables(
+    source: Path, settings: Settings, receipt: datetime, *, batches: Sequence[Sequence[bytes]] | None = None
+) -> Expected:
+    """The tables of a drained run over the folder ``source``, received at ``receipt`` (a datetime with a zone).
+
+    With ``batches``, the same records batch by batch, rows that come too late for deduplication are found as well;
+    without, nothing is late. Rows that are late only for the join or for their session are beyond the oracle.
+    """
+    if batches is None:
+        batches = [[record for records in read_files(source) for record in records]]
+    elif settings.deduplicate.mode is not DeduplicateMode.WITHIN_WATERMARK:
+        raise ValueError(f"deduplicate.mode {settings.deduplicate.mode}: the contract does not say what is late there")
+    judged = [[judge(record, receipt=receipt, ingest=settings.ingest) for record in batch] for batch in batches]
+    everyone = [record for batch in judged for record in batch]
+    in_time = _in_time([[record.event for record in batch if record.event] for batch in judged], settings)
+    with duckdb.connect() as connection:
+        connection.register("arrivals", _arrow(in_time))
+        connection.execute(_SILVER)
+        silver = connection.execute(f"SELECT {', '.join(compared_columns(SILVER_EVENTS))} FROM silver").fetchall()
+        window = microseconds(settings.attribute.window)
+        attributions = connection.execute(_ATTRIBUTIONS, {"window": window}).fetchall()
+        sessions = connection.execute(_SESSIONS, {"gap": microseconds(settings.sessionize.gap)}).fetchall()
+    no_fields = (None,) * len(Event._fields)
+    expected = Expected(
+        bronze=_in_order((record.raw, record.verdict, *(record.event or no_fields)) for record in everyone),
+        silver=_in_order(silver),
+        attributions=_in_order(row for row in attributions if row[0] in _STATUSES[settings.attribute.join]),
+        sessions=_in_order(sessions),
+        ledger=Ledger(0, {}, 0, 0, 0, 0, 0, 0),
+    )
+    return replace(expected, ledger=_ledger(expected, in_time=len(in_time)))
+
+
+def compared_columns(table: Table) -> tuple[str, ...]:
+    """The columns of ``table`` that the contract settles to the last bit, in order."""
+    return tuple(name for name in table.column_names if name not in _NOT_COMPARED)
+
+
+def comparable(rows: Iterable[Row], table: Table) -> list[Row]:
+    """``rows`` of all columns of ``table``, cut down to the compared ones and sorted."""
+    compared = [index for index, name in enumerate(table.column_names) if name not in _NOT_COMPARED]
+    cut = [tuple(row[index] for index in compared) for row in rows]
+    if table == BRONZE_EVENTS:
+        # Which fields of a bad record are kept is nobody's promise.
+        cut = [row if row[1] == OK else (*row[:2], *[None] * (len(row) - 2)) for row in cut]
+        cut = [(row[0].removeprefix("\ufeff").removeprefix("\u00ef\u00bb\u00bf"), *row[1:]) for row in cut]
+    return _in_order(cut)
+
+
+def assert_same_rows(actual: Iterable[Row], expected: Sequence[Row], table: Table) -> None:
+    """Fail with the first differences unless ``actual``, rows of all columns of ``table``, says what ``expected`` does.
+
+    Rows are compared as a multiset; the ids of sessions must be there and be unique.
+    """
+    actual = list(actual)
+    if table == SESSIONS:
+        ids = Counter(row[0] for row in actual)
+        repeated = [session_id for session_id, count in ids.items() if count > 1 or not session_id]
+        assert not repeated, f"{table.name}: session_id null, empty or repeated: {repeated[:_SHOWN]}"
+    there, due = Counter(comparable(actual, table)), Counter(map(_frozen, expected))
+    missing, extra = _in_order((due - there).elements()), _in_order((there - due).elements())
+    differences = [
+        f"{table.name}: {due.total()} rows expected, {there.total()} found; columns {compared_columns(table)}",
+        f"{len(missing)} missing:",
+        *(f"  - {row}" for row in missing[:_SHOWN]),
+        f"{len(extra)} extra:",
+        *(f"  + {row}" for row in extra[:_SHOWN]),
+    ]
+    assert there == due, "\n".join(differences)
+
+
+def assert_same_accounts(actual: Ledger, expected: Ledger, *, gold: bool = True) -> None:
+    """Fail unless both ledgers say the same, counts of nothing left out; without ``gold`` only up to silver."""
+
+    def told(ledger: Ledger) -> dict[str, Any]:
+        return {
+            name: {key: count for key, count in value.items() if count} if isinstance(value, dict) else value
+            for name, value in ledger.as_json().items()
+            if gold or not name.startswith(("attribution", "session"))
+        }
+
+    assert told(actual) == told(expected)
+
+
+def _in_time(batches: Sequence[Sequence[Event]], settings: Settings) -> list[Event]:
+    """The events of ``batches`` that are not late: Spark judges a batch by the watermark of the batch before it."""
+    kept: list[Event] = []
+    newest: list[datetime | None] = []
+    for number, batch in enumerate(batches):
+        seen = newest[number - 2] if number >= 2 else None
+        watermark = seen and seen - settings.deduplicate.watermark
+        kept += [event for event in batch if watermark is None or event.event_time > watermark]
+        times = [_to_millisecond(event.event_time) for event in batch] + [time for time in newest[-1:] if time]
+        newest.append(max(times, default=None))
+    return kept
+
+
+def _to_millisecond(time: datetime) -> datetime:
+    return time - timedelta(microseconds=time.microsecond % 1000)
+
+
+def _arrow(events: Sequence[Event]) -> pa.Table:
+    """``events`` as a table in order of ``arrival``, times in microseconds since the epoch."""
+    types = {"event_time": pa.int64(), "cost_micros": pa.int64(), "is_last": pa.bool_()}
+    epoch = datetime(1970, 1, 1)  # noqa: DTZ001 naive means UTC throughout
+    columns = dict(zip(Event._fields, zip(*events, strict=True) if events else [()] * len(Event._fields), strict=True))
+    columns["event_time"] = tuple((time - epoch) // timedelta(microseconds=1) for time in columns["event_time"])
+    arrays = {name: pa.array(values, types.get(name, pa.string())) for name, values in columns.items()}
+    return pa.table({**arrays, "arrival": pa.array(range(len(events)), pa.int64())})
+
+
+def _ledger(expected: Expected, *, in_time: int) -> Ledger:
+    verdicts = Counter(row[1] for row in expected.bronze)
+    ok = verdicts.pop(OK, 0)
+    return Ledger(
+        received=len(expected.bronze),
+        quarantined=dict(verdicts),
+        ok=ok,
+        kept=len(expected.silver),
+        duplicates=in_time - len(expected.silver),
+        late=ok - in_time,
+        unaccounted=0,
+        surplus=0,
+        attribution=dict(Counter(row[0] for row in expected.attributions)),
+        sessions=dict(Counter(row[compared_columns(SESSIONS).index("ended_by")] for row in expected.sessions)),
+    )
+
+
+def _frozen(row: Row) -> Row:
+    return tuple(tuple(value) if isinstance(value, list) else value for value in row)
+
+
+def _in_order(rows: Iterable[Row]) -> list[Row]:
+    """``rows`` with their arrays as tuples, sorted, nulls first."""
+    return sorted(map(_frozen, rows), key=lambda row: [(value is not None, value) for value in row])

@@ -1,0 +1,33 @@
+"""A folder of JSON Lines files: which records it holds, in which order, read by the rules and nothing else."""
+
+import gzip
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.support.verdicts import UTF8_BOM
+
+_BLANK = b" \t\r"
+_FIRST_MTIME = 1_700_000_000
+
+
+def split_records(content: bytes) -> list[bytes]:
+    """The records of one file: what lies between line feeds, blank lines left out."""
+    return [line for line in content.removeprefix(UTF8_BOM).split(b"\n") if line.strip(_BLANK)]
+
+
+def read_files(source: Path) -> list[list[bytes]]:
+    """The records of each file of the folder ``source``, files in order of modification time, then name."""
+    files = [path for pattern in ("*.jsonl", "*.jsonl.gz") for path in source.glob(pattern)]
+    files.sort(key=lambda path: (path.stat().st_mtime_ns, path.name))
+    return [split_records(gzip.decompress(p.read_bytes()) if p.suffix == ".gz" else p.read_bytes()) for p in files]
+
+
+def write_files(source: Path, files: Sequence[Sequence[bytes]]) -> Path:
+    """Write each of ``files``, a list of records, to the new folder ``source``, a second apart; returns ``source``."""
+    source.mkdir(parents=True)
+    for number, records in enumerate(files):
+        path = source / f"{number:04}.jsonl"
+        path.write_bytes(b"".join(record + b"\n" for record in records))
+        os.utime(path, (_FIRST_MTIME + number, _FIRST_MTIME + number))
+    return source

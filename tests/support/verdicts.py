@@ -1,0 +1,182 @@
+"""The judge of one record, in plain Python: written from the event contract, sharing no code with the jobs."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Final, NamedTuple, TypeVar
+
+from spark_jobs.contracts.durations import microseconds
+from spark_jobs.contracts.events import (
+    ACTIVITY,
+    CLICK,
+    DUPLICATE_KEY,
+    EVENT_TIME_IN_FUTURE,
+    EVENT_TYPES,
+    IMPRESSION,
+    INVALID_UTF8,
+    MALFORMED_JSON,
+    MAX_ID_CHARACTERS,
+    NOT_AN_OBJECT,
+    OK,
+    RECORD_TOO_LARGE,
+    invalid,
+    missing,
+)
+from spark_jobs.contracts.settings import IngestSettings
+from tests.support.strict_json import Integer, NotJsonError, Object, has_unpaired_surrogate, parse
+
+UTF8_BOM: Final = b"\xef\xbb\xbf"
+MAX_COST_MICROS: Final = 2**63 - 1
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_RFC3339: Final = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?(?:[Zz]|([+-])(\d\d):(\d\d))", re.ASCII
+)
+_MAX_OFFSET_MINUTES: Final = 18 * 60
+
+_T = TypeVar("_T")
+_D = TypeVar("_D")
+
+
+class Event(NamedTuple):
+    """The parsed fields of a good record, in the order of the contract; ``event_time`` is UTC without a zone."""
+
+    event_type: str
+    event_id: str
+    event_time: datetime
+    user_id: str
+    is_last: bool
+    campaign_id: str | None = None
+    ad_id: str | None = None
+    cost_micros: int | None = None
+    impression_id: str | None = None
+    data: str | None = None
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A record as bronze holds it: its text, its verdict, and its fields if the verdict is ``ok``."""
+
+    raw: str
+    verdict: str
+    event: Event | None
+
+
+class _RuleBrokenError(Exception):
+    """Raised with the verdict of the first rule a record breaks."""
+
+
+def judge(record: bytes, *, receipt: datetime, ingest: IngestSettings) -> Judged:
+    """The verdict on ``record``, the bytes between two line feeds, received at ``receipt`` (with a zone)."""
+    content = record.removeprefix(UTF8_BOM)
+    try:
+        text: str | None = content.decode("utf-8")
+    except UnicodeDecodeError:
+        text = None
+    raw = content.decode("latin-1") if text is None else text
+    try:
+        latest = _since_epoch(receipt) + microseconds(ingest.max_future_skew)
+        return Judged(raw, OK, _event(_root(_sound(record, text, ingest)), latest))
+    except _RuleBrokenError as broken:
+        return Judged(raw, str(broken), None)
+
+
+def _sound(record: bytes, text: str | None, ingest: IngestSettings) -> str:
+    if len(record) > ingest.max_record_bytes:
+        raise _RuleBrokenError(RECORD_TOO_LARGE)
+    if text is None or has_unpaired_surrogate(text):
+        raise _RuleBrokenError(INVALID_UTF8)
+    return text
+
+
+def _root(text: str) -> dict[str, object]:
+    try:
+        value = parse(text)
+    except NotJsonError:
+        raise _RuleBrokenError(MALFORMED_JSON) from None
+    if not isinstance(value, Object):
+        raise _RuleBrokenError(NOT_AN_OBJECT)
+    fields = dict(value.members)
+    if len(fields) != len(value.members):
+        raise _RuleBrokenError(DUPLICATE_KEY)
+    return fields
+
+
+def _event(fields: dict[str, object], latest: int) -> Event:
+    event_type = _required(fields, "event_type", lambda value: value if value in EVENT_TYPES else None)
+    event_id = _required(fields, "event_id", _id_text)
+    event_time = _required(fields, "event_time", _rfc3339)
+    if event_time > latest:
+        raise _RuleBrokenError(EVENT_TIME_IN_FUTURE)
+    event = Event(
+        event_type=str(event_type),
+        event_id=event_id,
+        event_time=_EPOCH.replace(tzinfo=None) + timedelta(microseconds=event_time),
+        user_id=_required(fields, "user_id", _id_text),
+        is_last=_optional(fields, "is_last", lambda value: value if isinstance(value, bool) else None, default=False),
+    )
+    if event_type == IMPRESSION:
+        return event._replace(
+            campaign_id=_required(fields, "campaign_id", _id_text),
+            ad_id=_required(fields, "ad_id", _id_text),
+            cost_micros=_optional(fields, "cost_micros", _cost, default=0),
+        )
+    if event_type == CLICK:
+        return event._replace(impression_id=_required(fields, "impression_id", _id_text))
+    assert event_type == ACTIVITY
+    return event._replace(data=_optional(fields, "data", _text, default=None))
+
+
+def _required(fields: dict[str, object], name: str, read: Callable[[object], _T | None]) -> _T:
+    if fields.get(name) is None:
+        raise _RuleBrokenError(missing(name))
+    value = read(fields[name])
+    if value is None:
+        raise _RuleBrokenError(invalid(name))
+    return value
+
+
+def _optional(fields: dict[str, object], name: str, read: Callable[[object], _T | None], *, default: _D) -> _T | _D:
+    return default if fields.get(name) is None else _required(fields, name, read)
+
+
+def _text(value: object) -> str | None:
+    if isinstance(value, Integer):
+        return value.text
+    return value if isinstance(value, str) else None
+
+
+def _id_text(value: object) -> str | None:
+    text = _text(value)
+    return text if text is not None and 1 <= len(text) <= MAX_ID_CHARACTERS and "\0" not in text else None
+
+
+def _cost(value: object) -> int | None:
+    # 19 digits at most: Python refuses to read very long ones as a number.
+    if not isinstance(value, Integer) or len(value.text) > len(str(MAX_COST_MICROS)):
+        return None
+    cost = int(value.text)
+    return cost if 0 <= cost <= MAX_COST_MICROS else None
+
+
+def _rfc3339(value: object) -> int | None:
+    """Microseconds since the epoch that an RFC 3339 text names; None unless it is one, past the epoch."""
+    match = _RFC3339.fullmatch(value) if isinstance(value, str) else None
+    if not match:
+        return None
+    year, month, day, hour, minute, second = map(int, match.groups()[:6])
+    fraction, sign, offset_hours, offset_minutes = match.groups()[6:]
+    offset = int(offset_hours) * 60 + int(offset_minutes) if sign else 0
+    if hour > 23 or minute > 59 or second > 59 or (sign and int(offset_minutes) > 59) or offset > _MAX_OFFSET_MINUTES:
+        return None
+    try:
+        days = date(year, month, day).toordinal() - _EPOCH.toordinal()
+    except ValueError:
+        return None
+    minutes = days * 1440 + hour * 60 + minute - (-offset if sign == "-" else offset)
+    total = (minutes * 60 + second) * 1_000_000 + int((fraction or "").ljust(6, "0"))
+    return total if total > 0 else None
+
+
+def _since_epoch(instant: datetime) -> int:
+    return (instant - _EPOCH) // timedelta(microseconds=1)
