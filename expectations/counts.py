@@ -11,7 +11,10 @@ from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.events import ATTRIBUTION_STATUSES, CLICK, HEARTBEAT, IMPRESSION, OK, SESSION_ENDINGS
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.ledger import Ledger
-from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
+from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, Table
+
+Numbers = dict[str, int | None]
+"""Numbers by name; times in milliseconds since 1970."""
 
 
 @dataclass(frozen=True)
@@ -66,15 +69,23 @@ def read_ledger(lake: Lake) -> Ledger | None:
         ) from error
 
 
-def count_lake(tables: Mapping[str, DataFrame], ledger: Ledger | None, new_rows: int | None) -> LakeCounts:
-    """The numbers of ``tables`` (name to whole table; missing ones left out), beside ``ledger``'s.
+def measure(table: Table, rows: DataFrame | None) -> Numbers:
+    """The numbers of one table, of all its ``rows``, in one Spark job; each null when the table is missing."""
+    measures = _MEASURES[table.name]
+    if rows is None:
+        return dict.fromkeys(measures)
+    row = rows.agg(*(F.expr(sql).alias(name) for name, sql in measures.items())).first()
+    return dict.fromkeys(measures) if row is None else row.asDict()
 
-    Runs one Spark job a table. ``new_rows`` is what bronze gained since the last validation; None at the first.
+
+def compare(measured: Mapping[str, Numbers], ledger: Ledger | None, new_rows: int | None) -> LakeCounts:
+    """The numbers of all tables (by name, as ``measure`` gives them) beside each other and ``ledger``'s.
+
+    ``new_rows`` is what bronze gained since the last validation; None at the first.
     """
-    bronze = _numbers(tables.get(BRONZE_EVENTS.name), _BRONZE)
-    silver = _numbers(tables.get(SILVER_EVENTS.name), _SILVER)
-    attributions = _numbers(tables.get(ATTRIBUTIONS.name), _ATTRIBUTIONS)
-    sessions = _numbers(tables.get(SESSIONS.name), _SESSIONS)
+    bronze, silver, attributions, sessions = (
+        measured[table.name] for table in (BRONZE_EVENTS, SILVER_EVENTS, ATTRIBUTIONS, SESSIONS)
+    )
     return LakeCounts(
         bronze_rows=bronze["rows"] or 0,
         silver_events=silver["events"] or 0,
@@ -118,20 +129,21 @@ _SESSIONS: Measures = {
 }
 
 
-def _numbers(table: DataFrame | None, measures: Measures) -> dict[str, int | None]:
-    if table is None:
-        return dict.fromkeys(measures)
-    row = table.agg(*(F.expr(sql).alias(name) for name, sql in measures.items())).first()
-    return dict.fromkeys(measures) if row is None else row.asDict()
+_MEASURES = {
+    BRONZE_EVENTS.name: _BRONZE,
+    SILVER_EVENTS.name: _SILVER,
+    ATTRIBUTIONS.name: _ATTRIBUTIONS,
+    SESSIONS.name: _SESSIONS,
+}
 
 
 def _against_ledger(
     ledger: Ledger | None,
-    bronze: dict[str, int | None],
-    silver: dict[str, int | None],
-    attributions: dict[str, int | None],
-    sessions: dict[str, int | None],
-) -> dict[str, int | None]:
+    bronze: Numbers,
+    silver: Numbers,
+    attributions: Numbers,
+    sessions: Numbers,
+) -> Numbers:
     if ledger is None:
         return dict.fromkeys(_LEDGER_NUMBERS)
     events = silver["events"] or 0
@@ -154,7 +166,7 @@ def _against_ledger(
     return dict(zip(_LEDGER_NUMBERS, numbers, strict=True))
 
 
-def _difference(found: dict[str, int | None], said: dict[str, int], keys: tuple[str, ...]) -> int:
+def _difference(found: Numbers, said: dict[str, int], keys: tuple[str, ...]) -> int:
     """Rows by which the counts of ``keys`` differ in all; one too many and one too few make two."""
     return sum(abs((found[key] or 0) - said.get(key, 0)) for key in keys)
 

@@ -14,3 +14,9 @@ class LakePageView(DefaultJinjaPageView):  # type: ignore[misc] # the base comes
     def __init__(self, **directories: Any) -> None:
         super().__init__(**directories)
         self.env.loader = ChoiceLoader([PackageLoader("expectations", "templates"), self.env.loader])
+
+    def render(self, document: Any, template: str | None = None, **values: Any) -> str:
+        """The page of ``document`` as HTML."""
+        page: str = super().render(document, template, **values)
+        # Great Expectations names no asset for a DataFrame; the line would say "None".
+        return page.replace("Data asset: None<br>", "")

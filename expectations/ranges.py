@@ -83,7 +83,7 @@ def range_to_validate(lake: Lake, table: Table, validated: int | None, *, whole:
     if whole:
         return VersionRange(0, last, whole=True)
     if validated is None:
-        return VersionRange(0, last, whole=True, note="first validation")
+        return VersionRange(0, last, whole=True, note="no version found good yet")
     if validated > last:
         note = f"version {validated} was validated but the table is at {last}: it was made anew"
         return VersionRange(0, last, whole=True, note=note)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
-from expectations.counts import count_lake, read_ledger
+from expectations.counts import compare, measure, read_ledger
 from expectations.landing import write_landing_page
 from expectations.quarantine import failing_rows, keep_failing_rows
 from expectations.ranges import Rows, range_to_validate, read_rows, read_state, write_state
@@ -66,7 +66,7 @@ def validate_lake(
     run = _Run(spark, lake, engine, started, read_state(state_file), whole)
     results = [run.validate(suite, tell) for suite in table_suites(settings)]
     tell("comparing the tables with the ledger and with each other")
-    results.append(run.compare(lake_rules(settings), bronze=results[0]))
+    results.append(run.validate_together(lake_rules(settings), bronze=results[0]))
     tell("writing the report")
     engine.write_docs()
     result = ValidationResult(
@@ -120,12 +120,15 @@ class _Run:
             failing = keep_failing_rows(found, table, self.lake, self.started, versions.last)
         return replace(result, range=versions, rows=count, note=versions.note, failing=failing)
 
-    def compare(self, rules: tuple[Rule, ...], bronze: TableResult) -> TableResult:
+    def validate_together(self, rules: tuple[Rule, ...], bronze: TableResult) -> TableResult:
         """The outcome of ``rules`` on the tables together; ``bronze`` tells what is new."""
         read = self.spark.read.format("delta")
-        tables = {table.name: read.load(self.lake.table(table)) for table in TABLES if self.lake.has(table)}
+        measured = {
+            table.name: measure(table, read.load(self.lake.table(table)) if self.lake.has(table) else None)
+            for table in TABLES
+        }
         first_time = bronze.range is None or bronze.range.whole
-        counts = count_lake(tables, read_ledger(self.lake), None if first_time else bronze.rows)
+        counts = compare(measured, read_ledger(self.lake), None if first_time else bronze.rows)
         outcomes = self.engine.check(counts.as_frame(self.spark).coalesce(1), LAKE, rules)
         result = _as_result(LAKE, outcomes)
         observed = (replace(failure, observed=str(getattr(counts, failure.columns[0]))) for failure in result.failed)

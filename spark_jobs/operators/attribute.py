@@ -40,7 +40,8 @@ def attribute(events: DataFrame, settings: AttributeSettings) -> DataFrame:
     Source: Spark's `Structured Streaming guide <https://spark.apache.org/docs/latest/streaming/>`_, outer joins with
     watermarking; the three outcomes are those of Google's Photon (SIGMOD 2013), which has no unclicked.
     """
-    window = F.make_dt_interval(secs=F.lit(microseconds(settings.window) / 1_000_000).cast("decimal(18,6)"))
+    # A literal: Spark derives from it how long each side is kept, before it folds any expression.
+    window = F.expr(f"INTERVAL {microseconds(settings.window)} MICROSECOND")
     is_match = (
         (F.col("clicked_impression_id") == F.col("impression_id"))
         & (F.col("click_time") >= F.col("impression_time"))

@@ -46,8 +46,7 @@ def sessionize(events: DataFrame, settings: SessionizeSettings) -> DataFrame:
     )
     # The order of the fields is the order of the events.
     event = F.struct("event_time", "event_id", "event_type", "is_last")
-    # Spark ends a session window when the next event comes at its end; here that event still belongs to it.
-    gap = f"{microseconds(settings.gap) + 1} microseconds"
+    gap = f"{microseconds(settings.gap)} microseconds"
     windows = own.groupBy(F.session_window("event_time", gap), "user_id").agg(F.collect_list(event).alias("found"))
     pieces = windows.select("user_id", F.explode(_cut_after_last(F.array_sort("found"))).alias("piece"))
     return _sessions(pieces)

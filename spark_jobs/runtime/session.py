@@ -19,6 +19,14 @@ JARS = Path(sys.prefix) / "share" / "adloom" / "jars"
 _JAVA_VERSIONS = (17, 21)
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _IN_MEMORY = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
+# Hadoop's own local file system starts a process (chmod) for each file it makes, and a batch makes dozens.
+_LOCAL_FILES = {
+    "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
+    "spark.delta.logStore.file.impl": "io.delta.storage.LocalLogStore",
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+}
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 
 
@@ -67,10 +75,15 @@ def spark_conf(settings: Settings, log_file: Path | None = None) -> dict[str, st
         "spark.sql.shuffle.partitions": str(settings.spark.shuffle_partitions),
         # Adaptive execution does not touch stateful stages, and costs time to plan the rest.
         "spark.sql.adaptive.enabled": "false",
+        # Four queries and Delta's own make more classes a batch than the default 100, which then are compiled anew.
+        "spark.sql.codegen.cache.maxEntries": "4000",
         # A Delta snapshot of a few hundred files in the default 50 partitions costs seconds a batch.
         "spark.databricks.delta.snapshotPartitions": "2",
+        # Else each commit ends with a Spark job of its own, which sums up what the log already says.
+        "spark.databricks.delta.writeChecksumFile.enabled": "false",
         # Equal keys are judged by adloom; a variant with some is no reason to fail.
         "spark.sql.variant.allowDuplicateKeys": "true",
+        **_LOCAL_FILES,
         **streaming_conf(settings),
     }
 

@@ -115,7 +115,7 @@ def good_rows(table: str) -> list[Row]:
 
 
 def frame(spark: SparkSession, table: str, rows: list[Row], owners: list[str] | None = None) -> DataFrame:
-    """``rows`` with the columns of ``table``, what a row leaves out being null, and ``owner``, if ``owners`` are given."""
+    """``rows`` with the columns of ``table`` (null where a row says nothing) and ``owner``, if ``owners`` are given."""
     contract = TABLES_BY_NAME[table]
     values = [tuple(row.get(name) for name in contract.column_names) for row in rows]
     if owners is None:

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from expectations.quarantine import failing_rows
 from expectations.suites import Suite, table_suites
 from spark_jobs.contracts.settings import Settings
-from tests.expectations.faults import FAULTS, Fault
+from tests.expectations.faults import FAULTS, Fault, Spoil
 from tests.expectations.good_rows import apart, frame, good_rows
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def cases(spark: SparkSession, settings: Settings) -> dict[tuple[str, str], Data
     found = {}
     for suite in table_suites(settings):
         name = suite.table.name
-        spoils = {"good": lambda _rows: None} | {fault.rule: fault.spoil for fault in FAULTS[name]}
+        spoils: dict[str, Spoil] = {"good": lambda _rows: None} | {fault.rule: fault.spoil for fault in FAULTS[name]}
         rows, owners = [], []
         for case, (rule, spoil) in enumerate(spoils.items()):
             spoilt = good_rows(name)

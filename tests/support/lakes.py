@@ -11,14 +11,17 @@ from urllib.parse import unquote, urlsplit
 
 import duckdb
 
+from spark_jobs.contracts.events import HEARTBEAT
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import Column, Table
+from spark_jobs.contracts.tables import SILVER_EVENTS, Column, Table
 from tests.support.oracle import Row
 
 _COMMIT = re.compile(r"(\d{20})\.json")
 _CLASSIC_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
+_READER_VERSION = 3
+_READER_FEATURES = {"timestampNtz", "deletionVectors"}
 _EVENTS_AS_TUPLES = (
     "list_transform({name}, lambda e: row(make_timestamp(epoch_us(e.event_time)), e.event_type, e.event_id))"
 )
@@ -27,8 +30,13 @@ _EVENTS_AS_TUPLES = (
 class RunLake(Protocol):
     """The fixture ``run_lake``: runs the pipeline over a folder of files and tells where the lake lies."""
 
-    def __call__(self, source: Path, *, settings: Settings | None = None, drain: bool = True) -> Lake:
-        """Run with ``settings`` (the defaults if None), to the end of all events if ``drain``."""
+    def __call__(
+        self, source: Path, *, settings: Settings | None = None, drain: bool = True, lake: Lake | None = None
+    ) -> Lake:
+        """Run with ``settings`` (the defaults if None), to the end of all events if ``drain``.
+
+        The lake is ``lake``, or the one lake that every test has of its own.
+        """
         ...
 
 
@@ -40,7 +48,8 @@ class _Snapshot:
 
     def apply(self, action: dict[str, Any]) -> None:
         if protocol := action.get("protocol"):
-            unknown = set(protocol.get("readerFeatures") or []) - {"timestampNtz"}
+            unknown = set(protocol.get("readerFeatures") or []) - _READER_FEATURES
+            assert protocol["minReaderVersion"] <= _READER_VERSION, f"cannot read a Delta table with {protocol}"
             assert not unknown, f"cannot read a Delta table with {protocol}"
         if metadata := action.get("metaData"):
             mapping = dict(metadata.get("configuration") or {}).get("delta.columnMapping.mode", "none")
@@ -55,7 +64,7 @@ class _Snapshot:
 def read_table(lake: Lake, table: Table, *, heartbeats: bool = False) -> list[Row]:
     """The rows of ``table`` in its column order, in no particular order; no rows if the table was never begun.
 
-    Times are UTC without a zone, arrays of structs lists of tuples. Heartbeat rows are left out unless asked for.
+    Times are UTC without a zone, arrays of structs lists of tuples. Silver's heartbeats are left out unless asked for.
     """
     if not lake.has(table):
         return []
@@ -75,10 +84,10 @@ def read_table(lake: Lake, table: Table, *, heartbeats: bool = False) -> list[Ro
                         for c in table.columns
                     )
                 )
-    if heartbeats or "event_type" not in table.column_names:
+    if heartbeats or table != SILVER_EVENTS:
         return rows
     event_type = table.column_names.index("event_type")
-    return [row for row in rows if row[event_type] != "heartbeat"]
+    return [row for row in rows if row[event_type] != HEARTBEAT]
 
 
 def live_files(folder: Path) -> dict[str, dict[str, str | None]]:

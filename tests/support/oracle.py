@@ -139,7 +139,7 @@ def expected_tables(
         sessions=_in_order(sessions),
         ledger=Ledger(0, {}, 0, 0, 0, 0, 0, 0),
     )
-    return replace(expected, ledger=_ledger(expected, in_time=len(in_time)))
+    return replace(expected, ledger=_ledger(expected))
 
 
 def compared_columns(table: Table) -> tuple[str, ...]:
@@ -190,7 +190,9 @@ def assert_same_accounts(actual: Ledger, expected: Ledger, *, gold: bool = True)
             if gold or not name.startswith(("attribution", "session"))
         }
 
-    assert told(actual) == told(expected)
+    there, due = told(actual), told(expected)
+    differences = [f"{name}: {there[name]} found, {due[name]} expected" for name in due if there[name] != due[name]]
+    assert not differences, "the accounts differ; " + "; ".join(differences)
 
 
 def _in_time(batches: Sequence[Sequence[Event]], settings: Settings) -> list[Event]:
@@ -220,21 +222,30 @@ def _arrow(events: Sequence[Event]) -> pa.Table:
     return pa.table({**arrays, "arrival": pa.array(range(len(events)), pa.int64())})
 
 
-def _ledger(expected: Expected, *, in_time: int) -> Ledger:
+def _ledger(expected: Expected) -> Ledger:
     verdicts = Counter(row[1] for row in expected.bronze)
     ok = verdicts.pop(OK, 0)
+    # A copy of a kept event is a duplicate, however late it came.
+    kept_keys = set(_keys(expected.silver, SILVER_EVENTS))
+    good = [row for row in expected.bronze if row[1] == OK]
+    late = sum(key not in kept_keys for key in _keys(good, BRONZE_EVENTS))
     return Ledger(
         received=len(expected.bronze),
         quarantined=dict(verdicts),
         ok=ok,
         kept=len(expected.silver),
-        duplicates=in_time - len(expected.silver),
-        late=ok - in_time,
+        duplicates=ok - len(expected.silver) - late,
+        late=late,
         unaccounted=0,
         surplus=0,
         attribution=dict(Counter(row[0] for row in expected.attributions)),
         sessions=dict(Counter(row[compared_columns(SESSIONS).index("ended_by")] for row in expected.sessions)),
     )
+
+
+def _keys(rows: Sequence[Row], table: Table) -> list[tuple[str, str]]:
+    event_type, event_id = (compared_columns(table).index(name) for name in ("event_type", "event_id"))
+    return [(row[event_type], row[event_id]) for row in rows]
 
 
 def _frozen(row: Row) -> Row:

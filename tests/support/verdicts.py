@@ -142,7 +142,8 @@ def _optional(fields: dict[str, object], name: str, read: Callable[[object], _T 
 
 def _text(value: object) -> str | None:
     if isinstance(value, Integer):
-        return value.text
+        # The decimal text of minus zero is that of zero.
+        return "0" if value.text == "-0" else value.text
     return value if isinstance(value, str) else None
 
 

@@ -1,0 +1,39 @@
+"""One Spark session and one way to run the pipeline, for all tests that need them."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.jobs.run import run
+from spark_jobs.runtime.session import start_session, streaming_conf
+from tests.support.lakes import RunLake
+
+# What stands in the environment of the machine is not to change a test.
+for name in [name for name in os.environ if name.startswith("ADLOOM_") and "__" in name]:
+    del os.environ[name]
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    session = start_session(Settings(), log_file=tmp_path_factory.mktemp("spark") / "spark.log")
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def run_lake(spark: SparkSession, tmp_path: Path) -> RunLake:
+    """Runs the pipeline over a folder of files, in this process, and gives the lake."""
+
+    def run_it(source: Path, *, settings: Settings | None = None, drain: bool = True, lake: Lake | None = None) -> Lake:
+        used, place = settings or Settings(), lake or Lake.at(str(tmp_path / "lake"))
+        for key, value in streaming_conf(used).items():
+            spark.conf.set(key, value)
+        run(spark, used, place, source, drain=drain)
+        return place
+
+    return run_it

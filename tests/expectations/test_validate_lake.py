@@ -1,0 +1,178 @@
+"""The validation of a lake from end to end: ranges, kept rows, state and report."""
+
+import json
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from expectations.ranges import range_to_validate, read_rows, read_state
+from expectations.results import TableResult, ValidationResult
+from expectations.validate import validate_lake
+from spark_jobs.contracts.errors import LakeError
+from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
+from tests.expectations.good_rows import append, at, good_rows, write_ledger
+
+
+def _of(result: ValidationResult, table: str) -> TableResult:
+    return next(found for found in result.tables if found.table == table)
+
+
+def _broken(result: ValidationResult) -> set[tuple[str, str]]:
+    return {(failure.table, failure.expectation) for failure in result.failures}
+
+
+def _validated(lake: Lake) -> dict[str, int]:
+    state: dict[str, int] = json.loads((lake.reports / "validated.json").read_text(encoding="utf-8"))
+    return state
+
+
+def test_a_good_lake_passes_and_its_next_validation_takes_only_what_is_new(
+    spark: SparkSession, good_lake: Lake, settings: Settings
+) -> None:
+    told: list[str] = []
+    first = validate_lake(spark, good_lake, settings, on_progress=told.append)
+
+    assert first.succeeded
+    assert first.failures == ()
+    assert [(found.table, found.rows) for found in first.tables] == [
+        ("bronze", 26),
+        ("silver", 25),
+        ("attributions", 3),
+        ("sessions", 5),
+        ("lake", 1),
+    ]
+    assert all(found.docs and found.docs.is_file() for found in first.tables)
+    assert _validated(good_lake) == {"bronze": 0, "silver": 0, "attributions": 0, "sessions": 0}
+    assert any("silver" in line for line in told)
+
+    activity = {**good_rows("silver")[4], "event_id": "new"}
+    append(spark, good_lake, SILVER_EVENTS, [activity, {**good_rows("silver")[0], "user_id": "u9"}])
+    second = validate_lake(spark, good_lake, settings)
+
+    silver = _of(second, "silver")
+    assert (str(silver.range), silver.rows) == ("versions 1 to 1", 2)
+    assert {name for table, name in _broken(second) if table == "silver"} == {"event_unique"}, "an old key came again"
+    assert not second.succeeded
+    assert _validated(good_lake)["silver"] == 0, "a version with a critical failure does not count as validated"
+    assert _of(second, "sessions").note == "nothing new"
+    assert ("lake", "silver_matches_ledger") in _broken(second)
+    _assert_kept(spark, silver)
+    _assert_shown(second.report, silver)
+
+
+def _assert_kept(spark: SparkSession, silver: TableResult) -> None:
+    assert silver.failing is not None
+    kept = spark.read.format("delta").load(silver.failing.place).collect()
+    assert [(row["event_id"], row["user_id"], row["version"]) for row in kept] == [("i1", "u9", 1)]
+    assert kept[0]["reasons"] == ["event_unique: Each event is kept once: its id is unique in its type."]
+    assert kept[0]["validated_at"] is not None
+    assert silver.failing.count == 1
+
+
+def _assert_shown(report: Path, silver: TableResult) -> None:
+    page = report.read_text(encoding="utf-8")
+    assert "Failed" in page
+    assert "Each event is kept once: its id is unique in its type." in page
+    assert silver.failing is not None
+    assert silver.failing.place in page
+    assert "26" in page, "the ledger's received records"
+    assert "1 malformed_json" in page
+    assert page.count('<rect class="passed"') == 2, "two validations so far"
+    assert silver.docs is not None
+    assert str(silver.docs.relative_to(report.parent)) in page
+    pages = [page, *(docs.read_text(encoding="utf-8") for docs in report.parent.glob("data_docs/**/*.html"))]
+    assert [text for text in pages if 'src="http' in text or '<link rel="stylesheet"' in text] == []
+    assert "A click names the impression that was clicked." in "".join(pages)
+
+
+def test_the_same_version_validated_twice_keeps_its_failing_rows_once(
+    spark: SparkSession, tmp_path: Path, settings: Settings
+) -> None:
+    lake = Lake.at(str(tmp_path / "lake"))
+    rows = good_rows("attributions")
+    rows[0]["click_time"] += timedelta(hours=2)
+    append(spark, lake, ATTRIBUTIONS, rows)
+    results = [validate_lake(spark, lake, settings), validate_lake(spark, lake, settings, whole=True)]
+
+    for result in results:
+        failing = _of(result, "attributions").failing
+        assert failing is not None
+        assert spark.read.format("delta").load(failing.place).count() == failing.count == 1
+        assert {name for table, name in _broken(result) if table == "attributions"} == {
+            "click_within_window",
+            "click_delay_ms_is_right",
+        }
+        assert "missing" in _of(result, "silver").note
+        assert ("lake", "ledger_received_not_null") in _broken(result), "no ledger is a warning of its own"
+
+
+def test_a_new_row_that_contradicts_an_old_one_is_found_among_the_new(
+    spark: SparkSession, good_lake: Lake, settings: Settings
+) -> None:
+    from expectations.quarantine import failing_rows
+    from expectations.suites import table_suites
+
+    click = {**good_rows("attributions")[0], "impression_id": "i2", "click_id": "c5"}
+    append(spark, good_lake, ATTRIBUTIONS, [click])
+    session = {**good_rows("sessions")[0], "session_id": "s9", "session_start": at(1), "event_date": at(1).date()}
+    append(spark, good_lake, SESSIONS, [session])
+
+    found = {}
+    for suite in table_suites(settings):
+        if suite.table in (ATTRIBUTIONS, SESSIONS):
+            rows = read_rows(spark, good_lake, suite.table, range_to_validate(good_lake, suite.table, 0, whole=False))
+            reasons = failing_rows(suite.prepare(rows.new, rows.table), suite.rules).select("reasons").collect()
+            found[suite.table.name] = {reason.split(":")[0] for row in reasons for reason in row["reasons"]}
+    assert found == {"attributions": {"unclicked_unique"}, "sessions": {"no_overlap", "bounds_match_events"}}
+
+
+def test_a_table_without_a_change_data_feed_is_read_whole_and_says_so(spark: SparkSession, tmp_path: Path) -> None:
+    lake = Lake.at(str(tmp_path / "lake"))
+    for _ in range(2):
+        append(spark, lake, BRONZE_EVENTS, good_rows("bronze")[:3], change_data=False)
+    rows = read_rows(spark, lake, BRONZE_EVENTS, range_to_validate(lake, BRONZE_EVENTS, 0, whole=False))
+    assert rows.range.whole
+    assert "no change data feed from version 1 on" in rows.range.note
+    assert rows.new.count() == 6
+
+
+def test_a_version_that_adds_no_row_brings_nothing_new(spark: SparkSession, good_lake: Lake) -> None:
+    spark.sql(f"OPTIMIZE delta.`{good_lake.table(SILVER_EVENTS)}`")
+    spark.sql(f"ALTER TABLE delta.`{good_lake.table(SILVER_EVENTS)}` SET TBLPROPERTIES ('comment' = 'x')")
+    versions = range_to_validate(good_lake, SILVER_EVENTS, 0, whole=False)
+    assert not versions.is_empty
+    assert read_rows(spark, good_lake, SILVER_EVENTS, versions).is_empty
+
+
+def test_a_table_made_anew_is_validated_whole(spark: SparkSession, good_lake: Lake) -> None:
+    assert spark is not None
+    versions = range_to_validate(good_lake, SILVER_EVENTS, 7, whole=False)
+    assert versions.whole
+    assert "made anew" in versions.note
+
+
+def test_a_lake_that_is_not_there_is_refused(spark: SparkSession, tmp_path: Path, settings: Settings) -> None:
+    with pytest.raises(LakeError, match="holds no table of a lake"):
+        validate_lake(spark, Lake.at(str(tmp_path / "nowhere")), settings)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("text", ["{", "[1]"])
+def test_a_damaged_state_file_is_named(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "validated.json"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(LakeError, match=r"validated\.json"):
+        read_state(file)
+
+
+def test_a_damaged_ledger_is_named(tmp_path: Path) -> None:
+    from expectations.counts import read_ledger
+
+    lake = Lake.at(str(tmp_path))
+    write_ledger(lake, no_such_count=1)
+    with pytest.raises(LakeError, match="no_such_count"):
+        read_ledger(lake)

@@ -1,0 +1,27 @@
+"""All golden cases."""
+
+from dataclasses import replace
+
+from tests.golden.attribution_cases import ATTRIBUTION, DEDUPLICATION
+from tests.golden.late_cases import LATE_RECORDS, STILL_OPEN, TWICE
+from tests.golden.runs import UNDRAINED
+from tests.golden.session_cases import GAPS
+from tests.golden.session_end_cases import LAST_EVENTS, TIES
+from tests.support.timeline import Case, Run
+
+GOLDEN: tuple[Case, ...] = (
+    *DEDUPLICATION,
+    *ATTRIBUTION,
+    *GAPS,
+    *LAST_EVENTS,
+    *TIES,
+    *LATE_RECORDS,
+    *STILL_OPEN,
+    TWICE,
+    replace(TWICE, run=UNDRAINED),
+)
+
+
+def cases_of(run: Run) -> list[Case]:
+    """The cases that share ``run``."""
+    return [case for case in GOLDEN if case.run == run]

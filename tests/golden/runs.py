@@ -1,0 +1,23 @@
+"""The runs that the golden cases share; each is one run of the pipeline."""
+
+from datetime import timedelta
+
+from spark_jobs.contracts.settings import IngestSettings, SessionizeSettings, Settings
+from tests.support.timeline import Run
+
+_FILE_BY_FILE = IngestSettings(max_bytes_per_batch=1)
+
+STANDARD = Run(
+    "standard",
+    # Arrival is disordered by more than the default session watermark: order of arrival must not matter below it.
+    Settings(ingest=_FILE_BY_FILE, sessionize=SessionizeSettings(watermark=timedelta(hours=3))),
+)
+"""Everything between 11:00 and 14:00, so that nothing is late whatever the order of arrival."""
+
+LATE = Run("late", STANDARD.settings)
+"""The newest time of the first file, 16:00:00.000999, lays the watermark of the third one at 13:00."""
+
+UNDRAINED = Run("undrained", Settings(ingest=_FILE_BY_FILE), drain=False)
+"""Time reaches 17:00: the join's watermark 14:00 (3 h behind), the sessions' 16:50 (10 min behind)."""
+
+RUNS = (STANDARD, LATE, UNDRAINED)
