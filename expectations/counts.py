@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 the name every Spark reader knows
+from pyspark.sql import functions as F
 
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.events import ATTRIBUTION_STATUSES, CLICK, HEARTBEAT, IMPRESSION, OK, SESSION_ENDINGS

@@ -7,7 +7,7 @@ from typing import Any
 
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 the name every Spark reader knows
+from pyspark.sql import functions as F
 
 from expectations.rules import Rule, sql_text
 from spark_jobs.contracts.lake import Lake

@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 the name every Spark reader knows
+from pyspark.sql import functions as F
 
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.lake import Lake

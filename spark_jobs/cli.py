@@ -30,18 +30,22 @@ ConfigOption = Annotated[
 
 
 @app.command(epilog="Example:  adloom generate --out events --events 100000 --seed 7 --late 0.01")
-def generate(  # noqa: D417 the options say it
+def generate(
     out: Annotated[Path, typer.Option(help="Folder to write into; made if it does not exist.", metavar="DIR")],
     events: Annotated[int, typer.Option(help="Good events, each counted once.", metavar="N")] = 100_000,
     seed: Annotated[int, typer.Option(help="Equal seeds give equal bytes.", metavar="S")] = 0,
     duplicates: Annotated[float, typer.Option(help="Share of good events sent twice.", metavar="P")] = 0.03,
     late: Annotated[float, typer.Option(help="Share of good events that come hours late.", metavar="P")] = 0.002,
-    malformed: Annotated[float, typer.Option(help="Broken records, as a share of the good events.", metavar="P")] = 0.005,
+    malformed: Annotated[
+        float, typer.Option(help="Broken records, as a share of the good events.", metavar="P")
+    ] = 0.005,
     orphans: Annotated[float, typer.Option(help="Share of clicks whose impression never comes.", metavar="P")] = 0.02,
-    start: Annotated[str, typer.Option(help="When the traffic begins, with offset or Z.", metavar="T")] = "2025-01-06T00:00:00Z",
+    start: Annotated[
+        str, typer.Option(help="When the traffic begins, with offset or Z.", metavar="T")
+    ] = "2025-01-06T00:00:00Z",
     hours: Annotated[float, typer.Option(help="How long it goes on.", metavar="H")] = 24.0,
     files: Annotated[int, typer.Option(help="Files of equal length, in order of arrival.", metavar="K")] = 24,
-    gzip: Annotated[bool, typer.Option("--gzip", help="Compress the files.")] = False,  # noqa: FBT002 a flag is how options work
+    gzip: Annotated[bool, typer.Option("--gzip", help="Compress the files.")] = False,
 ) -> None:
     """Write seeded, realistic events: a day of ad traffic with its faults."""
     from spark_jobs.console.generate import generate_events
@@ -67,12 +71,12 @@ def generate(  # noqa: D417 the options say it
 
 
 @app.command(epilog="Example:  adloom run --source events --lake lake --drain")
-def run(  # noqa: D417
+def run(
     source: Annotated[Path, typer.Option(help="Folder of JSON Lines files (.jsonl, .jsonl.gz).", metavar="DIR")],
     lake: LakeOption,
     drain: Annotated[
         bool, typer.Option("--drain", help="At the end close every open impression, click and session.")
-    ] = False,  # noqa: FBT002
+    ] = False,
     config: ConfigOption = None,
 ) -> None:
     """Take all new files through to gold: judge, deduplicate, join, sessionize, and balance the accounts.
@@ -86,11 +90,11 @@ def run(  # noqa: D417
 
 
 @app.command(epilog="Exit code 1 when an expectation fails.")
-def validate(  # noqa: D417
+def validate(
     lake: LakeOption,
     whole: Annotated[
         bool, typer.Option("--whole", help="Validate the whole tables, not only what is new since the last time.")
-    ] = False,  # noqa: FBT002
+    ] = False,
     config: ConfigOption = None,
 ) -> None:
     """Check the tables against their expectations and write the HTML report."""
@@ -101,7 +105,7 @@ def validate(  # noqa: D417
 
 
 @app.command(epilog="Example:  adloom show attributions --lake lake --limit 5")
-def show(  # noqa: D417
+def show(
     table: Annotated[str, typer.Argument(help="bronze, quarantine, silver, attributions, sessions or failing.")],
     lake: LakeOption,
     limit: Annotated[int, typer.Option(help="Rows to show.", min=1, metavar="N")] = 20,
@@ -113,8 +117,10 @@ def show(  # noqa: D417
 
 
 @app.command()
-def demo(  # noqa: D417
-    out: Annotated[Path, typer.Option(help="Folder for the demo's events and lake; replaced.", metavar="DIR")] = Path("demo"),
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the demo's events and lake; replaced.", metavar="DIR")] = Path(
+        "demo"
+    ),
     events: Annotated[int, typer.Option(help="Good events to make.", min=1, metavar="N")] = 100_000,
     seed: Annotated[int, typer.Option(help="Equal seeds give equal tables.", metavar="S")] = 1,
 ) -> None:
@@ -126,7 +132,7 @@ def demo(  # noqa: D417
 
 
 @app.command()
-def settings(config: ConfigOption = None) -> None:  # noqa: D417
+def settings(config: ConfigOption = None) -> None:
     """List every setting: what it means, its default, its value now, and the variable that sets it."""
     from spark_jobs.console.settings import list_settings
 
@@ -141,9 +147,9 @@ def _version(wanted: bool) -> None:  # noqa: FBT001
 
 @app.callback()
 def _root(
-    version: Annotated[  # noqa: ARG001
+    version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,  # noqa: FBT002
+    ] = False,
 ) -> None:
     pass
 

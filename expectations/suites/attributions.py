@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 the name every Spark reader knows
+from pyspark.sql import functions as F
 
 from expectations.rules import Rule, between, in_set, not_null, unique, zero
 from expectations.suites.base import Suite, count_true, days_off, with_repeats

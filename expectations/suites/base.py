@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812 the name every Spark reader knows
+from pyspark.sql import functions as F
 
 from expectations.rules import Rule
 from spark_jobs.contracts.tables import Table

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 the name every Spark reader knows
+from pyspark.sql import functions as F
 
 from expectations.rules import Kind, Rule, Severity, between, in_set, length, not_null
 from expectations.suites.base import Suite

@@ -1,7 +1,7 @@
 """gold/sessions: each user's events, grouped."""
 
 from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F  # noqa: N812 the name every Spark reader knows
+from pyspark.sql import functions as F
 
 from expectations.rules import Rule, between, in_set, not_null, unique, zero
 from expectations.suites.base import Suite, count_true, days_off, with_repeats

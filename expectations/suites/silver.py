@@ -1,7 +1,7 @@
 """silver/events: each event once, plus heartbeat rows."""
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 the name every Spark reader knows
+from pyspark.sql import functions as F
 
 from expectations.rules import Rule, between, in_set, length, not_null, unique, zero
 from expectations.suites.base import Suite, count_true, days_off, with_repeats

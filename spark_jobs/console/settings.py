@@ -4,14 +4,16 @@ import os
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pydantic import BaseModel
 from rich.console import Console
 from rich.table import Table
 
 from spark_jobs.contracts.durations import format_duration
 from spark_jobs.contracts.settings import ENV_PREFIX, Settings, load_settings
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 
 class SettingInfo(NamedTuple):

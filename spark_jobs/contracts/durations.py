@@ -29,7 +29,9 @@ def parse_duration(text: str) -> timedelta:
         total += int(part[1]) * _UNITS[part[2]]
         position = part.end()
     if position == 0 or position != len(text.strip()):
-        raise ValueError(f"{text!r} is not a duration; write it with its unit, as in 90s, 5min, 1h30min (ms, s, min, h, d)")
+        raise ValueError(
+            f"{text!r} is not a duration; write it with its unit, as in 90s, 5min, 1h30min (ms, s, min, h, d)"
+        )
     return total
 
 

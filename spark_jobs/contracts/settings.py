@@ -84,7 +84,9 @@ class AttributeSettings(_Section):
     join: JoinType = Field(JoinType.FULL_OUTER, description="which rows come out beside matched pairs")
     impression_watermark: Duration = Field(2 * _HOUR, description="how late an impression may be")
     click_watermark: Duration = Field(3 * _HOUR, description="how late a click may be")
-    window: Duration = Field(_HOUR, description="a click counts up to this long after its impression, both ends included")
+    window: Duration = Field(
+        _HOUR, description="a click counts up to this long after its impression, both ends included"
+    )
 
 
 class SessionizeSettings(_Section):
@@ -98,7 +100,9 @@ class SparkSettings(_Section):
     """``[spark]``: the engine."""
 
     master: str = Field("local[*]", description="Spark master; embedded runs use local[N]")
-    driver_memory: str = Field("3g", pattern=r"^[1-9]\d*[mg]$", description="heap of the driver, with its unit (m or g)")
+    driver_memory: str = Field(
+        "3g", pattern=r"^[1-9]\d*[mg]$", description="heap of the driver, with its unit (m or g)"
+    )
     shuffle_partitions: int = Field(
         2, ge=1, description="partitions of every stateful operator; frozen in a checkpoint at its first start"
     )
@@ -139,7 +143,9 @@ class Settings(_Section):
         if not attribute.window:
             raise ValueError("attribute.window 0s: no click could ever count; give it a length, as in 1h")
         if not sessions.gap:
-            raise ValueError("sessionize.gap 0s: every event would be a session of its own; give it a length, as in 5min")
+            raise ValueError(
+                "sessionize.gap 0s: every event would be a session of its own; give it a length, as in 5min"
+            )
         return self
 
 

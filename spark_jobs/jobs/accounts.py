@@ -37,7 +37,11 @@ def balance(spark: SparkSession, settings: Settings, lake: Lake, *, drained: boo
     draft = lake.ledger_file.with_suffix(".new")
     draft.write_text(json.dumps(ledger.as_json(), indent=2) + "\n", encoding="utf-8")
     draft.replace(lake.ledger_file)
-    if ledger.unaccounted or ledger.surplus or ledger.ok != ledger.kept + ledger.duplicates + ledger.late + ledger.unaccounted:
+    if (
+        ledger.unaccounted
+        or ledger.surplus
+        or ledger.ok != ledger.kept + ledger.duplicates + ledger.late + ledger.unaccounted
+    ):
         raise LedgerError(
             f"the accounts of {lake.root} do not balance: of {ledger.ok} good records {ledger.kept} were kept, "
             f"{ledger.duplicates} are duplicates, {ledger.late} late; {ledger.unaccounted} are unaccounted for and "

@@ -1,7 +1,7 @@
 """The job ``attribute``: silver into gold/attributions and gold/sessions."""
 
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import Settings

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_jobs.contracts.events import HEARTBEAT, OK
 from spark_jobs.contracts.lake import Lake
@@ -65,7 +65,9 @@ def append_heartbeat(spark: SparkSession, lake: Lake, event_time: datetime, even
     beat = {"event_type": F.lit(HEARTBEAT), "event_id": F.lit(event_id), "event_time": F.lit(event_time)}
     beat |= {"ingest_time": F.current_timestamp(), "event_date": F.to_date(F.lit(event_time)), "is_last": F.lit(False)}
     row = spark.range(1).select(
-        *[beat.get(column.name, F.lit(None)).cast(column.sql_type).alias(column.name) for column in SILVER_EVENTS.columns]
+        *[
+            beat.get(column.name, F.lit(None)).cast(column.sql_type).alias(column.name)
+            for column in SILVER_EVENTS.columns
+        ]
     )
     append_rows(row, lake, SILVER_EVENTS, writer=f"heartbeat {event_id}", batch_id=0)
-

@@ -9,7 +9,7 @@ from pathlib import Path
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_jobs.contracts.errors import QueryFailedError
 from spark_jobs.contracts.events import HEARTBEAT
@@ -79,9 +79,7 @@ def run(
     with hold_lake(spark, lake), _listening(spark, listener), _stopping_all(spark):
         gold = [start(spark, settings, lake) for start in _gold_queries(spark, lake)]
         to_silver = deduplicate_job.start_deduplicate(spark, settings, lake, before_batch=lambda: _consume(gold))
-        ingest = deduplicate_job.start_ingest(
-            spark, settings, lake, source, before_batch=lambda: _consume([to_silver])
-        )
+        ingest = deduplicate_job.start_ingest(spark, settings, lake, source, before_batch=lambda: _consume([to_silver]))
         with _naming_the_cause():
             while not ingest.awaitTermination(_TICK_S):  # type: ignore[arg-type]
                 on_progress(listener)
@@ -96,7 +94,9 @@ def run(
     return RunResult(accounts.balance(spark, settings, lake, drained=drain), listener)
 
 
-def _gold_queries(spark: SparkSession, lake: Lake) -> tuple[Callable[[SparkSession, Settings, Lake], StreamingQuery], ...]:
+def _gold_queries(
+    spark: SparkSession, lake: Lake
+) -> tuple[Callable[[SparkSession, Settings, Lake], StreamingQuery], ...]:
     create_table(spark, lake, BRONZE_EVENTS)
     create_table(spark, lake, SILVER_EVENTS)
     return (attribute_job.start_attribute, attribute_job.start_sessionize)
@@ -122,6 +122,19 @@ def _drain(spark: SparkSession, settings: Settings, lake: Lake, gold: list[Strea
     for beat in (1, 2):
         deduplicate_job.append_heartbeat(spark, lake, beat_time, f"drain-{beat_time.isoformat()}Z-{beat}")
         _consume(gold)
+    for query in gold:
+        _check_closed(query)
+
+
+def _check_closed(query: StreamingQuery) -> None:
+    """Raises a QueryFailedError where a drain left state in ``query``."""
+    batch = query.lastProgress
+    left = sum(operator.numRowsTotal for operator in batch.stateOperators) if batch else 0
+    if left:
+        raise QueryFailedError(
+            f"query {query.name} still holds {left} rows of state after the drain: its watermark did not follow the "
+            "heartbeats, so rows of gold are missing; keep the lake for inspection and report it"
+        )
 
 
 def drain_lead(settings: Settings) -> timedelta:

@@ -70,7 +70,8 @@ def _clicks(events: DataFrame, settings: AttributeSettings) -> DataFrame:
         F.col("event_id").alias("click_id"),
         F.col("event_time").alias("click_time"),
         F.col("user_id").alias("click_user_id"),
-        F.col("impression_id").alias("clicked_impression_id"),
+        # Never null: else Spark infers a filter on it, pushes that below the watermark, and the clock stands still.
+        F.coalesce("impression_id", F.lit("")).alias("clicked_impression_id"),
     ).withWatermark("click_time", f"{milliseconds(settings.click_watermark)} milliseconds")
     return side.where(_after_watermark("click_time", "click_type", CLICK)).drop("click_type")
 

@@ -33,7 +33,8 @@ def deduplicate(events: DataFrame, settings: DeduplicateSettings) -> DataFrame:
     Returns:
         The same columns.
 
-    Source: Spark's `Structured Streaming guide <https://spark.apache.org/docs/latest/streaming/>`_, streaming deduplication.
+    Source: Spark's `Structured Streaming guide <https://spark.apache.org/docs/latest/streaming/>`_, streaming
+    deduplication.
     """
     if settings.mode is DeduplicateMode.FOREVER:
         return events.dropDuplicates(list(KEY))

@@ -4,12 +4,12 @@ import threading
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from pyspark.sql.streaming import StreamingQueryListener
 from pyspark.sql.streaming.listener import (
     QueryIdleEvent,
     QueryProgressEvent,
     QueryStartedEvent,
     QueryTerminatedEvent,
+    StreamingQueryListener,
 )
 
 
@@ -53,12 +53,13 @@ class ProgressListener(StreamingQueryListener):
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
         """Adds the batch that ended."""
         batch = event.progress
+        name = batch.name or ""
         state_rows = sum(operator.numRowsTotal for operator in batch.stateOperators)
         late = sum(operator.numRowsDroppedByWatermark for operator in batch.stateOperators)
         watermark = batch.eventTime.get("watermark")
         with self._counts.lock:
-            so_far = self._counts.by_query.get(batch.name, QueryProgress())
-            self._counts.by_query[batch.name] = replace(
+            so_far = self._counts.by_query.get(name, QueryProgress())
+            self._counts.by_query[name] = replace(
                 so_far,
                 input_rows=so_far.input_rows + max(source.numInputRows for source in batch.sources),
                 batches=so_far.batches + 1,

@@ -119,4 +119,6 @@ def check_java() -> None:
     version = re.search(r'version "(\d+)', told)
     if not version or int(version[1]) not in _JAVA_VERSIONS:
         found = version[1] if version else "an unknown version"
-        raise EnvironmentMissingError(f"{java} is Java {found}; adloom runs on Java 17 or 21: {wanted}, or set JAVA_HOME")
+        raise EnvironmentMissingError(
+            f"{java} is Java {found}; adloom runs on Java 17 or 21: {wanted}, or set JAVA_HOME"
+        )

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.tables import Table
@@ -70,4 +70,4 @@ def start_query(
     writer = rows.writeStream.queryName(query).foreachBatch(write)
     writer = writer.option("checkpointLocation", lake.checkpoint(job, query))
     trigger = {"availableNow": True} if available_now else {"processingTime": POLL_INTERVAL}
-    return writer.trigger(**trigger).start()  # type: ignore[arg-type]
+    return writer.trigger(**trigger).start()

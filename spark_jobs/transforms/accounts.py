@@ -17,7 +17,9 @@ from spark_jobs.contracts.settings import DeduplicateMode, JoinType, Settings
 _FLAGS = ("received", "late", "kept", "join_late", "session_late", "attributed", "sessioned")
 
 
-def key_accounts(bronze: DataFrame, silver: DataFrame, attributions: DataFrame, sessions: DataFrame, settings: Settings) -> DataFrame:
+def key_accounts(
+    bronze: DataFrame, silver: DataFrame, attributions: DataFrame, sessions: DataFrame, settings: Settings
+) -> DataFrame:
     """One row per event key with how often it stands in each table.
 
     Args:

@@ -24,7 +24,7 @@ _PERHAPS_NOT_TEXT = r"^(?:true\z|false\z|[\[{]|-?[0-9]+[.eE])"
 
 
 def drop_blank(records: DataFrame) -> DataFrame:
-    """``records`` (``raw`` and more) without those that are blank, and with ``text``: ``raw`` trimmed of white space."""
+    """``records`` (``raw`` and more) without the blank ones, and with ``text``: ``raw`` trimmed of white space."""
     # Trimming costs as much as a quarter of the parse, and nearly no record needs it.
     is_trim = F.startswith(F.col("raw"), F.lit("{")) & F.endswith(F.col("raw"), F.lit("}"))
     trimmed = F.btrim("raw", F.lit(_WHITESPACE))
@@ -68,7 +68,7 @@ def is_one_value() -> Column:
     closes the array early gives the same length with either tail.
     """
     sizes = [F.json_array_length(F.concat(F.lit("["), F.col("text"), F.lit(tail))) for tail in (",0]", ",0,0]")]
-    is_alone = F.coalesce((sizes[0] == 2) & (sizes[1] == 3), F.lit(False))
+    is_alone = F.coalesce((sizes[0] == 1 + 1) & (sizes[1] == 1 + 2), F.lit(False))
     return F.try_parse_json("text").isNotNull() & is_alone
 
 

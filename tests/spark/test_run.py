@@ -65,7 +65,7 @@ def test_a_second_run_takes_only_new_files_and_goes_on_with_what_is_open(run_lak
     for name, modified in times.items():
         (later / name).rename(source / name)
         os.utime(source / name, (modified, modified))
-    run_lake(source, drain=True, lake=lake)  # type: ignore[call-arg]
+    run_lake(source, drain=True, lake=lake)
     assert_lake_equals_oracle(lake, source)
 
 
@@ -73,7 +73,7 @@ def test_nothing_is_left_open_after_a_drain_and_a_second_drain_adds_nothing(run_
     source = generate_source(tmp_path / "source", events=500, seed=8, files=1)
     lake = run_lake(source)
     before = sorted(map(repr, read_table(lake, SILVER_EVENTS, heartbeats=True)))
-    run_lake(source, lake=lake)  # type: ignore[call-arg]
+    run_lake(source, lake=lake)
     assert sorted(map(repr, read_table(lake, SILVER_EVENTS, heartbeats=True))) == before
 
 
@@ -83,7 +83,7 @@ def test_events_before_a_drain_that_come_after_it_are_late_and_counted(run_lake:
     _write(source / "a.jsonl", [_impression("i1", "12:00:00"), _impression("i2", "12:30:00")])
     lake = run_lake(source)
     _write(source / "b.jsonl", [_impression("i3", "12:10:00"), _impression("i4", "23:00:00")])
-    run_lake(source, lake=lake)  # type: ignore[call-arg]
+    run_lake(source, lake=lake)
     ledger = read_ledger(lake)
     assert (ledger.kept, ledger.attribution_late, ledger.session_late) == (4, 1, 1)
     assert {row[1] for row in read_table(lake, ATTRIBUTIONS)} == {"i1", "i2", "i4"}
@@ -150,8 +150,10 @@ def test_a_row_lost_from_a_table_fails_the_accounts(spark: SparkSession, run_lak
 def test_a_row_too_many_fails_the_accounts(spark: SparkSession, run_lake: RunLake, tmp_path: Path) -> None:
     lake = run_lake(generate_source(tmp_path / "source", events=300, seed=10, files=1))
     silver = spark.read.format("delta").load(lake.table(SILVER_EVENTS))
-    silver.where("event_type = 'activity'").limit(1).write.format("delta").mode("append").save(lake.table(SILVER_EVENTS))
-    with pytest.raises(LedgerError, match="1 rows too many|do not balance"):
+    silver.where("event_type = 'activity'").limit(1).write.format("delta").mode("append").save(
+        lake.table(SILVER_EVENTS)
+    )
+    with pytest.raises(LedgerError, match="do not balance"):
         balance(spark, Settings(), lake, drained=True)
 
 
@@ -170,7 +172,14 @@ def test_one_event_of_2099_changes_nothing_but_the_quarantine(run_lake: RunLake,
 
 def _impression(event_id: str, clock: str) -> dict[str, str]:
     time = f"2025-01-06T{clock}Z"
-    return {"event_type": "impression", "event_id": event_id, "event_time": time, "user_id": "u", "campaign_id": "c", "ad_id": "a"}
+    return {
+        "event_type": "impression",
+        "event_id": event_id,
+        "event_time": time,
+        "user_id": "u",
+        "campaign_id": "c",
+        "ad_id": "a",
+    }
 
 
 def _write(file: Path, events: list[dict[str, str]]) -> None:
