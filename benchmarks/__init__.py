@@ -1,0 +1,1 @@
+"""What adloom costs: `make bench`."""

@@ -23,6 +23,8 @@ class Table:
     path: str
     columns: tuple[Column, ...]
     partition_by: tuple[str, ...] = ()
+    stats_columns: tuple[str, ...] = ()
+    """The columns whose bounds Delta keeps for each file, so that readers can skip files."""
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -58,6 +60,7 @@ BRONZE_EVENTS = Table(
         Column("verdict", "STRING", "ok, or the first rule the record breaks"),
         *_EVENT_FIELDS,
     ),
+    stats_columns=("ingest_time", "event_time"),
 )
 
 SILVER_EVENTS = Table(
@@ -69,6 +72,7 @@ SILVER_EVENTS = Table(
         Column("event_date", "DATE", "date of event_time, UTC"),
     ),
     partition_by=("event_type", "event_date"),
+    stats_columns=("event_time", "ingest_time"),
 )
 
 ATTRIBUTIONS = Table(
@@ -88,6 +92,7 @@ ATTRIBUTIONS = Table(
         Column("event_date", "DATE", "date of impression_time; for orphan_click of click_time"),
     ),
     partition_by=("event_date",),
+    stats_columns=("impression_time", "click_time"),
 )
 
 SESSIONS = Table(
@@ -111,6 +116,7 @@ SESSIONS = Table(
         Column("event_date", "DATE", "date of session_start"),
     ),
     partition_by=("event_date",),
+    stats_columns=("session_start", "session_end"),
 )
 
 TABLES: tuple[Table, ...] = (BRONZE_EVENTS, SILVER_EVENTS, ATTRIBUTIONS, SESSIONS)

@@ -22,7 +22,8 @@ def create_table(spark: SparkSession, lake: Lake, table: Table) -> None:
     if lake.has(table):
         return
     nothing = spark.range(0).select(*[F.lit(None).cast(c.sql_type).alias(c.name) for c in table.columns])
-    nothing.write.format("delta").partitionBy(*table.partition_by).options(**_PROPERTIES).save(lake.table(table))
+    properties = {**_PROPERTIES, "delta.dataSkippingStatsColumns": ",".join(table.stats_columns)}
+    nothing.write.format("delta").partitionBy(*table.partition_by).options(**properties).save(lake.table(table))
 
 
 def append_rows(rows: DataFrame, lake: Lake, table: Table, *, writer: str, batch_id: int) -> None:

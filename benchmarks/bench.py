@@ -1,0 +1,89 @@
+"""Events/s, CPU-seconds and peak memory of the main job, whole and by stage, beside DuckDB: `make bench`."""
+
+import json
+import os
+import shutil
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.measure import Cost, run_measured
+from spark_jobs.generator.generate import generate
+from spark_jobs.generator.spec import GeneratorSpec
+
+_STAGES = ("ingest", "deduplicate", "attribute", "sessionize")
+_EVENTS_PER_FILE = 125_000
+
+
+def main(
+    events: Annotated[int, typer.Option(help="Good events to generate.")] = 1_000_000,
+    out: Annotated[Path, typer.Option(help="Folder for input, lakes and results; its bench-* are replaced.")] = Path(
+        "build"
+    ),
+    stages: Annotated[bool, typer.Option(help="Also each stage alone.")] = True,
+) -> None:
+    """Measure adloom on generated events without lateness, and DuckDB on the same files."""
+    console, work = Console(), out / f"bench-{events}"
+    shutil.rmtree(work, ignore_errors=True)
+    files = max(1, events // _EVENTS_PER_FILE)
+    spec = GeneratorSpec(events=events, seed=1, late=0, malformed=0, files=files)
+    records = generate(spec, work / "events").records
+    python, source = [sys.executable, "-m"], str(work / "events")
+    log = work / "log.txt"
+    program = [sys.executable, "-c", "from spark_jobs.cli import main; main()"]
+    costs: dict[str, Cost] = {}
+    run = [*program, "run", "--source", source, "--lake", str(work / "lake"), "--drain"]
+    with console.status("adloom run"):
+        costs["adloom run"] = run_measured(run, log)
+    for stage in _STAGES if stages else ():
+        with console.status(stage):
+            command = [*python, "benchmarks.stage", stage, source, str(work / "stages")]
+            costs[f"{stage} alone"] = run_measured(command, log)
+    with console.status("DuckDB"):
+        costs["DuckDB, one batch"] = run_measured(
+            [*python, "benchmarks.duckdb_batch", source, str(work / "duckdb")], log
+        )
+    _compare(work, log.read_text())
+    _report(console, costs, records, work)
+
+
+def _compare(work: Path, told: str) -> None:
+    """No figure counts unless both found the same."""
+    ledger = json.loads((work / "lake" / "_progress" / "ledger.json").read_text())
+    ours = {**ledger["attribution"], "sessions": sum(ledger["sessions"].values())}
+    theirs = {name: int(count) for name, count in (line.split() for line in told.splitlines())}
+    if ours != theirs:
+        raise SystemExit(f"adloom found {ours}, DuckDB {theirs}: the figures would mean nothing")
+
+
+def _report(console: Console, costs: dict[str, Cost], records: int, work: Path) -> None:
+    table = Table(title=f"{records:,} records, {os.cpu_count()} cores")
+    table.add_column("")
+    for heading in ("wall s", "records/s", "CPU s", "records/CPU s", "peak MiB"):
+        table.add_column(heading, justify="right")
+    rows = []
+    for name, cost in costs.items():
+        row = {
+            "name": name,
+            "wall_s": round(cost.wall_s, 2),
+            "records_per_s": round(records / cost.wall_s),
+            "cpu_s": round(cost.cpu_s, 2),
+            "records_per_cpu_s": round(records / cost.cpu_s),
+            "peak_mib": round(cost.peak_mib),
+        }
+        rows.append(row)
+        table.add_row(name, *[f"{value:,}" for key, value in row.items() if key != "name"])
+    console.print(table)
+    file = work / "results.json"
+    when = datetime.now(UTC).isoformat(timespec="seconds")
+    file.write_text(json.dumps({"when": when, "records": records, "cores": os.cpu_count(), "costs": rows}, indent=2))
+    console.print(f"results: {file}")
+
+
+if __name__ == "__main__":
+    typer.run(main)

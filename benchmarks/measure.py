@@ -1,0 +1,54 @@
+"""Runs a command and accounts for its whole process tree."""
+
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+_SAMPLE_S = 0.2
+
+
+@dataclass(frozen=True)
+class Cost:
+    """``wall_s`` and ``cpu_s`` in seconds over all processes; ``peak_mib``: their largest joint resident memory."""
+
+    wall_s: float
+    cpu_s: float
+    peak_mib: float
+
+
+def run_measured(command: list[str], log: Path, env: dict[str, str] | None = None) -> Cost:
+    """Runs ``command`` to its end, its output into ``log``.
+
+    Raises:
+        subprocess.CalledProcessError: it failed.
+    """
+    start, cpu, peak = time.monotonic(), {}, 0
+    with (
+        log.open("wb") as output,
+        subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=env) as process,
+    ):
+        while process.poll() is None:
+            resident = 0
+            for member in _tree(process.pid):
+                try:
+                    times = member.cpu_times()
+                    cpu[member.pid] = times.user + times.system
+                    resident += member.memory_info().rss
+                except psutil.Error:
+                    continue
+            peak = max(peak, resident)
+            time.sleep(_SAMPLE_S)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return Cost(time.monotonic() - start, sum(cpu.values()), peak / 2**20)
+
+
+def _tree(pid: int) -> list[psutil.Process]:
+    try:
+        root = psutil.Process(pid)
+        return [root, *root.children(recursive=True)]
+    except psutil.Error:
+        return []
