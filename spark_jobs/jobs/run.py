@@ -1,5 +1,6 @@
 """A bounded run: both jobs in one process, over all files of a folder, to the end."""
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -33,6 +34,8 @@ QUERIES = (
     attribute_job.SESSIONIZE_QUERY,
 )
 _TICK_S = 0.2
+_CONDITION = re.compile(r"\[[A-Z][A-Z0-9_.]{5,}\][^\n]{0,400}")
+_SAY_NOTHING = ("[STREAM_FAILED]", "[FOREACH_BATCH_USER_FUNCTION_ERROR]")
 
 OnProgress = Callable[[ProgressListener], None]
 
@@ -80,7 +83,7 @@ def run(
         gold = [start(spark, settings, lake) for start in _gold_queries(spark, lake)]
         to_silver = deduplicate_job.start_deduplicate(spark, settings, lake, before_batch=lambda: _consume(gold))
         ingest = deduplicate_job.start_ingest(spark, settings, lake, source, before_batch=lambda: _consume([to_silver]))
-        with _naming_the_cause():
+        with _naming_the_cause([*gold, to_silver, ingest]):
             while not ingest.awaitTermination(_TICK_S):  # type: ignore[arg-type]
                 on_progress(listener)
             _consume([to_silver])
@@ -164,8 +167,19 @@ def _stopping_all(spark: SparkSession) -> Iterator[None]:
 
 
 @contextmanager
-def _naming_the_cause() -> Iterator[None]:
+def _naming_the_cause(queries: list[StreamingQuery]) -> Iterator[None]:
     try:
         yield
     except StreamingQueryException as error:
-        raise QueryFailedError(f"a streaming query failed: {error}") from error
+        # When a query fails, those that wait for it fail too: their text holds the text of the first.
+        failed = {query.name: query.exception() for query in queries}
+        texts = {name: str(failure) for name, failure in failed.items() if failure}
+        name, text = min(texts.items(), key=lambda item: len(item[1]), default=("", str(error)))
+        log = "spark.log in the lake's _progress folder has all of it"
+        raise QueryFailedError(f"query {name} failed: {_reason(text)}; {log}") from error
+
+
+def _reason(text: str) -> str:
+    """The error conditions that Spark names in ``text``, without those that only say that there is one; one line."""
+    conditions = [found for found in _CONDITION.findall(text) if not found.startswith(_SAY_NOTHING)]
+    return " ".join(dict.fromkeys(conditions[:3])) or text.strip().splitlines()[0]

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from spark_jobs.contracts.errors import LakeInUseError
@@ -24,7 +26,7 @@ def hold_lake(spark: SparkSession, lake: Lake) -> Iterator[None]:
     assert jvm is not None  # noqa: S101 it is there as long as the session is
     channel = jvm.java.io.RandomAccessFile(str(lake.lock_file), "rw").getChannel()
     try:
-        if channel.tryLock() is None:
+        if not _try_lock(channel):
             raise LakeInUseError(
                 f"lake {lake.root} is being written by another run: two writers would corrupt its checkpoints; "
                 "wait for it to end, or give another --lake"
@@ -32,3 +34,12 @@ def hold_lake(spark: SparkSession, lake: Lake) -> Iterator[None]:
         yield
     finally:
         channel.close()
+
+
+def _try_lock(channel: Any) -> bool:
+    try:
+        return channel.tryLock() is not None
+    except Py4JJavaError as error:
+        if error.java_exception.getClass().getSimpleName() == "OverlappingFileLockException":
+            return False  # this very process holds it
+        raise

@@ -23,7 +23,7 @@ def test_a_crash_between_the_commit_of_a_table_and_the_commit_of_its_query_chang
     lake = Lake.at(str(tmp_path / "lake"))
     for moment in ("bronze:1", "silver:2", "attributions:3", "sessions:4"):
         driver = start_run(source, lake.path, crash_after=moment)
-        driver.process.communicate(timeout=200)
-        assert driver.process.returncode == -signal.SIGKILL, moment
+        output, _ = driver.process.communicate(timeout=200)
+        assert driver.process.returncode == -signal.SIGKILL, f"{moment}: {output}"
     start_run(source, lake.path).finish()
     assert_lake_equals_oracle(lake, source)

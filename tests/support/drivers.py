@@ -25,7 +25,7 @@ class Driver:
     def kill(self) -> None:
         """SIGKILL to the driver's Python and Java at once."""
         os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+        self.process.communicate()
 
     def finish(self) -> None:
         """Waits for the run to end well."""
