@@ -17,8 +17,11 @@ check: setup ## Lint, format, types, import rules
 	.venv/bin/mypy
 	.venv/bin/lint-imports
 
-test: setup ## Every test but the long kill test (under 10 minutes on 2 cores)
-	$(PY) -m pytest -m "not kill"
+test: setup ## Every test but the long kill test
+	$(PY) -m pytest tests/unit
+	$(PY) -m pytest tests/golden
+	$(PY) -m pytest tests/expectations
+	$(PY) -m pytest tests/spark
 
 test-kill: setup ## kill -9 at 20 seeded moments of a run, each restarted
 	$(PY) -m pytest -m kill --timeout 3600 tests/kill

@@ -18,7 +18,7 @@ for name in [name for name in os.environ if name.startswith("ADLOOM_") and "__" 
     del os.environ[name]
 
 # Tests are many short runs: code that is compiled quickly serves them better than code that runs quickly.
-os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m")
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m")
 
 
 @pytest.fixture(scope="session")
