@@ -24,25 +24,13 @@ def judged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dic
     file.write_bytes(b"\n".join(record for _, record, _ in VERDICT_CASES))
     lines = spark.read.option("lineSep", "\n").text(str(file))
     records = lines.select(
-        F.col("value").alias("raw"), F.lit("test").alias("source"), F.current_timestamp().alias("ingest_time")
+        F.col("value").alias("raw"), F.hex("value").alias("source"), F.current_timestamp().alias("ingest_time")
     )
     verdicts: dict[bytes, list[str]] = {}
-    rows: list[Row] = judge(records, Settings().ingest).select("raw", "verdict").collect()
+    rows: list[Row] = judge(records, Settings().ingest).select("source", "verdict").collect()
     for row in rows:
-        raw = row.raw.encode("latin-1") if _was_bytes(row.raw) else row.raw.encode()
-        verdicts.setdefault(raw, []).append(row.verdict)
+        verdicts.setdefault(bytes.fromhex(row.source), []).append(row.verdict)
     return verdicts
-
-
-def _was_bytes(raw: str) -> bool:
-    """Whether ``raw`` stands for bytes that are not UTF-8."""
-    if any(ord(character) > 0xFF for character in raw):
-        return False
-    try:
-        raw.encode("latin-1").decode()
-    except UnicodeDecodeError:
-        return True
-    return False
 
 
 @pytest.mark.parametrize(("record", "verdict"), [pytest.param(r, v, id=name) for name, r, v in VERDICT_CASES])
