@@ -10,10 +10,11 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from expectations.counts import read_ledger
-from expectations.ranges import read_state, write_state
+from expectations.ranges import read_state
 from expectations.results import ValidationResult
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.ledger import Ledger
+from spark_jobs.runtime.whole_files import write_json, write_text
 
 KEPT_RUNS = 20
 """Validations whose pages and totals are kept."""
@@ -36,9 +37,7 @@ def write_landing_page(lake: Lake, result: ValidationResult, validated_at: datet
         chart=(_CHART_WIDTH, _CHART_HEIGHT),
         link=lambda path: os.path.relpath(path, lake.reports),
     )
-    draft = result.report.with_suffix(".part")
-    draft.write_text(page, encoding="utf-8")
-    draft.replace(result.report)
+    write_text(result.report, page)
     _drop_old_pages(lake.reports / "data_docs")
 
 
@@ -64,7 +63,7 @@ def _remember(lake: Lake, result: ValidationResult, validated_at: datetime) -> l
         "rows": sum(table.rows for table in result.tables if table.range),
     }
     history = [*read_state(file).get("validations", []), entry][-KEPT_RUNS:]
-    write_state(file, {"validations": history})
+    write_json(file, {"validations": history})
     return history
 
 

@@ -129,11 +129,3 @@ def read_state(file: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise LakeError(f"{file} holds no JSON object; delete it and run the validation again")
     return value
-
-
-def write_state(file: Path, state: dict[str, Any]) -> None:
-    """Put ``state`` into ``file`` at once, so that a reader or a crash never meets half of it."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    draft = file.with_suffix(".part")
-    draft.write_text(json.dumps(state, indent=2) + "\n", encoding="utf-8")
-    draft.replace(file)

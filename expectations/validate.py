@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from expectations.counts import compare, measure, read_ledger
 from expectations.landing import write_landing_page
 from expectations.quarantine import failing_rows, keep_failing_rows
-from expectations.ranges import Rows, range_to_validate, read_rows, read_state, write_state
+from expectations.ranges import Rows, range_to_validate, read_rows, read_state
 from expectations.results import FailedExpectation, TableResult, ValidationResult
 from expectations.rules import Rule
 from expectations.suites import Suite, lake_rules, table_suites
@@ -19,6 +19,7 @@ from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import TABLES
+from spark_jobs.runtime.whole_files import write_json
 
 if TYPE_CHECKING:
     from expectations.engine import Engine, Outcome
@@ -73,7 +74,7 @@ def validate_lake(
         lake.reports / "index.html", tuple(replace(found, docs=engine.page(found.table)) for found in results)
     )
     write_landing_page(lake, result, started)
-    write_state(state_file, run.validated | _good_versions(result))
+    write_json(state_file, run.validated | _good_versions(result))
     return result
 
 

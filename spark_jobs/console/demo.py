@@ -1,4 +1,4 @@
-"""``adloom demo``: the whole story in a minute."""
+"""``adloom demo``: the whole story."""
 
 import os
 import shutil

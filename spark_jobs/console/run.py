@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.settings import Settings, load_settings
@@ -36,6 +37,18 @@ def run_lake(source: Path, location: str, *, drain: bool, config: Path | None) -
         result = run_with_bars(console, spark, settings, lake, source, drain=drain)
     print_ledger(console, result.ledger)
     console.print(f"tables in {lake.path}; next: adloom validate --lake {location}", highlight=False, soft_wrap=True)
+
+
+def existing_lake(location: str) -> Lake:
+    """The lake at ``location``.
+
+    Raises:
+        LakeError: there is none.
+    """
+    lake = Lake.at(location)
+    if not lake.path.is_dir():
+        raise LakeError(f"no lake at {lake.path}; run `adloom run --lake {location}` first")
+    return lake
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from rich.console import Console
 from rich.table import Table
 
-from spark_jobs.console.run import session
+from spark_jobs.console.run import existing_lake, session
 from spark_jobs.contracts.errors import LakeError, SettingsError
 from spark_jobs.contracts.events import OK
 from spark_jobs.contracts.lake import Lake
@@ -31,9 +31,7 @@ def show_table(name: str, location: str, limit: int) -> None:
     known = (*TABLES_BY_NAME, QUARANTINE, FAILING)
     if name not in known:
         raise SettingsError(f"no table {name!r}; there are {', '.join(known)}")
-    lake, console = Lake.at(location), Console()
-    if not lake.path.is_dir():
-        raise LakeError(f"no lake at {lake.path}; run `adloom run --lake {location}` first")
+    lake, console = existing_lake(location), Console()
     with session(console, load_settings(None, os.environ), lake) as spark:
         rows = _rows(spark, lake, name)
         _print(console, name, rows.columns, [tuple(row) for row in rows.limit(limit).collect()])

@@ -8,8 +8,7 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
 
-from spark_jobs.console.run import session
-from spark_jobs.contracts.errors import LakeError
+from spark_jobs.console.run import existing_lake, session
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import Settings, load_settings
 
@@ -23,9 +22,7 @@ def validate_tables(location: str, *, whole: bool, config: Path | None) -> bool:
     Raises:
         LakeError: there is no lake.
     """
-    console, lake, settings = Console(), Lake.at(location), load_settings(config, os.environ)
-    if not lake.path.is_dir():
-        raise LakeError(f"no lake at {lake.path}; run `adloom run --lake {location}` first")
+    console, lake, settings = Console(), existing_lake(location), load_settings(config, os.environ)
     with session(console, settings, lake) as spark:
         validation = validate_with_status(console, spark, lake, settings, whole=whole)
     print_validation(console, validation)

@@ -1,6 +1,5 @@
 """The accounts of a lake: taken from its tables, written beside them, balanced or refused."""
 
-import json
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
@@ -11,6 +10,7 @@ from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
+from spark_jobs.runtime.whole_files import write_json
 from spark_jobs.sources.delta import read_table
 from spark_jobs.transforms import accounts
 
@@ -32,11 +32,7 @@ def balance(spark: SparkSession, settings: Settings, lake: Lake, *, drained: boo
         # Each open row is missing from one table of gold: count it as lost, whatever kept it.
         missing = ledger.unaccounted + ledger.attribution_open + ledger.session_open
         ledger = replace(ledger, unaccounted=missing)
-    lake.ledger_file.parent.mkdir(parents=True, exist_ok=True)
-    # Written whole or not at all: a reader may look at any moment.
-    draft = lake.ledger_file.with_suffix(".new")
-    draft.write_text(json.dumps(ledger.as_json(), indent=2) + "\n", encoding="utf-8")
-    draft.replace(lake.ledger_file)
+    write_json(lake.ledger_file, ledger.as_json())
     if (
         ledger.unaccounted
         or ledger.surplus

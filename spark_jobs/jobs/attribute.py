@@ -18,13 +18,13 @@ SESSIONIZE_QUERY = "sessionize"
 
 def start_attribute(spark: SparkSession, settings: Settings, lake: Lake) -> StreamingQuery:
     """Starts joining clicks to impressions."""
-    create_table(spark, lake, ATTRIBUTIONS)
+    create_table(spark, lake, SILVER_EVENTS)
     attributions = attribute(stream_table(spark, lake, SILVER_EVENTS), settings.attribute)
     return start_query(attributions, lake, ATTRIBUTIONS, job=JOB, query=ATTRIBUTE_QUERY)
 
 
 def start_sessionize(spark: SparkSession, settings: Settings, lake: Lake) -> StreamingQuery:
     """Starts grouping events into sessions."""
-    create_table(spark, lake, SESSIONS)
+    create_table(spark, lake, SILVER_EVENTS)
     sessions = sessionize(stream_table(spark, lake, SILVER_EVENTS), settings.sessionize)
     return start_query(sessions, lake, SESSIONS, job=JOB, query=SESSIONIZE_QUERY)

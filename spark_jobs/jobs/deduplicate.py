@@ -48,7 +48,6 @@ def start_deduplicate(
 ) -> StreamingQuery:
     """Starts carrying each good event of bronze into silver, once."""
     create_table(spark, lake, BRONZE_EVENTS)
-    create_table(spark, lake, SILVER_EVENTS)
     good = stream_table(spark, lake, BRONZE_EVENTS).where(F.col("verdict") == OK).drop("raw", "source", "verdict")
     events = deduplicate(good, settings.deduplicate).withColumn("event_date", F.to_date("event_time"))
     return start_query(events, lake, SILVER_EVENTS, job=JOB, query=DEDUPLICATE_QUERY, before_batch=before_batch)

@@ -17,13 +17,12 @@ from spark_jobs.contracts.events import HEARTBEAT
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import BRONZE_EVENTS, SILVER_EVENTS
+from spark_jobs.contracts.tables import SILVER_EVENTS
 from spark_jobs.jobs import accounts
 from spark_jobs.jobs import attribute as attribute_job
 from spark_jobs.jobs import deduplicate as deduplicate_job
 from spark_jobs.runtime.lock import hold_lake
 from spark_jobs.runtime.progress import ProgressListener
-from spark_jobs.sinks.delta import create_table
 from spark_jobs.sources.delta import read_table
 from spark_jobs.sources.files import list_files
 
@@ -80,7 +79,8 @@ def run(
     list_files(source)
     listener = ProgressListener()
     with hold_lake(spark, lake), _listening(spark, listener), _stopping_all(spark):
-        gold = [start(spark, settings, lake) for start in _gold_queries(spark, lake)]
+        starts = (attribute_job.start_attribute, attribute_job.start_sessionize)
+        gold = [start(spark, settings, lake) for start in starts]
         to_silver = deduplicate_job.start_deduplicate(spark, settings, lake, before_batch=lambda: _consume(gold))
         ingest = deduplicate_job.start_ingest(spark, settings, lake, source, before_batch=lambda: _consume([to_silver]))
         with _naming_the_cause([*gold, to_silver, ingest]):
@@ -95,14 +95,6 @@ def run(
                 query.stop()
         on_progress(listener)
     return RunResult(accounts.balance(spark, settings, lake, drained=drain), listener)
-
-
-def _gold_queries(
-    spark: SparkSession, lake: Lake
-) -> tuple[Callable[[SparkSession, Settings, Lake], StreamingQuery], ...]:
-    create_table(spark, lake, BRONZE_EVENTS)
-    create_table(spark, lake, SILVER_EVENTS)
-    return (attribute_job.start_attribute, attribute_job.start_sessionize)
 
 
 def _consume(queries: list[StreamingQuery]) -> None:

@@ -53,13 +53,14 @@ def start_query(
     Args:
         rows: a streaming DataFrame with the columns of ``table``.
         lake: where the table and the checkpoint lie.
-        table: the output, begun by :func:`create_table`.
+        table: the output; begun where it does not exist.
         job: name of the job; part of the checkpoint's place.
         query: name of the query, and of its checkpoint.
         available_now: end once what the source holds now is processed, instead of waiting for more.
         before_batch: called before a batch is written; the batch waits until it returns.
     """
     spark = rows.sparkSession
+    create_table(spark, lake, table)
 
     def write(batch: DataFrame, batch_id: int) -> None:
         if before_batch:

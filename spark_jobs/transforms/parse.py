@@ -67,9 +67,9 @@ def is_one_value() -> Column:
     As an element of an array it adds exactly one element, whatever follows it. Both lengths are needed: a text that
     closes the array early gives the same length with either tail.
     """
-    sizes = [F.json_array_length(F.concat(F.lit("["), F.col("text"), F.lit(tail))) for tail in (",0]", ",0,0]")]
-    is_alone = F.coalesce((sizes[0] == 1 + 1) & (sizes[1] == 1 + 2), F.lit(False))
-    return F.try_parse_json("text").isNotNull() & is_alone
+    array = [F.concat(F.lit("["), F.col("text"), F.lit(tail)) for tail in (",0]", ",0,0]")]
+    one_and_one, one_and_two = (F.json_array_length(text) == length for text, length in zip(array, (2, 3), strict=True))
+    return F.try_parse_json("text").isNotNull() & F.coalesce(one_and_one & one_and_two, F.lit(False))
 
 
 def ends_with_its_only_brace() -> Column:
