@@ -62,5 +62,5 @@ class Lake:
         return self.reports / "failing_rows" / table.name
 
     def has(self, table: Table) -> bool:
-        """Whether ``table`` has been begun."""
-        return (self.path / table.path / "_delta_log").is_dir()
+        """Whether ``table`` has been begun: a writer that was killed in its first commit leaves a log without one."""
+        return any((self.path / table.path / "_delta_log").glob("*.json"))

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from pyspark.errors import StreamingQueryException
@@ -17,12 +18,13 @@ from spark_jobs.contracts.events import HEARTBEAT
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import SILVER_EVENTS
+from spark_jobs.contracts.tables import BRONZE_EVENTS, SILVER_EVENTS, TABLES, Table
 from spark_jobs.jobs import accounts
 from spark_jobs.jobs import attribute as attribute_job
 from spark_jobs.jobs import deduplicate as deduplicate_job
 from spark_jobs.runtime.lock import hold_lake
 from spark_jobs.runtime.progress import ProgressListener
+from spark_jobs.sinks.delta import create_table
 from spark_jobs.sources.delta import read_table
 from spark_jobs.sources.files import list_files
 
@@ -79,36 +81,55 @@ def run(
     list_files(source)
     listener = ProgressListener()
     with hold_lake(spark, lake), _listening(spark, listener), _stopping_all(spark):
-        starts = (attribute_job.start_attribute, attribute_job.start_sessionize)
-        gold = [start(spark, settings, lake) for start in starts]
-        to_silver = deduplicate_job.start_deduplicate(spark, settings, lake, before_batch=lambda: _consume(gold))
-        ingest = deduplicate_job.start_ingest(spark, settings, lake, source, before_batch=lambda: _consume([to_silver]))
-        with _naming_the_cause([*gold, to_silver, ingest]):
+        gold_starts = [attribute_job.start_attribute, attribute_job.start_sessionize]
+        gold = _Readers(SILVER_EVENTS, lake, [partial(start, spark, settings, lake) for start in gold_starts])
+        start_silver = partial(deduplicate_job.start_deduplicate, before_batch=gold.catch_up)
+        silver = _Readers(BRONZE_EVENTS, lake, [partial(start_silver, spark, settings, lake)])
+        ingest = deduplicate_job.start_ingest(spark, settings, lake, source, before_batch=silver.catch_up)
+        with _naming_the_cause(lambda: [*gold.queries, *silver.queries, ingest]):
             while not ingest.awaitTermination(_TICK_S):  # type: ignore[arg-type]
                 on_progress(listener)
-            _consume([to_silver])
-            to_silver.stop()
-            _consume(gold)
+            silver.catch_up()
+            silver.stop()
+            gold.catch_up()
             if drain:
                 _drain(spark, settings, lake, gold)
-            for query in gold:
-                query.stop()
+            gold.stop()
         on_progress(listener)
+    for table in TABLES:
+        create_table(spark, lake, table)
     return RunResult(accounts.balance(spark, settings, lake, drained=drain), listener)
 
 
-def _consume(queries: list[StreamingQuery]) -> None:
-    for query in queries:
-        query.processAllAvailable()
+class _Readers:
+    """The queries that read one table: started when it has its first rows, for an empty batch costs seconds."""
+
+    def __init__(self, table: Table, lake: Lake, starts: list[Callable[[], StreamingQuery]]) -> None:
+        self._table, self._lake, self._starts = table, lake, starts
+        self.queries: list[StreamingQuery] = []
+
+    def catch_up(self) -> None:
+        """Returns when every query has consumed what the table holds now."""
+        if not self.queries and self._lake.has(self._table):
+            self.queries = [start() for start in self._starts]
+        for query in self.queries:
+            query.processAllAvailable()
+
+    def stop(self) -> None:
+        """Stops the queries."""
+        for query in self.queries:
+            query.stop()
 
 
-def _drain(spark: SparkSession, settings: Settings, lake: Lake, gold: list[StreamingQuery]) -> None:
+def _drain(spark: SparkSession, settings: Settings, lake: Lake, gold: _Readers) -> None:
     """Moves time past everything that is open.
 
     A batch closes what lies behind the watermark that the batch before it left. So it takes two heartbeats: the first
     moves the watermark, the second makes a batch that runs under it. Each is consumed before the next is written, and
     is written only if it is not there yet, so a run that is killed in between goes on where it stopped.
     """
+    if not lake.has(SILVER_EVENTS):
+        return
     events = read_table(spark, lake, SILVER_EVENTS).where(F.col("event_type") != HEARTBEAT)
     (last_us,) = events.agg(F.unix_micros(F.max("event_time"))).first() or (None,)
     if last_us is None:
@@ -116,8 +137,8 @@ def _drain(spark: SparkSession, settings: Settings, lake: Lake, gold: list[Strea
     beat_time = datetime(1970, 1, 1) + timedelta(microseconds=last_us) + drain_lead(settings)  # noqa: DTZ001 UTC
     for beat in (1, 2):
         deduplicate_job.append_heartbeat(spark, lake, beat_time, f"drain-{beat_time.isoformat()}Z-{beat}")
-        _consume(gold)
-    for query in gold:
+        gold.catch_up()
+    for query in gold.queries:
         _check_closed(query)
 
 
@@ -159,12 +180,12 @@ def _stopping_all(spark: SparkSession) -> Iterator[None]:
 
 
 @contextmanager
-def _naming_the_cause(queries: list[StreamingQuery]) -> Iterator[None]:
+def _naming_the_cause(queries: Callable[[], list[StreamingQuery]]) -> Iterator[None]:
     try:
         yield
     except StreamingQueryException as error:
         # When a query fails, those that wait for it fail too: their text holds the text of the first.
-        failed = {query.name: query.exception() for query in queries}
+        failed = {query.name: query.exception() for query in queries()}
         texts = {name: str(failure) for name, failure in failed.items() if failure}
         name, text = min(texts.items(), key=lambda item: len(item[1]), default=("", str(error)))
         log = "spark.log in the lake's _progress folder has all of it"

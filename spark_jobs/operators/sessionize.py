@@ -48,12 +48,19 @@ def sessionize(events: DataFrame, settings: SessionizeSettings) -> DataFrame:
     event = F.struct("event_time", "event_id", "event_type", "is_last")
     gap = f"{microseconds(settings.gap)} microseconds"
     windows = own.groupBy(F.session_window("event_time", gap), "user_id").agg(F.collect_list(event).alias("found"))
-    pieces = windows.select("user_id", F.explode(_cut_after_last(F.array_sort("found"))).alias("piece"))
-    return _sessions(pieces)
+    # A column of its own: inside the cut it would be sorted again for each piece.
+    in_order = windows.select("user_id", F.sort_array("found").alias("events"))
+    return _sessions(in_order.select("user_id", F.explode(_cut_after_last(F.col("events"))).alias("piece")))
 
 
 def _cut_after_last(events: Column) -> Column:
     """``events`` (sorted) as an array of arrays, each ended by ``is_last`` or by the end of ``events``."""
+    first_last = F.array_position(events["is_last"], F.lit(True))
+    # The cut goes through the events one by one, interpreted; few windows need it.
+    return F.when(first_last.isin(0, F.size(events)), F.array(events)).otherwise(_pieces(events))
+
+
+def _pieces(events: Column) -> Column:
     size = F.size(events)
     numbered = F.transform(events, lambda event, i: F.when(event["is_last"] | (i == size - 1), i + 1))
     ends = F.array_compact(numbered)
@@ -67,14 +74,8 @@ def _sessions(pieces: DataFrame) -> DataFrame:
     identity = F.concat_ws(
         "\0", "user_id", F.unix_micros(first["event_time"]).cast("string"), first["event_id"], first["event_type"]
     )
-    in_contract = F.transform(
-        piece,
-        lambda event: F.struct(
-            event["event_time"].alias("event_time"),
-            event["event_type"].alias("event_type"),
-            event["event_id"].alias("event_id"),
-        ),
-    )
+    # Functions that work on whole arrays: those that call a lambda for each event are interpreted.
+    in_contract = F.arrays_zip(*[piece[name] for name in ("event_time", "event_type", "event_id")])
     return pieces.select(
         F.sha2(identity, 256).substr(1, 32).alias("session_id"),
         "user_id",
@@ -89,4 +90,5 @@ def _sessions(pieces: DataFrame) -> DataFrame:
 
 
 def _count(events: Column, event_type: str) -> Column:
-    return F.size(F.filter(events, lambda event: event["event_type"] == event_type)).cast("bigint")
+    others = F.array_remove(events["event_type"], event_type)
+    return (F.size(events) - F.size(others)).cast("bigint")

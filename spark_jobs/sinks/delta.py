@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -18,24 +18,25 @@ POLL_INTERVAL = "200 milliseconds"
 
 
 def create_table(spark: SparkSession, lake: Lake, table: Table) -> None:
-    """Begins ``table`` in ``lake`` where it does not exist."""
-    if lake.has(table):
-        return
-    nothing = spark.range(0).select(*[F.lit(None).cast(c.sql_type).alias(c.name) for c in table.columns])
-    properties = {**_PROPERTIES, "delta.dataSkippingStatsColumns": ",".join(table.stats_columns)}
-    nothing.write.format("delta").partitionBy(*table.partition_by).options(**properties).save(lake.table(table))
+    """Begins ``table`` in ``lake`` where it does not exist: for a reader that starts before the writer."""
+    if not lake.has(table):
+        nothing = spark.range(0).select(*[F.lit(None).cast(c.sql_type).alias(c.name) for c in table.columns])
+        _writer(nothing, table).save(lake.table(table))
 
 
 def append_rows(rows: DataFrame, lake: Lake, table: Table, *, writer: str, batch_id: int) -> None:
-    """Appends ``rows`` to ``table``, unless ``writer`` has already committed a batch of this number or a later one."""
-    (
-        rows.select(*table.column_names)
-        .write.format("delta")
-        .mode("append")
-        .option("txnAppId", writer)
-        .option("txnVersion", batch_id)
-        .save(lake.table(table))
-    )
+    """Appends ``rows`` to ``table``, unless ``writer`` has already committed a batch of this number or a later one.
+
+    Begins the table where it does not exist.
+    """
+    once = _writer(rows, table).option("txnAppId", writer).option("txnVersion", batch_id)
+    once.save(lake.table(table))
+
+
+def _writer(rows: DataFrame, table: Table) -> DataFrameWriter:
+    properties = {**_PROPERTIES, "delta.dataSkippingStatsColumns": ",".join(table.stats_columns)}
+    appending = rows.select(*table.column_names).write.format("delta").mode("append")
+    return appending.partitionBy(*table.partition_by).options(**properties)
 
 
 def start_query(
@@ -60,7 +61,6 @@ def start_query(
         before_batch: called before a batch is written; the batch waits until it returns.
     """
     spark = rows.sparkSession
-    create_table(spark, lake, table)
 
     def write(batch: DataFrame, batch_id: int) -> None:
         if before_batch:

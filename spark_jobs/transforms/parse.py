@@ -5,11 +5,17 @@ an array for the record, accepts ``true`` and ``{"a": 1}`` where text is due, an
 The columns made here say where that happened, so that :mod:`spark_jobs.transforms.validate` can judge it.
 """
 
+from functools import reduce
+from operator import add
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 TEXT_FIELDS = ("event_type", "event_id", "event_time", "user_id", "campaign_id", "ad_id", "impression_id", "data")
-_SCHEMA = ", ".join(f"{name} STRING" for name in TEXT_FIELDS) + ", is_last VARIANT, cost_micros VARIANT, corrupt STRING"
+TYPED_FIELDS = ("is_last", "cost_micros")
+_TEXTS = ", ".join(f"{name} STRING" for name in TEXT_FIELDS)
+_SCHEMA = f"{_TEXTS}, is_last BOOLEAN, cost_micros BIGINT, corrupt STRING"
+_ANY_TYPE_SCHEMA = "is_last VARIANT, cost_micros VARIANT, corrupt STRING"
 _STRICT = {
     "mode": "PERMISSIVE",
     "columnNameOfCorruptRecord": "corrupt",
@@ -43,17 +49,21 @@ def parse(records: DataFrame, max_record_bytes: int) -> DataFrame:
     Returns:
         The columns of ``records`` and
         ``is_too_large``, ``is_utf8``: booleans;
-        ``json``: struct of the fields as text, ``is_last`` and ``cost_micros`` as variants, and ``corrupt``, which is
-        not null where the text is not JSON; null where the text is not to be parsed;
+        ``json``: struct of the text fields, ``is_last`` (boolean), ``cost_micros`` (bigint), and ``corrupt``, which is
+        not null where the text is not JSON or one of these two has another type; null where the text is not parsed;
+        ``any_type``: of the corrupt ones only, ``is_last`` and ``cost_micros`` as variants, and ``corrupt``, which is
+        not null where the text is not JSON;
         ``keys``: the keys of the root object, in order, null where there is none.
     """
     to_parse = F.when(~F.col("is_too_large") & F.col("is_utf8"), F.col("text"))
-    return records.withColumns(
+    parsed = records.withColumns(
         {
             "is_too_large": F.octet_length("raw") > max_record_bytes,
             "is_utf8": F.is_valid_utf8("raw") & ~_has_lone_surrogate(),
         }
     ).withColumns({"json": F.from_json(to_parse, _SCHEMA, _STRICT), "keys": F.json_object_keys(to_parse)})
+    any_type = F.when(F.col("json.corrupt").isNotNull(), F.from_json("text", _ANY_TYPE_SCHEMA, _STRICT))
+    return parsed.withColumn("any_type", any_type)
 
 
 def is_object() -> Column:
@@ -79,7 +89,10 @@ def ends_with_its_only_brace() -> Column:
 
 def has_duplicate_key() -> Column:
     """Whether a key of the root object stands there twice."""
-    return F.size("keys") != F.size(F.array_distinct("keys"))
+    # Where there are as many keys as fields with a value, each is there once: no need to compare them.
+    fields = [F.col(f"json.{name}").isNotNull().cast("int") for name in (*TEXT_FIELDS, *TYPED_FIELDS)]
+    has_others = F.size("keys") != reduce(add, fields)
+    return has_others & (F.size("keys") != F.size(F.array_distinct("keys")))
 
 
 def is_text(field: str) -> Column:

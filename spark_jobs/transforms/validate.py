@@ -30,20 +30,13 @@ def judge(records: DataFrame, settings: IngestSettings) -> DataFrame:
         so that encoding it again gives the bytes. Fields that another event type owns are null.
     """
     parsed = parse.parse(parse.drop_blank(records), settings.max_record_bytes)
-    typed = parsed.withColumns(
-        {
-            "time": F.when(F.col("json.event_time").rlike(_RFC_3339), F.upper("json.event_time").try_cast("timestamp")),
-            "is_last_kind": _kind("is_last"),
-            "cost_kind": _kind("cost_micros"),
-        }
-    )
-    judged = typed.withColumn("verdict", _first_broken(_rules(settings)))
+    judged = parsed.withColumn("time", _time()).withColumn("verdict", _first_broken(_rules(settings)))
     raw = F.when(F.is_valid_utf8("raw"), F.col("raw")).otherwise(F.decode(F.col("raw").cast("binary"), "ISO-8859-1"))
     return judged.withColumns({"raw": raw, **_fields()}).select(*BRONZE_EVENTS.column_names)
 
 
 def _rules(settings: IngestSettings) -> list[_Rule]:
-    malformed = F.col("json").isNull() | F.col("json.corrupt").isNotNull()
+    malformed = F.col("json").isNull() | F.col("any_type.corrupt").isNotNull()
     not_one_value = ~parse.ends_with_its_only_brace() & ~parse.is_one_value()
     too_late = F.col("ingest_time") + F.expr(f"INTERVAL {settings.max_future_skew.total_seconds():.3f} SECOND")
     return [
@@ -58,7 +51,7 @@ def _rules(settings: IngestSettings) -> list[_Rule]:
         (events.invalid("event_time"), F.col("time").isNull() | (F.col("time") <= F.lit(_EPOCH).cast("timestamp"))),
         (events.EVENT_TIME_IN_FUTURE, F.col("time") > too_late),
         *_text_rules("user_id"),
-        (events.invalid("is_last"), ~F.col("is_last_kind").isin("VOID", "BOOLEAN")),
+        (events.invalid("is_last"), _is_of_other_type("is_last", "BOOLEAN")),
         *_of_type(events.IMPRESSION, [*_text_rules("campaign_id"), *_text_rules("ad_id"), _cost_rule()]),
         *_of_type(events.CLICK, _text_rules("impression_id")),
         *_of_type(events.ACTIVITY, [(events.invalid("data"), ~parse.is_text("data"))]),
@@ -74,10 +67,16 @@ def _text_rules(field: str, known: tuple[str, ...] | None = None) -> list[_Rule]
     return [(events.missing(field), value.isNull()), (events.invalid(field), ~is_id)]
 
 
+def _time() -> Column:
+    text = F.col("json.event_time")
+    # RFC 3339 allows both cases, Spark one. Not upper(): it loads Unicode tables, which takes seconds of a small run.
+    upper = F.when(text.rlike("[tz]"), F.translate(text, "tz", "TZ")).otherwise(text)
+    return F.when(text.rlike(_RFC_3339), upper.try_cast("timestamp"))
+
+
 def _cost_rule() -> _Rule:
-    cost = F.try_variant_get("json.cost_micros", "$", "bigint")
-    is_count = (F.col("cost_kind") == "BIGINT") & (cost >= 0)
-    return (events.invalid("cost_micros"), (F.col("cost_kind") != "VOID") & ~F.coalesce(is_count, F.lit(False)))
+    is_negative = F.coalesce(F.col("json.cost_micros") < 0, F.lit(False))
+    return (events.invalid("cost_micros"), is_negative | _is_of_other_type("cost_micros", "BIGINT"))
 
 
 def _of_type(event_type: str, rules: list[_Rule]) -> list[_Rule]:
@@ -85,9 +84,10 @@ def _of_type(event_type: str, rules: list[_Rule]) -> list[_Rule]:
     return [(verdict, is_type & broken) for verdict, broken in rules]
 
 
-def _kind(field: str) -> Column:
-    """The JSON type of a variant field; ``VOID`` where it is null or absent."""
-    return F.coalesce(F.schema_of_variant(f"json.{field}"), F.lit("VOID"))
+def _is_of_other_type(field: str, kind: str) -> Column:
+    """Whether ``field`` is neither of the JSON type ``kind`` nor null nor absent."""
+    is_right = F.schema_of_variant(f"any_type.{field}").isin(kind, "VOID")
+    return F.col("any_type").isNotNull() & ~F.coalesce(is_right, F.lit(True))
 
 
 def _first_broken(rules: list[_Rule]) -> Column:
@@ -102,11 +102,8 @@ def _fields() -> dict[str, Column]:
     """The parsed fields; of a record that is not ok as far as they could be read."""
     fields = {name: F.col(f"json.{name}") for name in parse.TEXT_FIELDS}
     fields["event_time"] = F.col("time")
-    fields["is_last"] = F.when(F.col("is_last_kind") == "BOOLEAN", F.try_variant_get("json.is_last", "$", "boolean"))
-    fields["is_last"] = F.coalesce(fields["is_last"], F.lit(False))
-    fields["cost_micros"] = F.coalesce(
-        F.when(F.col("cost_kind") == "BIGINT", F.try_variant_get("json.cost_micros", "$", "bigint")), F.lit(0)
-    )
+    fields["is_last"] = F.coalesce("json.is_last", F.lit(False))
+    fields["cost_micros"] = F.coalesce("json.cost_micros", F.lit(0))
     for event_type, names in events.TYPE_FIELDS.items():
         for name in names:
             fields[name] = F.when(F.col("json.event_type") == event_type, fields[name])
