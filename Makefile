@@ -17,14 +17,17 @@ check: setup ## Lint, format, types, import rules
 	.venv/bin/mypy
 	.venv/bin/lint-imports
 
-test: setup ## Every test but the long kill test
+test: setup ## Every test but the slow ones below
 	$(PY) -m pytest tests/unit
 	$(PY) -m pytest tests/golden
 	$(PY) -m pytest tests/expectations
 	$(PY) -m pytest tests/spark
 
-test-kill: setup ## kill -9 at 20 seeded moments of a run, each restarted
-	$(PY) -m pytest -m kill --timeout 3600 tests/kill
+test-kill: setup ## kill -9 at 20 seeded moments of a run and at 4 directed ones, each restarted
+	$(PY) -m pytest -m slow --timeout 3600 tests/slow/test_kills.py
+
+test-state: setup ## Ten days of events need no more state than one
+	$(PY) -m pytest -m slow -s tests/slow/test_bounded_state.py
 
 bench: setup ## Events/s, CPU and memory of every stage on 1,000,000 events, beside DuckDB
 	$(PY) -m benchmarks.bench
@@ -32,4 +35,4 @@ bench: setup ## Events/s, CPU and memory of every stage on 1,000,000 events, bes
 clean: ## Remove what was made, .venv excepted
 	rm -rf demo build dist .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup demo check test test-kill bench clean
+.PHONY: help setup demo check test test-kill test-state bench clean

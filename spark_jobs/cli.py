@@ -89,18 +89,22 @@ def run(
     run_lake(source, lake, drain=drain, config=config)
 
 
-@app.command(epilog="Exit code 1 when an expectation fails.")
+@app.command(epilog="Exit code 1 when an expectation fails; with --critical, when a critical one does.")
 def validate(
     lake: LakeOption,
     whole: Annotated[
         bool, typer.Option("--whole", help="Validate the whole tables, not only what is new since the last time.")
+    ] = False,
+    critical: Annotated[
+        bool, typer.Option("--critical", help="Let warnings pass: nothing new, many quarantined records.")
     ] = False,
     config: ConfigOption = None,
 ) -> None:
     """Check the tables against their expectations and write the HTML report."""
     from spark_jobs.console.validate import validate_tables
 
-    if not validate_tables(lake, whole=whole, config=config):
+    validation = validate_tables(lake, whole=whole, config=config)
+    if not validation.succeeded or (validation.failed and not critical):
         raise typer.Exit(1)
 
 
@@ -132,11 +136,17 @@ def demo(
 
 
 @app.command()
-def settings(config: ConfigOption = None) -> None:
+def settings(
+    config: ConfigOption = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="The defaults, as the page docs/settings.md.")] = False,
+) -> None:
     """List every setting: what it means, its default, its value now, and the variable that sets it."""
-    from spark_jobs.console.settings import list_settings
+    from spark_jobs.console.settings import list_settings, settings_page
 
-    list_settings(config)
+    if markdown:
+        typer.echo(settings_page(), nl=False)
+    else:
+        list_settings(config)
 
 
 def _version(wanted: bool) -> None:  # noqa: FBT001

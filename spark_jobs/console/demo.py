@@ -15,7 +15,7 @@ from spark_jobs.contracts.settings import Settings, load_settings
 from spark_jobs.generator.spec import GeneratorSpec
 
 _MARK = ".adloom-demo"
-_HOURS = 24
+_FILES = 12
 
 
 def run_demo(out: Path, events: int, seed: int) -> bool:
@@ -26,8 +26,8 @@ def run_demo(out: Path, events: int, seed: int) -> bool:
     """
     console = Console()
     _clear(out)
-    generate_events(GeneratorSpec(events=events, seed=seed, files=_HOURS, late=0.004), out / "events")
-    settings, lake = _hourly(load_settings(None, os.environ)), Lake.at(str(out / "lake"))
+    generate_events(GeneratorSpec(events=events, seed=seed, files=_FILES, late=0.004), out / "events")
+    settings, lake = _file_by_file(load_settings(None, os.environ)), Lake.at(str(out / "lake"))
     with session(console, settings, lake) as spark:
         result = run_with_bars(console, spark, settings, lake, out / "events", drain=True)
         validation = validate_with_status(console, spark, lake, settings, whole=True)
@@ -36,7 +36,7 @@ def run_demo(out: Path, events: int, seed: int) -> bool:
     return validation.succeeded
 
 
-def _hourly(settings: Settings) -> Settings:
+def _file_by_file(settings: Settings) -> Settings:
     """``settings`` with a batch for each file, as if the files came one by one: else nothing would ever be late."""
     return settings.model_copy(update={"ingest": settings.ingest.model_copy(update={"max_bytes_per_batch": 1})})
 

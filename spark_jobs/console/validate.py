@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from expectations.results import ValidationResult
 
 
-def validate_tables(location: str, *, whole: bool, config: Path | None) -> bool:
-    """Validates the lake at ``location``, prints what failed; whether all passed.
+def validate_tables(location: str, *, whole: bool, config: Path | None) -> "ValidationResult":
+    """Validates the lake at ``location`` and prints what failed.
 
     Raises:
         LakeError: there is no lake.
@@ -26,7 +26,7 @@ def validate_tables(location: str, *, whole: bool, config: Path | None) -> bool:
     with session(console, settings, lake) as spark:
         validation = validate_with_status(console, spark, lake, settings, whole=whole)
     print_validation(console, validation)
-    return validation.succeeded
+    return validation
 
 
 def validate_with_status(

@@ -1,5 +1,6 @@
 """The accounts of a lake: taken from its tables, written beside them, balanced or refused."""
 
+from collections import Counter
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
@@ -13,6 +14,7 @@ from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, S
 from spark_jobs.runtime.whole_files import write_json
 from spark_jobs.sources.delta import read_table
 from spark_jobs.transforms import accounts
+from spark_jobs.transforms.accounts import LakeTables
 
 
 def balance(spark: SparkSession, settings: Settings, lake: Lake, *, drained: bool) -> Ledger:
@@ -53,21 +55,32 @@ def take(spark: SparkSession, settings: Settings, lake: Lake) -> Ledger:
     Raises:
         LakeError: a table is missing.
     """
-    bronze, silver, attributions, sessions = (
-        read_table(spark, lake, table) for table in (BRONZE_EVENTS, SILVER_EVENTS, ATTRIBUTIONS, SESSIONS)
+    tables = LakeTables(
+        *(read_table(spark, lake, table) for table in (BRONZE_EVENTS, SILVER_EVENTS, ATTRIBUTIONS, SESSIONS))
     )
-    verdicts = _count_by(bronze, "verdict")
-    keys = accounts.key_accounts(bronze, silver, attributions, sessions, settings)
+    groups = [accounts.Group(**row.asDict()) for row in accounts.groups(tables).collect()]
+    bronze_bounds = _bounds(spark, [group for group in groups if group.table == "bronze" and group.label == OK])
+    silver_bounds = _bounds(spark, [group for group in groups if group.table == "silver"])
+    keys = accounts.key_accounts(tables, bronze_bounds, silver_bounds, settings)
     (sums,) = accounts.totals(keys, settings).collect()
+    verdicts = _by_label(groups, "bronze")
     return Ledger(
         received=sum(verdicts.values()),
         quarantined={verdict: count for verdict, count in verdicts.items() if verdict != OK},
         ok=verdicts.get(OK, 0),
-        attribution=_count_by(attributions, "status"),
-        sessions=_count_by(sessions, "ended_by"),
+        attribution=_by_label(groups, "attributions"),
+        sessions=_by_label(groups, "sessions"),
         **sums.asDict(),
     )
 
 
-def _count_by(rows: DataFrame, column: str) -> dict[str, int]:
-    return {row[0]: row[1] for row in rows.groupBy(column).count().orderBy(column).collect()}
+def _bounds(spark: SparkSession, batches: list[accounts.Group]) -> DataFrame:
+    return spark.createDataFrame(accounts.newest_before(batches), "ingest_us BIGINT, newest_before_us BIGINT")
+
+
+def _by_label(groups: list[accounts.Group], table: str) -> dict[str, int]:
+    rows: Counter[str] = Counter()
+    for group in groups:
+        if group.table == table:
+            rows[group.label] += group.rows
+    return dict(sorted(rows.items()))

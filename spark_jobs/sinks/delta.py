@@ -13,6 +13,7 @@ _PROPERTIES = {
     # Validation reads what is new since the last validated version; for appends the feed costs nothing.
     "delta.enableChangeDataFeed": "true",
 }
+_LATEST_COMMITS = 20
 POLL_INTERVAL = "200 milliseconds"
 """How often a query that has nothing to do looks for new versions of its source."""
 
@@ -27,15 +28,25 @@ def create_table(spark: SparkSession, lake: Lake, table: Table) -> None:
 def append_rows(rows: DataFrame, lake: Lake, table: Table, *, writer: str, batch_id: int) -> None:
     """Appends ``rows`` to ``table``, unless ``writer`` has already committed a batch of this number or a later one.
 
-    Begins the table where it does not exist.
+    Begins the table where it does not exist. The commit bears ``<writer> <batch_id>`` as its user metadata.
     """
     once = _writer(rows, table).option("txnAppId", writer).option("txnVersion", batch_id)
-    once.save(lake.table(table))
+    once.option("userMetadata", f"{writer} {batch_id}").save(lake.table(table))
+
+
+def has_committed(spark: SparkSession, lake: Lake, table: Table, *, writer: str, batch_id: int) -> bool:
+    """Whether one of the latest commits of ``table`` is batch ``batch_id`` of ``writer``."""
+    if not lake.has(table):
+        return False
+    commits = spark.sql(f"DESCRIBE HISTORY delta.`{lake.table(table)}` LIMIT {_LATEST_COMMITS}").collect()
+    return any(commit.userMetadata == f"{writer} {batch_id}" for commit in commits)
 
 
 def _writer(rows: DataFrame, table: Table) -> DataFrameWriter:
     properties = {**_PROPERTIES, "delta.dataSkippingStatsColumns": ",".join(table.stats_columns)}
-    appending = rows.select(*table.column_names).write.format("delta").mode("append")
+    # Without Spark's mark on the event-time column, which would go into the table and give its readers a watermark.
+    plain = rows.select(*[F.col(name).alias(name, metadata={}) for name in table.column_names])
+    appending = plain.write.format("delta").mode("append")
     return appending.partitionBy(*table.partition_by).options(**properties)
 
 
@@ -61,13 +72,21 @@ def start_query(
         before_batch: called before a batch is written; the batch waits until it returns.
     """
     spark = rows.sparkSession
+    is_first = True
 
     def write(batch: DataFrame, batch_id: int) -> None:
+        nonlocal is_first
         if before_batch:
             before_batch()
         # The id of the query lies in its checkpoint, so a new checkpoint does not find its batches already written.
         (query_id,) = (active.id for active in spark.streams.active if active.name == query)
-        append_rows(batch, lake, table, writer=query_id, batch_id=batch_id)
+        # Only the first batch after a start can be one that a crash kept Spark from noting. Its rows are there, but it
+        # must run all the same: from its rows Spark takes the watermark of the next batch.
+        if is_first and has_committed(spark, lake, table, writer=query_id, batch_id=batch_id):
+            batch.write.format("noop").mode("overwrite").save()
+        else:
+            append_rows(batch, lake, table, writer=query_id, batch_id=batch_id)
+        is_first = False
 
     writer = rows.writeStream.queryName(query).foreachBatch(write)
     writer = writer.option("checkpointLocation", lake.checkpoint(job, query))

@@ -5,9 +5,11 @@ is lost from its report as well. A row that is not in the next table counts as l
 that were received before it were so much newer that the watermark had a right to pass it.
 """
 
-from datetime import timedelta
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import accumulate
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.contracts.durations import microseconds
@@ -17,16 +19,57 @@ from spark_jobs.contracts.settings import DeduplicateMode, JoinType, Settings
 _FLAGS = ("received", "late", "kept", "join_late", "session_late", "attributed", "sessioned")
 
 
+@dataclass(frozen=True)
+class LakeTables:
+    """The rows of a lake: ``bronze/events``, ``silver/events``, ``gold/attributions``, ``gold/sessions``."""
+
+    bronze: DataFrame
+    silver: DataFrame
+    attributions: DataFrame
+    sessions: DataFrame
+
+
+@dataclass(frozen=True)
+class Group:
+    """The rows of a table that share a label and, in bronze and silver, a batch.
+
+    ``table`` is ``bronze``, ``silver``, ``attributions`` or ``sessions``; ``label`` the verdict, status or end, empty
+    in silver; ``ingest_us`` and ``newest_us`` are the batch and its largest event time, in microseconds of Unix time.
+    """
+
+    table: str
+    label: str
+    ingest_us: int | None
+    newest_us: int | None
+    rows: int
+
+
+def groups(tables: LakeTables) -> DataFrame:
+    """Every :class:`Group` of ``tables``, a row each, with its fields as columns."""
+    return (
+        _groups("bronze", tables.bronze, F.col("verdict"), has_batches=True)
+        .unionAll(_groups("silver", tables.silver, F.lit(""), has_batches=True))
+        .unionAll(_groups("attributions", tables.attributions, F.col("status"), has_batches=False))
+        .unionAll(_groups("sessions", tables.sessions, F.col("ended_by"), has_batches=False))
+    )
+
+
+def newest_before(batches: Iterable[Group]) -> list[tuple[int, int | None]]:
+    """For each batch (``ingest_us``) the largest event time (microseconds) of all earlier ones."""
+    in_order = sorted((group.ingest_us or 0, group.newest_us) for group in batches)
+    newest = [newest_us or 0 for _, newest_us in in_order]
+    return list(zip((ingest_us for ingest_us, _ in in_order), [None, *accumulate(newest, max)], strict=False))
+
+
 def key_accounts(
-    bronze: DataFrame, silver: DataFrame, attributions: DataFrame, sessions: DataFrame, settings: Settings
+    tables: LakeTables, bronze_bounds: DataFrame, silver_bounds: DataFrame, settings: Settings
 ) -> DataFrame:
     """One row per event key with how often it stands in each table.
 
     Args:
-        bronze: ``bronze/events``.
-        silver: ``silver/events``.
-        attributions: ``gold/attributions``.
-        sessions: ``gold/sessions``.
+        tables: the lake.
+        bronze_bounds: :func:`newest_before` of bronze, as columns ``ingest_us`` and ``newest_before_us``.
+        silver_bounds: the same of silver.
         settings: the watermarks by which a row can have been late.
 
     Returns:
@@ -35,16 +78,12 @@ def key_accounts(
         have been late there), ``attributed``, ``sessioned`` (rows of gold that hold it).
         Keys are compared by their 64-bit hash; two that share one only add up, as the totals do.
     """
-    parts = [
-        _received(bronze, settings),
-        _kept(silver, settings),
-        *_attributed(attributions),
-        sessions.select(F.explode("events").alias("event")).select(
-            F.col("event.event_type").alias("event_type"), F.col("event.event_id").alias("event_id"), _one("sessioned")
-        ),
-    ]
-    every = parts[0]
-    for part in parts[1:]:
+    every = _received(tables.bronze, bronze_bounds, settings)
+    for part in (
+        _kept(tables.silver, silver_bounds, settings),
+        _attributed(tables.attributions),
+        _in_sessions(tables.sessions),
+    ):
         every = every.unionByName(part, allowMissingColumns=True)
     hashed = every.select("event_type", F.xxhash64("event_type", "event_id").alias("key"), *_FLAGS)
     return hashed.groupBy("event_type", "key").agg(*[F.coalesce(F.sum(flag), F.lit(0)).alias(flag) for flag in _FLAGS])
@@ -76,44 +115,59 @@ def totals(keys: DataFrame, settings: Settings) -> DataFrame:
     return keys.agg(*[F.coalesce(F.sum(value), F.lit(0)).alias(name) for name, value in sums.items()])
 
 
-def _received(bronze: DataFrame, settings: Settings) -> DataFrame:
-    ok = bronze.where(F.col("verdict") == OK).select("event_type", "event_id", "event_time", "ingest_time")
-    if settings.deduplicate.mode is DeduplicateMode.FOREVER:
-        return ok.select("event_type", "event_id", _one("received"), F.lit(0).cast("bigint").alias("late"))
-    is_late = F.col("event_time") <= F.col("newest_before") - _interval(settings.deduplicate.watermark)
-    return _with_newest_before(ok).select("event_type", "event_id", _one("received"), _flag(is_late, "late"))
-
-
-def _kept(silver: DataFrame, settings: Settings) -> DataFrame:
-    rows = _with_newest_before(silver.select("event_type", "event_id", "event_time", "ingest_time"))
-    attribute, sessionize = settings.attribute, settings.sessionize
-    joined = F.col("newest_before") - _interval(max(attribute.impression_watermark, attribute.click_watermark))
-    in_session = F.col("newest_before") - _interval(sessionize.watermark + sessionize.gap)
-    return rows.where(F.col("event_type") != HEARTBEAT).select(
-        "event_type",
-        "event_id",
-        _one("kept"),
-        _flag(F.col("event_time") <= joined, "join_late"),
-        _flag(F.col("event_time") <= in_session, "session_late"),
+def _groups(name: str, rows: DataFrame, label: Column, *, has_batches: bool) -> DataFrame:
+    batch = F.unix_micros("ingest_time") if has_batches else F.lit(None).cast("bigint")
+    newest = F.unix_micros(F.max("event_time")) if has_batches else F.lit(None).cast("bigint")
+    return (
+        rows.groupBy(label.alias("label"), batch.alias("ingest_us"))
+        .agg(newest.alias("newest_us"), F.count("*").alias("rows"))
+        .select(F.lit(name).alias("table"), "label", "ingest_us", "newest_us", "rows")
     )
 
 
-def _attributed(attributions: DataFrame) -> list[DataFrame]:
-    impressions = attributions.where(F.col("impression_time").isNotNull())
-    clicks = attributions.where(F.col("click_time").isNotNull())
-    return [
-        rows.select(F.lit(event_type).alias("event_type"), F.col(column).alias("event_id"), _one("attributed"))
-        for rows, event_type, column in ((impressions, IMPRESSION, "impression_id"), (clicks, CLICK, "click_id"))
+def _received(bronze: DataFrame, newest: DataFrame, settings: Settings) -> DataFrame:
+    ok = bronze.where(F.col("verdict") == OK)
+    if settings.deduplicate.mode is DeduplicateMode.FOREVER:
+        return ok.select("event_type", "event_id", _one("received"), F.lit(0).cast("bigint").alias("late"))
+    is_late = _behind(microseconds(settings.deduplicate.watermark))
+    return _of_batch(ok, newest).select("event_type", "event_id", _one("received"), _flag(is_late, "late"))
+
+
+def _kept(silver: DataFrame, newest: DataFrame, settings: Settings) -> DataFrame:
+    attribute, sessionize = settings.attribute, settings.sessionize
+    joined = microseconds(max(attribute.impression_watermark, attribute.click_watermark))
+    in_session = microseconds(sessionize.watermark + sessionize.gap)
+    return _of_batch(silver.where(F.col("event_type") != HEARTBEAT), newest).select(
+        "event_type",
+        "event_id",
+        _one("kept"),
+        _flag(_behind(joined), "join_late"),
+        _flag(_behind(in_session), "session_late"),
+    )
+
+
+def _attributed(attributions: DataFrame) -> DataFrame:
+    sides = [
+        F.when(F.col(time).isNotNull(), F.struct(F.lit(event_type).alias("event_type"), F.col(key).alias("event_id")))
+        for time, event_type, key in (
+            ("impression_time", IMPRESSION, "impression_id"),
+            ("click_time", CLICK, "click_id"),
+        )
     ]
+    return attributions.select(F.inline(F.array_compact(F.array(*sides)))).withColumn("attributed", _one("attributed"))
 
 
-def _with_newest_before(rows: DataFrame) -> DataFrame:
-    """``rows`` with ``newest_before``: the largest event time of all that reached bronze in earlier batches."""
-    batches = rows.groupBy("ingest_time").agg(F.max("event_time").alias("newest"))
-    # One row per batch: a window without a partition is no burden.
-    earlier = Window.partitionBy(F.lit(0)).orderBy("ingest_time").rowsBetween(Window.unboundedPreceding, -1)
-    bounds = batches.select("ingest_time", F.max("newest").over(earlier).alias("newest_before"))
-    return rows.join(F.broadcast(bounds), on="ingest_time", how="left")
+def _in_sessions(sessions: DataFrame) -> DataFrame:
+    return sessions.select(F.inline("events")).select("event_type", "event_id", _one("sessioned"))
+
+
+def _of_batch(rows: DataFrame, newest: DataFrame) -> DataFrame:
+    """``rows`` with the ``newest_before_us`` of their batch."""
+    return rows.join(F.broadcast(newest), on=F.unix_micros("ingest_time") == F.col("ingest_us"), how="left")
+
+
+def _behind(watermark_us: int) -> Column:
+    return F.unix_micros("event_time") <= F.col("newest_before_us") - watermark_us
 
 
 def _preserved(settings: Settings) -> tuple[str, ...]:
@@ -124,10 +178,6 @@ def _preserved(settings: Settings) -> tuple[str, ...]:
         JoinType.RIGHT_OUTER: (CLICK,),
         JoinType.INNER: (),
     }[settings.attribute.join]
-
-
-def _interval(duration: timedelta) -> Column:
-    return F.expr(f"INTERVAL {microseconds(duration)} MICROSECOND")
 
 
 def _one(name: str) -> Column:

@@ -31,10 +31,29 @@ from tests.support.lakes import RunLake, read_ledger, read_table
 FILE_BY_FILE = IngestSettings(max_bytes_per_batch=1)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_a_drained_run_equals_the_oracle(seed: int, run_lake: RunLake, tmp_path: Path) -> None:
-    source = generate_source(tmp_path / "source", events=4000, seed=seed)
-    assert_lake_equals_oracle(run_lake(source, settings=Settings(ingest=FILE_BY_FILE)), source)
+@pytest.fixture(scope="module")
+def mixed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, Path]:
+    """A drained lake and its source: plain and gzip files, blank lines, an event of 2099, a file of notes."""
+    folder = tmp_path_factory.mktemp("mixed")
+    source = generate_source(folder / "source", events=3000, seed=2)
+    first, second, *_ = sorted(source.iterdir())
+    poison = json.dumps(_impression("poison", "12:00:00") | {"event_time": "2099-01-01T00:00:00Z"}).encode()
+    _rewrite(first, first, poison + b"\n\n  \t\r\n" + first.read_bytes())
+    _rewrite(second, source / f"{second.name}.gz", gzip.compress(second.read_bytes()))
+    (source / "notes.txt").write_text("not events")
+    lake = Lake.at(str(folder / "lake"))
+    run(spark, Settings(ingest=FILE_BY_FILE), lake, source, drain=True)
+    return lake, source
+
+
+def test_a_drained_run_equals_the_oracle(mixed: tuple[Lake, Path]) -> None:
+    assert_lake_equals_oracle(*mixed)
+
+
+def test_one_event_of_2099_changes_nothing_but_the_quarantine(mixed: tuple[Lake, Path]) -> None:
+    (row,) = [row for row in read_table(mixed[0], BRONZE_EVENTS) if '"poison"' in row[0]]
+    assert row[3] == "event_time_in_future"
+    assert read_ledger(mixed[0]).late == 0
 
 
 @pytest.mark.parametrize("join", [JoinType.INNER, JoinType.LEFT_OUTER, JoinType.RIGHT_OUTER])
@@ -69,33 +88,21 @@ def test_a_second_run_takes_only_new_files_and_goes_on_with_what_is_open(run_lak
     assert_lake_equals_oracle(lake, source)
 
 
-def test_nothing_is_left_open_after_a_drain_and_a_second_drain_adds_nothing(run_lake: RunLake, tmp_path: Path) -> None:
-    source = generate_source(tmp_path / "source", events=500, seed=8, files=1)
-    lake = run_lake(source)
-    before = sorted(map(repr, read_table(lake, SILVER_EVENTS, heartbeats=True)))
-    run_lake(source, lake=lake)
-    assert sorted(map(repr, read_table(lake, SILVER_EVENTS, heartbeats=True))) == before
-
-
-def test_events_before_a_drain_that_come_after_it_are_late_and_counted(run_lake: RunLake, tmp_path: Path) -> None:
+def test_a_second_drain_adds_nothing_and_what_comes_after_it_from_before_it_is_late(
+    run_lake: RunLake, tmp_path: Path
+) -> None:
     source = tmp_path / "source"
     source.mkdir()
     _write(source / "a.jsonl", [_impression("i1", "12:00:00"), _impression("i2", "12:30:00")])
     lake = run_lake(source)
+    before = sorted(map(repr, read_table(lake, SILVER_EVENTS, heartbeats=True)))
+    run_lake(source, lake=lake)
+    assert sorted(map(repr, read_table(lake, SILVER_EVENTS, heartbeats=True))) == before
     _write(source / "b.jsonl", [_impression("i3", "12:10:00"), _impression("i4", "23:00:00")])
     run_lake(source, lake=lake)
     ledger = read_ledger(lake)
     assert (ledger.kept, ledger.attribution_late, ledger.session_late) == (4, 1, 1)
     assert {row[1] for row in read_table(lake, ATTRIBUTIONS)} == {"i1", "i2", "i4"}
-
-
-def test_gzip_and_plain_files_are_read_alike(run_lake: RunLake, tmp_path: Path) -> None:
-    source = tmp_path / "source"
-    source.mkdir()
-    _write(source / "a.jsonl", [_impression("i1", "12:00:00")])
-    (source / "b.jsonl.gz").write_bytes(gzip.compress(json.dumps(_impression("i2", "12:00:01")).encode() + b"\n\n"))
-    (source / "notes.txt").write_text("not events")
-    assert sorted(row[1] for row in read_table(run_lake(source), ATTRIBUTIONS)) == ["i1", "i2"]
 
 
 def test_a_damaged_file_fails_the_run_with_its_name(run_lake: RunLake, tmp_path: Path) -> None:
@@ -130,40 +137,28 @@ def test_the_lake_refuses_a_second_writer(spark: SparkSession, tmp_path: Path) -
         run(spark, Settings(), lake, source)
 
 
-def test_a_row_lost_from_a_table_fails_the_accounts(spark: SparkSession, run_lake: RunLake, tmp_path: Path) -> None:
-    source = generate_source(tmp_path / "source", events=300, seed=10, files=1)
-    lake = run_lake(source)
-    for table, lost in ((SILVER_EVENTS, "event_type = 'click'"), (SESSIONS, "ended_by = 'timeout'")):
+def test_a_row_lost_or_too_many_fails_the_accounts(spark: SparkSession, run_lake: RunLake, tmp_path: Path) -> None:
+    lake = run_lake(generate_source(tmp_path / "source", events=300, seed=10, files=1))
+    for table, change in (
+        (SILVER_EVENTS, "DELETE FROM {0} WHERE event_type = 'click'"),
+        (SESSIONS, "DELETE FROM {0} WHERE ended_by = 'timeout'"),
+        (SILVER_EVENTS, "INSERT INTO {0} SELECT * FROM {0} WHERE event_type = 'activity' LIMIT 1"),
+    ):
         place = f"delta.`{lake.table(table)}`"
         version = max(row.version for row in spark.sql(f"DESCRIBE HISTORY {place}").collect())
-        spark.sql(f"DELETE FROM {place} WHERE {lost}")
+        spark.sql(change.format(place))
         with pytest.raises(LedgerError, match="do not balance"):
             balance(spark, Settings(), lake, drained=True)
         spark.sql(f"RESTORE TABLE {place} TO VERSION AS OF {version}")
     assert balance(spark, Settings(), lake, drained=True).unaccounted == 0
 
 
-def test_a_row_too_many_fails_the_accounts(spark: SparkSession, run_lake: RunLake, tmp_path: Path) -> None:
-    lake = run_lake(generate_source(tmp_path / "source", events=300, seed=10, files=1))
-    silver = spark.read.format("delta").load(lake.table(SILVER_EVENTS))
-    silver.where("event_type = 'activity'").limit(1).write.format("delta").mode("append").save(
-        lake.table(SILVER_EVENTS)
-    )
-    with pytest.raises(LedgerError, match="do not balance"):
-        balance(spark, Settings(), lake, drained=True)
-
-
-def test_one_event_of_2099_changes_nothing_but_the_quarantine(run_lake: RunLake, tmp_path: Path) -> None:
-    source = generate_source(tmp_path / "source", events=1000, seed=12)
-    poison = _impression("poison", "12:00:00") | {"event_time": "2099-01-01T00:00:00Z"}
-    first = min(source.iterdir())
-    modified = first.stat().st_mtime
-    first.write_bytes(json.dumps(poison).encode() + b"\n" + first.read_bytes())
-    os.utime(first, (modified, modified))
-    lake = run_lake(source, settings=Settings(ingest=FILE_BY_FILE))
-    assert_lake_equals_oracle(lake, source)
-    (row,) = [row for row in read_table(lake, BRONZE_EVENTS) if '"poison"' in row[0]]
-    assert row[3] == "event_time_in_future"
+def _rewrite(file: Path, place: Path, content: bytes) -> None:
+    """``content`` for ``file``, at ``place``, with the time of ``file``."""
+    modified = file.stat().st_mtime
+    file.unlink()
+    place.write_bytes(content)
+    os.utime(place, (modified, modified))
 
 
 def _impression(event_id: str, clock: str) -> dict[str, str]:

@@ -1,0 +1,38 @@
+"""State follows the traffic within the watermarks, not the length of the stream: `make test-state`."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.settings import IngestSettings, Settings
+from spark_jobs.generator.generate import generate
+from spark_jobs.generator.spec import GeneratorSpec
+from spark_jobs.jobs.attribute import ATTRIBUTE_QUERY, SESSIONIZE_QUERY
+from spark_jobs.jobs.deduplicate import DEDUPLICATE_QUERY
+from spark_jobs.jobs.run import run
+
+pytestmark = pytest.mark.slow
+
+_EVENTS_A_DAY, _FILES_A_DAY = 4800, 6
+_STATEFUL = (DEDUPLICATE_QUERY, ATTRIBUTE_QUERY, SESSIONIZE_QUERY)
+
+
+@pytest.mark.timeout(1800)
+def test_ten_days_need_no_more_state_than_one(spark: SparkSession, tmp_path: Path) -> None:
+    one, ten = (_peak_state_rows(spark, tmp_path / f"{days}", days) for days in (1, 10))
+    sys.stdout.write(f"peak state rows: one day {one}, ten days {ten}\n")
+    for query in _STATEFUL:
+        assert 0 < ten[query] <= 1.25 * one[query], query
+
+
+def _peak_state_rows(spark: SparkSession, folder: Path, days: int) -> dict[str, int]:
+    spec = GeneratorSpec(
+        events=_EVENTS_A_DAY * days, seed=1, hours=24 * days, files=_FILES_A_DAY * days, late=0, malformed=0
+    )
+    generate(spec, folder / "source")
+    settings = Settings(ingest=IngestSettings(max_bytes_per_batch=1))
+    progress = run(spark, settings, Lake.at(str(folder / "lake")), folder / "source", drain=True).progress
+    return {query: progress.progress(query).peak_state_rows for query in _STATEFUL}

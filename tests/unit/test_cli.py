@@ -1,0 +1,47 @@
+"""The command line, as far as it goes without Spark: help, refusals, exit codes."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = [sys.executable, "-c", "from spark_jobs.cli import main; main()"]
+COMMANDS = ("generate", "run", "validate", "show", "demo", "settings")
+
+
+def adloom(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*PROGRAM, *arguments], capture_output=True, text=True, check=False, timeout=120)
+
+
+def test_the_help_names_every_command() -> None:
+    told = adloom("--help")
+    assert told.returncode == 0
+    assert [command for command in COMMANDS if command not in told.stdout] == []
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_command_has_help(command: str) -> None:
+    told = adloom(command, "--help")
+    assert told.returncode == 0
+    assert "Usage" in told.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        pytest.param(["run", "--source", "{tmp}/none", "--lake", "{tmp}/lake"], "is not a folder", id="no-source"),
+        pytest.param(["run", "--source", "{tmp}", "--lake", "{tmp}/lake"], "holds no file named", id="empty-source"),
+        pytest.param(["run", "--source", "{tmp}", "--lake", "gs://b/lake"], "'gs' is not served", id="other-scheme"),
+        pytest.param(["validate", "--lake", "{tmp}/none"], "{tmp}/none", id="no-lake"),
+        pytest.param(["show", "silver", "--lake", "{tmp}/none"], "{tmp}/none", id="show-no-lake"),
+        pytest.param(["generate", "--out", "{tmp}", "--start", "soon"], "--start 'soon' is not a time", id="no-time"),
+        pytest.param(["settings", "--config", "{tmp}/none.toml"], "cannot be read", id="no-settings-file"),
+    ],
+)
+def test_what_cannot_be_done_is_one_message_and_exit_code_1(arguments: list[str], told: str, tmp_path: Path) -> None:
+    done = adloom(*(argument.format(tmp=tmp_path) for argument in arguments))
+    assert done.returncode == 1
+    assert told.format(tmp=tmp_path) in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stderr.startswith("error:")

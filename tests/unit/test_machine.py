@@ -1,0 +1,83 @@
+"""What a machine must have: each thing that is missing is told in one line that says what to install."""
+
+import os
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from spark_jobs.contracts.errors import EnvironmentMissingError
+from spark_jobs.runtime.session import check_java
+
+SETUP = Path(__file__).parents[2] / "infra" / "setup.sh"
+TOOLS = ("bash", "cat", "cut", "dirname", "env", "head", "mkdir", "sed", "sha256sum", "true")
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout without .venv, and a folder ``bin`` beside it with nothing but the shell's tools."""
+    checkout, programs = tmp_path / "checkout", tmp_path / "bin"
+    programs.mkdir()
+    for tool in TOOLS:
+        (programs / tool).symlink_to(next(p for p in (Path("/bin") / tool, Path("/usr/bin") / tool) if p.exists()))
+    for name in ("pyproject.toml", "uv.lock", "infra/jars/pom.xml", "infra/setup.sh"):
+        copy = checkout / name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes((SETUP.parents[1] / name).read_bytes())
+    return checkout
+
+
+def put(folder: Path, name: str, script: str) -> None:
+    program = folder / name
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+
+
+def set_up(checkout: Path) -> subprocess.CompletedProcess[str]:
+    environ = {"PATH": str(checkout.parent / "bin"), "HOME": str(checkout.parent)}
+    command = [checkout.parent / "bin" / "bash", checkout / "infra" / "setup.sh"]
+    return subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=60)
+
+
+PYTHON = "exit 0"
+JAVA = "echo 'openjdk version \"{}.0.1\"' >&2"
+
+
+@pytest.mark.parametrize(
+    ("programs", "told"),
+    [
+        pytest.param({}, "Python 3.11 is needed and was not found", id="no-python"),
+        pytest.param({"python3": "exit 1"}, "Python 3.11 is needed and was not found", id="other-python"),
+        pytest.param({"python3.11": PYTHON}, "Java 17 is needed and java was not found", id="no-java"),
+        pytest.param({"python3.11": PYTHON, "java": JAVA.format(11)}, "java is Java 11", id="old-java"),
+        pytest.param({"python3.11": PYTHON, "java": JAVA.format(25)}, "java is Java 25", id="new-java"),
+        pytest.param({"python3.11": PYTHON, "java": JAVA.format(17)}, "Maven is needed", id="no-maven"),
+    ],
+)
+def test_set_up_names_what_is_missing_and_how_to_get_it(checkout: Path, programs: dict[str, str], told: str) -> None:
+    for name, script in programs.items():
+        put(checkout.parent / "bin", name, script)
+    done = set_up(checkout)
+    assert done.returncode == 1
+    assert told in done.stderr
+    assert "apt-get install" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(("version", "told"), [("11", "is Java 11"), ("25", "is Java 25"), ("", "an unknown version")])
+def test_a_java_that_spark_does_not_run_on_is_refused(
+    version: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    put(tmp_path / "bin", "java", JAVA.format(version) if version else "true")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(EnvironmentMissingError, match=told):
+        check_java()
+
+
+def test_no_java_is_told_with_where_it_was_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", os.fspath(tmp_path))
+    with pytest.raises(EnvironmentMissingError, match="no Java found"):
+        check_java()

@@ -1,0 +1,73 @@
+"""Settings: where they come from, what is refused, and that their page is up to date."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from spark_jobs.console.settings import settings_page
+from spark_jobs.contracts.durations import format_duration, parse_duration
+from spark_jobs.contracts.errors import SettingsError
+from spark_jobs.contracts.settings import JoinType, Settings, load_settings
+
+
+def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "adloom.toml"
+    file.write_text('[sessionize]\ngap = "10min"\n[attribute]\njoin = "inner"\n')
+    settings = load_settings(file, {"ADLOOM_SESSIONIZE__GAP": "7min", "PATH": "/bin"})
+    assert settings.sessionize.gap == timedelta(minutes=7)
+    assert settings.attribute.join is JoinType.INNER
+    assert settings.deduplicate == Settings().deduplicate
+
+
+@pytest.mark.parametrize(
+    ("environ", "told"),
+    [
+        pytest.param({"ADLOOM_DEDUPLICATE__WATERMARK": "1h"}, "raise deduplicate.watermark to at least", id="dedup"),
+        pytest.param({"ADLOOM_ATTRIBUTE__WINDOW": "2h1ms"}, "matches would be lost", id="window-above-watermark"),
+        pytest.param({"ADLOOM_ATTRIBUTE__WINDOW": "0s"}, "no click could ever count", id="no-window"),
+        pytest.param({"ADLOOM_SESSIONIZE__GAP": "0s"}, "a session of its own", id="no-gap"),
+        pytest.param({"ADLOOM_SESSIONIZE__GAP": "300"}, "'300' is not a duration", id="no-unit"),
+        pytest.param({"ADLOOM_SESSIONIZE__GAP": "-5min"}, "'-5min' is not a duration", id="negative"),
+        pytest.param({"ADLOOM_SESSIONIZE__GAPS": "5min"}, "sessionize.gaps", id="unknown-setting"),
+        pytest.param({"ADLOOM_SESSIONS__GAP": "5min"}, "sessions", id="unknown-section"),
+        pytest.param({"ADLOOM_ATTRIBUTE__JOIN": "cross"}, "'full_outer', 'left_outer'", id="unknown-join"),
+        pytest.param({"ADLOOM_SPARK__DRIVER_MEMORY": "3"}, "spark.driver_memory", id="memory-without-unit"),
+    ],
+)
+def test_what_is_unknown_or_unsafe_is_refused_by_name(environ: dict[str, str], told: str) -> None:
+    with pytest.raises(SettingsError) as refusal:
+        load_settings(None, environ)
+    assert told in str(refusal.value)
+
+
+def test_a_window_as_long_as_the_watermark_is_safe() -> None:
+    assert load_settings(None, {"ADLOOM_ATTRIBUTE__WINDOW": "2h"}).attribute.window == timedelta(hours=2)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        pytest.param(b"[sessionize", "is not TOML", id="broken"),
+        pytest.param(b"\xff", "is not TOML", id="not-utf-8"),
+        pytest.param(b"[sessionize]\ngap = 300\n", "has no unit", id="number-without-unit"),
+        pytest.param(None, "cannot be read", id="missing"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, content: bytes | None, told: str) -> None:
+    file = tmp_path / "adloom.toml"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(SettingsError, match=told):
+        load_settings(file)
+
+
+@pytest.mark.parametrize("text", ["500ms", "90s", "5min", "1h30min", "2d", "1d1ms", "0s"])
+def test_a_duration_reads_back_as_it_was_written(text: str) -> None:
+    duration = parse_duration(text)
+    assert parse_duration(format_duration(duration)) == duration
+
+
+def test_the_page_in_the_docs_is_the_one_the_command_makes() -> None:
+    page = Path(__file__).parents[2] / "docs" / "settings.md"
+    assert page.read_text() == settings_page(), "run: .venv/bin/adloom settings --markdown > docs/settings.md"
