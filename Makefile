@@ -18,10 +18,7 @@ check: setup ## Lint, format, types, import rules
 	.venv/bin/lint-imports
 
 test: setup ## Every test but the slow ones below
-	$(PY) -m pytest tests/unit
-	$(PY) -m pytest tests/golden
-	$(PY) -m pytest tests/expectations
-	$(PY) -m pytest tests/spark
+	$(PY) -m pytest -m "not slow" tests
 
 test-kill: setup ## kill -9 at 20 seeded moments of a run and at 4 directed ones, each restarted
 	$(PY) -m pytest -m slow --timeout 3600 tests/slow/test_kills.py

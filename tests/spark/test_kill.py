@@ -16,9 +16,9 @@ from tests.support.lakes import RunLake
 
 
 def test_four_kills_change_no_row(tmp_path: Path) -> None:
-    source = generate_source(tmp_path / "source", events=6000, seed=4, files=8)
+    source = generate_source(tmp_path / "source", events=3000, seed=4, files=6)
     lake = Lake.at(str(tmp_path / "lake"))
-    assert kill_repeatedly(source, lake.path, kills=4, longest_work_s=6, seed=11) == 4
+    assert kill_repeatedly(source, lake.path, kills=4, longest_work_s=4, seed=11) == 4
     assert_lake_equals_oracle(lake, source)
 
 
