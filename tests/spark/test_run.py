@@ -56,19 +56,25 @@ def test_one_event_of_2099_changes_nothing_but_the_quarantine(mixed: tuple[Lake,
     assert read_ledger(mixed[0]).late == 0
 
 
-@pytest.mark.parametrize("join", [JoinType.INNER, JoinType.LEFT_OUTER, JoinType.RIGHT_OUTER])
-def test_each_join_type_equals_the_oracle(join: JoinType, run_lake: RunLake, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param(Settings(attribute=AttributeSettings(join=JoinType.INNER)), id="inner"),
+        pytest.param(Settings(attribute=AttributeSettings(join=JoinType.LEFT_OUTER)), id="left outer"),
+        pytest.param(
+            Settings(
+                attribute=AttributeSettings(join=JoinType.RIGHT_OUTER),
+                deduplicate=DeduplicateSettings(mode=DeduplicateMode.FOREVER),
+                spark=SparkSettings(state_store=StateStore.MEMORY),
+            ),
+            id="right outer, dedup for ever, state in memory",
+        ),
+    ],
+)
+def test_each_join_type_dedup_mode_and_state_store_equals_the_oracle(
+    settings: Settings, run_lake: RunLake, tmp_path: Path
+) -> None:
     source = generate_source(tmp_path / "source", events=1500, seed=3)
-    settings = Settings(attribute=AttributeSettings(join=join))
-    assert_lake_equals_oracle(run_lake(source, settings=settings), source, settings)
-
-
-def test_the_in_memory_state_store_and_dedup_for_ever_give_the_same_rows(run_lake: RunLake, tmp_path: Path) -> None:
-    source = generate_source(tmp_path / "source", events=1500, seed=6)
-    settings = Settings(
-        spark=SparkSettings(state_store=StateStore.MEMORY),
-        deduplicate=DeduplicateSettings(mode=DeduplicateMode.FOREVER),
-    )
     assert_lake_equals_oracle(run_lake(source, settings=settings), source, settings)
 
 
