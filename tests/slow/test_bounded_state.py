@@ -24,8 +24,9 @@ _STATEFUL = (DEDUPLICATE_QUERY, ATTRIBUTE_QUERY, SESSIONIZE_QUERY)
 def test_ten_days_need_no_more_state_than_one(spark: SparkSession, tmp_path: Path) -> None:
     one, ten = (_peak_state_rows(spark, tmp_path / f"{days}", days) for days in (1, 10))
     sys.stdout.write(f"peak state rows: one day {one}, ten days {ten}\n")
+    # The highest of sixty batches lies above the highest of six; state that grew with the stream would be tenfold.
     for query in _STATEFUL:
-        assert 0 < ten[query] <= 1.25 * one[query], query
+        assert 0 < ten[query] <= 1.5 * one[query], query
 
 
 def _peak_state_rows(spark: SparkSession, folder: Path, days: int) -> dict[str, int]:
