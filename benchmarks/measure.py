@@ -19,7 +19,7 @@ class Cost:
     peak_mib: float
 
 
-def run_measured(command: list[str], log: Path, env: dict[str, str] | None = None) -> Cost:
+def run_measured(command: list[str], log: Path) -> Cost:
     """Runs ``command`` to its end, its output into ``log``.
 
     Raises:
@@ -28,7 +28,7 @@ def run_measured(command: list[str], log: Path, env: dict[str, str] | None = Non
     start, cpu, peak = time.monotonic(), {}, 0
     with (
         log.open("wb") as output,
-        subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=env) as process,
+        subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT) as process,
     ):
         while process.poll() is None:
             resident = 0

@@ -104,7 +104,7 @@ def validate(
     from spark_jobs.console.validate import validate_tables
 
     validation = validate_tables(lake, whole=whole, config=config)
-    if not validation.succeeded or (validation.failed and not critical):
+    if validation.critical if critical else validation.failed:
         raise typer.Exit(1)
 
 

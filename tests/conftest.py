@@ -9,9 +9,9 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.jobs.run import run
-from spark_jobs.runtime.session import start_session, streaming_conf
+from spark_jobs.runtime.session import start_session
 from tests.support.lakes import RunLake
+from tests.support.runs import run_in
 
 # What stands in the environment of the machine is not to change a test.
 for name in [name for name in os.environ if name.startswith("ADLOOM_") and "__" in name]:
@@ -34,9 +34,7 @@ def run_lake(spark: SparkSession, tmp_path: Path) -> RunLake:
 
     def run_it(source: Path, *, settings: Settings | None = None, drain: bool = True, lake: Lake | None = None) -> Lake:
         used, place = settings or Settings(), lake or Lake.at(str(tmp_path / "lake"))
-        for key, value in streaming_conf(used).items():
-            spark.conf.set(key, value)
-        run(spark, used, place, source, drain=drain)
+        run_in(spark, used, place, source, drain=drain)
         return place
 
     return run_it

@@ -92,12 +92,12 @@ def run(
             silver.catch_up()
             silver.stop()
             gold.catch_up()
+            for table in TABLES:  # those that no batch has begun
+                create_table(spark, lake, table)
             if drain:
                 _drain(spark, settings, lake, gold)
             gold.stop()
         on_progress(listener)
-    for table in TABLES:
-        create_table(spark, lake, table)
     return RunResult(accounts.balance(spark, settings, lake, drained=drain), listener)
 
 
@@ -128,8 +128,6 @@ def _drain(spark: SparkSession, settings: Settings, lake: Lake, gold: _Readers) 
     moves the watermark, the second makes a batch that runs under it. Each is consumed before the next is written, and
     is written only if it is not there yet, so a run that is killed in between goes on where it stopped.
     """
-    if not lake.has(SILVER_EVENTS):
-        return
     events = read_table(spark, lake, SILVER_EVENTS).where(F.col("event_type") != HEARTBEAT)
     (last_us,) = events.agg(F.unix_micros(F.max("event_time"))).first() or (None,)
     if last_us is None:

@@ -34,13 +34,14 @@ class Group:
     """The rows of a table that share a label and, in bronze and silver, a batch.
 
     ``table`` is ``bronze``, ``silver``, ``attributions`` or ``sessions``; ``label`` the verdict, status or end, empty
-    in silver; ``ingest_us`` and ``newest_us`` are the batch and its largest event time, in microseconds of Unix time.
+    in silver; ``ingest_us`` and ``newest_us`` are the batch and its largest event time, in microseconds of Unix time,
+    0 where there is none.
     """
 
     table: str
     label: str
-    ingest_us: int | None
-    newest_us: int | None
+    ingest_us: int
+    newest_us: int
     rows: int
 
 
@@ -56,9 +57,9 @@ def groups(tables: LakeTables) -> DataFrame:
 
 def newest_before(batches: Iterable[Group]) -> list[tuple[int, int | None]]:
     """For each batch (``ingest_us``) the largest event time (microseconds) of all earlier ones."""
-    in_order = sorted((group.ingest_us or 0, group.newest_us) for group in batches)
-    newest = [newest_us or 0 for _, newest_us in in_order]
-    return list(zip((ingest_us for ingest_us, _ in in_order), [None, *accumulate(newest, max)], strict=False))
+    in_order = sorted((group.ingest_us, group.newest_us) for group in batches)
+    newest = accumulate((newest_us for _, newest_us in in_order), max)
+    return list(zip((ingest_us for ingest_us, _ in in_order), (None, *newest), strict=False))
 
 
 def key_accounts(
@@ -116,11 +117,12 @@ def totals(keys: DataFrame, settings: Settings) -> DataFrame:
 
 
 def _groups(name: str, rows: DataFrame, label: Column, *, has_batches: bool) -> DataFrame:
-    batch = F.unix_micros("ingest_time") if has_batches else F.lit(None).cast("bigint")
-    newest = F.unix_micros(F.max("event_time")) if has_batches else F.lit(None).cast("bigint")
+    nothing = F.lit(0).cast("bigint")
+    batch = F.unix_micros("ingest_time") if has_batches else nothing
+    newest = F.unix_micros(F.max("event_time")) if has_batches else nothing
     return (
         rows.groupBy(label.alias("label"), batch.alias("ingest_us"))
-        .agg(newest.alias("newest_us"), F.count("*").alias("rows"))
+        .agg(F.coalesce(newest, nothing).alias("newest_us"), F.count("*").alias("rows"))
         .select(F.lit(name).alias("table"), "label", "ingest_us", "newest_us", "rows")
     )
 

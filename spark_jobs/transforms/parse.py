@@ -12,9 +12,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 TEXT_FIELDS = ("event_type", "event_id", "event_time", "user_id", "campaign_id", "ad_id", "impression_id", "data")
-TYPED_FIELDS = ("is_last", "cost_micros")
-_TEXTS = ", ".join(f"{name} STRING" for name in TEXT_FIELDS)
-_SCHEMA = f"{_TEXTS}, is_last BOOLEAN, cost_micros BIGINT, corrupt STRING"
+_FIELD_TYPES = dict.fromkeys(TEXT_FIELDS, "STRING") | {"is_last": "BOOLEAN", "cost_micros": "BIGINT"}
+_SCHEMA = ", ".join(f"{name} {sql_type}" for name, sql_type in _FIELD_TYPES.items()) + ", corrupt STRING"
 _ANY_TYPE_SCHEMA = "is_last VARIANT, cost_micros VARIANT, corrupt STRING"
 _STRICT = {
     "mode": "PERMISSIVE",
@@ -77,9 +76,8 @@ def is_one_value() -> Column:
     As an element of an array it adds exactly one element, whatever follows it. Both lengths are needed: a text that
     closes the array early gives the same length with either tail.
     """
-    array = [F.concat(F.lit("["), F.col("text"), F.lit(tail)) for tail in (",0]", ",0,0]")]
-    one_and_one, one_and_two = (F.json_array_length(text) == length for text, length in zip(array, (2, 3), strict=True))
-    return F.try_parse_json("text").isNotNull() & F.coalesce(one_and_one & one_and_two, F.lit(False))
+    is_alone = (_length_as_array(",0]") == 2) & (_length_as_array(",0,0]") == 3)  # noqa: PLR2004 itself and the zeros
+    return F.try_parse_json("text").isNotNull() & F.coalesce(is_alone, F.lit(False))
 
 
 def ends_with_its_only_brace() -> Column:
@@ -90,7 +88,7 @@ def ends_with_its_only_brace() -> Column:
 def has_duplicate_key() -> Column:
     """Whether a key of the root object stands there twice."""
     # Where there are as many keys as fields with a value, each is there once: no need to compare them.
-    fields = [F.col(f"json.{name}").isNotNull().cast("int") for name in (*TEXT_FIELDS, *TYPED_FIELDS)]
+    fields = [F.col(f"json.{name}").isNotNull().cast("int") for name in _FIELD_TYPES]
     has_others = F.size("keys") != reduce(add, fields)
     return has_others & (F.size("keys") != F.size(F.array_distinct("keys")))
 
@@ -100,6 +98,10 @@ def is_text(field: str) -> Column:
     kind = F.schema_of_variant(F.try_variant_get(F.try_parse_json("text"), f"$.{field}", "variant"))
     value = F.col(f"json.{field}")
     return F.when(value.rlike(_PERHAPS_NOT_TEXT), kind == "STRING").when(value.isNotNull(), F.lit(True))
+
+
+def _length_as_array(tail: str) -> Column:
+    return F.json_array_length(F.concat(F.lit("["), F.col("text"), F.lit(tail)))
 
 
 def _has_lone_surrogate() -> Column:

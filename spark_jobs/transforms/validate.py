@@ -75,7 +75,7 @@ def _time() -> Column:
 
 
 def _cost_rule() -> _Rule:
-    is_negative = F.coalesce(F.col("json.cost_micros") < 0, F.lit(False))
+    is_negative = F.col("json.cost_micros") < 0
     return (events.invalid("cost_micros"), is_negative | _is_of_other_type("cost_micros", "BIGINT"))
 
 
@@ -87,7 +87,7 @@ def _of_type(event_type: str, rules: list[_Rule]) -> list[_Rule]:
 def _is_of_other_type(field: str, kind: str) -> Column:
     """Whether ``field`` is neither of the JSON type ``kind`` nor null nor absent."""
     is_right = F.schema_of_variant(f"any_type.{field}").isin(kind, "VOID")
-    return F.col("any_type").isNotNull() & ~F.coalesce(is_right, F.lit(True))
+    return ~F.coalesce(is_right, F.lit(True))
 
 
 def _first_broken(rules: list[_Rule]) -> Column:

@@ -1,6 +1,7 @@
 """Every table suite against good rows, and against one planted fault per rule."""
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,68 +20,74 @@ if TYPE_CHECKING:
 _NAMES = tuple(FAULTS)
 
 
-def _suite(settings: Settings, name: str) -> Suite:
-    return next(suite for suite in table_suites(settings) if suite.table.name == name)
+@dataclass(frozen=True)
+class _Planted:
+    """The rows of all cases of a table, prepared; ``owner`` is the rule whose fault they hold, or ``good``.
 
-
-@pytest.fixture(scope="module")
-def cases(spark: SparkSession, settings: Settings) -> dict[str, DataFrame]:
-    """By table the rows of all its cases, prepared; ``owner`` is the rule whose fault they hold, or ``good``.
-
-    The cases lie apart in one table, so that a dozen of them cost one Spark job.
+    ``told`` counts the rows of each case that break each rule, as (owner, rule); ``broken`` are the rules that do not
+    hold in each case.
     """
-    found = {}
-    for suite in table_suites(settings):
-        name = suite.table.name
-        spoils: dict[str, Spoil] = {"good": lambda _rows: None} | {fault.rule: fault.spoil for fault in FAULTS[name]}
-        rows, owners = [], []
-        for case, (rule, spoil) in enumerate(spoils.items()):
-            spoilt = good_rows(name)
-            spoil(spoilt)
-            rows += apart(spoilt, case)
-            owners += [rule] * len(spoilt)
-        prepared = suite.prepare(frame(spark, name, rows, owners), None)
-        found[name] = spark.createDataFrame(prepared.collect(), prepared.schema).coalesce(1)
-    return found
+
+    suite: Suite
+    rows: DataFrame
+    told: Counter[tuple[str, str]]
+    broken: dict[str, set[str]]
+
+    def unexpected(self, engine: "Engine", case: str, owner: str | None = None) -> dict[str, int]:
+        """How many rows (of ``owner``) Great Expectations finds to break each rule that does not hold."""
+        from expectations.engine import subjects
+
+        rows = self.rows.where(F.col("owner") == owner) if owner else self.rows
+        outcomes = engine.check(subjects(rows, self.suite.rules), f"{self.suite.table.name} {case}", self.suite.rules)
+        return {outcome.rule.name: outcome.unexpected_count for outcome in outcomes if not outcome.holds}
 
 
 @pytest.fixture(scope="module")
-def told(settings: Settings, cases: dict[str, DataFrame]) -> dict[str, Counter[tuple[str, str]]]:
-    """By table how many rows of each case the quarantine query finds to break each rule."""
-    found = {}
-    for suite in table_suites(settings):
-        rows = failing_rows(cases[suite.table.name], suite.rules).select("owner", "reasons").collect()
-        found[suite.table.name] = Counter((row[0], reason.split(":")[0]) for row in rows for reason in row[1])
-    return found
+def planted(spark: SparkSession) -> dict[str, _Planted]:
+    """By table; the cases lie apart in one DataFrame, so that a dozen of them cost one Spark job."""
+    return {suite.table.name: _plant(spark, suite) for suite in table_suites(Settings())}
 
 
-def _unexpected(engine: "Engine", suite: Suite, rows: DataFrame, case: str) -> dict[str, int]:
-    """How many rows Great Expectations finds to break each rule that does not hold."""
-    from expectations.engine import subjects
+def _plant(spark: SparkSession, suite: Suite) -> _Planted:
+    name = suite.table.name
+    spoils: dict[str, Spoil] = {"good": lambda _rows: None} | {fault.rule: fault.spoil for fault in FAULTS[name]}
+    rows, owners = [], []
+    for case, (rule, spoil) in enumerate(spoils.items()):
+        spoilt = good_rows(name)
+        spoil(spoilt)
+        rows += apart(spoilt, case)
+        owners += [rule] * len(spoilt)
+    prepared = suite.prepare(frame(spark, name, rows, owners), None)
+    every = spark.createDataFrame(prepared.collect(), prepared.schema).coalesce(1)
+    failing = failing_rows(every, suite.rules).select("owner", "reasons").collect()
+    told = Counter((row[0], reason.split(":")[0]) for row in failing for reason in row[1])
+    return _Planted(suite, every, told, {owner: _broken(every, suite, told, owner) for owner in spoils})
 
-    outcomes = engine.check(subjects(rows, suite.rules), case, suite.rules)
-    return {outcome.rule.name: outcome.unexpected_count for outcome in outcomes if not outcome.holds}
+
+def _broken(rows: DataFrame, suite: Suite, told: Counter[tuple[str, str]], owner: str) -> set[str]:
+    """The rules about rows that the quarantine query found broken, and those on a share that does not hold."""
+    broken = {rule for of, rule in told if of == owner}
+    for rule in suite.rules:
+        if not rule.keeps_rows:
+            (share,) = rows.where(F.col("owner") == owner).agg(F.avg(F.expr(rule.violation).cast("int"))).first() or (
+                0,
+            )
+            broken |= {rule.name} if share > 1 - rule.mostly else set()
+    return broken
 
 
 @pytest.mark.parametrize("name", _NAMES)
-def test_every_rule_has_a_planted_fault(settings: Settings, name: str) -> None:
-    declared = [rule.name for rule in _suite(settings, name).rules]
+def test_every_rule_has_a_planted_fault(planted: dict[str, _Planted], name: str) -> None:
+    declared = [rule.name for rule in planted[name].suite.rules]
     assert len(declared) == len(set(declared)), "a rule's name is unique in its suite"
     assert [fault.rule for fault in FAULTS[name] if fault.rule not in declared] == []
     assert [rule for rule in declared if rule not in {fault.rule for fault in FAULTS[name]}] == []
 
 
 @pytest.mark.parametrize("name", _NAMES)
-def test_every_rule_holds_on_good_rows(
-    engine: "Engine",
-    settings: Settings,
-    cases: dict[str, DataFrame],
-    told: dict[str, Counter[tuple[str, str]]],
-    name: str,
-) -> None:
-    good = cases[name].where("owner = 'good'")
-    assert _unexpected(engine, _suite(settings, name), good, f"{name} good") == {}
-    assert [rule for owner, rule in told[name] if owner == "good"] == []
+def test_every_rule_holds_on_good_rows(engine: "Engine", planted: dict[str, _Planted], name: str) -> None:
+    assert planted[name].unexpected(engine, "good", "good") == {}
+    assert planted[name].broken["good"] == set()
 
 
 @pytest.mark.parametrize(
@@ -88,34 +95,21 @@ def test_every_rule_holds_on_good_rows(
     [pytest.param(name, fault, id=f"{name}-{fault.rule}") for name, faults in FAULTS.items() for fault in faults],
 )
 def test_a_planted_fault_breaks_its_rule_and_no_other(
-    engine: "Engine",
-    settings: Settings,
-    cases: dict[str, DataFrame],
-    told: dict[str, Counter[tuple[str, str]]],
-    name: str,
-    fault: Fault,
+    engine: "Engine", planted: dict[str, _Planted], name: str, fault: Fault
 ) -> None:
-    suite, due = _suite(settings, name), {fault.rule, *fault.companions}
-    about_rows = {rule.name for rule in suite.rules if rule.keeps_rows}
-    assert {rule for owner, rule in told[name] if owner == fault.rule} == due & about_rows
-    if due - about_rows:
-        rows = cases[name].where(F.col("owner") == fault.rule)
-        assert _unexpected(engine, suite, rows, f"{name} {fault.rule}").keys() == due
+    due = {fault.rule, *fault.companions}
+    assert planted[name].broken[fault.rule] == due
+    if any(not rule.keeps_rows for rule in planted[name].suite.rules if rule.name in due):
+        assert planted[name].unexpected(engine, fault.rule, fault.rule).keys() == due
 
 
 @pytest.mark.parametrize("name", _NAMES)
 def test_great_expectations_finds_the_rows_that_the_quarantine_query_finds(
-    engine: "Engine",
-    settings: Settings,
-    cases: dict[str, DataFrame],
-    told: dict[str, Counter[tuple[str, str]]],
-    name: str,
+    engine: "Engine", planted: dict[str, _Planted], name: str
 ) -> None:
-    suite = _suite(settings, name)
-    found = _unexpected(engine, suite, cases[name], f"{name} faults")
+    found = planted[name].unexpected(engine, "faults")
+    about_rows = [rule.name for rule in planted[name].suite.rules if rule.keeps_rows]
     due: Counter[str] = Counter()
-    for (_, rule), rows in told[name].items():
+    for (_, rule), rows in planted[name].told.items():
         due[rule] += rows
-    assert {rule.name: found.get(rule.name, 0) for rule in suite.rules if rule.keeps_rows} == {
-        rule.name: due[rule.name] for rule in suite.rules if rule.keeps_rows
-    }
+    assert {rule: found.get(rule, 0) for rule in about_rows} == {rule: due[rule] for rule in about_rows}

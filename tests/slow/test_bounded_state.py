@@ -12,7 +12,7 @@ from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.jobs.attribute import ATTRIBUTE_QUERY, SESSIONIZE_QUERY
 from spark_jobs.jobs.deduplicate import DEDUPLICATE_QUERY
-from spark_jobs.jobs.run import run
+from tests.support.runs import run_in
 
 pytestmark = pytest.mark.slow
 
@@ -35,5 +35,5 @@ def _peak_state_rows(spark: SparkSession, folder: Path, days: int) -> dict[str, 
     )
     generate(spec, folder / "source")
     settings = Settings(ingest=IngestSettings(max_bytes_per_batch=1))
-    progress = run(spark, settings, Lake.at(str(folder / "lake")), folder / "source", drain=True).progress
+    progress = run_in(spark, settings, Lake.at(str(folder / "lake")), folder / "source").progress
     return {query: progress.progress(query).peak_state_rows for query in _STATEFUL}

@@ -27,6 +27,7 @@ from spark_jobs.jobs.run import run
 from spark_jobs.runtime.lock import hold_lake
 from tests.support.equality import assert_lake_equals_oracle, generate_source
 from tests.support.lakes import RunLake, read_ledger, read_table
+from tests.support.runs import run_in
 
 FILE_BY_FILE = IngestSettings(max_bytes_per_batch=1)
 
@@ -42,7 +43,7 @@ def mixed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tupl
     _rewrite(second, source / f"{second.name}.gz", gzip.compress(second.read_bytes()))
     (source / "notes.txt").write_text("not events")
     lake = Lake.at(str(folder / "lake"))
-    run(spark, Settings(ingest=FILE_BY_FILE), lake, source, drain=True)
+    run_in(spark, Settings(ingest=FILE_BY_FILE), lake, source)
     return lake, source
 
 

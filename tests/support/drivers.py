@@ -10,8 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-_MAIN = "from spark_jobs.cli import main; main()"
-_CRASHING = "from tests.support.crashing import main; main()"
+ADLOOM = (sys.executable, "-c", "from spark_jobs.cli import main; main()")
+"""The command `adloom` as a program of this Python."""
+_CRASHING = (sys.executable, "-c", "from tests.support.crashing import main; main()")
 _LONGEST_RUN_S = 300
 _POLL_S = 0.05
 
@@ -36,10 +37,10 @@ class Driver:
 def start_run(source: Path, lake: Path, *, crash_after: str | None = None) -> Driver:
     """`adloom run --drain`, a batch for each file; ``crash_after`` as :mod:`tests.support.crashing` takes it."""
     environment = {**os.environ, "ADLOOM_INGEST__MAX_BYTES_PER_BATCH": "1"}
-    program = _MAIN
+    program = ADLOOM
     if crash_after:
         program, environment["CRASH_AFTER"] = _CRASHING, crash_after
-    command = [sys.executable, "-c", program, "run", "--source", str(source), "--lake", str(lake), "--drain"]
+    command = [*program, "run", "--source", str(source), "--lake", str(lake), "--drain"]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True, env=environment
     )

@@ -1,17 +1,17 @@
 """The command line, as far as it goes without Spark: help, refusals, exit codes."""
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-PROGRAM = [sys.executable, "-c", "from spark_jobs.cli import main; main()"]
+from tests.support.drivers import ADLOOM
+
 COMMANDS = ("generate", "run", "validate", "show", "demo", "settings")
 
 
 def adloom(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*PROGRAM, *arguments], capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run([*ADLOOM, *arguments], capture_output=True, text=True, check=False, timeout=120)
 
 
 def test_the_help_names_every_command() -> None:

@@ -1,0 +1,17 @@
+"""One way to run the pipeline in the process of the tests."""
+
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.jobs.run import RunResult, run
+from spark_jobs.runtime.session import streaming_conf
+
+
+def run_in(spark: SparkSession, settings: Settings, lake: Lake, source: Path, *, drain: bool = True) -> RunResult:
+    """Runs ``source`` into ``lake`` with ``settings``, whatever the session was last used with."""
+    for key, value in streaming_conf(settings).items():
+        spark.conf.set(key, value)
+    return run(spark, settings, lake, source, drain=drain)
