@@ -60,7 +60,7 @@ class IngestSettings(_Section):
         5 * _MINUTE, description="how far past its receipt an event's time may lie; later ones are quarantined"
     )
     max_bytes_per_batch: int = Field(
-        128 * 1024 * 1024,
+        256 * 1024 * 1024,
         ge=1,
         description="a batch takes further whole files while it stays within this many bytes on disk; at least one",
     )

@@ -62,7 +62,7 @@ def take(spark: SparkSession, settings: Settings, lake: Lake) -> Ledger:
     bronze_bounds = _bounds(spark, [group for group in groups if group.table == "bronze" and group.label == OK])
     silver_bounds = _bounds(spark, [group for group in groups if group.table == "silver"])
     keys = accounts.key_accounts(tables, bronze_bounds, silver_bounds, settings)
-    (sums,) = accounts.totals(keys, settings).collect()
+    (sums,) = accounts.totals(keys).collect()
     verdicts = _by_label(groups, "bronze")
     return Ledger(
         received=sum(verdicts.values()),

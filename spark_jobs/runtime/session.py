@@ -37,6 +37,8 @@ _JVM_OPTIONS = (
     "-XX:Tier4BackEdgeThreshold=400000",
     # Batches want throughput; the default collector pays for short pauses with every store.
     "-XX:+UseParallelGC",
+    # The defaults make it collect the whole heap several times while Spark's classes are loaded.
+    "-XX:MetaspaceSize=256m",
 )
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 

@@ -7,7 +7,9 @@ that were received before it were so much newer that the watermark had a right t
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import reduce
 from itertools import accumulate
+from operator import add
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -16,7 +18,7 @@ from spark_jobs.contracts.durations import microseconds
 from spark_jobs.contracts.events import CLICK, HEARTBEAT, IMPRESSION, OK
 from spark_jobs.contracts.settings import DeduplicateMode, JoinType, Settings
 
-_FLAGS = ("received", "late", "kept", "join_late", "session_late", "attributed", "sessioned")
+_MARKS = ("received", "late", "kept", "joinable", "join_late", "session_late", "attributed", "sessioned")
 
 
 @dataclass(frozen=True)
@@ -74,23 +76,25 @@ def key_accounts(
         settings: the watermarks by which a row can have been late.
 
     Returns:
-        ``event_type``, and as bigint: ``received`` (records with verdict ok), ``late`` (those of them that can have
-        been late for deduplicate), ``kept`` (rows of silver), ``join_late``, ``session_late`` (those of them that can
-        have been late there), ``attributed``, ``sessioned`` (rows of gold that hold it).
-        Keys are compared by their 64-bit hash; two that share one only add up, as the totals do.
+        ``key``: a 64-bit hash of type and id; two events that share one only add up, as the totals do.
+        As bigint: ``received`` (records with verdict ok), ``late`` (those of them that can have been late for
+        deduplicate), ``kept`` (rows of silver), ``joinable`` (those of them that the join must put out whether or not
+        they have a counterpart), ``join_late``, ``session_late`` (those of them that can have been late there),
+        ``attributed``, ``sessioned`` (rows of gold that hold it).
     """
-    every = _received(tables.bronze, bronze_bounds, settings)
-    for part in (
-        _kept(tables.silver, silver_bounds, settings),
-        _attributed(tables.attributions),
-        _in_sessions(tables.sessions),
-    ):
-        every = every.unionByName(part, allowMissingColumns=True)
-    hashed = every.select("event_type", F.xxhash64("event_type", "event_id").alias("key"), *_FLAGS)
-    return hashed.groupBy("event_type", "key").agg(*[F.coalesce(F.sum(flag), F.lit(0)).alias(flag) for flag in _FLAGS])
+    marked = (
+        _received(tables.bronze, bronze_bounds, settings)
+        .unionAll(_kept(tables.silver, silver_bounds, settings))
+        .unionAll(_attributed(tables.attributions))
+        .unionAll(_in_sessions(tables.sessions))
+    )
+    # Brought together before they are counted: nearly every key is alone in its partition until then, and counting
+    # there would only carry a count of each kind through the shuffle instead of one byte.
+    together = marked.repartition(F.col("key"))
+    return together.groupBy("key").agg(*[F.sum(_has(mark)).alias(mark) for mark in _MARKS])
 
 
-def totals(keys: DataFrame, settings: Settings) -> DataFrame:
+def totals(keys: DataFrame) -> DataFrame:
     """The sums of the ledger over ``keys`` (see :func:`key_accounts`), as one row.
 
     Returns:
@@ -99,7 +103,7 @@ def totals(keys: DataFrame, settings: Settings) -> DataFrame:
     """
     is_kept, lost = F.col("kept") > 0, F.col("kept") - F.col("sessioned")
     in_time = F.col("received") - F.col("late")
-    is_unjoined = is_kept & (F.col("attributed") == 0) & F.col("event_type").isin(*_preserved(settings))
+    is_unjoined = (F.col("joinable") > 0) & (F.col("attributed") == 0)
     can_be_late, can_miss_session = F.col("join_late") > 0, F.col("session_late") > 0
     surplus = F.greatest(F.col("kept") - F.col("received"), F.lit(0)) + F.greatest(-lost, F.lit(0))
     sums = {
@@ -130,21 +134,18 @@ def _groups(name: str, rows: DataFrame, label: Column, *, has_batches: bool) -> 
 def _received(bronze: DataFrame, newest: DataFrame, settings: Settings) -> DataFrame:
     ok = bronze.where(F.col("verdict") == OK)
     if settings.deduplicate.mode is DeduplicateMode.FOREVER:
-        return ok.select("event_type", "event_id", _one("received"), F.lit(0).cast("bigint").alias("late"))
-    is_late = _behind(microseconds(settings.deduplicate.watermark))
-    return _of_batch(ok, newest).select("event_type", "event_id", _one("received"), _flag(is_late, "late"))
+        return _marked(ok, received=True)
+    return _marked(_of_batch(ok, newest), received=True, late=_behind(microseconds(settings.deduplicate.watermark)))
 
 
 def _kept(silver: DataFrame, newest: DataFrame, settings: Settings) -> DataFrame:
     attribute, sessionize = settings.attribute, settings.sessionize
-    joined = microseconds(max(attribute.impression_watermark, attribute.click_watermark))
-    in_session = microseconds(sessionize.watermark + sessionize.gap)
-    return _of_batch(silver.where(F.col("event_type") != HEARTBEAT), newest).select(
-        "event_type",
-        "event_id",
-        _one("kept"),
-        _flag(_behind(joined), "join_late"),
-        _flag(_behind(in_session), "session_late"),
+    return _marked(
+        _of_batch(silver.where(F.col("event_type") != HEARTBEAT), newest),
+        kept=True,
+        joinable=F.col("event_type").isin(*_preserved(settings)),
+        join_late=_behind(microseconds(max(attribute.impression_watermark, attribute.click_watermark))),
+        session_late=_behind(microseconds(sessionize.watermark + sessionize.gap)),
     )
 
 
@@ -156,11 +157,21 @@ def _attributed(attributions: DataFrame) -> DataFrame:
             ("click_time", CLICK, "click_id"),
         )
     ]
-    return attributions.select(F.inline(F.array_compact(F.array(*sides)))).withColumn("attributed", _one("attributed"))
+    return _marked(attributions.select(F.inline(F.array_compact(F.array(*sides)))), attributed=True)
 
 
 def _in_sessions(sessions: DataFrame) -> DataFrame:
-    return sessions.select(F.inline("events")).select("event_type", "event_id", _one("sessioned"))
+    return _marked(sessions.select(F.inline("events")), sessioned=True)
+
+
+def _marked(rows: DataFrame, **marks: Column | bool) -> DataFrame:
+    """``rows`` (``event_type``, ``event_id`` and more) as their ``key`` and their ``marks``, a bit each."""
+    bits = [F.when(F.lit(marks[name]), F.lit(1 << _MARKS.index(name))).otherwise(F.lit(0)) for name in marks]
+    return rows.select(F.xxhash64("event_type", "event_id").alias("key"), reduce(add, bits).alias("marks"))
+
+
+def _has(mark: str) -> Column:
+    return F.shiftright("marks", _MARKS.index(mark)).bitwiseAND(1).cast("bigint")
 
 
 def _of_batch(rows: DataFrame, newest: DataFrame) -> DataFrame:
@@ -180,11 +191,3 @@ def _preserved(settings: Settings) -> tuple[str, ...]:
         JoinType.RIGHT_OUTER: (CLICK,),
         JoinType.INNER: (),
     }[settings.attribute.join]
-
-
-def _one(name: str) -> Column:
-    return F.lit(1).cast("bigint").alias(name)
-
-
-def _flag(condition: Column, name: str) -> Column:
-    return F.coalesce(condition, F.lit(False)).cast("bigint").alias(name)
