@@ -12,6 +12,7 @@ from spark_jobs.contracts.settings import Settings, load_settings
 from spark_jobs.jobs.attribute import start_attribute, start_sessionize
 from spark_jobs.jobs.deduplicate import start_deduplicate, start_ingest
 from spark_jobs.runtime.session import start_session
+from spark_jobs.sources.files import read_files
 
 
 def main(stage: str, source: Path, location: str) -> None:
@@ -27,19 +28,15 @@ def main(stage: str, source: Path, location: str) -> None:
 def _start(stage: str, spark: SparkSession, settings: Settings, lake: Lake, source: Path) -> StreamingQuery:
     match stage:
         case "ingest":
-            return start_ingest(spark, settings, lake, source, before_batch=_nothing)
+            return start_ingest(read_files(spark, source, settings.ingest), settings, lake)
         case "deduplicate":
-            return start_deduplicate(spark, settings, lake, before_batch=_nothing)
+            return start_deduplicate(spark, settings, lake)
         case "attribute":
             return start_attribute(spark, settings, lake)
         case "sessionize":
             return start_sessionize(spark, settings, lake)
         case _:
             raise SystemExit(f"no stage {stage!r}; there are ingest, deduplicate, attribute and sessionize")
-
-
-def _nothing() -> None:
-    """No step to keep: the stage runs alone."""
 
 
 if __name__ == "__main__":

@@ -29,9 +29,29 @@ ConfigOption = Annotated[
 ]
 
 
-@app.command(epilog="Example:  adloom generate --out events --events 100000 --seed 7 --late 0.01")
+@app.command(
+    epilog="Examples:  adloom generate --out events --events 100000 --seed 7 --late 0.01   |   "
+    "adloom generate --kafka localhost:9092 --rate 1000"
+)
 def generate(
-    out: Annotated[Path, typer.Option(help="Folder to write into; made if it does not exist.", metavar="DIR")],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder to write into; made if it does not exist.", metavar="DIR")
+    ] = None,
+    kafka: Annotated[
+        str | None, typer.Option(help="Brokers to send to instead; user and TLS by [kafka].", metavar="HOST:PORT")
+    ] = None,
+    topic: Annotated[
+        str | None, typer.Option(help="Topic to send to; by default the first of kafka.topics.", metavar="NAME")
+    ] = None,
+    rate: Annotated[
+        float | None, typer.Option(help="Records a second to send; by default as fast as it goes.", metavar="R")
+    ] = None,
+    replay: Annotated[
+        Path | None, typer.Option(help="Folder of JSON Lines files to send instead of new events.", metavar="DIR")
+    ] = None,
+    keep_times: Annotated[
+        bool, typer.Option("--keep-times", help="Send event times as they are, not moved to now.")
+    ] = False,
     events: Annotated[int, typer.Option(help="Good events, each counted once.", metavar="N")] = 100_000,
     seed: Annotated[int, typer.Option(help="Equal seeds give equal bytes.", metavar="S")] = 0,
     duplicates: Annotated[float, typer.Option(help="Share of good events sent twice.", metavar="P")] = 0.03,
@@ -46,11 +66,16 @@ def generate(
     hours: Annotated[float, typer.Option(help="How long it goes on.", metavar="H")] = 24.0,
     files: Annotated[int, typer.Option(help="Files of equal length, in order of arrival.", metavar="K")] = 24,
     gzip: Annotated[bool, typer.Option("--gzip", help="Compress the files.")] = False,
+    config: ConfigOption = None,
 ) -> None:
-    """Write seeded, realistic events: a day of ad traffic with its faults."""
-    from spark_jobs.console.generate import generate_events
+    """Write seeded, realistic events, a day of ad traffic with its faults: to files, or to Kafka as if it happened now."""
+    from spark_jobs.console.generate import generate_events, send_events
     from spark_jobs.generator.spec import GeneratorSpec
 
+    if (out is None) == (kafka is None):
+        raise SettingsError("give either --out DIR to write files, or --kafka HOST:PORT to send")
+    if kafka is None and (topic or rate or replay or keep_times):
+        raise SettingsError("--topic, --rate, --replay and --keep-times are for sending: give --kafka HOST:PORT")
     try:
         begin = datetime.fromisoformat(start)
     except ValueError as error:
@@ -67,7 +92,10 @@ def generate(
         files=files,
         gzip=gzip,
     )
-    generate_events(spec, out)
+    if out is not None:
+        generate_events(spec, out)
+    elif kafka is not None:
+        send_events(spec, kafka, topic, rate=rate, replay=replay, is_live=not keep_times, config=config)
 
 
 @app.command(epilog="Example:  adloom run --source events --lake lake --drain")
@@ -87,6 +115,62 @@ def run(
     from spark_jobs.console.run import run_lake
 
     run_lake(source, lake, drain=drain, config=config)
+
+
+job_app = typer.Typer(
+    no_args_is_help=True,
+    help="Run a job without end, as a Spark application of its own; SIGTERM stops it when its batches are done.",
+    epilog="A second SIGTERM, or job.stop_timeout, breaks the batches off: exit code 143, and the next start does them "
+    "again. Exit code 1 when a query fails, with the reason in the last line.",
+)
+app.add_typer(job_app, name="job")
+
+
+@job_app.command("deduplicate", epilog="Example:  adloom job deduplicate --lake lake --config adloom.toml")
+def job_deduplicate(
+    lake: LakeOption,
+    source: Annotated[
+        Path | None,
+        typer.Option(help="Folder of JSON Lines files to watch; without it, Kafka by [kafka].", metavar="DIR"),
+    ] = None,
+    config: ConfigOption = None,
+) -> None:
+    """Records in, judged into bronze, each event once into silver; heartbeats while nothing arrives."""
+    from spark_jobs.console.job import run_job
+    from spark_jobs.contracts.jobs import DEDUPLICATE_JOB
+
+    run_job(DEDUPLICATE_JOB, lake, source=source, config=config)
+
+
+@job_app.command("attribute", epilog="Example:  adloom job attribute --lake lake --config adloom.toml")
+def job_attribute(lake: LakeOption, config: ConfigOption = None) -> None:
+    """Clicks joined to impressions, and users' events grouped into sessions, from silver."""
+    from spark_jobs.console.job import run_job
+    from spark_jobs.contracts.jobs import ATTRIBUTE_JOB
+
+    run_job(ATTRIBUTE_JOB, lake, source=None, config=config)
+
+
+@app.command(epilog="Ends with Ctrl-C; where the output is not a terminal it is printed once.")
+def status(
+    lake: LakeOption,
+    once: Annotated[bool, typer.Option("--once", help="Print it once instead of keeping it up to date.")] = False,
+) -> None:
+    """Show what each query of a lake's jobs is doing: rate, watermark, state, late rows, backlog, last error."""
+    from spark_jobs.console.status import show_status
+
+    show_status(lake, once=once)
+
+
+@app.command(epilog="The jobs of the lake must be stopped: they would go on from the time that a drain moves on to.")
+def drain(lake: LakeOption, config: ConfigOption = None) -> None:
+    """Take what the jobs left on the way through to gold, close all that is open, and balance the accounts.
+
+    Events that arrive after a drain with earlier times are late.
+    """
+    from spark_jobs.console.run import drain_lake
+
+    drain_lake(lake, config=config)
 
 
 @app.command(epilog="Exit code 1 when an expectation fails; with --critical, when a critical one does.")

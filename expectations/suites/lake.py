@@ -7,7 +7,8 @@ from datetime import timedelta
 
 from expectations.rules import Rule, Severity, between, not_null, zero
 from spark_jobs.contracts.durations import format_duration, milliseconds
-from spark_jobs.contracts.settings import JoinType, Settings
+from spark_jobs.contracts.choices import JoinType
+from spark_jobs.contracts.settings import Settings
 
 NAME = "lake"
 FRESHNESS = timedelta(hours=1)

@@ -1,12 +1,17 @@
 """``adloom generate``."""
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from spark_jobs.contracts.settings import load_settings
 from spark_jobs.generator.generate import GeneratedSummary, generate
+from spark_jobs.generator.publish import publish, read_records
 from spark_jobs.generator.spec import GeneratorSpec
+from spark_jobs.generator.traffic import Traffic
 
 
 def generate_events(spec: GeneratorSpec, out: Path) -> GeneratedSummary:
@@ -24,3 +29,40 @@ def generate_events(spec: GeneratorSpec, out: Path) -> GeneratedSummary:
         soft_wrap=True,
     )
     return summary
+
+
+def send_events(
+    spec: GeneratorSpec,
+    brokers: str,
+    topic: str | None,
+    *,
+    rate: float | None,
+    replay: Path | None,
+    is_live: bool,
+    config: Path | None,
+) -> None:
+    """Sends the events of ``spec``, or those in the folder ``replay``, to Kafka with a progress bar.
+
+    Raises:
+        SourceError: there is nothing to replay, or the brokers do not take the records.
+    """
+    console, kafka = Console(), load_settings(config, os.environ).kafka
+    kafka = kafka.model_copy(update={"bootstrap_servers": brokers, "topics": (topic or kafka.topics[0],)})
+    records = read_records(replay) if replay else _records(spec)
+    columns = (TextColumn("{task.description:12}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task("send", total=None if replay else spec.record_count)
+        sent = publish(
+            records, kafka, rate=rate, is_live=is_live, on_progress=lambda done: bar.update(task, completed=done)
+        )
+    console.print(
+        f"{sent.records:,} records sent to {kafka.topics[0]} at {brokers} in {sent.seconds:,.1f} s "
+        f"({sent.records / max(sent.seconds, 1e-9):,.0f} a second)",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def _records(spec: GeneratorSpec) -> Iterator[bytes]:
+    for lines in Traffic(spec).chunks():
+        yield from (line.rstrip(b"\n") for line in lines)

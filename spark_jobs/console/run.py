@@ -14,16 +14,16 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 from rich.table import Table
 
 from spark_jobs.contracts.errors import LakeError
+from spark_jobs.contracts.jobs import ATTRIBUTE, JOB_OF_QUERY
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.settings import Settings, load_settings
-from spark_jobs.jobs.attribute import ATTRIBUTE_QUERY
-from spark_jobs.jobs.run import QUERIES, RunResult, run
+from spark_jobs.jobs.run import RunResult, run
 from spark_jobs.runtime.progress import ProgressListener
 from spark_jobs.runtime.session import start_session
 from spark_jobs.sources.files import list_files
 
-_READS_TWICE = {ATTRIBUTE_QUERY: 2}
+_READS_TWICE = {ATTRIBUTE: 2}
 """Spark counts a row once for each side of a join."""
 _CHUNK = 1 << 20
 
@@ -37,6 +37,16 @@ def run_lake(source: Path, location: str, *, drain: bool, config: Path | None) -
         result = run_with_bars(console, spark, settings, lake, source, drain=drain)
     print_ledger(console, result.ledger)
     console.print(f"tables in {lake.path}; next: adloom validate --lake {location}", highlight=False, soft_wrap=True)
+
+
+def drain_lake(location: str, *, config: Path | None) -> None:
+    """Takes what the jobs left on the way in the lake at ``location`` to gold, drains it, and prints the ledger."""
+    console = Console()
+    settings, lake = load_settings(config, os.environ), existing_lake(location)
+    with session(console, settings, lake) as spark:
+        with console.status("draining …"):
+            result = run(spark, settings, lake, None, drain=True)
+    print_ledger(console, result.ledger)
 
 
 def existing_lake(location: str) -> Lake:
@@ -54,7 +64,7 @@ def existing_lake(location: str) -> Lake:
 @contextmanager
 def session(console: Console, settings: Settings, lake: Lake) -> Iterator[SparkSession]:
     """A Spark session whose log lies in the lake; stopped at the end."""
-    log = lake.path / "_progress" / "spark.log"
+    log = lake.progress / "spark.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     with console.status("starting Spark …"):
         spark = start_session(settings, log_file=log)
@@ -103,7 +113,7 @@ class _Bars:
     tasks: dict[str, TaskID] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.tasks = {query: self.progress.add_task(query, total=None, told="") for query in QUERIES}
+        self.tasks = {query: self.progress.add_task(query, total=None, told="") for query in JOB_OF_QUERY}
 
     def update(self, listener: ProgressListener) -> None:
         """Shows what each query has read; all but the first read what the one before it left."""

@@ -1,5 +1,6 @@
 """``adloom settings``: every setting on one page."""
 
+import json
 import os
 from collections.abc import Iterator
 from datetime import timedelta
@@ -65,7 +66,8 @@ def settings_page() -> str:
         if (own := info.name.partition(".")[0]) != section:
             section = own
             lines.append(f"\n## [{section}]\n\n| setting | default | variable | meaning |\n|---|---|---|---|")
-        lines.append(f"| `{info.name}` | `{info.default}` | `{info.variable}` | {info.meaning} |")
+        default = f"`{info.default}`" if info.default else "none"
+        lines.append(f"| `{info.name}` | {default} | `{info.variable}` | {info.meaning} |")
     return "\n".join(lines) + "\n"
 
 
@@ -80,4 +82,14 @@ def list_settings(config: Path | None) -> None:
 
 
 def _text(value: Any) -> str:
-    return format_duration(value) if isinstance(value, timedelta) else str(value)
+    match value:
+        case timedelta():
+            return format_duration(value)
+        case tuple():
+            return ",".join(value)
+        case None:
+            return ""
+        case dict():
+            return json.dumps(value)
+        case _:
+            return str(value)  # of a secret: asterisks

@@ -47,10 +47,14 @@ class Lake:
         """The accounts of the latest run, as JSON."""
         return self.path / "_progress" / "ledger.json"
 
+    def lock_file(self, job: str) -> Path:
+        """Held locked by the process that runs ``job`` on this lake."""
+        return self.path / "_progress" / job / "driver.lock"
+
     @property
-    def lock_file(self) -> Path:
-        """Held locked by the run that writes this lake."""
-        return self.path / "_progress" / "lake.lock"
+    def progress(self) -> Path:
+        """Folder with one folder for each job, and in it one file of progress for each query."""
+        return self.path / "_progress"
 
     @property
     def reports(self) -> Path:

@@ -4,15 +4,23 @@ Values come from the defaults below, then a TOML file, then environment variable
 ``ADLOOM_SESSIONIZE__GAP=10min`` sets ``gap`` in ``[sessionize]``.
 """
 
+import json
 import tomllib
 from collections.abc import Mapping
 from datetime import timedelta
-from enum import StrEnum
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError, model_validator
 
+from spark_jobs.contracts.choices import (
+    DeduplicateMode,
+    JoinType,
+    SaslMechanism,
+    SecurityProtocol,
+    StateStore,
+    Trigger,
+)
 from spark_jobs.contracts.durations import Duration, format_duration
 from spark_jobs.contracts.errors import SettingsError
 from spark_jobs.contracts.events import DEFAULT_MAX_RECORD_BYTES
@@ -21,31 +29,20 @@ ENV_PREFIX = "ADLOOM_"
 _MINUTE, _HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 
-class JoinType(StrEnum):
-    """Which rows ``attribute`` puts out beside matched pairs."""
-
-    FULL_OUTER = "full_outer"
-    LEFT_OUTER = "left_outer"
-    RIGHT_OUTER = "right_outer"
-    INNER = "inner"
-
-
-class DeduplicateMode(StrEnum):
-    """How long an event is remembered."""
-
-    WITHIN_WATERMARK = "within_watermark"
-    FOREVER = "forever"
-
-
-class StateStore(StrEnum):
-    """Where Spark keeps the state of open joins, sessions and seen events."""
-
-    MEMORY = "memory"
-    ROCKSDB = "rocksdb"
-
-
 class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # An error must not repeat what it was given: it may be a secret.
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+def _comma_separated(value: object) -> object:
+    return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+
+def _json_object(value: object) -> object:
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except json.JSONDecodeError as error:
+        raise ValueError('not a JSON object; write it as in {"client.id": "adloom"}') from error
 
 
 class IngestSettings(_Section):
@@ -63,6 +60,37 @@ class IngestSettings(_Section):
         256 * 1024 * 1024,
         ge=1,
         description="a batch takes further whole files while it stays within this many bytes on disk; at least one",
+    )
+
+
+class KafkaSettings(_Section):
+    """``[kafka]``: the topics that the job ``deduplicate`` reads when it is given no folder."""
+
+    bootstrap_servers: str = Field("", description="brokers to begin with, as in host1:9092,host2:9092")
+    topics: Annotated[tuple[str, ...], BeforeValidator(_comma_separated)] = Field(
+        ("events",), min_length=1, description="topics to read, separated by commas: one for all event types or one each"
+    )
+    starting_offsets: str = Field(
+        "earliest",
+        description="where a lake without a checkpoint begins: earliest, latest, or Spark's JSON of offsets by topic",
+    )
+    max_offsets_per_trigger: int = Field(
+        1_000_000, ge=1, description="records in a batch of ingest, at most; bounds memory after a long pause"
+    )
+    fail_on_data_loss: bool = Field(
+        True, description="stop when the broker no longer has records that were not read yet; false goes on without them"
+    )
+    security_protocol: SecurityProtocol = Field(SecurityProtocol.PLAINTEXT, description="how the brokers are spoken to")
+    sasl_mechanism: SaslMechanism = Field(
+        SaslMechanism.SCRAM_SHA_512, description="how the user proves itself, under SASL_PLAINTEXT and SASL_SSL"
+    )
+    username: str = Field("", description="user, under SASL_PLAINTEXT and SASL_SSL")
+    password: SecretStr = Field(SecretStr(""), description="the user's password; give it in the environment, not a file")
+    ca_file: Path | None = Field(
+        None, description="PEM file of the authority that signed the brokers' certificates; the machine's own by default"
+    )
+    options: Annotated[dict[str, str], BeforeValidator(_json_object)] = Field(
+        {}, description="further settings of Kafka's Java client, by their own names; as JSON in the environment"
     )
 
 
@@ -96,6 +124,28 @@ class SessionizeSettings(_Section):
     watermark: Duration = Field(10 * _MINUTE, description="how late an event may join a session")
 
 
+class HeartbeatSettings(_Section):
+    """``[heartbeat]``: moving time on while nothing arrives."""
+
+    idle_after: Duration = Field(
+        _MINUTE, description="after so long without a record, and again each time, time moves on by as much; 0s: never"
+    )
+
+
+class JobSettings(_Section):
+    """``[job]``: how the long-running jobs run."""
+
+    trigger: Trigger = Field(
+        Trigger.INTERVAL,
+        description="interval: a batch every trigger_interval; asap: one after the other; available_now: to the end of "
+        "what is there now, then exit",
+    )
+    trigger_interval: Duration = Field(timedelta(seconds=10), description="time from one batch's start to the next's")
+    stop_timeout: Duration = Field(
+        5 * _MINUTE, description="after SIGTERM running batches may take so long to finish before they are broken off"
+    )
+
+
 class SparkSettings(_Section):
     """``[spark]``: the engine."""
 
@@ -118,6 +168,9 @@ class Settings(_Section):
     deduplicate: DeduplicateSettings = DeduplicateSettings()
     attribute: AttributeSettings = AttributeSettings()
     sessionize: SessionizeSettings = SessionizeSettings()
+    kafka: KafkaSettings = KafkaSettings()
+    heartbeat: HeartbeatSettings = HeartbeatSettings()
+    job: JobSettings = JobSettings()
     spark: SparkSettings = SparkSettings()
 
     @model_validator(mode="after")
@@ -146,7 +199,22 @@ class Settings(_Section):
             raise ValueError(
                 "sessionize.gap 0s: every event would be a session of its own; give it a length, as in 5min"
             )
+        self._check_kafka()
         return self
+
+    def _check_kafka(self) -> None:
+        kafka = self.kafka
+        is_sasl = kafka.security_protocol in (SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL)
+        if is_sasl and not (kafka.username and kafka.password.get_secret_value()):
+            raise ValueError(
+                f"kafka.security_protocol {kafka.security_protocol} needs kafka.username and kafka.password: "
+                f"set {ENV_PREFIX}KAFKA__USERNAME and {ENV_PREFIX}KAFKA__PASSWORD"
+            )
+        if kafka.username and not is_sasl:
+            raise ValueError(
+                f"kafka.username is set but kafka.security_protocol is {kafka.security_protocol}, which sends none: "
+                "set kafka.security_protocol to SASL_SSL (or SASL_PLAINTEXT)"
+            )
 
 
 def load_settings(file: Path | None = None, environ: Mapping[str, str] | None = None) -> Settings:

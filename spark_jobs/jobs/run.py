@@ -1,6 +1,5 @@
 """A bounded run: both jobs in one process, over all files of a folder, to the end."""
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -8,13 +7,13 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_jobs.contracts.errors import QueryFailedError
 from spark_jobs.contracts.events import HEARTBEAT
+from spark_jobs.contracts.jobs import ATTRIBUTE_JOB, DEDUPLICATE_JOB, JOB_OF_QUERY
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.settings import Settings
@@ -22,21 +21,15 @@ from spark_jobs.contracts.tables import BRONZE_EVENTS, SILVER_EVENTS, TABLES, Ta
 from spark_jobs.jobs import accounts
 from spark_jobs.jobs import attribute as attribute_job
 from spark_jobs.jobs import deduplicate as deduplicate_job
-from spark_jobs.runtime.lock import hold_lake
-from spark_jobs.runtime.progress import ProgressListener
+from spark_jobs.runtime.failures import naming_the_cause
+from spark_jobs.runtime.lock import hold_job
+from spark_jobs.runtime.progress import ProgressListener, listening
+from spark_jobs.runtime.progress_files import ProgressFiles
 from spark_jobs.sinks.delta import create_table
 from spark_jobs.sources.delta import read_table
-from spark_jobs.sources.files import list_files
+from spark_jobs.sources.files import read_files
 
-QUERIES = (
-    deduplicate_job.INGEST_QUERY,
-    deduplicate_job.DEDUPLICATE_QUERY,
-    attribute_job.ATTRIBUTE_QUERY,
-    attribute_job.SESSIONIZE_QUERY,
-)
 _TICK_S = 0.2
-_CONDITION = re.compile(r"\[[A-Z][A-Z0-9_.]{5,}\][^\n]{0,400}")
-_SAY_NOTHING = ("[STREAM_FAILED]", "[FOREACH_BATCH_USER_FUNCTION_ERROR]")
 
 OnProgress = Callable[[ProgressListener], None]
 
@@ -53,7 +46,7 @@ def run(
     spark: SparkSession,
     settings: Settings,
     lake: Lake,
-    source: Path,
+    source: Path | None,
     *,
     drain: bool = False,
     on_progress: OnProgress = lambda _: None,
@@ -68,7 +61,7 @@ def run(
         spark: from :func:`spark_jobs.runtime.session.start_session` with the same settings.
         settings: of this run.
         lake: where the tables lie; begun where it does not exist.
-        source: the folder of JSON Lines files.
+        source: the folder of JSON Lines files; None to take nothing more in.
         drain: close every open impression, click and session at the end.
         on_progress: called several times a second from this thread.
 
@@ -78,16 +71,21 @@ def run(
         QueryFailedError: a query ended with an error.
         LedgerError: the accounts do not balance.
     """
-    list_files(source)
+    records = read_files(spark, source, settings.ingest) if source else None
     listener = ProgressListener()
-    with hold_lake(spark, lake), _listening(spark, listener), _stopping_all(spark):
+    with (
+        hold_job(spark, lake, DEDUPLICATE_JOB),
+        hold_job(spark, lake, ATTRIBUTE_JOB),
+        listening(spark, listener, ProgressFiles(lake)),
+        _stopping_all(spark),
+    ):
         gold_starts = [attribute_job.start_attribute, attribute_job.start_sessionize]
         gold = _Readers(SILVER_EVENTS, lake, [partial(start, spark, settings, lake) for start in gold_starts])
-        start_silver = partial(deduplicate_job.start_deduplicate, before_batch=gold.catch_up)
+        start_silver = partial(deduplicate_job.start_deduplicate, within=gold.caught_up)
         silver = _Readers(BRONZE_EVENTS, lake, [partial(start_silver, spark, settings, lake)])
-        ingest = deduplicate_job.start_ingest(spark, settings, lake, source, before_batch=silver.catch_up)
-        with _naming_the_cause(lambda: [*gold.queries, *silver.queries, ingest]):
-            while not ingest.awaitTermination(_TICK_S):  # type: ignore[arg-type]
+        taking = [deduplicate_job.start_ingest(records, settings, lake, within=silver.caught_up)] if records else []
+        with naming_the_cause(lambda: [*gold.queries, *silver.queries, *taking]):
+            while not all(ingest.awaitTermination(_TICK_S) for ingest in taking):  # type: ignore[arg-type]
                 on_progress(listener)
             silver.catch_up()
             silver.stop()
@@ -115,6 +113,12 @@ class _Readers:
         for query in self.queries:
             query.processAllAvailable()
 
+    @contextmanager
+    def caught_up(self) -> Iterator[None]:
+        """A context that is entered once every query has caught up."""
+        self.catch_up()
+        yield
+
     def stop(self) -> None:
         """Stops the queries."""
         for query in self.queries:
@@ -134,7 +138,8 @@ def _drain(spark: SparkSession, settings: Settings, lake: Lake, gold: _Readers) 
         return
     beat_time = datetime(1970, 1, 1) + timedelta(microseconds=last_us) + drain_lead(settings)  # noqa: DTZ001 UTC
     for beat in (1, 2):
-        deduplicate_job.append_heartbeat(spark, lake, beat_time, f"drain-{beat_time.isoformat()}Z-{beat}")
+        event_id = f"drain-{beat_time.isoformat()}Z-{beat}"
+        deduplicate_job.append_heartbeat(spark, lake, beat_time, event_id, writer=f"heartbeat {event_id}", number=0)
         gold.catch_up()
     for query in gold.queries:
         _check_closed(query)
@@ -159,38 +164,10 @@ def drain_lead(settings: Settings) -> timedelta:
 
 
 @contextmanager
-def _listening(spark: SparkSession, listener: ProgressListener) -> Iterator[None]:
-    spark.streams.addListener(listener)
-    try:
-        yield
-    finally:
-        spark.streams.removeListener(listener)
-
-
-@contextmanager
 def _stopping_all(spark: SparkSession) -> Iterator[None]:
     try:
         yield
     finally:
         for query in spark.streams.active:
-            if query.name in QUERIES:
+            if query.name in JOB_OF_QUERY:
                 query.stop()
-
-
-@contextmanager
-def _naming_the_cause(queries: Callable[[], list[StreamingQuery]]) -> Iterator[None]:
-    try:
-        yield
-    except StreamingQueryException as error:
-        # When a query fails, those that wait for it fail too: their text holds the text of the first.
-        failed = {query.name: query.exception() for query in queries()}
-        texts = {name: str(failure) for name, failure in failed.items() if failure}
-        name, text = min(texts.items(), key=lambda item: len(item[1]), default=("", str(error)))
-        log = "spark.log in the lake's _progress folder has all of it"
-        raise QueryFailedError(f"query {name} failed: {_reason(text)}; {log}") from error
-
-
-def _reason(text: str) -> str:
-    """The error conditions that Spark names in ``text``, without those that only say that there is one; one line."""
-    conditions = [found for found in _CONDITION.findall(text) if not found.startswith(_SAY_NOTHING)]
-    return " ".join(dict.fromkeys(conditions[:3])) or text.strip().splitlines()[0]

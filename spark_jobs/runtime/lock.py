@@ -1,4 +1,4 @@
-"""One run a lake at a time."""
+"""One driver a job at a time."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,8 +12,8 @@ from spark_jobs.contracts.lake import Lake
 
 
 @contextmanager
-def hold_lake(spark: SparkSession, lake: Lake) -> Iterator[None]:
-    """Holds the lock of ``lake``.
+def hold_job(spark: SparkSession, lake: Lake, job: str) -> Iterator[None]:
+    """Holds the lock of ``job`` on ``lake``: of its checkpoints, and of the tables that it writes.
 
     The lock belongs to the Java process, which does the writing and may outlive a killed Python process for a moment;
     it goes with that process, however it ends.
@@ -21,15 +21,16 @@ def hold_lake(spark: SparkSession, lake: Lake) -> Iterator[None]:
     Raises:
         LakeInUseError: another process holds it.
     """
-    lake.lock_file.parent.mkdir(parents=True, exist_ok=True)
+    lock_file = lake.lock_file(job)
+    lock_file.parent.mkdir(parents=True, exist_ok=True)
     jvm = spark.sparkContext._jvm  # noqa: SLF001 the JVM has no public door
     assert jvm is not None  # noqa: S101 it is there as long as the session is
-    channel = jvm.java.io.RandomAccessFile(str(lake.lock_file), "rw").getChannel()
+    channel = jvm.java.io.RandomAccessFile(str(lock_file), "rw").getChannel()
     try:
         if not _try_lock(channel):
             raise LakeInUseError(
-                f"lake {lake.root} is being written by another run: two writers would corrupt its checkpoints; "
-                "wait for it to end, or give another --lake"
+                f"job {job} of lake {lake.root} is being run by another process: two would corrupt its checkpoints; "
+                "wait for it to end or stop it, or give another --lake"
             )
         yield
     finally:

@@ -1,8 +1,11 @@
 """What the streaming queries are doing, counted as their batches end."""
 
 import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import (
     QueryIdleEvent,
     QueryProgressEvent,
@@ -58,3 +61,13 @@ class ProgressListener(StreamingQueryListener):
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
         """What was counted stays."""
+
+
+@contextmanager
+def listening(spark: SparkSession, *listeners: StreamingQueryListener) -> Iterator[None]:
+    """Has ``listeners`` hear of all streaming queries of ``spark``."""
+    with ExitStack() as removing:
+        for listener in listeners:
+            spark.streams.addListener(listener)
+            removing.callback(spark.streams.removeListener, listener)
+        yield

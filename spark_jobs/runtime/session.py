@@ -11,7 +11,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from spark_jobs.contracts.errors import EnvironmentMissingError
-from spark_jobs.contracts.settings import Settings, StateStore
+from spark_jobs.contracts.choices import StateStore
+from spark_jobs.contracts.settings import Settings
 
 JARS = Path(sys.prefix) / "share" / "adloom" / "jars"
 """Where `make setup` puts the jars that Spark needs beside its own."""

@@ -1,12 +1,18 @@
 """Appending to the Delta tables of the lake, each batch exactly once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from spark_jobs.contracts.choices import Trigger
+from spark_jobs.contracts.durations import milliseconds
+from spark_jobs.contracts.jobs import JOB_OF_QUERY
 from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.settings import JobSettings
 from spark_jobs.contracts.tables import Table
 
 _PROPERTIES = {
@@ -14,12 +20,25 @@ _PROPERTIES = {
     "delta.enableChangeDataFeed": "true",
 }
 _LATEST_COMMITS = 20
-POLL_INTERVAL = "200 milliseconds"
-"""How often a query that has nothing to do looks for new versions of its source."""
+Start = Mapping[str, Any]
+"""When a query starts its batches, as Spark's ``trigger`` takes it."""
+AVAILABLE_NOW: Start = {"availableNow": True}
+"""To the end of what the source holds now; then the query ends."""
+ASAP: Start = {"processingTime": "200 milliseconds"}
+"""One batch after the other; so often a query that has nothing to do looks for new versions of its source."""
+
+Within = Callable[[], AbstractContextManager[object]]
+"""What a batch is written within: made anew for each."""
+
+
+def start_of(settings: JobSettings) -> Start:
+    """What the setting ``job.trigger`` asks for."""
+    interval: Start = {"processingTime": f"{milliseconds(settings.trigger_interval)} milliseconds"}
+    return {Trigger.AVAILABLE_NOW: AVAILABLE_NOW, Trigger.ASAP: ASAP, Trigger.INTERVAL: interval}[settings.trigger]
 
 
 def create_table(spark: SparkSession, lake: Lake, table: Table) -> None:
-    """Begins ``table`` in ``lake`` where it does not exist: for a reader that starts before the writer."""
+    """Begins ``table`` in ``lake`` where it does not exist."""
     if not lake.has(table):
         nothing = spark.range(0).select(*[F.lit(None).cast(c.sql_type).alias(c.name) for c in table.columns])
         _writer(nothing, table).save(lake.table(table))
@@ -55,10 +74,9 @@ def start_query(
     lake: Lake,
     table: Table,
     *,
-    job: str,
     query: str,
-    available_now: bool = False,
-    before_batch: Callable[[], None] | None = None,
+    start: Start = ASAP,
+    within: Within = nullcontext,
 ) -> StreamingQuery:
     """Starts the streaming query that appends ``rows`` to ``table``.
 
@@ -66,18 +84,19 @@ def start_query(
         rows: a streaming DataFrame with the columns of ``table``.
         lake: where the table and the checkpoint lie.
         table: the output; begun where it does not exist.
-        job: name of the job; part of the checkpoint's place.
-        query: name of the query, and of its checkpoint.
-        available_now: end once what the source holds now is processed, instead of waiting for more.
-        before_batch: called before a batch is written; the batch waits until it returns.
+        query: name of the query, one of those in :data:`spark_jobs.contracts.jobs.JOB_OF_QUERY`, and of its checkpoint.
+        start: when its batches start.
+        within: gives a context manager, within which a batch is written.
     """
     spark = rows.sparkSession
     is_first = True
 
     def write(batch: DataFrame, batch_id: int) -> None:
+        with within():
+            write_once(batch, batch_id)
+
+    def write_once(batch: DataFrame, batch_id: int) -> None:
         nonlocal is_first
-        if before_batch:
-            before_batch()
         # The id of the query lies in its checkpoint, so a new checkpoint does not find its batches already written.
         (query_id,) = (active.id for active in spark.streams.active if active.name == query)
         # Only the first batch after a start can be one that a crash kept Spark from noting. Its rows are there, but it
@@ -89,6 +108,5 @@ def start_query(
         is_first = False
 
     writer = rows.writeStream.queryName(query).foreachBatch(write)
-    writer = writer.option("checkpointLocation", lake.checkpoint(job, query))
-    trigger = {"availableNow": True} if available_now else {"processingTime": POLL_INTERVAL}
-    return writer.trigger(**trigger).start()
+    writer = writer.option("checkpointLocation", lake.checkpoint(JOB_OF_QUERY[query], query))
+    return writer.trigger(**start).start()

@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_jobs.contracts.errors import SourceError
 from spark_jobs.contracts.settings import IngestSettings
+from spark_jobs.transforms.clock import batch_time
 
 PATTERNS = ("*.jsonl", "*.jsonl.gz", "*.ndjson", "*.ndjson.gz")
 
@@ -32,7 +33,8 @@ def read_files(spark: SparkSession, folder: Path, settings: IngestSettings) -> D
 
     Returns:
         ``raw`` (string, without its line end), ``source`` (string, ``<file>#bytes=<from>-<to>``: the block of the file
-        that held it), ``ingest_time`` (timestamp: when the batch was planned; a replayed batch keeps it).
+        that held it), ``ingest_time`` and ``received_time`` (timestamp: both when the batch was planned; a replayed
+        batch keeps it).
 
     Raises:
         SourceError: see :func:`list_files`.
@@ -53,15 +55,5 @@ def read_files(spark: SparkSession, folder: Path, settings: IngestSettings) -> D
     return lines.select(
         F.col("value").alias("raw"),
         F.concat(block["file_path"], F.lit("#bytes="), start, F.lit("-"), start + length).alias("source"),
-        _batch_time().alias("ingest_time"),
-    )
-
-
-def _batch_time() -> Column:
-    """The time of the batch, kept out of the code that Spark generates.
-
-    As a constant it would make new code for every batch, to be compiled anew: seconds of it. Spark keeps an array apart
-    from the code, and does not fold an index that depends on the row.
-    """
-    always_0 = F.octet_length("value") * 0
-    return F.get(F.array(F.current_timestamp()), always_0)
+        batch_time("value").alias("ingest_time"),
+    ).withColumn("received_time", F.col("ingest_time"))

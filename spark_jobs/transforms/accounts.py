@@ -16,7 +16,8 @@ from pyspark.sql import functions as F
 
 from spark_jobs.contracts.durations import microseconds
 from spark_jobs.contracts.events import CLICK, HEARTBEAT, IMPRESSION, OK
-from spark_jobs.contracts.settings import DeduplicateMode, JoinType, Settings
+from spark_jobs.contracts.choices import DeduplicateMode, JoinType
+from spark_jobs.contracts.settings import Settings
 
 _MARKS = ("received", "late", "kept", "joinable", "join_late", "session_late", "attributed", "sessioned")
 

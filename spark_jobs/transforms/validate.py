@@ -22,7 +22,8 @@ def judge(records: DataFrame, settings: IngestSettings) -> DataFrame:
     """Every non-blank record of ``records`` with its verdict and fields.
 
     Args:
-        records: ``raw`` (string), ``source`` (string), ``ingest_time`` (timestamp: when it was received).
+        records: ``raw``, ``source`` (strings), ``ingest_time`` (timestamp: of the batch), ``received_time`` (timestamp:
+            when the record came in, by which its event cannot lie in the future).
         settings: the limits.
 
     Returns:
@@ -38,7 +39,7 @@ def judge(records: DataFrame, settings: IngestSettings) -> DataFrame:
 def _rules(settings: IngestSettings) -> list[_Rule]:
     malformed = F.col("json").isNull() | F.col("any_type.corrupt").isNotNull()
     not_one_value = ~parse.ends_with_its_only_brace() & ~parse.is_one_value()
-    too_late = F.col("ingest_time") + F.expr(f"INTERVAL {settings.max_future_skew.total_seconds():.3f} SECOND")
+    too_late = F.col("received_time") + F.expr(f"INTERVAL {settings.max_future_skew.total_seconds():.3f} SECOND")
     return [
         (events.RECORD_TOO_LARGE, F.col("is_too_large")),
         (events.INVALID_UTF8, ~F.col("is_utf8")),

@@ -10,14 +10,13 @@ from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import IngestSettings, Settings
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
-from spark_jobs.jobs.attribute import ATTRIBUTE_QUERY, SESSIONIZE_QUERY
-from spark_jobs.jobs.deduplicate import DEDUPLICATE_QUERY
+from spark_jobs.contracts.jobs import ATTRIBUTE, DEDUPLICATE, SESSIONIZE
 from tests.support.runs import run_in
 
 pytestmark = pytest.mark.slow
 
 _EVENTS_A_DAY, _FILES_A_DAY = 4800, 6
-_STATEFUL = (DEDUPLICATE_QUERY, ATTRIBUTE_QUERY, SESSIONIZE_QUERY)
+_STATEFUL = (DEDUPLICATE, ATTRIBUTE, SESSIONIZE)
 
 
 @pytest.mark.timeout(1800)

@@ -11,20 +11,12 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.contracts.errors import LakeInUseError, LedgerError, QueryFailedError, SourceError
 from spark_jobs.contracts.lake import Lake
-from spark_jobs.contracts.settings import (
-    AttributeSettings,
-    DeduplicateMode,
-    DeduplicateSettings,
-    IngestSettings,
-    JoinType,
-    Settings,
-    SparkSettings,
-    StateStore,
-)
+from spark_jobs.contracts.choices import DeduplicateMode, JoinType, StateStore
+from spark_jobs.contracts.settings import AttributeSettings, DeduplicateSettings, IngestSettings, Settings, SparkSettings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
 from spark_jobs.jobs.accounts import balance
 from spark_jobs.jobs.run import run
-from spark_jobs.runtime.lock import hold_lake
+from spark_jobs.runtime.lock import hold_job
 from tests.support.equality import assert_lake_equals_oracle, generate_source
 from tests.support.lakes import RunLake, read_ledger, read_table
 from tests.support.runs import run_in
@@ -140,7 +132,7 @@ def test_a_file_of_blank_lines_leaves_empty_tables(run_lake: RunLake, tmp_path: 
 def test_the_lake_refuses_a_second_writer(spark: SparkSession, tmp_path: Path) -> None:
     source = generate_source(tmp_path / "source", events=50, seed=9, files=1)
     lake = Lake.at(str(tmp_path / "lake"))
-    with hold_lake(spark, lake), pytest.raises(LakeInUseError, match="another run"):
+    with hold_job(spark, lake, "attribute"), pytest.raises(LakeInUseError, match="another process"):
         run(spark, Settings(), lake, source)
 
 

@@ -8,7 +8,8 @@ import pytest
 from spark_jobs.console.settings import settings_page
 from spark_jobs.contracts.durations import format_duration, parse_duration
 from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.contracts.settings import JoinType, Settings, load_settings
+from spark_jobs.contracts.choices import JoinType
+from spark_jobs.contracts.settings import Settings, load_settings
 
 
 def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:

@@ -1,0 +1,67 @@
+"""``adloom job``: a long-running job, which tells what it does line by line, for a supervisor to keep."""
+
+import logging
+import os
+import sys
+import time
+from pathlib import Path
+
+from spark_jobs.contracts.durations import format_duration
+from spark_jobs.contracts.jobs import DEDUPLICATE_JOB
+from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.settings import Settings, load_settings
+from spark_jobs.jobs.service import Outcome, run_attribute, run_deduplicate
+from spark_jobs.runtime.session import start_session
+from spark_jobs.runtime.stopping import StopRequest, stop_on_signals
+
+_BROKEN_OFF = 143
+"""Exit code of a process that SIGTERM ended."""
+_log = logging.getLogger("adloom")
+
+
+def run_job(job: str, location: str, *, source: Path | None, config: Path | None) -> None:
+    """Runs ``job`` on the lake at ``location`` until a signal stops it.
+
+    Raises:
+        AdloomError: see :mod:`spark_jobs.jobs.service`.
+    """
+    _log_to_stderr()
+    settings, lake = load_settings(config, os.environ), Lake.at(location)
+    spark_log = lake.progress / job / "spark.log"
+    spark_log.parent.mkdir(parents=True, exist_ok=True)
+    with stop_on_signals() as stop:
+        outcome = _run(job, settings, lake, stop, source, spark_log)
+    if outcome is Outcome.BROKEN_OFF:
+        why = "a second signal" if stop.is_urgent else f"job.stop_timeout {format_duration(settings.job.stop_timeout)}"
+        _log.warning("%s: broken off by %s; the next start does the running batches again", job, why)
+        logging.shutdown()
+        # Not through Spark, which would wait for the batches. Java ends when this process does.
+        os._exit(_BROKEN_OFF)
+    _log.info("%s: %s", job, "all is processed" if outcome is Outcome.DONE else "stopped, nothing was left running")
+
+
+def _run(
+    job: str, settings: Settings, lake: Lake, stop: StopRequest, source: Path | None, spark_log: Path
+) -> Outcome:
+    _log.info("%s: starting Spark for lake %s, process %d", job, lake.root, os.getpid())
+    spark = start_session(settings, log_file=spark_log)
+    outcome = None
+    try:
+        if job == DEDUPLICATE_JOB:
+            outcome = run_deduplicate(spark, settings, lake, stop, source)
+        else:
+            outcome = run_attribute(spark, settings, lake, stop)
+        return outcome
+    finally:
+        if outcome is not Outcome.BROKEN_OFF:
+            spark.stop()
+
+
+def _log_to_stderr() -> None:
+    formatter = logging.Formatter("%(asctime)sZ %(levelname)-7s %(message)s", "%Y-%m-%dT%H:%M:%S")
+    formatter.converter = time.gmtime
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(formatter)
+    for name in ("adloom", "spark_jobs"):
+        logging.getLogger(name).setLevel(logging.INFO)
+        logging.getLogger(name).addHandler(handler)

@@ -1,0 +1,14 @@
+"""The jobs, each a Spark application of its own, and the streaming queries that they run."""
+
+DEDUPLICATE_JOB = "deduplicate"
+ATTRIBUTE_JOB = "attribute"
+
+INGEST = "ingest"
+DEDUPLICATE = "deduplicate"
+ATTRIBUTE = "attribute"
+SESSIONIZE = "sessionize"
+
+QUERIES_OF_JOB = {DEDUPLICATE_JOB: (INGEST, DEDUPLICATE), ATTRIBUTE_JOB: (ATTRIBUTE, SESSIONIZE)}
+"""By job, its queries in the order in which rows flow."""
+JOB_OF_QUERY = {query: job for job, queries in QUERIES_OF_JOB.items() for query in queries}
+"""By query, its job; in the order in which rows flow."""

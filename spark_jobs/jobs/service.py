@@ -1,0 +1,144 @@
+"""A job that runs until it is told to stop: ``adloom job``."""
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum, auto
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from spark_jobs.contracts.choices import Trigger
+from spark_jobs.contracts.jobs import ATTRIBUTE, ATTRIBUTE_JOB, DEDUPLICATE, DEDUPLICATE_JOB, INGEST, SESSIONIZE
+from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.tables import BRONZE_EVENTS, SILVER_EVENTS
+from spark_jobs.jobs.attribute import start_attribute, start_sessionize
+from spark_jobs.jobs.deduplicate import start_deduplicate, start_ingest
+from spark_jobs.jobs.heartbeat import Heartbeats
+from spark_jobs.runtime.failures import naming_the_cause
+from spark_jobs.runtime.lock import hold_job
+from spark_jobs.runtime.progress import ProgressListener, listening
+from spark_jobs.runtime.progress_files import ProgressFiles
+from spark_jobs.runtime.stopping import StopRequest, finish_batches
+from spark_jobs.sinks.delta import start_of
+from spark_jobs.sources.files import read_files
+from spark_jobs.sources.kafka import check_topics, read_kafka
+
+_TICK_S = 0.5
+_log = logging.getLogger(__name__)
+
+
+class Outcome(Enum):
+    """How a job came to its end."""
+
+    DONE = auto()
+    """All that was there is processed (``job.trigger = available_now``)."""
+    DRAINED = auto()
+    """Its batches were finished, then its queries stopped."""
+    BROKEN_OFF = auto()
+    """Batches were running when it stopped; the next start does them again. Spark may not answer any more."""
+
+
+@dataclass(frozen=True)
+class _Query:
+    """A query of a job: when it can be started, and how."""
+
+    name: str
+    is_ready: Callable[[], bool]
+    start: Callable[[], StreamingQuery]
+
+
+def run_deduplicate(
+    spark: SparkSession, settings: Settings, lake: Lake, stop: StopRequest, source: Path | None
+) -> Outcome:
+    """Runs ingest and deduplicate until ``stop``, from the folder ``source`` or, if None, from Kafka.
+
+    Raises:
+        SourceError: there is nothing to read, or Kafka does not answer.
+        LakeInUseError: the job is being run on this lake already.
+        QueryFailedError: a query ended with an error.
+    """
+    silver, progress, start = threading.Lock(), ProgressListener(), start_of(settings.job)
+    records = _records(spark, settings, source)
+    is_read: list[bool] = []
+    to_the_end = settings.job.trigger is Trigger.AVAILABLE_NOW
+    ingest = _Query(INGEST, lambda: True, lambda: start_ingest(records, settings, lake, start=start))
+    deduplicate = _Query(
+        DEDUPLICATE,
+        lambda: lake.has(BRONZE_EVENTS) and (bool(is_read) or not to_the_end),
+        lambda: start_deduplicate(spark, settings, lake, start=start, within=lambda: silver),
+    )
+    heartbeats = Heartbeats(spark, lake, settings.heartbeat, progress, silver)
+
+    def on_tick(running: dict[str, StreamingQuery]) -> None:
+        if INGEST in running and not running[INGEST].isActive:
+            is_read.append(True)
+        if not to_the_end and heartbeats.tick(datetime.now(UTC)):
+            _log.info("nothing arrives: time moved on by a heartbeat")
+
+    with hold_job(spark, lake, DEDUPLICATE_JOB), listening(spark, progress, ProgressFiles(lake)):
+        return _run([ingest, deduplicate], settings, stop, on_tick)
+
+
+def run_attribute(spark: SparkSession, settings: Settings, lake: Lake, stop: StopRequest) -> Outcome:
+    """Runs attribute and sessionize until ``stop``; waits for silver if it has not been begun.
+
+    Raises:
+        LakeInUseError: the job is being run on this lake already.
+        QueryFailedError: a query ended with an error.
+    """
+    start = start_of(settings.job)
+    queries = [
+        _Query(name, lambda: lake.has(SILVER_EVENTS), lambda begin=begin: begin(spark, settings, lake, start=start))  # type: ignore[misc]
+        for name, begin in ((ATTRIBUTE, start_attribute), (SESSIONIZE, start_sessionize))
+    ]
+    with hold_job(spark, lake, ATTRIBUTE_JOB), listening(spark, ProgressFiles(lake)):
+        return _run(queries, settings, stop, lambda _: None)
+
+
+def _records(spark: SparkSession, settings: Settings, source: Path | None) -> DataFrame:
+    if source:
+        return read_files(spark, source, settings.ingest)
+    check_topics(settings.kafka)
+    return read_kafka(spark, settings.kafka)
+
+
+def _run(
+    queries: list[_Query],
+    settings: Settings,
+    stop: StopRequest,
+    on_tick: Callable[[dict[str, StreamingQuery]], None],
+) -> Outcome:
+    running: dict[str, StreamingQuery] = {}
+    try:
+        with naming_the_cause(lambda: list(running.values())):
+            while not stop.is_made:
+                for query in queries:
+                    if query.name not in running and query.is_ready():
+                        running[query.name] = query.start()
+                        _log.info("%s: started", query.name)
+                for started in running.values():
+                    if failure := started.exception():
+                        raise failure
+                on_tick(running)
+                if _is_done(queries, running, settings):
+                    return Outcome.DONE
+                stop.wait(_TICK_S)
+    finally:
+        _log.info("stopping: %s", ", ".join(running) or "no query was running")
+        timeout_s = settings.job.stop_timeout.total_seconds()
+        is_drained = finish_batches(list(running.values()), timeout_s=timeout_s, give_up=lambda: stop.is_urgent)
+    return Outcome.DRAINED if is_drained else Outcome.BROKEN_OFF
+
+
+def _is_done(queries: list[_Query], running: dict[str, StreamingQuery], settings: Settings) -> bool:
+    """Whether all that can be done has been, where the job is to end by itself."""
+    if settings.job.trigger is not Trigger.AVAILABLE_NOW:
+        return False
+    if any(query.isActive for query in running.values()):
+        return False
+    return all(query.name in running or not query.is_ready() for query in queries)

@@ -1,0 +1,140 @@
+"""``_progress/<job>/<query>.json``: what each query last did, for those who look from outside."""
+
+import json
+import logging
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from pyspark.sql.streaming.listener import (
+    QueryIdleEvent,
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    SourceProgress,
+    StreamingQueryListener,
+    StreamingQueryProgress,
+)
+
+from spark_jobs import __version__
+from spark_jobs.contracts.jobs import JOB_OF_QUERY
+from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.progress import QueryReport, QueryState
+from spark_jobs.runtime.failures import reason
+from spark_jobs.runtime.whole_files import write_text
+
+_log = logging.getLogger(__name__)
+
+
+class ProgressFiles(StreamingQueryListener):
+    """Writes a :class:`QueryReport` for each query that it sees, and logs a line for each batch."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+        self._by_run: dict[str, QueryReport] = {}
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802
+        """Begins the report anew."""
+        if event.name in JOB_OF_QUERY:
+            now = datetime.now(UTC)
+            report = QueryReport(
+                job=JOB_OF_QUERY[event.name],
+                query=event.name,
+                version=__version__,
+                process_id=os.getpid(),
+                started_at=now,
+                updated_at=now,
+            )
+            self._write(str(event.runId), report)
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
+        """Reports the batch that ended."""
+        run_id = str(event.progress.runId)
+        if before := self._by_run.get(run_id):
+            report = after_batch(before, event.progress, datetime.now(UTC))
+            self._write(run_id, report)
+            _log.info(
+                "%s: batch %d: %d rows in %.1f s, watermark %s, %d rows in state",
+                report.query,
+                report.batch_id,
+                report.input_rows,
+                report.batch_ms / 1000,
+                report.watermark or "not yet",
+                report.state_rows,
+            )
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
+        """Reports that the query is alive."""
+        if before := self._by_run.get(str(event.runId)):
+            self._write(str(event.runId), _at(before, datetime.now(UTC)))
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
+        """Reports how the query ended."""
+        if before := self._by_run.pop(str(event.runId), None):
+            state = QueryState.FAILED if event.exception else QueryState.STOPPED
+            error = reason(event.exception) if event.exception else None
+            self._save(before.model_copy(update={"state": state, "last_error": error, "updated_at": datetime.now(UTC)}))
+
+    def _write(self, run_id: str, report: QueryReport) -> None:
+        self._by_run[run_id] = report
+        self._save(report)
+
+    def _save(self, report: QueryReport) -> None:
+        write_text(self._lake.progress / report.job / f"{report.query}.json", report.model_dump_json(indent=2) + "\n")
+
+
+def after_batch(before: QueryReport, batch: StreamingQueryProgress, now: datetime) -> QueryReport:
+    """``before``, brought up to the end of ``batch`` at ``now``."""
+    times = batch.eventTime
+    newest = max((time for time in (before.newest_event_time, _time(times, "max")) if time), default=None)
+    operators = batch.stateOperators
+    behind = [_records_behind(source) for source in batch.sources]
+    report = before.model_copy(
+        update={
+            "batch_id": batch.batchId,
+            "input_rows": batch.numInputRows,
+            "input_rows_per_s": batch.inputRowsPerSecond,
+            "processed_rows_per_s": batch.processedRowsPerSecond,
+            "total_input_rows": before.total_input_rows + batch.numInputRows,
+            "batch_ms": batch.batchDuration,
+            "phases_ms": dict(batch.durationMs),
+            "newest_event_time": newest,
+            "watermark": _time(times, "watermark"),
+            "state_rows": sum(operator.numRowsTotal for operator in operators),
+            "state_bytes": sum(operator.memoryUsedBytes for operator in operators),
+            "late_rows": before.late_rows + sum(operator.numRowsDroppedByWatermark for operator in operators),
+            "backlog_records": sum(records for records in behind if records is not None) if any(behind) else behind[0],
+            "backlog_bytes": _bytes_behind(batch.sources[0].metrics),
+        }
+    )
+    return _at(report, now)
+
+
+def _at(report: QueryReport, now: datetime) -> QueryReport:
+    lag = (now - report.watermark).total_seconds() if report.watermark else None
+    return report.model_copy(update={"updated_at": now, "watermark_lag_s": lag})
+
+
+def _time(times: Mapping[str, str], name: str) -> datetime | None:
+    """A time of Spark's progress; None before there is one, which Spark tells as 1970."""
+    time = datetime.fromisoformat(times[name]) if name in times else None
+    return time if time and time.timestamp() > 0 else None
+
+
+def _records_behind(source: SourceProgress) -> int | None:
+    """How many records a Kafka source has yet to read; None for other sources."""
+    if not source.description.startswith("KafkaV2"):
+        return None
+    latest, end = _offsets(source.latestOffset), _offsets(source.endOffset)
+    return sum(max(0, offset - end.get(partition, offset)) for partition, offset in latest.items())
+
+
+def _offsets(text: str) -> dict[tuple[str, str], int]:
+    by_topic: dict[str, dict[str, int]] = json.loads(text) if text else {}
+    return {(topic, partition): offset for topic, parts in by_topic.items() for partition, offset in parts.items()}
+
+
+def _bytes_behind(metrics: Mapping[str, Any]) -> int | None:
+    told = metrics.get("numBytesOutstanding")
+    return int(float(told)) if told is not None else None
