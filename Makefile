@@ -18,7 +18,10 @@ check: setup ## Lint, format, types, import rules
 	.venv/bin/lint-imports
 
 test: setup ## Every test but the slow ones below
-	$(PY) -m pytest -m "not slow" tests
+	$(PY) -m pytest -m "not slow and not stack" tests
+
+test-stack: setup ## The jobs against a real Kafka broker, fetched with Maven the first time
+	$(PY) -m pytest -m stack tests/stack
 
 test-kill: setup ## kill -9 at 20 seeded moments of a run and at 4 directed ones, each restarted
 	$(PY) -m pytest -m slow --timeout 3600 tests/slow/test_kills.py
@@ -32,4 +35,4 @@ bench: setup ## Events/s, CPU and memory of every stage on 1,000,000 events, bes
 clean: ## Remove what was made, .venv excepted
 	rm -rf demo build dist .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup demo check test test-kill test-state bench clean
+.PHONY: help setup demo check test test-stack test-kill test-state bench clean

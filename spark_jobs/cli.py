@@ -68,7 +68,7 @@ def generate(
     gzip: Annotated[bool, typer.Option("--gzip", help="Compress the files.")] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Write seeded, realistic events, a day of ad traffic with its faults: to files, or to Kafka as if it happened now."""
+    """Write seeded, realistic events, a day of ad traffic with its faults: to files, or to Kafka as if it were now."""
     from spark_jobs.console.generate import generate_events, send_events
     from spark_jobs.generator.spec import GeneratorSpec
 

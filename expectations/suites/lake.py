@@ -6,8 +6,8 @@ The rules speak of one row of numbers, made by ``expectations.counts``; a number
 from datetime import timedelta
 
 from expectations.rules import Rule, Severity, between, not_null, zero
-from spark_jobs.contracts.durations import format_duration, milliseconds
 from spark_jobs.contracts.choices import JoinType
+from spark_jobs.contracts.durations import format_duration, milliseconds
 from spark_jobs.contracts.settings import Settings
 
 NAME = "lake"

@@ -12,6 +12,7 @@ from spark_jobs.generator.generate import GeneratedSummary, generate
 from spark_jobs.generator.publish import publish, read_records
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.generator.traffic import Traffic
+from spark_jobs.sources.kafka import check_topics
 
 
 def generate_events(spec: GeneratorSpec, out: Path) -> GeneratedSummary:
@@ -44,10 +45,11 @@ def send_events(
     """Sends the events of ``spec``, or those in the folder ``replay``, to Kafka with a progress bar.
 
     Raises:
-        SourceError: there is nothing to replay, or the brokers do not take the records.
+        SourceError: there is nothing to replay, no such topic, or the brokers do not take the records.
     """
     console, kafka = Console(), load_settings(config, os.environ).kafka
     kafka = kafka.model_copy(update={"bootstrap_servers": brokers, "topics": (topic or kafka.topics[0],)})
+    check_topics(kafka)
     records = read_records(replay) if replay else _records(spec)
     columns = (TextColumn("{task.description:12}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as bar:

@@ -40,9 +40,7 @@ def run_job(job: str, location: str, *, source: Path | None, config: Path | None
     _log.info("%s: %s", job, "all is processed" if outcome is Outcome.DONE else "stopped, nothing was left running")
 
 
-def _run(
-    job: str, settings: Settings, lake: Lake, stop: StopRequest, source: Path | None, spark_log: Path
-) -> Outcome:
+def _run(job: str, settings: Settings, lake: Lake, stop: StopRequest, source: Path | None, spark_log: Path) -> Outcome:
     _log.info("%s: starting Spark for lake %s, process %d", job, lake.root, os.getpid())
     spark = start_session(settings, log_file=spark_log)
     outcome = None

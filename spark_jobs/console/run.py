@@ -43,9 +43,8 @@ def drain_lake(location: str, *, config: Path | None) -> None:
     """Takes what the jobs left on the way in the lake at ``location`` to gold, drains it, and prints the ledger."""
     console = Console()
     settings, lake = load_settings(config, os.environ), existing_lake(location)
-    with session(console, settings, lake) as spark:
-        with console.status("draining …"):
-            result = run(spark, settings, lake, None, drain=True)
+    with session(console, settings, lake) as spark, console.status("draining …"):
+        result = run(spark, settings, lake, None, drain=True)
     print_ledger(console, result.ledger)
 
 

@@ -3,9 +3,9 @@
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 from pydantic import ValidationError
+from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.table import Table
@@ -19,7 +19,8 @@ from spark_jobs.contracts.progress import QueryReport, QueryState
 
 _REFRESH_S = 1.0
 _STYLES = {QueryState.RUNNING: "green", QueryState.STOPPED: "dim", QueryState.FAILED: "bold red"}
-_COLUMNS = ("job", "query", "state", "batch", "took", "rows/s", "rows", "watermark", "behind", "state rows", "late", "backlog")
+_TEXTS = ("query", "state", "seen", "behind")
+_NUMBERS = ("batch", "rows/s", "in state", "late", "backlog")
 
 
 def show_status(location: str, *, once: bool) -> None:
@@ -41,9 +42,18 @@ def show_status(location: str, *, once: bool) -> None:
 def status_page(lake: Lake, now: datetime) -> RenderableType:
     """The table of all queries, and below it the last error of each that has one."""
     reports = list(_reports(lake))
-    table = Table(title=f"{lake.root} at {now:%Y-%m-%d %H:%M:%S} UTC", title_justify="left")
-    for column in _COLUMNS:
-        table.add_column(column, justify="left" if column in ("job", "query", "state", "watermark") else "right")
+    table = Table(
+        title=f"{lake.path} at {now:%Y-%m-%d %H:%M:%S} UTC",
+        title_justify="left",
+        caption="seen: since its last sign; behind: the watermark; late: dropped since its start",
+        caption_justify="left",
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
+    for heading in _TEXTS:
+        table.add_column(heading, no_wrap=True)
+    for heading in _NUMBERS:
+        table.add_column(heading, justify="right", no_wrap=True)
     for report in reports:
         table.add_row(*_cells(report, now))
     if not reports:
@@ -54,7 +64,7 @@ def status_page(lake: Lake, now: datetime) -> RenderableType:
 
 def _reports(lake: Lake) -> Iterator[QueryReport]:
     for query, job in JOB_OF_QUERY.items():
-        file: Path = lake.progress / job / f"{query}.json"
+        file = lake.progress / job / f"{query}.json"
         try:
             yield QueryReport.model_validate_json(file.read_text(encoding="utf-8"))
         except (OSError, ValidationError):
@@ -62,28 +72,15 @@ def _reports(lake: Lake) -> Iterator[QueryReport]:
 
 
 def _cells(report: QueryReport, now: datetime) -> Iterator[RenderableType]:
-    yield report.job
     yield Text(report.query, style="bold")
-    yield _state(report, now)
+    yield Text(report.state.value, style=_STYLES[report.state])
+    yield f"{_rough(now - report.updated_at)}"
+    yield _rough(now - report.watermark) if report.watermark else ""
     yield "" if report.batch_id is None else f"{report.batch_id:,}"
-    yield f"{report.batch_ms / 1000:,.1f} s"
     yield f"{report.processed_rows_per_s:,.0f}"
-    yield f"{report.total_input_rows:,}"
-    yield f"{report.watermark:%Y-%m-%d %H:%M:%S}" if report.watermark else ""
-    yield _behind(report, now)
     yield f"{report.state_rows:,}"
     yield Text(f"{report.late_rows:,}", style="yellow" if report.late_rows else "")
     yield _backlog(report)
-
-
-def _state(report: QueryReport, now: datetime) -> Text:
-    silence = now - report.updated_at
-    told = f" {_rough(silence)} ago" if silence > timedelta(minutes=1) else ""
-    return Text(report.state.value + told, style=_STYLES[report.state])
-
-
-def _behind(report: QueryReport, now: datetime) -> str:
-    return _rough(now - report.watermark) if report.watermark else ""
 
 
 def _backlog(report: QueryReport) -> str:
@@ -93,6 +90,8 @@ def _backlog(report: QueryReport) -> str:
 
 
 def _rough(duration: timedelta) -> str:
-    """``duration`` to the second, or to the minute from an hour on."""
-    step = timedelta(minutes=1) if duration >= timedelta(hours=1) else timedelta(seconds=1)
-    return format_duration(duration // step * step)
+    """``duration`` in its two largest units, about."""
+    for limit, step in ((timedelta(days=1), timedelta(hours=1)), (timedelta(hours=1), timedelta(minutes=1))):
+        if duration >= limit:
+            return format_duration(duration // step * step)
+    return format_duration(duration // timedelta(seconds=1) * timedelta(seconds=1))

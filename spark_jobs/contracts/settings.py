@@ -68,7 +68,9 @@ class KafkaSettings(_Section):
 
     bootstrap_servers: str = Field("", description="brokers to begin with, as in host1:9092,host2:9092")
     topics: Annotated[tuple[str, ...], BeforeValidator(_comma_separated)] = Field(
-        ("events",), min_length=1, description="topics to read, separated by commas: one for all event types or one each"
+        ("events",),
+        min_length=1,
+        description="topics to read, separated by commas: one for all event types or one each",
     )
     starting_offsets: str = Field(
         "earliest",
@@ -78,16 +80,20 @@ class KafkaSettings(_Section):
         1_000_000, ge=1, description="records in a batch of ingest, at most; bounds memory after a long pause"
     )
     fail_on_data_loss: bool = Field(
-        True, description="stop when the broker no longer has records that were not read yet; false goes on without them"
+        True,
+        description="stop when the broker no longer has records that were not read yet; false goes on without them",
     )
     security_protocol: SecurityProtocol = Field(SecurityProtocol.PLAINTEXT, description="how the brokers are spoken to")
     sasl_mechanism: SaslMechanism = Field(
         SaslMechanism.SCRAM_SHA_512, description="how the user proves itself, under SASL_PLAINTEXT and SASL_SSL"
     )
     username: str = Field("", description="user, under SASL_PLAINTEXT and SASL_SSL")
-    password: SecretStr = Field(SecretStr(""), description="the user's password; give it in the environment, not a file")
+    password: SecretStr = Field(
+        SecretStr(""), description="the user's password; give it in the environment, not a file"
+    )
     ca_file: Path | None = Field(
-        None, description="PEM file of the authority that signed the brokers' certificates; the machine's own by default"
+        None,
+        description="PEM file of the authority that signed the brokers' certificates; the machine's own by default",
     )
     options: Annotated[dict[str, str], BeforeValidator(_json_object)] = Field(
         {}, description="further settings of Kafka's Java client, by their own names; as JSON in the environment"

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 _EVENT_TIME = re.compile(rb'"event_time"\s*:\s*"([^"\\]{10,40})"')
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _US = timedelta(microseconds=1)
+_YEAR_9999_US = (datetime(9999, 1, 1, tzinfo=UTC) - _EPOCH) // _US
 _LEAP_US = 24 * 3600 * 1_000_000
 """A time so far past all before it is a broken clock, not the next event."""
 
@@ -24,7 +25,8 @@ class LiveTime:
         becomes         07:00:00 07:00:01 07:00:00.5    07:00:01
 
     Times before the first one keep their distance to it, and so do those that leap more than a day ahead: a broken
-    clock stays broken. A record whose time cannot be read stays as it is.
+    clock stays broken. A record whose time cannot be read, or would leave the
+    years that can be written, stays as it is.
     """
 
     def __init__(self) -> None:
@@ -37,8 +39,10 @@ class LiveTime:
         recorded = _parse(found[1]) if found else None
         if found is None or recorded is None:
             return record
-        moved = _EPOCH + self._moved_us((recorded - _EPOCH) // _US, (now - _EPOCH) // _US) * _US
-        text = moved.strftime("%Y-%m-%dT%H:%M:%S.%fZ").encode()
+        moved_us = self._moved_us((recorded - _EPOCH) // _US, (now - _EPOCH) // _US)
+        if not 0 < moved_us < _YEAR_9999_US:
+            return record
+        text = (_EPOCH + moved_us * _US).strftime("%Y-%m-%dT%H:%M:%S.%fZ").encode()
         return record[: found.start(1)] + text + record[found.end(1) :]
 
     def _moved_us(self, recorded_us: int, now_us: int) -> int:

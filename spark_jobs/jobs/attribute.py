@@ -13,18 +13,13 @@ from spark_jobs.sinks.delta import ASAP, Start, start_query
 from spark_jobs.sources.delta import stream_table
 
 
-
-def start_attribute(
-    spark: SparkSession, settings: Settings, lake: Lake, *, start: Start = ASAP
-) -> StreamingQuery:
+def start_attribute(spark: SparkSession, settings: Settings, lake: Lake, *, start: Start = ASAP) -> StreamingQuery:
     """Starts joining the clicks of silver, which must have been begun, to its impressions."""
     attributions = attribute(stream_table(spark, lake, SILVER_EVENTS), settings.attribute)
     return start_query(attributions, lake, ATTRIBUTIONS, query=ATTRIBUTE, start=start)
 
 
-def start_sessionize(
-    spark: SparkSession, settings: Settings, lake: Lake, *, start: Start = ASAP
-) -> StreamingQuery:
+def start_sessionize(spark: SparkSession, settings: Settings, lake: Lake, *, start: Start = ASAP) -> StreamingQuery:
     """Starts grouping the events of silver, which must have been begun, into sessions."""
     sessions = sessionize(stream_table(spark, lake, SILVER_EVENTS), settings.sessionize)
     return start_query(sessions, lake, SESSIONS, query=SESSIONIZE, start=start)

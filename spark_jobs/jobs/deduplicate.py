@@ -18,7 +18,6 @@ from spark_jobs.sources.delta import stream_table
 from spark_jobs.transforms.validate import judge
 
 
-
 def start_ingest(
     records: DataFrame,
     settings: Settings,
@@ -29,9 +28,7 @@ def start_ingest(
 ) -> StreamingQuery:
     """Starts judging ``records`` (see :mod:`spark_jobs.sources`) into bronze."""
     judged = judge(records, settings.ingest)
-    return start_query(
-        judged, lake, BRONZE_EVENTS, query=INGEST, start=start, within=within
-    )
+    return start_query(judged, lake, BRONZE_EVENTS, query=INGEST, start=start, within=within)
 
 
 def start_deduplicate(
@@ -40,9 +37,7 @@ def start_deduplicate(
     """Starts carrying each good event of bronze, which must have been begun, into silver, once."""
     good = stream_table(spark, lake, BRONZE_EVENTS).where(F.col("verdict") == OK).drop("raw", "source", "verdict")
     events = deduplicate(good, settings.deduplicate).withColumn("event_date", F.to_date("event_time"))
-    return start_query(
-        events, lake, SILVER_EVENTS, query=DEDUPLICATE, start=start, within=within
-    )
+    return start_query(events, lake, SILVER_EVENTS, query=DEDUPLICATE, start=start, within=within)
 
 
 def append_heartbeat(

@@ -10,6 +10,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from spark_jobs.contracts.errors import QueryFailedError
 
 _CONDITION = re.compile(r"\[[A-Z][A-Z0-9_.]{5,}\][^\n]{0,400}")
+_RAISED = re.compile(r"^(?:Caused by: )?[\w.$]*(?:Error|Exception): [^\n]{1,400}", re.MULTILINE)
+_LOST = re.compile(r"Some data may have been lost[\s\S]{1,600}?Reason: ([^\n]{1,300})")
 _SAY_NOTHING = ("[STREAM_FAILED]", "[FOREACH_BATCH_USER_FUNCTION_ERROR]")
 
 
@@ -32,6 +34,16 @@ def naming_the_cause(queries: Callable[[], list[StreamingQuery]]) -> Iterator[No
 
 
 def reason(text: str) -> str:
-    """The error conditions that Spark names in ``text``, without those that only say that there is one; one line."""
+    """What ``text``, of the exception of a query, gives as its cause, in one line.
+
+    Where Kafka lost records that, with what to do. Else the error conditions that Spark names, without those that only
+    say that there is one; else the first exception; else the first line.
+    """
+    if lost := _LOST.search(text):
+        return (
+            f"records are gone from Kafka that were not read yet ({lost[1]}): retention or a deleted topic took them; "
+            "set kafka.fail_on_data_loss to false to go on without them"
+        )
     conditions = [found for found in _CONDITION.findall(text) if not found.startswith(_SAY_NOTHING)]
-    return " ".join(dict.fromkeys(conditions[:3])) or text.strip().splitlines()[0]
+    raised = [found for found in _RAISED.findall(text) if "Python Proxy" not in found]
+    return " ".join(dict.fromkeys(conditions[:3])) or (raised or text.strip().splitlines())[0].strip()

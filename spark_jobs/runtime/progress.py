@@ -2,9 +2,10 @@
 
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import (
     QueryIdleEvent,
@@ -13,6 +14,8 @@ from pyspark.sql.streaming.listener import (
     QueryTerminatedEvent,
     StreamingQueryListener,
 )
+
+_TELLING_MS = 10_000
 
 
 @dataclass(frozen=True)
@@ -70,4 +73,12 @@ def listening(spark: SparkSession, *listeners: StreamingQueryListener) -> Iterat
         for listener in listeners:
             spark.streams.addListener(listener)
             removing.callback(spark.streams.removeListener, listener)
+        removing.callback(_wait_until_told, spark)
         yield
+
+
+def _wait_until_told(spark: SparkSession) -> None:
+    """Returns when the listeners have heard of all that has happened: Spark tells them from a thread of its own."""
+    spark_context = spark.sparkContext._jsc.sc()  # noqa: SLF001 the bus has no public door
+    with suppress(Py4JJavaError):  # within the time, or not at all
+        spark_context.listenerBus().waitUntilEmpty(_TELLING_MS)

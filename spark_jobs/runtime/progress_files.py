@@ -5,6 +5,7 @@ import logging
 import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from math import isfinite
 from typing import Any
 
 from pyspark.sql.streaming.listener import (
@@ -94,8 +95,8 @@ def after_batch(before: QueryReport, batch: StreamingQueryProgress, now: datetim
         update={
             "batch_id": batch.batchId,
             "input_rows": batch.numInputRows,
-            "input_rows_per_s": batch.inputRowsPerSecond,
-            "processed_rows_per_s": batch.processedRowsPerSecond,
+            "input_rows_per_s": _rate(batch.inputRowsPerSecond),
+            "processed_rows_per_s": _rate(batch.processedRowsPerSecond),
             "total_input_rows": before.total_input_rows + batch.numInputRows,
             "batch_ms": batch.batchDuration,
             "phases_ms": dict(batch.durationMs),
@@ -114,6 +115,11 @@ def after_batch(before: QueryReport, batch: StreamingQueryProgress, now: datetim
 def _at(report: QueryReport, now: datetime) -> QueryReport:
     lag = (now - report.watermark).total_seconds() if report.watermark else None
     return report.model_copy(update={"updated_at": now, "watermark_lag_s": lag})
+
+
+def _rate(told: float | None) -> float:
+    """A rate as Spark tells it; 0 where it has none, or divided by no time."""
+    return told if told is not None and isfinite(told) else 0.0
 
 
 def _time(times: Mapping[str, str], name: str) -> datetime | None:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from spark_jobs.contracts.errors import EnvironmentMissingError
 from spark_jobs.contracts.choices import StateStore
+from spark_jobs.contracts.errors import EnvironmentMissingError
 from spark_jobs.contracts.settings import Settings
 
 JARS = Path(sys.prefix) / "share" / "adloom" / "jars"

@@ -52,8 +52,8 @@ def read_kafka(spark: SparkSession, settings: KafkaSettings) -> DataFrame:
 
     Returns:
         ``raw`` (string: the record's value; empty where it has none), ``source`` (string,
-        ``<topic>/<partition>/<offset>``), ``ingest_time`` (timestamp: when the batch was planned; a replayed batch keeps
-        it), ``received_time`` (timestamp: the record's own or ``ingest_time``, whichever is earlier).
+        ``<topic>/<partition>/<offset>``), ``ingest_time`` (timestamp: when the batch was planned; a replayed batch
+        keeps it), ``received_time`` (timestamp: the record's own or ``ingest_time``, whichever is earlier).
 
     Source: Spark's `Kafka integration guide <https://spark.apache.org/docs/latest/streaming/>`_.
     """

@@ -14,9 +14,9 @@ from operator import add
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from spark_jobs.contracts.choices import DeduplicateMode, JoinType
 from spark_jobs.contracts.durations import microseconds
 from spark_jobs.contracts.events import CLICK, HEARTBEAT, IMPRESSION, OK
-from spark_jobs.contracts.choices import DeduplicateMode, JoinType
 from spark_jobs.contracts.settings import Settings
 
 _MARKS = ("received", "late", "kept", "joinable", "join_late", "session_late", "attributed", "sessioned")

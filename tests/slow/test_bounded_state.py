@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from spark_jobs.contracts.jobs import ATTRIBUTE, DEDUPLICATE, SESSIONIZE
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import IngestSettings, Settings
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
-from spark_jobs.contracts.jobs import ATTRIBUTE, DEDUPLICATE, SESSIONIZE
 from tests.support.runs import run_in
 
 pytestmark = pytest.mark.slow

@@ -9,10 +9,16 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from spark_jobs.contracts.choices import DeduplicateMode, JoinType, StateStore
 from spark_jobs.contracts.errors import LakeInUseError, LedgerError, QueryFailedError, SourceError
 from spark_jobs.contracts.lake import Lake
-from spark_jobs.contracts.choices import DeduplicateMode, JoinType, StateStore
-from spark_jobs.contracts.settings import AttributeSettings, DeduplicateSettings, IngestSettings, Settings, SparkSettings
+from spark_jobs.contracts.settings import (
+    AttributeSettings,
+    DeduplicateSettings,
+    IngestSettings,
+    Settings,
+    SparkSettings,
+)
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
 from spark_jobs.jobs.accounts import balance
 from spark_jobs.jobs.run import run

@@ -14,10 +14,10 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from spark_jobs.contracts.choices import DeduplicateMode, JoinType
 from spark_jobs.contracts.durations import microseconds
 from spark_jobs.contracts.events import OK
 from spark_jobs.contracts.ledger import Ledger
-from spark_jobs.contracts.choices import DeduplicateMode, JoinType
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, Table
 from tests.support.source_files import read_files

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.console.settings import settings_page
+from spark_jobs.contracts.choices import JoinType
 from spark_jobs.contracts.durations import format_duration, parse_duration
 from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.contracts.choices import JoinType
 from spark_jobs.contracts.settings import Settings, load_settings
 
 

@@ -1,0 +1,73 @@
+"""The long-running jobs as processes of their own."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from spark_jobs.contracts.progress import QueryReport
+from tests.stack.servers import wait_until
+from tests.support.drivers import ADLOOM
+
+LONGEST_S = 180
+
+
+@dataclass
+class Job:
+    """``adloom job`` at work; ``log`` is what it told."""
+
+    name: str
+    lake: Path
+    log: Path
+    process: subprocess.Popen[bytes]
+
+    def signal(self, number: signal.Signals) -> None:
+        """Sends a signal to its Python process alone."""
+        self.process.send_signal(number)
+
+    def kill(self) -> None:
+        """SIGKILL to its Python and Java at once, if it runs."""
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+
+    def wait(self, seconds: float = LONGEST_S) -> int:
+        """Waits for its end and gives its exit code."""
+        return self.process.wait(seconds)
+
+    def stop(self) -> None:
+        """SIGTERM, and it must end well."""
+        self.signal(signal.SIGTERM)
+        code = self.wait()
+        assert code == 0, self.told
+
+    @property
+    def told(self) -> str:
+        """All it has told so far."""
+        return self.log.read_text(encoding="utf-8")
+
+    def report(self, query: str) -> QueryReport | None:
+        """The query's progress, if it has told any."""
+        file = self.lake / "_progress" / self.name / f"{query}.json"
+        return QueryReport.model_validate_json(file.read_text()) if file.exists() else None
+
+    def wait_until_told(self, text: str, seconds: float = LONGEST_S) -> None:
+        """Returns when the log holds ``text``."""
+
+        def is_told() -> bool:
+            assert self.process.poll() is None or text in self.told, self.told
+            return text in self.told
+
+        wait_until(is_told, seconds, f"{self.name} did not tell {text!r}")
+
+
+def start_job(name: str, lake: Path, log: Path, *arguments: str, environment: Mapping[str, str]) -> Job:
+    """Starts ``adloom job NAME`` in a process group of its own."""
+    command = [*ADLOOM, "job", name, "--lake", str(lake), *arguments]
+    with log.open("ab") as told:
+        process = subprocess.Popen(
+            command, stdout=told, stderr=told, start_new_session=True, env={**os.environ, **environment}
+        )
+    return Job(name, lake, log, process)

@@ -1,0 +1,34 @@
+"""The one line that is made of a query's exception."""
+
+import pytest
+
+from spark_jobs.runtime.failures import reason
+
+_LOST = """An exception was raised by the Python Proxy. Return Message: Traceback (most recent call last):
+  File "clientserver.py", line 644, in _call_proxy
+pyspark.errors.exceptions.captured.Unknown: Some data may have been lost because they are not available in Kafka any
+more; either the data was aged out by Kafka or the topic may have been deleted before all the data in the
+topic was processed.
+Reason: Could not read records in offset [501, 1106) for topic partition events-1
+"""
+_RAISED = """An exception was raised by the Python Proxy. Return Message: Traceback (most recent call last):
+  File "delta.py", line 3, in write
+OSError: [Errno 28] No space left on device
+"""
+_CONDITIONS = """[STREAM_FAILED] Query terminated. [FOREACH_BATCH_USER_FUNCTION_ERROR] An error occurred.
+org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while reading file part-0.parquet.
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        pytest.param(_LOST, "records are gone from Kafka that were not read yet (Could not read records in", id="lost"),
+        pytest.param(_RAISED, "OSError: [Errno 28] No space left on device", id="raised"),
+        pytest.param(_CONDITIONS, "[FAILED_READ_FILE.NO_HINT] Encountered error while reading", id="conditions"),
+        pytest.param("out of luck\nand more", "out of luck", id="first-line"),
+    ],
+)
+def test_the_reason_is_one_line_that_names_the_cause(text: str, told: str) -> None:
+    assert reason(text).startswith(told)
+    assert "\n" not in reason(text)

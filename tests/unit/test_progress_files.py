@@ -1,0 +1,112 @@
+"""What is told of a query after each batch, and the page that shows it."""
+
+import io
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from pyspark.sql.streaming.listener import StreamingQueryProgress
+from rich.console import Console
+
+from spark_jobs.console.status import show_status, status_page
+from spark_jobs.contracts.errors import LakeError
+from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.progress import QueryReport, QueryState
+from spark_jobs.runtime.progress_files import after_batch
+
+_NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+_START = QueryReport(
+    job="deduplicate", query="ingest", version="1", process_id=7, started_at=_NOW, updated_at=_NOW, total_input_rows=10
+)
+
+
+def _batch(**changes: object) -> StreamingQueryProgress:
+    """A batch as Spark tells it."""
+    source = {
+        "description": "KafkaV2[Subscribe[events]]",
+        "startOffset": '{"events":{"0":0,"1":0}}',
+        "endOffset": '{"events":{"0":5,"1":9}}',
+        "latestOffset": '{"events":{"0":7,"1":9}}',
+        "numInputRows": 14,
+        "inputRowsPerSecond": 3.5,
+        "processedRowsPerSecond": 7.0,
+        "metrics": {},
+    }
+    told: dict[str, object] = {
+        "id": str(UUID(int=1)),
+        "runId": str(UUID(int=2)),
+        "name": "ingest",
+        "timestamp": "2026-03-01T12:00:00.000Z",
+        "batchId": 4,
+        "batchDuration": 2000,
+        "durationMs": {"addBatch": 1800},
+        "eventTime": {},
+        "stateOperators": [],
+        "sources": [source],
+        "sink": {"description": "ForeachBatchSink", "numOutputRows": -1},
+        "numInputRows": 14,
+        "inputRowsPerSecond": 3.5,
+        "processedRowsPerSecond": 7.0,
+        "observedMetrics": {},
+    }
+    return StreamingQueryProgress.fromJson(told | changes)
+
+
+def test_the_backlog_of_kafka_is_what_came_in_and_was_not_read() -> None:
+    report = after_batch(_START, _batch(), _NOW)
+    assert (report.batch_id, report.input_rows, report.total_input_rows) == (4, 14, 24)
+    assert report.backlog_records == 2
+    assert report.backlog_bytes is None
+    assert report.phases_ms == {"addBatch": 1800}
+
+
+def test_the_watermark_lags_behind_now_and_is_none_before_there_is_one() -> None:
+    before = after_batch(_START, _batch(eventTime={"watermark": "1970-01-01T00:00:00.000Z"}), _NOW)
+    assert before.watermark is None
+    assert before.watermark_lag_s is None
+    times = {"watermark": "2026-03-01T11:00:00.000Z", "max": "2026-03-01T11:59:00.000Z"}
+    report = after_batch(before, _batch(eventTime=times), _NOW)
+    assert report.watermark_lag_s == 3600
+    assert report.newest_event_time == _NOW - timedelta(minutes=1)
+    later = after_batch(report, _batch(eventTime=times | {"max": "2026-03-01T11:30:00.000Z"}), _NOW)
+    assert later.newest_event_time == _NOW - timedelta(minutes=1), "an older event does not move it back"
+
+
+@pytest.mark.parametrize("rate", [7.0, None, float("nan"), float("inf")])
+def test_a_report_reads_back_as_it_was_written(rate: float | None) -> None:
+    report = after_batch(_START, _batch(inputRowsPerSecond=rate, processedRowsPerSecond=rate), _NOW)
+    assert QueryReport.model_validate_json(report.model_dump_json()) == report
+
+
+def test_the_page_shows_each_query_and_its_last_error(tmp_path: Path) -> None:
+    lake = Lake.at(str(tmp_path))
+    failed = after_batch(_START, _batch(), _NOW).model_copy(
+        update={"state": QueryState.FAILED, "last_error": "the disk is full"}
+    )
+    file = lake.progress / "deduplicate" / "ingest.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(failed.model_dump_json())
+    (lake.progress / "attribute").mkdir()
+    (lake.progress / "attribute" / "attribute.json").write_text("{half a fi")
+    page = _printed(lake)
+    assert "ingest" in page
+    assert "failed" in page
+    assert "2 records" in page
+    assert "1h30min" in page
+    assert "ingest: the disk is full" in page
+    assert "sessionize" not in page, "it has not run"
+
+
+def test_a_lake_on_which_nothing_ran_says_what_to_start(tmp_path: Path) -> None:
+    assert "no query has run" in _printed(Lake.at(str(tmp_path)))
+    with pytest.raises(LakeError, match="no lake at"):
+        show_status(str(tmp_path / "nowhere"), once=True)
+
+
+def _printed(lake: Lake) -> str:
+    """The page an hour and a half after _NOW."""
+    console = Console(file=io.StringIO(), width=120)
+    console.print(status_page(lake, _NOW + timedelta(minutes=90)))
+    output: str = console.file.getvalue()  # type: ignore[attr-defined]
+    return output
