@@ -151,6 +151,23 @@ def job_attribute(lake: LakeOption, config: ConfigOption = None) -> None:
     run_job(ATTRIBUTE_JOB, lake, source=None, config=config)
 
 
+@app.command(epilog="Exit code 1 when a change is breaking. The jobs look for themselves before they start.")
+def preflight(lake: LakeOption, config: ConfigOption = None) -> None:
+    """Compare the settings with those that a lake's checkpoints were made with: safe, ignored by Spark, or breaking."""
+    from spark_jobs.console.checkpoints import show_preflight
+
+    if not show_preflight(lake, config):
+        raise typer.Exit(1)
+
+
+@app.command()
+def checkpoints(lake: LakeOption) -> None:
+    """List a lake's checkpoints: begun when, by which version, batches done, size."""
+    from spark_jobs.console.checkpoints import show_checkpoints
+
+    show_checkpoints(lake)
+
+
 @app.command(epilog="Ends with Ctrl-C; where the output is not a terminal it is printed once.")
 def status(
     lake: LakeOption,

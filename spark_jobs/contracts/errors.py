@@ -25,6 +25,10 @@ class LakeInUseError(LakeError):
     """Raised when another run holds the lake's lock."""
 
 
+class CheckpointError(LakeError):
+    """Raised when a checkpoint was made with other settings and would be misused."""
+
+
 class QueryFailedError(AdloomError):
     """Raised when a streaming query ends with an error."""
 

@@ -42,6 +42,10 @@ class Lake:
         """URI of the checkpoint of ``query`` of ``job``."""
         return f"{self.root}/_checkpoints/{job}/{query}/v{version}"
 
+    def checkpoint_folder(self, job: str, query: str, version: int = 1) -> Path:
+        """:meth:`checkpoint` as a local path. Its manifest lies beside it, as ``v<N>.json``."""
+        return self.path / "_checkpoints" / job / query / f"v{version}"
+
     @property
     def ledger_file(self) -> Path:
         """The accounts of the latest run, as JSON."""

@@ -16,11 +16,13 @@ from spark_jobs.contracts.events import HEARTBEAT
 from spark_jobs.contracts.jobs import ATTRIBUTE_JOB, DEDUPLICATE_JOB, JOB_OF_QUERY
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.ledger import Ledger
+from spark_jobs.contracts.manifest import FILES
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import BRONZE_EVENTS, SILVER_EVENTS, TABLES, Table
 from spark_jobs.jobs import accounts
 from spark_jobs.jobs import attribute as attribute_job
 from spark_jobs.jobs import deduplicate as deduplicate_job
+from spark_jobs.runtime import checkpoints
 from spark_jobs.runtime.failures import naming_the_cause
 from spark_jobs.runtime.lock import hold_job
 from spark_jobs.runtime.progress import ProgressListener, listening
@@ -67,7 +69,8 @@ def run(
 
     Raises:
         SourceError: ``source`` holds nothing to read.
-        LakeInUseError: another run is writing the lake.
+        LakeInUseError: another process runs one of the jobs on the lake.
+        CheckpointError: the lake was begun with other settings, and its checkpoints cannot be used with these.
         QueryFailedError: a query ended with an error.
         LedgerError: the accounts do not balance.
     """
@@ -79,6 +82,7 @@ def run(
         listening(spark, listener, ProgressFiles(lake)),
         _stopping_all(spark),
     ):
+        checkpoints.claim(lake, settings, JOB_OF_QUERY, source=FILES)
         gold_starts = [attribute_job.start_attribute, attribute_job.start_sessionize]
         gold = _Readers(SILVER_EVENTS, lake, [partial(start, spark, settings, lake) for start in gold_starts])
         start_silver = partial(deduplicate_job.start_deduplicate, within=gold.caught_up)

@@ -12,13 +12,23 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_jobs.contracts.choices import Trigger
-from spark_jobs.contracts.jobs import ATTRIBUTE, ATTRIBUTE_JOB, DEDUPLICATE, DEDUPLICATE_JOB, INGEST, SESSIONIZE
+from spark_jobs.contracts.jobs import (
+    ATTRIBUTE,
+    ATTRIBUTE_JOB,
+    DEDUPLICATE,
+    DEDUPLICATE_JOB,
+    INGEST,
+    QUERIES_OF_JOB,
+    SESSIONIZE,
+)
 from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.manifest import FILES, KAFKA
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import BRONZE_EVENTS, SILVER_EVENTS
 from spark_jobs.jobs.attribute import start_attribute, start_sessionize
 from spark_jobs.jobs.deduplicate import start_deduplicate, start_ingest
 from spark_jobs.jobs.heartbeat import Heartbeats
+from spark_jobs.runtime.checkpoints import claim
 from spark_jobs.runtime.failures import naming_the_cause
 from spark_jobs.runtime.lock import hold_job
 from spark_jobs.runtime.progress import ProgressListener, listening
@@ -60,6 +70,7 @@ def run_deduplicate(
     Raises:
         SourceError: there is nothing to read, or Kafka does not answer.
         LakeInUseError: the job is being run on this lake already.
+        CheckpointError: its checkpoints were made with other settings and cannot be used with these.
         QueryFailedError: a query ended with an error.
     """
     silver, progress, start = threading.Lock(), ProgressListener(), start_of(settings.job)
@@ -81,6 +92,7 @@ def run_deduplicate(
             _log.info("nothing arrives: time moved on by a heartbeat")
 
     with hold_job(spark, lake, DEDUPLICATE_JOB), listening(spark, progress, ProgressFiles(lake)):
+        _claim(lake, settings, DEDUPLICATE_JOB, FILES if source else KAFKA)
         return _run([ingest, deduplicate], settings, stop, on_tick)
 
 
@@ -89,6 +101,7 @@ def run_attribute(spark: SparkSession, settings: Settings, lake: Lake, stop: Sto
 
     Raises:
         LakeInUseError: the job is being run on this lake already.
+        CheckpointError: its checkpoints were made with other settings and cannot be used with these.
         QueryFailedError: a query ended with an error.
     """
     start = start_of(settings.job)
@@ -97,7 +110,16 @@ def run_attribute(spark: SparkSession, settings: Settings, lake: Lake, stop: Sto
         for name, begin in ((ATTRIBUTE, start_attribute), (SESSIONIZE, start_sessionize))
     ]
     with hold_job(spark, lake, ATTRIBUTE_JOB), listening(spark, ProgressFiles(lake)):
+        _claim(lake, settings, ATTRIBUTE_JOB, FILES)
         return _run(queries, settings, stop, lambda _: None)
+
+
+def _claim(lake: Lake, settings: Settings, job: str, source: str) -> None:
+    for change in claim(lake, settings, QUERIES_OF_JOB[job], source=source):
+        _log.warning(
+            "%s: %s was %s when the checkpoint was begun and is %s: %s, %s",
+            *(change.query, change.setting, change.before, change.now, change.verdict, change.why),
+        )
 
 
 def _records(spark: SparkSession, settings: Settings, source: Path | None) -> DataFrame:

@@ -1,0 +1,97 @@
+"""Which changed settings a checkpoint bears."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from spark_jobs.contracts.jobs import ATTRIBUTE, DEDUPLICATE, INGEST, JOB_OF_QUERY, SESSIONIZE
+from spark_jobs.contracts.manifest import (
+    FILES,
+    KAFKA,
+    STATE_FORMATS,
+    Change,
+    Manifest,
+    Verdict,
+    changes,
+    state_settings,
+)
+from spark_jobs.contracts.settings import Settings, load_settings
+
+
+def _change(query: str, before: dict[str, str], now: dict[str, str], source: str = FILES) -> list[Change]:
+    """What differs for ``query`` between two environments."""
+    manifest = Manifest(
+        query=query,
+        package_version="0",
+        state_format=STATE_FORMATS[query],
+        created_at=datetime(2026, 1, 1, tzinfo=UTC),
+        settings=state_settings(query, _settings(before), source),
+    )
+    return list(changes(manifest, state_settings(query, _settings(now), source)))
+
+
+def _settings(environ: dict[str, str]) -> Settings:
+    return load_settings(None, {f"ADLOOM_{name}": value for name, value in environ.items()})
+
+
+@pytest.mark.parametrize(
+    ("query", "before", "now", "verdict"),
+    [
+        pytest.param(DEDUPLICATE, {}, {"DEDUPLICATE__MODE": "forever"}, Verdict.BREAKING, id="mode"),
+        pytest.param(DEDUPLICATE, {}, {"DEDUPLICATE__WATERMARK": "4h"}, Verdict.BREAKING, id="longer-memory"),
+        pytest.param(DEDUPLICATE, {"DEDUPLICATE__WATERMARK": "4h"}, {}, Verdict.SAFE, id="shorter-memory"),
+        pytest.param(ATTRIBUTE, {}, {"ATTRIBUTE__JOIN": "inner"}, Verdict.BREAKING, id="join"),
+        pytest.param(ATTRIBUTE, {}, {"ATTRIBUTE__WINDOW": "61min"}, Verdict.BREAKING, id="longer-window"),
+        pytest.param(ATTRIBUTE, {}, {"ATTRIBUTE__WINDOW": "59min"}, Verdict.SAFE, id="shorter-window"),
+        pytest.param(ATTRIBUTE, {}, {"ATTRIBUTE__CLICK_WATERMARK": "2h"}, Verdict.SAFE, id="shorter-watermark"),
+        pytest.param(SESSIONIZE, {}, {"SESSIONIZE__GAP": "4min"}, Verdict.BREAKING, id="shorter-gap"),
+        pytest.param(SESSIONIZE, {}, {"SESSIONIZE__WATERMARK": "11min"}, Verdict.BREAKING, id="longer-lateness"),
+        pytest.param(SESSIONIZE, {}, {"SPARK__SHUFFLE_PARTITIONS": "4"}, Verdict.IGNORED, id="partitions"),
+        pytest.param(SESSIONIZE, {}, {"SPARK__STATE_STORE": "memory"}, Verdict.BREAKING, id="state-store"),
+    ],
+)
+def test_a_changed_setting_is_judged(query: str, before: dict[str, str], now: dict[str, str], verdict: Verdict) -> None:
+    change = _change(query, before, now)[0]
+    assert change.verdict is verdict
+    assert change.why
+
+
+@pytest.mark.parametrize("query", JOB_OF_QUERY)
+def test_what_the_state_does_not_depend_on_may_change(query: str) -> None:
+    other = {"INGEST__MAX_FUTURE_SKEW": "1min", "JOB__TRIGGER": "asap", "SPARK__DRIVER_MEMORY": "1g"}
+    assert _change(query, {}, other) == []
+
+
+def test_topics_may_be_added_but_not_left_out() -> None:
+    one, two = {"KAFKA__TOPICS": "clicks"}, {"KAFKA__TOPICS": "impressions,clicks"}
+    (added,) = _change(INGEST, one, two, KAFKA)
+    (left_out,) = _change(INGEST, two, one, KAFKA)
+    assert added.verdict is Verdict.SAFE
+    assert left_out.verdict is Verdict.BREAKING
+    assert "impressions" in left_out.why
+    assert _change(INGEST, one, two, FILES) == [], "a folder has no topics"
+
+
+def test_another_kind_of_source_is_breaking() -> None:
+    manifest = Manifest(
+        query=INGEST,
+        package_version="0",
+        state_format=STATE_FORMATS[INGEST],
+        created_at=datetime(2026, 1, 1, tzinfo=UTC),
+        settings=state_settings(INGEST, Settings(), FILES),
+    )
+    found = {change.setting: change.verdict for change in changes(manifest, state_settings(INGEST, Settings(), KAFKA))}
+    assert found["source"] is Verdict.BREAKING
+
+
+def test_another_form_of_the_state_is_breaking() -> None:
+    manifest = Manifest(
+        query=ATTRIBUTE,
+        package_version="0.0.9",
+        state_format=STATE_FORMATS[ATTRIBUTE] - 1,
+        created_at=datetime(2026, 1, 1, tzinfo=UTC),
+        settings=state_settings(ATTRIBUTE, Settings(), FILES),
+    )
+    (change,) = changes(manifest, state_settings(ATTRIBUTE, Settings(), FILES))
+    assert change.verdict is Verdict.BREAKING
+    assert "0.0.9" in change.why
