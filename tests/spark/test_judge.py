@@ -1,13 +1,16 @@
 """Spark's verdicts against those of the strict judge written apart from it."""
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from pyspark.sql import Row, SparkSession
+from pyspark.sql import functions as F
 
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import BRONZE_EVENTS
+from spark_jobs.transforms.validate import judge
 from tests.support.lakes import RunLake, read_table
 from tests.support.oracle import assert_same_rows, expected_tables
 from tests.support.verdict_cases import VERDICT_CASES
@@ -16,15 +19,15 @@ from tests.support.verdict_cases import VERDICT_CASES
 @pytest.fixture(scope="module")
 def judged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[bytes, list[str]]:
     """The verdicts of all cases, by the record as received."""
-    from pyspark.sql import functions as F
-
-    from spark_jobs.transforms.validate import judge
-
     file = tmp_path_factory.mktemp("verdicts") / "records.jsonl"
     file.write_bytes(b"\n".join(record for _, record, _ in VERDICT_CASES))
     lines = spark.read.option("lineSep", "\n").text(str(file))
+    now = F.current_timestamp()
     records = lines.select(
-        F.col("value").alias("raw"), F.hex("value").alias("source"), F.current_timestamp().alias("ingest_time")
+        F.col("value").alias("raw"),
+        F.hex("value").alias("source"),
+        now.alias("ingest_time"),
+        now.alias("received_time"),
     )
     verdicts: dict[bytes, list[str]] = {}
     rows: list[Row] = judge(records, Settings().ingest).select("source", "verdict").collect()
@@ -38,6 +41,16 @@ def test_the_record_gets_its_verdict(record: bytes, verdict: str, judged: dict[b
     # A byte order mark at the beginning of a file is gone before the record is seen.
     found = judged.get(record) or judged[record.removeprefix(b"\xef\xbb\xbf")]
     assert set(found) == {verdict}
+
+
+def test_the_future_begins_at_the_receipt_of_the_record_not_at_its_batch(spark: SparkSession) -> None:
+    record = {"event_type": "activity", "event_id": "a", "event_time": "2026-01-01T12:05:00Z", "user_id": "u"}
+    received = {"in time": "2026-01-01 12:00:00", "too early": "2026-01-01 11:59:59.999"}
+    rows = [(json.dumps(record), source, "2026-01-01 18:00:00", time) for source, time in received.items()]
+    records = spark.createDataFrame(rows, "raw STRING, source STRING, ingest_time STRING, received_time STRING")
+    typed = records.withColumns({name: F.col(name).cast("timestamp") for name in ("ingest_time", "received_time")})
+    verdicts = {row.source: row.verdict for row in judge(typed, Settings().ingest).collect()}
+    assert verdicts == {"in time": "ok", "too early": "event_time_in_future"}
 
 
 def test_bronze_holds_every_record_of_every_case(run_lake: RunLake, tmp_path: Path) -> None:
