@@ -32,7 +32,10 @@ test-state: setup ## Ten days of events need no more state than one
 bench: setup ## Events/s, CPU and memory of every stage on 1,000,000 events, beside DuckDB
 	$(PY) -m benchmarks.bench
 
+bench-stack: setup ## From click sent to row in gold at 1,000 events/s, through a real broker and both jobs
+	$(PY) -m benchmarks.stack
+
 clean: ## Remove what was made, .venv excepted
 	rm -rf demo build dist .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup demo check test test-stack test-kill test-state bench clean
+.PHONY: help setup demo check test test-stack test-kill test-state bench bench-stack clean

@@ -85,11 +85,11 @@ def _text(value: Any) -> str:
     match value:
         case timedelta():
             return format_duration(value)
+        case None | ():
+            return ""
+        case ((_, _), *_):
+            return json.dumps(dict(value))
         case tuple():
             return ",".join(value)
-        case None:
-            return ""
-        case dict():
-            return json.dumps(value)
         case _:
             return str(value)  # of a secret: asterisks

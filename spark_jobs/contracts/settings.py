@@ -38,9 +38,11 @@ def _comma_separated(value: object) -> object:
     return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
 
 
-def _json_object(value: object) -> object:
+def _pairs(value: object) -> object:
+    """A table, or a JSON object as text, as the pairs in it: settings are hashable."""
     try:
-        return json.loads(value) if isinstance(value, str) else value
+        table = json.loads(value) if isinstance(value, str) else value
+        return tuple(table.items()) if isinstance(table, dict) else table
     except json.JSONDecodeError as error:
         raise ValueError('not a JSON object; write it as in {"client.id": "adloom"}') from error
 
@@ -95,8 +97,8 @@ class KafkaSettings(_Section):
         None,
         description="PEM file of the authority that signed the brokers' certificates; the machine's own by default",
     )
-    options: Annotated[dict[str, str], BeforeValidator(_json_object)] = Field(
-        {}, description="further settings of Kafka's Java client, by their own names; as JSON in the environment"
+    options: Annotated[tuple[tuple[str, str], ...], BeforeValidator(_pairs)] = Field(
+        (), description="further settings of Kafka's Java client, by their own names; as JSON in the environment"
     )
 
 
@@ -149,6 +151,11 @@ class JobSettings(_Section):
     trigger_interval: Duration = Field(timedelta(seconds=10), description="time from one batch's start to the next's")
     stop_timeout: Duration = Field(
         5 * _MINUTE, description="after SIGTERM running batches may take so long to finish before they are broken off"
+    )
+    metrics: str = Field(
+        "",
+        pattern=r"^([^\s:]+:\d{1,5})?$",
+        description="host:port at which the job serves Prometheus metrics, as in 127.0.0.1:9108; none: it serves none",
     )
 
 

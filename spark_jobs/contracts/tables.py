@@ -55,7 +55,7 @@ BRONZE_EVENTS = Table(
     "bronze/events",
     (
         Column("raw", "STRING", "the record as received; bytes that are not UTF-8 are held as ISO-8859-1"),
-        Column("source", "STRING", "file and byte range it was read from"),
+        Column("source", "STRING", "where it was read from: file and byte range, or topic, partition and offset"),
         Column("ingest_time", "TIMESTAMP", "when its batch was planned; the same for all rows of a batch"),
         Column("verdict", "STRING", "ok, or the first rule the record breaks"),
         *_EVENT_FIELDS,

@@ -2,13 +2,15 @@
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum, auto
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.listener import StreamingQueryListener
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_jobs.contracts.choices import Trigger
@@ -31,6 +33,7 @@ from spark_jobs.jobs.heartbeat import Heartbeats
 from spark_jobs.runtime.checkpoints import claim
 from spark_jobs.runtime.failures import naming_the_cause
 from spark_jobs.runtime.lock import hold_job
+from spark_jobs.runtime.metrics import serve_metrics
 from spark_jobs.runtime.progress import ProgressListener, listening
 from spark_jobs.runtime.progress_files import ProgressFiles
 from spark_jobs.runtime.stopping import StopRequest, finish_batches
@@ -70,6 +73,7 @@ def run_deduplicate(
     Raises:
         SourceError: there is nothing to read, or Kafka does not answer.
         LakeInUseError: the job is being run on this lake already.
+        SettingsError: job.metrics cannot be listened on.
         CheckpointError: its checkpoints were made with other settings and cannot be used with these.
         QueryFailedError: a query ended with an error.
     """
@@ -91,7 +95,7 @@ def run_deduplicate(
         if not to_the_end and heartbeats.tick(datetime.now(UTC)):
             _log.info("nothing arrives: time moved on by a heartbeat")
 
-    with hold_job(spark, lake, DEDUPLICATE_JOB), listening(spark, progress, ProgressFiles(lake)):
+    with hold_job(spark, lake, DEDUPLICATE_JOB), _told(spark, settings, lake, progress):
         _claim(lake, settings, DEDUPLICATE_JOB, FILES if source else KAFKA)
         return _run([ingest, deduplicate], settings, stop, on_tick)
 
@@ -101,6 +105,7 @@ def run_attribute(spark: SparkSession, settings: Settings, lake: Lake, stop: Sto
 
     Raises:
         LakeInUseError: the job is being run on this lake already.
+        SettingsError: job.metrics cannot be listened on.
         CheckpointError: its checkpoints were made with other settings and cannot be used with these.
         QueryFailedError: a query ended with an error.
     """
@@ -109,9 +114,17 @@ def run_attribute(spark: SparkSession, settings: Settings, lake: Lake, stop: Sto
         _Query(name, lambda: lake.has(SILVER_EVENTS), lambda begin=begin: begin(spark, settings, lake, start=start))  # type: ignore[misc]
         for name, begin in ((ATTRIBUTE, start_attribute), (SESSIONIZE, start_sessionize))
     ]
-    with hold_job(spark, lake, ATTRIBUTE_JOB), listening(spark, ProgressFiles(lake)):
+    with hold_job(spark, lake, ATTRIBUTE_JOB), _told(spark, settings, lake):
         _claim(lake, settings, ATTRIBUTE_JOB, FILES)
         return _run(queries, settings, stop, lambda _: None)
+
+
+@contextmanager
+def _told(spark: SparkSession, settings: Settings, lake: Lake, *listeners: StreamingQueryListener) -> Iterator[None]:
+    """Has what the queries do written to files and served as metrics, and ``listeners`` hear of it."""
+    files = ProgressFiles(lake)
+    with listening(spark, files, *listeners), serve_metrics(settings.job.metrics, files.reports):
+        yield
 
 
 def _claim(lake: Lake, settings: Settings, job: str, source: str) -> None:

@@ -34,6 +34,11 @@ class ProgressFiles(StreamingQueryListener):
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
         self._by_run: dict[str, QueryReport] = {}
+        self._by_query: dict[str, QueryReport] = {}
+
+    def reports(self) -> list[QueryReport]:
+        """Those of the queries that are running, and of those that ended in this process."""
+        return list(self._by_query.values())
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802
         """Begins the report anew."""
@@ -82,6 +87,7 @@ class ProgressFiles(StreamingQueryListener):
         self._save(report)
 
     def _save(self, report: QueryReport) -> None:
+        self._by_query[report.query] = report
         write_text(self._lake.progress / report.job / f"{report.query}.json", report.model_dump_json(indent=2) + "\n")
 
 

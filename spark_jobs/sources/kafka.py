@@ -74,7 +74,7 @@ def _options(settings: KafkaSettings) -> dict[str, str]:
         "bootstrap.servers": settings.bootstrap_servers,
         "security.protocol": settings.security_protocol.value,
         **_login(settings),
-        **settings.options,
+        **dict(settings.options),
     }
     if settings.ca_file:
         client |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(settings.ca_file)}

@@ -30,11 +30,6 @@ def test_a_start_that_would_misuse_a_checkpoint_is_refused_and_changes_nothing(
     ignored = Settings(spark=SparkSettings(shuffle_partitions=3))
     run_lake(source, settings=ignored, lake=lake)
     assert_lake_equals_oracle(lake, source)
-
-
-def test_a_checkpoint_without_its_manifest_is_refused(run_lake: RunLake, tmp_path: Path) -> None:
-    source = generate_source(tmp_path / "source", events=50, seed=16, files=1)
-    lake = run_lake(source)
     (lake.checkpoint_folder("attribute", "sessionize").parent / "v1.json").unlink()
     with pytest.raises(CheckpointError, match="sessionize: manifest was missing or damaged"):
         run_lake(source, lake=lake)

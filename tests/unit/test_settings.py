@@ -1,11 +1,12 @@
 """Settings: where they come from, what is refused, and that their page is up to date."""
 
+import os
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from spark_jobs.console.settings import settings_page
+from spark_jobs.console.settings import list_settings, settings_page
 from spark_jobs.contracts.choices import JoinType
 from spark_jobs.contracts.durations import format_duration, parse_duration
 from spark_jobs.contracts.errors import SettingsError
@@ -33,6 +34,11 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
         pytest.param({"ADLOOM_SESSIONIZE__GAPS": "5min"}, "sessionize.gaps", id="unknown-setting"),
         pytest.param({"ADLOOM_SESSIONS__GAP": "5min"}, "sessions", id="unknown-section"),
         pytest.param({"ADLOOM_ATTRIBUTE__JOIN": "cross"}, "'full_outer', 'left_outer'", id="unknown-join"),
+        pytest.param({"ADLOOM_KAFKA__TOPICS": ""}, "kafka.topics", id="no-topic"),
+        pytest.param({"ADLOOM_KAFKA__OPTIONS": "x"}, "not a JSON object", id="options-not-json"),
+        pytest.param({"ADLOOM_KAFKA__SECURITY_PROTOCOL": "SASL_SSL"}, "needs kafka.username", id="no-user"),
+        pytest.param({"ADLOOM_KAFKA__USERNAME": "u"}, "which sends none", id="user-not-sent"),
+        pytest.param({"ADLOOM_JOB__METRICS": "9108"}, "job.metrics", id="metrics-without-host"),
         pytest.param({"ADLOOM_SPARK__DRIVER_MEMORY": "3"}, "spark.driver_memory", id="memory-without-unit"),
     ],
 )
@@ -40,6 +46,29 @@ def test_what_is_unknown_or_unsafe_is_refused_by_name(environ: dict[str, str], t
     with pytest.raises(SettingsError) as refusal:
         load_settings(None, environ)
     assert told in str(refusal.value)
+
+
+def test_kafka_takes_a_list_of_topics_and_a_table_of_options(tmp_path: Path) -> None:
+    file = tmp_path / "adloom.toml"
+    file.write_text('[kafka]\ntopics = ["clicks"]\n[kafka.options]\n"client.id" = "adloom"\n')
+    told = load_settings(file).kafka
+    assert (told.topics, dict(told.options)) == (("clicks",), {"client.id": "adloom"})
+    environ = {"ADLOOM_KAFKA__TOPICS": "clicks, impressions", "ADLOOM_KAFKA__OPTIONS": '{"client.id": "other"}'}
+    told = load_settings(file, environ).kafka
+    assert (told.topics, dict(told.options)) == (("clicks", "impressions"), {"client.id": "other"})
+    assert hash(load_settings(file)) != hash(Settings())
+
+
+def test_a_password_is_not_told(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    canary = "canary-4711"
+    login = {"ADLOOM_KAFKA__USERNAME": "adloom", "ADLOOM_KAFKA__PASSWORD": canary}
+    with pytest.raises(SettingsError) as refusal:
+        load_settings(None, login)
+    monkeypatch.setenv("ADLOOM_KAFKA__SECURITY_PROTOCOL", "SASL_SSL")
+    for name, value in login.items():
+        monkeypatch.setenv(name, value)
+    list_settings(None)
+    assert canary not in capsys.readouterr().out + str(refusal.value) + repr(load_settings(None, os.environ))
 
 
 def test_a_window_as_long_as_the_watermark_is_safe() -> None:

@@ -1,0 +1,104 @@
+"""From event sent to row visible in gold, through a real Kafka broker and both jobs: `make bench-stack`."""
+
+import json
+import shutil
+import statistics
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import duckdb
+import typer
+from rich.console import Console
+
+from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.settings import KafkaSettings
+from spark_jobs.contracts.tables import ATTRIBUTIONS
+from spark_jobs.generator.publish import publish
+from spark_jobs.generator.spec import GeneratorSpec
+from spark_jobs.generator.traffic import Traffic
+from tests.stack.jobs import Job, start_job
+from tests.stack.servers import Kafka
+
+_TOPIC = "events"
+
+
+def main(
+    rate: Annotated[float, typer.Option(help="Records a second.")] = 1000,
+    seconds: Annotated[int, typer.Option(help="How long they are sent.")] = 180,
+    warm_up: Annotated[int, typer.Option(help="Seconds at the beginning that do not count.")] = 60,
+    out: Annotated[Path, typer.Option(help="Folder for broker, lake and results; replaced.")] = Path(
+        "build/bench-stack"
+    ),
+) -> None:
+    """Measure the time from the sending of a click to the moment its attribution can be read."""
+    console = Console()
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    kafka, lake = Kafka(out / "kafka"), Lake.at(str(out / "lake"))
+    kafka.start()
+    jobs: list[Job] = []
+    try:
+        kafka.make_topic(_TOPIC, partitions=2)
+        jobs = _start_jobs(kafka, out)
+        begin = datetime.now(UTC).timestamp()
+        _send(kafka, rate, seconds, console)
+        threading.Event().wait(30)  # the last ones on their way
+        for job in jobs:
+            job.stop()
+    finally:
+        for job in jobs:
+            job.kill()
+        kafka.stop()
+    delays = _delays(lake, not_before=begin + warm_up)
+    result = {
+        "records_per_s": rate,
+        "clicked": len(delays),
+        "p50_s": round(statistics.median(delays), 2),
+        "p95_s": round(statistics.quantiles(delays, n=20)[-1], 2),
+        "max_s": round(max(delays), 2),
+    }
+    (out / "results.json").write_text(json.dumps(result, indent=2) + "\n")
+    console.print(result)
+
+
+def _start_jobs(kafka: Kafka, out: Path) -> list[Job]:
+    environment = {
+        "ADLOOM_KAFKA__BOOTSTRAP_SERVERS": kafka.address,
+        "ADLOOM_KAFKA__TOPICS": _TOPIC,
+        "ADLOOM_JOB__TRIGGER": "asap",
+        "ADLOOM_SPARK__DRIVER_MEMORY": "2g",
+    }
+    names = ("deduplicate", "attribute")
+    jobs = [start_job(name, out / "lake", out / f"{name}.log", environment=environment) for name in names]
+    jobs[0].wait_until_told("ingest: started")
+    return jobs
+
+
+def _send(kafka: Kafka, rate: float, seconds: int, console: Console) -> None:
+    spec = GeneratorSpec(events=int(rate * seconds), seed=1, late=0, malformed=0, duplicates=0)
+    records = (line.rstrip(b"\n") for lines in Traffic(spec).chunks() for line in lines)
+    settings = KafkaSettings(bootstrap_servers=kafka.address, topics=(_TOPIC,))
+    with console.status(f"sending {rate:,.0f} records a second for {seconds} s"):
+        sent = publish(records, settings, rate=rate, is_live=True)
+    console.print(f"{sent.records:,} records sent, {sent.records / sent.seconds:,.0f} a second")
+
+
+def _delays(lake: Lake, *, not_before: float) -> list[float]:
+    """Seconds from each click since ``not_before`` (Unix time) to the commit that holds its attribution."""
+    table = lake.path / ATTRIBUTIONS.path
+    delays: list[float] = []
+    with duckdb.connect() as connection:
+        for commit in sorted((table / "_delta_log").glob("*.json")):
+            visible = commit.stat().st_mtime
+            actions = [json.loads(line) for line in commit.read_text().splitlines()]
+            for added in (action["add"]["path"] for action in actions if "add" in action):
+                query = "SELECT epoch(click_time) FROM read_parquet(?) WHERE status = 'clicked'"
+                clicks = connection.execute(query, [str(table / added)]).fetchall()
+                delays.extend(visible - click for (click,) in clicks if click >= not_before)
+    return delays
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,90 @@
+"""Commands around the jobs that run without end."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spark_jobs.commands.options import ConfigOption, LakeOption
+
+app = typer.Typer()
+_PANEL = "Without end"
+job_app = typer.Typer(
+    no_args_is_help=True,
+    help="Run a job without end, as a Spark application of its own; SIGTERM stops it when its batches are done.",
+    epilog="A second SIGTERM, or job.stop_timeout, breaks the batches off: exit code 143, and the next start does them "
+    "again. Exit code 1 when a query fails, with the reason in the last line.",
+)
+app.add_typer(job_app, name="job", rich_help_panel=_PANEL)
+
+
+@job_app.command("deduplicate", epilog="Example:  adloom job deduplicate --lake lake --config adloom.toml")
+def job_deduplicate(
+    lake: LakeOption,
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of JSON Lines files to watch; without it, Kafka as in the settings kafka.*", metavar="DIR"
+        ),
+    ] = None,
+    config: ConfigOption = None,
+) -> None:
+    """Records in, judged into bronze, each event once into silver; heartbeats while nothing arrives."""
+    from spark_jobs.console.job import run_job
+    from spark_jobs.contracts.jobs import DEDUPLICATE_JOB
+
+    run_job(DEDUPLICATE_JOB, lake, source=source, config=config)
+
+
+@job_app.command("attribute", epilog="Example:  adloom job attribute --lake lake --config adloom.toml")
+def job_attribute(lake: LakeOption, config: ConfigOption = None) -> None:
+    """Clicks joined to impressions, and users' events grouped into sessions, from silver."""
+    from spark_jobs.console.job import run_job
+    from spark_jobs.contracts.jobs import ATTRIBUTE_JOB
+
+    run_job(ATTRIBUTE_JOB, lake, source=None, config=config)
+
+
+@app.command(rich_help_panel=_PANEL, epilog="Ends with Ctrl-C; where the output is not a terminal it is printed once.")
+def status(
+    lake: LakeOption,
+    once: Annotated[bool, typer.Option("--once", help="Print it once instead of keeping it up to date.")] = False,
+) -> None:
+    """Show what each query of a lake's jobs is doing: rate, watermark, state, late rows, backlog, last error."""
+    from spark_jobs.console.status import show_status
+
+    show_status(lake, once=once)
+
+
+@app.command(
+    rich_help_panel=_PANEL,
+    epilog="Exit code 1 when a change is breaking. The jobs look for themselves before they start.",
+)
+def preflight(lake: LakeOption, config: ConfigOption = None) -> None:
+    """Compare the settings with those that a lake's checkpoints were made with: safe, ignored by Spark, or breaking."""
+    from spark_jobs.console.checkpoints import show_preflight
+
+    if not show_preflight(lake, config):
+        raise typer.Exit(1)
+
+
+@app.command(rich_help_panel=_PANEL)
+def checkpoints(lake: LakeOption) -> None:
+    """List a lake's checkpoints: begun when, by which version, batches done, size."""
+    from spark_jobs.console.checkpoints import show_checkpoints
+
+    show_checkpoints(lake)
+
+
+@app.command(
+    rich_help_panel=_PANEL,
+    epilog="The jobs of the lake must be stopped: they would go on from the time that a drain moves on to.",
+)
+def drain(lake: LakeOption, config: ConfigOption = None) -> None:
+    """Take what the jobs left on the way through to gold, close all that is open, and balance the accounts.
+
+    Events that arrive after a drain with earlier times are late.
+    """
+    from spark_jobs.console.run import drain_lake
+
+    drain_lake(lake, config=config)

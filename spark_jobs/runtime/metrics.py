@@ -1,0 +1,83 @@
+"""Prometheus metrics of a job's queries."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from spark_jobs.contracts.errors import SettingsError
+from spark_jobs.contracts.progress import QueryReport, QueryState
+
+_LABELS = ("job", "query")
+_GAUGES: tuple[tuple[str, str, Callable[[QueryReport], float | None]], ...] = (
+    ("adloom_query_up", "1 while the query runs", lambda report: float(report.state is QueryState.RUNNING)),
+    ("adloom_query_last_seen_seconds", "Unix time of its last sign", lambda report: report.updated_at.timestamp()),
+    ("adloom_batch_id", "number of its latest batch", lambda report: report.batch_id),
+    ("adloom_batch_duration_seconds", "of its latest batch", lambda report: report.batch_ms / 1000),
+    ("adloom_batch_input_rows", "of its latest batch", lambda report: report.input_rows),
+    ("adloom_processed_rows_per_second", "in its latest batch", lambda report: report.processed_rows_per_s),
+    ("adloom_watermark_lag_seconds", "from the watermark to its last sign", lambda report: report.watermark_lag_s),
+    ("adloom_state_rows", "in its state stores", lambda report: report.state_rows),
+    ("adloom_state_bytes", "memory of its state stores", lambda report: report.state_bytes),
+    ("adloom_backlog_records", "in Kafka, not read yet", lambda report: report.backlog_records),
+    ("adloom_backlog_bytes", "in files or tables, not read yet", lambda report: report.backlog_bytes),
+)
+_COUNTERS: tuple[tuple[str, str, Callable[[QueryReport], float]], ...] = (
+    ("adloom_input_rows", "read since the query was started", lambda report: report.total_input_rows),
+    ("adloom_late_rows", "dropped as late since the query was started", lambda report: report.late_rows),
+)
+
+
+class QueryMetrics(Collector):
+    """What :class:`QueryReport` says, as metrics with the labels ``job`` and ``query``."""
+
+    def __init__(self, reports: Callable[[], list[QueryReport]]) -> None:
+        self._reports = reports
+
+    def collect(self) -> Iterator[Metric]:
+        """The metrics as they are now; a value that is not known yet is left out."""
+        reports = self._reports()
+        for name, meaning, value in _GAUGES:
+            gauge = GaugeMetricFamily(name, meaning, labels=_LABELS)
+            for report in reports:
+                if (now := value(report)) is not None:
+                    gauge.add_metric([report.job, report.query], now)
+            yield gauge
+        for name, meaning, value in _COUNTERS:
+            counter = CounterMetricFamily(name, meaning, labels=_LABELS)
+            for report in reports:
+                counter.add_metric([report.job, report.query], value(report))
+            yield counter
+
+
+@contextmanager
+def serve_metrics(address: str, reports: Callable[[], list[QueryReport]]) -> Iterator[None]:
+    """Serves the metrics of ``reports`` at ``http://<address>/metrics``; does nothing if ``address`` is empty.
+
+    Args:
+        address: ``host:port``.
+        reports: gives the reports as they are now; called from another thread.
+
+    Raises:
+        SettingsError: the address cannot be listened on.
+    """
+    if not address:
+        yield
+        return
+    registry = CollectorRegistry()
+    registry.register(QueryMetrics(reports))
+    host, _, port = address.rpartition(":")
+    try:
+        server, thread = start_http_server(int(port), host, registry)
+    except OSError as error:
+        raise SettingsError(
+            f"job.metrics {address} cannot be listened on: {error.strerror}; give another host:port, or none"
+        ) from error
+    try:
+        yield
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
