@@ -7,7 +7,10 @@ import pytest
 
 from tests.support.drivers import ADLOOM
 
-COMMANDS = ("generate", "run", "validate", "show", "demo", "settings")
+COMMANDS = (
+    *("generate", "run", "validate", "show", "demo", "settings"),
+    *("job", "status", "drain", "preflight", "checkpoints"),
+)
 
 
 def adloom(*arguments: str) -> subprocess.CompletedProcess[str]:
