@@ -21,6 +21,9 @@ test: setup ## Every test but the slow ones below
 	$(PY) -m pytest -m "not slow and not stack" tests
 
 test-stack: setup ## The jobs against a real Kafka broker, fetched with Maven the first time
+	$(PY) -m pytest -m "stack and not slow" tests/stack
+
+test-stack-full: setup ## The same, and kill -9 at 50 seeded moments (KILLS) while records keep coming
 	$(PY) -m pytest -m stack tests/stack
 
 test-kill: setup ## kill -9 at 20 seeded moments of a run and at 4 directed ones, each restarted
@@ -38,4 +41,4 @@ bench-stack: setup ## From click sent to row in gold at 1,000 events/s, through 
 clean: ## Remove what was made, .venv excepted
 	rm -rf demo build dist .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup demo check test test-stack test-kill test-state bench bench-stack clean
+.PHONY: help setup demo check test test-stack test-stack-full test-kill test-state bench bench-stack clean

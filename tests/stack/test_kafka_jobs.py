@@ -2,26 +2,21 @@
 
 import json
 import signal
-import subprocess
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from spark_jobs.contracts.lake import Lake
-from spark_jobs.contracts.settings import KafkaSettings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
-from spark_jobs.generator.publish import publish, read_records
+from spark_jobs.generator.publish import read_records
 from tests.stack.conftest import StartJob
+from tests.stack.flow import LONGEST_S, adloom, send, wait_for_rows
 from tests.stack.servers import Kafka, wait_until
-from tests.support.drivers import ADLOOM
 from tests.support.equality import assert_lake_equals_oracle, generate_source
 from tests.support.lakes import read_table
 
 pytestmark = pytest.mark.stack
-
-_LONGEST_S = 180
 
 
 def test_both_jobs_killed_and_started_again_give_what_the_oracle_gives(
@@ -31,19 +26,19 @@ def test_both_jobs_killed_and_started_again_give_what_the_oracle_gives(
     records = list(read_records(source))
     lake = Lake.at(str(tmp_path / "lake"))
     small_batches = {"ADLOOM_KAFKA__MAX_OFFSETS_PER_TRIGGER": "3000"}
-    _send(kafka, topic, records[:10_000])
+    send(kafka, topic, records[:10_000])
     deduplicate, attribute = job("deduplicate", **small_batches), job("attribute")
     deduplicate.wait_until_told("deduplicate: batch 0")
     deduplicate.kill()
-    _send(kafka, topic, records[10_000:])
+    send(kafka, topic, records[10_000:])
     deduplicate = job("deduplicate", **small_batches)
     attribute.wait_until_told("attribute: batch 1")
     attribute.kill()
     attribute = job("attribute")
-    _wait_for_rows(lake, len(records))
+    wait_for_rows(lake, len(records))
     deduplicate.stop()
     attribute.stop()
-    _adloom("drain", "--lake", str(lake.path))
+    adloom("drain", "--lake", str(lake.path))
     assert_lake_equals_oracle(lake, source)
     sources = {row[BRONZE_EVENTS.column_names.index("source")] for row in read_table(lake, BRONZE_EVENTS)}
     assert len(sources) == len(records)
@@ -68,10 +63,10 @@ def test_silence_ends_sessions_and_gives_up_on_clicks(kafka: Kafka, topic: str, 
         "campaign_id": "c1",
         "ad_id": "a1",
     }
-    _send(kafka, topic, [json.dumps(impression).encode()])
+    send(kafka, topic, [json.dumps(impression).encode()])
     deduplicate, attribute = job("deduplicate", **short), job("attribute", **short)
-    wait_until(lambda: len(read_table(lake, ATTRIBUTIONS)) == 1, _LONGEST_S, "the impression never came out")
-    wait_until(lambda: len(read_table(lake, SESSIONS)) == 1, _LONGEST_S, "the session never ended")
+    wait_until(lambda: len(read_table(lake, ATTRIBUTIONS)) == 1, LONGEST_S, "the impression never came out")
+    wait_until(lambda: len(read_table(lake, SESSIONS)) == 1, LONGEST_S, "the session never ended")
     status = ATTRIBUTIONS.column_names.index("status")
     assert read_table(lake, ATTRIBUTIONS)[0][status] == "unclicked"
     beats = [row for row in read_table(lake, SILVER_EVENTS, heartbeats=True) if row[0] == "heartbeat"]
@@ -86,7 +81,7 @@ def test_a_second_driver_is_refused_and_a_second_signal_breaks_off_without_loss(
 ) -> None:
     source = generate_source(tmp_path / "source", events=5000, seed=13)
     records = list(read_records(source))
-    _send(kafka, topic, records)
+    send(kafka, topic, records)
     first = job("deduplicate", ADLOOM_KAFKA__MAX_OFFSETS_PER_TRIGGER="300")
     first.wait_until_told("deduplicate: batch 1")
     second = job("deduplicate")
@@ -99,7 +94,7 @@ def test_a_second_driver_is_refused_and_a_second_signal_breaks_off_without_loss(
     job("deduplicate", ADLOOM_JOB__TRIGGER="available_now").wait()
     assert job("attribute", ADLOOM_JOB__TRIGGER="available_now").wait() == 0
     lake = Lake.at(str(tmp_path / "lake"))
-    _adloom("drain", "--lake", str(lake.path))
+    adloom("drain", "--lake", str(lake.path))
     assert_lake_equals_oracle(lake, source)
 
 
@@ -107,9 +102,9 @@ def test_records_that_are_gone_stop_the_job_with_the_reason_in_the_last_line(
     kafka: Kafka, topic: str, job: StartJob, tmp_path: Path
 ) -> None:
     records = list(read_records(generate_source(tmp_path / "source", events=3000, seed=14)))
-    _send(kafka, topic, records[:1500])
+    send(kafka, topic, records[:1500])
     assert job("deduplicate", ADLOOM_JOB__TRIGGER="available_now").wait() == 0
-    _send(kafka, topic, records[1500:])
+    send(kafka, topic, records[1500:])
     for partition in range(3):
         kafka.delete_records(topic, partition, before=800)
     refused = job("deduplicate", ADLOOM_JOB__TRIGGER="available_now")
@@ -147,18 +142,3 @@ def test_what_is_wrong_with_the_source_is_one_line_without_the_password(
         assert told in last_line
         assert canary not in refused.told
     assert topic in kafka.topics()
-
-
-def _send(kafka: Kafka, topic: str, records: Sequence[bytes]) -> None:
-    settings = KafkaSettings(bootstrap_servers=kafka.address, topics=(topic,))
-    sent = publish(records, settings, rate=None, is_live=False)
-    assert sent.records == len(records)
-
-
-def _wait_for_rows(lake: Lake, rows: int) -> None:
-    wait_until(lambda: len(read_table(lake, BRONZE_EVENTS)) == rows, _LONGEST_S, f"bronze never had {rows} rows")
-
-
-def _adloom(*arguments: str) -> None:
-    done = subprocess.run([*ADLOOM, *arguments], capture_output=True, text=True, timeout=_LONGEST_S, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr

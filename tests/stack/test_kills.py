@@ -1,0 +1,42 @@
+"""Either driver killed at any moment, again and again, while records come: no row is missing, extra or doubled."""
+
+import os
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from spark_jobs.contracts.lake import Lake
+from spark_jobs.generator.publish import read_records
+from tests.stack.conftest import StartJob
+from tests.stack.flow import adloom, send, wait_for_rows
+from tests.stack.servers import Kafka
+from tests.support.equality import assert_lake_equals_oracle, generate_source
+
+pytestmark = [pytest.mark.stack, pytest.mark.slow]
+
+_KILLS = int(os.environ.get("KILLS", "50"))
+_LONGEST_WORK_S = 8.0
+
+
+@pytest.mark.timeout(3600)
+def test_drivers_killed_again_and_again_change_no_row(kafka: Kafka, topic: str, job: StartJob, tmp_path: Path) -> None:
+    source, moments = generate_source(tmp_path / "source", events=1000 * _KILLS, seed=31), random.Random(32)
+    records, lake = list(read_records(source)), Lake.at(str(tmp_path / "lake"))
+    share = len(records) // _KILLS + 1
+    small_batches = {"ADLOOM_KAFKA__MAX_OFFSETS_PER_TRIGGER": "500"}
+    drivers = {name: job(name, **small_batches) for name in ("deduplicate", "attribute")}
+    for kill in range(_KILLS):
+        send(kafka, topic, records[kill * share : (kill + 1) * share])
+        name = ("deduplicate", "attribute")[kill % 2]
+        drivers[name].wait_until_told(": started")
+        time.sleep(moments.uniform(0, _LONGEST_WORK_S))
+        assert drivers[name].process.poll() is None, drivers[name].told
+        drivers[name].kill()
+        drivers[name] = job(name, **small_batches)
+    wait_for_rows(lake, len(records))
+    for driver in drivers.values():
+        driver.stop()
+    adloom("drain", "--lake", str(lake.path))
+    assert_lake_equals_oracle(lake, source)
