@@ -13,7 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_jobs.contracts.errors import QueryFailedError
 from spark_jobs.contracts.events import HEARTBEAT
-from spark_jobs.contracts.jobs import ATTRIBUTE_JOB, DEDUPLICATE_JOB, JOB_OF_QUERY
+from spark_jobs.contracts.jobs import ATTRIBUTE_JOB, DEDUPLICATE_JOB, INGEST, JOB_OF_QUERY
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.manifest import FILES
@@ -82,7 +82,9 @@ def run(
         listening(spark, listener, ProgressFiles(lake)),
         _stopping_all(spark),
     ):
-        checkpoints.claim(lake, settings, JOB_OF_QUERY, source=FILES)
+        # What is only drained may have come from Kafka.
+        used = [query for query in JOB_OF_QUERY if records or query != INGEST]
+        checkpoints.claim(lake, settings, used, source=FILES)
         gold_starts = [attribute_job.start_attribute, attribute_job.start_sessionize]
         gold = _Readers(SILVER_EVENTS, lake, [partial(start, spark, settings, lake) for start in gold_starts])
         start_silver = partial(deduplicate_job.start_deduplicate, within=gold.caught_up)
@@ -99,7 +101,7 @@ def run(
             if drain:
                 _drain(spark, settings, lake, gold)
             gold.stop()
-        on_progress(listener)
+    on_progress(listener)  # by now it has been told of all batches
     return RunResult(accounts.balance(spark, settings, lake, drained=drain), listener)
 
 
