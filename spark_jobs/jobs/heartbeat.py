@@ -1,22 +1,51 @@
 """Moving event time on while nothing arrives."""
 
 import threading
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from spark_jobs.contracts.durations import microseconds
-from spark_jobs.contracts.jobs import DEDUPLICATE, INGEST
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import HeartbeatSettings
 from spark_jobs.contracts.tables import SILVER_EVENTS
 from spark_jobs.jobs.deduplicate import append_heartbeat
-from spark_jobs.runtime.progress import ProgressListener
 from spark_jobs.sources.delta import read_table
 
 _WRITER = "heartbeat idle"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass
+class Silence:
+    """How long nothing has arrived, and when that is worth a heartbeat: each ``idle_after`` of it (0: never)."""
+
+    idle_after: timedelta
+    rows_seen: int = -1
+    since: datetime | None = None
+    next_beat: datetime | None = None
+
+    def observe(self, now: datetime, *, rows: int, is_busy: bool) -> bool:
+        """Takes notice of ``now``. Returns whether silence has just begun anew.
+
+        Args:
+            now: with zone.
+            rows: all that has ever been read.
+            is_busy: whether something is being read, or waits to be: a long batch is no silence.
+        """
+        is_anew = is_busy or rows != self.rows_seen or self.since is None
+        if is_anew:
+            self.rows_seen, self.since, self.next_beat = rows, now, now + self.idle_after
+        return is_anew
+
+    def length(self, now: datetime) -> timedelta | None:
+        """How long it has lasted, if a heartbeat is due; the next one is due ``idle_after`` later."""
+        if not self.idle_after or self.since is None or self.next_beat is None or now < self.next_beat:
+            return None
+        self.next_beat = now + self.idle_after
+        return now - self.since
 
 
 class Heartbeats:
@@ -35,57 +64,46 @@ class Heartbeats:
     One heartbeat moves the watermark, and the next makes the batch that runs under it.
     """
 
-    def __init__(
-        self,
-        spark: SparkSession,
-        lake: Lake,
-        settings: HeartbeatSettings,
-        progress: ProgressListener,
-        silver: threading.Lock,
-    ) -> None:
+    def __init__(self, spark: SparkSession, lake: Lake, settings: HeartbeatSettings, silver: threading.Lock) -> None:
         """Begins to listen for silence.
 
         Args:
             spark: the session.
             lake: whose silver gets the heartbeats.
             settings: how long silence must last.
-            progress: from which the queries' input is read.
             silver: held while silver is written: it has one writer at a time.
         """
-        self._spark, self._lake, self._settings = spark, lake, settings
-        self._progress, self._silver = progress, silver
-        self._rows_seen: tuple[int, int] | None = None
-        self._quiet_since: datetime | None = None
+        self._spark, self._lake, self._silver = spark, lake, silver
+        self._silence = Silence(settings.idle_after)
         self._newest: datetime | None = None
-        self._next_beat: datetime | None = None
 
-    def tick(self, now: datetime) -> bool:
-        """Writes a heartbeat if one is due at ``now`` (UTC); to be called often. Returns whether it did."""
-        if not self._settings.idle_after:
+    def tick(self, now: datetime, *, rows: int, is_busy: bool, is_waiting: bool) -> bool:
+        """Writes a heartbeat if one is due at ``now`` (UTC); to be called often. Returns whether it did.
+
+        Args:
+            now: the clock on the wall.
+            rows: all that the queries have read so far.
+            is_busy: whether one of them reads, or has something to read.
+            is_waiting: whether all of them have looked for something to read, and wait to look again. A source that
+                does not answer is not silent.
+        """
+        if self._silence.observe(now, rows=rows, is_busy=is_busy):
+            self._newest = None
+        if not is_waiting or not self._lake.has(SILVER_EVENTS):
             return False
-        seen = (self._progress.progress(INGEST).input_rows, self._progress.progress(DEDUPLICATE).input_rows)
-        if seen != self._rows_seen:
-            self._rows_seen, self._quiet_since, self._newest = seen, now, None
-            self._next_beat = now + self._settings.idle_after
-        if self._next_beat is None or now < self._next_beat:
+        elapsed = self._silence.length(now)
+        if elapsed is None:
             return False
         with self._silver:
-            return self._beat(now)
-
-    def _beat(self, now: datetime) -> bool:
-        assert self._quiet_since is not None  # noqa: S101 tick has seen to it
-        if self._newest is None and self._lake.has(SILVER_EVENTS):
-            self._newest = self._newest_event()
-        self._next_beat = now + self._settings.idle_after
-        if self._newest is None:
-            return False  # time has not begun
-        beat = self._newest + (now - self._quiet_since)
-        number = microseconds(beat - _EPOCH)
-        append_heartbeat(self._spark, self._lake, beat, f"idle-{beat.isoformat()}", writer=_WRITER, number=number)
+            self._newest = self._newest or self._newest_event()
+            beat = self._newest + elapsed
+            number = microseconds(beat - _EPOCH)
+            event_id = f"idle-{beat.isoformat()}"
+            append_heartbeat(self._spark, self._lake, beat, event_id, writer=_WRITER, number=number)
         return True
 
-    def _newest_event(self) -> datetime | None:
+    def _newest_event(self) -> datetime:
         """The newest time in silver, heartbeats included: those of an earlier silence are not to be undone."""
         events = read_table(self._spark, self._lake, SILVER_EVENTS)
         (newest_us,) = events.agg(F.unix_micros(F.max("event_time"))).first() or (None,)
-        return None if newest_us is None else _EPOCH + timedelta(microseconds=newest_us)
+        return _EPOCH + timedelta(microseconds=newest_us or 0)

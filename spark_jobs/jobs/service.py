@@ -87,12 +87,21 @@ def run_deduplicate(
         lambda: lake.has(BRONZE_EVENTS) and (bool(is_read) or not to_the_end),
         lambda: start_deduplicate(spark, settings, lake, start=start, within=lambda: silver),
     )
-    heartbeats = Heartbeats(spark, lake, settings.heartbeat, progress, silver)
+    heartbeats = Heartbeats(spark, lake, settings.heartbeat, silver)
 
     def on_tick(running: dict[str, StreamingQuery]) -> None:
         if INGEST in running and not running[INGEST].isActive:
             is_read.append(True)
-        if not to_the_end and heartbeats.tick(datetime.now(UTC)):
+        states = [query.status for query in running.values()]
+        is_waiting = len(states) == len(QUERIES_OF_JOB[DEDUPLICATE_JOB]) and not any(
+            state["isTriggerActive"] for state in states
+        )
+        if not to_the_end and heartbeats.tick(
+            datetime.now(UTC),
+            rows=sum(progress.progress(name).input_rows for name in running),
+            is_busy=any(state["isDataAvailable"] for state in states),
+            is_waiting=is_waiting,
+        ):
             _log.info("nothing arrives: time moved on by a heartbeat")
 
     with hold_job(spark, lake, DEDUPLICATE_JOB), _told(spark, settings, lake, progress):
