@@ -1,10 +1,13 @@
 """Durations as people write them: ``500ms``, ``90s``, ``5 min``, ``1h30min``, ``2d``."""
 
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 from pydantic import BeforeValidator, PlainSerializer
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+"""From here times are counted."""
 
 _UNITS = {
     "ms": timedelta(milliseconds=1),

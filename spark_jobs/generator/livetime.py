@@ -4,10 +4,11 @@ import re
 from bisect import bisect_right
 from datetime import UTC, datetime, timedelta
 
+from spark_jobs.contracts.durations import EPOCH
+
 _EVENT_TIME = re.compile(rb'"event_time"\s*:\s*"([^"\\]{10,40})"')
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _US = timedelta(microseconds=1)
-_YEAR_9999_US = (datetime(9999, 1, 1, tzinfo=UTC) - _EPOCH) // _US
+_YEAR_9999_US = (datetime(9999, 1, 1, tzinfo=UTC) - EPOCH) // _US
 _LEAP_US = 24 * 3600 * 1_000_000
 """A time so far past all before it is a broken clock, not the next event."""
 
@@ -39,10 +40,10 @@ class LiveTime:
         recorded = _parse(found[1]) if found else None
         if found is None or recorded is None:
             return record
-        moved_us = self._moved_us((recorded - _EPOCH) // _US, (now - _EPOCH) // _US)
+        moved_us = self._moved_us((recorded - EPOCH) // _US, (now - EPOCH) // _US)
         if not 0 < moved_us < _YEAR_9999_US:
             return record
-        text = (_EPOCH + moved_us * _US).strftime("%Y-%m-%dT%H:%M:%S.%fZ").encode()
+        text = (EPOCH + moved_us * _US).strftime("%Y-%m-%dT%H:%M:%S.%fZ").encode()
         return record[: found.start(1)] + text + record[found.end(1) :]
 
     def _moved_us(self, recorded_us: int, now_us: int) -> int:

@@ -43,7 +43,7 @@ def start_deduplicate(
 def append_heartbeat(
     spark: SparkSession, lake: Lake, event_time: datetime, event_id: str, *, writer: str, number: int
 ) -> None:
-    """Appends a heartbeat at ``event_time`` (UTC) to silver, unless ``writer`` has appended this ``number`` before.
+    """Appends a heartbeat at ``event_time`` (with zone) to silver, unless ``writer`` has appended this ``number``.
 
     Must be called while no batch of the query ``deduplicate`` is being written: silver has one writer.
     """

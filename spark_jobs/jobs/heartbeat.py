@@ -2,20 +2,18 @@
 
 import threading
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
-from spark_jobs.contracts.durations import microseconds
+from spark_jobs.contracts.durations import EPOCH, microseconds
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import HeartbeatSettings
 from spark_jobs.contracts.tables import SILVER_EVENTS
 from spark_jobs.jobs.deduplicate import append_heartbeat
-from spark_jobs.sources.delta import read_table
+from spark_jobs.sources.delta import newest_event_time, read_table
 
 _WRITER = "heartbeat idle"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass
@@ -95,15 +93,11 @@ class Heartbeats:
         if elapsed is None:
             return False
         with self._silver:
-            self._newest = self._newest or self._newest_event()
+            # Heartbeats of an earlier silence included: they are not to be undone.
+            silver = read_table(self._spark, self._lake, SILVER_EVENTS)
+            self._newest = self._newest or newest_event_time(silver) or EPOCH
             beat = self._newest + elapsed
-            number = microseconds(beat - _EPOCH)
+            number = microseconds(beat - EPOCH)
             event_id = f"idle-{beat.isoformat()}"
             append_heartbeat(self._spark, self._lake, beat, event_id, writer=_WRITER, number=number)
         return True
-
-    def _newest_event(self) -> datetime:
-        """The newest time in silver, heartbeats included: those of an earlier silence are not to be undone."""
-        events = read_table(self._spark, self._lake, SILVER_EVENTS)
-        (newest_us,) = events.agg(F.unix_micros(F.max("event_time"))).first() or (None,)
-        return _EPOCH + timedelta(microseconds=newest_us or 0)

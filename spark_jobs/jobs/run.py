@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
@@ -28,7 +28,7 @@ from spark_jobs.runtime.lock import hold_job
 from spark_jobs.runtime.progress import ProgressListener, listening
 from spark_jobs.runtime.progress_files import ProgressFiles
 from spark_jobs.sinks.delta import create_table
-from spark_jobs.sources.delta import read_table
+from spark_jobs.sources.delta import newest_event_time, read_table
 from spark_jobs.sources.files import read_files
 
 _TICK_S = 0.2
@@ -139,12 +139,12 @@ def _drain(spark: SparkSession, settings: Settings, lake: Lake, gold: _Readers) 
     is written only if it is not there yet, so a run that is killed in between goes on where it stopped.
     """
     events = read_table(spark, lake, SILVER_EVENTS).where(F.col("event_type") != HEARTBEAT)
-    (last_us,) = events.agg(F.unix_micros(F.max("event_time"))).first() or (None,)
-    if last_us is None:
+    last = newest_event_time(events)
+    if last is None:
         return
-    beat_time = datetime(1970, 1, 1) + timedelta(microseconds=last_us) + drain_lead(settings)  # noqa: DTZ001 UTC
+    beat_time = last + drain_lead(settings)
     for beat in (1, 2):
-        event_id = f"drain-{beat_time.isoformat()}Z-{beat}"
+        event_id = f"drain-{beat_time.isoformat()}-{beat}"
         deduplicate_job.append_heartbeat(spark, lake, beat_time, event_id, writer=f"heartbeat {event_id}", number=0)
         gold.catch_up()
     for query in gold.queries:

@@ -1,7 +1,11 @@
 """Delta tables of the lake, as streams and at rest."""
 
-from pyspark.sql import DataFrame, SparkSession
+from datetime import datetime, timedelta
 
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_jobs.contracts.durations import EPOCH
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.tables import Table
@@ -23,6 +27,15 @@ def stream_table(spark: SparkSession, lake: Lake, table: Table) -> DataFrame:
         .load(lake.table(table))
         .select(*table.column_names)
     )
+
+
+def newest_event_time(events: DataFrame) -> datetime | None:
+    """The largest ``event_time`` of ``events``, with its zone (UTC), to the microsecond; None where there is none.
+
+    By number, not as a time: a time without a zone would pass through that of the machine.
+    """
+    (newest_us,) = events.agg(F.unix_micros(F.max("event_time"))).first() or (None,)
+    return None if newest_us is None else EPOCH + timedelta(microseconds=newest_us)
 
 
 def read_table(spark: SparkSession, lake: Lake, table: Table) -> DataFrame:

@@ -35,8 +35,8 @@ class Driver:
 
 
 def start_run(source: Path, lake: Path, *, crash_after: str | None = None) -> Driver:
-    """`adloom run --drain`, a batch for each file; ``crash_after`` as :mod:`tests.support.crashing` takes it."""
-    environment = {**os.environ, "ADLOOM_INGEST__MAX_BYTES_PER_BATCH": "1"}
+    """`adloom run --drain`, a batch for each file, far from UTC; ``crash_after``: see :mod:`tests.support.crashing`."""
+    environment = {**os.environ, "ADLOOM_INGEST__MAX_BYTES_PER_BATCH": "1", "TZ": "Asia/Tokyo"}
     program = ADLOOM
     if crash_after:
         program, environment["CRASH_AFTER"] = _CRASHING, crash_after
