@@ -15,9 +15,8 @@ from rich.console import Console
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import KafkaSettings
 from spark_jobs.contracts.tables import ATTRIBUTIONS
-from spark_jobs.generator.publish import publish
+from spark_jobs.generator.publish import generated_records, publish
 from spark_jobs.generator.spec import GeneratorSpec
-from spark_jobs.generator.traffic import Traffic
 from tests.stack.jobs import Job, start_job
 from tests.stack.servers import Kafka
 
@@ -78,10 +77,9 @@ def _start_jobs(kafka: Kafka, out: Path) -> list[Job]:
 
 def _send(kafka: Kafka, rate: float, seconds: int, console: Console) -> None:
     spec = GeneratorSpec(events=int(rate * seconds), seed=1, late=0, malformed=0, duplicates=0)
-    records = (line.rstrip(b"\n") for lines in Traffic(spec).chunks() for line in lines)
     settings = KafkaSettings(bootstrap_servers=kafka.address, topics=(_TOPIC,))
     with console.status(f"sending {rate:,.0f} records a second for {seconds} s"):
-        sent = publish(records, settings, rate=rate, is_live=True)
+        sent = publish(generated_records(spec), settings, rate=rate, is_live=True)
     console.print(f"{sent.records:,} records sent, {sent.records / sent.seconds:,.0f} a second")
 
 

@@ -1,7 +1,6 @@
 """``adloom generate``."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Console
@@ -9,9 +8,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from spark_jobs.contracts.settings import load_settings
 from spark_jobs.generator.generate import GeneratedSummary, generate
-from spark_jobs.generator.publish import publish, read_records
+from spark_jobs.generator.publish import generated_records, publish
 from spark_jobs.generator.spec import GeneratorSpec
-from spark_jobs.generator.traffic import Traffic
+from spark_jobs.sources.files import read_records
 from spark_jobs.sources.kafka import check_topics
 
 
@@ -50,7 +49,7 @@ def send_events(
     console, kafka = Console(), load_settings(config, os.environ).kafka
     kafka = kafka.model_copy(update={"bootstrap_servers": brokers, "topics": (topic or kafka.topics[0],)})
     check_topics(kafka)
-    records = read_records(replay) if replay else _records(spec)
+    records = read_records(replay) if replay else generated_records(spec)
     columns = (TextColumn("{task.description:12}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as bar:
         task = bar.add_task("send", total=None if replay else spec.record_count)
@@ -63,8 +62,3 @@ def send_events(
         highlight=False,
         soft_wrap=True,
     )
-
-
-def _records(spec: GeneratorSpec) -> Iterator[bytes]:
-    for lines in Traffic(spec).chunks():
-        yield from (line.rstrip(b"\n") for line in lines)

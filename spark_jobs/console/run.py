@@ -1,6 +1,5 @@
 """``adloom run``: progress bars while it works, then the ledger as a table."""
 
-import gzip
 import os
 import threading
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ from spark_jobs.contracts.settings import Settings, load_settings
 from spark_jobs.jobs.run import RunResult, run
 from spark_jobs.runtime.progress import ProgressListener
 from spark_jobs.runtime.session import start_session
-from spark_jobs.sources.files import list_files
+from spark_jobs.sources.files import list_files, open_file
 
 _READS_TWICE = {ATTRIBUTE: 2}
 """Spark counts a row once for each side of a join."""
@@ -97,7 +96,7 @@ class _RecordCount:
         total = 0
         for file in self._files:
             try:
-                with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as lines:
+                with open_file(file) as lines:
                     while chunk := lines.read(_CHUNK):
                         total += chunk.count(b"\n")
             except (OSError, EOFError):

@@ -42,6 +42,11 @@ class SecurityProtocol(StrEnum):
     SASL_PLAINTEXT = "SASL_PLAINTEXT"
     SASL_SSL = "SASL_SSL"
 
+    @property
+    def has_login(self) -> bool:
+        """Whether a user logs in."""
+        return self in (SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL)
+
 
 class SaslMechanism(StrEnum):
     """How a user proves to Kafka who it is."""

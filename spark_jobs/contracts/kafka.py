@@ -1,13 +1,12 @@
 """How the settings of Kafka are told to librdkafka, which producers and checks use."""
 
-from spark_jobs.contracts.choices import SecurityProtocol
 from spark_jobs.contracts.settings import KafkaSettings
 
 
 def client_options(settings: KafkaSettings) -> dict[str, str]:
     """The settings of a librdkafka client, by its own names. They may hold the password: never print them."""
     options = {"bootstrap.servers": settings.bootstrap_servers, "security.protocol": settings.security_protocol.value}
-    if settings.security_protocol in (SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL):
+    if settings.security_protocol.has_login:
         options["sasl.mechanism"] = settings.sasl_mechanism.value
         options["sasl.username"] = settings.username
         options["sasl.password"] = settings.password.get_secret_value()

@@ -40,7 +40,7 @@ class Lake:
 
     def checkpoint(self, job: str, query: str, version: int = 1) -> str:
         """URI of the checkpoint of ``query`` of ``job``."""
-        return f"{self.root}/_checkpoints/{job}/{query}/v{version}"
+        return self.checkpoint_folder(job, query, version).as_uri()
 
     def checkpoint_folder(self, job: str, query: str, version: int = 1) -> Path:
         """:meth:`checkpoint` as a local path. Its manifest lies beside it, as ``v<N>.json``."""
@@ -49,11 +49,11 @@ class Lake:
     @property
     def ledger_file(self) -> Path:
         """The accounts of the latest run, as JSON."""
-        return self.path / "_progress" / "ledger.json"
+        return self.progress / "ledger.json"
 
     def lock_file(self, job: str) -> Path:
         """Held locked by the process that runs ``job`` on this lake."""
-        return self.path / "_progress" / job / "driver.lock"
+        return self.progress / job / "driver.lock"
 
     @property
     def progress(self) -> Path:

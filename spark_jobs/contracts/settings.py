@@ -217,13 +217,13 @@ class Settings(_Section):
 
     def _check_kafka(self) -> None:
         kafka = self.kafka
-        is_sasl = kafka.security_protocol in (SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL)
-        if is_sasl and not (kafka.username and kafka.password.get_secret_value()):
+        has_login = kafka.security_protocol.has_login
+        if has_login and not (kafka.username and kafka.password.get_secret_value()):
             raise ValueError(
                 f"kafka.security_protocol {kafka.security_protocol} needs kafka.username and kafka.password: "
                 f"set {ENV_PREFIX}KAFKA__USERNAME and {ENV_PREFIX}KAFKA__PASSWORD"
             )
-        if kafka.username and not is_sasl:
+        if kafka.username and not has_login:
             raise ValueError(
                 f"kafka.username is set but kafka.security_protocol is {kafka.security_protocol}, which sends none: "
                 "set kafka.security_protocol to SASL_SSL (or SASL_PLAINTEXT)"

@@ -1,22 +1,21 @@
 """When in the day traffic happens: quiet at 4 o'clock, busiest at 20 o'clock (UTC)."""
 
 from bisect import bisect_right
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import accumulate, pairwise
 
-from spark_jobs.contracts.durations import microseconds
+from spark_jobs.contracts.durations import EPOCH, microseconds
 
 _HOURLY = (30, 20, 14, 11, 10, 12, 20, 34, 48, 56, 60, 64, 68, 66, 64, 66, 70, 78, 88, 97, 100, 92, 72, 48)
 _HOUR = 3_600_000_000
 _CELL = _HOUR // 12
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class DayCurve:
     """The cumulated traffic from ``begin`` to ``end``, both in microseconds since 1970."""
 
     def __init__(self, start: datetime, span: timedelta) -> None:
-        self.begin = microseconds(start - _EPOCH)
+        self.begin = microseconds(start - EPOCH)
         self.end = self.begin + microseconds(span)
         self._edges: list[int] = [*range(self.begin, self.end, _CELL), self.end]
         volumes = [_rate((left + right) // 2) * (right - left) for left, right in pairwise(self._edges)]

@@ -1,11 +1,9 @@
 """Records to Kafka, at a rate."""
 
-import gzip
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from zlib import crc32
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
@@ -14,6 +12,8 @@ from spark_jobs.contracts.errors import SourceError
 from spark_jobs.contracts.kafka import client_options
 from spark_jobs.contracts.settings import KafkaSettings
 from spark_jobs.generator.livetime import LiveTime
+from spark_jobs.generator.spec import GeneratorSpec
+from spark_jobs.generator.traffic import Traffic
 
 _SLICE_S = 0.05
 """Records are sent in bursts of so long a time's worth."""
@@ -28,18 +28,10 @@ class Published:
     seconds: float
 
 
-def read_records(folder: Path) -> Iterator[bytes]:
-    """The non-blank lines of the JSON Lines files of ``folder``, by name, without their line ends.
-
-    Raises:
-        SourceError: it holds none.
-    """
-    files = sorted(file for pattern in ("*.jsonl", "*.jsonl.gz") for file in folder.glob(pattern))
-    if not files:
-        raise SourceError(f"{folder} holds no *.jsonl or *.jsonl.gz to replay; give the folder of the events")
-    for file in files:
-        with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as lines:
-            yield from (line for line in (raw.rstrip(b"\r\n") for raw in lines) if line.strip())
+def generated_records(spec: GeneratorSpec) -> Iterator[bytes]:
+    """The records of ``spec`` as they arrive, without their line ends."""
+    for lines in Traffic(spec).chunks():
+        yield from (line.rstrip(b"\n") for line in lines)
 
 
 def publish(

@@ -1,11 +1,12 @@
 """Moments as the text that stands in ``event_time``."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import lru_cache
 
+from spark_jobs.contracts.durations import EPOCH
+
 _MINUTE = 60_000_000
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 # Shares of the ways to write a time, cumulated: milliseconds, microseconds, else milliseconds with an offset.
 _MILLISECONDS, _MICROSECONDS = 0.965, 0.99
@@ -30,4 +31,4 @@ def write_time(moment: int, random: Callable[[], float]) -> tuple[int, str]:
 
 @lru_cache(maxsize=4096)
 def _minute_text(minute: int) -> str:
-    return (_EPOCH + timedelta(minutes=minute)).strftime("%Y-%m-%dT%H:%M:")
+    return (EPOCH + timedelta(minutes=minute)).strftime("%Y-%m-%dT%H:%M:")

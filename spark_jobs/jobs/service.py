@@ -61,7 +61,8 @@ class _Query:
     """A query of a job: when it can be started, and how."""
 
     name: str
-    is_ready: Callable[[], bool]
+    is_ready: Callable[[dict[str, StreamingQuery]], bool]
+    """Given the queries that have been started, by name."""
     start: Callable[[], StreamingQuery]
 
 
@@ -79,19 +80,16 @@ def run_deduplicate(
     """
     silver, progress, start = threading.Lock(), ProgressListener(), start_of(settings.job)
     records = _records(spark, settings, source)
-    is_read: list[bool] = []
     to_the_end = settings.job.trigger is Trigger.AVAILABLE_NOW
-    ingest = _Query(INGEST, lambda: True, lambda: start_ingest(records, settings, lake, start=start))
+    ingest = _Query(INGEST, lambda _: True, lambda: start_ingest(records, settings, lake, start=start))
     deduplicate = _Query(
         DEDUPLICATE,
-        lambda: lake.has(BRONZE_EVENTS) and (bool(is_read) or not to_the_end),
+        lambda running: lake.has(BRONZE_EVENTS) and not (to_the_end and running[INGEST].isActive),
         lambda: start_deduplicate(spark, settings, lake, start=start, within=lambda: silver),
     )
     heartbeats = Heartbeats(spark, lake, settings.heartbeat, silver)
 
     def on_tick(running: dict[str, StreamingQuery]) -> None:
-        if INGEST in running and not running[INGEST].isActive:
-            is_read.append(True)
         states = [query.status for query in running.values()]
         is_waiting = len(states) == len(QUERIES_OF_JOB[DEDUPLICATE_JOB]) and not any(
             state["isTriggerActive"] for state in states
@@ -120,7 +118,7 @@ def run_attribute(spark: SparkSession, settings: Settings, lake: Lake, stop: Sto
     """
     start = start_of(settings.job)
     queries = [
-        _Query(name, lambda: lake.has(SILVER_EVENTS), lambda begin=begin: begin(spark, settings, lake, start=start))  # type: ignore[misc]
+        _Query(name, lambda _: lake.has(SILVER_EVENTS), lambda begin=begin: begin(spark, settings, lake, start=start))  # type: ignore[misc]
         for name, begin in ((ATTRIBUTE, start_attribute), (SESSIONIZE, start_sessionize))
     ]
     with hold_job(spark, lake, ATTRIBUTE_JOB), _told(spark, settings, lake):
@@ -162,7 +160,7 @@ def _run(
         with naming_the_cause(lambda: list(running.values())):
             while not stop.is_made:
                 for query in queries:
-                    if query.name not in running and query.is_ready():
+                    if query.name not in running and query.is_ready(running):
                         running[query.name] = query.start()
                         _log.info("%s: started", query.name)
                 for started in running.values():
@@ -185,4 +183,4 @@ def _is_done(queries: list[_Query], running: dict[str, StreamingQuery], settings
         return False
     if any(query.isActive for query in running.values()):
         return False
-    return all(query.name in running or not query.is_ready() for query in queries)
+    return all(query.name in running or not query.is_ready(running) for query in queries)

@@ -34,11 +34,10 @@ class ProgressFiles(StreamingQueryListener):
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
         self._by_run: dict[str, QueryReport] = {}
-        self._by_query: dict[str, QueryReport] = {}
 
     def reports(self) -> list[QueryReport]:
         """Those of the queries that are running, and of those that ended in this process."""
-        return list(self._by_query.values())
+        return list(self._by_run.values())
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802
         """Begins the report anew."""
@@ -77,17 +76,14 @@ class ProgressFiles(StreamingQueryListener):
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
         """Reports how the query ended."""
-        if before := self._by_run.pop(str(event.runId), None):
+        if before := self._by_run.get(str(event.runId)):
             state = QueryState.FAILED if event.exception else QueryState.STOPPED
             error = reason(event.exception) if event.exception else None
-            self._save(before.model_copy(update={"state": state, "last_error": error, "updated_at": datetime.now(UTC)}))
+            end = {"state": state, "last_error": error, "updated_at": datetime.now(UTC)}
+            self._write(str(event.runId), before.model_copy(update=end))
 
     def _write(self, run_id: str, report: QueryReport) -> None:
         self._by_run[run_id] = report
-        self._save(report)
-
-    def _save(self, report: QueryReport) -> None:
-        self._by_query[report.query] = report
         write_text(self._lake.progress / report.job / f"{report.query}.json", report.model_dump_json(indent=2) + "\n")
 
 

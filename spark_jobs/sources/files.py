@@ -1,6 +1,9 @@
 """JSON Lines files as a stream of records."""
 
+import gzip
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO, cast
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -24,6 +27,22 @@ def list_files(folder: Path) -> list[Path]:
     if not files:
         raise SourceError(f"source {folder} holds no file named {', '.join(PATTERNS)}; give the folder of the events")
     return sorted(files, key=lambda file: (file.stat().st_mtime_ns, file.name))
+
+
+def open_file(file: Path) -> BinaryIO:
+    """``file``, one of :func:`list_files`, opened to be read as it was before it was compressed."""
+    return cast("BinaryIO", gzip.open(file)) if file.suffix == ".gz" else file.open("rb")
+
+
+def read_records(folder: Path) -> Iterator[bytes]:
+    """The non-blank records of the files in ``folder``, in the order of :func:`list_files`, without their line ends.
+
+    Raises:
+        SourceError: see :func:`list_files`.
+    """
+    for file in list_files(folder):
+        with open_file(file) as lines:
+            yield from (line for line in (raw.rstrip(b"\r\n") for raw in lines) if line.strip())
 
 
 def read_files(spark: SparkSession, folder: Path, settings: IngestSettings) -> DataFrame:

@@ -5,7 +5,6 @@ from confluent_kafka.admin import AdminClient
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.contracts.choices import SecurityProtocol
 from spark_jobs.contracts.errors import SourceError
 from spark_jobs.contracts.kafka import client_options
 from spark_jobs.contracts.settings import KafkaSettings
@@ -88,7 +87,7 @@ def _options(settings: KafkaSettings) -> dict[str, str]:
 
 
 def _login(settings: KafkaSettings) -> dict[str, str]:
-    if settings.security_protocol in (SecurityProtocol.PLAINTEXT, SecurityProtocol.SSL):
+    if not settings.security_protocol.has_login:
         return {}
     user, password = (_quoted(text) for text in (settings.username, settings.password.get_secret_value()))
     module = _LOGIN_MODULES[settings.sasl_mechanism]

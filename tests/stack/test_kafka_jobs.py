@@ -9,7 +9,7 @@ import pytest
 
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
-from spark_jobs.generator.publish import read_records
+from spark_jobs.sources.files import read_records
 from tests.stack.conftest import StartJob
 from tests.stack.flow import LONGEST_S, adloom, send, wait_for_rows
 from tests.stack.servers import Kafka, wait_until
@@ -91,7 +91,7 @@ def test_a_second_driver_is_refused_and_a_second_signal_breaks_off_without_loss(
     first.wait_until_told("stopping")
     first.signal(signal.SIGTERM)
     assert first.wait() in (0, 143), first.told  # 0 if the batches were done before the second signal came
-    job("deduplicate", ADLOOM_JOB__TRIGGER="available_now").wait()
+    assert job("deduplicate", ADLOOM_JOB__TRIGGER="available_now").wait() == 0
     assert job("attribute", ADLOOM_JOB__TRIGGER="available_now").wait() == 0
     lake = Lake.at(str(tmp_path / "lake"))
     adloom("drain", "--lake", str(lake.path))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.contracts.lake import Lake
-from spark_jobs.generator.publish import read_records
+from spark_jobs.sources.files import read_records
 from tests.stack.conftest import StartJob
 from tests.stack.flow import adloom, send, wait_for_rows
 from tests.stack.servers import Kafka
