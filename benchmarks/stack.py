@@ -13,10 +13,11 @@ import typer
 from rich.console import Console
 
 from spark_jobs.contracts.lake import Lake
-from spark_jobs.contracts.settings import KafkaSettings
+from spark_jobs.contracts.sections import KafkaSettings
 from spark_jobs.contracts.tables import ATTRIBUTIONS
 from spark_jobs.generator.publish import generated_records, publish
 from spark_jobs.generator.spec import GeneratorSpec
+from spark_jobs.runtime.lakes import open_lake
 from tests.stack.jobs import Job, start_job
 from tests.stack.servers import Kafka
 
@@ -35,7 +36,7 @@ def main(
     console = Console()
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
-    kafka, lake = Kafka(out / "kafka"), Lake.at(str(out / "lake"))
+    kafka, lake = Kafka(out / "kafka"), open_lake(str(out / "lake"))
     kafka.start()
     jobs: list[Job] = []
     try:

@@ -11,6 +11,7 @@ from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import Settings, load_settings
 from spark_jobs.jobs.attribute import start_attribute, start_sessionize
 from spark_jobs.jobs.deduplicate import start_deduplicate, start_ingest
+from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.session import start_session
 from spark_jobs.sources.files import read_files
 
@@ -19,7 +20,7 @@ def main(stage: str, source: Path, location: str) -> None:
     """Runs ``stage`` until its source holds nothing more."""
     settings = load_settings(None, os.environ)
     spark = start_session(settings)
-    query = _start(stage, spark, settings, Lake.at(location), source)
+    query = _start(stage, spark, settings, open_lake(location), source)
     query.processAllAvailable()
     query.stop()
     spark.stop()

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.events import ATTRIBUTION_STATUSES, CLICK, HEARTBEAT, IMPRESSION, OK, SESSION_ENDINGS
-from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.lake import LEDGER, Lake
 from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, Table
 
@@ -59,13 +59,14 @@ def read_ledger(lake: Lake) -> Ledger | None:
     Raises:
         LakeError: the file is damaged or of another version.
     """
-    try:
-        return Ledger(**json.loads(lake.ledger_file.read_text(encoding="utf-8")))
-    except FileNotFoundError:
+    text = lake.files.read(LEDGER)
+    if text is None:
         return None
+    try:
+        return Ledger(**json.loads(text))
     except (ValueError, TypeError) as error:
         raise LakeError(
-            f"ledger {lake.ledger_file} cannot be read ({error}); run the pipeline again, which writes it anew"
+            f"ledger {lake.place(LEDGER)} cannot be read ({error}); run the pipeline again, which writes it anew"
         ) from error
 
 

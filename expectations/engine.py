@@ -40,7 +40,11 @@ class Outcome:
 
 
 class Engine:
-    """One run of Great Expectations; its Data Docs go under ``docs``, or nowhere when that is None."""
+    """One run of Great Expectations.
+
+    Attributes:
+        docs: The folder for its Data Docs; None when none are to be written.
+    """
 
     def __init__(self, docs: Path | None = None, now: datetime | None = None) -> None:
         self._docs = docs
@@ -72,17 +76,16 @@ class Engine:
         by_name = {result.expectation_config.meta["rule"]: result for result in found.results}
         return tuple(_outcome(rule, by_name[rule.name]) for rule in rules)
 
-    def write_docs(self) -> None:
-        """Render the pages of every suite checked so far."""
-        if self._docs is not None:
-            self._context.build_data_docs(site_names=[_SITE], build_index=False)
+    def write_docs(self) -> Path:
+        """Render the pages of every suite checked so far, and give their folder.
 
-    def page(self, name: str) -> Path | None:
-        """The page of this run of suite ``name``, once it is written."""
+        Raises:
+            ValueError: There is no folder for them.
+        """
         if self._docs is None:
-            return None
-        when = self._run.run_time.astimezone(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
-        return next((self._docs / "validations" / name).glob(f"*/{when}/*.html"), None)
+            raise ValueError("this engine was given no folder for its pages")
+        self._context.build_data_docs(site_names=[_SITE], build_index=False)
+        return self._docs
 
 
 def subjects(df: DataFrame, rules: Sequence[Rule]) -> DataFrame:

@@ -1,7 +1,5 @@
 """The landing page of the reports: verdict, tables, failures, ledger and history on one self-contained page."""
 
-import os
-import shutil
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,10 +10,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from expectations.counts import read_ledger
 from expectations.ranges import read_state
 from expectations.results import ValidationResult
-from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.files import json_bytes
+from spark_jobs.contracts.lake import REPORTS, Lake
 from spark_jobs.contracts.ledger import Ledger
-from spark_jobs.runtime.whole_files import write_json, write_text
 
+DATA_DOCS = f"{REPORTS}/data_docs"
 KEPT_RUNS = 20
 """Validations whose pages and totals are kept."""
 
@@ -35,10 +34,27 @@ def write_landing_page(lake: Lake, result: ValidationResult, validated_at: datet
         history=history,
         bars=_bars(history),
         chart=(_CHART_WIDTH, _CHART_HEIGHT),
-        link=lambda path: os.path.relpath(path, lake.reports),
+        link=lambda key: key.removeprefix(f"{REPORTS}/"),
     )
-    write_text(result.report, page)
-    _drop_old_pages(lake.reports / "data_docs")
+    lake.files.write(result.report, page.encode())
+    _drop_old_pages(lake)
+
+
+def publish_pages(lake: Lake, docs: Path) -> dict[str, str]:
+    """Put the Data Docs in the folder ``docs`` among the lake's reports.
+
+    Returns:
+        By suite, the key of its page.
+    """
+    pages = {}
+    # Not its pictures and fonts, which no page of ours shows.
+    for file in (*docs.glob("expectations/**/*.html"), *docs.glob("validations/**/*.html")):
+        place = file.relative_to(docs)
+        key = f"{DATA_DOCS}/{place.as_posix()}"
+        lake.files.write(key, file.read_bytes())
+        if place.parts[0] == "validations":
+            pages[place.parts[1]] = key
+    return pages
 
 
 def _template() -> Any:
@@ -54,7 +70,7 @@ def _template() -> Any:
 
 
 def _remember(lake: Lake, result: ValidationResult, validated_at: datetime) -> list[dict[str, Any]]:
-    file = lake.reports / "history.json"
+    key = f"{REPORTS}/history.json"
     entry = {
         "at": validated_at.astimezone(UTC).isoformat(timespec="seconds"),
         "passed": result.passed,
@@ -62,8 +78,8 @@ def _remember(lake: Lake, result: ValidationResult, validated_at: datetime) -> l
         "critical": result.critical,
         "rows": sum(table.rows for table in result.tables if table.range),
     }
-    history = [*read_state(file).get("validations", []), entry][-KEPT_RUNS:]
-    write_json(file, {"validations": history})
+    history = [*read_state(lake, key).get("validations", []), entry][-KEPT_RUNS:]
+    lake.files.write(key, json_bytes({"validations": history}))
     return history
 
 
@@ -106,10 +122,13 @@ def _bars(history: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return bars
 
 
-def _drop_old_pages(docs: Path) -> None:
-    # Great Expectations copies pictures and fonts that no page of ours shows.
-    shutil.rmtree(docs / "static", ignore_errors=True)
-    for suite in (docs / "validations").glob("*"):
-        runs = sorted(suite.glob("*/*"), key=lambda run: run.name)
-        for run in runs[:-KEPT_RUNS]:
-            shutil.rmtree(run)
+def _drop_old_pages(lake: Lake) -> None:
+    pages = [file.key for file in lake.files.walk(f"{DATA_DOCS}/validations")]
+    runs = sorted({_time_of(page) for page in pages})
+    old = set(runs[:-KEPT_RUNS])
+    lake.files.delete(page for page in pages if _time_of(page) in old)
+
+
+def _time_of(page: str) -> str:
+    """When the run of a page was: ``…/validations/<suite>/<run name>/<run time>/<batch>.html``."""
+    return page.split("/")[-2]

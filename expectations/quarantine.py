@@ -60,7 +60,7 @@ def keep_failing_rows(
     Rows found in one version of the table are kept once, however often that version is validated.
     """
     spark = failing.sparkSession
-    place = lake.failing_rows(table).as_uri()
+    place = lake.failing_rows(table)
     kept = failing.select(
         *table.column_names, "reasons", F.lit(validated_at).alias("validated_at"), F.lit(version).alias("version")
     ).cache()

@@ -1,8 +1,8 @@
 """Which rows of a table to validate: the whole table, or what came since the last validated version."""
 
 import json
+import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from pyspark.errors import PySparkException
@@ -14,7 +14,7 @@ from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.tables import Table
 
 _CHANGES_THAT_ADD = ("insert", "update_postimage")
-_VERSION_DIGITS = 20
+_COMMIT = re.compile(r"(\d{20})\.json")
 
 
 @dataclass(frozen=True)
@@ -68,10 +68,8 @@ def current_version(lake: Lake, table: Table) -> int:
     Raises:
         LakeError: its log holds no commit.
     """
-    log = lake.path / table.path / "_delta_log"
-    versions = [
-        int(file.stem) for file in log.glob("*.json") if file.stem.isdigit() and len(file.stem) == _VERSION_DIGITS
-    ]
+    found = map(_COMMIT.fullmatch, lake.files.names(f"{table.path}/_delta_log"))
+    versions = [int(name[1]) for name in found if name]
     if not versions:
         raise LakeError(f"table {table.name} at {lake.table(table)} has no commit in its log; is the copy complete?")
     return max(versions)
@@ -114,18 +112,19 @@ def read_rows(spark: SparkSession, lake: Lake, table: Table, versions: VersionRa
     return Rows(versions, new, everything, is_empty=nothing_new)
 
 
-def read_state(file: Path) -> dict[str, Any]:
-    """The JSON object in ``file``; empty when there is no such file.
+def read_state(lake: Lake, key: str) -> dict[str, Any]:
+    """The JSON object in the file ``key``; empty when there is no such file.
 
     Raises:
         LakeError: the file is damaged.
     """
-    try:
-        value = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    text = lake.files.read(key)
+    if text is None:
         return {}
+    try:
+        value = json.loads(text)
     except ValueError as error:
-        raise LakeError(f"{file} is not JSON ({error}); delete it and run the validation again") from error
+        raise LakeError(f"{lake.place(key)} is not JSON ({error}); delete it and run the validation again") from error
     if not isinstance(value, dict):
-        raise LakeError(f"{file} holds no JSON object; delete it and run the validation again")
+        raise LakeError(f"{lake.place(key)} holds no JSON object; delete it and run the validation again")
     return value

@@ -1,7 +1,6 @@
 """What a validation found."""
 
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from expectations.quarantine import FailingRows
 from expectations.ranges import VersionRange
@@ -42,7 +41,7 @@ class TableResult:
         passed: Rules that hold.
         failed: Rules that do not.
         note: What needs saying beside the numbers: nothing new, table missing.
-        docs: The suite's page of the Data Docs; None when the suite was not run.
+        docs: Key in the lake of the suite's page of the Data Docs; None when the suite was not run.
         failing: The failing rows that were kept.
     """
 
@@ -52,7 +51,7 @@ class TableResult:
     passed: int = 0
     failed: tuple[FailedExpectation, ...] = ()
     note: str = ""
-    docs: Path | None = None
+    docs: str | None = None
     failing: FailingRows | None = None
 
     @property
@@ -63,9 +62,9 @@ class TableResult:
 
 @dataclass(frozen=True)
 class ValidationResult:
-    """The outcome of a validation of a lake; ``report`` is the page to open."""
+    """The outcome of a validation of a lake; ``report`` is the key in the lake of the page to open."""
 
-    report: Path
+    report: str
     tables: tuple[TableResult, ...] = field(default_factory=tuple)
 
     @property

@@ -1,14 +1,16 @@
 """The validation of a lake: every table's suite, then the tables together, then the report."""
 
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
 from expectations.counts import compare, measure, read_ledger
-from expectations.landing import write_landing_page
+from expectations.landing import publish_pages, write_landing_page
 from expectations.quarantine import failing_rows, keep_failing_rows
 from expectations.ranges import Rows, range_to_validate, read_rows, read_state
 from expectations.results import FailedExpectation, TableResult, ValidationResult
@@ -16,16 +18,18 @@ from expectations.rules import Rule
 from expectations.suites import Suite, lake_rules, table_suites
 from expectations.suites.lake import NAME as LAKE
 from spark_jobs.contracts.errors import LakeError
-from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.files import json_bytes
+from spark_jobs.contracts.lake import REPORTS, Lake
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import TABLES
-from spark_jobs.runtime.whole_files import write_json
 
 if TYPE_CHECKING:
     from expectations.engine import Engine, Outcome
 
 __all__ = ["FailedExpectation", "TableResult", "ValidationResult", "validate_lake"]
 
+VALIDATED = f"{REPORTS}/validated.json"
+"""By table, the last version found good, as JSON."""
 NOTHING_NEW = "nothing new"
 """The note of a table without a row since its last validated version; it counts as passed."""
 
@@ -62,19 +66,19 @@ def validate_lake(
     from expectations.engine import Engine  # noqa: PLC0415
 
     started = datetime.now(UTC)
-    state_file = lake.reports / "validated.json"
-    engine = Engine(lake.reports / "data_docs", started)
-    run = _Run(spark, lake, engine, started, read_state(state_file), whole)
-    results = [run.validate(suite, tell) for suite in table_suites(settings)]
-    tell("comparing the tables with the ledger and with each other")
-    results.append(run.validate_together(lake_rules(settings), bronze=results[0]))
-    tell("writing the report")
-    engine.write_docs()
+    with tempfile.TemporaryDirectory() as folder:
+        engine = Engine(Path(folder), started)
+        run = _Run(spark, lake, engine, started, read_state(lake, VALIDATED), whole)
+        results = [run.validate(suite, tell) for suite in table_suites(settings)]
+        tell("comparing the tables with the ledger and with each other")
+        results.append(run.validate_together(lake_rules(settings), bronze=results[0]))
+        tell("writing the report")
+        pages = publish_pages(lake, engine.write_docs())
     result = ValidationResult(
-        lake.reports / "index.html", tuple(replace(found, docs=engine.page(found.table)) for found in results)
+        f"{REPORTS}/index.html", tuple(replace(found, docs=pages.get(found.table)) for found in results)
     )
     write_landing_page(lake, result, started)
-    write_json(state_file, run.validated | _good_versions(result))
+    lake.files.write(VALIDATED, json_bytes(run.validated | _good_versions(result)))
     return result
 
 

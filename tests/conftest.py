@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import Settings
+from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.session import start_session
 from tests.support.lakes import RunLake
 from tests.support.runs import run_in
@@ -33,7 +34,7 @@ def run_lake(spark: SparkSession, tmp_path: Path) -> RunLake:
     """Runs the pipeline over a folder of files, in this process, and gives the lake."""
 
     def run_it(source: Path, *, settings: Settings | None = None, drain: bool = True, lake: Lake | None = None) -> Lake:
-        used, place = settings or Settings(), lake or Lake.at(str(tmp_path / "lake"))
+        used, place = settings or Settings(), lake or open_lake(str(tmp_path / "lake"))
         run_in(spark, used, place, source, drain=drain)
         return place
 

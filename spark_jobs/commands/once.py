@@ -146,11 +146,12 @@ def show(
     table: Annotated[str, typer.Argument(help="bronze, quarantine, silver, attributions, sessions or failing.")],
     lake: LakeOption,
     limit: Annotated[int, typer.Option(help="Rows to show.", min=1, metavar="N")] = 20,
+    config: ConfigOption = None,
 ) -> None:
     """Show rows of a table: quarantine is bronze without ok; failing are the rows that failed validation."""
     from spark_jobs.console.show import show_table
 
-    show_table(table, lake, limit)
+    show_table(table, lake, limit, config)
 
 
 @app.command(rich_help_panel=_PANEL)

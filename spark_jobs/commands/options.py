@@ -6,7 +6,10 @@ from typing import Annotated
 import typer
 
 LakeOption = Annotated[
-    str, typer.Option(help="Folder or file:/// URI that holds the tables; made if it does not exist.", metavar="URI")
+    str,
+    typer.Option(
+        help="Where the tables are: a folder, made if it does not exist, or s3a://bucket/prefix.", metavar="URI"
+    ),
 ]
 ConfigOption = Annotated[
     Path | None, typer.Option("--config", help="Settings as a TOML file; `adloom settings` lists them.", metavar="FILE")

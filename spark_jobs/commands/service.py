@@ -49,11 +49,12 @@ def job_attribute(lake: LakeOption, config: ConfigOption = None) -> None:
 def status(
     lake: LakeOption,
     once: Annotated[bool, typer.Option("--once", help="Print it once instead of keeping it up to date.")] = False,
+    config: ConfigOption = None,
 ) -> None:
     """Show what each query of a lake's jobs is doing: rate, watermark, state, late rows, backlog, last error."""
     from spark_jobs.console.status import show_status
 
-    show_status(lake, once=once)
+    show_status(lake, once=once, config=config)
 
 
 @app.command(
@@ -69,11 +70,11 @@ def preflight(lake: LakeOption, config: ConfigOption = None) -> None:
 
 
 @app.command(rich_help_panel=_PANEL)
-def checkpoints(lake: LakeOption) -> None:
+def checkpoints(lake: LakeOption, config: ConfigOption = None) -> None:
     """List a lake's checkpoints: begun when, by which version, batches done, size."""
     from spark_jobs.console.checkpoints import show_checkpoints
 
-    show_checkpoints(lake)
+    show_checkpoints(lake, config)
 
 
 @app.command(

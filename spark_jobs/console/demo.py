@@ -10,9 +10,9 @@ from spark_jobs.console.generate import generate_events
 from spark_jobs.console.run import print_ledger, run_with_bars, session
 from spark_jobs.console.validate import print_validation, validate_with_status
 from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import Settings, load_settings
 from spark_jobs.generator.spec import GeneratorSpec
+from spark_jobs.runtime.lakes import open_lake
 
 _MARK = ".adloom-demo"
 _FILES = 12
@@ -27,12 +27,12 @@ def run_demo(out: Path, events: int, seed: int) -> bool:
     console = Console()
     _clear(out)
     generate_events(GeneratorSpec(events=events, seed=seed, files=_FILES, late=0.004), out / "events")
-    settings, lake = _file_by_file(load_settings(None, os.environ)), Lake.at(str(out / "lake"))
+    settings, lake = _file_by_file(load_settings(None, os.environ)), open_lake(str(out / "lake"))
     with session(console, settings, lake) as spark:
         result = run_with_bars(console, spark, settings, lake, out / "events", drain=True)
         validation = validate_with_status(console, spark, lake, settings, whole=True)
     print_ledger(console, result.ledger)
-    print_validation(console, validation)
+    print_validation(console, lake, validation)
     return validation.succeeded
 
 

@@ -11,6 +11,8 @@ from spark_jobs.contracts.jobs import DEDUPLICATE_JOB
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import Settings, load_settings
 from spark_jobs.jobs.service import Outcome, run_attribute, run_deduplicate
+from spark_jobs.runtime.lakes import check_store, open_lake
+from spark_jobs.runtime.logs import spark_log
 from spark_jobs.runtime.session import start_session
 from spark_jobs.runtime.stopping import StopRequest, stop_on_signals
 
@@ -26,11 +28,11 @@ def run_job(job: str, location: str, *, source: Path | None, config: Path | None
         AdloomError: see :mod:`spark_jobs.jobs.service`.
     """
     _log_to_stderr()
-    settings, lake = load_settings(config, os.environ), Lake.at(location)
-    spark_log = lake.progress / job / "spark.log"
-    spark_log.parent.mkdir(parents=True, exist_ok=True)
+    settings = load_settings(config, os.environ)
+    lake = open_lake(location, settings.s3)
+    check_store(lake)
     with stop_on_signals() as stop:
-        outcome = _run(job, settings, lake, stop, source, spark_log)
+        outcome = _run(job, settings, lake, stop, source)
     if outcome is Outcome.BROKEN_OFF:
         why = "a second signal" if stop.is_urgent else f"job.stop_timeout {format_duration(settings.job.stop_timeout)}"
         _log.warning("%s: broken off by %s; the next start does the running batches again", job, why)
@@ -40,9 +42,10 @@ def run_job(job: str, location: str, *, source: Path | None, config: Path | None
     _log.info("%s: %s", job, "all is processed" if outcome is Outcome.DONE else "stopped, nothing was left running")
 
 
-def _run(job: str, settings: Settings, lake: Lake, stop: StopRequest, source: Path | None, spark_log: Path) -> Outcome:
-    _log.info("%s: starting Spark for lake %s, process %d", job, lake.root, os.getpid())
-    spark = start_session(settings, log_file=spark_log)
+def _run(job: str, settings: Settings, lake: Lake, stop: StopRequest, source: Path | None) -> Outcome:
+    log = spark_log(lake, settings.job, job)
+    _log.info("%s: starting Spark for lake %s, process %d, its log in %s", job, lake.root, os.getpid(), log)
+    spark = start_session(settings, lake=lake, log_file=log)
     outcome = None
     try:
         if job == DEDUPLICATE_JOB:

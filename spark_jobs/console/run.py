@@ -12,12 +12,13 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.jobs import ATTRIBUTE, JOB_OF_QUERY
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.settings import Settings, load_settings
 from spark_jobs.jobs.run import RunResult, run
+from spark_jobs.runtime.lakes import check_store, open_existing, open_lake
+from spark_jobs.runtime.logs import spark_log
 from spark_jobs.runtime.progress import ProgressListener
 from spark_jobs.runtime.session import start_session
 from spark_jobs.sources.files import list_files, open_file
@@ -29,43 +30,30 @@ _CHUNK = 1 << 20
 
 def run_lake(source: Path, location: str, *, drain: bool, config: Path | None) -> None:
     """Runs ``source`` into the lake at ``location`` and prints the ledger."""
-    console = Console()
-    settings, lake = load_settings(config, os.environ), Lake.at(location)
+    console, settings = Console(), load_settings(config, os.environ)
+    lake = open_lake(location, settings.s3)
     list_files(source)
+    check_store(lake)
     with session(console, settings, lake) as spark:
         result = run_with_bars(console, spark, settings, lake, source, drain=drain)
     print_ledger(console, result.ledger)
-    console.print(f"tables in {lake.path}; next: adloom validate --lake {location}", highlight=False, soft_wrap=True)
+    console.print(f"tables in {lake.place()}; next: adloom validate --lake {location}", highlight=False, soft_wrap=True)
 
 
 def drain_lake(location: str, *, config: Path | None) -> None:
     """Takes what the jobs left on the way in the lake at ``location`` to gold, drains it, and prints the ledger."""
-    console = Console()
-    settings, lake = load_settings(config, os.environ), existing_lake(location)
+    console, settings = Console(), load_settings(config, os.environ)
+    lake = open_existing(location, settings.s3)
     with session(console, settings, lake) as spark, console.status("draining …"):
         result = run(spark, settings, lake, None, drain=True)
     print_ledger(console, result.ledger)
 
 
-def existing_lake(location: str) -> Lake:
-    """The lake at ``location``.
-
-    Raises:
-        LakeError: there is none.
-    """
-    lake = Lake.at(location)
-    if not lake.path.is_dir():
-        raise LakeError(f"no lake at {lake.path}; run `adloom run --lake {location}` first")
-    return lake
-
-
 @contextmanager
 def session(console: Console, settings: Settings, lake: Lake) -> Iterator[SparkSession]:
-    """A Spark session whose log lies in the lake; stopped at the end."""
-    log = lake.progress / "spark.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
+    """A Spark session for the lake; stopped at the end."""
     with console.status("starting Spark …"):
-        spark = start_session(settings, log_file=log)
+        spark = start_session(settings, lake=lake, log_file=spark_log(lake, settings.job))
     try:
         yield spark
     finally:

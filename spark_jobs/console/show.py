@@ -1,6 +1,7 @@
 """``adloom show``: rows of a table, for eyes."""
 
 import os
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -8,12 +9,13 @@ from pyspark.sql import functions as F
 from rich.console import Console
 from rich.table import Table
 
-from spark_jobs.console.run import existing_lake, session
+from spark_jobs.console.run import session
 from spark_jobs.contracts.errors import LakeError, SettingsError
 from spark_jobs.contracts.events import OK
-from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.lake import Lake, failing_rows_key
 from spark_jobs.contracts.settings import load_settings
 from spark_jobs.contracts.tables import BRONZE_EVENTS, TABLES_BY_NAME
+from spark_jobs.runtime.lakes import open_existing
 from spark_jobs.sources.delta import read_table
 
 QUARANTINE = "quarantine"
@@ -21,7 +23,7 @@ FAILING = "failing"
 _LONGEST_CELL = 60
 
 
-def show_table(name: str, location: str, limit: int) -> None:
+def show_table(name: str, location: str, limit: int, config: Path | None) -> None:
     """Prints ``limit`` rows of the table ``name``.
 
     Raises:
@@ -31,8 +33,9 @@ def show_table(name: str, location: str, limit: int) -> None:
     known = (*TABLES_BY_NAME, QUARANTINE, FAILING)
     if name not in known:
         raise SettingsError(f"no table {name!r}; there are {', '.join(known)}")
-    lake, console = existing_lake(location), Console()
-    with session(console, load_settings(None, os.environ), lake) as spark:
+    console, settings = Console(), load_settings(config, os.environ)
+    lake = open_existing(location, settings.s3)
+    with session(console, settings, lake) as spark:
         rows = _rows(spark, lake, name)
         _print(console, name, rows.columns, [tuple(row) for row in rows.limit(limit).collect()])
 
@@ -46,12 +49,12 @@ def _rows(spark: SparkSession, lake: Lake, name: str) -> DataFrame:
 
 
 def _failing(spark: SparkSession, lake: Lake) -> DataFrame:
-    found = [table for table in TABLES_BY_NAME.values() if lake.failing_rows(table).is_dir()]
+    found = [table for table in TABLES_BY_NAME.values() if lake.is_table(failing_rows_key(table))]
     if not found:
-        raise LakeError(f"no row of {lake.path} has failed validation; `adloom validate` looks for some")
+        raise LakeError(f"no row of {lake.place()} has failed validation; `adloom validate` looks for some")
     parts = [
         spark.read.format("delta")
-        .load(lake.failing_rows(table).as_uri())
+        .load(lake.failing_rows(table))
         .select(F.lit(table.name).alias("table"), "reasons", F.to_json(F.struct(*table.column_names)).alias("row"))
         for table in found
     ]

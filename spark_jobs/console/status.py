@@ -1,8 +1,11 @@
 """``adloom status``: what each query of a lake is doing."""
 
+import os
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from pydantic import ValidationError
 from rich.box import SIMPLE_HEAD
@@ -11,11 +14,12 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from spark_jobs.console.run import existing_lake
 from spark_jobs.contracts.durations import format_duration
 from spark_jobs.contracts.jobs import JOB_OF_QUERY
-from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.lake import Lake, progress_key
 from spark_jobs.contracts.progress import QueryReport, QueryState
+from spark_jobs.contracts.settings import load_settings
+from spark_jobs.runtime.lakes import open_existing
 
 _REFRESH_S = 1.0
 _STYLES = {QueryState.RUNNING: "green", QueryState.STOPPED: "dim", QueryState.FAILED: "bold red"}
@@ -23,13 +27,13 @@ _TEXTS = ("query", "state", "seen", "behind")
 _NUMBERS = ("batch", "rows/s", "in state", "late", "backlog")
 
 
-def show_status(location: str, *, once: bool) -> None:
+def show_status(location: str, *, once: bool, config: Path | None) -> None:
     """Prints the state of every query of the lake at ``location``, again each second unless ``once``.
 
     Raises:
         LakeError: there is no lake.
     """
-    lake, console = existing_lake(location), Console()
+    console, lake = Console(), open_existing(location, load_settings(config, os.environ).s3)
     if once or not console.is_terminal:
         console.print(status_page(lake, datetime.now(UTC)))
         return
@@ -43,7 +47,7 @@ def status_page(lake: Lake, now: datetime) -> RenderableType:
     """The table of all queries, and below it the last error of each that has one."""
     reports = list(_reports(lake))
     table = Table(
-        title=f"{lake.path} at {now:%Y-%m-%d %H:%M:%S} UTC",
+        title=f"{lake.place()} at {now:%Y-%m-%d %H:%M:%S} UTC",
         title_justify="left",
         caption="seen: since its last sign; behind: the watermark; late: dropped since its start",
         caption_justify="left",
@@ -63,12 +67,9 @@ def status_page(lake: Lake, now: datetime) -> RenderableType:
 
 
 def _reports(lake: Lake) -> Iterator[QueryReport]:
-    for query, job in JOB_OF_QUERY.items():
-        file = lake.progress / job / f"{query}.json"
-        try:
-            yield QueryReport.model_validate_json(file.read_text(encoding="utf-8"))
-        except (OSError, ValidationError):
-            continue  # has not run, or was written by another version
+    for query in JOB_OF_QUERY:
+        with suppress(ValidationError):  # has not run, or was written by another version
+            yield QueryReport.model_validate_json(lake.files.read(progress_key(query)) or b"")
 
 
 def _cells(report: QueryReport, now: datetime) -> Iterator[RenderableType]:

@@ -8,9 +8,10 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
 
-from spark_jobs.console.run import existing_lake, session
+from spark_jobs.console.run import session
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import Settings, load_settings
+from spark_jobs.runtime.lakes import open_existing
 
 if TYPE_CHECKING:
     from expectations.results import ValidationResult
@@ -22,10 +23,11 @@ def validate_tables(location: str, *, whole: bool, config: Path | None) -> "Vali
     Raises:
         LakeError: there is no lake.
     """
-    console, lake, settings = Console(), existing_lake(location), load_settings(config, os.environ)
+    console, settings = Console(), load_settings(config, os.environ)
+    lake = open_existing(location, settings.s3)
     with session(console, settings, lake) as spark:
         validation = validate_with_status(console, spark, lake, settings, whole=whole)
-    print_validation(console, validation)
+    print_validation(console, lake, validation)
     return validation
 
 
@@ -40,7 +42,7 @@ def validate_with_status(
         return validate_lake(spark, lake, settings, whole=whole, on_progress=lambda told: status.update(f"{told} …"))
 
 
-def print_validation(console: Console, validation: "ValidationResult") -> None:
+def print_validation(console: Console, lake: Lake, validation: "ValidationResult") -> None:
     """Prints the expectations passed and failed, and where the report lies."""
     table = Table(title="Expectations", title_justify="left", box=None, padding=(0, 2))
     table.add_column("")
@@ -55,4 +57,4 @@ def print_validation(console: Console, validation: "ValidationResult") -> None:
     for result in validation.tables:
         for failure in result.failed:
             console.print(f"  {failure.severity}: {result.table}: {failure.reason}", highlight=False, soft_wrap=True)
-    console.print(f"report: {validation.report}", highlight=False, soft_wrap=True)
+    console.print(f"report: {lake.place(validation.report)}", highlight=False, soft_wrap=True)

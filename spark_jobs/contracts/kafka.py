@@ -1,6 +1,6 @@
 """How the settings of Kafka are told to librdkafka, which producers and checks use."""
 
-from spark_jobs.contracts.settings import KafkaSettings
+from spark_jobs.contracts.sections import KafkaSettings
 
 
 def client_options(settings: KafkaSettings) -> dict[str, str]:

@@ -1,74 +1,104 @@
 """Where everything lies under a lake's root."""
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from spark_jobs.contracts.errors import SettingsError
+from spark_jobs.contracts.files import Files
+from spark_jobs.contracts.jobs import JOB_OF_QUERY
 from spark_jobs.contracts.tables import Table
+
+CHECKPOINTS = "_checkpoints"
+PROGRESS = "_progress"
+"""Folder with one folder for each job, and in it one file of progress for each query."""
+LEDGER = f"{PROGRESS}/ledger.json"
+"""The accounts of the latest run, as JSON."""
+REPORTS = "_reports"
+"""Folder of the validation reports; ``index.html`` is the page to open."""
+_MANIFEST = re.compile(r"v(\d+)\.json")
 
 
 @dataclass(frozen=True)
 class Lake:
-    """A lake's root as a URI without a trailing slash, and the places under it."""
+    """A lake's root as a URI without a trailing slash, its small files, and the names of the places under it.
+
+    What Spark reads and writes is named by its URI; a small file by its key in ``files``.
+    """
 
     root: str
+    files: Files = field(compare=False, repr=False)
 
-    @classmethod
-    def at(cls, location: str) -> "Lake":
-        """The lake at ``location``: a ``file:///`` URI or a plain path, which may be relative.
-
-        Raises:
-            SettingsError: ``location`` is empty or has a scheme that is not served.
-        """
-        scheme = urlsplit(location).scheme
-        if not location.strip():
-            raise SettingsError("the lake's location is empty; give a folder, as in --lake ./lake")
-        if scheme not in ("", "file"):
-            raise SettingsError(f"lake {location!r}: scheme {scheme!r} is not served; give a folder or a file:/// URI")
-        path = unquote(urlsplit(location).path) if scheme == "file" else location
-        return cls(Path(path).expanduser().resolve().as_uri().rstrip("/"))
+    @property
+    def is_local(self) -> bool:
+        """Whether it lies on this machine's disks."""
+        return urlsplit(self.root).scheme == "file"
 
     @property
     def path(self) -> Path:
-        """The root as a local path."""
+        """The root of a local lake as a path."""
+        assert self.is_local, f"{self.root} has no local path"  # noqa: S101 a mistake of the caller
         return Path(unquote(urlsplit(self.root).path))
+
+    def place(self, key: str = "") -> str:
+        """Where ``key`` lies, for people: a path if the lake is local, else a URI."""
+        return str(self.path / key) if self.is_local else f"{self.root}/{key}".rstrip("/")
 
     def table(self, table: Table) -> str:
         """URI of ``table``."""
         return f"{self.root}/{table.path}"
 
-    def checkpoint(self, job: str, query: str, version: int = 1) -> str:
-        """URI of the checkpoint of ``query`` of ``job``."""
-        return self.checkpoint_folder(job, query, version).as_uri()
+    def versions(self, query: str) -> list[int]:
+        """The versions of the checkpoint of ``query`` that have a manifest, rising."""
+        found = map(_MANIFEST.fullmatch, self.files.names(query_key(query)))
+        return sorted(int(name[1]) for name in found if name)
 
-    def checkpoint_folder(self, job: str, query: str, version: int = 1) -> Path:
-        """:meth:`checkpoint` as a local path. Its manifest lies beside it, as ``v<N>.json``."""
-        return self.path / "_checkpoints" / job / query / f"v{version}"
+    def version(self, query: str) -> int:
+        """The version of the checkpoint of ``query`` that is in use: the newest one."""
+        return max(self.versions(query), default=1)
 
-    @property
-    def ledger_file(self) -> Path:
-        """The accounts of the latest run, as JSON."""
-        return self.progress / "ledger.json"
+    def checkpoint(self, query: str) -> str:
+        """URI of the checkpoint of ``query`` that is in use."""
+        return f"{self.root}/{checkpoint_key(query, self.version(query))}"
 
-    def lock_file(self, job: str) -> Path:
-        """Held locked by the process that runs ``job`` on this lake."""
-        return self.progress / job / "driver.lock"
-
-    @property
-    def progress(self) -> Path:
-        """Folder with one folder for each job, and in it one file of progress for each query."""
-        return self.path / "_progress"
-
-    @property
-    def reports(self) -> Path:
-        """Folder of the validation reports; ``index.html`` is the page to open."""
-        return self.path / "_reports"
-
-    def failing_rows(self, table: Table) -> Path:
-        """Delta table of the rows of ``table`` that failed validation, with their reasons."""
-        return self.reports / "failing_rows" / table.name
+    def failing_rows(self, table: Table) -> str:
+        """URI of the Delta table of the rows of ``table`` that failed validation, with their reasons."""
+        return f"{self.root}/{failing_rows_key(table)}"
 
     def has(self, table: Table) -> bool:
-        """Whether ``table`` has been begun: a writer that was killed in its first commit leaves a log without one."""
-        return any((self.path / table.path / "_delta_log").glob("*.json"))
+        """Whether ``table`` has been begun."""
+        return self.is_table(table.path)
+
+    def is_table(self, key: str) -> bool:
+        """Whether a Delta table lies at ``key``: a writer that was killed in its first commit leaves none."""
+        return any(name.endswith(".json") for name in self.files.names(f"{key}/_delta_log"))
+
+
+def lock_key(job: str) -> str:
+    """Held by the process that runs ``job``."""
+    return f"{PROGRESS}/{job}/driver.lock"
+
+
+def progress_key(query: str) -> str:
+    """What ``query`` last did, as JSON."""
+    return f"{PROGRESS}/{JOB_OF_QUERY[query]}/{query}.json"
+
+
+def query_key(query: str) -> str:
+    """Folder of all checkpoints of ``query``."""
+    return f"{CHECKPOINTS}/{JOB_OF_QUERY[query]}/{query}"
+
+
+def checkpoint_key(query: str, version: int) -> str:
+    """Folder of a checkpoint. Its manifest lies beside it: :func:`manifest_key`."""
+    return f"{query_key(query)}/v{version}"
+
+
+def manifest_key(query: str, version: int) -> str:
+    """What a checkpoint belongs to, as JSON."""
+    return f"{checkpoint_key(query, version)}.json"
+
+
+def failing_rows_key(table: Table) -> str:
+    """See :meth:`Lake.failing_rows`."""
+    return f"{REPORTS}/failing_rows/{table.name}"

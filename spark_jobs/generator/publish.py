@@ -10,7 +10,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from spark_jobs.contracts.errors import SourceError
 from spark_jobs.contracts.kafka import client_options
-from spark_jobs.contracts.settings import KafkaSettings
+from spark_jobs.contracts.sections import KafkaSettings
 from spark_jobs.generator.livetime import LiveTime
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.generator.traffic import Traffic

@@ -7,18 +7,18 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_jobs.contracts.errors import LedgerError
 from spark_jobs.contracts.events import OK
-from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.files import json_bytes
+from spark_jobs.contracts.lake import LEDGER, Lake
 from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
-from spark_jobs.runtime.whole_files import write_json
 from spark_jobs.sources.delta import read_table
 from spark_jobs.transforms import accounts
 from spark_jobs.transforms.accounts import LakeTables
 
 
 def balance(spark: SparkSession, settings: Settings, lake: Lake, *, drained: bool) -> Ledger:
-    """The ledger of ``lake``, written to its ``ledger_file``.
+    """The ledger of ``lake``, written to its file.
 
     Args:
         spark: the session.
@@ -34,7 +34,7 @@ def balance(spark: SparkSession, settings: Settings, lake: Lake, *, drained: boo
         # Each open row is missing from one table of gold: count it as lost, whatever kept it.
         missing = ledger.unaccounted + ledger.attribution_open + ledger.session_open
         ledger = replace(ledger, unaccounted=missing)
-    write_json(lake.ledger_file, ledger.as_json())
+    lake.files.write(LEDGER, json_bytes(ledger.as_json()))
     if (
         ledger.unaccounted
         or ledger.surplus
@@ -43,7 +43,7 @@ def balance(spark: SparkSession, settings: Settings, lake: Lake, *, drained: boo
         raise LedgerError(
             f"the accounts of {lake.root} do not balance: of {ledger.ok} good records {ledger.kept} were kept, "
             f"{ledger.duplicates} are duplicates, {ledger.late} late; {ledger.unaccounted} are unaccounted for and "
-            f"{ledger.surplus} rows too many (see {lake.ledger_file}); do not count money from these tables: "
+            f"{ledger.surplus} rows too many (see {lake.place(LEDGER)}); do not count money from these tables: "
             "keep them for inspection and run again into a new lake"
         )
     return ledger

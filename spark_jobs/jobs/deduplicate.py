@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from spark_jobs.contracts.commits import CommitNote
 from spark_jobs.contracts.events import HEARTBEAT, OK
 from spark_jobs.contracts.jobs import DEDUPLICATE, INGEST
 from spark_jobs.contracts.lake import Lake
@@ -55,4 +56,4 @@ def append_heartbeat(
             for column in SILVER_EVENTS.columns
         ]
     )
-    append_rows(row, lake, SILVER_EVENTS, writer=writer, batch_id=number)
+    append_rows(row, lake, SILVER_EVENTS, CommitNote(writer=writer, batch=number))

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.contracts.durations import EPOCH, microseconds
 from spark_jobs.contracts.lake import Lake
-from spark_jobs.contracts.settings import HeartbeatSettings
+from spark_jobs.contracts.sections import HeartbeatSettings
 from spark_jobs.contracts.tables import SILVER_EVENTS
 from spark_jobs.jobs.deduplicate import append_heartbeat
 from spark_jobs.sources.delta import newest_event_time, read_table

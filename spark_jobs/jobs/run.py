@@ -77,8 +77,8 @@ def run(
     records = read_files(spark, source, settings.ingest) if source else None
     listener = ProgressListener()
     with (
-        hold_job(spark, lake, DEDUPLICATE_JOB),
-        hold_job(spark, lake, ATTRIBUTE_JOB),
+        hold_job(lake, DEDUPLICATE_JOB, settings.s3, spark=spark) as is_ours,
+        hold_job(lake, ATTRIBUTE_JOB, settings.s3, spark=spark),
         listening(spark, listener, ProgressFiles(lake)),
         _stopping_all(spark),
     ):
@@ -92,6 +92,7 @@ def run(
         taking = [deduplicate_job.start_ingest(records, settings, lake, within=silver.caught_up)] if records else []
         with naming_the_cause(lambda: [*gold.queries, *silver.queries, *taking]):
             while not all(ingest.awaitTermination(_TICK_S) for ingest in taking):  # type: ignore[arg-type]
+                is_ours()
                 on_progress(listener)
             silver.catch_up()
             silver.stop()

@@ -32,7 +32,7 @@ from spark_jobs.jobs.deduplicate import start_deduplicate, start_ingest
 from spark_jobs.jobs.heartbeat import Heartbeats
 from spark_jobs.runtime.checkpoints import claim
 from spark_jobs.runtime.failures import naming_the_cause
-from spark_jobs.runtime.lock import hold_job
+from spark_jobs.runtime.lock import Check, hold_job
 from spark_jobs.runtime.metrics import serve_metrics
 from spark_jobs.runtime.progress import ProgressListener, listening
 from spark_jobs.runtime.progress_files import ProgressFiles
@@ -102,9 +102,12 @@ def run_deduplicate(
         ):
             _log.info("nothing arrives: time moved on by a heartbeat")
 
-    with hold_job(spark, lake, DEDUPLICATE_JOB), _told(spark, settings, lake, progress):
+    with (
+        hold_job(lake, DEDUPLICATE_JOB, settings.s3, spark=spark) as is_ours,
+        _told(spark, settings, lake, progress),
+    ):
         _claim(lake, settings, DEDUPLICATE_JOB, FILES if source else KAFKA)
-        return _run([ingest, deduplicate], settings, stop, on_tick)
+        return _run([ingest, deduplicate], settings, stop, is_ours, on_tick)
 
 
 def run_attribute(spark: SparkSession, settings: Settings, lake: Lake, stop: StopRequest) -> Outcome:
@@ -121,9 +124,9 @@ def run_attribute(spark: SparkSession, settings: Settings, lake: Lake, stop: Sto
         _Query(name, lambda _: lake.has(SILVER_EVENTS), lambda begin=begin: begin(spark, settings, lake, start=start))  # type: ignore[misc]
         for name, begin in ((ATTRIBUTE, start_attribute), (SESSIONIZE, start_sessionize))
     ]
-    with hold_job(spark, lake, ATTRIBUTE_JOB), _told(spark, settings, lake):
+    with hold_job(lake, ATTRIBUTE_JOB, settings.s3, spark=spark) as is_ours, _told(spark, settings, lake):
         _claim(lake, settings, ATTRIBUTE_JOB, FILES)
-        return _run(queries, settings, stop, lambda _: None)
+        return _run(queries, settings, stop, is_ours, lambda _: None)
 
 
 @contextmanager
@@ -153,6 +156,7 @@ def _run(
     queries: list[_Query],
     settings: Settings,
     stop: StopRequest,
+    is_ours: Check,
     on_tick: Callable[[dict[str, StreamingQuery]], None],
 ) -> Outcome:
     running: dict[str, StreamingQuery] = {}
@@ -166,6 +170,7 @@ def _run(
                 for started in running.values():
                     if failure := started.exception():
                         raise failure
+                is_ours()
                 on_tick(running)
                 if _is_done(queries, running, settings):
                     return Outcome.DONE

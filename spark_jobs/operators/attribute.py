@@ -23,7 +23,7 @@ from pyspark.sql import functions as F
 
 from spark_jobs.contracts.durations import microseconds, milliseconds
 from spark_jobs.contracts.events import CLICK, IMPRESSION
-from spark_jobs.contracts.settings import AttributeSettings
+from spark_jobs.contracts.sections import AttributeSettings
 from spark_jobs.contracts.tables import ATTRIBUTIONS
 
 

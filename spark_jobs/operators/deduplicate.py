@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 
 from spark_jobs.contracts.choices import DeduplicateMode
 from spark_jobs.contracts.durations import milliseconds
-from spark_jobs.contracts.settings import DeduplicateSettings
+from spark_jobs.contracts.sections import DeduplicateSettings
 
 KEY = ("event_type", "event_id")
 

@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 
 from spark_jobs.contracts.durations import microseconds, milliseconds
 from spark_jobs.contracts.events import ACTIVITY, CLICK, HEARTBEAT, IMPRESSION
-from spark_jobs.contracts.settings import SessionizeSettings
+from spark_jobs.contracts.sections import SessionizeSettings
 from spark_jobs.contracts.tables import SESSIONS
 
 

@@ -3,29 +3,30 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 from pydantic import ValidationError
 
 from spark_jobs import __version__
 from spark_jobs.contracts.errors import CheckpointError
 from spark_jobs.contracts.jobs import JOB_OF_QUERY
-from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.lake import Lake, checkpoint_key, manifest_key
 from spark_jobs.contracts.manifest import STATE_FORMATS, Change, Manifest, Verdict, changes, state_settings
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.runtime.whole_files import write_text
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint that has been begun. ``bytes`` is its size on disk; ``last_batch`` the last one completed, or -1."""
+    """A checkpoint that has been begun. ``last_batch`` is the last one completed, or -1."""
 
     job: str
     query: str
     version: int
+    is_current: bool
     manifest: Manifest | None
     last_batch: int
+    files: int
     bytes: int
+    written_at: datetime | None
 
 
 def claim(lake: Lake, settings: Settings, queries: Iterable[str], *, source: str) -> list[Change]:
@@ -56,7 +57,7 @@ def claim(lake: Lake, settings: Settings, queries: Iterable[str], *, source: str
                 created_at=datetime.now(UTC),
                 settings=state_settings(query, settings, source),
             )
-            write_text(_manifest_file(lake, query), manifest.model_dump_json(indent=2) + "\n")
+            write_manifest(lake, manifest, lake.version(query))
     return found
 
 
@@ -66,7 +67,7 @@ def preflight(lake: Lake, settings: Settings, queries: Iterable[str], *, source:
     for query in queries:
         if not _is_begun(lake, query):
             continue
-        manifest = _read_manifest(lake, query)
+        manifest = read_manifest(lake, query, lake.version(query))
         if manifest:
             found.extend(changes(manifest, state_settings(query, settings, source)))
         else:
@@ -76,31 +77,45 @@ def preflight(lake: Lake, settings: Settings, queries: Iterable[str], *, source:
 
 
 def list_checkpoints(lake: Lake) -> Iterator[Checkpoint]:
-    """The checkpoints of ``lake``, in the order in which rows flow."""
-    for query, job in JOB_OF_QUERY.items():
-        if _is_begun(lake, query):
-            folder = _folder(lake, query)
-            size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-            done = [int(file.name) for file in (folder / "commits").glob("*") if file.name.isdigit()]
-            yield Checkpoint(job, query, 1, _read_manifest(lake, query), max(done, default=-1), size)
+    """The checkpoints of ``lake``, in the order in which rows flow, the version in use last."""
+    for query in JOB_OF_QUERY:
+        for version in lake.versions(query) or [1]:
+            found = look_at(lake, query, version)
+            if found.files:
+                yield found
+
+
+def look_at(lake: Lake, query: str, version: int) -> Checkpoint:
+    """A checkpoint as it is now."""
+    folder = checkpoint_key(query, version)
+    files = list(lake.files.walk(folder))
+    done = [int(file.name) for file in files if file.key.startswith(f"{folder}/commits/") and file.name.isdigit()]
+    return Checkpoint(
+        job=JOB_OF_QUERY[query],
+        query=query,
+        version=version,
+        is_current=version == lake.version(query),
+        manifest=read_manifest(lake, query, version),
+        last_batch=max(done, default=-1),
+        files=len(files),
+        bytes=sum(file.bytes for file in files),
+        written_at=max((file.modified_at for file in files), default=None),
+    )
+
+
+def write_manifest(lake: Lake, manifest: Manifest, version: int) -> None:
+    """Puts ``manifest`` beside its checkpoint."""
+    lake.files.write(manifest_key(manifest.query, version), manifest.model_dump_json(indent=2).encode() + b"\n")
+
+
+def read_manifest(lake: Lake, query: str, version: int) -> Manifest | None:
+    """The manifest of a checkpoint; None if it is missing or damaged."""
+    try:
+        return Manifest.model_validate_json(lake.files.read(manifest_key(query, version)) or b"")
+    except ValidationError:
+        return None
 
 
 def _is_begun(lake: Lake, query: str) -> bool:
     """Whether there is state to misuse: a batch has been planned."""
-    return any(file.name.isdigit() for file in (_folder(lake, query) / "offsets").glob("*"))
-
-
-def _folder(lake: Lake, query: str) -> Path:
-    return lake.checkpoint_folder(JOB_OF_QUERY[query], query)
-
-
-def _manifest_file(lake: Lake, query: str) -> Path:
-    folder = _folder(lake, query)
-    return folder.with_name(f"{folder.name}.json")
-
-
-def _read_manifest(lake: Lake, query: str) -> Manifest | None:
-    try:
-        return Manifest.model_validate_json(_manifest_file(lake, query).read_text(encoding="utf-8"))
-    except (OSError, ValidationError):
-        return None
+    return any(name.isdigit() for name in lake.files.names(f"{checkpoint_key(query, lake.version(query))}/offsets"))

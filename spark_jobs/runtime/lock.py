@@ -1,38 +1,97 @@
 """One driver a job at a time."""
 
-from collections.abc import Iterator
+import fcntl
+import os
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from spark_jobs.contracts.errors import LakeInUseError
-from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.lake import Lake, lock_key
+from spark_jobs.contracts.sections import S3Settings
+
+Check = Callable[[], None]
+"""Raises a LakeInUseError if the lock has been lost."""
 
 
 @contextmanager
-def hold_job(spark: SparkSession, lake: Lake, job: str) -> Iterator[None]:
+def hold_job(lake: Lake, job: str, s3: S3Settings, *, spark: SparkSession | None = None) -> Iterator[Check]:
     """Holds the lock of ``job`` on ``lake``: of its checkpoints, and of the tables that it writes.
 
-    The lock belongs to the Java process, which does the writing and may outlive a killed Python process for a moment;
-    it goes with that process, however it ends.
+    On a local lake it belongs to the Java process of ``spark``, which does the writing and may outlive a killed Python
+    process for a moment; it goes with that process, however it ends. In an object store it is a lease.
+
+    Args:
+        lake: the lake.
+        job: whose lock.
+        s3: how long a lease lasts.
+        spark: the session that writes; None if only this process does.
 
     Raises:
         LakeInUseError: another process holds it.
     """
-    lock_file = lake.lock_file(job)
-    lock_file.parent.mkdir(parents=True, exist_ok=True)
-    jvm = spark.sparkContext._jvm  # noqa: SLF001 the JVM has no public door
-    assert jvm is not None  # noqa: S101 it is there as long as the session is
-    channel = jvm.java.io.RandomAccessFile(str(lock_file), "rw").getChannel()
+    jvm = spark.sparkContext._jvm if spark else None  # noqa: SLF001 the JVM has no public door
+    key = lock_key(job)
+    if not lake.is_local:
+        with _leased(lake, job, s3, jvm) as check:
+            yield check
+        return
+    file = lake.path / key
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with _locked_by_java(jvm, file) if jvm is not None else _locked(file) as is_held:
+        if not is_held:
+            raise _refusal(lake, job, "another process")
+        yield lambda: None
+
+
+@contextmanager
+def _leased(lake: Lake, job: str, s3: S3Settings, jvm: Any) -> Iterator[Check]:
+    from spark_jobs.runtime.lease import Lease, holder  # noqa: PLC0415 boto3 takes a moment
+    from spark_jobs.runtime.objects import Objects  # noqa: PLC0415
+
+    assert isinstance(lake.files, Objects)  # noqa: S101 what is not local is in an object store
+    java = (jvm.java.lang.ProcessHandle.current().pid(),) if jvm is not None else ()
+    lease = Lease(lake.files, lock_key(job), s3.lease.total_seconds(), (os.getpid(), *java))
+    if not lease.acquire():
+        raise _refusal(lake, job, holder(lake.files.read(lease.key) or b""))
+
+    def check() -> None:
+        if lease.is_lost:
+            raise _refusal(lake, job, holder(lake.files.read(lease.key) or b""))
+
     try:
-        if not _try_lock(channel):
-            raise LakeInUseError(
-                f"job {job} of lake {lake.root} is being run by another process: two would corrupt its checkpoints; "
-                "wait for it to end or stop it, or give another --lake"
-            )
-        yield
+        yield check
+    finally:
+        lease.release()
+
+
+def _refusal(lake: Lake, job: str, by: str) -> LakeInUseError:
+    return LakeInUseError(
+        f"job {job} of lake {lake.root} is being run by {by}: two would corrupt its checkpoints; "
+        "wait for it to end or stop it, or give another --lake"
+    )
+
+
+@contextmanager
+def _locked(file: Path) -> Iterator[bool]:
+    with file.open("ab") as opened:
+        try:
+            fcntl.lockf(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            yield False
+        else:
+            yield True
+
+
+@contextmanager
+def _locked_by_java(jvm: Any, file: Path) -> Iterator[bool]:
+    channel = jvm.java.io.RandomAccessFile(str(file), "rw").getChannel()
+    try:
+        yield _try_lock(channel)
     finally:
         channel.close()
 

@@ -19,11 +19,11 @@ from pyspark.sql.streaming.listener import (
 )
 
 from spark_jobs import __version__
+from spark_jobs.contracts.errors import AdloomError
 from spark_jobs.contracts.jobs import JOB_OF_QUERY
-from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.lake import Lake, progress_key
 from spark_jobs.contracts.progress import QueryReport, QueryState
 from spark_jobs.runtime.failures import reason
-from spark_jobs.runtime.whole_files import write_text
 
 _log = logging.getLogger(__name__)
 
@@ -84,7 +84,11 @@ class ProgressFiles(StreamingQueryListener):
 
     def _write(self, run_id: str, report: QueryReport) -> None:
         self._by_run[run_id] = report
-        write_text(self._lake.progress / report.job / f"{report.query}.json", report.model_dump_json(indent=2) + "\n")
+        try:
+            self._lake.files.write(progress_key(report.query), report.model_dump_json(indent=2).encode() + b"\n")
+        except (AdloomError, OSError) as error:
+            # Whoever looks from outside sees by the report's age that it is old; the query goes on.
+            _log.warning("%s: its progress could not be written: %s", report.query, error)
 
 
 def after_batch(before: QueryReport, batch: StreamingQueryProgress, now: datetime) -> QueryReport:

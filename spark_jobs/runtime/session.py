@@ -12,7 +12,9 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.contracts.choices import StateStore
 from spark_jobs.contracts.errors import EnvironmentMissingError
+from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import Settings
+from spark_jobs.runtime.s3a import name_profile, s3a_conf, trust_options
 
 JARS = Path(sys.prefix) / "share" / "adloom" / "jars"
 """Where `make setup` puts the jars that Spark needs beside its own."""
@@ -44,30 +46,36 @@ _JVM_OPTIONS = (
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 
 
-def start_session(settings: Settings, *, log_file: Path | None = None) -> SparkSession:
+def start_session(settings: Settings, *, lake: Lake | None = None, log_file: Path | None = None) -> SparkSession:
     """A Spark session for a run, or the one that is already there.
 
     Args:
-        settings: see ``[spark]``.
+        settings: see ``[spark]``, and ``[s3]`` for a lake that is not local.
+        lake: that the session is for; by default a local one.
         log_file: where Spark's own log goes; by default it is thrown away but for errors on stderr.
 
     Raises:
         EnvironmentMissingError: Java or the jars are missing.
+        SettingsError: s3.ca_file is no certificate.
     """
     check_java()
+    is_local = lake is None or lake.is_local
+    if not is_local:
+        name_profile(settings.s3)
     builder = SparkSession.builder.appName("adloom").master(settings.spark.master)
-    for key, value in spark_conf(settings, log_file).items():
+    for key, value in spark_conf(settings, is_local=is_local, log_file=log_file).items():
         builder = builder.config(key, value)
     # Spark binds the machine's outer address otherwise.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     return builder.getOrCreate()
 
 
-def spark_conf(settings: Settings, log_file: Path | None = None) -> dict[str, str]:
+def spark_conf(settings: Settings, *, is_local: bool = True, log_file: Path | None = None) -> dict[str, str]:
     """Spark's configuration for ``settings``: what differs from Spark's defaults, and why.
 
     Raises:
         EnvironmentMissingError: the jars are missing.
+        SettingsError: s3.ca_file is no certificate.
     """
     if not any(JARS.glob("delta-spark_*.jar")):
         raise EnvironmentMissingError(f"no Delta jar in {JARS}: Spark cannot write tables; run `make setup`")
@@ -75,6 +83,8 @@ def spark_conf(settings: Settings, log_file: Path | None = None) -> dict[str, st
     if log_file:
         java_options.append(f"-Dadloom.log={log_file}")
     java_options.extend(_JVM_OPTIONS)
+    if not is_local:
+        java_options.extend(trust_options(settings.s3))
     return {
         "spark.driver.memory": settings.spark.driver_memory,
         "spark.driver.extraClassPath": f"{JARS}/*",
@@ -96,7 +106,7 @@ def spark_conf(settings: Settings, log_file: Path | None = None) -> dict[str, st
         "spark.databricks.delta.writeChecksumFile.enabled": "false",
         # Equal keys are judged by adloom; a variant with some is no reason to fail.
         "spark.sql.variant.allowDuplicateKeys": "true",
-        **_LOCAL_FILES,
+        **(_LOCAL_FILES if is_local else s3a_conf(settings.s3)),
         **streaming_conf(settings),
     }
 

@@ -1,6 +1,7 @@
 """Appending to the Delta tables of the lake, each batch exactly once."""
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -9,17 +10,17 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_jobs.contracts.choices import Trigger
+from spark_jobs.contracts.commits import CommitNote, read_note
 from spark_jobs.contracts.durations import milliseconds
-from spark_jobs.contracts.jobs import JOB_OF_QUERY
-from spark_jobs.contracts.lake import Lake
-from spark_jobs.contracts.settings import JobSettings
+from spark_jobs.contracts.lake import Lake, checkpoint_key
+from spark_jobs.contracts.sections import JobSettings
 from spark_jobs.contracts.tables import Table
 
 _PROPERTIES = {
     # Validation reads what is new since the last validated version; for appends the feed costs nothing.
     "delta.enableChangeDataFeed": "true",
 }
-_LATEST_COMMITS = 20
+_NO_OFFSET = "-"
 Start = Mapping[str, Any]
 """When a query starts its batches, as Spark's ``trigger`` takes it."""
 AVAILABLE_NOW: Start = {"availableNow": True}
@@ -44,21 +45,33 @@ def create_table(spark: SparkSession, lake: Lake, table: Table) -> None:
         _writer(nothing, table).save(lake.table(table))
 
 
-def append_rows(rows: DataFrame, lake: Lake, table: Table, *, writer: str, batch_id: int) -> None:
-    """Appends ``rows`` to ``table``, unless ``writer`` has already committed a batch of this number or a later one.
+def append_rows(rows: DataFrame, lake: Lake, table: Table, note: CommitNote) -> None:
+    """Appends ``rows`` to ``table``, unless the writer of ``note`` has already committed its batch or a later one.
 
-    Begins the table where it does not exist. The commit bears ``<writer> <batch_id>`` as its user metadata.
+    Begins the table where it does not exist. The commit bears ``note`` as its user metadata.
     """
-    once = _writer(rows, table).option("txnAppId", writer).option("txnVersion", batch_id)
-    once.option("userMetadata", f"{writer} {batch_id}").save(lake.table(table))
+    once = _writer(rows, table).option("txnAppId", note.writer).option("txnVersion", note.batch)
+    once.option("userMetadata", note.model_dump_json(exclude_defaults=True)).save(lake.table(table))
 
 
-def has_committed(spark: SparkSession, lake: Lake, table: Table, *, writer: str, batch_id: int) -> bool:
-    """Whether one of the latest commits of ``table`` is batch ``batch_id`` of ``writer``."""
-    if not lake.has(table):
-        return False
-    commits = spark.sql(f"DESCRIBE HISTORY delta.`{lake.table(table)}` LIMIT {_LATEST_COMMITS}").collect()
-    return any(commit.userMetadata == f"{writer} {batch_id}" for commit in commits)
+def latest_notes(spark: SparkSession, lake: Lake, table: Table, limit: int = 20) -> Iterator[CommitNote]:
+    """The notes of the latest commits of ``table``, the newest first."""
+    if lake.has(table):
+        commits = spark.sql(f"DESCRIBE HISTORY delta.`{lake.table(table)}` LIMIT {limit}").collect()
+        yield from (note for commit in commits if (note := read_note(commit.userMetadata)))
+
+
+def note_of_batch(lake: Lake, query: str, *, writer: str, batch_id: int) -> CommitNote:
+    """The note of a batch that is running: Spark wrote what it takes from its sources before it began."""
+    planned = lake.files.read(f"{checkpoint_key(query, lake.version(query))}/offsets/{batch_id}") or b""
+    _, metadata, *reached = planned.decode().splitlines() or ("", "{}")
+    return CommitNote(
+        writer=writer,
+        batch=batch_id,
+        query=query,
+        watermark_ms=json.loads(metadata).get("batchWatermarkMs", 0),
+        reached=[json.loads(offset) for offset in reached if offset != _NO_OFFSET],
+    )
 
 
 def _writer(rows: DataFrame, table: Table) -> DataFrameWriter:
@@ -101,12 +114,15 @@ def start_query(
         (query_id,) = (active.id for active in spark.streams.active if active.name == query)
         # Only the first batch after a start can be one that a crash kept Spark from noting. Its rows are there, but it
         # must run all the same: from its rows Spark takes the watermark of the next batch.
-        if is_first and has_committed(spark, lake, table, writer=query_id, batch_id=batch_id):
+        note = note_of_batch(lake, query, writer=query_id, batch_id=batch_id)
+        if is_first and any(
+            (done.writer, done.batch) == (query_id, batch_id) for done in latest_notes(spark, lake, table)
+        ):
             batch.write.format("noop").mode("overwrite").save()
         else:
-            append_rows(batch, lake, table, writer=query_id, batch_id=batch_id)
+            append_rows(batch, lake, table, note)
         is_first = False
 
     writer = rows.writeStream.queryName(query).foreachBatch(write)
-    writer = writer.option("checkpointLocation", lake.checkpoint(JOB_OF_QUERY[query], query))
+    writer = writer.option("checkpointLocation", lake.checkpoint(query))
     return writer.trigger(**start).start()

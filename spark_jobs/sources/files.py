@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_jobs.contracts.errors import SourceError
-from spark_jobs.contracts.settings import IngestSettings
+from spark_jobs.contracts.sections import IngestSettings
 from spark_jobs.transforms.clock import batch_time
 
 PATTERNS = ("*.jsonl", "*.jsonl.gz", "*.ndjson", "*.ndjson.gz")

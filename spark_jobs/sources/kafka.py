@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from spark_jobs.contracts.errors import SourceError
 from spark_jobs.contracts.kafka import client_options
-from spark_jobs.contracts.settings import KafkaSettings
+from spark_jobs.contracts.sections import KafkaSettings
 from spark_jobs.transforms.clock import batch_time
 
 _ANSWER_S = 15

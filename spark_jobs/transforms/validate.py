@@ -4,7 +4,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.contracts import events
-from spark_jobs.contracts.settings import IngestSettings
+from spark_jobs.contracts.sections import IngestSettings
 from spark_jobs.contracts.tables import BRONZE_EVENTS
 from spark_jobs.transforms import parse
 

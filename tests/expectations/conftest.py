@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import TABLES
+from spark_jobs.runtime.lakes import open_lake
 from tests.expectations.good_rows import append, good_rows, write_ledger
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def engine(spark: SparkSession) -> "Engine":
 
 @pytest.fixture
 def good_lake(spark: SparkSession, tmp_path: Path) -> Lake:
-    lake = Lake.at(str(tmp_path / "lake"))
+    lake = open_lake(str(tmp_path / "lake"))
     for table in TABLES:
         append(spark, lake, table, good_rows(table.name))
     write_ledger(lake)

@@ -7,7 +7,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.files import json_bytes
+from spark_jobs.contracts.lake import LEDGER, Lake
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, TABLES_BY_NAME, Table
 
 Row = dict[str, Any]
@@ -147,5 +148,4 @@ def append(spark: SparkSession, lake: Lake, table: Table, rows: list[Row], *, ch
 
 def write_ledger(lake: Lake, **changes: Any) -> None:
     """Leave the ledger of the good rows, with ``changes``."""
-    lake.ledger_file.parent.mkdir(parents=True, exist_ok=True)
-    lake.ledger_file.write_text(json.dumps(GOOD_LEDGER | changes), encoding="utf-8")
+    lake.files.write(LEDGER, json_bytes(GOOD_LEDGER | changes))

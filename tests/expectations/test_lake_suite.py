@@ -13,7 +13,8 @@ from expectations.quarantine import failing_rows
 from expectations.suites import lake_rules
 from spark_jobs.contracts.choices import JoinType
 from spark_jobs.contracts.ledger import Ledger
-from spark_jobs.contracts.settings import AttributeSettings, Settings
+from spark_jobs.contracts.sections import AttributeSettings
+from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import TABLES, TABLES_BY_NAME
 from tests.expectations.good_rows import GOOD_LEDGER, Row, frame, good_rows
 

@@ -9,11 +9,12 @@ from pyspark.sql import SparkSession
 
 from expectations.ranges import range_to_validate, read_rows, read_state
 from expectations.results import TableResult, ValidationResult
-from expectations.validate import validate_lake
+from expectations.validate import VALIDATED, validate_lake
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
+from spark_jobs.runtime.lakes import open_lake
 from tests.expectations.good_rows import append, at, good_rows, write_ledger
 
 
@@ -26,7 +27,7 @@ def _broken(result: ValidationResult) -> set[tuple[str, str]]:
 
 
 def _validated(lake: Lake) -> dict[str, int]:
-    state: dict[str, int] = json.loads((lake.reports / "validated.json").read_text(encoding="utf-8"))
+    state: dict[str, int] = json.loads(lake.files.read(VALIDATED) or b"{}")
     return state
 
 
@@ -45,7 +46,7 @@ def test_a_good_lake_passes_and_its_next_validation_takes_only_what_is_new(
         ("sessions", 5),
         ("lake", 1),
     ]
-    assert all(found.docs and found.docs.is_file() for found in first.tables)
+    assert all(found.docs and good_lake.files.read(found.docs) for found in first.tables)
     assert _validated(good_lake) == {"bronze": 0, "silver": 0, "attributions": 0, "sessions": 0}
     assert any("silver" in line for line in told)
 
@@ -61,7 +62,7 @@ def test_a_good_lake_passes_and_its_next_validation_takes_only_what_is_new(
     assert _of(second, "sessions").note == "nothing new"
     assert ("lake", "silver_matches_ledger") in _broken(second)
     _assert_kept(spark, silver)
-    _assert_shown(second.report, silver)
+    _assert_shown(good_lake, second.report, silver)
 
 
 def _assert_kept(spark: SparkSession, silver: TableResult) -> None:
@@ -73,8 +74,8 @@ def _assert_kept(spark: SparkSession, silver: TableResult) -> None:
     assert silver.failing.count == 1
 
 
-def _assert_shown(report: Path, silver: TableResult) -> None:
-    page = report.read_text(encoding="utf-8")
+def _assert_shown(lake: Lake, report: str, silver: TableResult) -> None:
+    page = (lake.files.read(report) or b"").decode()
     assert "Failed" in page
     assert "Each event is kept once: its id is unique in its type." in page
     assert silver.failing is not None
@@ -83,8 +84,11 @@ def _assert_shown(report: Path, silver: TableResult) -> None:
     assert "1 malformed_json" in page
     assert page.count('<rect class="passed"') == 2, "two validations so far"
     assert silver.docs is not None
-    assert str(silver.docs.relative_to(report.parent)) in page
-    pages = [page, *(docs.read_text(encoding="utf-8") for docs in report.parent.glob("data_docs/**/*.html"))]
+    assert silver.docs.removeprefix("_reports/") in page
+    pages = [
+        page,
+        *(docs.read_text(encoding="utf-8") for docs in (lake.path / "_reports" / "data_docs").glob("**/*.html")),
+    ]
     assert [text for text in pages if 'src="http' in text or '<link rel="stylesheet"' in text] == []
     assert "A click names the impression that was clicked." in "".join(pages)
 
@@ -92,7 +96,7 @@ def _assert_shown(report: Path, silver: TableResult) -> None:
 def test_the_same_version_validated_twice_keeps_its_failing_rows_once(
     spark: SparkSession, tmp_path: Path, settings: Settings
 ) -> None:
-    lake = Lake.at(str(tmp_path / "lake"))
+    lake = open_lake(str(tmp_path / "lake"))
     rows = good_rows("attributions")
     rows[0]["click_time"] += timedelta(hours=2)
     append(spark, lake, ATTRIBUTIONS, rows)
@@ -131,7 +135,7 @@ def test_a_new_row_that_contradicts_an_old_one_is_found_among_the_new(
 
 
 def test_a_table_without_a_change_data_feed_is_read_whole_and_says_so(spark: SparkSession, tmp_path: Path) -> None:
-    lake = Lake.at(str(tmp_path / "lake"))
+    lake = open_lake(str(tmp_path / "lake"))
     for _ in range(2):
         append(spark, lake, BRONZE_EVENTS, good_rows("bronze")[:3], change_data=False)
     rows = read_rows(spark, lake, BRONZE_EVENTS, range_to_validate(lake, BRONZE_EVENTS, 0, whole=False))
@@ -157,22 +161,22 @@ def test_a_table_made_anew_is_validated_whole(spark: SparkSession, good_lake: La
 
 def test_a_lake_that_is_not_there_is_refused(spark: SparkSession, tmp_path: Path, settings: Settings) -> None:
     with pytest.raises(LakeError, match="holds no table of a lake"):
-        validate_lake(spark, Lake.at(str(tmp_path / "nowhere")), settings)
+        validate_lake(spark, open_lake(str(tmp_path / "nowhere")), settings)
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("text", ["{", "[1]"])
 def test_a_damaged_state_file_is_named(tmp_path: Path, text: str) -> None:
-    file = tmp_path / "validated.json"
-    file.write_text(text, encoding="utf-8")
+    lake = open_lake(str(tmp_path))
+    lake.files.write("_reports/validated.json", text.encode())
     with pytest.raises(LakeError, match=r"validated\.json"):
-        read_state(file)
+        read_state(lake, "_reports/validated.json")
 
 
 def test_a_damaged_ledger_is_named(tmp_path: Path) -> None:
     from expectations.counts import read_ledger
 
-    lake = Lake.at(str(tmp_path))
+    lake = open_lake(str(tmp_path))
     write_ledger(lake, no_such_count=1)
     with pytest.raises(LakeError, match="no_such_count"):
         read_ledger(lake)

@@ -2,7 +2,8 @@
 
 from datetime import timedelta
 
-from spark_jobs.contracts.settings import IngestSettings, SessionizeSettings, Settings
+from spark_jobs.contracts.sections import IngestSettings, SessionizeSettings
+from spark_jobs.contracts.settings import Settings
 from tests.support.timeline import Run
 
 _FILE_BY_FILE = IngestSettings(max_bytes_per_batch=1)

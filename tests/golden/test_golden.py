@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, TABLES, Table
+from spark_jobs.runtime.lakes import open_lake
 from tests.golden.cases import GOLDEN, cases_of
 from tests.golden.late_cases import TWICE
 from tests.golden.runs import LATE, RUNS, STANDARD, UNDRAINED
@@ -42,7 +42,7 @@ def outcome_of(run_lake: RunLake, tmp_path_factory: pytest.TempPathFactory) -> O
             folder = tmp_path_factory.mktemp(run.name)
             source = merge_cases(cases_of(run), folder / "source")
             expected = expected_tables(source, run.settings, datetime.now(UTC), batches=read_files(source))
-            lake = run_lake(source, settings=run.settings, drain=run.drain, lake=Lake.at(str(folder / "lake")))
+            lake = run_lake(source, settings=run.settings, drain=run.drain, lake=open_lake(str(folder / "lake")))
             tables = {table.name: read_table(lake, table) for table in TABLES}
             _OUTCOMES[run.name] = _Outcome(tables, read_ledger(lake), expected)
         outcome = _OUTCOMES[run.name]

@@ -7,10 +7,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_jobs.contracts.jobs import ATTRIBUTE, DEDUPLICATE, SESSIONIZE
-from spark_jobs.contracts.lake import Lake
-from spark_jobs.contracts.settings import IngestSettings, Settings
+from spark_jobs.contracts.sections import IngestSettings
+from spark_jobs.contracts.settings import Settings
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
+from spark_jobs.runtime.lakes import open_lake
 from tests.support.runs import run_in
 
 pytestmark = pytest.mark.slow
@@ -34,5 +35,5 @@ def _peak_state_rows(spark: SparkSession, folder: Path, days: int) -> dict[str, 
     )
     generate(spec, folder / "source")
     settings = Settings(ingest=IngestSettings(max_bytes_per_batch=1))
-    progress = run_in(spark, settings, Lake.at(str(folder / "lake")), folder / "source").progress
+    progress = run_in(spark, settings, open_lake(str(folder / "lake")), folder / "source").progress
     return {query: progress.progress(query).peak_state_rows for query in _STATEFUL}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contracts.lake import Lake
+from spark_jobs.runtime.lakes import open_lake
 from tests.support.drivers import kill_repeatedly, start_run
 from tests.support.equality import assert_lake_equals_oracle, generate_source
 
@@ -14,14 +14,14 @@ pytestmark = pytest.mark.slow
 
 def test_twenty_kills_change_no_row(tmp_path: Path) -> None:
     source = generate_source(tmp_path / "source", events=40_000, seed=20, files=60)
-    lake = Lake.at(str(tmp_path / "lake"))
+    lake = open_lake(str(tmp_path / "lake"))
     assert kill_repeatedly(source, lake.path, kills=20, longest_work_s=5, seed=21) == 20
     assert_lake_equals_oracle(lake, source)
 
 
 def test_a_kill_between_the_commit_of_a_table_and_the_commit_of_its_query_changes_no_row(tmp_path: Path) -> None:
     source = generate_source(tmp_path / "source", events=2000, seed=5, files=4)
-    lake = Lake.at(str(tmp_path / "lake"))
+    lake = open_lake(str(tmp_path / "lake"))
     for moment in ("bronze:1", "silver:2", "attributions:3", "sessions:4"):
         driver = start_run(source, lake.path, crash_after=moment)
         output, _ = driver.process.communicate(timeout=200)

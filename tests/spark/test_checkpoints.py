@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.contracts.errors import CheckpointError
-from spark_jobs.contracts.lake import Lake
-from spark_jobs.contracts.settings import AttributeSettings, Settings, SparkSettings
+from spark_jobs.contracts.lake import manifest_key
+from spark_jobs.contracts.sections import AttributeSettings, SparkSettings
+from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import TABLES
 from spark_jobs.runtime.checkpoints import list_checkpoints
+from spark_jobs.runtime.lakes import open_lake
 from tests.support.equality import assert_lake_equals_oracle, generate_source
 from tests.support.lakes import RunLake, read_table
 
@@ -17,7 +19,7 @@ def test_a_start_that_would_misuse_a_checkpoint_is_refused_and_changes_nothing(
     run_lake: RunLake, tmp_path: Path
 ) -> None:
     source = generate_source(tmp_path / "source", events=300, seed=15, files=2)
-    lake = Lake.at(str(tmp_path / "lake"))
+    lake = open_lake(str(tmp_path / "lake"))
     run_lake(source, lake=lake, drain=False)
     rows = {table.name: len(read_table(lake, table)) for table in TABLES}
     longer = Settings(attribute=AttributeSettings(window="90min"))
@@ -30,6 +32,6 @@ def test_a_start_that_would_misuse_a_checkpoint_is_refused_and_changes_nothing(
     ignored = Settings(spark=SparkSettings(shuffle_partitions=3))
     run_lake(source, settings=ignored, lake=lake)
     assert_lake_equals_oracle(lake, source)
-    (lake.checkpoint_folder("attribute", "sessionize").parent / "v1.json").unlink()
+    lake.files.delete([manifest_key("sessionize", 1)])
     with pytest.raises(CheckpointError, match="sessionize: manifest was missing or damaged"):
         run_lake(source, lake=lake)

@@ -5,10 +5,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame
 
+from spark_jobs.contracts.commits import CommitNote
 from spark_jobs.contracts.errors import QueryFailedError
 from spark_jobs.contracts.lake import Lake
-from spark_jobs.contracts.settings import IngestSettings, Settings
+from spark_jobs.contracts.sections import IngestSettings
+from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import Table
+from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.sinks import delta
 from tests.support.drivers import kill_repeatedly
 from tests.support.equality import assert_lake_equals_oracle, generate_source
@@ -17,7 +20,7 @@ from tests.support.lakes import RunLake
 
 def test_four_kills_change_no_row(tmp_path: Path) -> None:
     source = generate_source(tmp_path / "source", events=3000, seed=4, files=6)
-    lake = Lake.at(str(tmp_path / "lake"))
+    lake = open_lake(str(tmp_path / "lake"))
     assert kill_repeatedly(source, lake.path, kills=4, longest_work_s=4, seed=11) == 4
     assert_lake_equals_oracle(lake, source)
 
@@ -26,15 +29,15 @@ def test_a_failure_between_the_commit_of_a_table_and_the_commit_of_its_query_cha
     run_lake: RunLake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = generate_source(tmp_path / "source", events=1000, seed=5, files=4)
-    settings, lake = Settings(ingest=IngestSettings(max_bytes_per_batch=1)), Lake.at(str(tmp_path / "lake"))
+    settings, lake = Settings(ingest=IngestSettings(max_bytes_per_batch=1)), open_lake(str(tmp_path / "lake"))
     append_rows = delta.append_rows
     for doomed in (("bronze", 1), ("silver", 2), ("attributions", 3), ("sessions", 4)):
 
         def append_and_fail(
-            rows: DataFrame, lake: Lake, table: Table, *, writer: str, batch_id: int, doomed: tuple[str, int] = doomed
+            rows: DataFrame, lake: Lake, table: Table, note: CommitNote, *, doomed: tuple[str, int] = doomed
         ) -> None:
-            append_rows(rows, lake, table, writer=writer, batch_id=batch_id)
-            if (table.name, batch_id) == doomed:
+            append_rows(rows, lake, table, note)
+            if (table.name, note.batch) == doomed:
                 raise RuntimeError(f"struck after {doomed}")
 
         monkeypatch.setattr(delta, "append_rows", append_and_fail)

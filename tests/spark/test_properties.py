@@ -7,9 +7,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from spark_jobs.contracts.choices import JoinType
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import TABLES
+from spark_jobs.runtime.lakes import open_lake
 from tests.support.lakes import RunLake, read_table
 from tests.support.oracle import assert_same_rows, expected_tables
 from tests.support.scenarios import World, records_of, worlds
@@ -57,6 +57,6 @@ def test_every_table_of_a_drained_run_equals_the_oracle(
     folder = tmp_path_factory.mktemp("world")
     source = write_files(folder / "source", records_of(world.scenarios))
     expected = expected_tables(source, chosen, datetime.now(UTC))
-    lake = run_lake(source, settings=chosen, lake=Lake.at(str(folder / "lake")))
+    lake = run_lake(source, settings=chosen, lake=open_lake(str(folder / "lake")))
     for table in TABLES:
         assert_same_rows(read_table(lake, table), expected.rows(table), table)

@@ -12,16 +12,18 @@ from pyspark.sql import SparkSession
 from spark_jobs.contracts.choices import DeduplicateMode, JoinType, StateStore
 from spark_jobs.contracts.errors import LakeInUseError, LedgerError, QueryFailedError, SourceError
 from spark_jobs.contracts.lake import Lake
-from spark_jobs.contracts.settings import (
+from spark_jobs.contracts.sections import (
     AttributeSettings,
     DeduplicateSettings,
     IngestSettings,
-    Settings,
+    S3Settings,
     SparkSettings,
 )
+from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
 from spark_jobs.jobs.accounts import balance
 from spark_jobs.jobs.run import run
+from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.lock import hold_job
 from tests.support.equality import assert_lake_equals_oracle, generate_source
 from tests.support.lakes import RunLake, read_ledger, read_table
@@ -40,7 +42,7 @@ def mixed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tupl
     _rewrite(first, first, poison + b"\n\n  \t\r\n" + first.read_bytes())
     _rewrite(second, source / f"{second.name}.gz", gzip.compress(second.read_bytes()))
     (source / "notes.txt").write_text("not events")
-    lake = Lake.at(str(folder / "lake"))
+    lake = open_lake(str(folder / "lake"))
     run_in(spark, Settings(ingest=FILE_BY_FILE), lake, source)
     return lake, source
 
@@ -137,8 +139,8 @@ def test_a_file_of_blank_lines_leaves_empty_tables(run_lake: RunLake, tmp_path: 
 
 def test_the_lake_refuses_a_second_writer(spark: SparkSession, tmp_path: Path) -> None:
     source = generate_source(tmp_path / "source", events=50, seed=9, files=1)
-    lake = Lake.at(str(tmp_path / "lake"))
-    with hold_job(spark, lake, "attribute"), pytest.raises(LakeInUseError, match="another process"):
+    lake = open_lake(str(tmp_path / "lake"))
+    with hold_job(lake, "attribute", S3Settings(), spark=spark), pytest.raises(LakeInUseError, match="another process"):
         run(spark, Settings(), lake, source)
 
 

@@ -4,7 +4,7 @@ import subprocess
 from collections.abc import Sequence
 
 from spark_jobs.contracts.lake import Lake
-from spark_jobs.contracts.settings import KafkaSettings
+from spark_jobs.contracts.sections import KafkaSettings
 from spark_jobs.contracts.tables import BRONZE_EVENTS
 from spark_jobs.generator.publish import publish
 from tests.stack.servers import Kafka, wait_until

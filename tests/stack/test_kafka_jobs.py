@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
+from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.sources.files import read_records
 from tests.stack.conftest import StartJob
 from tests.stack.flow import LONGEST_S, adloom, send, wait_for_rows
@@ -24,7 +24,7 @@ def test_both_jobs_killed_and_started_again_give_what_the_oracle_gives(
 ) -> None:
     source = generate_source(tmp_path / "source", events=20_000, seed=12)
     records = list(read_records(source))
-    lake = Lake.at(str(tmp_path / "lake"))
+    lake = open_lake(str(tmp_path / "lake"))
     small_batches = {"ADLOOM_KAFKA__MAX_OFFSETS_PER_TRIGGER": "3000"}
     send(kafka, topic, records[:10_000])
     deduplicate, attribute = job("deduplicate", **small_batches), job("attribute")
@@ -46,7 +46,7 @@ def test_both_jobs_killed_and_started_again_give_what_the_oracle_gives(
 
 
 def test_silence_ends_sessions_and_gives_up_on_clicks(kafka: Kafka, topic: str, job: StartJob, tmp_path: Path) -> None:
-    lake, now = Lake.at(str(tmp_path / "lake")), datetime.now(UTC)
+    lake, now = open_lake(str(tmp_path / "lake")), datetime.now(UTC)
     short = {
         "ADLOOM_SESSIONIZE__GAP": "2s",
         "ADLOOM_SESSIONIZE__WATERMARK": "2s",
@@ -93,7 +93,7 @@ def test_a_second_driver_is_refused_and_a_second_signal_breaks_off_without_loss(
     assert first.wait() in (0, 143), first.told  # 0 if the batches were done before the second signal came
     assert job("deduplicate", ADLOOM_JOB__TRIGGER="available_now").wait() == 0
     assert job("attribute", ADLOOM_JOB__TRIGGER="available_now").wait() == 0
-    lake = Lake.at(str(tmp_path / "lake"))
+    lake = open_lake(str(tmp_path / "lake"))
     adloom("drain", "--lake", str(lake.path))
     assert_lake_equals_oracle(lake, source)
 

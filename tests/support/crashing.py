@@ -9,6 +9,7 @@ import signal
 from pyspark.sql import DataFrame
 
 from spark_jobs import cli
+from spark_jobs.contracts.commits import CommitNote
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.tables import Table
 from spark_jobs.sinks import delta
@@ -19,9 +20,9 @@ def main() -> None:
     doomed_table, doomed_batch = os.environ["CRASH_AFTER"].split(":")
     append_rows = delta.append_rows
 
-    def append_and_die(rows: DataFrame, lake: Lake, table: Table, *, writer: str, batch_id: int) -> None:
-        append_rows(rows, lake, table, writer=writer, batch_id=batch_id)
-        if (table.name, batch_id) == (doomed_table, int(doomed_batch)):
+    def append_and_die(rows: DataFrame, lake: Lake, table: Table, note: CommitNote) -> None:
+        append_rows(rows, lake, table, note)
+        if (table.name, note.batch) == (doomed_table, int(doomed_batch)):
             os.killpg(os.getpgid(0), signal.SIGKILL)
 
     delta.append_rows = append_and_die

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 import duckdb
 
 from spark_jobs.contracts.events import HEARTBEAT
-from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.lake import LEDGER, Lake
 from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import SILVER_EVENTS, Column, Table
@@ -100,7 +100,7 @@ def live_files(folder: Path) -> dict[str, dict[str, str | None]]:
 
 def read_ledger(lake: Lake) -> Ledger:
     """The accounts that the latest run left in ``lake``."""
-    return Ledger(**json.loads(lake.ledger_file.read_text(encoding="utf-8")))
+    return Ledger(**json.loads(lake.files.read(LEDGER) or b"{}"))
 
 
 def _actions(log: Path) -> Iterator[dict[str, Any]]:

@@ -23,7 +23,7 @@ from spark_jobs.contracts.events import (
     invalid,
     missing,
 )
-from spark_jobs.contracts.settings import IngestSettings
+from spark_jobs.contracts.sections import IngestSettings
 from tests.support.strict_json import Integer, NotJsonError, Object, has_unpaired_surrogate, parse
 
 UTF8_BOM: Final = b"\xef\xbb\xbf"

@@ -11,6 +11,7 @@ import pytest
 
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, Table
+from spark_jobs.runtime.lakes import open_lake
 from tests.support.lakes import live_files, read_table
 
 _EVENT = (
@@ -24,7 +25,7 @@ _PROTOCOL = {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
-    return Lake.at(str(tmp_path / "lake"))
+    return open_lake(str(tmp_path / "lake"))
 
 
 def _parquet(lake: Lake, table: Table, path: str, query: str) -> None:

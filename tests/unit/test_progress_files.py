@@ -11,8 +11,9 @@ from rich.console import Console
 
 from spark_jobs.console.status import show_status, status_page
 from spark_jobs.contracts.errors import LakeError
-from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.lake import Lake, progress_key
 from spark_jobs.contracts.progress import QueryReport, QueryState
+from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.progress_files import after_batch
 
 _NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -80,15 +81,12 @@ def test_a_report_reads_back_as_it_was_written(rate: float | None) -> None:
 
 
 def test_the_page_shows_each_query_and_its_last_error(tmp_path: Path) -> None:
-    lake = Lake.at(str(tmp_path))
+    lake = open_lake(str(tmp_path))
     failed = after_batch(_START, _batch(), _NOW).model_copy(
         update={"state": QueryState.FAILED, "last_error": "the disk is full"}
     )
-    file = lake.progress / "deduplicate" / "ingest.json"
-    file.parent.mkdir(parents=True)
-    file.write_text(failed.model_dump_json())
-    (lake.progress / "attribute").mkdir()
-    (lake.progress / "attribute" / "attribute.json").write_text("{half a fi")
+    lake.files.write(progress_key("ingest"), failed.model_dump_json().encode())
+    lake.files.write(progress_key("attribute"), b"{half a fi")
     page = _printed(lake)
     assert "ingest" in page
     assert "failed" in page
@@ -99,9 +97,9 @@ def test_the_page_shows_each_query_and_its_last_error(tmp_path: Path) -> None:
 
 
 def test_a_lake_on_which_nothing_ran_says_what_to_start(tmp_path: Path) -> None:
-    assert "no query has run" in _printed(Lake.at(str(tmp_path)))
+    assert "no query has run" in _printed(open_lake(str(tmp_path)))
     with pytest.raises(LakeError, match="no lake at"):
-        show_status(str(tmp_path / "nowhere"), once=True)
+        show_status(str(tmp_path / "nowhere"), once=True, config=None)
 
 
 def _printed(lake: Lake) -> str:

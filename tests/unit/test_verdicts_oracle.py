@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from spark_jobs.contracts.events import VERDICTS
-from spark_jobs.contracts.settings import IngestSettings
+from spark_jobs.contracts.sections import IngestSettings
 from tests.support.source_files import split_records
 from tests.support.verdict_cases import VERDICT_CASES
 from tests.support.verdicts import Event, judge

@@ -1,0 +1,79 @@
+"""Opening a lake: from the location that a person gives to a root and its files."""
+
+import re
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from spark_jobs.contracts.errors import LakeError, SettingsError
+from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.sections import S3Settings
+from spark_jobs.runtime.local_files import LocalFiles
+
+OBJECT_STORE = "s3a"
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+
+
+def open_lake(location: str, s3: S3Settings | None = None) -> Lake:
+    """The lake at ``location``, which need not have been begun; nothing is read or written yet.
+
+    Args:
+        location: ``s3a://bucket/prefix``, a ``file:///`` URI, or a plain path, which may be relative.
+        s3: the object store of an ``s3a://`` location.
+
+    Raises:
+        SettingsError: ``location`` is empty, malformed or of a scheme that is not served.
+    """
+    parts = urlsplit(location)
+    if not location.strip():
+        raise SettingsError("the lake's location is empty; give a folder, as in --lake ./lake, or s3a://bucket/prefix")
+    if parts.scheme in (OBJECT_STORE, "s3"):
+        return _open_objects(location, s3 or S3Settings())
+    if parts.scheme not in ("", "file"):
+        raise SettingsError(
+            f"lake {location!r}: scheme {parts.scheme!r} is not served; give a folder, a file:/// URI or "
+            "s3a://bucket/prefix"
+        )
+    path = Path(unquote(parts.path) if parts.scheme == "file" else location).expanduser().resolve()
+    return Lake(path.as_uri().rstrip("/"), LocalFiles(path))
+
+
+def check_store(lake: Lake) -> None:
+    """Checks that the store of ``lake`` can be used, so that what is wrong is said at once and in one line.
+
+    Raises:
+        LakeError: it does not answer, refuses our keys, is not who it must be, or has no such bucket.
+    """
+    lake.files.names("")
+
+
+def open_existing(location: str, s3: S3Settings | None = None) -> Lake:
+    """The lake at ``location``, which has been begun.
+
+    Raises:
+        SettingsError: see :func:`open_lake`.
+        LakeError: there is none, or its store does not answer.
+    """
+    lake = open_lake(location, s3)
+    if not lake.files.names(""):
+        raise LakeError(f"no lake at {lake.place()}; run `adloom run --lake {location}` first")
+    return lake
+
+
+def _open_objects(location: str, s3: S3Settings) -> Lake:
+    # Imported here: boto3 takes a moment, and a lake in a folder does without.
+    from spark_jobs.runtime.objects import Objects  # noqa: PLC0415
+
+    parts = urlsplit(location)
+    if not _BUCKET.fullmatch(parts.netloc):
+        raise SettingsError(
+            f"lake {location!r}: {parts.netloc!r} is no name of a bucket; give s3a://bucket/prefix, with a bucket of 3 "
+            "to 63 small letters, digits, dots and hyphens (no user, password or port)"
+            if "@" not in parts.netloc
+            else "the lake's location holds a user or password: they do not belong on a command line; set "
+            "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY instead"
+        )
+    prefix = parts.path.strip("/")
+    if any(part in ("", ".", "..") for part in prefix.split("/")) and prefix:
+        raise SettingsError(f"lake {location!r}: the prefix may hold no empty part and no . or ..")
+    root = f"{OBJECT_STORE}://{parts.netloc}/{prefix}".rstrip("/")
+    return Lake(root, Objects(root, s3))

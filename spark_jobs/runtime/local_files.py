@@ -1,0 +1,62 @@
+"""The small files of a lake on this machine's disks."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from spark_jobs.contracts.files import FileInfo
+
+
+class LocalFiles:
+    """See :class:`spark_jobs.contracts.files.Files`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def read(self, key: str) -> bytes | None:
+        """What the file holds; None if there is none."""
+        try:
+            return (self.root / key).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def write(self, key: str, data: bytes) -> None:
+        """Puts ``data`` into the file, in one step."""
+        file = self.root / key
+        file.parent.mkdir(parents=True, exist_ok=True)
+        draft = file.with_name(f"{file.name}.part")
+        draft.write_bytes(data)
+        draft.replace(file)
+
+    def walk(self, folder: str) -> Iterator[FileInfo]:
+        """Every file below ``folder``; symbolic links are neither given nor followed."""
+        for path in (self.root / folder).rglob("*"):
+            with suppress(FileNotFoundError):  # gone since it was listed: others write here
+                if path.is_file() and not path.is_symlink():
+                    found = path.stat()
+                    modified_at = datetime.fromtimestamp(found.st_mtime, UTC)
+                    yield FileInfo(path.relative_to(self.root).as_posix(), found.st_size, modified_at)
+
+    def names(self, folder: str) -> list[str]:
+        """The names in ``folder``, sorted."""
+        try:
+            return sorted(path.name for path in (self.root / folder).iterdir())
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
+    def delete(self, keys: Iterable[str]) -> None:
+        """Deletes the files, and the folders that are empty then."""
+        for key in keys:
+            (self.root / key).unlink(missing_ok=True)
+            for folder in (self.root / key).parents:
+                if folder == self.root or not _is_removed(folder):
+                    break
+
+
+def _is_removed(folder: Path) -> bool:
+    try:
+        folder.rmdir()
+    except OSError:
+        return False
+    return True

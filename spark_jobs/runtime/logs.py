@@ -1,0 +1,26 @@
+"""Where Spark's own log goes."""
+
+import hashlib
+import tempfile
+from pathlib import Path
+
+from spark_jobs.contracts.lake import PROGRESS, Lake
+from spark_jobs.contracts.sections import JobSettings
+
+
+def spark_log(lake: Lake, settings: JobSettings, job: str = "") -> Path:
+    """The file of Spark's log of ``job`` on ``lake``, or of a command on it; its folder is made.
+
+    Under ``job.log_folder``, else in a local lake's own progress folder, else in the machine's folder for temporary
+    files: a log is written line by line, which an object store does not offer.
+    """
+    if settings.log_folder:
+        folder = settings.log_folder
+    elif lake.is_local:
+        folder = lake.path / PROGRESS
+    else:
+        mark = hashlib.sha256(lake.root.encode()).hexdigest()[:8]
+        folder = Path(tempfile.gettempdir()) / f"adloom-logs-{mark}"
+    file = folder / job / "spark.log"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    return file

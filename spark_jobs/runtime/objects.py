@@ -1,0 +1,201 @@
+"""The small files of a lake in an S3-compatible object store, by boto3."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, ProfileNotFound, SSLError
+
+from spark_jobs.contracts.errors import LakeError, SettingsError
+from spark_jobs.contracts.files import FileInfo
+from spark_jobs.contracts.sections import S3Settings
+
+_DELETED_AT_ONCE = 1000
+_CONNECT_S, _READ_S, _ATTEMPTS = 5, 20, 4
+_GONE = ("NoSuchKey", "404")
+_TAKEN = ("PreconditionFailed", "ConditionalRequestConflict", "412", "409")
+_REFUSED = ("InvalidAccessKeyId", "SignatureDoesNotMatch", "AccessDenied", "ExpiredToken", "403")
+
+
+class Objects:
+    """A bucket's objects below a prefix; see :class:`spark_jobs.contracts.files.Files`.
+
+    Every method raises a LakeError if the store does not do what it is asked.
+    """
+
+    def __init__(self, root: str, settings: S3Settings) -> None:
+        """Names the objects; nothing is asked of the store yet.
+
+        Args:
+            root: ``s3a://bucket/prefix``.
+            settings: where the store is, and whose keys to use.
+
+        Raises:
+            SettingsError: there is no such profile.
+        """
+        parts = urlsplit(root)
+        self.bucket, self.prefix = parts.netloc, parts.path.strip("/")
+        self._settings, self._root = settings, root
+        self.client = client(settings)
+
+    def read(self, key: str) -> bytes | None:
+        """What the object holds; None if there is none."""
+        found = self.read_version(key)
+        return found[0] if found else None
+
+    def read_version(self, key: str) -> tuple[bytes, str] | None:
+        """What the object holds, and the tag of this version of it; None if there is none."""
+        with self._asking(f"reading {key}"):
+            try:
+                answer = self.client.get_object(Bucket=self.bucket, Key=self._name(key))
+                return answer["Body"].read(), answer["ETag"]
+            except ClientError as error:
+                if _code(error) in _GONE:
+                    return None
+                raise
+
+    def write(self, key: str, data: bytes) -> None:
+        """Puts ``data`` into the object, in one step."""
+        with self._asking(f"writing {key}"):
+            self.client.put_object(Bucket=self.bucket, Key=self._name(key), Body=data)
+
+    def replace(self, key: str, data: bytes, tag: str | None) -> str | None:
+        """Puts ``data`` into the object if its version is still ``tag``; if ``tag`` is None, if there is no object.
+
+        Returns:
+            The tag of the new version; None if the object was another.
+        """
+        condition = {"IfMatch": tag} if tag else {"IfNoneMatch": "*"}
+        with self._asking(f"writing {key}"):
+            try:
+                answer = self.client.put_object(Bucket=self.bucket, Key=self._name(key), Body=data, **condition)
+                return str(answer["ETag"])
+            except ClientError as error:
+                if _code(error) in (*_TAKEN, *_GONE):
+                    return None
+                raise
+
+    def walk(self, folder: str) -> Iterator[FileInfo]:
+        """Every object below ``folder``."""
+        for page in self._pages(folder):
+            for found in page.get("Contents", ()):
+                yield FileInfo(self._key(found["Key"]), found["Size"], found["LastModified"])
+
+    def names(self, folder: str) -> list[str]:
+        """The names in ``folder``, sorted."""
+        start = len(self._name(folder)) + 1
+        found: set[str] = set()
+        for page in self._pages(folder, Delimiter="/"):
+            found.update(one["Key"][start:] for one in page.get("Contents", ()))
+            found.update(one["Prefix"][start:].rstrip("/") for one in page.get("CommonPrefixes", ()))
+        return sorted(found - {""})
+
+    def delete(self, keys: Iterable[str]) -> None:
+        """Deletes the objects."""
+        names = [self._name(key) for key in keys]
+        for first in range(0, len(names), _DELETED_AT_ONCE):
+            some = [{"Key": name} for name in names[first : first + _DELETED_AT_ONCE]]
+            with self._asking(f"deleting {len(some)} objects"):
+                done = self.client.delete_objects(Bucket=self.bucket, Delete={"Objects": some, "Quiet": True})
+            if errors := done.get("Errors"):
+                raise LakeError(f"{self._root}: {errors[0]['Key']} could not be deleted: {errors[0]['Message']}")
+
+    def check(self) -> None:
+        """Checks that the store answers, lets us in and has the bucket.
+
+        Raises:
+            LakeError: one of these is not so.
+        """
+        with self._asking("looking for the bucket"):
+            self.client.list_objects_v2(Bucket=self.bucket, Prefix=self._name(""), MaxKeys=1)
+
+    def _pages(self, folder: str, **options: str) -> Iterator[dict[str, Any]]:
+        pages = self.client.get_paginator("list_objects_v2").paginate(
+            Bucket=self.bucket, Prefix=f"{self._name(folder)}/".lstrip("/"), **options
+        )
+        with self._asking(f"listing {folder}"):
+            yield from pages
+
+    def _name(self, key: str) -> str:
+        return f"{self.prefix}/{key}".strip("/")
+
+    def _key(self, name: str) -> str:
+        return name[len(self.prefix) :].lstrip("/")
+
+    @contextmanager
+    def _asking(self, what: str) -> Iterator[None]:
+        with asking(self._settings, self._root, self.bucket, what):
+            yield
+
+
+def client(settings: S3Settings, service: str = "s3") -> Any:
+    """A boto3 client.
+
+    Raises:
+        SettingsError: there is no such profile.
+    """
+    try:
+        session = boto3.Session(profile_name=settings.profile or None)
+    except ProfileNotFound as error:
+        raise SettingsError(
+            f"s3.profile {settings.profile!r} is not in ~/.aws; name one that is, or set AWS_ACCESS_KEY_ID and "
+            "AWS_SECRET_ACCESS_KEY"
+        ) from error
+    return session.client(
+        service,
+        region_name=settings.region,
+        endpoint_url=settings.endpoint or None,
+        verify=str(settings.ca_file) if settings.ca_file else None,
+        config=Config(
+            connect_timeout=_CONNECT_S,
+            read_timeout=_READ_S,
+            retries={"mode": "standard", "total_max_attempts": _ATTEMPTS},
+            s3={"addressing_style": "path" if settings.path_style else "auto"},
+        ),
+    )
+
+
+@contextmanager
+def asking(settings: S3Settings, root: str, bucket: str, what: str) -> Iterator[None]:
+    """Makes what goes wrong inside one line that says what to do.
+
+    Raises:
+        LakeError: the store did not do as it was asked.
+    """
+    where = settings.endpoint or "Amazon S3"
+    try:
+        yield
+    except ClientError as error:
+        code = _code(error)
+        if code == "NoSuchBucket":
+            why = f"there is no bucket {bucket}; make it with `adloom init --lake {root}`"
+        elif code in _REFUSED:
+            why = (
+                f"the store refuses the keys it is given ({code}); check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
+                f"or s3.profile, and that their policy allows the bucket {bucket}"
+            )
+        else:
+            why = f"{code}: {error.response.get('Error', {}).get('Message', 'no reason given')}"
+    except NoCredentialsError:
+        why = "no keys are given; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or s3.profile"
+    except SSLError as error:
+        why = (
+            f"the store's certificate is not trusted ({_last_reason(error)}); "
+            "set s3.ca_file to the PEM file of its authority"
+        )
+    except BotoCoreError as error:
+        why = f"it does not answer ({_last_reason(error)}); check s3.endpoint and that the store runs"
+    else:
+        return
+    raise LakeError(f"lake {root} at {where}: {what}: {why}") from None
+
+
+def _code(error: ClientError) -> str:
+    return str(error.response.get("Error", {}).get("Code", ""))
+
+
+def _last_reason(error: BotoCoreError) -> str:
+    return str(error).rpartition(": ")[2].strip(" ()")[:200]

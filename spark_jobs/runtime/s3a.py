@@ -1,0 +1,113 @@
+"""What Spark must know to keep a lake in an S3-compatible object store."""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from spark_jobs.contracts.errors import EnvironmentMissingError, SettingsError
+from spark_jobs.contracts.sections import S3Settings
+
+_CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
+_JAVAS_OWN_PASSWORD = "changeit"  # noqa: S105 of the certificates that ship with every Java; nothing is secret in them
+_FIXED = {
+    "fs.s3a.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
+    # A file that may not exist yet is made by a conditional request, without a look first. So a commit of Delta or of a
+    # checkpoint that another driver made before is never overwritten: the store itself refuses.
+    "fs.s3a.performance.flags": "create,delete,mkdir",
+    # Files are small: kept in memory till they are sent, not on a disk that may be full.
+    "fs.s3a.fast.upload.buffer": "array",
+    "fs.s3a.multipart.size": "16M",
+    # The defaults wait minutes for a network that has gone silent. Retries together outlast half a minute without it.
+    "fs.s3a.connection.establish.timeout": "5s",
+    "fs.s3a.connection.timeout": "20s",
+    "fs.s3a.connection.request.timeout": "60s",
+    "fs.s3a.attempts.maximum": "3",
+    "fs.s3a.retry.limit": "8",
+    "fs.s3a.retry.interval": "500ms",
+}
+_OBJECT_CHECKPOINTS = "org.apache.spark.internal.io.cloud.AbortableStreamBasedCheckpointFileManager"
+
+
+def s3a_conf(settings: S3Settings) -> dict[str, str]:
+    """Spark's configuration for a lake at ``s3a://``. It holds no key: Java takes them from where boto3 does."""
+    by_profile = "software.amazon.awssdk.auth.credentials.ProfileCredentialsProvider"
+    by_chain = "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider"
+    told = {
+        **_FIXED,
+        "fs.s3a.endpoint.region": settings.region,
+        "fs.s3a.path.style.access": str(settings.path_style).lower(),
+        "fs.s3a.aws.credentials.provider": by_profile if settings.profile else by_chain,
+    }
+    if settings.endpoint:
+        told["fs.s3a.endpoint"] = settings.endpoint
+        told["fs.s3a.connection.ssl.enabled"] = str(urlsplit(settings.endpoint).scheme == "https").lower()
+    return {
+        **{f"spark.hadoop.{name}": value for name, value in told.items()},
+        "spark.sql.streaming.checkpointFileManagerClass": _OBJECT_CHECKPOINTS,
+    }
+
+
+def name_profile(settings: S3Settings) -> None:
+    """Tells the Java process, which is yet to be started, the profile to use."""
+    if settings.profile:
+        os.environ["AWS_PROFILE"] = settings.profile
+
+
+def trust_options(settings: S3Settings) -> list[str]:
+    """Options for Java to trust the authority of ``s3.ca_file`` beside those that it knows.
+
+    Raises:
+        SettingsError: the file cannot be read, or holds no certificate.
+        EnvironmentMissingError: Java's ``keytool`` is missing or refuses the certificate.
+    """
+    if not settings.ca_file:
+        return []
+    try:
+        certificates = _CERTIFICATE.findall(settings.ca_file.read_text(encoding="ascii", errors="replace"))
+    except OSError as error:
+        raise SettingsError(f"s3.ca_file {settings.ca_file} cannot be read: {error.strerror}") from error
+    if not certificates:
+        raise SettingsError(f"s3.ca_file {settings.ca_file} holds no PEM certificate; give that of the authority")
+    store = _trust_store(certificates)
+    return [f"-Djavax.net.ssl.trustStore={store}", f"-Djavax.net.ssl.trustStorePassword={_JAVAS_OWN_PASSWORD}"]
+
+
+def _trust_store(certificates: list[str]) -> Path:
+    """Java's own trust store with ``certificates`` added, made once for each set of them."""
+    mark = hashlib.sha256("".join(certificates).encode()).hexdigest()[:16]
+    store = Path(tempfile.gettempdir()) / f"adloom-trust-{os.getuid()}-{mark}.p12"
+    if store.exists():
+        return store
+    keytool = _keytool()
+    with tempfile.TemporaryDirectory() as folder:
+        draft = Path(folder) / "trust.p12"
+        own = Path(keytool).resolve().parents[1] / "lib" / "security" / "cacerts"
+        if own.is_file():
+            shutil.copyfile(own, draft)
+            draft.chmod(0o600)
+        for number, text in enumerate(certificates):
+            pem = Path(folder) / "one.pem"
+            pem.write_text(text + "\n", encoding="ascii")
+            command = [keytool, "-importcert", "-noprompt", "-alias", f"adloom-{mark}-{number}", "-file", str(pem)]
+            command += ["-keystore", str(draft), "-storepass", _JAVAS_OWN_PASSWORD]
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+            if done.returncode:
+                raise EnvironmentMissingError(f"keytool refuses s3.ca_file: {(done.stdout + done.stderr).strip()}")
+        shutil.copyfile(draft, store.with_suffix(".part"))
+        store.with_suffix(".part").replace(store)
+    return store
+
+
+def _keytool() -> str:
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which(str(Path(home) / "bin" / "keytool") if home else "keytool")
+    if not found:
+        raise EnvironmentMissingError(
+            "Java's keytool was not found and s3.ca_file needs it: set JAVA_HOME to a whole Java"
+        )
+    return found
