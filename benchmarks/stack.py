@@ -1,24 +1,29 @@
-"""From event sent to row visible in gold, through a real Kafka broker and both jobs: `make bench-stack`."""
+"""From event sent to row visible in gold, through real Kafka, both jobs and MinIO: `make bench-stack`."""
 
 import json
+import os
 import shutil
 import statistics
+import tempfile
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import unquote
 
 import duckdb
 import typer
 from rich.console import Console
 
 from spark_jobs.contracts.lake import Lake
-from spark_jobs.contracts.sections import KafkaSettings
+from spark_jobs.contracts.sections import KafkaSettings, S3Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS
 from spark_jobs.generator.publish import generated_records, publish
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.runtime.lakes import open_lake
+from tests.stack.flow import adloom
 from tests.stack.jobs import Job, start_job
+from tests.stack.minio import Minio
 from tests.stack.servers import Kafka
 
 _TOPIC = "events"
@@ -28,7 +33,7 @@ def main(
     rate: Annotated[float, typer.Option(help="Records a second.")] = 1000,
     seconds: Annotated[int, typer.Option(help="How long they are sent.")] = 180,
     warm_up: Annotated[int, typer.Option(help="Seconds at the beginning that do not count.")] = 60,
-    out: Annotated[Path, typer.Option(help="Folder for broker, lake and results; replaced.")] = Path(
+    out: Annotated[Path, typer.Option(help="Folder for broker, MinIO and results; replaced.")] = Path(
         "build/bench-stack"
     ),
 ) -> None:
@@ -36,22 +41,27 @@ def main(
     console = Console()
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
-    kafka, lake = Kafka(out / "kafka"), open_lake(str(out / "lake"))
-    kafka.start()
+    kafka, minio = Kafka(out / "kafka"), Minio(out / "minio")
+    os.environ |= minio.settings()
+    lake = open_lake("s3a://bench/lake", S3Settings(endpoint=minio.endpoint))
     jobs: list[Job] = []
     try:
+        kafka.start()
+        minio.start()
+        adloom("init", "--lake", lake.root)
         kafka.make_topic(_TOPIC, partitions=2)
-        jobs = _start_jobs(kafka, out)
+        jobs = _start_jobs(kafka, lake, out)
         begin = datetime.now(UTC).timestamp()
         _send(kafka, rate, seconds, console)
         threading.Event().wait(30)  # the last ones on their way
         for job in jobs:
             job.stop()
+        delays = _delays(lake, not_before=begin + warm_up)
     finally:
         for job in jobs:
             job.kill()
         kafka.stop()
-    delays = _delays(lake, not_before=begin + warm_up)
+        minio.stop()
     result = {
         "records_per_s": rate,
         "clicked": len(delays),
@@ -63,7 +73,7 @@ def main(
     console.print(result)
 
 
-def _start_jobs(kafka: Kafka, out: Path) -> list[Job]:
+def _start_jobs(kafka: Kafka, lake: Lake, out: Path) -> list[Job]:
     environment = {
         "ADLOOM_KAFKA__BOOTSTRAP_SERVERS": kafka.address,
         "ADLOOM_KAFKA__TOPICS": _TOPIC,
@@ -71,7 +81,7 @@ def _start_jobs(kafka: Kafka, out: Path) -> list[Job]:
         "ADLOOM_SPARK__DRIVER_MEMORY": "2g",
     }
     names = ("deduplicate", "attribute")
-    jobs = [start_job(name, out / "lake", out / f"{name}.log", environment=environment) for name in names]
+    jobs = [start_job(name, lake, out / f"{name}.log", environment=environment) for name in names]
     jobs[0].wait_until_told("ingest: started")
     return jobs
 
@@ -86,15 +96,18 @@ def _send(kafka: Kafka, rate: float, seconds: int, console: Console) -> None:
 
 def _delays(lake: Lake, *, not_before: float) -> list[float]:
     """Seconds from each click since ``not_before`` (Unix time) to the commit that holds its attribution."""
-    table = lake.path / ATTRIBUTIONS.path
     delays: list[float] = []
-    with duckdb.connect() as connection:
-        for commit in sorted((table / "_delta_log").glob("*.json")):
-            visible = commit.stat().st_mtime
-            actions = [json.loads(line) for line in commit.read_text().splitlines()]
+    with duckdb.connect() as connection, tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "rows.parquet"
+        for commit in lake.files.walk(f"{ATTRIBUTIONS.path}/_delta_log"):
+            if not commit.name.endswith(".json"):
+                continue
+            visible = commit.modified_at.timestamp()
+            actions = [json.loads(line) for line in (lake.files.read(commit.key) or b"").splitlines()]
             for added in (action["add"]["path"] for action in actions if "add" in action):
+                file.write_bytes(lake.files.read(f"{ATTRIBUTIONS.path}/{unquote(added)}") or b"")
                 query = "SELECT epoch(click_time) FROM read_parquet(?) WHERE status = 'clicked'"
-                clicks = connection.execute(query, [str(table / added)]).fetchall()
+                clicks = connection.execute(query, [str(file)]).fetchall()
                 delays.extend(visible - click for (click,) in clicks if click >= not_before)
     return delays
 

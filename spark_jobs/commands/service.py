@@ -45,6 +45,28 @@ def job_attribute(lake: LakeOption, config: ConfigOption = None) -> None:
     run_job(ATTRIBUTE_JOB, lake, source=None, config=config)
 
 
+@app.command(
+    rich_help_panel=_PANEL,
+    epilog="Example:  adloom init --lake s3a://ads/lake --user adloom-jobs   (with the keys of an administrator in "
+    "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and s3.endpoint set)",
+)
+def init(
+    lake: LakeOption,
+    user: Annotated[
+        str | None,
+        typer.Option(
+            help="Make this user for the jobs, with rights on this lake alone; its keys go to a profile of its name.",
+            metavar="NAME",
+        ),
+    ] = None,
+    config: ConfigOption = None,
+) -> None:
+    """Prepare an object store for a lake: bucket, versions, lifecycle rules, policy and user. Can be run twice."""
+    from spark_jobs.console.init import prepare_lake
+
+    prepare_lake(lake, user=user, config=config)
+
+
 @app.command(rich_help_panel=_PANEL, epilog="Ends with Ctrl-C; where the output is not a terminal it is printed once.")
 def status(
     lake: LakeOption,

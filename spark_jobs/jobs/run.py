@@ -89,8 +89,10 @@ def run(
         gold = _Readers(SILVER_EVENTS, lake, [partial(start, spark, settings, lake) for start in gold_starts])
         start_silver = partial(deduplicate_job.start_deduplicate, within=gold.caught_up)
         silver = _Readers(BRONZE_EVENTS, lake, [partial(start_silver, spark, settings, lake)])
-        taking = [deduplicate_job.start_ingest(records, settings, lake, within=silver.caught_up)] if records else []
+        taking: list[StreamingQuery] = []
         with naming_the_cause(lambda: [*gold.queries, *silver.queries, *taking]):
+            if records:
+                taking = [deduplicate_job.start_ingest(records, settings, lake, within=silver.caught_up)]
             while not all(ingest.awaitTermination(_TICK_S) for ingest in taking):  # type: ignore[arg-type]
                 is_ours()
                 on_progress(listener)

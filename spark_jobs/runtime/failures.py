@@ -4,7 +4,8 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from pyspark.errors import StreamingQueryException
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_jobs.contracts.errors import QueryFailedError
@@ -29,8 +30,10 @@ def naming_the_cause(queries: Callable[[], list[StreamingQuery]]) -> Iterator[No
         failed = {query.name: query.exception() for query in queries()}
         texts = {name: str(failure) for name, failure in failed.items() if failure}
         name, text = min(texts.items(), key=lambda item: len(item[1]), default=("", str(error)))
-        log = "spark.log in the lake's _progress folder has all of it"
+        log = "spark.log has all of it"
         raise QueryFailedError(f"query {name} failed: {reason(text)}; {log}") from error
+    except (Py4JJavaError, PySparkException) as error:
+        raise QueryFailedError(f"Spark failed: {reason(str(error))}; spark.log has all of it") from error
 
 
 def reason(text: str) -> str:

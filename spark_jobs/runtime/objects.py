@@ -14,6 +14,7 @@ from spark_jobs.contracts.files import FileInfo
 from spark_jobs.contracts.sections import S3Settings
 
 _DELETED_AT_ONCE = 1000
+_NO_KEYS = "no keys are given"
 _CONNECT_S, _READ_S, _ATTEMPTS = 5, 20, 4
 _GONE = ("NoSuchKey", "404")
 _TAKEN = ("PreconditionFailed", "ConditionalRequestConflict", "412", "409")
@@ -38,7 +39,7 @@ class Objects:
         """
         parts = urlsplit(root)
         self.bucket, self.prefix = parts.netloc, parts.path.strip("/")
-        self._settings, self._root = settings, root
+        self._settings, self.root = settings, root
         self.client = client(settings)
 
     def read(self, key: str) -> bytes | None:
@@ -50,7 +51,7 @@ class Objects:
         """What the object holds, and the tag of this version of it; None if there is none."""
         with self._asking(f"reading {key}"):
             try:
-                answer = self.client.get_object(Bucket=self.bucket, Key=self._name(key))
+                answer = self.client.get_object(Bucket=self.bucket, Key=self.name(key))
                 return answer["Body"].read(), answer["ETag"]
             except ClientError as error:
                 if _code(error) in _GONE:
@@ -60,7 +61,7 @@ class Objects:
     def write(self, key: str, data: bytes) -> None:
         """Puts ``data`` into the object, in one step."""
         with self._asking(f"writing {key}"):
-            self.client.put_object(Bucket=self.bucket, Key=self._name(key), Body=data)
+            self.client.put_object(Bucket=self.bucket, Key=self.name(key), Body=data)
 
     def replace(self, key: str, data: bytes, tag: str | None) -> str | None:
         """Puts ``data`` into the object if its version is still ``tag``; if ``tag`` is None, if there is no object.
@@ -71,7 +72,7 @@ class Objects:
         condition = {"IfMatch": tag} if tag else {"IfNoneMatch": "*"}
         with self._asking(f"writing {key}"):
             try:
-                answer = self.client.put_object(Bucket=self.bucket, Key=self._name(key), Body=data, **condition)
+                answer = self.client.put_object(Bucket=self.bucket, Key=self.name(key), Body=data, **condition)
                 return str(answer["ETag"])
             except ClientError as error:
                 if _code(error) in (*_TAKEN, *_GONE):
@@ -86,7 +87,7 @@ class Objects:
 
     def names(self, folder: str) -> list[str]:
         """The names in ``folder``, sorted."""
-        start = len(self._name(folder)) + 1
+        start = len(self.name(folder)) + 1
         found: set[str] = set()
         for page in self._pages(folder, Delimiter="/"):
             found.update(one["Key"][start:] for one in page.get("Contents", ()))
@@ -95,13 +96,13 @@ class Objects:
 
     def delete(self, keys: Iterable[str]) -> None:
         """Deletes the objects."""
-        names = [self._name(key) for key in keys]
+        names = [self.name(key) for key in keys]
         for first in range(0, len(names), _DELETED_AT_ONCE):
             some = [{"Key": name} for name in names[first : first + _DELETED_AT_ONCE]]
             with self._asking(f"deleting {len(some)} objects"):
                 done = self.client.delete_objects(Bucket=self.bucket, Delete={"Objects": some, "Quiet": True})
             if errors := done.get("Errors"):
-                raise LakeError(f"{self._root}: {errors[0]['Key']} could not be deleted: {errors[0]['Message']}")
+                raise LakeError(f"{self.root}: {errors[0]['Key']} could not be deleted: {errors[0]['Message']}")
 
     def check(self) -> None:
         """Checks that the store answers, lets us in and has the bucket.
@@ -110,16 +111,17 @@ class Objects:
             LakeError: one of these is not so.
         """
         with self._asking("looking for the bucket"):
-            self.client.list_objects_v2(Bucket=self.bucket, Prefix=self._name(""), MaxKeys=1)
+            self.client.list_objects_v2(Bucket=self.bucket, Prefix=self.name(""), MaxKeys=1)
 
     def _pages(self, folder: str, **options: str) -> Iterator[dict[str, Any]]:
         pages = self.client.get_paginator("list_objects_v2").paginate(
-            Bucket=self.bucket, Prefix=f"{self._name(folder)}/".lstrip("/"), **options
+            Bucket=self.bucket, Prefix=f"{self.name(folder)}/".lstrip("/"), **options
         )
-        with self._asking(f"listing {folder}"):
+        with self._asking(f"listing {folder or 'the bucket'}"):
             yield from pages
 
-    def _name(self, key: str) -> str:
+    def name(self, key: str) -> str:
+        """The object's own name in the bucket."""
         return f"{self.prefix}/{key}".strip("/")
 
     def _key(self, name: str) -> str:
@@ -127,25 +129,18 @@ class Objects:
 
     @contextmanager
     def _asking(self, what: str) -> Iterator[None]:
-        with asking(self._settings, self._root, self.bucket, what):
+        with asking(self._settings, self.root, self.bucket, what):
             yield
 
 
-def client(settings: S3Settings, service: str = "s3") -> Any:
+def client(settings: S3Settings) -> Any:
     """A boto3 client.
 
     Raises:
         SettingsError: there is no such profile.
     """
-    try:
-        session = boto3.Session(profile_name=settings.profile or None)
-    except ProfileNotFound as error:
-        raise SettingsError(
-            f"s3.profile {settings.profile!r} is not in ~/.aws; name one that is, or set AWS_ACCESS_KEY_ID and "
-            "AWS_SECRET_ACCESS_KEY"
-        ) from error
-    return session.client(
-        service,
+    return _session(settings).client(
+        "s3",
         region_name=settings.region,
         endpoint_url=settings.endpoint or None,
         verify=str(settings.ca_file) if settings.ca_file else None,
@@ -156,6 +151,29 @@ def client(settings: S3Settings, service: str = "s3") -> Any:
             s3={"addressing_style": "path" if settings.path_style else "auto"},
         ),
     )
+
+
+def credentials(settings: S3Settings) -> tuple[str, str, str | None]:
+    """The access key, secret key and session token in use. They must not be shown.
+
+    Raises:
+        SettingsError: there is no such profile, or there are no keys.
+    """
+    found = _session(settings).get_credentials()
+    if found is None:
+        raise SettingsError(f"{_NO_KEYS}; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or s3.profile")
+    keys = found.get_frozen_credentials()
+    return keys.access_key, keys.secret_key, keys.token
+
+
+def _session(settings: S3Settings) -> boto3.Session:
+    try:
+        return boto3.Session(profile_name=settings.profile or None)
+    except ProfileNotFound as error:
+        raise SettingsError(
+            f"s3.profile {settings.profile!r} is not in ~/.aws; name one that is, or set AWS_ACCESS_KEY_ID and "
+            "AWS_SECRET_ACCESS_KEY"
+        ) from error
 
 
 @contextmanager
@@ -180,7 +198,7 @@ def asking(settings: S3Settings, root: str, bucket: str, what: str) -> Iterator[
         else:
             why = f"{code}: {error.response.get('Error', {}).get('Message', 'no reason given')}"
     except NoCredentialsError:
-        why = "no keys are given; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or s3.profile"
+        why = f"{_NO_KEYS}; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or s3.profile"
     except SSLError as error:
         why = (
             f"the store's certificate is not trusted ({_last_reason(error)}); "

@@ -19,6 +19,7 @@ _FIXED = {
     # A file that may not exist yet is made by a conditional request, without a look first. So a commit of Delta or of a
     # checkpoint that another driver made before is never overwritten: the store itself refuses.
     "fs.s3a.performance.flags": "create,delete,mkdir",
+    "fs.s3a.input.stream.type": "classic",
     # Files are small: kept in memory till they are sent, not on a disk that may be full.
     "fs.s3a.fast.upload.buffer": "array",
     "fs.s3a.multipart.size": "16M",

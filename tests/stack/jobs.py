@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from spark_jobs.contracts.lake import Lake, progress_key
 from spark_jobs.contracts.progress import QueryReport
 from tests.stack.servers import wait_until
 from tests.support.drivers import ADLOOM
@@ -19,7 +20,7 @@ class Job:
     """``adloom job`` at work; ``log`` is what it told."""
 
     name: str
-    lake: Path
+    lake: Lake
     log: Path
     process: subprocess.Popen[bytes]
 
@@ -50,8 +51,8 @@ class Job:
 
     def report(self, query: str) -> QueryReport | None:
         """The query's progress, if it has told any."""
-        file = self.lake / "_progress" / self.name / f"{query}.json"
-        return QueryReport.model_validate_json(file.read_text()) if file.exists() else None
+        text = self.lake.files.read(progress_key(query))
+        return QueryReport.model_validate_json(text) if text else None
 
     def wait_until_told(self, text: str, seconds: float = LONGEST_S) -> None:
         """Returns when the log holds ``text``."""
@@ -63,9 +64,9 @@ class Job:
         wait_until(is_told, seconds, f"{self.name} did not tell {text!r}")
 
 
-def start_job(name: str, lake: Path, log: Path, *arguments: str, environment: Mapping[str, str]) -> Job:
+def start_job(name: str, lake: Lake, log: Path, *arguments: str, environment: Mapping[str, str]) -> Job:
     """Starts ``adloom job NAME`` in a process group of its own."""
-    command = [*ADLOOM, "job", name, "--lake", str(lake), *arguments]
+    command = [*ADLOOM, "job", name, "--lake", lake.root, *arguments]
     with log.open("ab") as told:
         process = subprocess.Popen(
             command, stdout=told, stderr=told, start_new_session=True, env={**os.environ, **environment}

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
-from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.sources.files import read_records
 from tests.stack.conftest import StartJob
 from tests.stack.flow import LONGEST_S, adloom, send, wait_for_rows
@@ -20,11 +20,10 @@ pytestmark = pytest.mark.stack
 
 
 def test_both_jobs_killed_and_started_again_give_what_the_oracle_gives(
-    kafka: Kafka, topic: str, job: StartJob, tmp_path: Path
+    kafka: Kafka, topic: str, job: StartJob, lake: Lake, tmp_path: Path
 ) -> None:
     source = generate_source(tmp_path / "source", events=20_000, seed=12)
     records = list(read_records(source))
-    lake = open_lake(str(tmp_path / "lake"))
     small_batches = {"ADLOOM_KAFKA__MAX_OFFSETS_PER_TRIGGER": "3000"}
     send(kafka, topic, records[:10_000])
     deduplicate, attribute = job("deduplicate", **small_batches), job("attribute")
@@ -38,15 +37,15 @@ def test_both_jobs_killed_and_started_again_give_what_the_oracle_gives(
     wait_for_rows(lake, len(records))
     deduplicate.stop()
     attribute.stop()
-    adloom("drain", "--lake", str(lake.path))
+    adloom("drain", "--lake", lake.root)
     assert_lake_equals_oracle(lake, source)
     sources = {row[BRONZE_EVENTS.column_names.index("source")] for row in read_table(lake, BRONZE_EVENTS)}
     assert len(sources) == len(records)
     assert {source.rpartition("/")[0] for source in sources} == {f"{topic}/{partition}" for partition in range(3)}
 
 
-def test_silence_ends_sessions_and_gives_up_on_clicks(kafka: Kafka, topic: str, job: StartJob, tmp_path: Path) -> None:
-    lake, now = open_lake(str(tmp_path / "lake")), datetime.now(UTC)
+def test_silence_ends_sessions_and_gives_up_on_clicks(kafka: Kafka, topic: str, job: StartJob, lake: Lake) -> None:
+    now = datetime.now(UTC)
     short = {
         "ADLOOM_SESSIONIZE__GAP": "2s",
         "ADLOOM_SESSIONIZE__WATERMARK": "2s",
@@ -77,7 +76,7 @@ def test_silence_ends_sessions_and_gives_up_on_clicks(kafka: Kafka, topic: str, 
 
 
 def test_a_second_driver_is_refused_and_a_second_signal_breaks_off_without_loss(
-    kafka: Kafka, topic: str, job: StartJob, tmp_path: Path
+    kafka: Kafka, topic: str, job: StartJob, lake: Lake, tmp_path: Path
 ) -> None:
     source = generate_source(tmp_path / "source", events=5000, seed=13)
     records = list(read_records(source))
@@ -86,15 +85,14 @@ def test_a_second_driver_is_refused_and_a_second_signal_breaks_off_without_loss(
     first.wait_until_told("deduplicate: batch 1")
     second = job("deduplicate")
     assert second.wait() == 1
-    assert "is being run by another process" in second.told.strip().splitlines()[-1]
+    assert "is being run by adloom, process" in second.told.strip().splitlines()[-1]
     first.signal(signal.SIGTERM)
     first.wait_until_told("stopping")
     first.signal(signal.SIGTERM)
     assert first.wait() in (0, 143), first.told  # 0 if the batches were done before the second signal came
     assert job("deduplicate", ADLOOM_JOB__TRIGGER="available_now").wait() == 0
     assert job("attribute", ADLOOM_JOB__TRIGGER="available_now").wait() == 0
-    lake = open_lake(str(tmp_path / "lake"))
-    adloom("drain", "--lake", str(lake.path))
+    adloom("drain", "--lake", lake.root)
     assert_lake_equals_oracle(lake, source)
 
 

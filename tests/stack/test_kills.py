@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.contracts.lake import Lake
 from spark_jobs.sources.files import read_records
 from tests.stack.conftest import StartJob
 from tests.stack.flow import adloom, send, wait_for_rows
@@ -21,9 +21,11 @@ _LONGEST_WORK_S = 8.0
 
 
 @pytest.mark.timeout(3600)
-def test_drivers_killed_again_and_again_change_no_row(kafka: Kafka, topic: str, job: StartJob, tmp_path: Path) -> None:
+def test_drivers_killed_again_and_again_change_no_row(
+    kafka: Kafka, topic: str, job: StartJob, lake: Lake, tmp_path: Path
+) -> None:
     source, moments = generate_source(tmp_path / "source", events=1000 * _KILLS, seed=31), random.Random(32)
-    records, lake = list(read_records(source)), open_lake(str(tmp_path / "lake"))
+    records = list(read_records(source))
     share = len(records) // _KILLS + 1
     small_batches = {"ADLOOM_KAFKA__MAX_OFFSETS_PER_TRIGGER": "500"}
     drivers = {name: job(name, **small_batches) for name in ("deduplicate", "attribute")}
@@ -38,5 +40,5 @@ def test_drivers_killed_again_and_again_change_no_row(kafka: Kafka, topic: str, 
     wait_for_rows(lake, len(records))
     for driver in drivers.values():
         driver.stop()
-    adloom("drain", "--lake", str(lake.path))
+    adloom("drain", "--lake", lake.root)
     assert_lake_equals_oracle(lake, source)

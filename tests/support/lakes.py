@@ -2,6 +2,7 @@
 
 import json
 import re
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date
@@ -20,6 +21,8 @@ from tests.support.oracle import Row
 
 _COMMIT = re.compile(r"(\d{20})\.json")
 _CLASSIC_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
+_COPIES: dict[str, "tempfile.TemporaryDirectory[str]"] = {}
+"""By root, copies of lakes in object stores."""
 _READER_VERSION = 3
 _READER_FEATURES = {"timestampNtz", "deletionVectors"}
 _EVENTS_AS_TUPLES = (
@@ -68,7 +71,7 @@ def read_table(lake: Lake, table: Table, *, heartbeats: bool = False) -> list[Ro
     """
     if not lake.has(table):
         return []
-    folder = lake.path / table.path
+    folder = _local(lake, table.path)
     partitions = {_location(folder, path): values for path, values in live_files(folder).items()}
     rows: list[Row] = []
     with duckdb.connect() as connection:
@@ -88,6 +91,20 @@ def read_table(lake: Lake, table: Table, *, heartbeats: bool = False) -> list[Ro
         return rows
     event_type = table.column_names.index("event_type")
     return [row for row in rows if row[event_type] != HEARTBEAT]
+
+
+def _local(lake: Lake, key: str) -> Path:
+    """``key`` of ``lake`` as a folder: the lake's own, or a copy brought up to date; its files never change."""
+    if lake.is_local:
+        return lake.path / key
+    if lake.root not in _COPIES:
+        _COPIES[lake.root] = tempfile.TemporaryDirectory()
+    copy = Path(_COPIES[lake.root].name)
+    for found in lake.files.walk(key):
+        if not (copy / found.key).exists():
+            (copy / found.key).parent.mkdir(parents=True, exist_ok=True)
+            (copy / found.key).write_bytes(lake.files.read(found.key) or b"")
+    return copy / key
 
 
 def live_files(folder: Path) -> dict[str, dict[str, str | None]]:

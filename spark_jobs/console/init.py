@@ -1,0 +1,77 @@
+"""``adloom init``: a bucket made fit for a lake, and a user for its jobs."""
+
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from spark_jobs.contracts.errors import SettingsError
+from spark_jobs.contracts.settings import load_settings
+from spark_jobs.runtime.lakes import open_lake
+
+if TYPE_CHECKING:
+    from spark_jobs.runtime.minio_server import MinioServer
+
+
+def prepare_lake(location: str, *, user: str | None, config: Path | None) -> None:
+    """Prepares the store of the lake at ``location`` and prints what was done.
+
+    Raises:
+        SettingsError: the location, a setting or ``user`` is refused.
+        LakeError: the store did not do as it was asked.
+    """
+    console, settings = Console(), load_settings(config, os.environ)
+    lake = open_lake(location, settings.s3)
+    if lake.is_local:
+        lake.path.mkdir(parents=True, exist_ok=True)
+        console.print(f"{lake.place()}: a folder needs nothing more", highlight=False)
+        return
+    from spark_jobs.runtime.bucket import policy_of, prepare_bucket
+    from spark_jobs.runtime.minio_server import MinioServer
+    from spark_jobs.runtime.objects import Objects, credentials
+
+    assert isinstance(lake.files, Objects)  # noqa: S101 what is not local is in an object store
+    credentials(settings.s3)
+    candidate = MinioServer(settings.s3) if settings.s3.endpoint else None
+    server = candidate if candidate and candidate.is_there() else None
+    for line in prepare_bucket(lake.files, settings.s3, server):
+        console.print(line, highlight=False)
+    policy = policy_of(lake.files)
+    name = f"adloom-{lake.root.partition('://')[2].replace('/', '-')}"
+    if server is None:
+        console.print(
+            f"policy and user: {settings.s3.endpoint or 'Amazon S3'} offers these keys no admin API of MinIO; "
+            "give the jobs a user of their own with this policy:"
+        )
+        console.print_json(json.dumps(policy))
+        return
+    server.set_policy(name, policy)
+    console.print(f"policy {name}: set", highlight=False)
+    if user:
+        for line in _add_user(server, user, name):
+            console.print(line, highlight=False, soft_wrap=True)
+    else:
+        console.print("user: none asked for; --user NAME makes one for the jobs", highlight=False)
+
+
+def _add_user(server: "MinioServer", user: str, policy: str) -> Iterator[str]:
+    from spark_jobs.runtime.profiles import add_profile, credentials_file, has_profile, secret_of
+
+    secret = secret_of(user, user)
+    if secret is None:
+        if has_profile(user):
+            raise SettingsError(f"profile {user} in {credentials_file()} holds other keys; give another --user")
+        if server.has_user(user):
+            raise SettingsError(
+                f"user {user} is on the server and its secret is not in {credentials_file()}: a new one would lock out "
+                "the jobs that use it; bring the profile here, or give another --user"
+            )
+        secret = secrets.token_urlsafe(30)
+        add_profile(user, user, secret)
+    server.add_user(user, secret, policy)
+    yield f"user {user}: may do what the policy says; its keys are in {credentials_file()}"
+    yield f"the jobs use them with the setting s3.profile, as in ADLOOM_S3__PROFILE={user}"

@@ -1,0 +1,113 @@
+"""Making a bucket fit for a lake: versions kept for a while, so that what was deleted by mistake can be had back."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from spark_jobs.contracts.lake import PROGRESS
+from spark_jobs.contracts.sections import S3Settings
+from spark_jobs.runtime.minio_server import MinioServer
+from spark_jobs.runtime.objects import Objects, asking
+
+KEPT_DAYS = 7
+"""How long a version that was replaced or deleted can still be had back."""
+
+
+def prepare_bucket(objects: Objects, settings: S3Settings, server: MinioServer | None) -> Iterator[str]:
+    """Makes the bucket of a lake, with versions and their end; leaves alone what is so already.
+
+    Args:
+        objects: of the lake.
+        settings: of the store.
+        server: the store's own interface, if it is MinIO.
+
+    Yields:
+        A line for each thing done or found done.
+
+    Raises:
+        LakeError: the store did not do as it was asked.
+    """
+    client, bucket = objects.client, objects.bucket
+    with asking(settings, objects.root, bucket, "making the bucket"):
+        yield f"bucket {bucket}: {'made' if _make(client, bucket, settings) else 'is there'}"
+        versioned = client.get_bucket_versioning(Bucket=bucket).get("Status") == "Enabled"
+    with asking(settings, objects.root, bucket, "keeping versions"):
+        if server:
+            # A version for each renewal of a lock and each report of progress would be thousands a day.
+            server.keep_versions(bucket, but_not=f"{objects.name(PROGRESS)}/*")
+        elif not versioned:
+            client.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
+        yield f"versions: {'kept already' if versioned else 'kept from now on'}, those replaced for {KEPT_DAYS} days"
+    with asking(settings, objects.root, bucket, "setting lifecycle rules"):
+        changed = _set_lifecycle(client, bucket, objects.prefix)
+        yield f"lifecycle rules: {'set' if changed else 'are set'}"
+
+
+def _make(client: Any, bucket: str, settings: S3Settings) -> bool:
+    try:
+        client.head_bucket(Bucket=bucket)
+    except ClientError as error:
+        if error.response["ResponseMetadata"]["HTTPStatusCode"] != 404:  # noqa: PLR2004
+            raise
+        at_amazon = not settings.endpoint and settings.region != "us-east-1"
+        where = {"CreateBucketConfiguration": {"LocationConstraint": settings.region}} if at_amazon else {}
+        client.create_bucket(Bucket=bucket, **where)
+        return True
+    return False
+
+
+def _set_lifecycle(client: Any, bucket: str, prefix: str) -> bool:
+    """Sets the rules of the lake at ``prefix`` beside those of others; whether any was new."""
+    wanted = {rule["ID"]: rule for rule in _rules(prefix)}
+    try:
+        found = client.get_bucket_lifecycle_configuration(Bucket=bucket)["Rules"]
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "NoSuchLifecycleConfiguration":
+            raise
+        found = []
+    if all(any(rule.items() <= other.items() for other in found) for rule in wanted.values()):
+        return False
+    others = [rule for rule in found if rule["ID"] not in wanted]
+    client.put_bucket_lifecycle_configuration(
+        Bucket=bucket, LifecycleConfiguration={"Rules": [*others, *wanted.values()]}
+    )
+    return True
+
+
+def _rules(prefix: str) -> Iterator[dict[str, Any]]:
+    for name, folder, days in (("lake", prefix, KEPT_DAYS), ("progress", f"{prefix}/{PROGRESS}".lstrip("/"), 1)):
+        yield {
+            "ID": f"adloom {prefix or 'root'} {name}",
+            "Status": "Enabled",
+            "Filter": {"Prefix": f"{folder}/".lstrip("/")},
+            "NoncurrentVersionExpiration": {"NoncurrentDays": days},
+        }
+
+
+def policy_of(objects: Objects) -> dict[str, Any]:
+    """What the jobs of a lake may do, and no more: its objects, and listing them."""
+    everything = objects.name("*")
+    return {
+        "Version": "2012-10-17",
+        "Statement": [
+            {
+                "Effect": "Allow",
+                "Action": ["s3:ListBucket"],
+                "Resource": [f"arn:aws:s3:::{objects.bucket}"],
+                "Condition": {"StringLike": {"s3:prefix": [objects.prefix, everything]}},
+            },
+            {"Effect": "Allow", "Action": ["s3:GetBucketLocation"], "Resource": [f"arn:aws:s3:::{objects.bucket}"]},
+            {
+                "Effect": "Allow",
+                "Action": [
+                    "s3:GetObject",
+                    "s3:PutObject",
+                    "s3:DeleteObject",
+                    "s3:AbortMultipartUpload",
+                    "s3:ListMultipartUploadParts",
+                ],
+                "Resource": [f"arn:aws:s3:::{objects.bucket}/{everything}"],
+            },
+        ],
+    }

@@ -1,0 +1,39 @@
+"""Keys in AWS profiles: where boto3 and Java's SDK both look for them."""
+
+import configparser
+import os
+from pathlib import Path
+
+_KEY, _SECRET = "aws_access_key_id", "aws_secret_access_key"
+
+
+def credentials_file() -> Path:
+    """The file that holds the keys of all profiles."""
+    return Path(os.environ.get("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials")).expanduser()
+
+
+def secret_of(profile: str, user: str) -> str | None:
+    """The secret key of ``user`` in ``profile``; None if it is not there."""
+    profiles = _read()
+    if not profiles.has_section(profile) or profiles.get(profile, _KEY, fallback="") != user:
+        return None
+    return profiles.get(profile, _SECRET, fallback=None)
+
+
+def has_profile(profile: str) -> bool:
+    """Whether there are keys under ``profile``."""
+    return _read().has_section(profile)
+
+
+def add_profile(profile: str, user: str, secret: str) -> None:
+    """Adds keys under ``profile``; nobody but the owner may read the file."""
+    file = credentials_file()
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a", encoding="utf-8") as added:
+        added.write(f"\n[{profile}]\n{_KEY} = {user}\n{_SECRET} = {secret}\n")
+
+
+def _read() -> configparser.RawConfigParser:
+    profiles = configparser.RawConfigParser()
+    profiles.read(credentials_file(), encoding="utf-8")
+    return profiles

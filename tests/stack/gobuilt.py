@@ -1,0 +1,25 @@
+"""Servers written in Go, built once and kept in the cache outside the checkout."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+MINIO = ("minio", "github.com/minio/minio", "v0.0.0-20260212201848-7aac2a2c5b7c")
+TOXIPROXY = ("server", "github.com/Shopify/toxiproxy/v2/cmd/server", "v2.5.0")
+_BUILD_S = 1800
+
+
+def built(program: tuple[str, str, str]) -> Path:
+    """The program (name, module, version), built the first time: MinIO takes minutes."""
+    name, module, version = program
+    cache = Path(os.environ.get("ADLOOM_CACHE", str(Path.home() / ".cache" / "adloom")))
+    place = cache / f"{module.split('/')[2]}-{version}"
+    if not (place / name).exists():
+        draft = place.with_suffix(".new")
+        shutil.rmtree(draft, ignore_errors=True)
+        settings = {"GOBIN": str(draft), "CGO_ENABLED": "0", "GOFLAGS": "-modcacherw"}
+        command = ["go", "install", "-trimpath", "-ldflags", "-s -w", f"{module}@{version}"]
+        subprocess.run(command, env={**os.environ, **settings}, check=True, timeout=_BUILD_S)
+        draft.rename(place)
+    return place / name
