@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from spark_jobs.commands.checkpoints import checkpoints_app
 from spark_jobs.commands.options import ConfigOption, LakeOption
 
 app = typer.Typer()
@@ -16,6 +17,7 @@ job_app = typer.Typer(
     "again. Exit code 1 when a query fails, with the reason in the last line.",
 )
 app.add_typer(job_app, name="job", rich_help_panel=_PANEL)
+app.add_typer(checkpoints_app, name="checkpoints", rich_help_panel=_PANEL)
 
 
 @job_app.command("deduplicate", epilog="Example:  adloom job deduplicate --lake lake --config adloom.toml")
@@ -89,14 +91,6 @@ def preflight(lake: LakeOption, config: ConfigOption = None) -> None:
 
     if not show_preflight(lake, config):
         raise typer.Exit(1)
-
-
-@app.command(rich_help_panel=_PANEL)
-def checkpoints(lake: LakeOption, config: ConfigOption = None) -> None:
-    """List a lake's checkpoints: begun when, by which version, batches done, size."""
-    from spark_jobs.console.checkpoints import show_checkpoints
-
-    show_checkpoints(lake, config)
 
 
 @app.command(

@@ -1,6 +1,8 @@
 """``adloom preflight`` and ``adloom checkpoints``."""
 
 import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
@@ -8,10 +10,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from spark_jobs.console.run import session
+from spark_jobs.contracts.durations import format_duration
+from spark_jobs.contracts.errors import CheckpointError, SettingsError
 from spark_jobs.contracts.jobs import JOB_OF_QUERY
+from spark_jobs.contracts.lake import Lake, checkpoint_key
 from spark_jobs.contracts.manifest import FILES, KAFKA, Verdict
 from spark_jobs.contracts.settings import load_settings
-from spark_jobs.runtime.checkpoints import list_checkpoints, preflight
+from spark_jobs.runtime.checkpoints import Checkpoint, list_checkpoints, preflight
+from spark_jobs.runtime.cleaning import find_superseded, parse_targets, remove
 from spark_jobs.runtime.lakes import open_existing
 
 _STYLES = {Verdict.SAFE: "green", Verdict.IGNORED: "yellow", Verdict.BREAKING: "bold red"}
@@ -25,7 +32,7 @@ def show_preflight(location: str, config: Path | None) -> bool:
     """
     console, settings = Console(), load_settings(config, os.environ)
     lake = open_existing(location, settings.s3)
-    begun = {checkpoint.query: checkpoint.manifest for checkpoint in list_checkpoints(lake)}
+    begun = {found.query: found.manifest for found in list_checkpoints(lake) if found.is_current}
     ingest = begun.get("ingest")
     # What ingest reads is said at its start, not in the settings: no change of it can be foreseen here.
     source = ingest.settings.get("source", FILES) if ingest else KAFKA if settings.kafka.bootstrap_servers else FILES
@@ -45,7 +52,7 @@ def show_preflight(location: str, config: Path | None) -> bool:
     return all(change.verdict is not Verdict.BREAKING for change in found)
 
 
-def show_checkpoints(location: str, config: Path | None) -> None:
+def list_all(location: str, config: Path | None) -> None:
     """Prints the checkpoints of the lake at ``location``.
 
     Raises:
@@ -53,14 +60,100 @@ def show_checkpoints(location: str, config: Path | None) -> None:
     """
     console, lake = Console(), open_existing(location, load_settings(config, os.environ).s3)
     table = Table(box=SIMPLE_HEAD, title=f"{lake.place()}: checkpoints", title_justify="left")
-    for heading in ("job", "query", "version", "begun", "by adloom"):
-        table.add_column(heading)
-    for heading in ("batches done", "MB"):
+    for heading in ("checkpoint", "begun (UTC)", "by adloom"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("batches", "MB"):
         table.add_column(heading, justify="right")
     for found in list_checkpoints(lake):
         manifest = found.manifest
-        begun = f"{manifest.created_at:%Y-%m-%d %H:%M} UTC" if manifest else "no manifest"
+        begun = f"{manifest.created_at:%Y-%m-%d %H:%M}" if manifest else "no manifest"
         package = manifest.package_version if manifest else ""
         batches, size = f"{found.last_batch + 1:,}", f"{found.bytes / 1e6:,.1f}"
-        table.add_row(found.job, found.query, f"v{found.version}", begun, package, batches, size)
+        style = "" if found.is_current else "dim"
+        table.add_row(f"{found.job}/{found.query}/v{found.version}", begun, package, batches, size, style=style)
     console.print(table)
+
+
+def show_one(target: str, location: str, config: Path | None) -> None:
+    """Prints what is known of one checkpoint.
+
+    Raises:
+        LakeError: there is no lake.
+        CheckpointError: there is no such checkpoint.
+    """
+    console, settings = Console(), load_settings(config, os.environ)
+    lake = open_existing(location, settings.s3)
+    (finding,) = find_superseded(lake, settings.job.checkpoint_retention, datetime.now(UTC), parse_targets([target]))
+    found = finding.checkpoint
+    table = Table(box=None, show_header=False, title=f"{target} of {lake.place()}", title_justify="left")
+    for name, value in _facts(lake, found, finding.why):
+        table.add_row(Text(name, style="dim"), value)
+    console.print(table)
+
+
+def _facts(lake: Lake, found: Checkpoint, why_it_stays: str) -> Iterator[tuple[str, str]]:
+    yield "place", lake.place(checkpoint_key(found.query, found.version))
+    yield "standing", why_it_stays or "may be removed by `adloom checkpoints clean`"
+    if found.manifest:
+        yield "begun", f"{found.manifest.created_at:%Y-%m-%d %H:%M:%S} UTC by adloom {found.manifest.package_version}"
+    if found.written_at:
+        yield "last written", f"{found.written_at:%Y-%m-%d %H:%M:%S} UTC"
+    yield "last batch done", f"{found.last_batch:,}" if found.last_batch >= 0 else "none"
+    yield "files", f"{found.files:,}, {found.bytes / 1e6:,.1f} MB"
+    yield from (found.manifest.settings if found.manifest else {}).items()
+    if found.manifest and found.manifest.begins_at:
+        yield "begins at", found.manifest.begins_at
+
+
+def reset_checkpoint(query: str, location: str, source: Path | None, config: Path | None) -> None:
+    """Begins a new version of the checkpoint of ``query`` and prints what was done.
+
+    Raises:
+        AdloomError: see :func:`spark_jobs.jobs.reset.reset`.
+    """
+    from spark_jobs.jobs.reset import reset
+
+    if query not in JOB_OF_QUERY:
+        raise SettingsError(f"no query {query!r}; there are {', '.join(JOB_OF_QUERY)}")
+    console, settings = Console(), load_settings(config, os.environ)
+    lake = open_existing(location, settings.s3)
+    with session(console, settings, lake) as spark, console.status(f"rebuilding the state of {query} …"):
+        done = reset(spark, settings, lake, query, source)
+    console.print(
+        f"{query}: v{done.version} is in use from now on, its state rebuilt from {done.open_events:,} open events; "
+        f"v{done.version - 1} may be cleaned away after {format_duration(settings.job.checkpoint_retention)}",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def clean(targets: list[str], location: str, *, delete: bool, config: Path | None) -> None:
+    """Prints which checkpoints may go and which stay; removes those that may go if ``delete``.
+
+    Raises:
+        CheckpointError: a target names no checkpoint, or one that must stay.
+        LakeInUseError: the job of one that may go is running.
+    """
+    console, settings = Console(), load_settings(config, os.environ)
+    lake, wanted, now = open_existing(location, settings.s3), parse_targets(targets), datetime.now(UTC)
+    retention = settings.job.checkpoint_retention
+    table = Table(box=SIMPLE_HEAD, title=f"{lake.place()}: checkpoints", title_justify="left")
+    for heading in ("checkpoint", "MB", "fate"):
+        table.add_column(heading, justify="right" if heading == "MB" else "left")
+    findings = list(find_superseded(lake, retention, now, wanted or None))
+    for finding in findings:
+        found = finding.checkpoint
+        fate = Text(f"stays: {finding.why}") if finding.why else Text("goes" if delete else "would go", style="yellow")
+        table.add_row(f"{found.job}/{found.query}/v{found.version}", f"{found.bytes / 1e6:,.1f}", fate)
+    console.print(table)
+    if wanted and (kept := [finding for finding in findings if finding.why]):
+        found = kept[0].checkpoint
+        raise CheckpointError(f"{found.job}/{found.query}/v{found.version} stays: {kept[0].why}; nothing was removed")
+    going = [finding.checkpoint for finding in findings if not finding.why]
+    if not delete:
+        console.print(f"{len(going)} would go; nothing was removed: add --delete to remove", highlight=False)
+        return
+    for found in going:
+        remove(lake, found, settings.s3, retention, now)
+    freed = sum(found.bytes for found in going) / 1e6
+    console.print(f"{len(going)} removed, {freed:,.1f} MB", highlight=False)

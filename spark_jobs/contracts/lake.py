@@ -46,7 +46,7 @@ class Lake:
 
     def table(self, table: Table) -> str:
         """URI of ``table``."""
-        return f"{self.root}/{table.path}"
+        return self.uri(table.path)
 
     def versions(self, query: str) -> list[int]:
         """The versions of the checkpoint of ``query`` that have a manifest, rising."""
@@ -57,13 +57,13 @@ class Lake:
         """The version of the checkpoint of ``query`` that is in use: the newest one."""
         return max(self.versions(query), default=1)
 
-    def checkpoint(self, query: str) -> str:
-        """URI of the checkpoint of ``query`` that is in use."""
-        return f"{self.root}/{checkpoint_key(query, self.version(query))}"
+    def uri(self, key: str) -> str:
+        """URI of what lies at ``key``."""
+        return f"{self.root}/{key}"
 
     def failing_rows(self, table: Table) -> str:
         """URI of the Delta table of the rows of ``table`` that failed validation, with their reasons."""
-        return f"{self.root}/{failing_rows_key(table)}"
+        return self.uri(failing_rows_key(table))
 
     def has(self, table: Table) -> bool:
         """Whether ``table`` has been begun."""

@@ -39,6 +39,8 @@ class Manifest(BaseModel):
     created_at: datetime
     settings: dict[str, str]
     """By name, those that the state depends on, as text."""
+    begins_at: str = ""
+    """Where a version that was begun anew starts reading, as Spark's JSON of Kafka offsets; empty: where all do."""
 
 
 @dataclass(frozen=True)

@@ -146,6 +146,9 @@ class JobSettings(Section):
     stop_timeout: Duration = Field(
         5 * _MINUTE, description="after SIGTERM running batches may take so long to finish before they are broken off"
     )
+    checkpoint_retention: Duration = Field(
+        7 * _DAY, description="how long `adloom checkpoints clean` keeps a checkpoint after another took its place"
+    )
     log_folder: Path | None = Field(
         None,
         description="where Spark's own log goes; by default the lake's _progress folder, or that of temporary files "

@@ -15,7 +15,8 @@ from spark_jobs.sources.delta import stream_table
 
 def start_attribute(spark: SparkSession, settings: Settings, lake: Lake, *, start: Start = ASAP) -> StreamingQuery:
     """Starts joining the clicks of silver, which must have been begun, to its impressions."""
-    attributions = attribute(stream_table(spark, lake, SILVER_EVENTS), settings.attribute)
+    left, right = (stream_table(spark, lake, SILVER_EVENTS) for _side in range(2))
+    attributions = attribute(left, right, settings.attribute)
     return start_query(attributions, lake, ATTRIBUTIONS, query=ATTRIBUTE, start=start)
 
 

@@ -26,19 +26,25 @@ def start_ingest(
     *,
     start: Start = AVAILABLE_NOW,
     within: Within = nullcontext,
+    version: int | None = None,
 ) -> StreamingQuery:
-    """Starts judging ``records`` (see :mod:`spark_jobs.sources`) into bronze."""
+    """Starts judging ``records`` (see :mod:`spark_jobs.sources`) into bronze; ``version`` is of its checkpoint."""
     judged = judge(records, settings.ingest)
-    return start_query(judged, lake, BRONZE_EVENTS, query=INGEST, start=start, within=within)
+    return start_query(judged, lake, BRONZE_EVENTS, query=INGEST, start=start, within=within, version=version)
 
 
 def start_deduplicate(
     spark: SparkSession, settings: Settings, lake: Lake, *, start: Start = ASAP, within: Within = nullcontext
 ) -> StreamingQuery:
     """Starts carrying each good event of bronze, which must have been begun, into silver, once."""
-    good = stream_table(spark, lake, BRONZE_EVENTS).where(F.col("verdict") == OK).drop("raw", "source", "verdict")
+    good = good_events(stream_table(spark, lake, BRONZE_EVENTS))
     events = deduplicate(good, settings.deduplicate).withColumn("event_date", F.to_date("event_time"))
     return start_query(events, lake, SILVER_EVENTS, query=DEDUPLICATE, start=start, within=within)
+
+
+def good_events(bronze: DataFrame) -> DataFrame:
+    """Those rows of bronze that are events, with the columns of one."""
+    return bronze.where(F.col("verdict") == OK).drop("raw", "source", "verdict")
 
 
 def append_heartbeat(

@@ -30,7 +30,7 @@ from spark_jobs.contracts.tables import BRONZE_EVENTS, SILVER_EVENTS
 from spark_jobs.jobs.attribute import start_attribute, start_sessionize
 from spark_jobs.jobs.deduplicate import start_deduplicate, start_ingest
 from spark_jobs.jobs.heartbeat import Heartbeats
-from spark_jobs.runtime.checkpoints import claim
+from spark_jobs.runtime.checkpoints import claim, read_manifest
 from spark_jobs.runtime.failures import naming_the_cause
 from spark_jobs.runtime.lock import Check, hold_job
 from spark_jobs.runtime.metrics import serve_metrics
@@ -39,7 +39,7 @@ from spark_jobs.runtime.progress_files import ProgressFiles
 from spark_jobs.runtime.stopping import StopRequest, finish_batches
 from spark_jobs.sinks.delta import start_of
 from spark_jobs.sources.files import read_files
-from spark_jobs.sources.kafka import check_topics, read_kafka
+from spark_jobs.sources.kafka import check_topics, read_kafka, starting_offsets
 
 _TICK_S = 0.5
 _log = logging.getLogger(__name__)
@@ -79,7 +79,7 @@ def run_deduplicate(
         QueryFailedError: a query ended with an error.
     """
     silver, progress, start = threading.Lock(), ProgressListener(), start_of(settings.job)
-    records = _records(spark, settings, source)
+    records = _records(spark, settings, lake, source)
     to_the_end = settings.job.trigger is Trigger.AVAILABLE_NOW
     ingest = _Query(INGEST, lambda _: True, lambda: start_ingest(records, settings, lake, start=start))
     deduplicate = _Query(
@@ -145,11 +145,15 @@ def _claim(lake: Lake, settings: Settings, job: str, source: str) -> None:
         )
 
 
-def _records(spark: SparkSession, settings: Settings, source: Path | None) -> DataFrame:
+def _records(spark: SparkSession, settings: Settings, lake: Lake, source: Path | None) -> DataFrame:
     if source:
         return read_files(spark, source, settings.ingest)
     check_topics(settings.kafka)
-    return read_kafka(spark, settings.kafka)
+    manifest = read_manifest(lake, INGEST, lake.version(INGEST))
+    if not (manifest and manifest.begins_at):
+        return read_kafka(spark, settings.kafka)
+    offsets = starting_offsets(settings.kafka, manifest.begins_at)
+    return read_kafka(spark, settings.kafka.model_copy(update={"starting_offsets": offsets}))
 
 
 def _run(

@@ -27,11 +27,12 @@ from spark_jobs.contracts.sections import AttributeSettings
 from spark_jobs.contracts.tables import ATTRIBUTIONS
 
 
-def attribute(events: DataFrame, settings: AttributeSettings) -> DataFrame:
-    """Impressions and clicks of ``events`` paired up.
+def attribute(left: DataFrame, right: DataFrame, settings: AttributeSettings) -> DataFrame:
+    """The impressions of ``left`` and the clicks of ``right`` paired up.
 
     Args:
-        events: streaming; the columns of ``silver/events``, heartbeats included.
+        left: streaming; the columns of ``silver/events``, heartbeats included.
+        right: the same events, read a second time.
         settings: join type, watermarks and window.
 
     Returns:
@@ -47,7 +48,7 @@ def attribute(events: DataFrame, settings: AttributeSettings) -> DataFrame:
         & (F.col("click_time") >= F.col("impression_time"))
         & (F.col("click_time") <= F.col("impression_time") + window)
     )
-    pairs = _impressions(events, settings).join(_clicks(events, settings), on=is_match, how=settings.join.value)
+    pairs = _impressions(left, settings).join(_clicks(right, settings), on=is_match, how=settings.join.value)
     return _attributions(pairs)
 
 

@@ -1,5 +1,6 @@
 """The checkpoints of a lake: what each belongs to, and whether a start may use it."""
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -9,9 +10,11 @@ from pydantic import ValidationError
 from spark_jobs import __version__
 from spark_jobs.contracts.errors import CheckpointError
 from spark_jobs.contracts.jobs import JOB_OF_QUERY
-from spark_jobs.contracts.lake import Lake, checkpoint_key, manifest_key
+from spark_jobs.contracts.lake import Lake, checkpoint_key, manifest_key, query_key
 from spark_jobs.contracts.manifest import STATE_FORMATS, Change, Manifest, Verdict, changes, state_settings
 from spark_jobs.contracts.settings import Settings
+
+_VERSION = re.compile(r"v([1-9]\d*)(?:\.json)?")
 
 
 @dataclass(frozen=True)
@@ -46,18 +49,14 @@ def claim(lake: Lake, settings: Settings, queries: Iterable[str], *, source: str
         told = "; ".join(f"{one.query}: {one.setting} was {one.before}, is {one.now}: {one.why}" for one in broken)
         raise CheckpointError(
             f"the checkpoints of {lake.root} cannot be used with these settings: {told}. "
-            "Set them back to what they were, or begin a new lake; `adloom preflight` shows all changes"
+            "Set them back to what they were, or begin the checkpoints anew with `adloom checkpoints reset`; "
+            "`adloom preflight` shows all changes"
         )
     for query in queries:
         if not _is_begun(lake, query):
-            manifest = Manifest(
-                query=query,
-                package_version=__version__,
-                state_format=STATE_FORMATS[query],
-                created_at=datetime.now(UTC),
-                settings=state_settings(query, settings, source),
-            )
-            write_manifest(lake, manifest, lake.version(query))
+            before = read_manifest(lake, query, lake.version(query))
+            begins_at = before.begins_at if before else ""
+            write_manifest(lake, new_manifest(query, settings, source, begins_at=begins_at), lake.version(query))
     return found
 
 
@@ -77,9 +76,10 @@ def preflight(lake: Lake, settings: Settings, queries: Iterable[str], *, source:
 
 
 def list_checkpoints(lake: Lake) -> Iterator[Checkpoint]:
-    """The checkpoints of ``lake``, in the order in which rows flow, the version in use last."""
+    """The checkpoints of ``lake``, in the order in which rows flow, by version; those without a manifest too."""
     for query in JOB_OF_QUERY:
-        for version in lake.versions(query) or [1]:
+        folders = map(_VERSION.fullmatch, lake.files.names(query_key(query)))
+        for version in sorted({int(name[1]) for name in folders if name}):
             found = look_at(lake, query, version)
             if found.files:
                 yield found
@@ -100,6 +100,18 @@ def look_at(lake: Lake, query: str, version: int) -> Checkpoint:
         files=len(files),
         bytes=sum(file.bytes for file in files),
         written_at=max((file.modified_at for file in files), default=None),
+    )
+
+
+def new_manifest(query: str, settings: Settings, source: str, *, begins_at: str = "") -> Manifest:
+    """The manifest of a checkpoint of ``query`` that is begun now; see :class:`Manifest`."""
+    return Manifest(
+        query=query,
+        package_version=__version__,
+        state_format=STATE_FORMATS[query],
+        created_at=datetime.now(UTC),
+        settings=state_settings(query, settings, source),
+        begins_at=begins_at,
     )
 
 

@@ -21,6 +21,7 @@ _PROPERTIES = {
     "delta.enableChangeDataFeed": "true",
 }
 _NO_OFFSET = "-"
+_LATEST = 20
 Start = Mapping[str, Any]
 """When a query starts its batches, as Spark's ``trigger`` takes it."""
 AVAILABLE_NOW: Start = {"availableNow": True}
@@ -54,16 +55,17 @@ def append_rows(rows: DataFrame, lake: Lake, table: Table, note: CommitNote) -> 
     once.option("userMetadata", note.model_dump_json(exclude_defaults=True)).save(lake.table(table))
 
 
-def latest_notes(spark: SparkSession, lake: Lake, table: Table, limit: int = 20) -> Iterator[CommitNote]:
-    """The notes of the latest commits of ``table``, the newest first."""
+def latest_notes(spark: SparkSession, lake: Lake, table: Table, limit: int | None = _LATEST) -> Iterator[CommitNote]:
+    """The notes of the latest ``limit`` commits of ``table`` (None: of all), the newest first."""
     if lake.has(table):
-        commits = spark.sql(f"DESCRIBE HISTORY delta.`{lake.table(table)}` LIMIT {limit}").collect()
+        bound = f" LIMIT {limit}" if limit else ""
+        commits = spark.sql(f"DESCRIBE HISTORY delta.`{lake.table(table)}`{bound}").collect()
         yield from (note for commit in commits if (note := read_note(commit.userMetadata)))
 
 
-def note_of_batch(lake: Lake, query: str, *, writer: str, batch_id: int) -> CommitNote:
-    """The note of a batch that is running: Spark wrote what it takes from its sources before it began."""
-    planned = lake.files.read(f"{checkpoint_key(query, lake.version(query))}/offsets/{batch_id}") or b""
+def note_of_batch(lake: Lake, query: str, checkpoint: str, *, writer: str, batch_id: int) -> CommitNote:
+    """The note of a batch that is running: Spark wrote to ``checkpoint`` (a key) what it takes before it began."""
+    planned = lake.files.read(f"{checkpoint}/offsets/{batch_id}") or b""
     _, metadata, *reached = planned.decode().splitlines() or ("", "{}")
     return CommitNote(
         writer=writer,
@@ -90,6 +92,7 @@ def start_query(
     query: str,
     start: Start = ASAP,
     within: Within = nullcontext,
+    version: int | None = None,
 ) -> StreamingQuery:
     """Starts the streaming query that appends ``rows`` to ``table``.
 
@@ -100,8 +103,10 @@ def start_query(
         query: name of the query, one of those in :data:`spark_jobs.contracts.jobs.JOB_OF_QUERY`, and of its checkpoint.
         start: when its batches start.
         within: gives a context manager, within which a batch is written.
+        version: of its checkpoint; the one in use by default.
     """
     spark = rows.sparkSession
+    checkpoint = checkpoint_key(query, version or lake.version(query))
     is_first = True
 
     def write(batch: DataFrame, batch_id: int) -> None:
@@ -114,7 +119,7 @@ def start_query(
         (query_id,) = (active.id for active in spark.streams.active if active.name == query)
         # Only the first batch after a start can be one that a crash kept Spark from noting. Its rows are there, but it
         # must run all the same: from its rows Spark takes the watermark of the next batch.
-        note = note_of_batch(lake, query, writer=query_id, batch_id=batch_id)
+        note = note_of_batch(lake, query, checkpoint, writer=query_id, batch_id=batch_id)
         if is_first and any(
             (done.writer, done.batch) == (query_id, batch_id) for done in latest_notes(spark, lake, table)
         ):
@@ -124,5 +129,18 @@ def start_query(
         is_first = False
 
     writer = rows.writeStream.queryName(query).foreachBatch(write)
-    writer = writer.option("checkpointLocation", lake.checkpoint(query))
-    return writer.trigger(**start).start()
+    return writer.option("checkpointLocation", lake.uri(checkpoint)).trigger(**start).start()
+
+
+def start_rebuilding(rows: DataFrame, lake: Lake, *, query: str, version: int) -> StreamingQuery:
+    """Starts the streaming query that builds the state of ``query`` from ``rows`` and writes none of its output.
+
+    Its one batch is over when the first number stands among the checkpoint's commits; the next would begin a day later.
+    """
+
+    def compute(batch: DataFrame, _batch_id: int) -> None:
+        batch.write.format("noop").mode("overwrite").save()
+
+    writer = rows.writeStream.queryName(f"{query} rebuilt").foreachBatch(compute)
+    writer = writer.option("checkpointLocation", lake.uri(checkpoint_key(query, version)))
+    return writer.trigger(processingTime="1 day").start()

@@ -13,17 +13,26 @@ from spark_jobs.contracts.tables import Table
 _ALL_FILES = 2**31 - 1
 
 
-def stream_table(spark: SparkSession, lake: Lake, table: Table) -> DataFrame:
-    """Streams ``table`` from its first version on, version by version.
+def stream_table(
+    spark: SparkSession, lake: Lake, table: Table, *, first_version: int = 0, files_a_batch: int = _ALL_FILES
+) -> DataFrame:
+    """Streams ``table``, version by version; what a checkpoint has reached goes before what is asked for here.
 
     A batch always takes whole versions. Within a version rows lie in no order of time, so a batch that ended in the
     middle of one would move the watermark past rows that wait in its other files.
+
+    Args:
+        spark: the session.
+        lake: where the table lies.
+        table: which.
+        first_version: where to begin.
+        files_a_batch: how many files a batch takes at most; to be given only where that ends a version.
     """
     return (
         spark.readStream.format("delta")
         # The snapshot that is read otherwise comes in no order of time.
-        .option("startingVersion", 0)
-        .option("maxFilesPerTrigger", _ALL_FILES)
+        .option("startingVersion", first_version)
+        .option("maxFilesPerTrigger", files_a_batch)
         .load(lake.table(table))
         .select(*table.column_names)
     )

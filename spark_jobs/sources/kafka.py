@@ -1,5 +1,7 @@
 """Kafka topics as a stream of records."""
 
+import json
+
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import DataFrame, SparkSession
@@ -11,6 +13,8 @@ from spark_jobs.contracts.sections import KafkaSettings
 from spark_jobs.transforms.clock import batch_time
 
 _ANSWER_S = 15
+_EARLIEST = -2
+"""In place of an offset, Spark's sign for the first record there is."""
 _LOGIN_MODULES = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
     "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
@@ -18,8 +22,11 @@ _LOGIN_MODULES = {
 }
 
 
-def check_topics(settings: KafkaSettings) -> None:
+def check_topics(settings: KafkaSettings) -> dict[str, list[str]]:
     """Checks that the brokers answer and have every topic, so that what is wrong is said at once and in one line.
+
+    Returns:
+        By topic of the settings, its partitions.
 
     Raises:
         SourceError: no broker answers, it refuses the user or is not who it must be, or a topic is missing.
@@ -44,6 +51,22 @@ def check_topics(settings: KafkaSettings) -> None:
             f"Kafka at {settings.bootstrap_servers} has no topic {', '.join(missing)} (it has: {has}); "
             "make it, or set kafka.topics"
         )
+    return {topic: [str(partition) for partition in known[topic].partitions] for topic in settings.topics}
+
+
+def starting_offsets(settings: KafkaSettings, begins_at: str) -> str:
+    """Where to begin reading: ``begins_at`` (Spark's JSON of offsets), and new partitions from their first record.
+
+    Raises:
+        SourceError: see :func:`check_topics`.
+    """
+    wanted: dict[str, dict[str, int]] = json.loads(begins_at)
+    known = check_topics(settings)
+    offsets = {
+        topic: {partition: wanted.get(topic, {}).get(partition, _EARLIEST) for partition in known[topic]}
+        for topic in settings.topics
+    }
+    return json.dumps(offsets)
 
 
 def read_kafka(spark: SparkSession, settings: KafkaSettings) -> DataFrame:

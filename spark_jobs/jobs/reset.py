@@ -1,0 +1,245 @@
+"""A new checkpoint for a query, in place of one that is damaged or was made with other settings.
+
+What the old one held is not read. The output table says how far the query had come: its commits bear a note
+(:mod:`spark_jobs.contracts.commits`). From there back, the events that were still open are read once more, to build the
+state; nothing of what that gives is written, because the output has it::
+
+    source versions   0 … 41 │ 42 … 57              │ 58 59 …
+                      let go │ some of it still open │ not read yet
+                             └── one batch, from open events alone, whose output is not written
+                                                     └── batches as ever
+"""
+
+import json
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_jobs.contracts.choices import DeduplicateMode
+from spark_jobs.contracts.commits import CommitNote
+from spark_jobs.contracts.durations import EPOCH, parse_duration
+from spark_jobs.contracts.errors import CheckpointError
+from spark_jobs.contracts.jobs import ATTRIBUTE, DEDUPLICATE, INGEST, JOB_OF_QUERY, SESSIONIZE
+from spark_jobs.contracts.lake import Lake, checkpoint_key
+from spark_jobs.contracts.manifest import FILES, KAFKA
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, Table
+from spark_jobs.jobs.deduplicate import good_events, start_ingest
+from spark_jobs.operators.attribute import attribute
+from spark_jobs.operators.deduplicate import deduplicate
+from spark_jobs.operators.sessionize import sessionize
+from spark_jobs.runtime.checkpoints import new_manifest, read_manifest, write_manifest
+from spark_jobs.runtime.failures import naming_the_cause
+from spark_jobs.runtime.lock import hold_job
+from spark_jobs.sinks.delta import AVAILABLE_NOW, latest_notes, start_rebuilding
+from spark_jobs.sources.delta import read_table, stream_table
+from spark_jobs.sources.files import read_files
+from spark_jobs.transforms import open_rows
+
+_CLOCKS_APART = timedelta(hours=1)
+"""More than the clocks of the driver and of the store may differ by."""
+_POLL_S = 0.2
+_log = logging.getLogger(__name__)
+
+_READS = {INGEST: None, DEDUPLICATE: BRONZE_EVENTS, ATTRIBUTE: SILVER_EVENTS, SESSIONIZE: SILVER_EVENTS}
+_WRITES = {INGEST: BRONZE_EVENTS, DEDUPLICATE: SILVER_EVENTS, ATTRIBUTE: ATTRIBUTIONS, SESSIONIZE: SESSIONS}
+
+
+@dataclass(frozen=True)
+class Reset:
+    """What a reset did: the new version of the checkpoint, and the open events that its state was rebuilt from."""
+
+    query: str
+    version: int
+    open_events: int
+
+
+def reset(spark: SparkSession, settings: Settings, lake: Lake, query: str, source: Path | None = None) -> Reset:
+    """Begins a new version of the checkpoint of ``query``: no row of its output is lost, and none comes twice.
+
+    Killed half-way, it leaves the version in use as it was.
+
+    Args:
+        spark: the session.
+        settings: those that the query will run with.
+        lake: the lake; the job of the query must not be running.
+        query: its name.
+        source: for ``ingest``, the folder it reads; None: it reads Kafka. New files are taken in on the way.
+
+    Raises:
+        CheckpointError: the tables do not say how far the query had come.
+        LakeInUseError: the job is being run.
+        QueryFailedError: the state could not be rebuilt.
+    """
+    with hold_job(lake, JOB_OF_QUERY[query], settings.s3, spark=spark):
+        version = lake.version(query) + 1
+        # Of a reset that was killed: without a manifest no query uses it.
+        lake.files.delete([file.key for file in lake.files.walk(checkpoint_key(query, version))])
+        note = _last_note(spark, lake, query)
+        begins_at, open_events = "", 0
+        if query == INGEST:
+            begins_at = _begin_ingest(spark, settings, lake, note, source, version)
+        elif note:
+            open_events = _rebuild(spark, settings, lake, query, note, version)
+        reads = KAFKA if query == INGEST and source is None else FILES
+        write_manifest(lake, new_manifest(query, settings, reads, begins_at=begins_at), version)
+    return Reset(query, version, open_events)
+
+
+def _last_note(spark: SparkSession, lake: Lake, query: str) -> CommitNote | None:
+    """The note of the last batch of ``query`` that its table holds; None if it holds none.
+
+    Raises:
+        CheckpointError: it holds batches, but none bears a note.
+    """
+    table = _WRITES[query]
+    for note in latest_notes(spark, lake, table, limit=None):
+        if note.query == query and note.reached:
+            return note
+    if lake.has(table) and not read_table(spark, lake, table).isEmpty():
+        raise CheckpointError(
+            f"table {table.name} of {lake.root} does not say how far query {query} had come: an older adloom wrote it, "
+            "or its log was cleaned; begin a new lake from the source"
+        )
+    return None
+
+
+def _begin_ingest(
+    spark: SparkSession, settings: Settings, lake: Lake, note: CommitNote | None, source: Path | None, version: int
+) -> str:
+    """Begins ``ingest`` anew where bronze ends. Returns where in Kafka that is; empty for files and at the start."""
+    if source is None:
+        return json.dumps(note.reached[0]) if note and _is_kafka(note.reached[0]) else ""
+    records = read_files(spark, source, settings.ingest)
+    if lake.has(BRONZE_EVENTS):
+        known = read_table(spark, lake, BRONZE_EVENTS).select(_file_of("source").alias("file")).distinct()
+        records = records.withColumn("file", _file_of("source")).join(known, on="file", how="left_anti").drop("file")
+    started = start_ingest(records, settings, lake, start=AVAILABLE_NOW, version=version)
+    with naming_the_cause(lambda: [started]):
+        started.awaitTermination()
+    return ""
+
+
+def _is_kafka(reached: Any) -> bool:
+    return isinstance(reached, dict) and all(isinstance(partitions, dict) for partitions in reached.values())
+
+
+def _file_of(source: str) -> Any:
+    return F.regexp_replace(source, "#bytes=.*$", "")
+
+
+def _rebuild(spark: SparkSession, settings: Settings, lake: Lake, query: str, note: CommitNote, version: int) -> int:
+    """Builds the state of ``query`` as it was after the batch of ``note``. Returns how many open events it holds."""
+    table = _READS[query]
+    assert table is not None  # noqa: S101 ingest has no state
+    events = _open_events(spark, settings, lake, query, note).cache()
+    try:
+        (earliest, count) = events.agg(F.min(F.unix_micros("ingest_time")), F.count("*")).first() or (None, 0)
+        reached = [_version_reached(offset) for offset in note.reached]
+        since = EPOCH + timedelta(microseconds=earliest) if earliest is not None else datetime.now(UTC)
+        first = min(_first_version(spark, lake, table, since), *reached)
+        keys = events.select(*open_rows.KEY).distinct()
+        sides = [
+            stream_table(
+                spark, lake, table, first_version=first, files_a_batch=_count_files(lake, table, first, last)
+            ).join(keys, on=list(open_rows.KEY), how="left_semi")
+            for last in reached
+        ]
+        _run_one_batch(lake, query, version, lambda: _STATES[query](sides, settings))
+    finally:
+        events.unpersist()
+    return int(count)
+
+
+def _run_one_batch(lake: Lake, query: str, version: int, rows: Callable[[], DataFrame]) -> None:
+    started = start_rebuilding(rows(), lake, query=query, version=version)
+    try:
+        with naming_the_cause(lambda: [started]):
+            while "0" not in lake.files.names(f"{checkpoint_key(query, version)}/commits"):
+                if failure := started.exception():
+                    raise failure
+                time.sleep(_POLL_S)
+    finally:
+        started.stop()
+
+
+def _deduplicated(sides: Sequence[DataFrame], settings: Settings) -> DataFrame:
+    return deduplicate(good_events(sides[0]), settings.deduplicate)
+
+
+def _attributed(sides: Sequence[DataFrame], settings: Settings) -> DataFrame:
+    return attribute(sides[0], sides[-1], settings.attribute)
+
+
+def _sessionized(sides: Sequence[DataFrame], settings: Settings) -> DataFrame:
+    return sessionize(sides[0], settings.sessionize)
+
+
+_STATES: dict[str, Callable[[Sequence[DataFrame], Settings], DataFrame]] = {
+    DEDUPLICATE: _deduplicated,
+    ATTRIBUTE: _attributed,
+    SESSIONIZE: _sessionized,
+}
+
+
+def _open_events(spark: SparkSession, settings: Settings, lake: Lake, query: str, note: CommitNote) -> DataFrame:
+    settled = EPOCH + timedelta(milliseconds=note.watermark_ms)
+    silver, put_out = read_table(spark, lake, SILVER_EVENTS), read_table(spark, lake, _WRITES[query])
+    if query == DEDUPLICATE:
+        forgets = settings.deduplicate.mode is DeduplicateMode.WITHIN_WATERMARK
+        delay = _longest(lake, query, "deduplicate.watermark", settings.deduplicate.watermark)
+        return open_rows.remembered_keys(silver, settled, delay if forgets else None)
+    if query == ATTRIBUTE:
+        window = _longest(lake, query, "attribute.window", settings.attribute.window)
+        return open_rows.undecided_pairs(silver, put_out, settled, window)
+    return open_rows.open_sessions(
+        silver, put_out, settled, _longest(lake, query, "sessionize.gap", settings.sessionize.gap)
+    )
+
+
+def _longest(lake: Lake, query: str, setting: str, now: timedelta) -> timedelta:
+    manifest = read_manifest(lake, query, lake.version(query))
+    return max(now, parse_duration(manifest.settings[setting])) if manifest else now
+
+
+def _version_reached(offset: Any) -> int:
+    """The last version of a Delta table that a batch took in, from the source's own note of its end."""
+    version, index = int(offset["reservoirVersion"]), int(offset["index"])
+    return version - 1 if index < 0 else version
+
+
+def _first_version(spark: SparkSession, lake: Lake, table: Table, since: datetime) -> int:
+    """A version of ``table`` before which no row that was taken in at ``since`` or later was committed.
+
+    Raises:
+        CheckpointError: the log does not go back so far.
+    """
+    bound = since - _CLOCKS_APART
+    history = spark.sql(f"DESCRIBE HISTORY delta.`{lake.table(table)}`")
+    seen = history.select("version", F.unix_micros("timestamp").alias("us")).collect()
+    after = [commit.version for commit in seen if EPOCH + timedelta(microseconds=commit.us) >= bound]
+    first = min(after, default=max(commit.version for commit in seen))
+    oldest = min(commit.version for commit in seen)
+    if first == oldest > 0:
+        raise CheckpointError(
+            f"open events of {since:%Y-%m-%d %H:%M} UTC are needed to rebuild the state, and the log of table "
+            f"{table.name} goes back to version {oldest} only; begin a new lake from the source"
+        )
+    return int(first)
+
+
+def _count_files(lake: Lake, table: Table, first: int, last: int) -> int:
+    """How many data files the versions ``first`` to ``last`` added: as many as a batch of just these takes."""
+    count = 0
+    for version in range(first, last + 1):
+        text = lake.files.read(f"{table.path}/_delta_log/{version:020}.json") or b""
+        actions = (json.loads(line) for line in text.splitlines())
+        count += sum("add" in action and action["add"]["dataChange"] for action in actions)
+    return count

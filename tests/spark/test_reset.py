@@ -1,0 +1,83 @@
+"""A checkpoint begun anew in the middle of the stream, whatever became of the old one, changes no row."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_jobs.contracts.choices import StateStore
+from spark_jobs.contracts.errors import CheckpointError
+from spark_jobs.contracts.jobs import DEDUPLICATE, INGEST, JOB_OF_QUERY
+from spark_jobs.contracts.lake import CHECKPOINTS, Lake, checkpoint_key
+from spark_jobs.contracts.sections import DeduplicateSettings, IngestSettings, SessionizeSettings, SparkSettings
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.tables import ATTRIBUTIONS, SESSIONS
+from spark_jobs.jobs.reset import reset
+from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.runtime.session import streaming_conf
+from tests.support.equality import assert_lake_equals_oracle, generate_source
+from tests.support.lakes import RunLake, read_table
+
+_FILE_BY_FILE = IngestSettings(max_bytes_per_batch=1)
+
+
+@pytest.fixture
+def half_way(run_lake: RunLake, tmp_path: Path) -> tuple[Lake, Path, list[Path]]:
+    """A lake in the middle of a day, its source, and the files that are yet to come."""
+    source, later = generate_source(tmp_path / "source", events=3000, seed=41, files=6), tmp_path / "later"
+    later.mkdir()
+    coming = [Path(shutil.move(file, later)) for file in sorted(source.iterdir())[3:]]
+    lake = run_lake(source, settings=Settings(ingest=_FILE_BY_FILE), drain=False)
+    return lake, source, coming
+
+
+def _reset_all(spark: SparkSession, settings: Settings, lake: Lake, source: Path) -> dict[str, int]:
+    for key, value in streaming_conf(settings).items():
+        spark.conf.set(key, value)
+    done = [reset(spark, settings, lake, query, source if query == INGEST else None) for query in JOB_OF_QUERY]
+    assert {one.version for one in done} == {2}
+    return {one.query: one.open_events for one in done}
+
+
+def test_checkpoints_lost_and_begun_anew_with_other_settings_change_no_row(
+    spark: SparkSession, run_lake: RunLake, half_way: tuple[Lake, Path, list[Path]]
+) -> None:
+    lake, source, coming = half_way
+    changed = Settings(
+        ingest=_FILE_BY_FILE,
+        deduplicate=DeduplicateSettings(watermark="5h"),
+        sessionize=SessionizeSettings(watermark="1h"),
+        spark=SparkSettings(state_store=StateStore.MEMORY, shuffle_partitions=3),
+    )
+    with pytest.raises(CheckpointError, match=r"deduplicate\.watermark was 3h, is 5h.*adloom checkpoints reset"):
+        run_lake(source, settings=changed, lake=lake)
+    assert all(len(read_table(lake, table)) for table in (ATTRIBUTIONS, SESSIONS)), "nothing could come twice"
+    shutil.rmtree(lake.path / CHECKPOINTS)
+    # What a reset that was killed leaves: not a checkpoint.
+    lake.files.write(f"{checkpoint_key(DEDUPLICATE, 2)}/offsets/0", b"half a fi")
+    open_events = _reset_all(spark, changed, lake, source)
+    assert all(open_events[query] for query in JOB_OF_QUERY if query != INGEST), open_events
+    for file in coming:
+        shutil.move(file, source)
+    run_lake(source, settings=changed, lake=lake)
+    assert_lake_equals_oracle(lake, source, changed)
+
+
+def test_a_lake_that_does_not_say_how_far_it_had_come_is_not_guessed_at(
+    spark: SparkSession, half_way: tuple[Lake, Path, list[Path]]
+) -> None:
+    lake, _source, _coming = half_way
+    for commit in (lake.path / SESSIONS.path / "_delta_log").glob("*.json"):
+        commit.write_text(commit.read_text().replace(r"\"query\"", r"\"other\""))
+    for checksum in (lake.path / SESSIONS.path / "_delta_log").glob(".*.crc"):
+        checksum.unlink()
+    with pytest.raises(CheckpointError, match="does not say how far query sessionize had come"):
+        reset(spark, Settings(), lake, "sessionize")
+    assert lake.version("sessionize") == 1
+
+
+def test_a_query_that_never_ran_begins_at_the_beginning(spark: SparkSession, tmp_path: Path) -> None:
+    lake = open_lake(str(tmp_path / "lake"))
+    assert reset(spark, Settings(), lake, "sessionize").open_events == 0
+    assert lake.version("sessionize") == 2

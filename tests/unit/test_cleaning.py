@@ -1,0 +1,132 @@
+"""Only what a newer checkpoint has replaced for long enough goes, and nothing outside its folder."""
+
+import subprocess
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from spark_jobs.contracts.errors import CheckpointError
+from spark_jobs.contracts.lake import Lake, checkpoint_key, manifest_key
+from spark_jobs.contracts.sections import S3Settings
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.runtime.checkpoints import list_checkpoints, new_manifest, write_manifest
+from spark_jobs.runtime.cleaning import find_superseded, parse_targets, remove
+from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.runtime.lock import hold_job
+from tests.support.drivers import ADLOOM
+
+_NOW = datetime.now(UTC)
+_WEEK = timedelta(days=7)
+_MONTH_AGO = _NOW - timedelta(days=30)
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    """Three versions of a checkpoint: v2 came a month ago, v3 an hour ago."""
+    lake = open_lake(str(tmp_path / "lake"))
+    for version, begun in ((1, _MONTH_AGO), (2, _MONTH_AGO), (3, _NOW - timedelta(hours=1))):
+        _begin(lake, version, begun)
+    return lake
+
+
+def _begin(lake: Lake, version: int, begun: datetime) -> None:
+    lake.files.write(f"{checkpoint_key('sessionize', version)}/offsets/0", b"v1")
+    manifest = new_manifest("sessionize", Settings(), "files").model_copy(update={"created_at": begun})
+    write_manifest(lake, manifest, version)
+
+
+def _fates(lake: Lake) -> dict[int, str]:
+    return {finding.checkpoint.version: finding.why for finding in find_superseded(lake, _WEEK, _NOW)}
+
+
+def test_what_was_replaced_long_ago_goes_and_the_rest_stays(lake: Lake) -> None:
+    fates = _fates(lake)
+    assert fates[1] == ""
+    assert fates[2].startswith("kept for 6d23h")
+    assert fates[3] == "in use"
+    first = next(found for found in list_checkpoints(lake) if found.version == 1)
+    remove(lake, first, S3Settings(), _WEEK, _NOW)
+    assert lake.files.names("_checkpoints/attribute/sessionize") == ["v2", "v2.json", "v3", "v3.json"]
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_what_must_stay_is_not_removed_though_asked_for(lake: Lake, version: int) -> None:
+    found = next(found for found in list_checkpoints(lake) if found.version == version)
+    before = sorted(file.key for file in lake.files.walk(""))
+    with pytest.raises(CheckpointError, match=f"v{version} stays"):
+        remove(lake, found, S3Settings(), _WEEK, _NOW)
+    assert [key for key in sorted(file.key for file in lake.files.walk("")) if "lock" not in key] == before
+
+
+def test_nothing_goes_while_the_job_runs(lake: Lake) -> None:
+    # A lock of one process does not keep that process out: another must ask.
+    clean = [*ADLOOM, "checkpoints", "clean", "--lake", str(lake.path), "--delete"]
+    with hold_job(lake, "attribute", S3Settings()):
+        done = subprocess.run(clean, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 1
+    assert "is being run by another process" in done.stderr
+    assert lake.files.read(f"{checkpoint_key('sessionize', 1)}/offsets/0")
+
+
+def test_one_without_a_manifest_or_with_a_damaged_successor_stays(lake: Lake) -> None:
+    lake.files.delete([manifest_key("sessionize", 1)])
+    assert _fates(lake)[1] == "it has no manifest: nobody knows whose it is"
+    _begin(lake, 1, _MONTH_AGO)
+    lake.files.write(manifest_key("sessionize", 2), b"{half a fi")
+    assert _fates(lake)[1] == "the manifest of v2, which took its place, is damaged"
+
+
+def test_a_reset_that_was_not_finished_is_not_taken_for_the_one_in_use(lake: Lake) -> None:
+    lake.files.write(f"{checkpoint_key('sessionize', 4)}/offsets/0", b"v1")
+    assert lake.version("sessionize") == 3
+    assert _fates(lake)[4].startswith("a reset that was not finished")
+
+
+def test_a_symbolic_link_is_not_followed(lake: Lake, tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    (precious / "offsets").mkdir(parents=True)
+    (precious / "offsets" / "0").write_text("not to be lost")
+    place = lake.path / checkpoint_key("sessionize", 1)
+    lake.files.delete([f"{checkpoint_key('sessionize', 1)}/offsets/0"])
+    place.symlink_to(precious)
+    found = next(found for found in list_checkpoints(lake) if found.version == 1)
+    with pytest.raises(CheckpointError, match="a symbolic link leads out"):
+        remove(lake, found, S3Settings(), _WEEK, _NOW)
+    assert (precious / "offsets" / "0").read_text() == "not to be lost"
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "",
+        "/",
+        ".",
+        "..",
+        "attribute",
+        "attribute/sessionize",
+        "attribute/sessionize/v0",
+        "attribute/sessionize/v1/",
+        "attribute/sessionize/v1/state",
+        "attribute/sessionize/../sessionize/v1",
+        "../attribute/sessionize/v1",
+        "/attribute/sessionize/v1",
+        "attribute/sessionize/v1\n",
+        "attribute/sessionize_old/v1",
+        "deduplicate/sessionize/v1",
+        "attribute/sessionize/v1.json",
+        "attribute/sessionize/v-1",
+        "attribute//v1",
+        "attribute\\sessionize\\v1",
+        "file:///lake/_checkpoints/attribute/sessionize/v1",
+    ],
+)
+def test_only_the_name_of_a_checkpoint_is_taken(target: str) -> None:
+    with pytest.raises(CheckpointError, match="names no checkpoint"):
+        parse_targets([target])
+
+
+def test_a_name_is_taken_and_one_that_is_not_there_is_said(lake: Lake) -> None:
+    assert parse_targets(["attribute/sessionize/v12"]) == {("sessionize", 12)}
+    with pytest.raises(CheckpointError, match="has no checkpoint attribute/sessionize/v12"):
+        list(find_superseded(lake, _WEEK, _NOW, {("sessionize", 12)}))
