@@ -95,6 +95,27 @@ def preflight(lake: LakeOption, config: ConfigOption = None) -> None:
 
 @app.command(
     rich_help_panel=_PANEL,
+    epilog="Example:  adloom maintain attributions sessions --lake lake   Exit code 1 when a table was passed over "
+    "because the job that writes it is running.",
+)
+def maintain(
+    lake: LakeOption,
+    table: Annotated[
+        list[str] | None,
+        typer.Argument(help="Only these: bronze, silver, attributions, sessions.", metavar="[TABLE]..."),
+    ] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Put files together, but remove none.")] = False,
+    config: ConfigOption = None,
+) -> None:
+    """Put the small files of tables together, and remove files that no reader needs any more. No row changes."""
+    from spark_jobs.console.maintain import maintain_tables
+
+    if not maintain_tables(table or [], lake, remove=not keep, config=config):
+        raise typer.Exit(1)
+
+
+@app.command(
+    rich_help_panel=_PANEL,
     epilog="The jobs of the lake must be stopped: they would go on from the time that a drain moves on to.",
 )
 def drain(lake: LakeOption, config: ConfigOption = None) -> None:

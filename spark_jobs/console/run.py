@@ -17,6 +17,7 @@ from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.settings import Settings, load_settings
 from spark_jobs.jobs.run import RunResult, run
+from spark_jobs.runtime.failures import naming_the_cause
 from spark_jobs.runtime.lakes import check_store, open_existing, open_lake
 from spark_jobs.runtime.logs import spark_log
 from spark_jobs.runtime.progress import ProgressListener
@@ -51,11 +52,16 @@ def drain_lake(location: str, *, config: Path | None) -> None:
 
 @contextmanager
 def session(console: Console, settings: Settings, lake: Lake) -> Iterator[SparkSession]:
-    """A Spark session for the lake; stopped at the end."""
+    """A Spark session for the lake; stopped at the end.
+
+    Raises:
+        QueryFailedError: Spark failed inside.
+    """
     with console.status("starting Spark …"):
         spark = start_session(settings, lake=lake, log_file=spark_log(lake, settings.job))
     try:
-        yield spark
+        with naming_the_cause(list):
+            yield spark
     finally:
         spark.stop()
 

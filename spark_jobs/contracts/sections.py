@@ -185,6 +185,23 @@ class S3Settings(Section):
     )
 
 
+class TablesSettings(Section):
+    """``[tables]``: the care of the Delta tables; `adloom maintain` gives them to tables that are there already."""
+
+    target_file_bytes: int = Field(
+        128 * 1024 * 1024, ge=1024 * 1024, description="size of the files that small ones are put together into"
+    )
+    auto_compact: bool = Field(
+        False, description="let the writer put small files together itself, after a batch that leaves 50 or more"
+    )
+    log_retention: Duration = Field(
+        30 * _DAY, ge=_DAY, description="how long a table can still be read as it was; a query may pause no longer"
+    )
+    file_retention: Duration = Field(
+        7 * _DAY, ge=_HOUR, description="how long a file that was replaced is kept for those who are still reading it"
+    )
+
+
 class SparkSettings(Section):
     """``[spark]``: the engine."""
 

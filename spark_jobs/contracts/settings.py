@@ -25,6 +25,7 @@ from spark_jobs.contracts.sections import (
     Section,
     SessionizeSettings,
     SparkSettings,
+    TablesSettings,
 )
 
 ENV_PREFIX = "ADLOOM_"
@@ -39,6 +40,7 @@ class Settings(Section):
     sessionize: SessionizeSettings = SessionizeSettings()
     kafka: KafkaSettings = KafkaSettings()
     s3: S3Settings = S3Settings()
+    tables: TablesSettings = TablesSettings()
     heartbeat: HeartbeatSettings = HeartbeatSettings()
     job: JobSettings = JobSettings()
     spark: SparkSettings = SparkSettings()

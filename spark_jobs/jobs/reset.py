@@ -26,11 +26,11 @@ from spark_jobs.contracts.choices import DeduplicateMode
 from spark_jobs.contracts.commits import CommitNote
 from spark_jobs.contracts.durations import EPOCH, parse_duration
 from spark_jobs.contracts.errors import CheckpointError
-from spark_jobs.contracts.jobs import ATTRIBUTE, DEDUPLICATE, INGEST, JOB_OF_QUERY, SESSIONIZE
+from spark_jobs.contracts.jobs import ATTRIBUTE, DEDUPLICATE, INGEST, JOB_OF_QUERY, READS, SESSIONIZE, WRITES
 from spark_jobs.contracts.lake import Lake, checkpoint_key
 from spark_jobs.contracts.manifest import FILES, KAFKA
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, Table
+from spark_jobs.contracts.tables import BRONZE_EVENTS, SILVER_EVENTS, Table
 from spark_jobs.jobs.deduplicate import good_events, start_ingest
 from spark_jobs.operators.attribute import attribute
 from spark_jobs.operators.deduplicate import deduplicate
@@ -38,8 +38,8 @@ from spark_jobs.operators.sessionize import sessionize
 from spark_jobs.runtime.checkpoints import new_manifest, read_manifest, write_manifest
 from spark_jobs.runtime.failures import naming_the_cause
 from spark_jobs.runtime.lock import hold_job
-from spark_jobs.sinks.delta import AVAILABLE_NOW, latest_notes, start_rebuilding
-from spark_jobs.sources.delta import read_table, stream_table
+from spark_jobs.sinks.delta import AVAILABLE_NOW, note_of_query, start_rebuilding
+from spark_jobs.sources.delta import read_table, stream_table, version_reached
 from spark_jobs.sources.files import read_files
 from spark_jobs.transforms import open_rows
 
@@ -47,9 +47,6 @@ _CLOCKS_APART = timedelta(hours=1)
 """More than the clocks of the driver and of the store may differ by."""
 _POLL_S = 0.2
 _log = logging.getLogger(__name__)
-
-_READS = {INGEST: None, DEDUPLICATE: BRONZE_EVENTS, ATTRIBUTE: SILVER_EVENTS, SESSIONIZE: SILVER_EVENTS}
-_WRITES = {INGEST: BRONZE_EVENTS, DEDUPLICATE: SILVER_EVENTS, ATTRIBUTE: ATTRIBUTIONS, SESSIONIZE: SESSIONS}
 
 
 @dataclass(frozen=True)
@@ -99,10 +96,9 @@ def _last_note(spark: SparkSession, lake: Lake, query: str) -> CommitNote | None
     Raises:
         CheckpointError: it holds batches, but none bears a note.
     """
-    table = _WRITES[query]
-    for note in latest_notes(spark, lake, table, limit=None):
-        if note.query == query and note.reached:
-            return note
+    if note := note_of_query(spark, lake, query):
+        return note
+    table = WRITES[query]
     if lake.has(table) and not read_table(spark, lake, table).isEmpty():
         raise CheckpointError(
             f"table {table.name} of {lake.root} does not say how far query {query} had come: an older adloom wrote it, "
@@ -137,12 +133,12 @@ def _file_of(source: str) -> Any:
 
 def _rebuild(spark: SparkSession, settings: Settings, lake: Lake, query: str, note: CommitNote, version: int) -> int:
     """Builds the state of ``query`` as it was after the batch of ``note``. Returns how many open events it holds."""
-    table = _READS[query]
+    table = READS[query]
     assert table is not None  # noqa: S101 ingest has no state
     events = _open_events(spark, settings, lake, query, note).cache()
     try:
         (earliest, count) = events.agg(F.min(F.unix_micros("ingest_time")), F.count("*")).first() or (None, 0)
-        reached = [_version_reached(offset) for offset in note.reached]
+        reached = [version_reached(offset) for offset in note.reached]
         since = EPOCH + timedelta(microseconds=earliest) if earliest is not None else datetime.now(UTC)
         first = min(_first_version(spark, lake, table, since), *reached)
         keys = events.select(*open_rows.KEY).distinct()
@@ -191,7 +187,7 @@ _STATES: dict[str, Callable[[Sequence[DataFrame], Settings], DataFrame]] = {
 
 def _open_events(spark: SparkSession, settings: Settings, lake: Lake, query: str, note: CommitNote) -> DataFrame:
     settled = EPOCH + timedelta(milliseconds=note.watermark_ms)
-    silver, put_out = read_table(spark, lake, SILVER_EVENTS), read_table(spark, lake, _WRITES[query])
+    silver, put_out = read_table(spark, lake, SILVER_EVENTS), read_table(spark, lake, WRITES[query])
     if query == DEDUPLICATE:
         forgets = settings.deduplicate.mode is DeduplicateMode.WITHIN_WATERMARK
         delay = _longest(lake, query, "deduplicate.watermark", settings.deduplicate.watermark)
@@ -207,12 +203,6 @@ def _open_events(spark: SparkSession, settings: Settings, lake: Lake, query: str
 def _longest(lake: Lake, query: str, setting: str, now: timedelta) -> timedelta:
     manifest = read_manifest(lake, query, lake.version(query))
     return max(now, parse_duration(manifest.settings[setting])) if manifest else now
-
-
-def _version_reached(offset: Any) -> int:
-    """The last version of a Delta table that a batch took in, from the source's own note of its end."""
-    version, index = int(offset["reservoirVersion"]), int(offset["index"])
-    return version - 1 if index < 0 else version
 
 
 def _first_version(spark: SparkSession, lake: Lake, table: Table, since: datetime) -> int:

@@ -11,8 +11,10 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from spark_jobs.contracts.choices import StateStore
+from spark_jobs.contracts.durations import milliseconds
 from spark_jobs.contracts.errors import EnvironmentMissingError
 from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.sections import TablesSettings
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.runtime.s3a import name_profile, s3a_conf, trust_options
 
@@ -30,6 +32,7 @@ _LOCAL_FILES = {
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
 }
+_PROPERTY_OF_NEW_TABLES = "spark.databricks.delta.properties.defaults."
 _JVM_OPTIONS = (
     # Spark's generated code for judging a record is longer than what the JVM compiles unasked: 3 times slower then.
     "-XX:-DontCompileHugeMethods",
@@ -85,6 +88,7 @@ def spark_conf(settings: Settings, *, is_local: bool = True, log_file: Path | No
     java_options.extend(_JVM_OPTIONS)
     if not is_local:
         java_options.extend(trust_options(settings.s3))
+    properties = table_properties(settings.tables)
     return {
         "spark.driver.memory": settings.spark.driver_memory,
         "spark.driver.extraClassPath": f"{JARS}/*",
@@ -102,12 +106,28 @@ def spark_conf(settings: Settings, *, is_local: bool = True, log_file: Path | No
         "spark.sql.codegen.cache.maxEntries": "4000",
         # A Delta snapshot of a few hundred files in the default 50 partitions costs seconds a batch.
         "spark.databricks.delta.snapshotPartitions": "2",
+        # VACUUM lists a table in so many tasks, one after the other on a small machine; the default is 10,000.
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "16",
         # Else each commit ends with a Spark job of its own, which sums up what the log already says.
         "spark.databricks.delta.writeChecksumFile.enabled": "false",
         # Equal keys are judged by adloom; a variant with some is no reason to fail.
         "spark.sql.variant.allowDuplicateKeys": "true",
+        "spark.databricks.delta.optimize.maxFileSize": str(settings.tables.target_file_bytes),
+        "spark.databricks.delta.autoCompact.maxFileSize": str(settings.tables.target_file_bytes),
+        **{_PROPERTY_OF_NEW_TABLES + name.removeprefix("delta."): value for name, value in properties.items()},
         **(_LOCAL_FILES if is_local else s3a_conf(settings.s3)),
         **streaming_conf(settings),
+    }
+
+
+def table_properties(settings: TablesSettings) -> dict[str, str]:
+    """The properties of a Delta table that say how it is cared for, by their own names."""
+    return {
+        "delta.autoOptimize.autoCompact": str(settings.auto_compact).lower(),
+        "delta.logRetentionDuration": f"interval {milliseconds(settings.log_retention)} milliseconds",
+        "delta.deletedFileRetentionDuration": f"interval {milliseconds(settings.file_retention)} milliseconds",
+        # A checkpoint of the log lists all files of the table anew: often is dear for a table with many.
+        "delta.checkpointInterval": "50",
     }
 
 

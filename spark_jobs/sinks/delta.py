@@ -12,6 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from spark_jobs.contracts.choices import Trigger
 from spark_jobs.contracts.commits import CommitNote, read_note
 from spark_jobs.contracts.durations import milliseconds
+from spark_jobs.contracts.jobs import WRITES
 from spark_jobs.contracts.lake import Lake, checkpoint_key
 from spark_jobs.contracts.sections import JobSettings
 from spark_jobs.contracts.tables import Table
@@ -61,6 +62,12 @@ def latest_notes(spark: SparkSession, lake: Lake, table: Table, limit: int | Non
         bound = f" LIMIT {limit}" if limit else ""
         commits = spark.sql(f"DESCRIBE HISTORY delta.`{lake.table(table)}`{bound}").collect()
         yield from (note for commit in commits if (note := read_note(commit.userMetadata)))
+
+
+def note_of_query(spark: SparkSession, lake: Lake, query: str) -> CommitNote | None:
+    """The note of the last batch of ``query`` that its table holds; None if it holds none."""
+    notes = latest_notes(spark, lake, WRITES[query], limit=None)
+    return next((note for note in notes if note.query == query and note.reached), None)
 
 
 def note_of_batch(lake: Lake, query: str, checkpoint: str, *, writer: str, batch_id: int) -> CommitNote:

@@ -1,6 +1,7 @@
 """Delta tables of the lake, as streams and at rest."""
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -36,6 +37,12 @@ def stream_table(
         .load(lake.table(table))
         .select(*table.column_names)
     )
+
+
+def version_reached(offset: Any) -> int:
+    """The last version of a Delta table that a batch took in, from the source's own note of its end."""
+    version, index = int(offset["reservoirVersion"]), int(offset["index"])
+    return version - 1 if index < 0 else version
 
 
 def newest_event_time(events: DataFrame) -> datetime | None:

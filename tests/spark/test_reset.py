@@ -1,6 +1,7 @@
 """A checkpoint begun anew in the middle of the stream, whatever became of the old one, changes no row."""
 
 import shutil
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -8,17 +9,27 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.contracts.choices import StateStore
 from spark_jobs.contracts.errors import CheckpointError
-from spark_jobs.contracts.jobs import DEDUPLICATE, INGEST, JOB_OF_QUERY
+from spark_jobs.contracts.jobs import ATTRIBUTE_JOB, DEDUPLICATE, INGEST, JOB_OF_QUERY
 from spark_jobs.contracts.lake import CHECKPOINTS, Lake, checkpoint_key
-from spark_jobs.contracts.sections import DeduplicateSettings, IngestSettings, SessionizeSettings, SparkSettings
+from spark_jobs.contracts.sections import (
+    DeduplicateSettings,
+    IngestSettings,
+    SessionizeSettings,
+    SparkSettings,
+    TablesSettings,
+)
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import ATTRIBUTIONS, SESSIONS
+from spark_jobs.contracts.tables import ATTRIBUTIONS, SESSIONS, SILVER_EVENTS, TABLES
+from spark_jobs.jobs.deduplicate import append_heartbeat
+from spark_jobs.jobs.maintain import maintain
 from spark_jobs.jobs.reset import reset
 from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.runtime.lock import hold_job
 from spark_jobs.runtime.session import streaming_conf
 from tests.support.equality import assert_lake_equals_oracle, generate_source
 from tests.support.lakes import RunLake, read_table
 
+_NOTHING = timedelta()
 _FILE_BY_FILE = IngestSettings(max_bytes_per_batch=1)
 
 
@@ -58,10 +69,29 @@ def test_checkpoints_lost_and_begun_anew_with_other_settings_change_no_row(
     lake.files.write(f"{checkpoint_key(DEDUPLICATE, 2)}/offsets/0", b"half a fi")
     open_events = _reset_all(spark, changed, lake, source)
     assert all(open_events[query] for query in JOB_OF_QUERY if query != INGEST), open_events
+    _maintain_on_the_way(spark, lake, changed)
     for file in coming:
         shutil.move(file, source)
     run_lake(source, settings=changed, lake=lake)
     assert_lake_equals_oracle(lake, source, changed)
+
+
+def _maintain_on_the_way(spark: SparkSession, lake: Lake, settings: Settings) -> None:
+    """Puts the files of all tables together and removes the small ones at once; no row and no reader may notice."""
+    at_once = settings.model_copy(update={"tables": TablesSettings().model_copy(update={"file_retention": _NOTHING})})
+    rows = {table.name: len(read_table(lake, table)) for table in TABLES}
+    bronze, *others = maintain(spark, at_once, lake, TABLES, remove=True)
+    assert "query deduplicate has read it up to version" in bronze.not_removed, "the reset of ingest made one"
+    for one in others:
+        assert one.files_joined > one.files_made > 0, one
+        assert one.files_removed == one.files_joined, one
+    assert {table.name: len(read_table(lake, table)) for table in TABLES} == rows
+    with hold_job(lake, ATTRIBUTE_JOB, settings.s3, spark=spark):
+        (passed_over,) = maintain(spark, at_once, lake, [SESSIONS], remove=True)
+    assert "is being run by another process" in passed_over.skipped
+    append_heartbeat(spark, lake, datetime(2025, 1, 6, tzinfo=UTC), "unread", writer="test", number=1)
+    (unread,) = maintain(spark, at_once, lake, [SILVER_EVENTS], remove=True)
+    assert "query attribute has read it up to version" in unread.not_removed
 
 
 def test_a_lake_that_does_not_say_how_far_it_had_come_is_not_guessed_at(

@@ -1,0 +1,55 @@
+"""``adloom maintain``: what was done to each table."""
+
+import os
+from pathlib import Path
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from spark_jobs.console.run import session
+from spark_jobs.contracts.errors import SettingsError
+from spark_jobs.contracts.settings import load_settings
+from spark_jobs.contracts.tables import TABLES, TABLES_BY_NAME
+from spark_jobs.jobs.maintain import Care, maintain
+from spark_jobs.runtime.lakes import open_existing
+
+
+def maintain_tables(names: list[str], location: str, *, remove: bool, config: Path | None) -> bool:
+    """Cares for the tables ``names`` (all if none are named) of the lake at ``location`` and prints what was done.
+
+    Returns:
+        Whether no table was passed over because its writer is running.
+
+    Raises:
+        SettingsError: there is no table of that name.
+        LakeError: there is no lake.
+    """
+    if unknown := [name for name in names if name not in TABLES_BY_NAME]:
+        raise SettingsError(f"no table {unknown[0]!r}; there are {', '.join(TABLES_BY_NAME)}")
+    tables = [TABLES_BY_NAME[name] for name in names] or list(TABLES)
+    console, settings = Console(), load_settings(config, os.environ)
+    lake = open_existing(location, settings.s3)
+    done: list[Care] = []
+    with session(console, settings, lake) as spark, console.status("caring for the tables …") as status:
+        for care in maintain(spark, settings, lake, tables, remove=remove):
+            done.append(care)
+            status.update(f"{care.table} done …")
+    _print(console, done, lake.place())
+    return not any(care.skipped for care in done)
+
+
+def _print(console: Console, done: list[Care], place: str) -> None:
+    table = Table(box=SIMPLE_HEAD, title=f"{place}: tables", title_justify="left")
+    table.add_column("table")
+    for heading in ("files joined", "into", "removed", "MB freed"):
+        table.add_column(heading, justify="right")
+    for care in done:
+        numbers = (care.files_joined, care.files_made, care.files_removed)
+        cells = [f"{number:,}" for number in numbers] + [f"{care.bytes_removed / 1e6:,.1f}"]
+        table.add_row(care.table, *([""] * len(cells) if care.skipped else cells))
+    console.print(table)
+    for care in done:
+        if why := care.skipped or care.not_removed:
+            what = "passed over" if care.skipped else "nothing removed"
+            console.print(f"{care.table}: {what}: {why}", highlight=False, soft_wrap=True)

@@ -1,0 +1,130 @@
+"""The care of tables: small files put together, and files that no reader needs any more removed."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from spark_jobs.contracts.durations import EPOCH, format_duration
+from spark_jobs.contracts.errors import LakeInUseError
+from spark_jobs.contracts.jobs import JOB_OF_QUERY, READS, WRITES
+from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.tables import Table
+from spark_jobs.runtime.lock import hold_job
+from spark_jobs.runtime.session import table_properties
+from spark_jobs.sinks.delta import note_of_query
+from spark_jobs.sources.delta import version_reached
+
+_PARQUET = ".parquet"
+
+
+@dataclass(frozen=True)
+class Care:
+    """What was done to a table.
+
+    Attributes:
+        table: its name.
+        files_joined: small files that were put together.
+        files_made: what they were put together into.
+        files_removed: data files that were deleted, or would be.
+        bytes_removed: their size.
+        skipped: why nothing was done; else empty.
+        not_removed: why no file was deleted; else empty.
+    """
+
+    table: str
+    files_joined: int = 0
+    files_made: int = 0
+    files_removed: int = 0
+    bytes_removed: int = 0
+    skipped: str = ""
+    not_removed: str = ""
+
+
+def maintain(
+    spark: SparkSession, settings: Settings, lake: Lake, tables: Iterable[Table], *, remove: bool
+) -> Iterator[Care]:
+    """Takes care of ``tables``, one after the other, each with the lock of the job that writes it held.
+
+    Compacting changes no row and makes no reader read anything again. A file that was replaced is removed when it has
+    been out of use for ``tables.file_retention`` and every query that reads the table has gone past that point.
+
+    Args:
+        spark: the session.
+        settings: see ``[tables]``; the tables are given its values.
+        lake: the lake.
+        tables: those to care for; one that was not begun is passed over.
+        remove: whether to remove files.
+
+    Yields:
+        What was done to each table.
+    """
+    for table in tables:
+        if not lake.has(table):
+            continue
+        writer = next(query for query, written in WRITES.items() if written == table)
+        try:
+            with hold_job(lake, JOB_OF_QUERY[writer], settings.s3, spark=spark):
+                yield _care(spark, settings, lake, table, remove=remove)
+        except LakeInUseError as error:
+            yield Care(table.name, skipped=str(error))
+
+
+def _care(spark: SparkSession, settings: Settings, lake: Lake, table: Table, *, remove: bool) -> Care:
+    name = f"delta.`{lake.table(table)}`"
+    _set_properties(spark, name, table_properties(settings.tables))
+    (compacted,) = spark.sql(f"OPTIMIZE {name}").select("metrics").collect()
+    joined, made = compacted.metrics.numFilesRemoved, compacted.metrics.numFilesAdded
+    if not remove:
+        return Care(table.name, joined, made)
+    if waiting := _waiting_reader(spark, settings, lake, table, datetime.now(UTC)):
+        return Care(table.name, joined, made, not_removed=waiting)
+    before = _data_files(lake, table)
+    spark.sql(f"VACUUM {name}")
+    after = _data_files(lake, table)
+    gone = before.keys() - after.keys()
+    return Care(table.name, joined, made, len(gone), sum(before[key] for key in gone))
+
+
+def _set_properties(spark: SparkSession, name: str, wanted: dict[str, str]) -> None:
+    (found,) = spark.sql(f"DESCRIBE DETAIL {name}").select("properties").collect()
+    changed = {key: value for key, value in wanted.items() if found.properties.get(key) != value}
+    if changed:
+        pairs = ", ".join(f"'{key}' = '{value}'" for key, value in changed.items())
+        spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({pairs})")
+
+
+def _waiting_reader(spark: SparkSession, settings: Settings, lake: Lake, table: Table, now: datetime) -> str:
+    """Why a query that reads ``table`` still needs files that are older than the retention; empty if none does."""
+    bound = now - settings.tables.file_retention
+    # Only these add rows: compacting and the like is nothing to read.
+    history = spark.sql(f"DESCRIBE HISTORY delta.`{lake.table(table)}`").where(F.col("operation") == "WRITE")
+    old = [
+        commit.version
+        for commit in history.select("version", F.unix_micros("timestamp").alias("us")).collect()
+        if EPOCH + timedelta(microseconds=commit.us) < bound
+    ]
+    if not old:
+        return ""
+    for query in (query for query, read in READS.items() if read == table):
+        note = note_of_query(spark, lake, query)
+        reached = min((version_reached(offset) for offset in note.reached), default=-1) if note else -1
+        if reached < max(old):
+            return (
+                f"query {query} has read it up to version {reached} only, and version {max(old)} is older than "
+                f"tables.file_retention {format_duration(settings.tables.file_retention)}: run job "
+                f"{JOB_OF_QUERY[query]} first"
+            )
+    return ""
+
+
+def _data_files(lake: Lake, table: Table) -> dict[str, int]:
+    log = f"{table.path}/_delta_log/"
+    return {
+        file.key: file.bytes
+        for file in lake.files.walk(table.path)
+        if file.name.endswith(_PARQUET) and not file.key.startswith(log)
+    }
