@@ -23,8 +23,8 @@ from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.runtime.lakes import open_lake
 from tests.stack.flow import adloom
 from tests.stack.jobs import Job, start_job
+from tests.stack.kafka import Kafka
 from tests.stack.minio import Minio
-from tests.stack.servers import Kafka
 
 _TOPIC = "events"
 

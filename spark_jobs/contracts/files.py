@@ -48,3 +48,7 @@ class Files(Protocol):
     def delete(self, keys: Iterable[str]) -> None:
         """Deletes the files, and the folders that are empty then; one that is not there is no error."""
         ...
+
+    def delete_folder(self, folder: str) -> None:
+        """Deletes ``folder`` and all that is in it; a folder that is not there is no error."""
+        ...

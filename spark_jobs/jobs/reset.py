@@ -78,7 +78,7 @@ def reset(spark: SparkSession, settings: Settings, lake: Lake, query: str, sourc
     with hold_job(lake, JOB_OF_QUERY[query], settings.s3, spark=spark):
         version = lake.version(query) + 1
         # Of a reset that was killed: without a manifest no query uses it.
-        lake.files.delete([file.key for file in lake.files.walk(checkpoint_key(query, version))])
+        lake.files.delete_folder(checkpoint_key(query, version))
         note = _last_note(spark, lake, query)
         begins_at, open_events = "", 0
         if query == INGEST:

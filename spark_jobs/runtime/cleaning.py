@@ -74,8 +74,7 @@ def remove(lake: Lake, checkpoint: Checkpoint, s3: S3Settings, retention: timede
             why = _why_it_stays(lake, checkpoint, retention, now)
             if why:
                 raise CheckpointError(f"checkpoint {checkpoint.query}/v{checkpoint.version} stays: {why}")
-            folder = checkpoint_key(checkpoint.query, checkpoint.version)
-            lake.files.delete([file.key for file in lake.files.walk(folder)])
+            lake.files.delete_folder(checkpoint_key(checkpoint.query, checkpoint.version))
             lake.files.delete([manifest_key(checkpoint.query, checkpoint.version)])
     except LakeInUseError as error:
         raise LakeInUseError(f"checkpoint {checkpoint.query}/v{checkpoint.version} stays: {error}") from error

@@ -1,5 +1,6 @@
 """The small files of a lake on this machine's disks."""
 
+import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -52,6 +53,11 @@ class LocalFiles:
             for folder in (self.root / key).parents:
                 if folder == self.root or not _is_removed(folder):
                     break
+
+    def delete_folder(self, folder: str) -> None:
+        """Deletes ``folder`` and all that is in it; symbolic links in it are deleted, not followed."""
+        with suppress(FileNotFoundError):
+            shutil.rmtree(self.root / folder)
 
 
 def _is_removed(folder: Path) -> bool:

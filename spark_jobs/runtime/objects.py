@@ -83,6 +83,8 @@ class Objects:
         """Every object below ``folder``."""
         for page in self._pages(folder):
             for found in page.get("Contents", ()):
+                if found["Key"].endswith("/"):
+                    continue  # stands for a folder
                 yield FileInfo(self._key(found["Key"]), found["Size"], found["LastModified"])
 
     def names(self, folder: str) -> list[str]:
@@ -96,7 +98,13 @@ class Objects:
 
     def delete(self, keys: Iterable[str]) -> None:
         """Deletes the objects."""
-        names = [self.name(key) for key in keys]
+        self._delete([self.name(key) for key in keys])
+
+    def delete_folder(self, folder: str) -> None:
+        """Deletes the objects below ``folder``, and the empty ones that stand for folders."""
+        self._delete([found["Key"] for page in self._pages(folder) for found in page.get("Contents", ())])
+
+    def _delete(self, names: list[str]) -> None:
         for first in range(0, len(names), _DELETED_AT_ONCE):
             some = [{"Key": name} for name in names[first : first + _DELETED_AT_ONCE]]
             with self._asking(f"deleting {len(some)} objects"):

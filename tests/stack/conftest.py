@@ -10,8 +10,8 @@ from spark_jobs.contracts.sections import S3Settings
 from spark_jobs.runtime.lakes import open_lake
 from tests.stack.flow import adloom
 from tests.stack.jobs import Job, start_job
+from tests.stack.kafka import Kafka
 from tests.stack.minio import Minio
-from tests.stack.servers import Kafka
 
 StartJob = Callable[..., Job]
 _LAKES = "s3a://stack/lakes"

@@ -7,7 +7,8 @@ from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.sections import KafkaSettings
 from spark_jobs.contracts.tables import BRONZE_EVENTS
 from spark_jobs.generator.publish import publish
-from tests.stack.servers import Kafka, wait_until
+from tests.stack.kafka import Kafka
+from tests.stack.servers import wait_until
 from tests.support.drivers import ADLOOM
 from tests.support.lakes import read_table
 

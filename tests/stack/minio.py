@@ -1,27 +1,27 @@
 """A real MinIO server on loopback."""
 
 import signal
-import socket
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.stack.gobuilt import MINIO, built
-from tests.stack.servers import free_port, wait_until
+from tests.stack.servers import end, free_port, is_open, wait_until
 
-_START_S, _STOP_S = 60, 30
+_START_S = 60
 
 
 @dataclass
 class Minio:
     """MinIO with its data and, if ``certificates`` is a folder with public.crt and private.key, TLS.
 
-    A killed one starts again on its folder.
+    A killed one starts again on its folder. ``proxied_port`` is for a proxy before it.
     """
 
     folder: Path
     certificates: Path | None = None
     port: int = field(default_factory=free_port)
+    proxied_port: int = field(default_factory=free_port)
     process: subprocess.Popen[bytes] | None = None
     user: str = "root-of-the-tests"
     password: str = "canary-b1f0-password-of-root"  # noqa: S105
@@ -45,10 +45,8 @@ class Minio:
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
         """Sends the signal and waits for the process to end."""
-        if self.process:
-            self.process.send_signal(how)
-            self.process.wait(_STOP_S)
-            self.process = None
+        end(self.process, how)
+        self.process = None
 
     def settings(self, **others: str) -> dict[str, str]:
         """The environment of a job that uses it as root."""
@@ -62,5 +60,4 @@ class Minio:
     def _answers(self) -> bool:
         assert self.process is not None
         assert self.process.poll() is None, f"MinIO ended: see {self.folder}/minio.log"
-        with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+        return is_open(self.port)

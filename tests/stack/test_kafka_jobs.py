@@ -12,7 +12,8 @@ from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, S
 from spark_jobs.sources.files import read_records
 from tests.stack.conftest import StartJob
 from tests.stack.flow import LONGEST_S, adloom, send, wait_for_rows
-from tests.stack.servers import Kafka, wait_until
+from tests.stack.kafka import Kafka
+from tests.stack.servers import wait_until
 from tests.support.equality import assert_lake_equals_oracle, generate_source
 from tests.support.lakes import read_table
 

@@ -11,7 +11,7 @@ from spark_jobs.contracts.lake import Lake
 from spark_jobs.sources.files import read_records
 from tests.stack.conftest import StartJob
 from tests.stack.flow import adloom, send, wait_for_rows
-from tests.stack.servers import Kafka
+from tests.stack.kafka import Kafka
 from tests.support.equality import assert_lake_equals_oracle, generate_source
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow]

@@ -1,0 +1,143 @@
+"""A real Kafka broker on loopback."""
+
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from tests.stack.servers import end, free_port, wait_until
+
+_POM = Path(__file__).parents[2] / "infra" / "kafka" / "pom.xml"
+_MAVEN_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1"
+_START_S = 60
+
+
+def kafka_jars() -> Path:
+    """The jars of a broker, from the cache outside the checkout or, the first time, from Maven."""
+    cache = Path(os.environ.get("ADLOOM_CACHE", str(Path.home() / ".cache" / "adloom")))
+    jars = cache / f"kafka-{hashlib.sha256(_POM.read_bytes()).hexdigest()[:16]}"
+    if not jars.is_dir():
+        fetched = jars.with_suffix(".new")
+        shutil.rmtree(fetched, ignore_errors=True)
+        maven = ["mvn", "--batch-mode", "--quiet", "--file", str(_POM), f"{_MAVEN_PLUGIN}:copy-dependencies"]
+        subprocess.run([*maven, f"-DoutputDirectory={fetched}", "-DincludeScope=runtime"], check=True, timeout=600)
+        fetched.rename(jars)
+    return jars
+
+
+@dataclass
+class Kafka:
+    """A broker in KRaft mode. ``folder`` holds its configuration, log and data; a killed one starts again on it.
+
+    Attributes:
+        proxied_port: where a proxy listens that leads to ``behind_proxy_port``; who comes by it is sent there again.
+        certificate: a PEM file with the key and the certificate for ``secure_port``, where a user must log in.
+    """
+
+    folder: Path
+    port: int = field(default_factory=free_port)
+    controller_port: int = field(default_factory=free_port)
+    proxied_port: int = field(default_factory=free_port)
+    behind_proxy_port: int = field(default_factory=free_port)
+    secure_port: int = field(default_factory=free_port)
+    certificate: Path | None = None
+    user: str = "adloom"
+    password: str = "canary-7c31-password-of-kafka"  # noqa: S105
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def address(self) -> str:
+        """``host:port`` for clients."""
+        return f"127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Starts the broker and returns when it answers."""
+        settings = self.folder / "server.properties"
+        if not settings.exists():
+            self.folder.mkdir(parents=True)
+            settings.write_text(self._properties())
+            format_log = [*self._java(), "kafka.tools.StorageTool", "format", "-t", "adloomTestClusterAAAAA", "-c"]
+            user = f"SCRAM-SHA-512=[name={self.user},password={self.password}]"
+            format_log += [str(settings), "--add-scram", user]
+            subprocess.run(format_log, check=True, timeout=_START_S, capture_output=True)
+        with (self.folder / "kafka.log").open("ab") as log:
+            self.process = subprocess.Popen([*self._java(), "kafka.Kafka", str(settings)], stdout=log, stderr=log)
+        wait_until(self._answers, _START_S, f"Kafka does not answer: see {self.folder}/kafka.log")
+
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
+        """Sends the signal and waits for the process to end."""
+        end(self.process, how)
+        self.process = None
+
+    def make_topic(self, name: str, partitions: int = 1) -> None:
+        """Makes a topic."""
+        admin = self._admin()
+        for made in admin.create_topics([NewTopic(name, partitions, 1)]).values():
+            made.result(timeout=_START_S)
+
+    def topics(self) -> set[str]:
+        """The names of its topics."""
+        return set(self._admin().list_topics(timeout=_START_S).topics)
+
+    def delete_records(self, topic: str, partition: int, before: int) -> None:
+        """Deletes what lies before an offset, as retention does."""
+        admin = self._admin()
+        for deleted in admin.delete_records([TopicPartition(topic, partition, before)]).values():
+            deleted.result(timeout=_START_S)
+
+    def _admin(self) -> AdminClient:
+        return AdminClient({"bootstrap.servers": self.address, "log_level": 0, "error_cb": lambda _: None})
+
+    def _answers(self) -> bool:
+        assert self.process is not None
+        assert self.process.poll() is None, f"Kafka ended: see {self.folder}/kafka.log"
+        try:
+            return bool(self._admin().list_topics(timeout=1).brokers)
+        except KafkaException:
+            return False
+
+    def _java(self) -> list[str]:
+        environment = ["env", "-u", "JDK_JAVA_OPTIONS"]
+        return [*environment, "java", "-Xmx512m", "-XX:TieredStopAtLevel=1", "-cp", f"{kafka_jars()}/*"]
+
+    def _properties(self) -> str:
+        ports = {"PLAINTEXT": (self.port, self.port), "PROXIED": (self.behind_proxy_port, self.proxied_port)}
+        protocols = {"PLAINTEXT": "PLAINTEXT", "PROXIED": "PLAINTEXT", "CONTROLLER": "PLAINTEXT"}
+        secure = []
+        if self.certificate:
+            ports["SECURE"], protocols["SECURE"] = (self.secure_port, self.secure_port), "SASL_SSL"
+            secure = [
+                "sasl.enabled.mechanisms=SCRAM-SHA-512",
+                (
+                    "listener.name.secure.scram-sha-512.sasl.jaas.config="
+                    "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+                ),
+                "listener.name.secure.ssl.keystore.type=PEM",
+                f"listener.name.secure.ssl.keystore.location={self.certificate}",
+            ]
+        listeners = [f"{name}://127.0.0.1:{port}" for name, (port, _) in ports.items()]
+        advertised = [f"{name}://127.0.0.1:{port}" for name, (_, port) in ports.items()]
+        return "\n".join(
+            (
+                "process.roles=broker,controller",
+                "node.id=1",
+                f"controller.quorum.voters=1@127.0.0.1:{self.controller_port}",
+                f"listeners={','.join(listeners)},CONTROLLER://127.0.0.1:{self.controller_port}",
+                f"advertised.listeners={','.join(advertised)}",
+                "controller.listener.names=CONTROLLER",
+                "inter.broker.listener.name=PLAINTEXT",
+                "listener.security.protocol.map=" + ",".join(f"{name}:{how}" for name, how in protocols.items()),
+                f"log.dirs={self.folder}/data",
+                "auto.create.topics.enable=false",
+                "offsets.topic.replication.factor=1",
+                "transaction.state.log.replication.factor=1",
+                "transaction.state.log.min.isr=1",
+                *secure,
+            )
+        )
