@@ -29,8 +29,8 @@ def run_job(job: str, location: str, *, source: Path | None, config: Path | None
     """
     _log_to_stderr()
     settings = load_settings(config, os.environ)
-    lake = open_lake(location, settings.s3)
-    check_store(lake)
+    check_store(open_lake(location, settings.s3))
+    lake = open_lake(location, settings.s3, is_patient=True)
     with stop_on_signals() as stop:
         outcome = _run(job, settings, lake, stop, source)
     if outcome is Outcome.BROKEN_OFF:

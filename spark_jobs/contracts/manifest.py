@@ -39,6 +39,8 @@ class Manifest(BaseModel):
     created_at: datetime
     settings: dict[str, str]
     """By name, those that the state depends on, as text."""
+    follows: str = ""
+    """Who had written to the table before a version that was begun anew; empty: nobody."""
     begins_at: str = ""
     """Where a version that was begun anew starts reading, as Spark's JSON of Kafka offsets; empty: where all do."""
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from spark_jobs.contracts.commits import last_note
 from spark_jobs.contracts.durations import EPOCH, format_duration
 from spark_jobs.contracts.errors import LakeInUseError
 from spark_jobs.contracts.jobs import JOB_OF_QUERY, READS, WRITES
@@ -15,7 +16,6 @@ from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import Table
 from spark_jobs.runtime.lock import hold_job
 from spark_jobs.runtime.session import table_properties
-from spark_jobs.sinks.delta import note_of_query
 from spark_jobs.sources.delta import version_reached
 
 _PARQUET = ".parquet"
@@ -110,7 +110,7 @@ def _waiting_reader(spark: SparkSession, settings: Settings, lake: Lake, table: 
     if not old:
         return ""
     for query in (query for query, read in READS.items() if read == table):
-        note = note_of_query(spark, lake, query)
+        note = last_note(lake, query)
         reached = min((version_reached(offset) for offset in note.reached), default=-1) if note else -1
         if reached < max(old):
             return (

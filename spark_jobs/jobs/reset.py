@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_jobs.contracts.choices import DeduplicateMode
-from spark_jobs.contracts.commits import CommitNote
+from spark_jobs.contracts.commits import CommitNote, last_note
 from spark_jobs.contracts.durations import EPOCH, parse_duration
 from spark_jobs.contracts.errors import CheckpointError
 from spark_jobs.contracts.jobs import ATTRIBUTE, DEDUPLICATE, INGEST, JOB_OF_QUERY, READS, SESSIONIZE, WRITES
@@ -38,7 +38,7 @@ from spark_jobs.operators.sessionize import sessionize
 from spark_jobs.runtime.checkpoints import new_manifest, read_manifest, write_manifest
 from spark_jobs.runtime.failures import naming_the_cause
 from spark_jobs.runtime.lock import hold_job
-from spark_jobs.sinks.delta import AVAILABLE_NOW, note_of_query, start_rebuilding
+from spark_jobs.sinks.delta import AVAILABLE_NOW, start_rebuilding
 from spark_jobs.sources.delta import read_table, stream_table, version_reached
 from spark_jobs.sources.files import read_files
 from spark_jobs.transforms import open_rows
@@ -86,7 +86,11 @@ def reset(spark: SparkSession, settings: Settings, lake: Lake, query: str, sourc
         elif note:
             open_events = _rebuild(spark, settings, lake, query, note, version)
         reads = KAFKA if query == INGEST and source is None else FILES
-        write_manifest(lake, new_manifest(query, settings, reads, begins_at=begins_at), version)
+        write_manifest(
+            lake,
+            new_manifest(query, settings, reads, begins_at=begins_at, follows=note.writer if note else ""),
+            version,
+        )
     return Reset(query, version, open_events)
 
 
@@ -96,7 +100,7 @@ def _last_note(spark: SparkSession, lake: Lake, query: str) -> CommitNote | None
     Raises:
         CheckpointError: it holds batches, but none bears a note.
     """
-    if note := note_of_query(spark, lake, query):
+    if note := last_note(lake, query):
         return note
     table = WRITES[query]
     if lake.has(table) and not read_table(spark, lake, table).isEmpty():

@@ -13,6 +13,7 @@ from spark_jobs.contracts.jobs import JOB_OF_QUERY
 from spark_jobs.contracts.lake import Lake, checkpoint_key, manifest_key, query_key
 from spark_jobs.contracts.manifest import STATE_FORMATS, Change, Manifest, Verdict, changes, state_settings
 from spark_jobs.contracts.settings import Settings
+from spark_jobs.runtime.agreement import compare_with_table
 
 _VERSION = re.compile(r"v([1-9]\d*)(?:\.json)?")
 
@@ -41,7 +42,7 @@ def claim(lake: Lake, settings: Settings, queries: Iterable[str], *, source: str
         The changes since the checkpoints were begun, none of them breaking.
 
     Raises:
-        CheckpointError: one is breaking.
+        CheckpointError: one is breaking; or a checkpoint is not that of the last batch in its table.
     """
     found = preflight(lake, settings, queries, source=source)
     broken = [change for change in found if change.verdict is Verdict.BREAKING]
@@ -53,10 +54,11 @@ def claim(lake: Lake, settings: Settings, queries: Iterable[str], *, source: str
             "`adloom preflight` shows all changes"
         )
     for query in queries:
+        compare_with_table(lake, query)
         if not _is_begun(lake, query):
             before = read_manifest(lake, query, lake.version(query))
-            begins_at = before.begins_at if before else ""
-            write_manifest(lake, new_manifest(query, settings, source, begins_at=begins_at), lake.version(query))
+            marks = {"begins_at": before.begins_at, "follows": before.follows} if before else {}
+            write_manifest(lake, new_manifest(query, settings, source, **marks), lake.version(query))
     return found
 
 
@@ -103,7 +105,7 @@ def look_at(lake: Lake, query: str, version: int) -> Checkpoint:
     )
 
 
-def new_manifest(query: str, settings: Settings, source: str, *, begins_at: str = "") -> Manifest:
+def new_manifest(query: str, settings: Settings, source: str, *, begins_at: str = "", follows: str = "") -> Manifest:
     """The manifest of a checkpoint of ``query`` that is begun now; see :class:`Manifest`."""
     return Manifest(
         query=query,
@@ -112,6 +114,7 @@ def new_manifest(query: str, settings: Settings, source: str, *, begins_at: str 
         created_at=datetime.now(UTC),
         settings=state_settings(query, settings, source),
         begins_at=begins_at,
+        follows=follows,
     )
 
 

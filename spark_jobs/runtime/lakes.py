@@ -13,12 +13,13 @@ OBJECT_STORE = "s3a"
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 
 
-def open_lake(location: str, s3: S3Settings | None = None) -> Lake:
+def open_lake(location: str, s3: S3Settings | None = None, *, is_patient: bool = False) -> Lake:
     """The lake at ``location``, which need not have been begun; nothing is read or written yet.
 
     Args:
         location: ``s3a://bucket/prefix``, a ``file:///`` URI, or a plain path, which may be relative.
         s3: the object store of an ``s3a://`` location.
+        is_patient: whether to wait for an object store that does not answer for as long as Spark does.
 
     Raises:
         SettingsError: ``location`` is empty, malformed or of a scheme that is not served.
@@ -27,7 +28,7 @@ def open_lake(location: str, s3: S3Settings | None = None) -> Lake:
     if not location.strip():
         raise SettingsError("the lake's location is empty; give a folder, as in --lake ./lake, or s3a://bucket/prefix")
     if parts.scheme in (OBJECT_STORE, "s3"):
-        return _open_objects(location, s3 or S3Settings())
+        return _open_objects(location, s3 or S3Settings(), is_patient=is_patient)
     if parts.scheme not in ("", "file"):
         raise SettingsError(
             f"lake {location!r}: scheme {parts.scheme!r} is not served; give a folder, a file:/// URI or "
@@ -59,7 +60,7 @@ def open_existing(location: str, s3: S3Settings | None = None) -> Lake:
     return lake
 
 
-def _open_objects(location: str, s3: S3Settings) -> Lake:
+def _open_objects(location: str, s3: S3Settings, *, is_patient: bool) -> Lake:
     # Imported here: boto3 takes a moment, and a lake in a folder does without.
     from spark_jobs.runtime.objects import Objects  # noqa: PLC0415
 
@@ -76,4 +77,4 @@ def _open_objects(location: str, s3: S3Settings) -> Lake:
     if any(part in ("", ".", "..") for part in prefix.split("/")) and prefix:
         raise SettingsError(f"lake {location!r}: the prefix may hold no empty part and no . or ..")
     root = f"{OBJECT_STORE}://{parts.netloc}/{prefix}".rstrip("/")
-    return Lake(root, Objects(root, s3))
+    return Lake(root, Objects(root, s3, is_patient=is_patient))

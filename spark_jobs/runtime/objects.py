@@ -15,7 +15,9 @@ from spark_jobs.contracts.sections import S3Settings
 
 _DELETED_AT_ONCE = 1000
 _NO_KEYS = "no keys are given"
-_CONNECT_S, _READ_S, _ATTEMPTS = 5, 20, 4
+_CONNECT_S, _READ_S = 5, 20
+_ATTEMPTS, _PATIENT_ATTEMPTS = 4, 10
+"""With growing pauses between them, some seconds and more than a minute."""
 _GONE = ("NoSuchKey", "404")
 _TAKEN = ("PreconditionFailed", "ConditionalRequestConflict", "412", "409")
 _REFUSED = ("InvalidAccessKeyId", "SignatureDoesNotMatch", "AccessDenied", "ExpiredToken", "403")
@@ -27,12 +29,14 @@ class Objects:
     Every method raises a LakeError if the store does not do what it is asked.
     """
 
-    def __init__(self, root: str, settings: S3Settings) -> None:
+    def __init__(self, root: str, settings: S3Settings, *, is_patient: bool = False) -> None:
         """Names the objects; nothing is asked of the store yet.
 
         Args:
             root: ``s3a://bucket/prefix``.
             settings: where the store is, and whose keys to use.
+            is_patient: whether to wait for a store that does not answer for as long as Spark does; by default it is
+                said within seconds.
 
         Raises:
             SettingsError: there is no such profile.
@@ -40,7 +44,7 @@ class Objects:
         parts = urlsplit(root)
         self.bucket, self.prefix = parts.netloc, parts.path.strip("/")
         self._settings, self.root = settings, root
-        self.client = client(settings)
+        self.client = client(settings, is_patient=is_patient)
 
     def read(self, key: str) -> bytes | None:
         """What the object holds; None if there is none."""
@@ -141,7 +145,7 @@ class Objects:
             yield
 
 
-def client(settings: S3Settings) -> Any:
+def client(settings: S3Settings, *, is_patient: bool = False) -> Any:
     """A boto3 client.
 
     Raises:
@@ -155,7 +159,7 @@ def client(settings: S3Settings) -> Any:
         config=Config(
             connect_timeout=_CONNECT_S,
             read_timeout=_READ_S,
-            retries={"mode": "standard", "total_max_attempts": _ATTEMPTS},
+            retries={"mode": "standard", "total_max_attempts": _PATIENT_ATTEMPTS if is_patient else _ATTEMPTS},
             s3={"addressing_style": "path" if settings.path_style else "auto"},
         ),
     )

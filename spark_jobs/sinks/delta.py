@@ -1,7 +1,7 @@
 """Appending to the Delta tables of the lake, each batch exactly once."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -10,9 +10,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_jobs.contracts.choices import Trigger
-from spark_jobs.contracts.commits import CommitNote, read_note
+from spark_jobs.contracts.commits import CommitNote, commit_notes
 from spark_jobs.contracts.durations import milliseconds
-from spark_jobs.contracts.jobs import WRITES
 from spark_jobs.contracts.lake import Lake, checkpoint_key
 from spark_jobs.contracts.sections import JobSettings
 from spark_jobs.contracts.tables import Table
@@ -22,7 +21,6 @@ _PROPERTIES = {
     "delta.enableChangeDataFeed": "true",
 }
 _NO_OFFSET = "-"
-_LATEST = 20
 Start = Mapping[str, Any]
 """When a query starts its batches, as Spark's ``trigger`` takes it."""
 AVAILABLE_NOW: Start = {"availableNow": True}
@@ -54,20 +52,6 @@ def append_rows(rows: DataFrame, lake: Lake, table: Table, note: CommitNote) -> 
     """
     once = _writer(rows, table).option("txnAppId", note.writer).option("txnVersion", note.batch)
     once.option("userMetadata", note.model_dump_json(exclude_defaults=True)).save(lake.table(table))
-
-
-def latest_notes(spark: SparkSession, lake: Lake, table: Table, limit: int | None = _LATEST) -> Iterator[CommitNote]:
-    """The notes of the latest ``limit`` commits of ``table`` (None: of all), the newest first."""
-    if lake.has(table):
-        bound = f" LIMIT {limit}" if limit else ""
-        commits = spark.sql(f"DESCRIBE HISTORY delta.`{lake.table(table)}`{bound}").collect()
-        yield from (note for commit in commits if (note := read_note(commit.userMetadata)))
-
-
-def note_of_query(spark: SparkSession, lake: Lake, query: str) -> CommitNote | None:
-    """The note of the last batch of ``query`` that its table holds; None if it holds none."""
-    notes = latest_notes(spark, lake, WRITES[query], limit=None)
-    return next((note for note in notes if note.query == query and note.reached), None)
 
 
 def note_of_batch(lake: Lake, query: str, checkpoint: str, *, writer: str, batch_id: int) -> CommitNote:
@@ -127,9 +111,7 @@ def start_query(
         # Only the first batch after a start can be one that a crash kept Spark from noting. Its rows are there, but it
         # must run all the same: from its rows Spark takes the watermark of the next batch.
         note = note_of_batch(lake, query, checkpoint, writer=query_id, batch_id=batch_id)
-        if is_first and any(
-            (done.writer, done.batch) == (query_id, batch_id) for done in latest_notes(spark, lake, table)
-        ):
+        if is_first and _is_written(lake, table, note):
             batch.write.format("noop").mode("overwrite").save()
         else:
             append_rows(batch, lake, table, note)
@@ -137,6 +119,11 @@ def start_query(
 
     writer = rows.writeStream.queryName(query).foreachBatch(write)
     return writer.option("checkpointLocation", lake.uri(checkpoint)).trigger(**start).start()
+
+
+def _is_written(lake: Lake, table: Table, note: CommitNote) -> bool:
+    last = next((done for done in commit_notes(lake, table) if done.writer == note.writer), None)
+    return last is not None and last.batch >= note.batch
 
 
 def start_rebuilding(rows: DataFrame, lake: Lake, *, query: str, version: int) -> StreamingQuery:

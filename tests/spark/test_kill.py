@@ -18,10 +18,10 @@ from tests.support.equality import assert_lake_equals_oracle, generate_source
 from tests.support.lakes import RunLake
 
 
-def test_four_kills_change_no_row(tmp_path: Path) -> None:
-    source = generate_source(tmp_path / "source", events=3000, seed=4, files=6)
+def test_two_kills_change_no_row(tmp_path: Path) -> None:
+    source = generate_source(tmp_path / "source", events=3000, seed=4, files=4)
     lake = open_lake(str(tmp_path / "lake"))
-    assert kill_repeatedly(source, lake.path, kills=4, longest_work_s=4, seed=11) == 4
+    assert kill_repeatedly(source, lake.path, kills=2, longest_work_s=6, seed=11) == 2
     assert_lake_equals_oracle(lake, source)
 
 

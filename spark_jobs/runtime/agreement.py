@@ -1,0 +1,123 @@
+"""Whether a checkpoint and the table that its query writes tell of the same batches.
+
+Spark trusts the files of a checkpoint. One that was deleted, restored from a copy, or changed so that it can still be
+read would make batches be skipped or written twice. The commits of the table say what was written and how far the
+query had come then; so it is found out.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from pydantic import ValidationError
+
+from spark_jobs.contracts.commits import CommitNote, last_note
+from spark_jobs.contracts.durations import EPOCH, milliseconds
+from spark_jobs.contracts.errors import CheckpointError
+from spark_jobs.contracts.lake import Lake, checkpoint_key, manifest_key, progress_key
+from spark_jobs.contracts.manifest import Manifest
+from spark_jobs.contracts.progress import QueryReport
+
+
+def compare_with_table(lake: Lake, query: str) -> None:
+    """Checks that the checkpoint of ``query`` that is in use is that of the last batch in its table.
+
+    Raises:
+        CheckpointError: it is not, or a file of it cannot be read.
+    """
+    note = last_note(lake, query)
+    if note is None:
+        return
+    checkpoint = checkpoint_key(query, lake.version(query))
+    if why := _disagreement(lake, query, checkpoint, note):
+        raise CheckpointError(
+            f"checkpoint {checkpoint} of {lake.root} is not the one that goes with its table: {why}; rows would be "
+            f"lost or written twice: bring back its files, or begin it anew with `adloom checkpoints reset {query}`"
+        )
+
+
+def _disagreement(lake: Lake, query: str, checkpoint: str, note: CommitNote) -> str:
+    def read(name: str) -> bytes | None:
+        return lake.files.read(f"{checkpoint}/{name}")
+
+    writer = _identity(read("metadata"))
+    if not writer:
+        return "its file metadata is missing or damaged"
+    if note.writer != writer:
+        manifest = _manifest(lake, query)
+        if manifest and manifest.follows == note.writer:
+            return ""  # begun anew, and has not written yet
+        return "the last batch in the table was written by another one"
+    return (
+        _differs_at(read, note)
+        or _is_ahead(lake.files.names(f"{checkpoint}/commits"), note)
+        or _lost_time(lake, query, read, note.batch)
+    )
+
+
+def _identity(metadata: bytes | None) -> str:
+    try:
+        return str(json.loads(metadata or b"")["id"])
+    except (ValueError, KeyError, TypeError):
+        return ""
+
+
+def _manifest(lake: Lake, query: str) -> Manifest | None:
+    try:
+        return Manifest.model_validate_json(lake.files.read(manifest_key(query, lake.version(query))) or b"")
+    except ValidationError:
+        return None
+
+
+def _differs_at(read: Callable[[str], bytes | None], note: CommitNote) -> str:
+    planned = read(f"offsets/{note.batch}")
+    if planned is None:
+        return f"offsets/{note.batch}, of the last batch in the table, is missing"
+    try:
+        _version, metadata, *reached = planned.decode().splitlines()
+        same = (json.loads(metadata)["batchWatermarkMs"], [json.loads(offset) for offset in reached if offset != "-"])
+    except (ValueError, KeyError, TypeError):
+        return f"offsets/{note.batch} is damaged"
+    if same != (note.watermark_ms, note.reached):
+        return f"offsets/{note.batch} tells of another end or watermark of that batch than the table does"
+    return ""
+
+
+def _is_ahead(commits: list[str], note: CommitNote) -> str:
+    done = max((int(name) for name in commits if name.isdigit()), default=-1)
+    if done > note.batch:
+        return f"it has done batch {done}, and the table ends with batch {note.batch}"
+    if done < note.batch - 1:
+        return f"commits/{note.batch - 1} is missing: it has done batch {done}, and the table has batch {note.batch}"
+    return ""
+
+
+def _lost_time(lake: Lake, query: str, read: Callable[[str], bytes | None], batch: int) -> str:
+    """Whether the watermark for the next batch lies past all that was seen, or differs from that of its plan."""
+    done = read(f"commits/{batch}")
+    if done is None:
+        return ""
+    try:
+        next_ms = json.loads(done.splitlines()[1])["nextBatchWatermarkMs"]
+        plan = read(f"offsets/{batch + 1}")
+        planned_ms = json.loads(plan.splitlines()[1])["batchWatermarkMs"] if plan else next_ms
+    except (ValueError, KeyError, TypeError, IndexError):
+        return f"commits/{batch} or offsets/{batch + 1} is damaged"
+    if planned_ms != next_ms:
+        return f"commits/{batch} and offsets/{batch + 1} tell of different watermarks"
+    newest_ms = _newest_ms(lake, query, batch)
+    if newest_ms is not None and next_ms > newest_ms:
+        return f"commits/{batch} tells of a watermark past every event that was seen"
+    return ""
+
+
+def _newest_ms(lake: Lake, query: str, batch: int) -> int | None:
+    """The newest time that ``query`` has reported up to ``batch``; None if its report is of another batch."""
+    try:
+        report = QueryReport.model_validate_json(lake.files.read(progress_key(query)) or b"")
+    except ValidationError:
+        return None
+    times: list[Any] = [time for time in (report.newest_event_time, report.watermark) if time]
+    if report.batch_id != batch or not times:
+        return None
+    return milliseconds(max(times) - EPOCH) + 1
