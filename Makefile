@@ -20,14 +20,17 @@ check: setup ## Lint, format, types, import rules
 test: setup ## Every test but the slow ones below
 	$(PY) -m pytest -m "not slow and not stack" tests
 
-test-stack: setup ## The jobs against a real Kafka broker, fetched with Maven the first time
+test-stack: setup ## The jobs on real Kafka and MinIO (Maven and Go fetch and build them the first time)
 	$(PY) -m pytest -m "stack and not slow" tests/stack
 
-test-stack-full: setup ## The same, and kill -9 at 50 seeded moments (KILLS) while records keep coming
+test-stack-full: setup ## The same, and kill -9 at 50 moments (KILLS), outages (ROUNDS), bad networks, 200,000 events
 	$(PY) -m pytest -m stack tests/stack
 
 test-kill: setup ## kill -9 at 20 seeded moments of a run and at 4 directed ones, each restarted
 	$(PY) -m pytest -m slow --timeout 3600 tests/slow/test_kills.py
+
+test-damage: setup ## Each kind of checkpoint file flipped, truncated, deleted: a named error or the right rows
+	$(PY) -m pytest -m slow -s tests/slow/test_damaged_checkpoints.py
 
 test-state: setup ## Ten days of events need no more state than one
 	$(PY) -m pytest -m slow -s tests/slow/test_bounded_state.py
@@ -38,7 +41,10 @@ bench: setup ## Events/s, CPU and memory of every stage on 1,000,000 events, bes
 bench-stack: setup ## From click sent to row in gold at 1,000 events/s, through a real broker and both jobs
 	$(PY) -m benchmarks.stack
 
+soak: setup ## 70 % of the maximum for 30 minutes, then ten times that for one: flat, and drained?
+	$(PY) -m benchmarks.soak
+
 clean: ## Remove what was made, .venv excepted
 	rm -rf demo build dist .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup demo check test test-stack test-stack-full test-kill test-state bench bench-stack clean
+.PHONY: help setup demo check test test-stack test-stack-full test-kill test-damage test-state bench bench-stack soak clean

@@ -16,8 +16,8 @@ from spark_jobs.contracts.sections import S3Settings
 _DELETED_AT_ONCE = 1000
 _NO_KEYS = "no keys are given"
 _CONNECT_S, _READ_S = 5, 20
-_ATTEMPTS, _PATIENT_ATTEMPTS = 4, 10
-"""With growing pauses between them, some seconds and more than a minute."""
+_ATTEMPTS, _PATIENT_ATTEMPTS = 4, 16
+"""With pauses between them that grow to 20 s: some seconds in all, and more than a minute."""
 _GONE = ("NoSuchKey", "404")
 _TAKEN = ("PreconditionFailed", "ConditionalRequestConflict", "412", "409")
 _REFUSED = ("InvalidAccessKeyId", "SignatureDoesNotMatch", "AccessDenied", "ExpiredToken", "403")
