@@ -205,7 +205,10 @@ class TablesSettings(Section):
 class SparkSettings(Section):
     """``[spark]``: the engine."""
 
-    master: str = Field("local[*]", description="Spark master; embedded runs use local[N]")
+    master: str = Field(
+        "local[*]",
+        description="Spark master: local[N], or spark://…, k8s://…, yarn; the driver runs where the command is given",
+    )
     driver_memory: str = Field(
         "3g", pattern=r"^[1-9]\d*[mg]$", description="heap of the driver, with its unit (m or g)"
     )

@@ -46,6 +46,7 @@ _JVM_OPTIONS = (
     # The defaults make it collect the whole heap several times while Spark's classes are loaded.
     "-XX:MetaspaceSize=256m",
 )
+_EXECUTOR_OPTIONS = ("-XX:-DontCompileHugeMethods", "-XX:+UseParallelGC")
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 
 
@@ -68,8 +69,9 @@ def start_session(settings: Settings, *, lake: Lake | None = None, log_file: Pat
     builder = SparkSession.builder.appName("adloom").master(settings.spark.master)
     for key, value in spark_conf(settings, is_local=is_local, log_file=log_file).items():
         builder = builder.config(key, value)
-    # Spark binds the machine's outer address otherwise.
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    if _is_one_process(settings):
+        # Spark binds the machine's outer address otherwise.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     return builder.getOrCreate()
 
 
@@ -115,9 +117,23 @@ def spark_conf(settings: Settings, *, is_local: bool = True, log_file: Path | No
         "spark.databricks.delta.optimize.maxFileSize": str(settings.tables.target_file_bytes),
         "spark.databricks.delta.autoCompact.maxFileSize": str(settings.tables.target_file_bytes),
         **{_PROPERTY_OF_NEW_TABLES + name.removeprefix("delta."): value for name, value in properties.items()},
+        **({} if _is_one_process(settings) else _cluster_conf()),
         **(_LOCAL_FILES if is_local else s3a_conf(settings.s3)),
         **streaming_conf(settings),
     }
+
+
+def _is_one_process(settings: Settings) -> bool:
+    return settings.spark.master.startswith("local[") or settings.spark.master == "local"
+
+
+def _cluster_conf() -> dict[str, str]:
+    """What executors of their own need: the jars, sent to them, and the package, for what runs in Python there.
+
+    Keys of an object store, and an authority of ``s3.ca_file``, are not sent: the machines of a cluster have their own.
+    """
+    jars = ",".join(jar.as_uri() for jar in sorted(JARS.glob("*.jar")))
+    return {"spark.jars": jars, "spark.executor.extraJavaOptions": " ".join(_EXECUTOR_OPTIONS)}
 
 
 def table_properties(settings: TablesSettings) -> dict[str, str]:
