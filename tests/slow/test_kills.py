@@ -22,7 +22,7 @@ def test_twenty_kills_change_no_row(tmp_path: Path) -> None:
 def test_a_kill_between_the_commit_of_a_table_and_the_commit_of_its_query_changes_no_row(tmp_path: Path) -> None:
     source = generate_source(tmp_path / "source", events=2000, seed=5, files=4)
     lake = open_lake(str(tmp_path / "lake"))
-    for moment in ("bronze:1", "silver:2", "attributions:3", "sessions:4"):
+    for moment in ("commit:bronze:1", "commit:silver:2", "commit:attributions:3", "commit:sessions:4"):
         driver = start_run(source, lake.path, crash_after=moment)
         output, _ = driver.process.communicate(timeout=200)
         assert driver.process.returncode == -signal.SIGKILL, f"{moment}: {output}"

@@ -10,7 +10,7 @@ from pathlib import Path
 from spark_jobs.contracts.lake import Lake, progress_key
 from spark_jobs.contracts.progress import QueryReport
 from tests.stack.servers import wait_until
-from tests.support.drivers import ADLOOM
+from tests.support.drivers import ADLOOM, CRASHING
 
 LONGEST_S = 180
 
@@ -65,8 +65,8 @@ class Job:
 
 
 def start_job(name: str, lake: Lake, log: Path, *arguments: str, environment: Mapping[str, str]) -> Job:
-    """Starts ``adloom job NAME`` in a process group of its own."""
-    command = [*ADLOOM, "job", name, "--lake", lake.root, *arguments]
+    """Starts ``adloom job NAME`` in a process group of its own; doomed if the environment holds CRASH_AFTER."""
+    command = [*(CRASHING if "CRASH_AFTER" in environment else ADLOOM), "job", name, "--lake", lake.root, *arguments]
     with log.open("ab") as told:
         process = subprocess.Popen(
             command, stdout=told, stderr=told, start_new_session=True, env={**os.environ, **environment}

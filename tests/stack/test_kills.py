@@ -2,6 +2,7 @@
 
 import os
 import random
+import signal
 import time
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from spark_jobs.sources.files import read_records
 from tests.stack.conftest import StartJob
 from tests.stack.flow import adloom, send, wait_for_rows
 from tests.stack.kafka import Kafka
+from tests.support.crashing import MOMENTS
 from tests.support.equality import assert_lake_equals_oracle, generate_source
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow]
@@ -40,5 +42,30 @@ def test_drivers_killed_again_and_again_change_no_row(
     wait_for_rows(lake, len(records))
     for driver in drivers.values():
         driver.stop()
+    adloom("drain", "--lake", lake.root)
+    assert_lake_equals_oracle(lake, source)
+
+
+@pytest.mark.timeout(3600)
+def test_drivers_killed_at_each_moment_of_a_batch_change_no_row(
+    kafka: Kafka, topic: str, job: StartJob, lake: Lake, tmp_path: Path
+) -> None:
+    tables = {"bronze": "deduplicate", "silver": "deduplicate", "attributions": "attribute", "sessions": "attribute"}
+    cases = [(moment, table, name) for table, name in tables.items() for moment in MOMENTS]
+    source = generate_source(tmp_path / "source", events=300 * (len(cases) + 1), seed=33)
+    records = list(read_records(source))
+    share = len(records) // (len(cases) + 1)
+    to_the_end = {"ADLOOM_JOB__TRIGGER": "available_now"}
+    send(kafka, topic, records[:share])
+    for number, (moment, table, name) in enumerate(cases, start=1):
+        send(kafka, topic, records[number * share : (number + 1) * share])
+        if name == "attribute":
+            assert job("deduplicate", **to_the_end).wait() == 0, "silver would have nothing new"
+        doomed = job(name, CRASH_AFTER=f"{moment}:{table}:*", **to_the_end)
+        assert doomed.wait() == -signal.SIGKILL, f"{moment} of {table}: {doomed.told}"
+    send(kafka, topic, records[(len(cases) + 1) * share :])
+    for name in ("deduplicate", "attribute"):
+        last = job(name, **to_the_end)
+        assert last.wait() == 0, last.told
     adloom("drain", "--lake", lake.root)
     assert_lake_equals_oracle(lake, source)

@@ -1,6 +1,13 @@
-"""`adloom` that dies right after it has committed a batch to a table, before Spark knows of it.
+"""`adloom` that dies at a moment of a batch that is hard to hit by chance.
 
-The environment variable CRASH_AFTER says when: ``<table>:<batch>``. It dies by SIGKILL, with its whole process group.
+The environment variable CRASH_AFTER says when: ``<moment>:<table>:<batch>``; ``*`` is the first batch that it writes to
+the table. It dies by SIGKILL, with its whole process group.
+
+========== ============================================================================
+``plan``   Spark has written down what the batch takes, and has computed nothing
+``state``  the batch is computed and its state committed; the table has nothing of it
+``commit`` the table has the batch, and Spark has not noted its end
+========== ============================================================================
 """
 
 import os
@@ -14,16 +21,28 @@ from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.tables import Table
 from spark_jobs.sinks import delta
 
+MOMENTS = ("plan", "state", "commit")
+
 
 def main() -> None:
     """`adloom`, doomed."""
-    doomed_table, doomed_batch = os.environ["CRASH_AFTER"].split(":")
+    moment, doomed_table, doomed_batch = os.environ["CRASH_AFTER"].split(":")
     append_rows = delta.append_rows
 
-    def append_and_die(rows: DataFrame, lake: Lake, table: Table, note: CommitNote) -> None:
+    def append_or_die(rows: DataFrame, lake: Lake, table: Table, note: CommitNote) -> None:
+        is_doomed = note.query and table.name == doomed_table and doomed_batch in ("*", str(note.batch))
+        if is_doomed and moment == "plan":
+            _die()
+        if is_doomed and moment == "state":
+            rows.write.format("noop").mode("overwrite").save()
+            _die()
         append_rows(rows, lake, table, note)
-        if (table.name, note.batch) == (doomed_table, int(doomed_batch)):
-            os.killpg(os.getpgid(0), signal.SIGKILL)
+        if is_doomed:
+            _die()
 
-    delta.append_rows = append_and_die
+    delta.append_rows = append_or_die
     cli.main()
+
+
+def _die() -> None:
+    os.killpg(os.getpgid(0), signal.SIGKILL)

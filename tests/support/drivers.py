@@ -12,7 +12,8 @@ from pathlib import Path
 
 ADLOOM = (sys.executable, "-c", "from spark_jobs.cli import main; main()")
 """The command `adloom` as a program of this Python."""
-_CRASHING = (sys.executable, "-c", "from tests.support.crashing import main; main()")
+CRASHING = (sys.executable, "-c", "from tests.support.crashing import main; main()")
+"""The same, doomed: see :mod:`tests.support.crashing`."""
 _LONGEST_RUN_S = 300
 _POLL_S = 0.05
 
@@ -39,7 +40,7 @@ def start_run(source: Path, lake: Path, *, crash_after: str | None = None) -> Dr
     environment = {**os.environ, "ADLOOM_INGEST__MAX_BYTES_PER_BATCH": "1", "TZ": "Asia/Tokyo"}
     program = ADLOOM
     if crash_after:
-        program, environment["CRASH_AFTER"] = _CRASHING, crash_after
+        program, environment["CRASH_AFTER"] = CRASHING, crash_after
     command = [*program, "run", "--source", str(source), "--lake", str(lake), "--drain"]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True, env=environment
