@@ -13,16 +13,8 @@ from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import Table
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.sinks import delta
-from tests.support.drivers import kill_repeatedly
 from tests.support.equality import assert_lake_equals_oracle, generate_source
 from tests.support.lakes import RunLake
-
-
-def test_two_kills_change_no_row(tmp_path: Path) -> None:
-    source = generate_source(tmp_path / "source", events=3000, seed=4, files=4)
-    lake = open_lake(str(tmp_path / "lake"))
-    assert kill_repeatedly(source, lake.path, kills=2, longest_work_s=6, seed=11) == 2
-    assert_lake_equals_oracle(lake, source)
 
 
 def test_a_failure_between_the_commit_of_a_table_and_the_commit_of_its_query_changes_no_row(

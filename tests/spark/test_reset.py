@@ -37,9 +37,9 @@ _FILE_BY_FILE = IngestSettings(max_bytes_per_batch=1)
 @pytest.fixture
 def half_way(run_lake: RunLake, tmp_path: Path) -> tuple[Lake, Path, list[Path]]:
     """A lake in the middle of a day, its source, and the files that are yet to come."""
-    source, later = generate_source(tmp_path / "source", events=3000, seed=41, files=6), tmp_path / "later"
+    source, later = generate_source(tmp_path / "source", events=3000, seed=41, files=4), tmp_path / "later"
     later.mkdir()
-    coming = [Path(shutil.move(file, later)) for file in sorted(source.iterdir())[3:]]
+    coming = [Path(shutil.move(file, later)) for file in sorted(source.iterdir())[2:]]
     lake = run_lake(source, settings=Settings(ingest=_FILE_BY_FILE), drain=False)
     return lake, source, coming
 
