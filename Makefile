@@ -21,9 +21,11 @@ test: setup ## Every test but the slow ones below
 	$(PY) -m pytest -m "not slow and not stack" tests
 
 test-stack: setup ## The jobs on real Kafka and MinIO (Maven and Go fetch and build them the first time)
+	@$(PY) -m tests.stack.gobuilt
 	$(PY) -m pytest -m "stack and not slow" tests/stack
 
 test-stack-full: setup ## The same, and kill -9 at 50 moments (KILLS), outages (ROUNDS), bad networks, 200,000 events
+	@$(PY) -m tests.stack.gobuilt
 	$(PY) -m pytest -m stack tests/stack
 
 test-kill: setup ## kill -9 at 20 seeded moments of a run and at 4 directed ones, each restarted

@@ -23,3 +23,8 @@ def built(program: tuple[str, str, str]) -> Path:
         subprocess.run(command, env={**os.environ, **settings}, check=True, timeout=_BUILD_S)
         draft.rename(place)
     return place / name
+
+
+if __name__ == "__main__":  # before the tests, each of which has little time
+    for each in (MINIO, TOXIPROXY):
+        print(f"{each[1]} {each[2]}: {built(each)}", flush=True)
