@@ -1,7 +1,6 @@
 """Which rows of a table to validate: the whole table, or what came since the last validated version."""
 
 import json
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +13,6 @@ from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.tables import Table
 
 _CHANGES_THAT_ADD = ("insert", "update_postimage")
-_COMMIT = re.compile(r"(\d{20})\.json")
 
 
 @dataclass(frozen=True)
@@ -68,11 +66,10 @@ def current_version(lake: Lake, table: Table) -> int:
     Raises:
         LakeError: its log holds no commit.
     """
-    found = map(_COMMIT.fullmatch, lake.files.names(f"{table.path}/_delta_log"))
-    versions = [int(name[1]) for name in found if name]
-    if not versions:
+    version = lake.newest_commit(table.path)
+    if version is None:
         raise LakeError(f"table {table.name} at {lake.table(table)} has no commit in its log; is the copy complete?")
-    return max(versions)
+    return version
 
 
 def range_to_validate(lake: Lake, table: Table, validated: int | None, *, whole: bool) -> VersionRange:

@@ -70,7 +70,7 @@ def list_all(location: str, config: Path | None) -> None:
         package = manifest.package_version if manifest else ""
         batches, size = f"{found.last_batch + 1:,}", f"{found.bytes / 1e6:,.1f}"
         style = "" if found.is_current else "dim"
-        table.add_row(f"{found.job}/{found.query}/v{found.version}", begun, package, batches, size, style=style)
+        table.add_row(found.name, begun, package, batches, size, style=style)
     console.print(table)
 
 
@@ -144,11 +144,11 @@ def clean(targets: list[str], location: str, *, delete: bool, config: Path | Non
     for finding in findings:
         found = finding.checkpoint
         fate = Text(f"stays: {finding.why}") if finding.why else Text("goes" if delete else "would go", style="yellow")
-        table.add_row(f"{found.job}/{found.query}/v{found.version}", f"{found.bytes / 1e6:,.1f}", fate)
+        table.add_row(found.name, f"{found.bytes / 1e6:,.1f}", fate)
     console.print(table)
     if wanted and (kept := [finding for finding in findings if finding.why]):
         found = kept[0].checkpoint
-        raise CheckpointError(f"{found.job}/{found.query}/v{found.version} stays: {kept[0].why}; nothing was removed")
+        raise CheckpointError(f"{found.name} stays: {kept[0].why}; nothing was removed")
     going = [finding.checkpoint for finding in findings if not finding.why]
     if not delete:
         console.print(f"{len(going)} would go; nothing was removed: add --delete to remove", highlight=False)

@@ -1,16 +1,24 @@
 """What a commit of a table tells of the batch that it is: its user metadata."""
 
 import json
-import re
 from collections.abc import Iterator
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from spark_jobs.contracts.jobs import WRITES
-from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.lake import Lake, commit_key
 from spark_jobs.contracts.tables import Table
 
-_COMMIT = re.compile(r"\d{20}\.json")
+_NO_OFFSET = "-"
+
+
+class BatchPlan(BaseModel):
+    """What Spark notes in a checkpoint before it runs a batch."""
+
+    model_config = ConfigDict(frozen=True)
+
+    watermark_ms: int
+    reached: list[JsonValue]
 
 
 class CommitNote(BaseModel):
@@ -34,9 +42,12 @@ class CommitNote(BaseModel):
 
 def commit_notes(lake: Lake, table: Table) -> Iterator[CommitNote]:
     """The notes of the commits of ``table`` that bear one, the newest first; each is read when it is asked for."""
-    log = f"{table.path}/_delta_log"
-    for name in reversed(lake.files.names(log)):
-        if _COMMIT.fullmatch(name) and (note := _note_in(lake.files.read(f"{log}/{name}") or b"")):
+    newest = lake.newest_commit(table.path)
+    for version in range(-1 if newest is None else newest, -1, -1):
+        commit = lake.files.read(commit_key(table, version))
+        if commit is None:
+            return  # the log was cleaned up to here
+        if note := _note_in(commit):
             yield note
 
 
@@ -59,3 +70,17 @@ def read_note(user_metadata: str | None) -> CommitNote | None:
         return CommitNote.model_validate_json(user_metadata or "")
     except ValidationError:
         return None
+
+
+def read_plan(text: bytes) -> BatchPlan:
+    """The plan in ``text``: a version, the metadata, and for each source the end of the batch in it, line by line.
+
+    Raises:
+        ValueError: it is damaged.
+    """
+    try:
+        _version, metadata, *reached = text.decode().splitlines()
+        offsets = [json.loads(offset) for offset in reached if offset != _NO_OFFSET]
+        return BatchPlan(watermark_ms=json.loads(metadata)["batchWatermarkMs"], reached=offsets)
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"no plan of a batch: {error!r}") from error

@@ -41,8 +41,13 @@ class Files(Protocol):
         """Every file below ``folder``, at any depth, in no particular order; none if there is no such folder."""
         ...
 
-    def names(self, folder: str) -> list[str]:
-        """The names of the files and folders in ``folder`` itself, sorted; none if there is no such folder."""
+    def names(self, folder: str, *, after: str = "") -> list[str]:
+        """The names of the files and folders in ``folder`` itself, sorted; none if there is no such folder.
+
+        Args:
+            folder: which.
+            after: only those that sort behind this are listed.
+        """
         ...
 
     def delete(self, keys: Iterable[str]) -> None:

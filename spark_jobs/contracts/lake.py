@@ -1,5 +1,6 @@
 """Where everything lies under a lake's root."""
 
+import json
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ LEDGER = f"{PROGRESS}/ledger.json"
 REPORTS = "_reports"
 """Folder of the validation reports; ``index.html`` is the page to open."""
 _MANIFEST = re.compile(r"v(\d+)\.json")
+_COMMIT = re.compile(r"(\d{20})\.json")
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,19 @@ class Lake:
 
     def is_table(self, key: str) -> bool:
         """Whether a Delta table lies at ``key``: a writer that was killed in its first commit leaves none."""
-        return any(name.endswith(".json") for name in self.files.names(f"{key}/_delta_log"))
+        return self.newest_commit(key) is not None
+
+    def newest_commit(self, key: str) -> int | None:
+        """The latest version of the Delta table at ``key``; None if there is none."""
+        log = f"{key}/_delta_log"
+        # A log holds the commits of weeks: those before its last checkpoint need not be listed.
+        names = self.files.names(log, after=_last_checkpoint(self.files.read(f"{log}/_last_checkpoint")))
+        return max((int(name[1]) for name in map(_COMMIT.fullmatch, names) if name), default=None)
+
+
+def commit_key(table: Table, version: int) -> str:
+    """The commit that made ``version`` of ``table``."""
+    return f"{table.path}/_delta_log/{version:020}.json"
 
 
 def lock_key(job: str) -> str:
@@ -91,7 +105,12 @@ def query_key(query: str) -> str:
 
 def checkpoint_key(query: str, version: int) -> str:
     """Folder of a checkpoint. Its manifest lies beside it: :func:`manifest_key`."""
-    return f"{query_key(query)}/v{version}"
+    return f"{CHECKPOINTS}/{checkpoint_name(query, version)}"
+
+
+def checkpoint_name(query: str, version: int) -> str:
+    """What people call a checkpoint."""
+    return f"{JOB_OF_QUERY[query]}/{query}/v{version}"
 
 
 def manifest_key(query: str, version: int) -> str:
@@ -102,3 +121,11 @@ def manifest_key(query: str, version: int) -> str:
 def failing_rows_key(table: Table) -> str:
     """See :meth:`Lake.failing_rows`."""
     return f"{REPORTS}/failing_rows/{table.name}"
+
+
+def _last_checkpoint(text: bytes | None) -> str:
+    """What sorts before the names of that version in the log; empty if there is none, or nobody can tell."""
+    try:
+        return f"{int(json.loads(text or b'')['version']):020}"
+    except (ValueError, KeyError, TypeError):
+        return ""

@@ -74,6 +74,7 @@ class Heartbeats:
         self._spark, self._lake, self._silver = spark, lake, silver
         self._silence = Silence(settings.idle_after)
         self._newest: datetime | None = None
+        self._has_silver = False
 
     def tick(self, now: datetime, *, rows: int, is_busy: bool, is_waiting: bool) -> bool:
         """Writes a heartbeat if one is due at ``now`` (UTC); to be called often. Returns whether it did.
@@ -87,7 +88,11 @@ class Heartbeats:
         """
         if self._silence.observe(now, rows=rows, is_busy=is_busy):
             self._newest = None
-        if not is_waiting or not self._lake.has(SILVER_EVENTS):
+        if not is_waiting:
+            return False
+        # To ask is to list the table's log, which is no thing to do at every tick.
+        self._has_silver = self._has_silver or self._lake.has(SILVER_EVENTS)
+        if not self._has_silver:
             return False
         elapsed = self._silence.length(now)
         if elapsed is None:

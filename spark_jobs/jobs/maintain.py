@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from spark_jobs.contracts.commits import last_note
-from spark_jobs.contracts.durations import EPOCH, format_duration
+from spark_jobs.contracts.durations import format_duration
 from spark_jobs.contracts.errors import LakeInUseError
 from spark_jobs.contracts.jobs import JOB_OF_QUERY, READS, WRITES
 from spark_jobs.contracts.lake import Lake
@@ -16,7 +15,7 @@ from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import Table
 from spark_jobs.runtime.lock import hold_job
 from spark_jobs.runtime.session import table_properties
-from spark_jobs.sources.delta import version_reached
+from spark_jobs.sources.delta import read_history, version_reached
 
 _PARQUET = ".parquet"
 
@@ -100,13 +99,9 @@ def _set_properties(spark: SparkSession, name: str, wanted: dict[str, str]) -> N
 def _waiting_reader(spark: SparkSession, settings: Settings, lake: Lake, table: Table, now: datetime) -> str:
     """Why a query that reads ``table`` still needs files that are older than the retention; empty if none does."""
     bound = now - settings.tables.file_retention
-    # Only these add rows: compacting and the like is nothing to read.
-    history = spark.sql(f"DESCRIBE HISTORY delta.`{lake.table(table)}`").where(F.col("operation") == "WRITE")
-    old = [
-        commit.version
-        for commit in history.select("version", F.unix_micros("timestamp").alias("us")).collect()
-        if EPOCH + timedelta(microseconds=commit.us) < bound
-    ]
+    history = read_history(spark, lake, table)
+    # Compacting and the like is nothing to read.
+    old = [commit.version for commit in history if commit.operation == "WRITE" and commit.committed_at < bound]
     if not old:
         return ""
     for query in (query for query, read in READS.items() if read == table):

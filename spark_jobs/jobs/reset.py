@@ -11,7 +11,6 @@ state; nothing of what that gives is written, because the output has it::
 """
 
 import json
-import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,7 +26,7 @@ from spark_jobs.contracts.commits import CommitNote, last_note
 from spark_jobs.contracts.durations import EPOCH, parse_duration
 from spark_jobs.contracts.errors import CheckpointError
 from spark_jobs.contracts.jobs import ATTRIBUTE, DEDUPLICATE, INGEST, JOB_OF_QUERY, READS, SESSIONIZE, WRITES
-from spark_jobs.contracts.lake import Lake, checkpoint_key
+from spark_jobs.contracts.lake import Lake, checkpoint_key, commit_key
 from spark_jobs.contracts.manifest import FILES, KAFKA
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import BRONZE_EVENTS, SILVER_EVENTS, Table
@@ -35,18 +34,17 @@ from spark_jobs.jobs.deduplicate import good_events, start_ingest
 from spark_jobs.operators.attribute import attribute
 from spark_jobs.operators.deduplicate import deduplicate
 from spark_jobs.operators.sessionize import sessionize
-from spark_jobs.runtime.checkpoints import new_manifest, read_manifest, write_manifest
 from spark_jobs.runtime.failures import naming_the_cause
 from spark_jobs.runtime.lock import hold_job
+from spark_jobs.runtime.manifests import new_manifest, read_manifest, write_manifest
 from spark_jobs.sinks.delta import AVAILABLE_NOW, start_rebuilding
-from spark_jobs.sources.delta import read_table, stream_table, version_reached
+from spark_jobs.sources.delta import read_history, read_table, stream_table, version_reached
 from spark_jobs.sources.files import read_files
 from spark_jobs.transforms import open_rows
 
 _CLOCKS_APART = timedelta(hours=1)
 """More than the clocks of the driver and of the store may differ by."""
 _POLL_S = 0.2
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -215,10 +213,8 @@ def _first_version(spark: SparkSession, lake: Lake, table: Table, since: datetim
     Raises:
         CheckpointError: the log does not go back so far.
     """
-    bound = since - _CLOCKS_APART
-    history = spark.sql(f"DESCRIBE HISTORY delta.`{lake.table(table)}`")
-    seen = history.select("version", F.unix_micros("timestamp").alias("us")).collect()
-    after = [commit.version for commit in seen if EPOCH + timedelta(microseconds=commit.us) >= bound]
+    seen = read_history(spark, lake, table)
+    after = [commit.version for commit in seen if commit.committed_at >= since - _CLOCKS_APART]
     first = min(after, default=max(commit.version for commit in seen))
     oldest = min(commit.version for commit in seen)
     if first == oldest > 0:
@@ -226,14 +222,14 @@ def _first_version(spark: SparkSession, lake: Lake, table: Table, since: datetim
             f"open events of {since:%Y-%m-%d %H:%M} UTC are needed to rebuild the state, and the log of table "
             f"{table.name} goes back to version {oldest} only; begin a new lake from the source"
         )
-    return int(first)
+    return first
 
 
 def _count_files(lake: Lake, table: Table, first: int, last: int) -> int:
     """How many data files the versions ``first`` to ``last`` added: as many as a batch of just these takes."""
     count = 0
     for version in range(first, last + 1):
-        text = lake.files.read(f"{table.path}/_delta_log/{version:020}.json") or b""
+        text = lake.files.read(commit_key(table, version)) or b""
         actions = (json.loads(line) for line in text.splitlines())
         count += sum("add" in action and action["add"]["dataChange"] for action in actions)
     return count

@@ -30,9 +30,10 @@ from spark_jobs.contracts.tables import BRONZE_EVENTS, SILVER_EVENTS
 from spark_jobs.jobs.attribute import start_attribute, start_sessionize
 from spark_jobs.jobs.deduplicate import start_deduplicate, start_ingest
 from spark_jobs.jobs.heartbeat import Heartbeats
-from spark_jobs.runtime.checkpoints import claim, read_manifest
+from spark_jobs.runtime.checkpoints import claim
 from spark_jobs.runtime.failures import naming_the_cause
 from spark_jobs.runtime.lock import Check, hold_job
+from spark_jobs.runtime.manifests import read_manifest
 from spark_jobs.runtime.metrics import serve_metrics
 from spark_jobs.runtime.progress import ProgressListener, listening
 from spark_jobs.runtime.progress_files import ProgressFiles

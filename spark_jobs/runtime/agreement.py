@@ -11,12 +11,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from spark_jobs.contracts.commits import CommitNote, last_note
+from spark_jobs.contracts.commits import CommitNote, last_note, read_plan
 from spark_jobs.contracts.durations import EPOCH, milliseconds
 from spark_jobs.contracts.errors import CheckpointError
-from spark_jobs.contracts.lake import Lake, checkpoint_key, manifest_key, progress_key
-from spark_jobs.contracts.manifest import Manifest
+from spark_jobs.contracts.lake import Lake, checkpoint_key, progress_key
 from spark_jobs.contracts.progress import QueryReport
+from spark_jobs.runtime.manifests import read_manifest
 
 
 def compare_with_table(lake: Lake, query: str) -> None:
@@ -44,7 +44,7 @@ def _disagreement(lake: Lake, query: str, checkpoint: str, note: CommitNote) -> 
     if not writer:
         return "its file metadata is missing or damaged"
     if note.writer != writer:
-        manifest = _manifest(lake, query)
+        manifest = read_manifest(lake, query, lake.version(query))
         if manifest and manifest.follows == note.writer:
             return ""  # begun anew, and has not written yet
         return "the last batch in the table was written by another one"
@@ -62,23 +62,15 @@ def _identity(metadata: bytes | None) -> str:
         return ""
 
 
-def _manifest(lake: Lake, query: str) -> Manifest | None:
-    try:
-        return Manifest.model_validate_json(lake.files.read(manifest_key(query, lake.version(query))) or b"")
-    except ValidationError:
-        return None
-
-
 def _differs_at(read: Callable[[str], bytes | None], note: CommitNote) -> str:
     planned = read(f"offsets/{note.batch}")
     if planned is None:
         return f"offsets/{note.batch}, of the last batch in the table, is missing"
     try:
-        _version, metadata, *reached = planned.decode().splitlines()
-        same = (json.loads(metadata)["batchWatermarkMs"], [json.loads(offset) for offset in reached if offset != "-"])
-    except (ValueError, KeyError, TypeError):
+        plan = read_plan(planned)
+    except ValueError:
         return f"offsets/{note.batch} is damaged"
-    if same != (note.watermark_ms, note.reached):
+    if (plan.watermark_ms, plan.reached) != (note.watermark_ms, note.reached):
         return f"offsets/{note.batch} tells of another end or watermark of that batch than the table does"
     return ""
 
@@ -100,7 +92,7 @@ def _lost_time(lake: Lake, query: str, read: Callable[[str], bytes | None], batc
     try:
         next_ms = json.loads(done.splitlines()[1])["nextBatchWatermarkMs"]
         plan = read(f"offsets/{batch + 1}")
-        planned_ms = json.loads(plan.splitlines()[1])["batchWatermarkMs"] if plan else next_ms
+        planned_ms = read_plan(plan).watermark_ms if plan else next_ms
     except (ValueError, KeyError, TypeError, IndexError):
         return f"commits/{batch} or offsets/{batch + 1} is damaged"
     if planned_ms != next_ms:

@@ -3,17 +3,15 @@
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
-from pydantic import ValidationError
-
-from spark_jobs import __version__
 from spark_jobs.contracts.errors import CheckpointError
 from spark_jobs.contracts.jobs import JOB_OF_QUERY
-from spark_jobs.contracts.lake import Lake, checkpoint_key, manifest_key, query_key
-from spark_jobs.contracts.manifest import STATE_FORMATS, Change, Manifest, Verdict, changes, state_settings
+from spark_jobs.contracts.lake import Lake, checkpoint_key, checkpoint_name, query_key
+from spark_jobs.contracts.manifest import Change, Manifest, Verdict, changes, state_settings
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.runtime.agreement import compare_with_table
+from spark_jobs.runtime.manifests import new_manifest, read_manifest, write_manifest
 
 _VERSION = re.compile(r"v([1-9]\d*)(?:\.json)?")
 
@@ -31,6 +29,11 @@ class Checkpoint:
     files: int
     bytes: int
     written_at: datetime | None
+
+    @property
+    def name(self) -> str:
+        """As people write it: ``<job>/<query>/v<N>``."""
+        return checkpoint_name(self.query, self.version)
 
 
 def claim(lake: Lake, settings: Settings, queries: Iterable[str], *, source: str) -> list[Change]:
@@ -82,12 +85,12 @@ def list_checkpoints(lake: Lake) -> Iterator[Checkpoint]:
     for query in JOB_OF_QUERY:
         folders = map(_VERSION.fullmatch, lake.files.names(query_key(query)))
         for version in sorted({int(name[1]) for name in folders if name}):
-            found = look_at(lake, query, version)
+            found = _look_at(lake, query, version)
             if found.files:
                 yield found
 
 
-def look_at(lake: Lake, query: str, version: int) -> Checkpoint:
+def _look_at(lake: Lake, query: str, version: int) -> Checkpoint:
     """A checkpoint as it is now."""
     folder = checkpoint_key(query, version)
     files = list(lake.files.walk(folder))
@@ -103,32 +106,6 @@ def look_at(lake: Lake, query: str, version: int) -> Checkpoint:
         bytes=sum(file.bytes for file in files),
         written_at=max((file.modified_at for file in files), default=None),
     )
-
-
-def new_manifest(query: str, settings: Settings, source: str, *, begins_at: str = "", follows: str = "") -> Manifest:
-    """The manifest of a checkpoint of ``query`` that is begun now; see :class:`Manifest`."""
-    return Manifest(
-        query=query,
-        package_version=__version__,
-        state_format=STATE_FORMATS[query],
-        created_at=datetime.now(UTC),
-        settings=state_settings(query, settings, source),
-        begins_at=begins_at,
-        follows=follows,
-    )
-
-
-def write_manifest(lake: Lake, manifest: Manifest, version: int) -> None:
-    """Puts ``manifest`` beside its checkpoint."""
-    lake.files.write(manifest_key(manifest.query, version), manifest.model_dump_json(indent=2).encode() + b"\n")
-
-
-def read_manifest(lake: Lake, query: str, version: int) -> Manifest | None:
-    """The manifest of a checkpoint; None if it is missing or damaged."""
-    try:
-        return Manifest.model_validate_json(lake.files.read(manifest_key(query, version)) or b"")
-    except ValidationError:
-        return None
 
 
 def _is_begun(lake: Lake, query: str) -> bool:

@@ -8,10 +8,11 @@ from datetime import datetime, timedelta
 from spark_jobs.contracts.durations import format_duration
 from spark_jobs.contracts.errors import CheckpointError, LakeInUseError
 from spark_jobs.contracts.jobs import JOB_OF_QUERY
-from spark_jobs.contracts.lake import Lake, checkpoint_key, manifest_key
+from spark_jobs.contracts.lake import Lake, checkpoint_key, checkpoint_name, manifest_key
 from spark_jobs.contracts.sections import S3Settings
-from spark_jobs.runtime.checkpoints import Checkpoint, list_checkpoints, read_manifest
+from spark_jobs.runtime.checkpoints import Checkpoint, list_checkpoints
 from spark_jobs.runtime.lock import hold_job
+from spark_jobs.runtime.manifests import read_manifest
 
 _TARGET = re.compile(r"([a-z]+)/([a-z_]+)/v([1-9]\d{0,8})")
 
@@ -56,7 +57,7 @@ def find_superseded(
     found = {(one.query, one.version): one for one in list_checkpoints(lake)}
     if unknown := (targets or set()) - found.keys():
         query, version = min(unknown)
-        raise CheckpointError(f"lake {lake.root} has no checkpoint {JOB_OF_QUERY[query]}/{query}/v{version}")
+        raise CheckpointError(f"lake {lake.root} has no checkpoint {checkpoint_name(query, version)}")
     for place in sorted(targets or found, key=list(found).index):
         yield Finding(found[place], _why_it_stays(lake, found[place], retention, now))
 
@@ -73,11 +74,11 @@ def remove(lake: Lake, checkpoint: Checkpoint, s3: S3Settings, retention: timede
             # Looked at once more: only now can nobody change it.
             why = _why_it_stays(lake, checkpoint, retention, now)
             if why:
-                raise CheckpointError(f"checkpoint {checkpoint.query}/v{checkpoint.version} stays: {why}")
+                raise CheckpointError(f"checkpoint {checkpoint.name} stays: {why}")
             lake.files.delete_folder(checkpoint_key(checkpoint.query, checkpoint.version))
             lake.files.delete([manifest_key(checkpoint.query, checkpoint.version)])
     except LakeInUseError as error:
-        raise LakeInUseError(f"checkpoint {checkpoint.query}/v{checkpoint.version} stays: {error}") from error
+        raise LakeInUseError(f"checkpoint {checkpoint.name} stays: {error}") from error
 
 
 def _why_it_stays(lake: Lake, checkpoint: Checkpoint, retention: timedelta, now: datetime) -> str:

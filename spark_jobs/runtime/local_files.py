@@ -39,10 +39,10 @@ class LocalFiles:
                     modified_at = datetime.fromtimestamp(found.st_mtime, UTC)
                     yield FileInfo(path.relative_to(self.root).as_posix(), found.st_size, modified_at)
 
-    def names(self, folder: str) -> list[str]:
-        """The names in ``folder``, sorted."""
+    def names(self, folder: str, *, after: str = "") -> list[str]:
+        """The names in ``folder`` that sort behind ``after``, sorted."""
         try:
-            return sorted(path.name for path in (self.root / folder).iterdir())
+            return sorted(path.name for path in (self.root / folder).iterdir() if path.name > after)
         except (FileNotFoundError, NotADirectoryError):
             return []
 

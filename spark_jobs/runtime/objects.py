@@ -91,11 +91,12 @@ class Objects:
                     continue  # stands for a folder
                 yield FileInfo(self._key(found["Key"]), found["Size"], found["LastModified"])
 
-    def names(self, folder: str) -> list[str]:
-        """The names in ``folder``, sorted."""
+    def names(self, folder: str, *, after: str = "") -> list[str]:
+        """The names in ``folder`` that sort behind ``after``, sorted."""
         start = len(self.name(folder)) + 1
         found: set[str] = set()
-        for page in self._pages(folder, Delimiter="/"):
+        skipping = {"StartAfter": f"{self.name(folder)}/{after}"} if after else {}
+        for page in self._pages(folder, Delimiter="/", **skipping):
             found.update(one["Key"][start:] for one in page.get("Contents", ()))
             found.update(one["Prefix"][start:].rstrip("/") for one in page.get("CommonPrefixes", ()))
         return sorted(found - {""})
@@ -115,15 +116,6 @@ class Objects:
                 done = self.client.delete_objects(Bucket=self.bucket, Delete={"Objects": some, "Quiet": True})
             if errors := done.get("Errors"):
                 raise LakeError(f"{self.root}: {errors[0]['Key']} could not be deleted: {errors[0]['Message']}")
-
-    def check(self) -> None:
-        """Checks that the store answers, lets us in and has the bucket.
-
-        Raises:
-            LakeError: one of these is not so.
-        """
-        with self._asking("looking for the bucket"):
-            self.client.list_objects_v2(Bucket=self.bucket, Prefix=self.name(""), MaxKeys=1)
 
     def _pages(self, folder: str, **options: str) -> Iterator[dict[str, Any]]:
         pages = self.client.get_paginator("list_objects_v2").paginate(

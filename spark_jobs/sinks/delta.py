@@ -1,6 +1,5 @@
 """Appending to the Delta tables of the lake, each batch exactly once."""
 
-import json
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -10,7 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_jobs.contracts.choices import Trigger
-from spark_jobs.contracts.commits import CommitNote, commit_notes
+from spark_jobs.contracts.commits import CommitNote, commit_notes, read_plan
 from spark_jobs.contracts.durations import milliseconds
 from spark_jobs.contracts.lake import Lake, checkpoint_key
 from spark_jobs.contracts.sections import JobSettings
@@ -20,7 +19,6 @@ _PROPERTIES = {
     # Validation reads what is new since the last validated version; for appends the feed costs nothing.
     "delta.enableChangeDataFeed": "true",
 }
-_NO_OFFSET = "-"
 Start = Mapping[str, Any]
 """When a query starts its batches, as Spark's ``trigger`` takes it."""
 AVAILABLE_NOW: Start = {"availableNow": True}
@@ -56,15 +54,8 @@ def append_rows(rows: DataFrame, lake: Lake, table: Table, note: CommitNote) -> 
 
 def note_of_batch(lake: Lake, query: str, checkpoint: str, *, writer: str, batch_id: int) -> CommitNote:
     """The note of a batch that is running: Spark wrote to ``checkpoint`` (a key) what it takes before it began."""
-    planned = lake.files.read(f"{checkpoint}/offsets/{batch_id}") or b""
-    _, metadata, *reached = planned.decode().splitlines() or ("", "{}")
-    return CommitNote(
-        writer=writer,
-        batch=batch_id,
-        query=query,
-        watermark_ms=json.loads(metadata).get("batchWatermarkMs", 0),
-        reached=[json.loads(offset) for offset in reached if offset != _NO_OFFSET],
-    )
+    plan = read_plan(lake.files.read(f"{checkpoint}/offsets/{batch_id}") or b"")
+    return CommitNote(writer=writer, batch=batch_id, query=query, watermark_ms=plan.watermark_ms, reached=plan.reached)
 
 
 def _writer(rows: DataFrame, table: Table) -> DataFrameWriter:

@@ -1,5 +1,6 @@
 """Delta tables of the lake, as streams and at rest."""
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -43,6 +44,22 @@ def version_reached(offset: Any) -> int:
     """The last version of a Delta table that a batch took in, from the source's own note of its end."""
     version, index = int(offset["reservoirVersion"]), int(offset["index"])
     return version - 1 if index < 0 else version
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A commit in a table's log. Only the operation ``WRITE`` adds rows."""
+
+    version: int
+    operation: str
+    committed_at: datetime
+
+
+def read_history(spark: SparkSession, lake: Lake, table: Table) -> list[Commit]:
+    """The commits that the log of ``table`` still holds; their times are with zone (UTC)."""
+    history = spark.sql(f"DESCRIBE HISTORY delta.`{lake.table(table)}`")
+    found = history.select("version", "operation", F.unix_micros("timestamp").alias("us")).collect()
+    return [Commit(one.version, one.operation, EPOCH + timedelta(microseconds=one.us)) for one in found]
 
 
 def newest_event_time(events: DataFrame) -> datetime | None:

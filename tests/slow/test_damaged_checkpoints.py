@@ -36,15 +36,15 @@ def half_way(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> t
     so_far.mkdir()
     for file in sorted(whole.iterdir())[:4]:
         shutil.copy2(file, so_far)
-    before = {key: spark.conf.get(key, "") for key in _NOW_AND_THEN}
+    before = {key: spark.conf.get(key, None) for key in _NOW_AND_THEN}
     for key, value in _NOW_AND_THEN.items():
         spark.conf.set(key, value)
     run_in(spark, _SETTINGS, open_lake(str(folder / "lake")), so_far, drain=False)
     for key, old in before.items():
-        if old:
-            spark.conf.set(key, old)
-        else:
+        if old is None:
             spark.conf.unset(key)
+        else:
+            spark.conf.set(key, old)
     return folder / "lake", so_far, whole
 
 

@@ -14,8 +14,8 @@ from spark_jobs.contracts.progress import QueryReport
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import SESSIONS
 from spark_jobs.runtime.agreement import compare_with_table
-from spark_jobs.runtime.checkpoints import new_manifest, write_manifest
 from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.runtime.manifests import new_manifest, write_manifest
 
 _QUERY = "sessionize"
 _LOG = f"{SESSIONS.path}/_delta_log"

@@ -10,10 +10,11 @@ from spark_jobs.contracts.errors import CheckpointError
 from spark_jobs.contracts.lake import Lake, checkpoint_key, manifest_key
 from spark_jobs.contracts.sections import S3Settings
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.runtime.checkpoints import list_checkpoints, new_manifest, write_manifest
+from spark_jobs.runtime.checkpoints import list_checkpoints
 from spark_jobs.runtime.cleaning import find_superseded, parse_targets, remove
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.lock import hold_job
+from spark_jobs.runtime.manifests import new_manifest, write_manifest
 from tests.support.drivers import ADLOOM
 
 _NOW = datetime.now(UTC)

@@ -1,0 +1,66 @@
+"""What is read of a Delta table's log without Spark: its latest version, and the notes of its commits."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from spark_jobs.contracts.commits import BatchPlan, CommitNote, commit_notes, read_plan
+from spark_jobs.contracts.lake import Lake, commit_key
+from spark_jobs.contracts.tables import SESSIONS
+from spark_jobs.runtime.lakes import open_lake
+
+_LOG = f"{SESSIONS.path}/_delta_log"
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return open_lake(str(tmp_path / "lake"))
+
+
+def _commit(lake: Lake, version: int, note: CommitNote | None = None) -> None:
+    info = {"operation": "WRITE", "userMetadata": note.model_dump_json() if note else None}
+    lake.files.write(commit_key(SESSIONS, version), json.dumps({"commitInfo": info}, separators=(",", ":")).encode())
+
+
+def test_a_first_commit_that_was_broken_off_is_no_table(lake: Lake) -> None:
+    lake.files.write(f"{_LOG}/.{0:020}.json.tmp", b"")
+    assert lake.newest_commit(SESSIONS.path) is None
+    assert not lake.has(SESSIONS)
+
+
+@pytest.mark.parametrize("last_checkpoint", [b'{"version":3,"size":1}', b'{"version":4}', b"{", b'{"size":1}', b"7"])
+def test_the_latest_version_is_found_whatever_the_last_checkpoint_says(lake: Lake, last_checkpoint: bytes) -> None:
+    for version in range(2, 5):
+        _commit(lake, version)
+    lake.files.write(f"{_LOG}/{4:020}.checkpoint.parquet", b"")
+    lake.files.write(f"{_LOG}/_last_checkpoint", last_checkpoint)
+    assert lake.newest_commit(SESSIONS.path) == 4
+
+
+def test_notes_come_newest_first_and_end_where_the_log_was_cleaned(lake: Lake) -> None:
+    for version in (1, 3, 5, 6):
+        _commit(lake, version, CommitNote(writer="w", batch=version))
+    _commit(lake, 4)
+    lake.files.write(f"{_LOG}/_last_checkpoint", b'{"version":5}')
+    assert [note.batch for note in commit_notes(lake, SESSIONS)] == [6, 5, 3]
+
+
+def test_names_behind_another(lake: Lake) -> None:
+    for name in ("a", "b", "b/inner", "c"):
+        lake.files.write(f"folder/{name}.txt", b"")
+    assert lake.files.names("folder", after="a.txt") == ["b", "b.txt", "c.txt"]
+    assert lake.files.names("folder", after="c.txt") == []
+
+
+def test_a_plan_gives_the_ends_of_the_sources_that_have_one() -> None:
+    text = b'v1\n{"batchWatermarkMs":5,"batchTimestampMs":9}\n{"a":1}\n-\n"x"'
+    assert read_plan(text) == BatchPlan(watermark_ms=5, reached=[{"a": 1}, "x"])
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"v1", b"v1\n{}", b"v1\n[]\n", b'v1\n{"batchWatermarkMs":5}\n{"a":', b"v1\n\xff"]
+)
+def test_a_damaged_plan_is_a_value_error(text: bytes) -> None:
+    with pytest.raises(ValueError, match="no plan of a batch"):
+        read_plan(text)
