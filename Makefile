@@ -31,8 +31,8 @@ test-stack-full: setup ## The same, and kill -9 at 50 moments (KILLS), outages (
 test-kill: setup ## kill -9 at 20 seeded moments of a run and at 4 directed ones, each restarted
 	$(PY) -m pytest -m slow --timeout 3600 tests/slow/test_kills.py
 
-test-damage: setup ## Each kind of checkpoint file flipped, truncated, deleted: a named error or the right rows
-	$(PY) -m pytest -m slow -s tests/slow/test_damaged_checkpoints.py
+test-damage: setup ## Each kind of checkpoint file flipped, truncated, deleted, and a full disk: nothing is lost
+	$(PY) -m pytest -m slow -s --timeout 1200 tests/slow/test_damaged_checkpoints.py tests/slow/test_disk_full.py
 
 test-state: setup ## Ten days of events need no more state than one
 	$(PY) -m pytest -m slow -s tests/slow/test_bounded_state.py

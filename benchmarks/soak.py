@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import chain, count
 from pathlib import Path
 from typing import Annotated, Any
+from unittest import mock
 
 import psutil
 import typer
@@ -137,9 +138,10 @@ def soaking(out: Path) -> Iterator[Soak]:
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     kafka, minio = Kafka(out / "kafka"), Minio(out / "minio")
-    os.environ |= minio.settings()
     soak = Soak(out, kafka, minio, open_lake("s3a://soak/lake", S3Settings(endpoint=minio.endpoint)))
+    keys = mock.patch.dict(os.environ, minio.settings())
     try:
+        keys.start()
         kafka.start()
         minio.start()
         adloom("init", "--lake", soak.lake.root)
@@ -163,6 +165,7 @@ def soaking(out: Path) -> Iterator[Soak]:
             job.kill()
         kafka.stop()
         minio.stop()
+        keys.stop()
 
 
 def is_flat(values: Sequence[float]) -> bool:

@@ -110,6 +110,8 @@ def spark_conf(settings: Settings, *, is_local: bool = True, log_file: Path | No
         "spark.databricks.delta.snapshotPartitions": "2",
         # VACUUM lists a table in so many tasks, one after the other on a small machine; the default is 10,000.
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "16",
+        # Else the text of an error in a batch tells what failed and not why: the cause is in Java's part of it.
+        "spark.sql.pyspark.jvmStacktrace.enabled": "true",
         # Else each commit ends with a Spark job of its own, which sums up what the log already says.
         "spark.databricks.delta.writeChecksumFile.enabled": "false",
         # Equal keys are judged by adloom; a variant with some is no reason to fail.

@@ -15,6 +15,17 @@ _RAISED = """An exception was raised by the Python Proxy. Return Message: Traceb
   File "delta.py", line 3, in write
 OSError: [Errno 28] No space left on device
 """
+_FULL_UNDER_STATE = """[STREAM_FAILED] Query terminated. Traceback (most recent call last):
+SparkException: [CANNOT_WRITE_STATE_STORE.CANNOT_COMMIT] Error writing state store files.
+Caused by: org.rocksdb.RocksDBException: While appending to file: /tmp/x/000009.sst: No space left on device
+\tat org.rocksdb.RocksDB.flush(Native Method)
+"""
+_CAUSED = """py4j.protocol.Py4JJavaError: An error occurred while calling o1241.save.
+: org.apache.spark.SparkException: Job aborted
+\tat x.y.Z
+Caused by: java.lang.IllegalStateException: between
+Caused by: java.net.ConnectException: Connection refused
+"""
 _CONDITIONS = """[STREAM_FAILED] Query terminated. [FOREACH_BATCH_USER_FUNCTION_ERROR] An error occurred.
 org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while reading file part-0.parquet.
 """
@@ -24,7 +35,9 @@ org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error wh
     ("text", "told"),
     [
         pytest.param(_LOST, "records are gone from Kafka that were not read yet (Could not read records in", id="lost"),
-        pytest.param(_RAISED, "OSError: [Errno 28] No space left on device", id="raised"),
+        pytest.param(_RAISED, "a disk is full ([Errno 28] No space left on device): ", id="full"),
+        pytest.param(_FULL_UNDER_STATE, "a disk is full (While appending to file: /tmp/x", id="state"),
+        pytest.param(_CAUSED, "org.apache.spark.SparkException: Job aborted (cause: ConnectException: C", id="caused"),
         pytest.param(_CONDITIONS, "[FAILED_READ_FILE.NO_HINT] Encountered error while reading", id="conditions"),
         pytest.param("out of luck\nand more", "out of luck", id="first-line"),
     ],
