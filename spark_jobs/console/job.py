@@ -45,7 +45,7 @@ def run_job(job: str, location: str, *, source: Path | None, config: Path | None
 def _run(job: str, settings: Settings, lake: Lake, stop: StopRequest, source: Path | None) -> Outcome:
     log = spark_log(lake, settings.job, job)
     _log.info("%s: starting Spark for lake %s, process %d, its log in %s", job, lake.root, os.getpid(), log)
-    spark = start_session(settings, lake=lake, log_file=log)
+    spark = start_session(settings, lake=lake, log_file=log, is_service=True)
     outcome = None
     try:
         if job == DEDUPLICATE_JOB:

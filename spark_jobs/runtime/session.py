@@ -36,27 +36,34 @@ _PROPERTY_OF_NEW_TABLES = "spark.databricks.delta.properties.defaults."
 _JVM_OPTIONS = (
     # Spark's generated code for judging a record is longer than what the JVM compiles unasked: 3 times slower then.
     "-XX:-DontCompileHugeMethods",
-    # Ten times the defaults: what the optimizing compiler takes on unasked costs a small machine more than it gains.
-    "-XX:Tier4InvocationThreshold=50000",
-    "-XX:Tier4MinInvocationThreshold=6000",
-    "-XX:Tier4CompileThreshold=150000",
-    "-XX:Tier4BackEdgeThreshold=400000",
     # Batches want throughput; the default collector pays for short pauses with every store.
     "-XX:+UseParallelGC",
     # The defaults make it collect the whole heap several times while Spark's classes are loaded.
     "-XX:MetaspaceSize=256m",
 )
+_OPTIONS_OF_A_RUN = (
+    # Ten times the defaults: in minutes the optimizing compiler costs a small machine more than it gains.
+    "-XX:Tier4InvocationThreshold=50000",
+    "-XX:Tier4MinInvocationThreshold=6000",
+    "-XX:Tier4CompileThreshold=150000",
+    "-XX:Tier4BackEdgeThreshold=400000",
+)
+# In days more is compiled than fits into the default of 240 MB; then compiling would stop.
+_OPTIONS_OF_A_SERVICE = ("-XX:ReservedCodeCacheSize=512m",)
 _EXECUTOR_OPTIONS = ("-XX:-DontCompileHugeMethods", "-XX:+UseParallelGC")
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 
 
-def start_session(settings: Settings, *, lake: Lake | None = None, log_file: Path | None = None) -> SparkSession:
+def start_session(
+    settings: Settings, *, lake: Lake | None = None, log_file: Path | None = None, is_service: bool = False
+) -> SparkSession:
     """A Spark session for a run, or the one that is already there.
 
     Args:
         settings: see ``[spark]``, and ``[s3]`` for a lake that is not local.
         lake: that the session is for; by default a local one.
         log_file: where Spark's own log goes; by default it is thrown away but for errors on stderr.
+        is_service: whether it is to last for days, not for minutes.
 
     Raises:
         EnvironmentMissingError: Java or the jars are missing.
@@ -67,7 +74,8 @@ def start_session(settings: Settings, *, lake: Lake | None = None, log_file: Pat
     if not is_local:
         name_profile(settings.s3)
     builder = SparkSession.builder.appName("adloom").master(settings.spark.master)
-    for key, value in spark_conf(settings, is_local=is_local, log_file=log_file).items():
+    conf = spark_conf(settings, is_local=is_local, log_file=log_file, is_service=is_service)
+    for key, value in conf.items():
         builder = builder.config(key, value)
     if _is_one_process(settings):
         # Spark binds the machine's outer address otherwise.
@@ -75,7 +83,9 @@ def start_session(settings: Settings, *, lake: Lake | None = None, log_file: Pat
     return builder.getOrCreate()
 
 
-def spark_conf(settings: Settings, *, is_local: bool = True, log_file: Path | None = None) -> dict[str, str]:
+def spark_conf(
+    settings: Settings, *, is_local: bool = True, log_file: Path | None = None, is_service: bool = False
+) -> dict[str, str]:
     """Spark's configuration for ``settings``: what differs from Spark's defaults, and why.
 
     Raises:
@@ -87,7 +97,7 @@ def spark_conf(settings: Settings, *, is_local: bool = True, log_file: Path | No
     java_options = [f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}"]
     if log_file:
         java_options.append(f"-Dadloom.log={log_file}")
-    java_options.extend(_JVM_OPTIONS)
+    java_options.extend((*_JVM_OPTIONS, *(_OPTIONS_OF_A_SERVICE if is_service else _OPTIONS_OF_A_RUN)))
     if not is_local:
         java_options.extend(trust_options(settings.s3))
     properties = table_properties(settings.tables)
