@@ -51,13 +51,17 @@ _SHORT = {
 
 @dataclass(frozen=True)
 class Sample:
-    """One look: seconds since the start, records sent and not through all queries yet, rows of state, MiB of memory."""
+    """One look: seconds since the start, records sent and not through all queries yet, rows of state, MiB of memory.
+
+    ``batch_s`` are the seconds of the last batch of each query, summed up.
+    """
 
     at_s: float
     sent: int
     backlog: int
     state_rows: int
     memory_mib: float
+    batch_s: float
 
 
 @dataclass
@@ -105,6 +109,7 @@ class Soak:
             backlog=max(0, self.sent - taken) + behind,
             state_rows=sum(report.state_rows for report in reports.values() if report),
             memory_mib=round(sum(one.memory_info().rss for one in family) / 2**20, 1),
+            batch_s=sum(report.phases_ms.get("triggerExecution", 0) for report in reports.values() if report) / 1000,
         )
         self.samples.append(sample)
         return sample
@@ -138,10 +143,10 @@ def soaking(out: Path) -> Iterator[Soak]:
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     kafka, minio = Kafka(out / "kafka"), Minio(out / "minio")
-    soak = Soak(out, kafka, minio, open_lake("s3a://soak/lake", S3Settings(endpoint=minio.endpoint)))
     keys = mock.patch.dict(os.environ, minio.settings())
+    keys.start()
+    soak = Soak(out, kafka, minio, open_lake("s3a://soak/lake", S3Settings(endpoint=minio.endpoint)))
     try:
-        keys.start()
         kafka.start()
         minio.start()
         adloom("init", "--lake", soak.lake.root)
