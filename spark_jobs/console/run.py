@@ -20,7 +20,7 @@ from spark_jobs.jobs.run import RunResult, run
 from spark_jobs.runtime.failures import naming_the_cause
 from spark_jobs.runtime.lakes import check_store, open_existing, open_lake
 from spark_jobs.runtime.logs import spark_log
-from spark_jobs.runtime.progress import ProgressListener
+from spark_jobs.runtime.progress import ProgressFiles
 from spark_jobs.runtime.session import start_session
 from spark_jobs.sources.files import list_files, open_file
 
@@ -107,13 +107,13 @@ class _Bars:
     def __post_init__(self) -> None:
         self.tasks = {query: self.progress.add_task(query, total=None, told="") for query in JOB_OF_QUERY}
 
-    def update(self, listener: ProgressListener) -> None:
+    def update(self, done: ProgressFiles) -> None:
         """Shows what each query has read; all but the first read what the one before it left."""
         total = self.records.total
         for query, task in self.tasks.items():
-            done = listener.progress(query)
-            rows = done.input_rows // _READS_TWICE.get(query, 1)
-            told = f"{rows:,} rows" + (f", {done.state_rows:,} in state" if done.state_rows else "")
+            report = done.report(query)
+            rows = report.total_input_rows // _READS_TWICE.get(query, 1) if report else 0
+            told = f"{rows:,} rows" + (f", {report.state_rows:,} in state" if report and report.state_rows else "")
             self.progress.update(task, total=total, completed=min(rows, total) if total else rows, told=told)
 
     def finish(self) -> None:

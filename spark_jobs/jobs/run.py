@@ -25,15 +25,14 @@ from spark_jobs.jobs import deduplicate as deduplicate_job
 from spark_jobs.runtime import checkpoints
 from spark_jobs.runtime.failures import naming_the_cause
 from spark_jobs.runtime.lock import hold_job
-from spark_jobs.runtime.progress import ProgressListener, listening
-from spark_jobs.runtime.progress_files import ProgressFiles
+from spark_jobs.runtime.progress import ProgressFiles, listening
 from spark_jobs.sinks.delta import create_table
 from spark_jobs.sources.delta import newest_event_time, read_table
 from spark_jobs.sources.files import read_files
 
 _TICK_S = 0.2
 
-OnProgress = Callable[[ProgressListener], None]
+OnProgress = Callable[[ProgressFiles], None]
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class RunResult:
     """What a run did: the lake's ledger after it, and the progress of its queries."""
 
     ledger: Ledger
-    progress: ProgressListener
+    progress: ProgressFiles
 
 
 def run(
@@ -75,11 +74,11 @@ def run(
         LedgerError: the accounts do not balance.
     """
     records = read_files(spark, source, settings.ingest) if source else None
-    listener = ProgressListener()
+    progress = ProgressFiles(lake)
     with (
         hold_job(lake, DEDUPLICATE_JOB, settings.s3, spark=spark) as is_ours,
         hold_job(lake, ATTRIBUTE_JOB, settings.s3, spark=spark),
-        listening(spark, listener, ProgressFiles(lake)),
+        listening(spark, progress),
         _stopping_all(spark),
     ):
         # What is only drained may have come from Kafka.
@@ -95,7 +94,7 @@ def run(
                 taking = [deduplicate_job.start_ingest(records, settings, lake, within=silver.caught_up)]
             while not all(ingest.awaitTermination(_TICK_S) for ingest in taking):  # type: ignore[arg-type]
                 is_ours()
-                on_progress(listener)
+                on_progress(progress)
             silver.catch_up()
             silver.stop()
             gold.catch_up()
@@ -104,8 +103,8 @@ def run(
             if drain:
                 _drain(spark, settings, lake, gold)
             gold.stop()
-    on_progress(listener)  # by now it has been told of all batches
-    return RunResult(accounts.balance(spark, settings, lake, drained=drain), listener)
+    on_progress(progress)  # by now it has been told of all batches
+    return RunResult(accounts.balance(spark, settings, lake, drained=drain), progress)
 
 
 class _Readers:

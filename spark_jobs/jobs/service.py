@@ -10,7 +10,6 @@ from enum import Enum, auto
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.listener import StreamingQueryListener
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_jobs.contracts.choices import Trigger
@@ -35,8 +34,7 @@ from spark_jobs.runtime.failures import naming_the_cause
 from spark_jobs.runtime.lock import Check, hold_job
 from spark_jobs.runtime.manifests import read_manifest
 from spark_jobs.runtime.metrics import serve_metrics
-from spark_jobs.runtime.progress import ProgressListener, listening
-from spark_jobs.runtime.progress_files import ProgressFiles
+from spark_jobs.runtime.progress import ProgressFiles, listening
 from spark_jobs.runtime.stopping import StopRequest, finish_batches
 from spark_jobs.sinks.delta import start_of
 from spark_jobs.sources.files import read_files
@@ -79,7 +77,7 @@ def run_deduplicate(
         CheckpointError: its checkpoints were made with other settings and cannot be used with these.
         QueryFailedError: a query ended with an error.
     """
-    silver, progress, start = threading.Lock(), ProgressListener(), start_of(settings.job)
+    silver, progress, start = threading.Lock(), ProgressFiles(lake), start_of(settings.job)
     records = _records(spark, settings, lake, source)
     to_the_end = settings.job.trigger is Trigger.AVAILABLE_NOW
     ingest = _Query(INGEST, lambda _: True, lambda: start_ingest(records, settings, lake, start=start))
@@ -97,7 +95,7 @@ def run_deduplicate(
         )
         if not to_the_end and heartbeats.tick(
             datetime.now(UTC),
-            rows=sum(progress.progress(name).input_rows for name in running),
+            rows=sum(report.total_input_rows for report in progress.reports()),
             is_busy=any(state["isDataAvailable"] for state in states),
             is_waiting=is_waiting,
         ):
@@ -105,7 +103,7 @@ def run_deduplicate(
 
     with (
         hold_job(lake, DEDUPLICATE_JOB, settings.s3, spark=spark) as is_ours,
-        _told(spark, settings, lake, progress),
+        _told(spark, settings, progress),
     ):
         _claim(lake, settings, DEDUPLICATE_JOB, FILES if source else KAFKA)
         return _run([ingest, deduplicate], settings, stop, is_ours, on_tick)
@@ -125,16 +123,18 @@ def run_attribute(spark: SparkSession, settings: Settings, lake: Lake, stop: Sto
         _Query(name, lambda _: lake.has(SILVER_EVENTS), lambda begin=begin: begin(spark, settings, lake, start=start))  # type: ignore[misc]
         for name, begin in ((ATTRIBUTE, start_attribute), (SESSIONIZE, start_sessionize))
     ]
-    with hold_job(lake, ATTRIBUTE_JOB, settings.s3, spark=spark) as is_ours, _told(spark, settings, lake):
+    with (
+        hold_job(lake, ATTRIBUTE_JOB, settings.s3, spark=spark) as is_ours,
+        _told(spark, settings, ProgressFiles(lake)),
+    ):
         _claim(lake, settings, ATTRIBUTE_JOB, FILES)
         return _run(queries, settings, stop, is_ours, lambda _: None)
 
 
 @contextmanager
-def _told(spark: SparkSession, settings: Settings, lake: Lake, *listeners: StreamingQueryListener) -> Iterator[None]:
-    """Has what the queries do written to files and served as metrics, and ``listeners`` hear of it."""
-    files = ProgressFiles(lake)
-    with listening(spark, files, *listeners), serve_metrics(settings.job.metrics, files.reports):
+def _told(spark: SparkSession, settings: Settings, progress: ProgressFiles) -> Iterator[None]:
+    """Has what the queries do written to files and served as metrics."""
+    with listening(spark, progress), serve_metrics(settings.job.metrics, progress.reports):
         yield
 
 

@@ -1,9 +1,13 @@
-"""What the streaming queries are doing, counted as their batches end."""
+"""What each query does, told after each batch: ``_progress/<job>/<query>.json`` for those who look from outside."""
 
-import threading
-from collections.abc import Iterator
+import json
+import logging
+import os
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from datetime import UTC, datetime
+from math import isfinite
+from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
@@ -12,58 +16,87 @@ from pyspark.sql.streaming.listener import (
     QueryProgressEvent,
     QueryStartedEvent,
     QueryTerminatedEvent,
+    SourceProgress,
     StreamingQueryListener,
+    StreamingQueryProgress,
 )
 
+from spark_jobs import __version__
+from spark_jobs.contracts.errors import AdloomError
+from spark_jobs.contracts.jobs import JOB_OF_QUERY
+from spark_jobs.contracts.lake import Lake, progress_key
+from spark_jobs.contracts.progress import QueryReport, QueryState
+from spark_jobs.runtime.failures import reason
+
 _TELLING_MS = 10_000
+_log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class QueryProgress:
-    """What a query did since it was last started.
+class ProgressFiles(StreamingQueryListener):
+    """Writes a :class:`QueryReport` for each query that it sees, and logs a line for each batch."""
 
-    ``input_rows`` counts rows read, heartbeats included, a row once for each side of a join. ``state_rows`` are the
-    rows in its state stores after its latest batch, ``peak_state_rows`` the most there were after any.
-    """
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+        self._by_run: dict[str, QueryReport] = {}
 
-    input_rows: int = 0
-    state_rows: int = 0
-    peak_state_rows: int = 0
+    def reports(self) -> list[QueryReport]:
+        """Those of the queries that are running, and of those that ended in this process."""
+        return list(self._by_run.values())
 
-
-class ProgressListener(StreamingQueryListener):
-    """Keeps a :class:`QueryProgress` for each query, by its name."""
-
-    def __init__(self) -> None:
-        self._by_query: dict[str, QueryProgress] = {}
-        self._lock = threading.Lock()
-
-    def progress(self, query: str) -> QueryProgress:
-        """What ``query`` did so far; zeros if it has not ended a batch."""
-        with self._lock:
-            return self._by_query.get(query, QueryProgress())
+    def report(self, query: str) -> QueryReport | None:
+        """That of the latest start of ``query`` in this process; None if it was not started."""
+        return next((report for report in reversed(self.reports()) if report.query == query), None)
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802
-        """Nothing to count yet."""
+        """Begins the report anew."""
+        if event.name in JOB_OF_QUERY:
+            now = datetime.now(UTC)
+            report = QueryReport(
+                job=JOB_OF_QUERY[event.name],
+                query=event.name,
+                version=__version__,
+                process_id=os.getpid(),
+                started_at=now,
+                updated_at=now,
+            )
+            self._write(str(event.runId), report)
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
-        """Adds the batch that ended."""
-        batch = event.progress
-        name = batch.name or ""
-        state_rows = sum(operator.numRowsTotal for operator in batch.stateOperators)
-        with self._lock:
-            so_far = self._by_query.get(name, QueryProgress())
-            self._by_query[name] = QueryProgress(
-                input_rows=so_far.input_rows + sum(source.numInputRows for source in batch.sources),
-                state_rows=state_rows,
-                peak_state_rows=max(so_far.peak_state_rows, state_rows),
+        """Reports the batch that ended."""
+        run_id = str(event.progress.runId)
+        if before := self._by_run.get(run_id):
+            report = after_batch(before, event.progress, datetime.now(UTC))
+            self._write(run_id, report)
+            _log.info(
+                "%s: batch %d: %d rows in %.1f s, watermark %s, %d rows in state",
+                report.query,
+                report.batch_id,
+                report.input_rows,
+                report.batch_ms / 1000,
+                report.watermark or "not yet",
+                report.state_rows,
             )
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
-        """Nothing to count."""
+        """Reports that the query is alive."""
+        if before := self._by_run.get(str(event.runId)):
+            self._write(str(event.runId), _at(before, datetime.now(UTC)))
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
-        """What was counted stays."""
+        """Reports how the query ended."""
+        if before := self._by_run.get(str(event.runId)):
+            state = QueryState.FAILED if event.exception else QueryState.STOPPED
+            error = reason(event.exception) if event.exception else None
+            end = {"state": state, "last_error": error, "updated_at": datetime.now(UTC)}
+            self._write(str(event.runId), before.model_copy(update=end))
+
+    def _write(self, run_id: str, report: QueryReport) -> None:
+        self._by_run[run_id] = report
+        try:
+            self._lake.files.write(progress_key(report.query), report.model_dump_json(indent=2).encode() + b"\n")
+        except (AdloomError, OSError) as error:
+            # Whoever looks from outside sees by the report's age that it is old; the query goes on.
+            _log.warning("%s: its progress could not be written: %s", report.query, error)
 
 
 @contextmanager
@@ -82,3 +115,66 @@ def _wait_until_told(spark: SparkSession) -> None:
     spark_context = spark.sparkContext._jsc.sc()  # noqa: SLF001 the bus has no public door
     with suppress(Py4JJavaError):  # within the time, or not at all
         spark_context.listenerBus().waitUntilEmpty(_TELLING_MS)
+
+
+def after_batch(before: QueryReport, batch: StreamingQueryProgress, now: datetime) -> QueryReport:
+    """``before``, brought up to the end of ``batch`` at ``now``."""
+    times = batch.eventTime
+    newest = max((time for time in (before.newest_event_time, _time(times, "max")) if time), default=None)
+    operators = batch.stateOperators
+    behind = [_records_behind(source) for source in batch.sources]
+    state_rows = sum(operator.numRowsTotal for operator in operators)
+    report = before.model_copy(
+        update={
+            "batch_id": batch.batchId,
+            "input_rows": batch.numInputRows,
+            "input_rows_per_s": _rate(batch.inputRowsPerSecond),
+            "processed_rows_per_s": _rate(batch.processedRowsPerSecond),
+            "total_input_rows": before.total_input_rows + batch.numInputRows,
+            "batch_ms": batch.batchDuration,
+            "phases_ms": dict(batch.durationMs),
+            "newest_event_time": newest,
+            "watermark": _time(times, "watermark"),
+            "state_rows": state_rows,
+            "peak_state_rows": max(before.peak_state_rows, state_rows),
+            "state_bytes": sum(operator.memoryUsedBytes for operator in operators),
+            "late_rows": before.late_rows + sum(operator.numRowsDroppedByWatermark for operator in operators),
+            "backlog_records": sum(records for records in behind if records is not None) if any(behind) else behind[0],
+            "backlog_bytes": _bytes_behind(batch.sources[0].metrics),
+        }
+    )
+    return _at(report, now)
+
+
+def _at(report: QueryReport, now: datetime) -> QueryReport:
+    lag = (now - report.watermark).total_seconds() if report.watermark else None
+    return report.model_copy(update={"updated_at": now, "watermark_lag_s": lag})
+
+
+def _rate(told: float | None) -> float:
+    """A rate as Spark tells it; 0 where it has none, or divided by no time."""
+    return told if told is not None and isfinite(told) else 0.0
+
+
+def _time(times: Mapping[str, str], name: str) -> datetime | None:
+    """A time of Spark's progress; None before there is one, which Spark tells as 1970."""
+    time = datetime.fromisoformat(times[name]) if name in times else None
+    return time if time and time.timestamp() > 0 else None
+
+
+def _records_behind(source: SourceProgress) -> int | None:
+    """How many records a Kafka source has yet to read; None for other sources."""
+    if not source.description.startswith("KafkaV2"):
+        return None
+    latest, end = _offsets(source.latestOffset), _offsets(source.endOffset)
+    return sum(max(0, offset - end.get(partition, offset)) for partition, offset in latest.items())
+
+
+def _offsets(text: str) -> dict[tuple[str, str], int]:
+    by_topic: dict[str, dict[str, int]] = json.loads(text) if text else {}
+    return {(topic, partition): offset for topic, parts in by_topic.items() for partition, offset in parts.items()}
+
+
+def _bytes_behind(metrics: Mapping[str, Any]) -> int | None:
+    told = metrics.get("numBytesOutstanding")
+    return int(float(told)) if told is not None else None

@@ -14,7 +14,7 @@ from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.lake import Lake, progress_key
 from spark_jobs.contracts.progress import QueryReport, QueryState
 from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.progress_files import after_batch
+from spark_jobs.runtime.progress import after_batch
 
 _NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 _START = QueryReport(
