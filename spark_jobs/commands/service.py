@@ -7,6 +7,7 @@ import typer
 
 from spark_jobs.commands.checkpoints import checkpoints_app
 from spark_jobs.commands.options import ConfigOption, LakeOption
+from spark_jobs.commands.releases import JobArgument, releases_app
 
 app = typer.Typer()
 _PANEL = "Without end"
@@ -18,6 +19,7 @@ job_app = typer.Typer(
 )
 app.add_typer(job_app, name="job", rich_help_panel=_PANEL)
 app.add_typer(checkpoints_app, name="checkpoints", rich_help_panel=_PANEL)
+app.add_typer(releases_app, name="releases", rich_help_panel=_PANEL)
 
 
 @job_app.command("deduplicate", epilog="Example:  adloom job deduplicate --lake lake --config adloom.toml")
@@ -45,6 +47,24 @@ def job_attribute(lake: LakeOption, config: ConfigOption = None) -> None:
     from spark_jobs.contracts.jobs import ATTRIBUTE_JOB
 
     run_job(ATTRIBUTE_JOB, lake, source=None, config=config)
+
+
+@app.command(
+    "driver",
+    rich_help_panel=_PANEL,
+    epilog="Example:  adloom driver attribute --lake s3a://ads/lake   It becomes the job, in the same process, and "
+    "stops as by SIGTERM when its supervisor ends.",
+)
+def driver(
+    job: JobArgument,
+    lake: LakeOption,
+    source: Annotated[Path | None, typer.Option(help="As of `adloom job deduplicate`.", metavar="DIR")] = None,
+    config: ConfigOption = None,
+) -> None:
+    """Run a job by the release that is deployed for it, or by this one if none is."""
+    from spark_jobs.console.releases import drive
+
+    drive(job, lake, source, config)
 
 
 @app.command(

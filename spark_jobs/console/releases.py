@@ -1,0 +1,110 @@
+"""``adloom releases`` and ``adloom driver``."""
+
+import ctypes
+import os
+import signal
+import sys
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NoReturn
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from spark_jobs import __version__
+from spark_jobs.contracts.errors import LakeError, SettingsError
+from spark_jobs.contracts.jobs import QUERIES_OF_JOB
+from spark_jobs.contracts.settings import load_settings
+from spark_jobs.runtime.building import build_wheel
+from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.runtime.releases import deploy, list_releases, publish, read_deployment, read_release, unpack
+
+_PR_SET_PDEATHSIG = 1
+_RUN_IT = "from spark_jobs.cli import main; main()"
+
+
+def build(checkout: Path, location: str, config: Path | None) -> None:
+    """Builds the package of ``checkout`` and puts it into the lake at ``location``.
+
+    Raises:
+        AdloomError: it is no checkout, cannot be built, or the lake cannot be written.
+    """
+    console, lake = Console(), open_lake(location, load_settings(config, os.environ).s3)
+    with tempfile.TemporaryDirectory() as folder, console.status("building …"):
+        wheel, version = build_wheel(checkout, Path(folder))
+        release = publish(lake, wheel, version, datetime.now(UTC))
+    console.print(f"{release.version} is in {lake.place()}, SHA-256 {release.sha256}", highlight=False, soft_wrap=True)
+
+
+def list_all(location: str, config: Path | None) -> None:
+    """Prints the releases of the lake at ``location``, and the jobs that run them.
+
+    Raises:
+        LakeError: one is damaged, or the store does not answer.
+    """
+    console, lake = Console(), open_lake(location, load_settings(config, os.environ).s3)
+    deployed = [found for job in QUERIES_OF_JOB if (found := read_deployment(lake, job))]
+    table = Table(box=SIMPLE_HEAD, title=f"{lake.place()}: releases", title_justify="left")
+    for heading in ("release", "built (UTC)", "SHA-256", "deployed for"):
+        table.add_column(heading, no_wrap=True)
+    for release in list_releases(lake):
+        jobs = ", ".join(found.job for found in deployed if found.version == release.version)
+        table.add_row(release.version, f"{release.built_at:%Y-%m-%d %H:%M}", f"{release.sha256[:12]}…", jobs)
+    console.print(table)
+
+
+def choose(job: str, version: str | None, location: str, config: Path | None) -> None:
+    """Has ``job`` run ``version`` from its next start on; None: the one before.
+
+    Raises:
+        LakeError: there is no such release, or none before.
+    """
+    console, lake = Console(), open_lake(location, load_settings(config, os.environ).s3)
+    _check_job(job)
+    if version is None:
+        now = read_deployment(lake, job)
+        if now is None or now.previous is None:
+            raise LakeError(f"job {job} has no release to go back to; `adloom releases deploy {job} VERSION` takes one")
+        version = now.previous
+    done = deploy(lake, job, version, datetime.now(UTC))
+    before = f" (before: {done.previous})" if done.previous else ""
+    console.print(f"{job} runs {done.version} from its next start on{before}", highlight=False, soft_wrap=True)
+
+
+def drive(job: str, location: str, source: Path | None, config: Path | None) -> NoReturn:
+    """Becomes the deployed release of ``job``: the same process, so that a supervisor's signals reach it.
+
+    When the process that started this one ends, even by SIGKILL, it is told to stop as by SIGTERM: a supervisor that is
+    started again finds no driver that it does not know of.
+
+    Raises:
+        LakeError: no release is deployed, or it is not the one that was put there.
+    """
+    _check_job(job)
+    settings = load_settings(config, os.environ)
+    lake = open_lake(location, settings.s3)
+    deployment = read_deployment(lake, job)
+    environment = dict(os.environ)
+    if deployment:
+        release = read_release(lake, deployment.version)
+        folder = Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "adloom" / "releases"
+        environment["PYTHONPATH"] = str(unpack(lake, release, folder))
+    version = deployment.version if deployment else f"{__version__}, which is installed here: none is deployed"
+    Console(stderr=True).print(f"driver of {job}: process {os.getpid()}, release {version}", highlight=False)
+    _stop_with_parent()
+    options = ["--lake", location, *(["--source", str(source)] if source else [])]
+    options += ["--config", str(config)] if config else []
+    # Without the current folder, which may hold a package of the same name.
+    os.execve(sys.executable, [sys.executable, "-P", "-c", _RUN_IT, "job", job, *options], environment)
+
+
+def _check_job(job: str) -> None:
+    if job not in QUERIES_OF_JOB:
+        raise SettingsError(f"no job {job!r}; there are {', '.join(QUERIES_OF_JOB)}")
+
+
+def _stop_with_parent() -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -1,0 +1,64 @@
+"""A wheel from a checkout."""
+
+import hashlib
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from spark_jobs.contracts.errors import EnvironmentMissingError, SourceError
+
+_PACKAGES = ("spark_jobs", "expectations")
+_FILES = ("pyproject.toml", "README.md")
+_VERSION = re.compile(r'^__version__ = "([^"]+)"$', re.MULTILINE)
+_LONGEST_S = 300
+
+
+def build_wheel(checkout: Path, folder: Path) -> tuple[Path, str]:
+    """Builds the package of ``checkout``, changes that were not committed included, into ``folder``.
+
+    Returns:
+        The wheel, and its version: that of the package with a digest of its files, so that the same files give the same
+        version and others another.
+
+    Raises:
+        SourceError: ``checkout`` is none of adloom.
+        EnvironmentMissingError: the package cannot be built here.
+    """
+    marker = checkout / _PACKAGES[0] / "__init__.py"
+    found = _VERSION.search(marker.read_text(encoding="utf-8")) if marker.is_file() else None
+    if not found or not all((checkout / name).is_file() for name in _FILES):
+        raise SourceError(f"{checkout} is no checkout of adloom: {marker} or {' or '.join(_FILES)} is missing")
+    version = f"{found[1]}+{_digest(checkout)}"
+    copy = folder / "source"
+    for name in _PACKAGES:
+        shutil.copytree(checkout / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in _FILES:
+        shutil.copy2(checkout / name, copy / name)
+    init = copy / _PACKAGES[0] / "__init__.py"
+    init.write_text(_VERSION.sub(f'__version__ = "{version}"', init.read_text(encoding="utf-8")), encoding="utf-8")
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
+    done = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False, timeout=_LONGEST_S)
+    wheels = list(folder.glob("*.whl"))
+    if done.returncode or len(wheels) != 1:
+        told = (done.stderr or done.stdout).strip().splitlines()
+        raise EnvironmentMissingError(
+            f"the package of {checkout} could not be built: {told[-1] if told else 'no reason was given'}"
+        )
+    return wheels[0], version
+
+
+def _digest(checkout: Path) -> str:
+    digest = hashlib.sha256()
+    for name, data in _contents(checkout):
+        digest.update(f"{name}\0{len(data)}\0".encode() + data)
+    return digest.hexdigest()[:12]
+
+
+def _contents(checkout: Path) -> Iterator[tuple[str, bytes]]:
+    files = [file for name in _PACKAGES for file in (checkout / name).rglob("*") if file.is_file()]
+    for file in sorted([*files, *(checkout / name for name in _FILES)]):
+        if "__pycache__" not in file.parts:
+            yield file.relative_to(checkout).as_posix(), file.read_bytes()

@@ -1,0 +1,158 @@
+"""A release is what was built, never changes, and is run only if it is what was put there."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from spark_jobs.contracts.errors import LakeError, SourceError
+from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.releases import release_key, wheel_key
+from spark_jobs.runtime.building import build_wheel
+from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.runtime.releases import deploy, list_releases, publish, read_deployment, read_release, unpack
+from tests.support.drivers import ADLOOM
+
+_CHECKOUT = Path(__file__).parents[2]
+_NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    return build_wheel(_CHECKOUT, tmp_path_factory.mktemp("built"))
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return open_lake(str(tmp_path / "lake"))
+
+
+def test_what_was_built_can_be_run_from_the_lake(built: tuple[Path, str], lake: Lake, tmp_path: Path) -> None:
+    wheel, version = built
+    release = publish(lake, wheel, version, _NOW)
+    folder = unpack(lake, release, tmp_path / "cache")
+    command = [sys.executable, "-P", "-c", "from spark_jobs.cli import main; main()", "--version"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(folder)}, timeout=60
+    )
+    assert done.stdout == f"adloom {version}\n"
+    assert (folder / "spark_jobs" / "runtime" / "log4j2.properties").is_file()
+    assert unpack(lake, release, tmp_path / "cache") == folder
+
+
+def test_the_same_files_give_the_same_version_and_others_another(built: tuple[Path, str], tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    for name in ("spark_jobs", "expectations"):
+        shutil.copytree(_CHECKOUT / name, copy / name)
+    for name in ("pyproject.toml", "README.md"):
+        shutil.copy2(_CHECKOUT / name, copy / name)
+    assert build_wheel(copy, tmp_path / "same")[1] == built[1]
+    (copy / "spark_jobs" / "cli.py").write_text("# other\n")
+    assert build_wheel(copy, tmp_path / "other")[1] != built[1]
+
+
+def test_what_is_no_checkout_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="is no checkout of adloom"):
+        build_wheel(tmp_path, tmp_path / "out")
+
+
+def test_a_release_never_changes(lake: Lake, tmp_path: Path) -> None:
+    one, other = tmp_path / "a-1-py3-none-any.whl", tmp_path / "b-1-py3-none-any.whl"
+    one.write_bytes(b"one")
+    other.write_bytes(b"other")
+    release = publish(lake, one, "1.0.0", _NOW)
+    assert publish(lake, one, "1.0.0", _NOW + timedelta(days=1)) == release
+    with pytest.raises(LakeError, match=r"release 1\.0\.0 of .* holds other code"):
+        publish(lake, other, "1.0.0", _NOW)
+
+
+def test_what_is_not_what_was_released_is_not_run(lake: Lake, tmp_path: Path) -> None:
+    wheel = tmp_path / "a-1-py3-none-any.whl"
+    wheel.write_bytes(b"one")
+    release = publish(lake, wheel, "1.0.0", _NOW)
+    lake.files.write(wheel_key(release), b"another")
+    with pytest.raises(LakeError, match="is not what was released and is not run"):
+        unpack(lake, release, tmp_path / "cache")
+    lake.files.delete([wheel_key(release)])
+    with pytest.raises(LakeError, match="is missing"):
+        unpack(lake, release, tmp_path / "cache")
+    assert not list((tmp_path / "cache").glob("*"))
+
+
+def test_a_rollback_finds_the_release_before(lake: Lake, tmp_path: Path) -> None:
+    for number in (1, 2):
+        wheel = tmp_path / f"a-{number}-py3-none-any.whl"
+        wheel.write_bytes(b"%d" % number)
+        publish(lake, wheel, f"1.0.{number}", _NOW + timedelta(hours=number))
+    assert [release.version for release in list_releases(lake)] == ["1.0.2", "1.0.1"]
+    assert read_deployment(lake, "attribute") is None
+    deploy(lake, "attribute", "1.0.1", _NOW)
+    deploy(lake, "attribute", "1.0.2", _NOW)
+    again = deploy(lake, "attribute", "1.0.2", _NOW)
+    assert (again.version, again.previous) == ("1.0.2", "1.0.1")
+    assert read_deployment(lake, "attribute") == again
+    assert read_deployment(lake, "deduplicate") is None
+
+
+@pytest.mark.parametrize("version", ["../../etc", "deployed", "1.0.0/../x", "", "1.0.0; rm -rf /", "9.9.9", "1.0.0\n"])
+def test_a_version_leads_nowhere_else(lake: Lake, version: str) -> None:
+    lake.files.write("etc/release.json", b"{}")
+    lake.files.write("_releases/deployed/attribute.json", b"{}")
+    with pytest.raises(LakeError, match="has no release"):
+        read_release(lake, version)
+
+
+def test_a_damaged_release_is_named(lake: Lake) -> None:
+    lake.files.write(release_key("1.0.0"), b'{"version": "1.0.0"}')
+    with pytest.raises(LakeError, match="is damaged"):
+        read_release(lake, "1.0.0")
+
+
+def test_a_driver_ends_with_the_one_that_started_it(tmp_path: Path) -> None:
+    lake, told = tmp_path / "lake", tmp_path / "told"
+    lake.mkdir()
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "events.jsonl").write_text("\n")
+    # A supervisor that does nothing but start it and tell its pid.
+    start = (
+        "import subprocess, sys, time; "
+        "child = subprocess.Popen(sys.argv[2:], stderr=open(sys.argv[1], 'w')); print(child.pid, flush=True); "
+        "time.sleep(120)"
+    )
+    command = [*ADLOOM, "driver", "deduplicate", "--lake", str(lake), "--source", str(source)]
+    supervisor = subprocess.Popen([sys.executable, "-c", start, str(told), *command], stdout=subprocess.PIPE, text=True)
+    assert supervisor.stdout
+    pid = int(supervisor.stdout.readline())
+    try:
+        _wait_until(lambda: "starting Spark" in told.read_text())
+        supervisor.send_signal(signal.SIGKILL)
+        supervisor.wait()
+        _wait_until(lambda: not _is_alive(pid))
+    finally:
+        supervisor.kill()
+        if _is_alive(pid):
+            os.kill(pid, signal.SIGKILL)
+        supervisor.stdout.close()
+    assert f"driver of deduplicate: process {pid}, release" in told.read_text()
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def _wait_until(happened: Callable[[], bool], seconds: float = 90) -> None:
+    deadline = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
