@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime, timedelta
 from itertools import chain, count
 from pathlib import Path
 from typing import Annotated, Any
@@ -33,11 +34,14 @@ from tests.stack.minio import Minio
 _TOPIC = "events"
 _SAMPLE_S = 10.0
 _ROUNDS_OF_EVENTS = 200_000
+_FIRST_DAY = datetime(2025, 1, 1, tzinfo=UTC)
 _SLACK = 1.25
 """How much more the last third may have than the second: what goes up and down within it."""
 _DRAIN_S = 3600
-_BYTES_A_ROW = 30
-"""Of silver as Parquet, about: turns a backlog in bytes into one in rows."""
+_READS_TWICE = {"attribute": 2}
+"""By query, how often it reads a row."""
+_FILL_S = 240
+"""Longer than the state of :data:`_SHORT` reaches back."""
 _SHORT = {
     # Hours of watermark would need hours before the state can be flat.
     "ADLOOM_DEDUPLICATE__WATERMARK": "2min",
@@ -75,14 +79,12 @@ class Soak:
     jobs: list[Job] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
     sent: int = 0
-    _seeds: Iterator[int] = field(default_factory=lambda: count(1))
+    _days: Iterator[int] = field(default_factory=lambda: count(1))
     _begun: float = field(default_factory=time.monotonic)
 
     def send(self, records: int, rate: float | None) -> float:
         """Sends so many records as if they happened now; returns the rate reached, in records a second."""
-        events = chain.from_iterable(
-            generated_records(GeneratorSpec(events=_ROUNDS_OF_EVENTS, seed=seed, late=0)) for seed in self._seeds
-        )
+        events = chain.from_iterable(generated_records(_traffic(day)) for day in self._days)
         settings = KafkaSettings(bootstrap_servers=self.kafka.address, topics=(_TOPIC,))
         before = self.sent
 
@@ -95,18 +97,17 @@ class Soak:
         return done.records / done.seconds
 
     def look(self) -> Sample:
-        """What is there now. The rows of a query behind the first are counted in its own source's terms."""
+        """What is there now."""
         reports = {query: self._report(query) for query in JOB_OF_QUERY}
-        ingest = reports["ingest"]
-        taken = ingest.total_input_rows if ingest else 0
-        waiting = [report.backlog_bytes or 0 for report in reports.values() if report]
-        behind = sum(waiting) // _BYTES_A_ROW
+        through = [
+            report.total_input_rows // _READS_TWICE.get(query, 1) if report else 0 for query, report in reports.items()
+        ]
         processes = [psutil.Process(job.process.pid) for job in self.jobs]
         family = [one for process in processes for one in (process, *process.children(recursive=True))]
         sample = Sample(
             at_s=round(time.monotonic() - self._begun, 1),
             sent=self.sent,
-            backlog=max(0, self.sent - taken) + behind,
+            backlog=max(0, self.sent - min(through)),
             state_rows=sum(report.state_rows for report in reports.values() if report),
             memory_mib=round(sum(one.memory_info().rss for one in family) / 2**20, 1),
             batch_s=sum(report.phases_ms.get("triggerExecution", 0) for report in reports.values() if report) / 1000,
@@ -173,6 +174,16 @@ def soaking(out: Path) -> Iterator[Soak]:
         keys.stop()
 
 
+def _traffic(day: int) -> GeneratorSpec:
+    """A day's events: one day after the other, for what is replayed live moves on by the recorded times.
+
+    None is late, broken or sent twice: as many rows come through each query as were sent, and what is behind can be
+    counted.
+    """
+    start = _FIRST_DAY + timedelta(days=day)
+    return GeneratorSpec(events=_ROUNDS_OF_EVENTS, seed=day, start=start, late=0, malformed=0, duplicates=0)
+
+
 def is_flat(values: Sequence[float]) -> bool:
     """Whether the last third of ``values`` is not above the second, but for what goes up and down within it."""
     third = max(1, len(values) // 3)
@@ -183,14 +194,19 @@ def is_flat(values: Sequence[float]) -> bool:
 def run_soak(
     soak: Soak, *, minutes: float, share: float, preload: int, burst_s: int, console: Console
 ) -> dict[str, Any]:
-    """Measures the maximum, holds ``share`` of it for ``minutes``, then ten times that for ``burst_s`` seconds."""
-    with console.status("warming up and measuring the maximum …"):
+    """Measures the maximum, holds ``share`` of it for ``minutes``, then ten times that for ``burst_s`` seconds.
+
+    The maximum is that with the state which half of a first guess fills: a join looks through its state in each batch.
+    """
+    with console.status("warming up …"):
         soak.send(preload // 3, None)
         soak.drain()
-        start = time.monotonic()
-        soak.send(preload, None)
+        guess = _measure_maximum(soak, preload)
+    with console.status(f"filling the state at {guess / 2:,.0f} records/s …"):
+        soak.send(int(guess / 2 * _FILL_S), guess / 2)
         soak.drain()
-        maximum = preload / (time.monotonic() - start)
+    with console.status("measuring the maximum …"):
+        maximum = _measure_maximum(soak, preload)
     rate = share * maximum
     console.print(f"maximum {maximum:,.0f} records/s; holding {rate:,.0f} for {minutes:g} minutes", highlight=False)
     with console.status("holding …"):
@@ -217,6 +233,14 @@ def run_soak(
         "burst_drained_s": round(drained_s, 1),
         "samples": [asdict(sample) for sample in soak.samples],
     }
+
+
+def _measure_maximum(soak: Soak, records: int) -> float:
+    """Records a second, from the first one sent to the last one through."""
+    start = time.monotonic()
+    soak.send(records, None)
+    soak.drain()
+    return records / (time.monotonic() - start)
 
 
 def main(
