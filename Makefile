@@ -15,7 +15,7 @@ check: setup ## Lint, format, types, import rules
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
-	.venv/bin/lint-imports
+	PYTHONPATH=dags .venv/bin/lint-imports
 
 test: setup ## Every test but the slow ones below
 	$(PY) -m pytest -m "not slow and not stack" tests

@@ -8,9 +8,9 @@ from spark_jobs.contracts.sections import KafkaSettings
 from spark_jobs.contracts.tables import BRONZE_EVENTS
 from spark_jobs.generator.publish import publish
 from tests.stack.kafka import Kafka
-from tests.stack.servers import wait_until
 from tests.support.drivers import ADLOOM
 from tests.support.lakes import read_table
+from tests.support.servers import wait_until
 
 LONGEST_S = 180
 

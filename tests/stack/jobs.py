@@ -9,8 +9,8 @@ from pathlib import Path
 
 from spark_jobs.contracts.lake import Lake, progress_key
 from spark_jobs.contracts.progress import QueryReport
-from tests.stack.servers import wait_until
 from tests.support.drivers import ADLOOM, CRASHING
+from tests.support.servers import wait_until
 
 LONGEST_S = 180
 

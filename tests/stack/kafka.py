@@ -11,7 +11,7 @@ from pathlib import Path
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.stack.servers import end, free_port, wait_until
+from tests.support.servers import end, free_port, wait_until
 
 _POM = Path(__file__).parents[2] / "infra" / "kafka" / "pom.xml"
 _MAVEN_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.stack.gobuilt import MINIO, built
-from tests.stack.servers import end, free_port, is_open, wait_until
+from tests.support.servers import end, free_port, is_open, wait_until
 
 _START_S = 60
 

@@ -13,9 +13,9 @@ from spark_jobs.sources.files import read_records
 from tests.stack.conftest import StartJob
 from tests.stack.flow import LONGEST_S, adloom, send, wait_for_rows
 from tests.stack.kafka import Kafka
-from tests.stack.servers import wait_until
 from tests.support.equality import assert_lake_equals_oracle, generate_source
 from tests.support.lakes import read_table
+from tests.support.servers import wait_until
 
 pytestmark = pytest.mark.stack
 

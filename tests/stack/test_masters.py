@@ -9,9 +9,9 @@ import pyspark
 import pytest
 
 from spark_jobs.runtime.lakes import open_lake
-from tests.stack.servers import end, free_port, is_open, wait_until
 from tests.support.drivers import ADLOOM
 from tests.support.equality import assert_lake_equals_oracle, generate_source
+from tests.support.servers import end, free_port, is_open, wait_until
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow]
 

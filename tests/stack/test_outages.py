@@ -17,11 +17,11 @@ from tests.stack.conftest import StartJob
 from tests.stack.flow import adloom, send, wait_for_rows
 from tests.stack.kafka import Kafka
 from tests.stack.minio import Minio
-from tests.stack.servers import wait_until
 from tests.stack.supervisor import Supervisor
 from tests.stack.toxiproxy import BLACK_HOLE, LATENCY, RESETS, SLOW, Toxiproxy
 from tests.support.equality import assert_lake_equals_oracle, generate_source
 from tests.support.lakes import read_table
+from tests.support.servers import wait_until
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow]
 

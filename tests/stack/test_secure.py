@@ -22,8 +22,8 @@ from tests.stack.flow import adloom, send
 from tests.stack.jobs import Job, start_job
 from tests.stack.kafka import Kafka
 from tests.stack.minio import Minio
-from tests.stack.servers import free_port
 from tests.support.equality import assert_lake_equals_oracle, generate_source
+from tests.support.servers import free_port
 
 pytestmark = pytest.mark.stack
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.stack.gobuilt import TOXIPROXY, built
-from tests.stack.servers import end, free_port, is_open, wait_until
+from tests.support.servers import end, free_port, is_open, wait_until
 
 _START_S = 30
 LATENCY: dict[str, Any] = {"type": "latency", "attributes": {"latency": 200, "jitter": 100}}

@@ -1,0 +1,158 @@
+"""Drivers under a real supervisord: one a job, drained by SIGTERM to Python alone, started again when they fail."""
+
+import configparser
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from ad_dags.launchers import DriverState, LauncherError, SupervisorLauncher
+
+from spark_jobs.contracts.jobs import QUERIES_OF_JOB
+from tests.support.servers import end, free_port, is_open, wait_until
+
+_CONF = Path(__file__).parents[2] / "infra" / "supervisor" / "drivers.conf"
+_PASSWORD = "correct horse"  # noqa: S105
+_DRIVER = """#!{python}
+# Stands for `adloom driver`: tells what it was given, waits, and ends well on SIGTERM after finishing its batch.
+import os, pathlib, signal, subprocess, sys, time
+here = pathlib.Path({folder!r})
+print("driver", *sys.argv[1:], "password", repr(os.environ.get("ADLOOM_SUPERVISOR_PASSWORD")), flush=True)
+child = subprocess.Popen(["sleep", "300"])
+(here / "child").write_text(str(child.pid))
+def drain(*_):
+    time.sleep(0.5)
+    print("child alive at the end:", child.poll() is None, flush=True)
+    child.kill()
+    sys.exit(0)
+signal.signal(signal.SIGTERM, drain)
+if (here / "broken").exists():
+    child.kill()
+    sys.exit("it is broken")
+while True:
+    time.sleep(0.1)
+"""
+
+
+@dataclass
+class Supervisor:
+    """A supervisord of the test's own, with startsecs of 1 s so that a test need not wait."""
+
+    folder: Path
+    port: int
+
+    def start(self) -> subprocess.Popen[bytes]:
+        program = self.folder / "adloom"
+        program.write_text(_DRIVER.format(python=sys.executable, folder=str(self.folder)))
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+        conf = self.folder / "drivers.conf"
+        conf.write_text(_CONF.read_text().replace("startsecs=15", "startsecs=1").replace("retries=5", "retries=2"))
+        environment = {
+            **os.environ,
+            "ADLOOM_COMMAND": str(program),
+            "ADLOOM_LAKE": "s3a://ads/lake",
+            "ADLOOM_DRIVER_OPTIONS": "--config adloom.toml",
+            "ADLOOM_DRIVERS": str(self.folder),
+            "ADLOOM_SUPERVISOR_ADDRESS": f"127.0.0.1:{self.port}",
+            "ADLOOM_SUPERVISOR_PASSWORD": _PASSWORD,
+        }
+        command = [sys.executable, "-m", "supervisor.supervisord", "-c", str(conf)]
+        process = subprocess.Popen(
+            command, env=environment, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        wait_until(lambda: is_open(self.port), 30, "supervisord does not listen")
+        return process
+
+
+@pytest.fixture
+def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
+    own = Supervisor(tmp_path, free_port())
+    process = own.start()
+    yield own
+    end(process)
+
+
+@pytest.fixture
+def launcher(supervisor: Supervisor) -> SupervisorLauncher:
+    return SupervisorLauncher(f"127.0.0.1:{supervisor.port}", _PASSWORD)
+
+
+def _becomes(launcher: SupervisorLauncher, state: DriverState, job: str = "attribute") -> None:
+    wait_until(lambda: launcher.look(job).state is state, 30, f"{job} was never {state}")
+
+
+def test_there_is_a_program_for_every_job_and_all_are_run_alike() -> None:
+    parser = configparser.RawConfigParser()
+    parser.read(_CONF)
+    programs = {name.removeprefix("program:"): dict(parser[name]) for name in parser if name.startswith("program:")}
+    assert programs.keys() == QUERIES_OF_JOB.keys()
+    alike = [{key: text.replace(job, "JOB") for key, text in program.items()} for job, program in programs.items()]
+    assert all(program == alike[0] for program in alike)
+
+
+def test_a_driver_is_started_once_and_drained(launcher: SupervisorLauncher, supervisor: Supervisor) -> None:
+    assert launcher.look("attribute").state is DriverState.STOPPED
+    launcher.start("attribute")
+    launcher.start("attribute")
+    _becomes(launcher, DriverState.RUNNING)
+    process_id = launcher.look("attribute").process_id
+    launcher.start("attribute")
+    assert launcher.look("attribute").process_id == process_id
+    assert launcher.look("deduplicate").state is DriverState.STOPPED
+    launcher.drain("attribute")
+    assert launcher.look("attribute").state is DriverState.DRAINING
+    _becomes(launcher, DriverState.STOPPED)
+    launcher.drain("attribute")
+    told = launcher.log("attribute")
+    assert told.count("driver driver attribute --lake s3a://ads/lake --config adloom.toml") == 1
+    assert "child alive at the end: True" in told, "SIGTERM went to Java too"
+    assert _PASSWORD not in told
+    assert _PASSWORD not in (supervisor.folder / "supervisord.log").read_text()
+
+
+def test_a_driver_that_is_killed_is_started_again(launcher: SupervisorLauncher) -> None:
+    launcher.start("attribute")
+    _becomes(launcher, DriverState.RUNNING)
+    first = launcher.look("attribute").process_id
+    assert first
+    os.kill(first, 9)
+    wait_until(lambda: launcher.look("attribute").process_id not in (None, first), 30, "it was not started again")
+
+
+def test_a_driver_that_cannot_start_is_given_up_and_its_log_tells_why(
+    launcher: SupervisorLauncher, supervisor: Supervisor
+) -> None:
+    (supervisor.folder / "broken").touch()
+    launcher.start("attribute")
+    _becomes(launcher, DriverState.GIVEN_UP)
+    found = launcher.look("attribute")
+    assert not found.state.is_alive
+    assert found.process_id is None
+    assert "it is broken" in launcher.log("attribute")
+    (supervisor.folder / "broken").unlink()
+    launcher.start("attribute")
+    _becomes(launcher, DriverState.RUNNING)
+
+
+@pytest.mark.parametrize(
+    ("ask", "told"),
+    [
+        pytest.param(lambda address: SupervisorLauncher(address, "wrong"), "refuses the password", id="password"),
+        pytest.param(lambda _: SupervisorLauncher(f"127.0.0.1:{free_port()}", "x"), "does not answer", id="nobody"),
+    ],
+)
+def test_what_is_wrong_is_said_without_the_password(
+    supervisor: Supervisor, ask: Callable[[str], SupervisorLauncher], told: str
+) -> None:
+    with pytest.raises(LauncherError, match=told) as raised:
+        ask(f"127.0.0.1:{supervisor.port}").start("attribute")
+    assert "wrong" not in str(raised.value)
+
+
+def test_an_unknown_job_is_named(launcher: SupervisorLauncher) -> None:
+    with pytest.raises(LauncherError, match="has no program nonsense"):
+        launcher.look("nonsense")
