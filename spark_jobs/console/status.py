@@ -3,11 +3,9 @@
 import os
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from pydantic import ValidationError
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -16,10 +14,11 @@ from rich.text import Text
 
 from spark_jobs.contracts.durations import format_duration
 from spark_jobs.contracts.jobs import JOB_OF_QUERY
-from spark_jobs.contracts.lake import Lake, progress_key
+from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.progress import QueryReport, QueryState
 from spark_jobs.contracts.settings import load_settings
 from spark_jobs.runtime.lakes import open_existing
+from spark_jobs.runtime.reports import read_reports
 
 _REFRESH_S = 1.0
 _STYLES = {QueryState.RUNNING: "green", QueryState.STOPPED: "dim", QueryState.FAILED: "bold red"}
@@ -45,7 +44,7 @@ def show_status(location: str, *, once: bool, config: Path | None) -> None:
 
 def status_page(lake: Lake, now: datetime) -> RenderableType:
     """The table of all queries, and below it the last error of each that has one."""
-    reports = list(_reports(lake))
+    reports = list(read_reports(lake, JOB_OF_QUERY))
     table = Table(
         title=f"{lake.place()} at {now:%Y-%m-%d %H:%M:%S} UTC",
         title_justify="left",
@@ -64,12 +63,6 @@ def status_page(lake: Lake, now: datetime) -> RenderableType:
         return Text(f"no query has run on {lake.root} yet; start `adloom job deduplicate` or `adloom run`")
     errors = [Text(f"{report.query}: {report.last_error}", style="red") for report in reports if report.last_error]
     return Group(table, *errors)
-
-
-def _reports(lake: Lake) -> Iterator[QueryReport]:
-    for query in JOB_OF_QUERY:
-        with suppress(ValidationError):  # has not run, or was written by another version
-            yield QueryReport.model_validate_json(lake.files.read(progress_key(query)) or b"")
 
 
 def _cells(report: QueryReport, now: datetime) -> Iterator[RenderableType]:

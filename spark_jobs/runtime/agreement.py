@@ -9,14 +9,12 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from pydantic import ValidationError
-
 from spark_jobs.contracts.commits import CommitNote, last_note, read_plan
 from spark_jobs.contracts.durations import EPOCH, milliseconds
 from spark_jobs.contracts.errors import CheckpointError
-from spark_jobs.contracts.lake import Lake, checkpoint_key, progress_key
-from spark_jobs.contracts.progress import QueryReport
+from spark_jobs.contracts.lake import Lake, checkpoint_key
 from spark_jobs.runtime.manifests import read_manifest
+from spark_jobs.runtime.reports import read_report
 
 
 def compare_with_table(lake: Lake, query: str) -> None:
@@ -105,11 +103,10 @@ def _lost_time(lake: Lake, query: str, read: Callable[[str], bytes | None], batc
 
 def _newest_ms(lake: Lake, query: str, batch: int) -> int | None:
     """The newest time that ``query`` has reported up to ``batch``; None if its report is of another batch."""
-    try:
-        report = QueryReport.model_validate_json(lake.files.read(progress_key(query)) or b"")
-    except ValidationError:
+    report = read_report(lake, query)
+    if report is None or report.batch_id != batch:
         return None
     times: list[Any] = [time for time in (report.newest_event_time, report.watermark) if time]
-    if report.batch_id != batch or not times:
+    if not times:
         return None
     return milliseconds(max(times) - EPOCH) + 1

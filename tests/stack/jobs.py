@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from spark_jobs.contracts.lake import Lake, progress_key
+from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.progress import QueryReport
+from spark_jobs.runtime.reports import read_report
 from tests.support.drivers import ADLOOM, CRASHING
 from tests.support.servers import wait_until
 
@@ -51,8 +52,7 @@ class Job:
 
     def report(self, query: str) -> QueryReport | None:
         """The query's progress, if it has told any."""
-        text = self.lake.files.read(progress_key(query))
-        return QueryReport.model_validate_json(text) if text else None
+        return read_report(self.lake, query)
 
     def wait_until_told(self, text: str, seconds: float = LONGEST_S) -> None:
         """Returns when the log holds ``text``."""

@@ -1,0 +1,58 @@
+"""The task that stands for a driver."""
+
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import AirflowFailException
+
+from ad_dags.place import find_place
+from ad_dags.tasks.supervise import utc_now
+from ad_dags.triggers.supervise import SuperviseDriverTrigger
+from ad_dags.watching import Action, Limits
+from spark_jobs.contracts.wanted import WantedState
+from spark_jobs.runtime.wanted import want
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+HOW_TO = """
+| to | do |
+|---|---|
+| stop the job | mark the task **failed** or **success**: the running batches are finished, then it stops |
+| start it again | trigger this DAG, or clear its task |
+
+A run lasts for as long as the job is wanted. A driver that died is started again, later each time; one that makes no
+progress is drained and started again. When that does not help, the run fails and tells so. A triggerer or scheduler
+that dies stops nothing.
+"""
+"""For the pages of the DAGs that have one such task."""
+
+
+class SuperviseDriverOperator(BaseOperator):
+    """Keeps the driver of ``job`` running for as long as it is wanted; waits in the triggerer.
+
+    It succeeds when the job was drained on purpose, and fails when starting it again does not help. Marked failed or
+    succeeded, or cleared, it has the driver drained.
+    """
+
+    def __init__(self, *, job: str, limits: Limits | None = None, poll_s: float = 10.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.job, self.poll_s = job, poll_s
+        self.limits = limits or Limits()
+
+    def execute(self, context: "Context") -> None:  # noqa: ARG002 Airflow gives it
+        """Says that the job is wanted, and hands over to the trigger."""
+        want(find_place().lake, self.job, WantedState.RUNNING, f"supervised by {self.dag_id}", utc_now())
+        limits = {
+            "stall_after_s": self.limits.stall_after.total_seconds(),
+            "most_restarts": self.limits.most_restarts,
+            "within_s": self.limits.within.total_seconds(),
+            "first_pause_s": self.limits.first_pause.total_seconds(),
+        }
+        self.defer(trigger=SuperviseDriverTrigger(self.job, limits, self.poll_s), method_name="watch_is_over")
+
+    def watch_is_over(self, context: "Context", event: dict[str, str]) -> str:  # noqa: ARG002
+        """Ends as the trigger's event says."""
+        if event["action"] == Action.FAIL:
+            raise AirflowFailException(f"job {self.job}: {event['why']}")
+        return event["why"]

@@ -1,0 +1,76 @@
+"""One look at a job's driver, and what follows from it."""
+
+import logging
+from datetime import UTC, datetime, timedelta
+
+from ad_dags.launchers import Launcher, LauncherError
+from ad_dags.watching import Action, Judgement, Limits, Memory, judge
+from spark_jobs.contracts.jobs import QUERIES_OF_JOB
+from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.wanted import WantedState
+from spark_jobs.runtime.reports import read_reports
+from spark_jobs.runtime.wanted import read_wanted, read_watcher, want, watch
+
+_log = logging.getLogger(__name__)
+
+
+def look_and_act(
+    lake: Lake, launcher: Launcher, job: str, memory: Memory, limits: Limits, now: datetime, *, name: str
+) -> Judgement:
+    """Looks at the driver of ``job``, does what is to be done, and leaves word in the lake that ``name`` watches.
+
+    A launcher that does not answer is no reason to give up: the driver may well be running.
+
+    Raises:
+        LakeError: the lake does not answer, or what is wanted cannot be told.
+    """
+    watch(lake, job, name, now)
+    wanted = read_wanted(lake, job)
+    if wanted and wanted.state is WantedState.STOPPED and wanted.runs_at(now):
+        wanted = want(lake, job, WantedState.RUNNING, f"its pause is over ({wanted.why})", now)
+    try:
+        driver = launcher.look(job)
+        found = judge(
+            now,
+            driver,
+            list(read_reports(lake, QUERIES_OF_JOB[job])),
+            memory,
+            limits,
+            is_wanted=wanted is not None and wanted.runs_at(now),
+        )
+        _act(launcher, job, found)
+    except LauncherError as error:
+        _log.warning("%s: %s", job, error)
+        return Judgement(Action.NOTHING, str(error), memory)
+    return found
+
+
+def _act(launcher: Launcher, job: str, found: Judgement) -> None:
+    if found.action is Action.START:
+        launcher.start(job)
+    elif found.action is Action.DRAIN:
+        launcher.drain(job)
+    if found.action is not Action.NOTHING:
+        _log.info("%s: %s: %s", job, found.action, found.why)
+
+
+def drain(
+    lake: Lake, launcher: Launcher, job: str, why: str, now: datetime, *, unless_after: datetime | None = None
+) -> None:
+    """Says that ``job`` is not wanted any more, unless it was wanted anew after ``unless_after``; drains its driver."""
+    wanted = read_wanted(lake, job)
+    is_newer = wanted is not None and unless_after is not None and wanted.since > unless_after
+    if not is_newer:
+        want(lake, job, WantedState.STOPPED, why, now)
+    launcher.drain(job)
+
+
+def is_watched(lake: Lake, job: str, now: datetime, *, patience: timedelta) -> bool:
+    """Whether somebody watches over ``job``, and has looked within ``patience``."""
+    watcher = read_watcher(lake, job)
+    return watcher is not None and now - watcher.looked_at <= patience
+
+
+def utc_now() -> datetime:
+    """The clock on the wall."""
+    return datetime.now(UTC)

@@ -1,0 +1,9 @@
+"""Airflow with a home of its own, which goes when the tests are over."""
+
+import os
+import tempfile
+
+_HOME = tempfile.TemporaryDirectory(prefix="adloom-airflow-")
+# Airflow reads it when it is first imported, and makes the folder.
+os.environ["AIRFLOW_HOME"] = _HOME.name
+os.environ["AIRFLOW__CORE__LOAD_EXAMPLES"] = "false"

@@ -1,0 +1,63 @@
+"""The DAG files: they load, quickly and with nothing heavy, and keep the rules of the house."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from airflow.dag_processing.dagbag import DagBag
+from airflow.sdk import DAG
+
+from spark_jobs.contracts.jobs import QUERIES_OF_JOB
+
+_DAGS = Path(__file__).parents[2] / "dags"
+_FILES = sorted(_DAGS.glob("*.py"))
+_HEAVY = ("pyspark", "delta", "pandas", "great_expectations", "boto3", "py4j")
+
+
+@pytest.fixture(scope="module")
+def dags() -> dict[str, DAG]:
+    bag = DagBag(_DAGS)
+    assert not bag.import_errors, bag.import_errors
+    return bag.dags
+
+
+def test_there_is_a_dag_in_every_file_named_as_the_file(dags: dict[str, DAG]) -> None:
+    assert sorted(dags) == [file.stem for file in _FILES]
+
+
+def test_every_job_is_supervised(dags: dict[str, DAG]) -> None:
+    assert {f"supervise_{job}" for job in QUERIES_OF_JOB} <= dags.keys()
+
+
+@pytest.mark.parametrize("file", _FILES, ids=lambda file: file.stem)
+def test_a_dag_file_loads_nothing_heavy(file: Path) -> None:
+    told = (
+        f"import sys, runpy; sys.path.insert(0, {str(_DAGS)!r}); runpy.run_path({str(file)!r}); "
+        f"print([name for name in {_HEAVY!r} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=False, timeout=120)
+    assert done.stdout.splitlines()[-1:] == ["[]"], done.stdout + done.stderr
+
+
+def test_every_dag_says_what_it_is_and_how_patient(dags: dict[str, DAG]) -> None:
+    for name, dag in dags.items():
+        assert dag.doc_md, name
+        assert len(dag.doc_md.splitlines()) > 2, f"{name}: the page says too little"
+        assert dag.description, name
+        assert "adloom" in dag.tags, name
+        assert dag.max_active_runs == 1, name
+        assert not dag.catchup, name
+        for task in dag.tasks:
+            what = f"{name}.{task.task_id}"
+            assert task.owner == "adloom", what
+            assert task.on_failure_callback, what
+            assert task.execution_timeout or name.startswith("supervise_"), what
+
+
+def test_every_param_is_described_and_checked(dags: dict[str, DAG]) -> None:
+    for name, dag in dags.items():
+        for key in dag.params:
+            param = dag.params.get_param(key)
+            assert param.description, f"{name}.{key}"
+            assert param.schema.get("type") or param.schema.get("enum"), f"{name}.{key}"

@@ -1,0 +1,175 @@
+"""What is done about a driver: timelines, each moment with how the driver looks and what is done."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from ad_dags.launchers import Driver, DriverState
+from ad_dags.watching import Action, Judgement, Limits, Memory, judge
+
+from spark_jobs.contracts.progress import QueryReport
+
+_NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+_LIMITS = Limits(
+    stall_after=timedelta(minutes=10),
+    most_restarts=3,
+    within=timedelta(minutes=30),
+    first_pause=timedelta(seconds=10),
+)
+_DEAD = (DriverState.STOPPED, DriverState.GIVEN_UP)
+
+
+def _at(seconds: float) -> datetime:
+    return _NOON + timedelta(seconds=seconds)
+
+
+def _driver(state: DriverState = DriverState.RUNNING, pid: int | None = 1) -> Driver:
+    return Driver("attribute", state, None if state in _DEAD else pid, None, "it said why")
+
+
+def _report(
+    told: float, *, query: str = "attribute", pid: int = 1, rows: int = 0, mark: float | None = None
+) -> QueryReport:
+    return QueryReport(
+        job="attribute",
+        query=query,
+        version="1",
+        process_id=pid,
+        started_at=_NOON,
+        updated_at=_at(told),
+        total_input_rows=rows,
+        watermark=None if mark is None else _at(mark),
+    )
+
+
+class _Watch:
+    """A watch over time."""
+
+    def __init__(self) -> None:
+        self.memory = Memory()
+
+    def look(
+        self, seconds: float, driver: Driver, reports: Sequence[QueryReport] = (), *, is_wanted: bool = True
+    ) -> Judgement:
+        found = judge(_at(seconds), driver, reports, self.memory, _LIMITS, is_wanted=is_wanted)
+        self.memory = found.memory
+        return found
+
+    def act(self, seconds: float, driver: Driver, *reports: QueryReport, is_wanted: bool = True) -> Action:
+        return self.look(seconds, driver, reports, is_wanted=is_wanted).action
+
+
+def test_what_is_wanted_and_does_not_run_is_started_at_once() -> None:
+    assert _Watch().act(0, _driver(DriverState.STOPPED)) is Action.START
+
+
+def test_what_is_not_wanted_is_drained_once_and_then_the_watch_is_over() -> None:
+    watch = _Watch()
+    assert watch.act(0, _driver(), is_wanted=True) is Action.NOTHING
+    assert watch.act(10, _driver(), is_wanted=False) is Action.DRAIN
+    assert watch.act(20, _driver(DriverState.DRAINING), is_wanted=False) is Action.NOTHING
+    assert watch.act(30, _driver(DriverState.STOPPED), is_wanted=False) is Action.FINISH
+
+
+def test_what_is_not_wanted_is_drained_even_between_two_tries() -> None:
+    assert _Watch().act(0, _driver(DriverState.RETRYING, pid=None), is_wanted=False) is Action.DRAIN
+
+
+def test_a_dead_driver_is_started_later_each_time() -> None:
+    watch = _Watch()
+    watch.act(0, _driver(pid=1))
+    assert watch.act(10, _driver(DriverState.GIVEN_UP)) is Action.NOTHING
+    assert watch.act(19, _driver(DriverState.GIVEN_UP)) is Action.NOTHING
+    assert watch.act(20, _driver(DriverState.GIVEN_UP)) is Action.START
+    assert watch.act(25, _driver(DriverState.STARTING, pid=2)) is Action.NOTHING
+    assert watch.act(30, _driver(DriverState.GIVEN_UP)) is Action.NOTHING
+    assert watch.act(49, _driver(DriverState.GIVEN_UP)) is Action.NOTHING
+    assert watch.act(50, _driver(DriverState.GIVEN_UP)) is Action.START
+
+
+def test_too_many_restarts_fail_the_watch_whoever_made_them() -> None:
+    watch = _Watch()
+    for pid in range(1, 5):  # the first, and three restarts: as many as are borne
+        assert watch.act(pid * 60, _driver(pid=pid)) is Action.NOTHING
+    found = watch.look(300, _driver(pid=5))
+    assert found.action is Action.FAIL
+    assert "started again 4 times" in found.why
+    assert "it said why" in found.why
+
+
+def test_starts_that_come_to_nothing_count() -> None:
+    watch, actions = _Watch(), []
+    for seconds in range(0, 600, 5):
+        actions.append(watch.act(seconds, _driver(DriverState.GIVEN_UP)))
+        if actions[-1] is Action.FAIL:
+            break
+    assert actions[-1] is Action.FAIL
+    assert actions.count(Action.START) == 1 + 4
+
+
+def test_restarts_of_long_ago_are_forgiven() -> None:
+    watch = _Watch()
+    for pid in range(1, 20):
+        assert watch.act(pid * 1000, _driver(pid=pid)) is Action.NOTHING
+
+
+@pytest.mark.parametrize(
+    ("silent_s", "action"),
+    [pytest.param(600, Action.NOTHING, id="just-borne"), pytest.param(601, Action.DRAIN, id="too-long")],
+)
+def test_a_driver_that_gives_no_sign_is_drained(silent_s: float, action: Action) -> None:
+    watch = _Watch()
+    watch.act(0, _driver())
+    sign = _report(100)
+    assert watch.act(100, _driver(), sign) is Action.NOTHING
+    assert watch.act(100 + silent_s, _driver(), sign) is action
+
+
+def test_a_driver_that_never_gave_a_sign_is_drained_after_as_long() -> None:
+    watch = _Watch()
+    watch.act(0, _driver())
+    assert watch.act(600, _driver()) is Action.NOTHING
+    assert watch.act(601, _driver()) is Action.DRAIN
+
+
+def test_signs_of_an_earlier_process_are_none() -> None:
+    watch = _Watch()
+    watch.act(0, _driver(pid=2), _report(0, pid=1))
+    assert watch.act(601, _driver(pid=2), _report(601, pid=1)) is Action.DRAIN
+
+
+def test_time_that_stands_still_while_rows_come_is_a_stall() -> None:
+    watch, found = _Watch(), None
+    for minute in range(12):
+        report = _report(minute * 60, rows=100 * minute, mark=-60)
+        found = watch.look(minute * 60, _driver(), [report])
+        assert (found.action is Action.DRAIN) == (minute * 60 > 600)
+    assert found
+    assert "the watermark of attribute stands still at 2026-01-01 11:59:00" in found.why
+
+
+def test_time_may_stand_still_while_nothing_comes() -> None:
+    watch = _Watch()
+    watch.act(0, _driver(), _report(0, rows=100, mark=-60))
+    watch.act(60, _driver(), _report(60, rows=101, mark=-60))
+    for minute in range(2, 60):
+        report = _report(minute * 60, rows=101, mark=-60)
+        assert watch.act(minute * 60, _driver(), report) is Action.NOTHING, minute
+
+
+def test_one_query_that_stalls_is_enough() -> None:
+    watch, action = _Watch(), Action.NOTHING
+    for minute in range(12):
+        good = _report(minute * 60, rows=100 * minute, mark=minute * 60)
+        bad = _report(minute * 60, query="sessionize", rows=100 * minute, mark=0)
+        action = watch.act(minute * 60, _driver(), good, bad)
+    assert action is Action.DRAIN
+
+
+def test_a_stalled_driver_is_drained_and_then_started_again() -> None:
+    watch = _Watch()
+    watch.act(0, _driver(pid=1))
+    assert watch.act(601, _driver(pid=1)) is Action.DRAIN
+    assert watch.act(605, _driver(DriverState.DRAINING, pid=1)) is Action.NOTHING
+    assert watch.act(620, _driver(DriverState.STOPPED)) is Action.NOTHING
+    assert watch.act(630, _driver(DriverState.STOPPED)) is Action.START
