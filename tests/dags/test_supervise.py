@@ -93,7 +93,8 @@ def test_a_wanted_job_is_started_and_word_is_left_of_the_watch(place: Place, lau
 def test_a_pause_that_nobody_ends_ends_by_itself(place: Place, launcher: _Launcher) -> None:
     until = _NOON + timedelta(minutes=10)
     want(place.lake, _JOB, WantedState.STOPPED, "tables are compacted", _NOON, until=until)
-    assert _look(place, until - timedelta(seconds=1)).action is Action.FINISH
+    found = _look(place, until - timedelta(seconds=1))
+    assert (found.action, found.why) == (Action.NOTHING, "it pauses: tables are compacted")
     assert _look(place, until).action is Action.START
     assert launcher.asked == ["start attribute"]
     wanted = read_wanted(place.lake, _JOB)

@@ -1,9 +1,11 @@
 """One look at a job's driver, and what follows from it."""
 
 import logging
+import time
 from datetime import UTC, datetime, timedelta
 
 from ad_dags.launchers import Launcher, LauncherError
+from ad_dags.place import Place
 from ad_dags.watching import Action, Judgement, Limits, Memory, judge
 from spark_jobs.contracts.jobs import QUERIES_OF_JOB
 from spark_jobs.contracts.lake import Lake
@@ -11,6 +13,9 @@ from spark_jobs.contracts.wanted import WantedState
 from spark_jobs.runtime.reports import read_reports
 from spark_jobs.runtime.wanted import read_wanted, read_watcher, want, watch
 
+_LONGEST_PAUSE = timedelta(hours=1)
+_AFTER_STOP_TIMEOUT = timedelta(minutes=1)
+_POLL_S = 1.0
 _log = logging.getLogger(__name__)
 
 
@@ -38,6 +43,8 @@ def look_and_act(
             limits,
             is_wanted=wanted is not None and wanted.runs_at(now),
         )
+        if found.action is Action.FINISH and wanted and wanted.until:
+            return Judgement(Action.NOTHING, f"it pauses: {wanted.why}", found.memory)
         _act(launcher, job, found)
     except LauncherError as error:
         _log.warning("%s: %s", job, error)
@@ -63,6 +70,35 @@ def drain(
     if not is_newer:
         want(lake, job, WantedState.STOPPED, why, now)
     launcher.drain(job)
+
+
+def pause(place: Place, job: str, why: str, now: datetime) -> bool:
+    """Drains the driver of ``job``, waits for its end, and has it run again after an hour should nobody say so before.
+
+    Returns:
+        Whether the job was wanted: only then is it to be wanted again.
+
+    Raises:
+        LauncherError: it did not stop in time; it is wanted again.
+    """
+    wanted = read_wanted(place.lake, job)
+    if wanted is None or not wanted.runs_at(now):
+        return False
+    want(place.lake, job, WantedState.STOPPED, why, now, until=now + _LONGEST_PAUSE)
+    place.launcher.drain(job)
+    patience = place.settings.job.stop_timeout + _AFTER_STOP_TIMEOUT
+    deadline = time.monotonic() + patience.total_seconds()
+    while place.launcher.look(job).state.is_alive:
+        if time.monotonic() > deadline:
+            resume(place, job)
+            raise LauncherError(f"job {job} did not stop within {patience}; it goes on, and nothing was done")
+        time.sleep(_POLL_S)
+    return True
+
+
+def resume(place: Place, job: str) -> None:
+    """Has ``job`` run again after a pause; its watcher starts it."""
+    want(place.lake, job, WantedState.RUNNING, "its pause is over", utc_now())
 
 
 def is_watched(lake: Lake, job: str, now: datetime, *, patience: timedelta) -> bool:

@@ -1,0 +1,62 @@
+"""What is done now and then: cleaning checkpoints, caring for tables, validating them, finding what nobody watches."""
+
+import logging
+from datetime import timedelta
+from typing import Any
+
+from ad_dags.place import find_place
+from ad_dags.tasks.commands import run_adloom
+from ad_dags.tasks.supervise import is_watched, look_and_act, pause, resume, utc_now
+from ad_dags.watching import Limits, Memory
+from spark_jobs.contracts.jobs import QUERIES_OF_JOB, WRITES
+from spark_jobs.runtime.wanted import read_wanted
+
+PATIENCE = timedelta(minutes=2)
+"""A job that nobody has looked at for so long has no watcher."""
+_log = logging.getLogger(__name__)
+
+
+def clean_checkpoints(params: dict[str, Any]) -> str:
+    """Removes superseded checkpoints, or those that ``params["checkpoints"]`` names; tells only if ``dry_run``."""
+    place, delete = find_place(), [] if params["dry_run"] else ["--delete"]
+    _, told = run_adloom(place, ["checkpoints", "clean", *params["checkpoints"]], delete)
+    return told
+
+
+def maintain_tables(job: str) -> str:
+    """Compacts and vacuums the tables that ``job`` writes while it pauses, and lets it run again.
+
+    A table has one writer at a time, so the job is drained first. It is wanted again however this ends.
+    """
+    place = find_place()
+    tables = [WRITES[query].name for query in QUERIES_OF_JOB[job]]
+    is_pausing = pause(place, job, "its tables are cared for", utc_now())
+    try:
+        _, told = run_adloom(place, ["maintain", *tables])
+    finally:
+        if is_pausing:
+            resume(place, job)
+    return told
+
+
+def validate_tables() -> str:
+    """Validates what is new in the tables; a warning is told, a critical expectation that fails is an error."""
+    _, told = run_adloom(find_place(), ["validate"], ["--critical"])
+    return told
+
+
+def find_unwatched() -> list[str]:
+    """The supervising DAGs of the jobs that are wanted and that nobody watches over; their drivers are looked after.
+
+    A driver that died with its watcher is started at once, so that no time is lost until the DAG runs.
+    """
+    place, now, unwatched = find_place(), utc_now(), []
+    for job in QUERIES_OF_JOB:
+        wanted = read_wanted(place.lake, job)
+        is_wanted = wanted is not None and (wanted.runs_at(now) or wanted.until is not None)
+        if not is_wanted or is_watched(place.lake, job, now, patience=PATIENCE):
+            continue
+        _log.warning("%s: nobody has watched over it for %s", job, PATIENCE)
+        look_and_act(place.lake, place.launcher, job, Memory(), Limits(), now, name="reconcile")
+        unwatched.append(f"supervise_{job}")
+    return unwatched

@@ -1,0 +1,32 @@
+"""Removes checkpoints that others have taken the place of.
+
+Every day; by hand with **dry run** to see what would go. A checkpoint goes when its query has used a newer one for
+`job.checkpoint_retention`; one that is in use stays. The log of the task tells what went, what stayed, and why.
+"""
+
+from ad_dags.defaults import BEGIN, task_defaults
+from ad_dags.tasks.care import clean_checkpoints
+from airflow.sdk import DAG, Param, task
+
+with DAG(
+    "clean_checkpoints",
+    description=(__doc__ or "").partition("\n")[0],
+    doc_md=__doc__,
+    start_date=BEGIN,
+    schedule="30 3 * * *",
+    catchup=False,
+    max_active_runs=1,
+    tags=["adloom", "care"],
+    default_args=task_defaults(),
+    params={
+        "dry_run": Param(False, type="boolean", title="Dry run", description="Only tell what would go."),
+        "checkpoints": Param(
+            [],
+            type="array",
+            title="Checkpoints",
+            description="Only these, one a line, as in attribute/sessionize/v1; none: all that may go.",
+            items={"type": "string", "pattern": "^[a-z]+/[a-z_]+/v[1-9][0-9]{0,8}$"},
+        ),
+    },
+):
+    task(clean_checkpoints)()  # type: ignore[call-arg] # Airflow gives the params

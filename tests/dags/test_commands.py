@@ -1,0 +1,64 @@
+"""Commands that tasks run: with the arguments as they are, without Airflow's secrets, and with an end that is told."""
+
+import logging
+from pathlib import Path
+
+import pytest
+from ad_dags.launchers import SupervisorLauncher
+from ad_dags.place import COMMAND, Place
+from ad_dags.tasks.commands import CommandError, environment_of_commands, run_adloom
+
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.runtime.lakes import open_lake
+
+_ECHO = """#!/bin/sh
+for argument in "$@"; do printf '<%s>\\n' "$argument"; done
+printf 'supervisor [%s]\\n' "$ADLOOM_SUPERVISOR_PASSWORD"
+[ "$1" = fail ] && { printf '\\033[31merror:\\033[0m it is broken\\n' >&2; exit 3; }
+exit 0
+"""
+_NASTY = ["a b", "$(touch pwned)", "`id`", "; rm -rf /", "--jars", "--conf", "../..", "x\ny", "*", "'", '"']
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    program = tmp_path / "adloom"
+    program.write_text(_ECHO)
+    program.chmod(0o755)
+    monkeypatch.setenv(COMMAND, str(program))
+    monkeypatch.setenv("ADLOOM_SUPERVISOR_PASSWORD", "hush")
+    lake = open_lake(str(tmp_path / "lake"))
+    return Place(str(tmp_path / "lake"), Path("a.toml"), Settings(), lake, SupervisorLauncher("127.0.0.1:1", "hush"))
+
+
+def test_arguments_reach_the_command_as_they_are(place: Place, tmp_path: Path) -> None:
+    _, told = run_adloom(place, ["echo", *_NASTY])
+    expected = ["echo", *_NASTY, "--lake", place.location, "--config", "a.toml"]
+    assert told == "\n".join([*(f"<{argument}>" for argument in expected), "supervisor []"])
+    assert not (tmp_path / "pwned").exists()
+
+
+def test_what_went_wrong_is_told_in_one_line(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+    with (
+        caplog.at_level(logging.INFO),
+        pytest.raises(CommandError, match=r"^adloom fail ended with exit code 3: error: it is broken$"),
+    ):
+        run_adloom(place, ["fail"])
+    assert "error: it is broken" in caplog.text
+    assert run_adloom(place, ["fail"], allowed=(0, 3))[0] == 3
+
+
+def test_airflows_own_secrets_are_kept_back() -> None:
+    told = {
+        "AIRFLOW__API_AUTH__JWT_SECRET": "x",
+        "AIRFLOW_CONN_POSTGRES": "x",
+        "ADLOOM_SUPERVISOR_PASSWORD": "x",
+        "ADLOOM_ALERT_URL": "x",
+        "DATABASE_PASSWORD": "x",
+        "AWS_ACCESS_KEY_ID": "key",
+        "ADLOOM_LAKE": "lake",
+        "PATH": "/bin",
+        "JAVA_HOME": "/java",
+    }
+    kept = {"AWS_ACCESS_KEY_ID", "ADLOOM_LAKE", "PATH", "JAVA_HOME", "COLUMNS"}
+    assert environment_of_commands(told).keys() == kept
