@@ -29,4 +29,4 @@ with DAG(
         ),
     },
 ):
-    task(clean_checkpoints)()  # type: ignore[call-arg] # Airflow gives the params
+    task(clean_checkpoints)()

@@ -17,6 +17,9 @@ _LAKE, _CONFIG = "ADLOOM_LAKE", "ADLOOM_CONFIG"
 _ADDRESS, _PASSWORD = "ADLOOM_SUPERVISOR_ADDRESS", "ADLOOM_SUPERVISOR_PASSWORD"
 
 
+_CHECKOUT = "ADLOOM_CHECKOUT"
+
+
 @dataclass(frozen=True)
 class Place:
     """A lake, the settings of its jobs, and what starts their drivers."""
@@ -44,3 +47,9 @@ def find_place(environment: Mapping[str, str] | None = None) -> Place:
     settings = load_settings(config, told)
     lake = open_lake(told[_LAKE], settings.s3)
     return Place(told[_LAKE], config, settings, lake, SupervisorLauncher(told[_ADDRESS], told[_PASSWORD]))
+
+
+def checkout() -> Path:
+    """The checkout that releases are built from: ``ADLOOM_CHECKOUT``, or the one that the DAGs lie in."""
+    told = os.environ.get(_CHECKOUT)
+    return Path(told) if told else Path(__file__).resolve().parents[2]

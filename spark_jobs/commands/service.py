@@ -105,11 +105,17 @@ def status(
     rich_help_panel=_PANEL,
     epilog="Exit code 1 when a change is breaking. The jobs look for themselves before they start.",
 )
-def preflight(lake: LakeOption, config: ConfigOption = None) -> None:
+def preflight(
+    lake: LakeOption,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="As JSON, one object for each change, for programs.", show_default=False)
+    ] = False,
+    config: ConfigOption = None,
+) -> None:
     """Compare the settings with those that a lake's checkpoints were made with: safe, ignored by Spark, or breaking."""
     from spark_jobs.console.checkpoints import show_preflight
 
-    if not show_preflight(lake, config):
+    if not show_preflight(lake, config, as_json=as_json):
         raise typer.Exit(1)
 
 

@@ -1,7 +1,9 @@
 """``adloom preflight`` and ``adloom checkpoints``."""
 
+import json
 import os
 from collections.abc import Iterator
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -24,7 +26,7 @@ from spark_jobs.runtime.lakes import open_existing
 _STYLES = {Verdict.SAFE: "green", Verdict.IGNORED: "yellow", Verdict.BREAKING: "bold red"}
 
 
-def show_preflight(location: str, config: Path | None) -> bool:
+def show_preflight(location: str, config: Path | None, *, as_json: bool = False) -> bool:
     """Prints how the settings differ from those of the lake's checkpoints. Returns whether all may be started.
 
     Raises:
@@ -37,6 +39,10 @@ def show_preflight(location: str, config: Path | None) -> bool:
     # What ingest reads is said at its start, not in the settings: no change of it can be foreseen here.
     source = ingest.settings.get("source", FILES) if ingest else KAFKA if settings.kafka.bootstrap_servers else FILES
     found = preflight(lake, settings, JOB_OF_QUERY, source=source)
+    may_start = all(change.verdict is not Verdict.BREAKING for change in found)
+    if as_json:
+        console.out(json.dumps([asdict(change) for change in found]), highlight=False)
+        return may_start
     if not found:
         console.print(f"{lake.place()}: {len(begun)} checkpoints, all made with these settings", highlight=False)
         return True
@@ -49,7 +55,7 @@ def show_preflight(location: str, config: Path | None) -> bool:
         verdict = Text(change.verdict.value, style=_STYLES[change.verdict])
         table.add_row(change.query, change.setting, change.before, change.now, verdict, change.why)
     console.print(table)
-    return all(change.verdict is not Verdict.BREAKING for change in found)
+    return may_start
 
 
 def list_all(location: str, config: Path | None) -> None:

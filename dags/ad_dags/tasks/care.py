@@ -16,8 +16,9 @@ PATIENCE = timedelta(minutes=2)
 _log = logging.getLogger(__name__)
 
 
-def clean_checkpoints(params: dict[str, Any]) -> str:
+def clean_checkpoints(params: dict[str, Any] | None = None) -> str:
     """Removes superseded checkpoints, or those that ``params["checkpoints"]`` names; tells only if ``dry_run``."""
+    assert params is not None  # noqa: S101 Airflow gives it
     place, delete = find_place(), [] if params["dry_run"] else ["--delete"]
     _, told = run_adloom(place, ["checkpoints", "clean", *params["checkpoints"]], delete)
     return told

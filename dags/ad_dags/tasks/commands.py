@@ -23,7 +23,12 @@ class CommandError(Exception):
 
 
 def run_adloom(
-    place: Place, command: Sequence[str], options: Sequence[str] = (), *, allowed: Sequence[int] = (0,)
+    place: Place,
+    command: Sequence[str],
+    options: Sequence[str] = (),
+    *,
+    allowed: Sequence[int] = (0,),
+    code: Path | None = None,
 ) -> tuple[int, str]:
     """Runs ``adloom COMMAND … --lake LAKE`` and logs what it tells, line by line.
 
@@ -32,6 +37,7 @@ def run_adloom(
         command: the words of the command, and its arguments.
         options: more options.
         allowed: exit codes that are no error.
+        code: the folder of a release whose code is to run; by default that which is installed.
 
     Returns:
         The exit code, and the last lines that it told.
@@ -50,7 +56,7 @@ def run_adloom(
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
-        env=environment_of_commands(os.environ),
+        env={**environment_of_commands(os.environ), **({"PYTHONPATH": str(code)} if code else {})},
     ) as process:
         assert process.stdout is not None  # noqa: S101 it was asked for
         try:

@@ -9,7 +9,7 @@ from ad_dags.place import Place
 from ad_dags.watching import Action, Judgement, Limits, Memory, judge
 from spark_jobs.contracts.jobs import QUERIES_OF_JOB
 from spark_jobs.contracts.lake import Lake
-from spark_jobs.contracts.wanted import WantedState
+from spark_jobs.contracts.wanted import WantedState, watcher_key
 from spark_jobs.runtime.reports import read_reports
 from spark_jobs.runtime.wanted import read_wanted, read_watcher, want, watch
 
@@ -45,6 +45,8 @@ def look_and_act(
         )
         if found.action is Action.FINISH and wanted and wanted.until:
             return Judgement(Action.NOTHING, f"it pauses: {wanted.why}", found.memory)
+        if found.action in (Action.FINISH, Action.FAIL):
+            lake.files.delete([watcher_key(job)])  # nobody watches from now on
         _act(launcher, job, found)
     except LauncherError as error:
         _log.warning("%s: %s", job, error)

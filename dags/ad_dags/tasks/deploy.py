@@ -1,0 +1,178 @@
+"""Deploying a release: built, checked against the checkpoints, swapped in, and taken back if it does not work."""
+
+import json
+import logging
+import tempfile
+import time
+from datetime import datetime, timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from ad_dags.launchers import DriverState
+from ad_dags.place import Place, checkout, find_place
+from ad_dags.tasks.commands import run_adloom
+from ad_dags.tasks.supervise import drain, pause, utc_now
+from spark_jobs.contracts.errors import CheckpointError, LakeError
+from spark_jobs.contracts.jobs import JOB_OF_QUERY, QUERIES_OF_JOB, READS
+from spark_jobs.contracts.progress import QueryReport, QueryState
+from spark_jobs.contracts.wanted import WantedState
+from spark_jobs.runtime.building import build_wheel
+from spark_jobs.runtime.releases import deploy, publish, read_deployment, read_release, unpack
+from spark_jobs.runtime.reports import read_reports
+from spark_jobs.runtime.wanted import want
+
+FROM_CHECKOUT = "build from this checkout"
+ALL_JOBS = "all"
+FIRST_BATCH = timedelta(minutes=5)
+"""How long a new release may take to its first good batch."""
+_POLL_S = 1.0
+_log = logging.getLogger(__name__)
+
+
+class Wish(StrEnum):
+    """What the form asks for."""
+
+    START = "start"
+    DRAIN = "drain"
+    RESTART = "restart"
+    ROLLBACK = "rollback"
+
+
+class DeployError(Exception):
+    """Raised when a release was not deployed; the text says why, and what runs now."""
+
+
+def jobs_of(params: dict[str, Any]) -> list[str]:
+    """The jobs that the form means: upstream ones first, as rows flow, but drained the other way round."""
+    jobs = list(QUERIES_OF_JOB) if params["job"] == ALL_JOBS else [params["job"]]
+    return jobs[::-1] if params["action"] == Wish.DRAIN else jobs
+
+
+def build(params: dict[str, Any] | None = None) -> str:
+    """The version to deploy: built from the checkout, or the one that the form names; empty where none is needed.
+
+    Raises:
+        LakeError: there is no such release.
+    """
+    assert params is not None  # noqa: S101 Airflow gives it
+    place, action = find_place(), Wish(params["action"])
+    if action in (Wish.DRAIN, Wish.ROLLBACK):
+        return ""
+    if params["release"] != FROM_CHECKOUT:
+        return read_release(place.lake, params["release"]).version
+    with tempfile.TemporaryDirectory() as folder:
+        wheel, version = build_wheel(checkout(), Path(folder))
+        release = publish(place.lake, wheel, version, utc_now())
+    _log.info("release %s, SHA-256 %s", release.version, release.sha256)
+    return release.version
+
+
+def check(version: str, params: dict[str, Any] | None = None) -> list[str]:
+    """The queries whose checkpoints ``version`` cannot use, of the jobs that the form means.
+
+    Raises:
+        CheckpointError: there are some, and the form did not confirm that they are begun anew.
+    """
+    assert params is not None  # noqa: S101
+    if not version:
+        return []
+    place = find_place()
+    _, told = run_adloom(place, ["preflight"], ["--json"], allowed=(0, 1), code=_code(place, version))
+    changes = json.loads(told.splitlines()[-1])
+    jobs = jobs_of(params)
+    broken = [change for change in changes if change["verdict"] == "breaking" and JOB_OF_QUERY[change["query"]] in jobs]
+    queries = list(dict.fromkeys(change["query"] for change in broken))
+    if queries and not params["confirm_reset"]:
+        told = "; ".join(f"{one['query']}: {one['setting']} was {one['before']}, is {one['now']}" for one in broken)
+        raise CheckpointError(
+            f"release {version} cannot use the checkpoints: {told}. Nothing was stopped. Set them back, or deploy with "
+            "'confirm reset', which begins these checkpoints anew without losing or repeating a row"
+        )
+    return queries
+
+
+def swap(version: str, resets: list[str], params: dict[str, Any] | None = None) -> list[str]:
+    """Does what the form asks for, job by job. Returns what runs now, a line for each.
+
+    Raises:
+        DeployError: a new release did not come to its first good batch; the one before runs again.
+    """
+    assert params is not None  # noqa: S101
+    place, action = find_place(), Wish(params["action"])
+    return [_swap_one(place, job, action, version, resets) for job in jobs_of(params)]
+
+
+def _swap_one(place: Place, job: str, action: Wish, version: str, resets: list[str]) -> str:
+    now = utc_now()
+    if action is Wish.DRAIN:
+        drain(place.lake, place.launcher, job, "drained by deploy_streams", now)
+        _wait_until_gone(place, job)
+        return f"{job}: stopped"
+    before = read_deployment(place.lake, job)
+    if action is Wish.ROLLBACK:
+        if before is None or before.previous is None:
+            raise LakeError(f"job {job} has no release to go back to")
+        version = before.previous
+    is_same = before is not None and before.version == version
+    if action is Wish.START and is_same and place.launcher.look(job).state is DriverState.RUNNING:
+        return f"{job}: release {version} runs already"
+    _replace(place, job, version, [query for query in resets if JOB_OF_QUERY[query] == job])
+    if why := _why_not_good(place, job, now):
+        failure = f"{job}: release {version} does not work: {why}"
+        if before is None or is_same:
+            drain(place.lake, place.launcher, job, failure, utc_now())
+            raise DeployError(f"{failure}; there is none to go back to, so it is stopped")
+        _replace(place, job, before.version, [])
+        raise DeployError(f"{failure}; release {before.version} runs again")
+    return f"{job}: release {version} runs"
+
+
+def _replace(place: Place, job: str, version: str, resets: list[str]) -> None:
+    """Drains the driver, if there is one, and starts ``version`` in its place."""
+    if not pause(place, job, f"release {version} is deployed", utc_now()):
+        _wait_until_gone(place, job)
+    for query in resets:
+        run_adloom(place, ["checkpoints", "reset", query], code=_code(place, version))
+    deploy(place.lake, job, version, utc_now())
+    want(place.lake, job, WantedState.RUNNING, f"release {version} was deployed", utc_now())
+    place.launcher.start(job)
+
+
+def _why_not_good(place: Place, job: str, since: datetime) -> str:
+    """Why the driver that was started after ``since`` did not come to a good batch; empty if it did.
+
+    A query that has nothing to read gives a sign of life instead of a batch.
+    """
+    deadline = time.monotonic() + FIRST_BATCH.total_seconds()
+    while time.monotonic() < deadline:
+        driver = place.launcher.look(job)
+        if driver.state in (DriverState.GIVEN_UP, DriverState.STOPPED, DriverState.RETRYING):
+            last = place.launcher.log(job, 2000).strip().splitlines()[-1:]
+            return f"its driver is {driver.state} ({last[0] if last else driver.told})"
+        reports = [one for one in read_reports(place.lake, QUERIES_OF_JOB[job]) if one.started_at > since]
+        if failed := [one for one in reports if one.state is QueryState.FAILED]:
+            return f"query {failed[0].query} failed: {failed[0].last_error}"
+        # A query starts when the table that it reads has been begun.
+        queries = [query for query in QUERIES_OF_JOB[job] if (reads := READS[query]) is None or place.lake.has(reads)]
+        if driver.state is DriverState.RUNNING and set(queries) <= {one.query for one in reports if _is_good(one)}:
+            return ""
+        time.sleep(_POLL_S)
+    return f"no batch within {FIRST_BATCH}"
+
+
+def _is_good(report: QueryReport) -> bool:
+    return report.state is QueryState.RUNNING and report.updated_at > report.started_at
+
+
+def _wait_until_gone(place: Place, job: str) -> None:
+    deadline = time.monotonic() + place.settings.job.stop_timeout.total_seconds() + 60
+    place.launcher.drain(job)
+    while place.launcher.look(job).state.is_alive:
+        if time.monotonic() > deadline:
+            raise DeployError(f"{job} did not stop within job.stop_timeout; look at its log")
+        time.sleep(_POLL_S)
+
+
+def _code(place: Place, version: str) -> Path:
+    return unpack(place.lake, read_release(place.lake, version), Path(tempfile.gettempdir()) / "adloom-releases")

@@ -1,0 +1,65 @@
+"""Puts a release of the jobs to work, takes it back, or stops them.
+
+Trigger it and fill in the form. A release is built and put into the lake with its SHA-256, checked against the
+checkpoints, and swapped in: the old driver finishes its batches, the new one starts. When its first good batch does not
+come within five minutes the release before runs again and the run fails.
+
+| to | choose |
+|---|---|
+| run what lies in this checkout | action **start** or **restart**, release *build from this checkout* |
+| run an earlier release | action **restart**, and its version |
+| go back to the one before | action **rollback** |
+| stop | action **drain** |
+
+When a release cannot use the checkpoints the run stops with the reason, and nothing was stopped. **Confirm reset**
+begins those checkpoints anew: no row is lost, none comes twice.
+"""
+
+from datetime import timedelta
+
+from ad_dags.defaults import BEGIN, task_defaults
+from ad_dags.tasks.deploy import ALL_JOBS, FROM_CHECKOUT, Wish, build, check, swap
+from airflow.sdk import DAG, Param, task
+
+with DAG(
+    "deploy_streams",
+    description=(__doc__ or "").partition("\n")[0],
+    doc_md=__doc__,
+    start_date=BEGIN,
+    schedule=None,
+    catchup=False,
+    max_active_runs=1,
+    tags=["adloom", "streams"],
+    default_args=task_defaults(retries=0, execution_timeout=timedelta(minutes=45)),
+    params={
+        "job": Param(
+            ALL_JOBS,
+            enum=[ALL_JOBS, "deduplicate", "attribute"],
+            title="Job",
+            description="Which of the streaming jobs.",
+        ),
+        "action": Param(
+            Wish.START.value,
+            enum=[wish.value for wish in Wish],
+            title="Action",
+            description="start: if it does not run this release already; restart: in any case.",
+        ),
+        "release": Param(
+            FROM_CHECKOUT,
+            type="string",
+            pattern=rf"^({FROM_CHECKOUT}|\d{{1,4}}\.\d{{1,4}}\.\d{{1,4}}(\+[0-9a-z]{{1,40}})?)$",
+            title="Release",
+            description=f"A version that is in the lake, or: {FROM_CHECKOUT}.",
+        ),
+        "confirm_reset": Param(
+            False,
+            type="boolean",
+            title="Confirm reset",
+            description="Begin checkpoints anew that the release cannot use.",
+        ),
+    },
+):
+    # Each takes what the one before returned, of which Airflow hands on a reference.
+    version = task(build)()
+    resets = task(check)(version)  # type: ignore[arg-type]
+    task(swap)(version, resets)  # type: ignore[arg-type]
