@@ -11,6 +11,12 @@ setup: ## Python packages and jars, as locked; quick when done before
 demo: setup ## A day of events: made, run, validated, reported
 	@.venv/bin/adloom demo
 
+airflow: setup ## Airflow and the drivers on this machine: prints the address, and at first the passwords
+	@$(PY) infra/airflow/embedded.py start
+
+airflow-stop: ## End what `make airflow` started; the drivers finish their batches
+	@$(PY) infra/airflow/embedded.py stop
+
 check: setup ## Lint, format, types, import rules
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
@@ -49,4 +55,4 @@ soak: setup ## 70 % of the maximum for 30 minutes, then ten times that for one: 
 clean: ## Remove what was made, .venv excepted
 	rm -rf demo build dist .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup demo check test test-stack test-stack-full test-kill test-damage test-state bench bench-stack soak clean
+.PHONY: help setup demo airflow airflow-stop check test test-stack test-stack-full test-kill test-damage test-state bench bench-stack soak clean

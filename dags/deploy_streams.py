@@ -18,8 +18,10 @@ begins those checkpoints anew: no row is lost, none comes twice.
 from datetime import timedelta
 
 from ad_dags.defaults import BEGIN, task_defaults
+from ad_dags.tasks.care import find_unwatched
 from ad_dags.tasks.deploy import ALL_JOBS, FROM_CHECKOUT, Wish, build, check, swap
-from airflow.sdk import DAG, Param, task
+from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
+from airflow.sdk import DAG, Param, chain, task
 
 with DAG(
     "deploy_streams",
@@ -62,4 +64,7 @@ with DAG(
     # Each takes what the one before returned, of which Airflow hands on a reference.
     version = task(build)()
     resets = task(check)(version)  # type: ignore[arg-type]
-    task(swap)(version, resets)  # type: ignore[arg-type]
+    swapped = task(swap)(version, resets)  # type: ignore[arg-type]
+    unwatched = task(find_unwatched)()
+    TriggerDagRunOperator.partial(task_id="supervise").expand(trigger_dag_id=unwatched)
+    chain(swapped, unwatched)

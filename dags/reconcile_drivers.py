@@ -20,6 +20,6 @@ with DAG(
     catchup=False,
     max_active_runs=1,
     tags=["adloom", "streams"],
-    default_args=task_defaults(retries=0, execution_timeout=timedelta(minutes=5)),
+    default_args=task_defaults(retries=1, execution_timeout=timedelta(minutes=5)),
 ):
     TriggerDagRunOperator.partial(task_id="supervise").expand(trigger_dag_id=task(find_unwatched)())

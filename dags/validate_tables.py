@@ -17,6 +17,6 @@ with DAG(
     catchup=False,
     max_active_runs=1,
     tags=["adloom", "quality"],
-    default_args=task_defaults(retries=0),
+    default_args=task_defaults(retries=1),
 ):
     task(validate_tables)()

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from spark_jobs import __version__
 from spark_jobs.contracts.errors import LakeError, SettingsError
-from spark_jobs.contracts.jobs import QUERIES_OF_JOB
+from spark_jobs.contracts.jobs import DEDUPLICATE_JOB, QUERIES_OF_JOB
 from spark_jobs.contracts.settings import load_settings
 from spark_jobs.runtime.building import build_wheel
 from spark_jobs.runtime.lakes import open_lake
@@ -94,7 +94,7 @@ def drive(job: str, location: str, source: Path | None, config: Path | None) -> 
     version = deployment.version if deployment else f"{__version__}, which is installed here: none is deployed"
     Console(stderr=True).print(f"driver of {job}: process {os.getpid()}, release {version}", highlight=False)
     _stop_with_parent()
-    options = ["--lake", location, *(["--source", str(source)] if source else [])]
+    options = ["--lake", location, *(["--source", str(source)] if source and job == DEDUPLICATE_JOB else [])]
     options += ["--config", str(config)] if config else []
     # Without the current folder, which may hold a package of the same name.
     os.execve(sys.executable, [sys.executable, "-P", "-c", _RUN_IT, "job", job, *options], environment)

@@ -1,1 +1,1 @@
-"""What the tasks of the DAGs do; Airflow is not needed to run it."""
+"""What the tasks of the DAGs do."""

@@ -4,11 +4,14 @@ import logging
 from datetime import timedelta
 from typing import Any
 
-from ad_dags.place import find_place
+from airflow.sdk.exceptions import AirflowSkipException
+
+from ad_dags.place import Place, find_place
 from ad_dags.tasks.commands import run_adloom
 from ad_dags.tasks.supervise import is_watched, look_and_act, pause, resume, utc_now
 from ad_dags.watching import Limits, Memory
 from spark_jobs.contracts.jobs import QUERIES_OF_JOB, WRITES
+from spark_jobs.contracts.lake import CHECKPOINTS
 from spark_jobs.runtime.wanted import read_wanted
 
 PATIENCE = timedelta(minutes=2)
@@ -19,7 +22,7 @@ _log = logging.getLogger(__name__)
 def clean_checkpoints(params: dict[str, Any] | None = None) -> str:
     """Removes superseded checkpoints, or those that ``params["checkpoints"]`` names; tells only if ``dry_run``."""
     assert params is not None  # noqa: S101 Airflow gives it
-    place, delete = find_place(), [] if params["dry_run"] else ["--delete"]
+    place, delete = _begun_place(), [] if params["dry_run"] else ["--delete"]
     _, told = run_adloom(place, ["checkpoints", "clean", *params["checkpoints"]], delete)
     return told
 
@@ -29,7 +32,7 @@ def maintain_tables(job: str) -> str:
 
     A table has one writer at a time, so the job is drained first. It is wanted again however this ends.
     """
-    place = find_place()
+    place = _begun_place()
     tables = [WRITES[query].name for query in QUERIES_OF_JOB[job]]
     is_pausing = pause(place, job, "its tables are cared for", utc_now())
     try:
@@ -42,7 +45,7 @@ def maintain_tables(job: str) -> str:
 
 def validate_tables() -> str:
     """Validates what is new in the tables; a warning is told, a critical expectation that fails is an error."""
-    _, told = run_adloom(find_place(), ["validate"], ["--critical"])
+    _, told = run_adloom(_begun_place(), ["validate"], ["--critical"])
     return told
 
 
@@ -61,3 +64,11 @@ def find_unwatched() -> list[str]:
         look_and_act(place.lake, place.launcher, job, Memory(), Limits(), now, name="reconcile")
         unwatched.append(f"supervise_{job}")
     return unwatched
+
+
+def _begun_place() -> Place:
+    """The place, whose lake has been begun; where it has not the task is skipped."""
+    place = find_place()
+    if not place.lake.files.names(CHECKPOINTS):
+        raise AirflowSkipException(f"no job has run on {place.lake.root} yet")
+    return place

@@ -20,7 +20,7 @@ from spark_jobs.contracts.wanted import WantedState
 from spark_jobs.runtime.building import build_wheel
 from spark_jobs.runtime.releases import deploy, publish, read_deployment, read_release, unpack
 from spark_jobs.runtime.reports import read_reports
-from spark_jobs.runtime.wanted import want
+from spark_jobs.runtime.wanted import read_wanted, want
 
 FROM_CHECKOUT = "build from this checkout"
 ALL_JOBS = "all"
@@ -147,6 +147,11 @@ def _why_not_good(place: Place, job: str, since: datetime) -> str:
     deadline = time.monotonic() + FIRST_BATCH.total_seconds()
     while time.monotonic() < deadline:
         driver = place.launcher.look(job)
+        if (wanted := read_wanted(place.lake, job)) and wanted.until:
+            # Another task has it pause, and will let it go on.
+            deadline = time.monotonic() + FIRST_BATCH.total_seconds()
+            time.sleep(_POLL_S)
+            continue
         if driver.state in (DriverState.GIVEN_UP, DriverState.STOPPED, DriverState.RETRYING):
             last = place.launcher.log(job, 2000).strip().splitlines()[-1:]
             return f"its driver is {driver.state} ({last[0] if last else driver.told})"

@@ -1,0 +1,160 @@
+"""Airflow and the drivers on this machine, on loopback alone: `make airflow`, `make airflow-stop`."""
+
+import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+from rich.console import Console
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+HOME = Path(os.environ.get("ADLOOM_HOME", CHECKOUT / ".airflow")).resolve()
+BIN = Path(sys.executable).parent
+_CONF = CHECKOUT / "infra" / "supervisor" / "airflow.conf"
+_SECRETS = HOME / "secrets.json"
+_PASSWORDS = HOME / "passwords.json"
+_PID = HOME / "supervisord.pid"
+_USERS = {"admin": "admin", "viewer": "viewer"}
+"""By name, the role: the one may do everything, the other may look."""
+_UP_S, _DOWN_S = 180, 400
+
+
+def environment() -> dict[str, str]:
+    """What the processes read; what is set already goes before."""
+    port = os.environ.get("ADLOOM_AIRFLOW_PORT", "8080")
+    source = os.environ.get("ADLOOM_SOURCE", "")
+    known = json.loads(_SECRETS.read_text())
+    defaults = {
+        "ADLOOM_HOME": str(HOME),
+        "ADLOOM_CHECKOUT": str(CHECKOUT),
+        "ADLOOM_BIN": str(BIN),
+        "ADLOOM_COMMAND": str(BIN / "adloom"),
+        "ADLOOM_DRIVERS": str(HOME / "drivers"),
+        "ADLOOM_LAKE": str(CHECKOUT / "lake"),
+        "ADLOOM_DRIVER_OPTIONS": f"--source {source}" if source else "",
+        "ADLOOM_SUPERVISOR_ADDRESS": "127.0.0.1:9001",
+        "ADLOOM_SUPERVISOR_PASSWORD": known["supervisor"],
+        "AIRFLOW_HOME": str(HOME),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(CHECKOUT / "dags"),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "false",
+        "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "false",
+        "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
+        # As many idle workers are kept; the default is 32.
+        "AIRFLOW__CORE__PARALLELISM": "4",
+        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{port}/execution/",
+        "AIRFLOW__CORE__FERNET_KEY": known["fernet"],
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": ",".join(f"{name}:{role}" for name, role in _USERS.items()),
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(_PASSWORDS),
+        "AIRFLOW__API__HOST": "127.0.0.1",
+        "AIRFLOW__API__PORT": port,
+        "AIRFLOW__API__BASE_URL": f"http://127.0.0.1:{port}",
+        "AIRFLOW__API__WORKERS": "1",
+        "AIRFLOW__API__SECRET_KEY": known["api"],
+        "AIRFLOW__API_AUTH__JWT_SECRET": known["jwt"],
+        "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "60",
+        "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "false",
+        # The triggers of the DAGs are found here.
+        "PYTHONPATH": str(CHECKOUT / "dags"),
+    }
+    return {**defaults, **os.environ}
+
+
+def start() -> None:
+    """Starts all that does not run yet, and tells where it is; the passwords once, when they are made."""
+    console = Console(highlight=False, soft_wrap=True)
+    if _process_id() is not None:
+        console.print(f"Airflow runs already: {_address()} (`make airflow-stop` ends it)")
+        return
+    are_new = _make_secrets()
+    for folder in ("logs", "drivers"):
+        (HOME / folder).mkdir(exist_ok=True)
+    told = environment()
+    with console.status("preparing Airflow's database …"):
+        _run([str(BIN / "airflow"), "db", "migrate"], told)
+    with console.status("starting Airflow …"):
+        _run([str(BIN / "supervisord"), "-c", str(_CONF)], told)
+        _wait_until("answers", bool)
+        _run([str(BIN / "supervisorctl"), "-c", str(_CONF), "start", "scheduler"], told)
+        _wait_until("is healthy", lambda parts: all(part["status"] == "healthy" for part in parts.values()))
+    console.print(f"Airflow: {_address()}   lake: {told['ADLOOM_LAKE']}   logs: {HOME / 'logs'}")
+    if are_new:
+        for name, password in json.loads(_PASSWORDS.read_text()).items():
+            console.print(f"  {name} / {password}   (shown this once; kept in {_PASSWORDS})")
+
+
+def stop() -> None:
+    """Ends all that :func:`start` started; the drivers finish their batches."""
+    console = Console(highlight=False, soft_wrap=True)
+    process_id = _process_id()
+    if process_id is None:
+        console.print("Airflow does not run")
+        return
+    os.kill(process_id, signal.SIGTERM)
+    with console.status("stopping: the drivers finish their batches …"):
+        deadline = time.monotonic() + _DOWN_S
+        while _process_id() is not None:
+            if time.monotonic() > deadline:
+                sys.exit(f"process {process_id} did not end within {_DOWN_S} s; its logs are in {HOME / 'logs'}")
+            time.sleep(0.5)
+    console.print("Airflow and the drivers have stopped")
+
+
+def _make_secrets() -> bool:
+    HOME.mkdir(mode=0o700, exist_ok=True)
+    if _SECRETS.exists() and _PASSWORDS.exists():
+        return False
+    from cryptography.fernet import Fernet
+
+    made = {name: secrets.token_urlsafe(32) for name in ("supervisor", "api", "jwt")}
+    _write_secret(_SECRETS, {**made, "fernet": Fernet.generate_key().decode()})
+    _write_secret(_PASSWORDS, {name: secrets.token_urlsafe(12) for name in _USERS})
+    return True
+
+
+def _write_secret(file: Path, value: dict[str, str]) -> None:
+    file.touch(mode=0o600)
+    file.write_text(json.dumps(value))
+
+
+def _run(command: list[str], told: dict[str, str]) -> None:
+    done = subprocess.run(command, env=told, cwd=HOME, capture_output=True, text=True, check=False, timeout=_UP_S)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+
+
+def _wait_until(what: str, is_so: Callable[[dict[str, dict[str, str]]], bool]) -> None:
+    """Returns when ``is_so`` of what Airflow tells of the health of its parts."""
+    deadline = time.monotonic() + _UP_S
+    while time.monotonic() < deadline:
+        try:
+            with urllib.request.urlopen(f"{_address()}/api/v2/monitor/health", timeout=5) as answer:  # noqa: S310 our own
+                if is_so(json.load(answer)):
+                    return
+        except OSError:
+            pass
+        time.sleep(1)
+    sys.exit(f"it is not so that Airflow {what} after {_UP_S} s: see {HOME / 'logs'}")
+
+
+def _address() -> str:
+    return f"http://127.0.0.1:{os.environ.get('ADLOOM_AIRFLOW_PORT', '8080')}"
+
+
+def _process_id() -> int | None:
+    """Of the supervisord that runs it all, if it does."""
+    try:
+        process_id = int(_PID.read_text())
+        command = Path(f"/proc/{process_id}/cmdline").read_bytes()
+    except (OSError, ValueError):
+        return None
+    return process_id if str(_CONF).encode() in command else None
+
+
+if __name__ == "__main__":
+    {"start": start, "stop": stop}[sys.argv[1]]()
