@@ -24,7 +24,7 @@ check: setup ## Lint, format, types, import rules
 	PYTHONPATH=dags .venv/bin/lint-imports
 
 test: setup ## Every test but the slow ones below
-	$(PY) -m pytest -m "not slow and not stack" tests
+	$(PY) -m pytest -m "not slow and not stack and not airflow" tests
 
 test-stack: setup ## The jobs on real Kafka and MinIO (Maven and Go fetch and build them the first time)
 	@$(PY) -m tests.stack.gobuilt
@@ -33,6 +33,9 @@ test-stack: setup ## The jobs on real Kafka and MinIO (Maven and Go fetch and bu
 test-stack-full: setup ## The same, and kill -9 at 50 moments (KILLS), outages (ROUNDS), bad networks, 200,000 events
 	@$(PY) -m tests.stack.gobuilt
 	$(PY) -m pytest -m stack tests/stack
+
+test-airflow: setup ## Airflow and the drivers for real: a deployment, killed drivers, a drain
+	$(PY) -m pytest -m airflow tests/airflow
 
 test-kill: setup ## kill -9 at 20 seeded moments of a run and at 4 directed ones, each restarted
 	$(PY) -m pytest -m slow --timeout 3600 tests/slow/test_kills.py
@@ -55,4 +58,4 @@ soak: setup ## 70 % of the maximum for 30 minutes, then ten times that for one: 
 clean: ## Remove what was made, .venv excepted
 	rm -rf demo build dist .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup demo airflow airflow-stop check test test-stack test-stack-full test-kill test-damage test-state bench bench-stack soak clean
+.PHONY: help setup demo airflow airflow-stop check test test-stack test-stack-full test-airflow test-kill test-damage test-state bench bench-stack soak clean

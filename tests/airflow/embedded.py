@@ -1,0 +1,119 @@
+"""`make airflow` for a test: in a folder of its own, on free ports, driven over Airflow's REST API."""
+
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from spark_jobs.contracts.jobs import QUERIES_OF_JOB
+from spark_jobs.contracts.lake import Lake
+from spark_jobs.runtime.wanted import read_wanted
+from tests.support.servers import free_port, wait_until
+
+_PROGRAM = Path(__file__).parents[2] / "infra" / "airflow" / "embedded.py"
+_LONGEST_S = 400
+
+
+@dataclass
+class Airflow:
+    """Airflow, the supervisord of the drivers, and the drivers."""
+
+    folder: Path
+    lake: Lake
+    source: Path
+    port: int = field(default_factory=free_port)
+    supervisor_port: int = field(default_factory=free_port)
+
+    def start(self) -> str:
+        """Starts it and gives what it told."""
+        return self._program("start")
+
+    def stop(self) -> str:
+        """Ends it and gives what it told."""
+        return self._program("stop")
+
+    def _program(self, word: str) -> str:
+        environment = {
+            **os.environ,
+            "ADLOOM_HOME": str(self.folder),
+            "ADLOOM_LAKE": str(self.lake.path),
+            "ADLOOM_SOURCE": str(self.source),
+            "ADLOOM_AIRFLOW_PORT": str(self.port),
+            "ADLOOM_SUPERVISOR_ADDRESS": f"127.0.0.1:{self.supervisor_port}",
+            "ADLOOM_JOB__TRIGGER": "asap",
+        }
+        command = [sys.executable, str(_PROGRAM), word]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=_LONGEST_S)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def call(self, method: str, path: str, body: Mapping[str, Any] | None = None, *, user: str = "admin") -> Any:
+        """A request to the REST API as ``user``; an HTTPError if it is refused."""
+        password = json.loads((self.folder / "passwords.json").read_text())[user]
+        token = self._request("POST", "/auth/token", {"username": user, "password": password}, {})["access_token"]
+        return self._request(method, f"/api/v2{path}", body, {"Authorization": f"Bearer {token}"})
+
+    def _request(self, method: str, path: str, body: Mapping[str, Any] | None, headers: Mapping[str, str]) -> Any:
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.port}{path}",
+            method=method,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Content-Type": "application/json", **headers},
+        )
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.loads(answer.read() or b"null")
+
+    def trigger(self, dag: str, **form: object) -> str:
+        """Starts a run of ``dag`` with ``form`` and gives its id."""
+        run = self.call("POST", f"/dags/{dag}/dagRuns", {"logical_date": None, "conf": form})
+        return str(run["dag_run_id"])
+
+    def state(self, dag: str, run: str) -> str:
+        """The state of a run."""
+        return str(self.call("GET", f"/dags/{dag}/dagRuns/{run}")["state"])
+
+    def wait_for(self, dag: str, run: str, state: str) -> None:
+        """Returns when the run has ended in ``state``."""
+        wait_until(lambda: self.state(dag, run) in ("success", "failed"), _LONGEST_S, f"{dag} did not end")
+        assert self.state(dag, run) == state, f"{dag}: {self.state(dag, run)}, not {state}"
+
+    def running(self, dag: str) -> list[str]:
+        """The ids of the runs of ``dag`` that are going on."""
+        runs = self.call("GET", f"/dags/{dag}/dagRuns?state=running")["dag_runs"]
+        return [str(run["dag_run_id"]) for run in runs]
+
+    def log(self, dag: str, run: str, task: str) -> str:
+        """What a task told."""
+        return json.dumps(self.call("GET", f"/dags/{dag}/dagRuns/{run}/taskInstances/{task}/logs/1"))
+
+    def mark(self, dag: str, run: str, task: str, state: str) -> None:
+        """Marks a task as in the UI."""
+        self.call("PATCH", f"/dags/{dag}/dagRuns/{run}/taskInstances/{task}", {"new_state": state})
+
+    def drivers(self, job: str) -> list[int]:
+        """The processes that run ``job`` on this lake."""
+        wanted = f"job\0{job}\0--lake\0{self.lake.path}\0".encode()
+        found = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    command = (entry / "cmdline").read_bytes()
+                except OSError:
+                    continue
+                if wanted in command:
+                    found.append(int(entry.name))
+        return found
+
+    def left(self) -> list[int]:
+        """The drivers of any job that are still there."""
+        return [pid for job in QUERIES_OF_JOB for pid in self.drivers(job)]
+
+    def is_wanted(self, job: str) -> bool:
+        """Whether the lake says that ``job`` is to run."""
+        wanted = read_wanted(self.lake, job)
+        return wanted is not None and wanted.state == "running"
