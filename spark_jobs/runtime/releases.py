@@ -106,8 +106,13 @@ def deploy(lake: Lake, job: str, version: str, now: datetime) -> Deployment:
     before = read_deployment(lake, job)
     previous = before.previous if before and before.version == version else before.version if before else None
     deployment = Deployment(job=job, version=version, previous=previous, deployed_at=now)
-    lake.files.write(deployment_key(job), deployment.model_dump_json(indent=2).encode() + b"\n")
+    write_deployment(lake, deployment)
     return deployment
+
+
+def write_deployment(lake: Lake, deployment: Deployment) -> None:
+    """Says which release a job runs, and which it ran before."""
+    lake.files.write(deployment_key(deployment.job), deployment.model_dump_json(indent=2).encode() + b"\n")
 
 
 def read_deployment(lake: Lake, job: str) -> Deployment | None:

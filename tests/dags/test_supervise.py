@@ -1,12 +1,11 @@
 """Watching over a driver, on a real lake and with a launcher that only notes what it is asked."""
 
 import asyncio
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from ad_dags.launchers import Driver, DriverState, LauncherError
+from ad_dags.launchers import DriverState
 from ad_dags.operators.supervise import SuperviseDriverOperator
 from ad_dags.place import Place, find_place
 from ad_dags.tasks.supervise import drain, is_watched, look_and_act
@@ -22,49 +21,20 @@ from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.wanted import WantedState, wanted_key
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.wanted import read_wanted, want
+from tests.dags.fakes import NotingLauncher
 
 _JOB = "attribute"
 _NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 _LIMITS = {"stall_after_s": 600.0, "most_restarts": 1.0, "within_s": 600.0, "first_pause_s": 0.0}
 
 
-@dataclass
-class _Launcher:
-    """One driver, which does at once what is asked."""
-
-    state: DriverState = DriverState.STOPPED
-    asked: list[str] = field(default_factory=list)
-    process_id: int = 1
-    is_away: bool = False
-    is_broken: bool = False
-
-    def start(self, job: str) -> None:
-        self._ask(f"start {job}")
-        self.state = DriverState.GIVEN_UP if self.is_broken else DriverState.RUNNING
-
-    def drain(self, job: str) -> None:
-        self._ask(f"drain {job}")
-        self.state = DriverState.STOPPED
-
-    def look(self, job: str) -> Driver:
-        if self.is_away:
-            raise LauncherError("supervisord at nowhere: it does not answer")
-        return Driver(job, self.state, self.process_id if self.state.is_alive else None, None, "it said why")
-
-    def log(self, job: str, last_bytes: int = 20_000) -> str:
-        return f"{job}: {last_bytes}"
-
-    def _ask(self, what: str) -> None:
-        self.asked.append(what)
+@pytest.fixture
+def launcher() -> NotingLauncher:
+    return NotingLauncher()
 
 
 @pytest.fixture
-def launcher() -> _Launcher:
-    return _Launcher()
-
-
-@pytest.fixture
-def place(tmp_path: Path, launcher: _Launcher, monkeypatch: pytest.MonkeyPatch) -> Place:
+def place(tmp_path: Path, launcher: NotingLauncher, monkeypatch: pytest.MonkeyPatch) -> Place:
     """The place that the trigger finds."""
     lake = open_lake(str(tmp_path / "lake"))
     found = Place(str(tmp_path / "lake"), None, Settings(), lake, launcher)
@@ -76,12 +46,12 @@ def _look(place: Place, now: datetime, memory: Memory | None = None) -> Judgemen
     return look_and_act(place.lake, place.launcher, _JOB, memory or Memory(), Limits(), now, name="test")
 
 
-def test_a_job_nobody_ever_wanted_is_left_alone(place: Place, launcher: _Launcher) -> None:
+def test_a_job_nobody_ever_wanted_is_left_alone(place: Place, launcher: NotingLauncher) -> None:
     assert _look(place, _NOON).action is Action.FINISH
     assert launcher.asked == []
 
 
-def test_a_wanted_job_is_started_and_word_is_left_of_the_watch(place: Place, launcher: _Launcher) -> None:
+def test_a_wanted_job_is_started_and_word_is_left_of_the_watch(place: Place, launcher: NotingLauncher) -> None:
     want(place.lake, _JOB, WantedState.RUNNING, "a test", _NOON)
     assert not is_watched(place.lake, _JOB, _NOON, patience=timedelta(minutes=1))
     assert _look(place, _NOON).action is Action.START
@@ -90,7 +60,7 @@ def test_a_wanted_job_is_started_and_word_is_left_of_the_watch(place: Place, lau
     assert not is_watched(place.lake, _JOB, _NOON + timedelta(seconds=61), patience=timedelta(minutes=1))
 
 
-def test_a_pause_that_nobody_ends_ends_by_itself(place: Place, launcher: _Launcher) -> None:
+def test_a_pause_that_nobody_ends_ends_by_itself(place: Place, launcher: NotingLauncher) -> None:
     until = _NOON + timedelta(minutes=10)
     want(place.lake, _JOB, WantedState.STOPPED, "tables are compacted", _NOON, until=until)
     found = _look(place, until - timedelta(seconds=1))
@@ -103,7 +73,7 @@ def test_a_pause_that_nobody_ends_ends_by_itself(place: Place, launcher: _Launch
     assert wanted.why == "its pause is over (tables are compacted)"
 
 
-def test_a_launcher_that_is_away_is_waited_for(place: Place, launcher: _Launcher) -> None:
+def test_a_launcher_that_is_away_is_waited_for(place: Place, launcher: NotingLauncher) -> None:
     want(place.lake, _JOB, WantedState.RUNNING, "a test", _NOON)
     launcher.is_away = True
     remembered = Memory(process_id=7)
@@ -112,7 +82,7 @@ def test_a_launcher_that_is_away_is_waited_for(place: Place, launcher: _Launcher
     assert found.memory == remembered
 
 
-def test_what_is_wanted_and_cannot_be_read_is_not_guessed(place: Place, launcher: _Launcher) -> None:
+def test_what_is_wanted_and_cannot_be_read_is_not_guessed(place: Place, launcher: NotingLauncher) -> None:
     place.lake.files.write(wanted_key(_JOB), b'{"state": "sideways"}')
     with pytest.raises(LakeError, match="is damaged"):
         _look(place, _NOON)
@@ -127,7 +97,7 @@ def test_what_is_wanted_and_cannot_be_read_is_not_guessed(place: Place, launcher
     ],
 )
 def test_a_drain_does_not_undo_what_was_wanted_after_it(
-    place: Place, launcher: _Launcher, wanted_at: datetime, state: WantedState
+    place: Place, launcher: NotingLauncher, wanted_at: datetime, state: WantedState
 ) -> None:
     want(place.lake, _JOB, WantedState.RUNNING, "its task", wanted_at)
     drain(place.lake, launcher, _JOB, "its task was marked", _NOON + timedelta(seconds=2), unless_after=_NOON)
@@ -144,7 +114,7 @@ def _event(trigger: SuperviseDriverTrigger) -> TriggerEvent:
     return asyncio.run(first())
 
 
-def test_the_trigger_ends_when_the_job_is_not_wanted_any_more(place: Place, launcher: _Launcher) -> None:
+def test_the_trigger_ends_when_the_job_is_not_wanted_any_more(place: Place, launcher: NotingLauncher) -> None:
     want(place.lake, _JOB, WantedState.STOPPED, "a test", _NOON)
     launcher.state = DriverState.RUNNING
     event = _event(SuperviseDriverTrigger(_JOB, _LIMITS, 0.01))
@@ -152,7 +122,7 @@ def test_the_trigger_ends_when_the_job_is_not_wanted_any_more(place: Place, laun
     assert launcher.asked == ["drain attribute"]
 
 
-def test_the_trigger_ends_when_starting_again_does_not_help(place: Place, launcher: _Launcher) -> None:
+def test_the_trigger_ends_when_starting_again_does_not_help(place: Place, launcher: NotingLauncher) -> None:
     want(place.lake, _JOB, WantedState.RUNNING, "a test", _NOON)
     launcher.is_broken = True
     event = _event(SuperviseDriverTrigger(_JOB, _LIMITS, 0.01))
@@ -163,7 +133,7 @@ def test_the_trigger_ends_when_starting_again_does_not_help(place: Place, launch
         operator.watch_is_over({}, event.payload)
 
 
-def test_a_killed_trigger_drains_the_driver(place: Place, launcher: _Launcher) -> None:
+def test_a_killed_trigger_drains_the_driver(place: Place, launcher: NotingLauncher) -> None:
     want(place.lake, _JOB, WantedState.RUNNING, "a test", _NOON)
     asyncio.run(SuperviseDriverTrigger(_JOB, _LIMITS, 0.01).on_kill())
     assert launcher.asked == ["drain attribute"]
@@ -179,7 +149,7 @@ def test_a_trigger_is_made_anew_from_what_it_tells() -> None:
     assert SuperviseDriverTrigger(**kwargs).serialize() == (path, kwargs)
 
 
-def test_damaged_progress_does_not_end_the_watch(place: Place, launcher: _Launcher) -> None:
+def test_damaged_progress_does_not_end_the_watch(place: Place, launcher: NotingLauncher) -> None:
     want(place.lake, _JOB, WantedState.RUNNING, "a test", _NOON)
     launcher.state = DriverState.RUNNING
     place.lake.files.write(progress_key(_JOB), b"{")

@@ -18,7 +18,7 @@ from spark_jobs.contracts.jobs import JOB_OF_QUERY, QUERIES_OF_JOB, READS
 from spark_jobs.contracts.progress import QueryReport, QueryState
 from spark_jobs.contracts.wanted import WantedState
 from spark_jobs.runtime.building import build_wheel
-from spark_jobs.runtime.releases import deploy, publish, read_deployment, read_release, unpack
+from spark_jobs.runtime.releases import deploy, publish, read_deployment, read_release, unpack, write_deployment
 from spark_jobs.runtime.reports import read_reports
 from spark_jobs.runtime.wanted import read_wanted, want
 
@@ -124,6 +124,7 @@ def _swap_one(place: Place, job: str, action: Wish, version: str, resets: list[s
             drain(place.lake, place.launcher, job, failure, utc_now())
             raise DeployError(f"{failure}; there is none to go back to, so it is stopped")
         _replace(place, job, before.version, [])
+        write_deployment(place.lake, before)  # a later rollback must not lead to what did not work
         raise DeployError(f"{failure}; release {before.version} runs again")
     return f"{job}: release {version} runs"
 
