@@ -4,9 +4,10 @@ Every day; by hand with **dry run** to see what would go. A checkpoint goes when
 `job.checkpoint_retention`; one that is in use stays. The log of the task tells what went, what stayed, and why.
 """
 
+from airflow.sdk import DAG, Param, task
+
 from ad_dags.defaults import BEGIN, task_defaults
 from ad_dags.tasks.care import clean_checkpoints
-from airflow.sdk import DAG, Param, task
 
 with DAG(
     "clean_checkpoints",

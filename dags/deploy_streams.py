@@ -17,11 +17,12 @@ begins those checkpoints anew: no row is lost, none comes twice.
 
 from datetime import timedelta
 
+from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
+from airflow.sdk import DAG, Param, chain, task
+
 from ad_dags.defaults import BEGIN, task_defaults
 from ad_dags.tasks.care import find_unwatched
 from ad_dags.tasks.deploy import ALL_JOBS, FROM_CHECKOUT, Wish, build, check, swap
-from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
-from airflow.sdk import DAG, Param, chain, task
 
 with DAG(
     "deploy_streams",

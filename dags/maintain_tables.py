@@ -4,9 +4,10 @@ Every day, one job after the other: the job is drained, the tables that it write
 runs again; a table has one writer at a time. Should the task die, the job runs again after an hour.
 """
 
+from airflow.sdk import DAG, chain, task
+
 from ad_dags.defaults import BEGIN, task_defaults
 from ad_dags.tasks.care import maintain_tables
-from airflow.sdk import DAG, chain, task
 
 with DAG(
     "maintain_tables",

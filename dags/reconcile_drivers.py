@@ -6,10 +6,11 @@ after, and its supervising DAG is started. So a triggerer or scheduler that died
 
 from datetime import timedelta
 
-from ad_dags.defaults import BEGIN, task_defaults
-from ad_dags.tasks.care import find_unwatched
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 from airflow.sdk import DAG, task
+
+from ad_dags.defaults import BEGIN, task_defaults
+from ad_dags.tasks.care import find_unwatched
 
 with DAG(
     "reconcile_drivers",

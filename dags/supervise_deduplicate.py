@@ -3,19 +3,8 @@
 Judges what comes in into bronze, and carries each event once into silver.
 """
 
-from ad_dags.defaults import BEGIN, task_defaults
-from ad_dags.operators.supervise import HOW_TO, SuperviseDriverOperator
 from airflow.sdk import DAG
 
-with DAG(
-    "supervise_deduplicate",
-    description=(__doc__ or "").partition("\n")[0],
-    doc_md=f"{__doc__}{HOW_TO}",
-    start_date=BEGIN,
-    schedule=None,
-    catchup=False,
-    max_active_runs=1,
-    tags=["adloom", "streams"],
-    default_args=task_defaults(retries=0, execution_timeout=None),
-):
-    SuperviseDriverOperator(task_id="supervise", job="deduplicate")
+from ad_dags.supervising import supervising_dag
+
+dag: DAG = supervising_dag("deduplicate", __doc__)

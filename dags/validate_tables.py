@@ -4,9 +4,10 @@ Every hour. A critical expectation that fails fails the run; a warning is told i
 and its history lie in the lake under `_reports/`.
 """
 
+from airflow.sdk import DAG, task
+
 from ad_dags.defaults import BEGIN, task_defaults
 from ad_dags.tasks.care import validate_tables
-from airflow.sdk import DAG, task
 
 with DAG(
     "validate_tables",

@@ -4,10 +4,10 @@ import logging
 from pathlib import Path
 
 import pytest
+
 from ad_dags.launchers import SupervisorLauncher
 from ad_dags.place import COMMAND, Place
 from ad_dags.tasks.commands import CommandError, environment_of_commands, run_adloom
-
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.runtime.lakes import open_lake
 

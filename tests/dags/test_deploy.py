@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from ad_dags.launchers import DriverState
 from ad_dags.place import Place
 from ad_dags.tasks import deploy as tasks
 from ad_dags.tasks.deploy import DeployError, Wish, build, check, jobs_of, swap
-
 from spark_jobs.contracts.errors import CheckpointError, LakeError
 from spark_jobs.contracts.lake import progress_key
 from spark_jobs.contracts.progress import QueryReport, QueryState
@@ -115,6 +115,9 @@ def test_a_release_that_does_not_work_gives_way_to_the_one_before(drivers: _Driv
         "start deduplicate 1.0.0",
     ]
     assert drivers.state is DriverState.RUNNING
+    deployment = read_deployment(drivers.place.lake, "deduplicate")
+    assert deployment
+    assert (deployment.version, deployment.previous) == (_OLD, None), "a rollback would lead to what did not work"
 
 
 def test_a_first_release_that_does_not_work_is_stopped(drivers: _Drivers) -> None:
@@ -151,9 +154,8 @@ def test_checkpoints_that_a_release_cannot_use_stop_the_run_before_anything_is_s
     changes = [{**change, "verdict": "breaking", "why": "so"}, {**others, "verdict": "breaking", "why": "so"}]
     monkeypatch.setattr(tasks, "run_adloom", _preflight(changes))
     monkeypatch.setattr(tasks, "_code", lambda *_: Path())
-    with pytest.raises(
-        CheckpointError, match=r"deduplicate\.mode was forever, is within_watermark\. Nothing was stopped"
-    ):
+    told = r"deduplicate\.mode was forever, is within_watermark\. Nothing was stopped"
+    with pytest.raises(CheckpointError, match=told):
         check(_NEW, _form(Wish.RESTART))
     assert drivers.asked == []
     assert check(_NEW, _form(Wish.RESTART, confirm_reset=True)) == ["deduplicate"]

@@ -5,6 +5,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from airflow.sdk.exceptions import AirflowFailException
+from airflow.triggers.base import TriggerEvent
+
 from ad_dags.launchers import DriverState
 from ad_dags.operators.supervise import SuperviseDriverOperator
 from ad_dags.place import Place, find_place
@@ -12,9 +15,6 @@ from ad_dags.tasks.supervise import drain, is_watched, look_and_act
 from ad_dags.triggers import supervise as supervise_trigger
 from ad_dags.triggers.supervise import SuperviseDriverTrigger
 from ad_dags.watching import Action, Judgement, Limits, Memory
-from airflow.sdk.exceptions import AirflowFailException
-from airflow.triggers.base import TriggerEvent
-
 from spark_jobs.contracts.errors import LakeError, SettingsError
 from spark_jobs.contracts.lake import progress_key
 from spark_jobs.contracts.settings import Settings

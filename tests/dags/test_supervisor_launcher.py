@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from ad_dags.launchers import DriverState, LauncherError, SupervisorLauncher
 
+from ad_dags.launchers import DriverState, LauncherError, SupervisorLauncher
 from spark_jobs.contracts.jobs import QUERIES_OF_JOB
 from tests.support.servers import end, free_port, is_open, wait_until
 

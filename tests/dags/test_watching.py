@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
+
 from ad_dags.launchers import Driver, DriverState
 from ad_dags.watching import Action, Judgement, Limits, Memory, judge
-
 from spark_jobs.contracts.progress import QueryReport
 
 _NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -15,18 +15,6 @@ from spark_jobs.runtime.wanted import want
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-HOW_TO = """
-| to | do |
-|---|---|
-| stop the job | mark the task **failed** or **success**: the running batches are finished, then it stops |
-| start it again | trigger this DAG, or clear its task |
-
-A run lasts for as long as the job is wanted. A driver that died is started again, later each time; one that makes no
-progress is drained and started again. When that does not help, the run fails and tells so. A triggerer or scheduler
-that dies stops nothing.
-"""
-"""For the pages of the DAGs that have one such task."""
-
 
 class SuperviseDriverOperator(BaseOperator):
     """Keeps the driver of ``job`` running for as long as it is wanted; waits in the triggerer.
