@@ -109,6 +109,10 @@ class Airflow:
                     found.append(int(entry.name))
         return found
 
+    def supervisor(self) -> int:
+        """The process of the supervisord that runs the drivers."""
+        return int((self.folder / "drivers" / "supervisord.pid").read_text())
+
     def left(self) -> list[int]:
         """The drivers of any job that are still there."""
         return [pid for job in QUERIES_OF_JOB for pid in self.drivers(job)]

@@ -52,6 +52,12 @@ def test_a_job_is_deployed_watched_killed_and_drained(airflow: Airflow, tmp_path
         os.kill(killed, signal.SIGKILL)
         wait_until(lambda gone=killed: airflow.drivers("deduplicate") not in ([], [gone]), 120, "it was not started")  # type: ignore[misc]
         assert len(airflow.drivers("deduplicate")) == 1
+    # Its drivers are told to stop, as by SIGTERM, and those that take their place wait for the lock of the job.
+    (orphan,), supervisor = airflow.drivers("deduplicate"), airflow.supervisor()
+    os.kill(supervisor, signal.SIGKILL)
+    wait_until(lambda: airflow.drivers("deduplicate") not in ([], [orphan]), 240, "nobody took its place")
+    wait_until(lambda: orphan not in airflow.drivers("deduplicate"), 60, "the orphan did not stop")
+    assert len(airflow.drivers("deduplicate")) == 1
     records = sum(len(file.read_bytes().splitlines()) for file in files)
     wait_until(lambda: len(read_table(airflow.lake, BRONZE_EVENTS)) == records, 300, "not all came in")
 
