@@ -14,12 +14,20 @@ from rich.console import Console
 from rich.table import Table
 
 from spark_jobs import __version__
-from spark_jobs.contracts.errors import LakeError, SettingsError
+from spark_jobs.contracts.errors import SettingsError
 from spark_jobs.contracts.jobs import DEDUPLICATE_JOB, QUERIES_OF_JOB
 from spark_jobs.contracts.settings import load_settings
 from spark_jobs.runtime.building import build_wheel
 from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.releases import deploy, list_releases, publish, read_deployment, read_release, unpack
+from spark_jobs.runtime.releases import (
+    deploy,
+    list_releases,
+    publish,
+    read_deployment,
+    read_release,
+    release_before,
+    unpack,
+)
 
 _PR_SET_PDEATHSIG = 1
 _RUN_IT = "from spark_jobs.cli import main; main()"
@@ -63,12 +71,7 @@ def choose(job: str, version: str | None, location: str, config: Path | None) ->
     """
     console, lake = Console(), open_lake(location, load_settings(config, os.environ).s3)
     _check_job(job)
-    if version is None:
-        now = read_deployment(lake, job)
-        if now is None or now.previous is None:
-            raise LakeError(f"job {job} has no release to go back to; `adloom releases deploy {job} VERSION` takes one")
-        version = now.previous
-    done = deploy(lake, job, version, datetime.now(UTC))
+    done = deploy(lake, job, version or release_before(lake, job), datetime.now(UTC))
     before = f" (before: {done.previous})" if done.previous else ""
     console.print(f"{job} runs {done.version} from its next start on{before}", highlight=False, soft_wrap=True)
 
@@ -80,7 +83,7 @@ def drive(job: str, location: str, source: Path | None, config: Path | None) -> 
     started again finds no driver that it does not know of.
 
     Raises:
-        LakeError: no release is deployed, or it is not the one that was put there.
+        LakeError: the release that is deployed is not there, or not the one that was put there.
     """
     _check_job(job)
     settings = load_settings(config, os.environ)
@@ -88,9 +91,7 @@ def drive(job: str, location: str, source: Path | None, config: Path | None) -> 
     deployment = read_deployment(lake, job)
     environment = dict(os.environ)
     if deployment:
-        release = read_release(lake, deployment.version)
-        folder = Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "adloom" / "releases"
-        environment["PYTHONPATH"] = str(unpack(lake, release, folder))
+        environment["PYTHONPATH"] = str(unpack(lake, read_release(lake, deployment.version)))
     version = deployment.version if deployment else f"{__version__}, which is installed here: none is deployed"
     Console(stderr=True).print(f"driver of {job}: process {os.getpid()}, release {version}", highlight=False)
     _stop_with_parent()

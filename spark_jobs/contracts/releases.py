@@ -16,7 +16,7 @@ class Release(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    version: str = Field(pattern=VERSION.pattern)
+    version: str = Field(pattern=f"^{VERSION.pattern}$")
     wheel: str = Field(pattern=r"^[A-Za-z0-9_.+-]+\.whl$")
     """Name of the file, which lies beside."""
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
@@ -29,7 +29,7 @@ class Deployment(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     job: str
-    version: str = Field(pattern=VERSION.pattern)
+    version: str = Field(pattern=f"^{VERSION.pattern}$")
     previous: str | None = None
     """The version before it, to which a rollback returns."""
     deployed_at: datetime

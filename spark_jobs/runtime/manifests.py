@@ -2,12 +2,11 @@
 
 from datetime import UTC, datetime
 
-from pydantic import ValidationError
-
 from spark_jobs import __version__
 from spark_jobs.contracts.lake import Lake, manifest_key
 from spark_jobs.contracts.manifest import STATE_FORMATS, Manifest, state_settings
 from spark_jobs.contracts.settings import Settings
+from spark_jobs.runtime.records import find_record, write_record
 
 
 def new_manifest(query: str, settings: Settings, source: str, *, begins_at: str = "", follows: str = "") -> Manifest:
@@ -25,12 +24,9 @@ def new_manifest(query: str, settings: Settings, source: str, *, begins_at: str 
 
 def write_manifest(lake: Lake, manifest: Manifest, version: int) -> None:
     """Puts ``manifest`` beside its checkpoint."""
-    lake.files.write(manifest_key(manifest.query, version), manifest.model_dump_json(indent=2).encode() + b"\n")
+    write_record(lake, manifest_key(manifest.query, version), manifest)
 
 
 def read_manifest(lake: Lake, query: str, version: int) -> Manifest | None:
     """The manifest of a checkpoint; None if it is missing or damaged."""
-    try:
-        return Manifest.model_validate_json(lake.files.read(manifest_key(query, version)) or b"")
-    except ValidationError:
-        return None
+    return find_record(lake, manifest_key(query, version), Manifest)

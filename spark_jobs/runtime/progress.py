@@ -27,6 +27,7 @@ from spark_jobs.contracts.jobs import JOB_OF_QUERY
 from spark_jobs.contracts.lake import Lake, progress_key
 from spark_jobs.contracts.progress import QueryReport, QueryState
 from spark_jobs.runtime.failures import reason
+from spark_jobs.runtime.records import write_record
 
 _TELLING_MS = 10_000
 _log = logging.getLogger(__name__)
@@ -93,7 +94,7 @@ class ProgressFiles(StreamingQueryListener):
     def _write(self, run_id: str, report: QueryReport) -> None:
         self._by_run[run_id] = report
         try:
-            self._lake.files.write(progress_key(report.query), report.model_dump_json(indent=2).encode() + b"\n")
+            write_record(self._lake, progress_key(report.query), report)
         except (AdloomError, OSError) as error:
             # Whoever looks from outside sees by the report's age that it is old; the query goes on.
             _log.warning("%s: its progress could not be written: %s", report.query, error)

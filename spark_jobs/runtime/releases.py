@@ -2,13 +2,12 @@
 
 import hashlib
 import io
+import os
 import tempfile
 import zipfile
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-
-from pydantic import ValidationError
 
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.lake import Lake
@@ -21,6 +20,7 @@ from spark_jobs.contracts.releases import (
     release_key,
     wheel_key,
 )
+from spark_jobs.runtime.records import read_record, write_record
 
 
 def publish(lake: Lake, wheel: Path, version: str, now: datetime) -> Release:
@@ -31,8 +31,7 @@ def publish(lake: Lake, wheel: Path, version: str, now: datetime) -> Release:
     """
     data = wheel.read_bytes()
     release = Release(version=version, wheel=wheel.name, sha256=_digest(data), built_at=now)
-    if lake.files.read(release_key(version)) is not None:
-        known = read_release(lake, version)
+    if known := _find_release(lake, version):
         if known.sha256 != release.sha256:
             raise LakeError(
                 f"release {version} of {lake.root} holds other code (SHA-256 {known.sha256[:12]}…, and this is "
@@ -41,13 +40,13 @@ def publish(lake: Lake, wheel: Path, version: str, now: datetime) -> Release:
         return known
     lake.files.write(wheel_key(release), data)
     # Last: what has no such file is no release.
-    lake.files.write(release_key(version), release.model_dump_json(indent=2).encode() + b"\n")
+    write_record(lake, release_key(version), release)
     return release
 
 
 def list_releases(lake: Lake) -> Iterator[Release]:
     """The releases of ``lake``, the newest first."""
-    known = [read_release(lake, name) for name in lake.files.names(RELEASES) if _is_release(lake, name)]
+    known = [found for name in lake.files.names(RELEASES) if (found := _find_release(lake, name))]
     yield from sorted(known, key=lambda release: release.built_at, reverse=True)
 
 
@@ -57,18 +56,16 @@ def read_release(lake: Lake, version: str) -> Release:
     Raises:
         LakeError: there is none, or nobody can tell what it is.
     """
-    if not _is_release(lake, version):
+    found = _find_release(lake, version)
+    if found is None:
         raise LakeError(f"lake {lake.root} has no release {version!r}; `adloom releases list` shows those it has")
-    try:
-        return Release.model_validate_json(lake.files.read(release_key(version)) or b"")
-    except ValidationError as error:
-        raise LakeError(
-            f"{lake.place(release_key(version))} is damaged: {error.errors()[0]['msg']}; build it anew"
-        ) from error
+    return found
 
 
-def unpack(lake: Lake, release: Release, folder: Path) -> Path:
+def unpack(lake: Lake, release: Release, folder: Path | None = None) -> Path:
     """Brings ``release`` into a folder of its own below ``folder``, unless it is there.
+
+    By default that is the user's own cache: what lies there is run, so nobody else may write to it.
 
     Returns:
         The folder to import it from.
@@ -76,6 +73,7 @@ def unpack(lake: Lake, release: Release, folder: Path) -> Path:
     Raises:
         LakeError: the wheel is not there, or is not the one that was put there.
     """
+    folder = folder or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "adloom" / "releases"
     place = folder / f"adloom-{release.sha256}"
     if place.is_dir():
         return place
@@ -112,7 +110,7 @@ def deploy(lake: Lake, job: str, version: str, now: datetime) -> Deployment:
 
 def write_deployment(lake: Lake, deployment: Deployment) -> None:
     """Says which release a job runs, and which it ran before."""
-    lake.files.write(deployment_key(deployment.job), deployment.model_dump_json(indent=2).encode() + b"\n")
+    write_record(lake, deployment_key(deployment.job), deployment)
 
 
 def read_deployment(lake: Lake, job: str) -> Deployment | None:
@@ -121,19 +119,25 @@ def read_deployment(lake: Lake, job: str) -> Deployment | None:
     Raises:
         LakeError: nobody can tell.
     """
-    text = lake.files.read(deployment_key(job))
-    if text is None:
+    return read_record(lake, deployment_key(job), Deployment, remedy="deploy a release anew")
+
+
+def release_before(lake: Lake, job: str) -> str:
+    """The version that ``job`` ran before the present one.
+
+    Raises:
+        LakeError: there is none.
+    """
+    now = read_deployment(lake, job)
+    if now is None or now.previous is None:
+        raise LakeError(f"job {job} has no release to go back to; `adloom releases deploy {job} VERSION` takes one")
+    return now.previous
+
+
+def _find_release(lake: Lake, version: str) -> Release | None:
+    if not VERSION.fullmatch(version):
         return None
-    try:
-        return Deployment.model_validate_json(text)
-    except ValidationError as error:
-        raise LakeError(
-            f"{lake.place(deployment_key(job))} is damaged: {error.errors()[0]['msg']}; deploy a release anew"
-        ) from error
-
-
-def _is_release(lake: Lake, name: str) -> bool:
-    return bool(VERSION.fullmatch(name)) and lake.files.read(release_key(name)) is not None
+    return read_record(lake, release_key(version), Release, remedy="build it anew")
 
 
 def _digest(data: bytes) -> str:

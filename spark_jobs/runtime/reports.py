@@ -2,18 +2,14 @@
 
 from collections.abc import Iterable, Iterator
 
-from pydantic import ValidationError
-
 from spark_jobs.contracts.lake import Lake, progress_key
 from spark_jobs.contracts.progress import QueryReport
+from spark_jobs.runtime.records import find_record
 
 
 def read_report(lake: Lake, query: str) -> QueryReport | None:
     """What ``query`` last told; None if it has not run, or what it told is damaged or of another version."""
-    try:
-        return QueryReport.model_validate_json(lake.files.read(progress_key(query)) or b"")
-    except ValidationError:
-        return None
+    return find_record(lake, progress_key(query), QueryReport)
 
 
 def read_reports(lake: Lake, queries: Iterable[str]) -> Iterator[QueryReport]:

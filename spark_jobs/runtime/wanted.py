@@ -2,11 +2,11 @@
 
 from datetime import datetime
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
-from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.wanted import Wanted, WantedState, wanted_key, watcher_key
+from spark_jobs.runtime.records import find_record, read_record, write_record
 
 
 class Watcher(BaseModel):
@@ -24,32 +24,21 @@ def read_wanted(lake: Lake, job: str) -> Wanted | None:
     Raises:
         LakeError: nobody can tell.
     """
-    text = lake.files.read(wanted_key(job))
-    if text is None:
-        return None
-    try:
-        return Wanted.model_validate_json(text)
-    except ValidationError as error:
-        raise LakeError(
-            f"{lake.place(wanted_key(job))} is damaged: {error.errors()[0]['msg']}; start or drain the job anew"
-        ) from error
+    return read_record(lake, wanted_key(job), Wanted, remedy="start or drain the job anew")
 
 
 def want(lake: Lake, job: str, state: WantedState, why: str, now: datetime, *, until: datetime | None = None) -> Wanted:
     """Says what is wanted of ``job`` from ``now`` on; ``until`` makes a stop a pause."""
     wanted = Wanted(state=state, why=why, since=now, until=until)
-    lake.files.write(wanted_key(job), wanted.model_dump_json(indent=2).encode() + b"\n")
+    write_record(lake, wanted_key(job), wanted)
     return wanted
 
 
 def watch(lake: Lake, job: str, name: str, now: datetime) -> None:
     """Leaves word that ``name`` watches over ``job``."""
-    lake.files.write(watcher_key(job), Watcher(name=name, looked_at=now).model_dump_json().encode() + b"\n")
+    write_record(lake, watcher_key(job), Watcher(name=name, looked_at=now))
 
 
 def read_watcher(lake: Lake, job: str) -> Watcher | None:
     """Who last watched over ``job``; None if nobody did, or left no word that can be read."""
-    try:
-        return Watcher.model_validate_json(lake.files.read(watcher_key(job)) or b"")
-    except ValidationError:
-        return None
+    return find_record(lake, watcher_key(job), Watcher)

@@ -13,12 +13,20 @@ from ad_dags.launchers import DriverState
 from ad_dags.place import Place, checkout, find_place
 from ad_dags.tasks.commands import run_adloom
 from ad_dags.tasks.supervise import drain, pause, utc_now
-from spark_jobs.contracts.errors import CheckpointError, LakeError
+from spark_jobs.contracts.errors import CheckpointError
 from spark_jobs.contracts.jobs import JOB_OF_QUERY, QUERIES_OF_JOB, READS
 from spark_jobs.contracts.progress import QueryReport, QueryState
 from spark_jobs.contracts.wanted import WantedState
 from spark_jobs.runtime.building import build_wheel
-from spark_jobs.runtime.releases import deploy, publish, read_deployment, read_release, unpack, write_deployment
+from spark_jobs.runtime.releases import (
+    deploy,
+    publish,
+    read_deployment,
+    read_release,
+    release_before,
+    unpack,
+    write_deployment,
+)
 from spark_jobs.runtime.reports import read_reports
 from spark_jobs.runtime.wanted import read_wanted, want
 
@@ -111,9 +119,7 @@ def _swap_one(place: Place, job: str, action: Wish, version: str, resets: list[s
         return f"{job}: stopped"
     before = read_deployment(place.lake, job)
     if action is Wish.ROLLBACK:
-        if before is None or before.previous is None:
-            raise LakeError(f"job {job} has no release to go back to")
-        version = before.previous
+        version = release_before(place.lake, job)
     is_same = before is not None and before.version == version
     if action is Wish.START and is_same and place.launcher.look(job).state is DriverState.RUNNING:
         return f"{job}: release {version} runs already"
@@ -181,4 +187,4 @@ def _wait_until_gone(place: Place, job: str) -> None:
 
 
 def _code(place: Place, version: str) -> Path:
-    return unpack(place.lake, read_release(place.lake, version), Path(tempfile.gettempdir()) / "adloom-releases")
+    return unpack(place.lake, read_release(place.lake, version))
