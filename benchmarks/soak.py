@@ -38,8 +38,6 @@ _FIRST_DAY = datetime(2025, 1, 1, tzinfo=UTC)
 _SLACK = 1.25
 """How much more the last third may have than the second: what goes up and down within it."""
 _DRAIN_S = 3600
-_READS_TWICE = {"attribute": 2}
-"""By query, how often it reads a row."""
 _FILL_S = 240
 """Longer than the state of :data:`_SHORT` reaches back."""
 _SHORT = {
@@ -99,9 +97,7 @@ class Soak:
     def look(self) -> Sample:
         """What is there now."""
         reports = {query: self._report(query) for query in JOB_OF_QUERY}
-        through = [
-            report.total_input_rows // _READS_TWICE.get(query, 1) if report else 0 for query, report in reports.items()
-        ]
+        through = [report.total_rows if report else 0 for report in reports.values()]
         processes = [psutil.Process(job.process.pid) for job in self.jobs]
         family = [one for process in processes for one in (process, *process.children(recursive=True))]
         sample = Sample(
@@ -197,6 +193,7 @@ def run_soak(
     """Measures the maximum, holds ``share`` of it for ``minutes``, then ten times that for ``burst_s`` seconds.
 
     The maximum is that with the state which half of a first guess fills: a join looks through its state in each batch.
+    What is held is held for :data:`_FILL_S` before it counts: until then the state still grows, as it must.
     """
     with console.status("warming up …"):
         soak.send(preload // 3, None)
@@ -209,6 +206,8 @@ def run_soak(
         maximum = _measure_maximum(soak, preload)
     rate = share * maximum
     console.print(f"maximum {maximum:,.0f} records/s; holding {rate:,.0f} for {minutes:g} minutes", highlight=False)
+    with console.status("holding: the state fills to what this load needs …"):
+        soak.send(int(rate * _FILL_S), rate)
     with console.status("holding …"):
         steady = soak.look_while(lambda: soak.send(int(rate * minutes * 60), rate))
     burst_rate = 0.0

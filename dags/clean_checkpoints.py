@@ -4,21 +4,16 @@ Every day; by hand with **dry run** to see what would go. A checkpoint goes when
 `job.checkpoint_retention`; one that is in use stays. The log of the task tells what went, what stayed, and why.
 """
 
-from airflow.sdk import DAG, Param, task
+from airflow.sdk import Param, task
 
-from ad_dags.defaults import BEGIN, task_defaults
+from ad_dags.defaults import adloom_dag
 from ad_dags.tasks.care import clean_checkpoints
 
-with DAG(
+with adloom_dag(
     "clean_checkpoints",
-    description=(__doc__ or "").partition("\n")[0],
-    doc_md=__doc__,
-    start_date=BEGIN,
+    __doc__,
+    tag="care",
     schedule="30 3 * * *",
-    catchup=False,
-    max_active_runs=1,
-    tags=["adloom", "care"],
-    default_args=task_defaults(),
     params={
         "dry_run": Param(False, type="boolean", title="Dry run", description="Only tell what would go."),
         "checkpoints": Param(

@@ -18,26 +18,24 @@ begins those checkpoints anew: no row is lost, none comes twice.
 from datetime import timedelta
 
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
-from airflow.sdk import DAG, Param, chain, task
+from airflow.sdk import Param, chain, task
 
-from ad_dags.defaults import BEGIN, task_defaults
+from ad_dags.defaults import adloom_dag
 from ad_dags.tasks.care import find_unwatched
 from ad_dags.tasks.deploy import ALL_JOBS, FROM_CHECKOUT, Wish, build, check, swap
+from spark_jobs.contracts.jobs import QUERIES_OF_JOB
+from spark_jobs.contracts.releases import VERSION
 
-with DAG(
+with adloom_dag(
     "deploy_streams",
-    description=(__doc__ or "").partition("\n")[0],
-    doc_md=__doc__,
-    start_date=BEGIN,
-    schedule=None,
-    catchup=False,
-    max_active_runs=1,
-    tags=["adloom", "streams"],
-    default_args=task_defaults(retries=0, execution_timeout=timedelta(minutes=45)),
+    __doc__,
+    tag="streams",
+    retries=0,
+    execution_timeout=timedelta(minutes=45),
     params={
         "job": Param(
             ALL_JOBS,
-            enum=[ALL_JOBS, "deduplicate", "attribute"],
+            enum=[ALL_JOBS, *QUERIES_OF_JOB],
             title="Job",
             description="Which of the streaming jobs.",
         ),
@@ -50,7 +48,7 @@ with DAG(
         "release": Param(
             FROM_CHECKOUT,
             type="string",
-            pattern=rf"^({FROM_CHECKOUT}|\d{{1,4}}\.\d{{1,4}}\.\d{{1,4}}(\+[0-9a-z]{{1,40}})?)$",
+            pattern=f"^({FROM_CHECKOUT}|{VERSION.pattern})$",
             title="Release",
             description=f"A version that is in the lake, or: {FROM_CHECKOUT}.",
         ),

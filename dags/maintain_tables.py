@@ -4,20 +4,16 @@ Every day, one job after the other: the job is drained, the tables that it write
 runs again; a table has one writer at a time. Should the task die, the job runs again after an hour.
 """
 
-from airflow.sdk import DAG, chain, task
+from airflow.sdk import chain, task
 
-from ad_dags.defaults import BEGIN, task_defaults
+from ad_dags.defaults import adloom_dag
 from ad_dags.tasks.care import maintain_tables
+from spark_jobs.contracts.jobs import QUERIES_OF_JOB
 
-with DAG(
+with adloom_dag(
     "maintain_tables",
-    description=(__doc__ or "").partition("\n")[0],
-    doc_md=__doc__,
-    start_date=BEGIN,
+    __doc__,
+    tag="care",
     schedule="0 4 * * *",
-    catchup=False,
-    max_active_runs=1,
-    tags=["adloom", "care"],
-    default_args=task_defaults(),
 ):
-    chain(*(task(task_id=f"maintain_{job}")(maintain_tables)(job) for job in ("deduplicate", "attribute")))
+    chain(*(task(task_id=f"maintain_{job}")(maintain_tables)(job) for job in QUERIES_OF_JOB))

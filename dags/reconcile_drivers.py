@@ -7,20 +7,17 @@ after, and its supervising DAG is started. So a triggerer or scheduler that died
 from datetime import timedelta
 
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
-from airflow.sdk import DAG, task
+from airflow.sdk import task
 
-from ad_dags.defaults import BEGIN, task_defaults
+from ad_dags.defaults import adloom_dag
 from ad_dags.tasks.care import find_unwatched
 
-with DAG(
+with adloom_dag(
     "reconcile_drivers",
-    description=(__doc__ or "").partition("\n")[0],
-    doc_md=__doc__,
-    start_date=BEGIN,
+    __doc__,
+    tag="streams",
     schedule=timedelta(minutes=3),
-    catchup=False,
-    max_active_runs=1,
-    tags=["adloom", "streams"],
-    default_args=task_defaults(retries=1, execution_timeout=timedelta(minutes=5)),
+    retries=1,
+    execution_timeout=timedelta(minutes=5),
 ):
     TriggerDagRunOperator.partial(task_id="supervise").expand(trigger_dag_id=task(find_unwatched)())

@@ -11,12 +11,8 @@ from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import Settings, load_settings
 from spark_jobs.runtime.lakes import open_lake
 
-COMMAND = "ADLOOM_COMMAND"
-"""The command adloom; by default the one beside Airflow's own Python."""
 _LAKE, _CONFIG = "ADLOOM_LAKE", "ADLOOM_CONFIG"
 _ADDRESS, _PASSWORD = "ADLOOM_SUPERVISOR_ADDRESS", "ADLOOM_SUPERVISOR_PASSWORD"
-
-
 _CHECKOUT = "ADLOOM_CHECKOUT"
 
 

@@ -2,7 +2,7 @@
 
 from airflow.sdk import DAG
 
-from ad_dags.defaults import BEGIN, task_defaults
+from ad_dags.defaults import adloom_dag
 from ad_dags.operators.supervise import SuperviseDriverOperator
 
 _HOW_TO = """
@@ -19,16 +19,6 @@ that dies stops nothing.
 
 def supervising_dag(job: str, page: str | None) -> DAG:
     """The DAG ``supervise_<job>``; ``page`` is the first part of its page in the UI, its first line the description."""
-    with DAG(
-        f"supervise_{job}",
-        description=(page or "").partition("\n")[0],
-        doc_md=f"{page}{_HOW_TO}",
-        start_date=BEGIN,
-        schedule=None,
-        catchup=False,
-        max_active_runs=1,
-        tags=["adloom", "streams"],
-        default_args=task_defaults(retries=0, execution_timeout=None),
-    ) as dag:
+    with adloom_dag(f"supervise_{job}", f"{page}{_HOW_TO}", tag="streams", retries=0, execution_timeout=None) as dag:
         SuperviseDriverOperator(task_id="supervise", job=job)
     return dag

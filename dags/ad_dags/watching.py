@@ -10,7 +10,7 @@
     yes     alive      nothing while it makes progress; one that makes none is drained, and then gone
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -46,6 +46,25 @@ class Limits:
     most_restarts: int = 5
     within: timedelta = timedelta(minutes=30)
     first_pause: timedelta = timedelta(seconds=5)
+
+    def numbers(self) -> dict[str, float]:
+        """The limits as JSON can carry them, times in seconds; :meth:`of` takes them back."""
+        return {
+            "stall_after_s": self.stall_after.total_seconds(),
+            "most_restarts": self.most_restarts,
+            "within_s": self.within.total_seconds(),
+            "first_pause_s": self.first_pause.total_seconds(),
+        }
+
+    @staticmethod
+    def of(numbers: Mapping[str, float]) -> "Limits":
+        """The limits that ``numbers`` say."""
+        return Limits(
+            stall_after=timedelta(seconds=numbers["stall_after_s"]),
+            most_restarts=int(numbers["most_restarts"]),
+            within=timedelta(seconds=numbers["within_s"]),
+            first_pause=timedelta(seconds=numbers["first_pause_s"]),
+        )
 
 
 @dataclass(frozen=True)
@@ -102,9 +121,9 @@ def judge(
         return _start_in_time(now, driver, recent, memory, limits)
     if driver.state in (DriverState.RETRYING, DriverState.DRAINING):
         return Judgement(Action.NOTHING, f"it is {driver.state}", memory)
-    memory = replace(memory, start_at=None)
     own = [report for report in reports if report.process_id == driver.process_id]
-    memory = replace(memory, queries={report.query: _see(now, report, memory.queries) for report in own})
+    queries = {report.query: _see(now, report, memory.queries) for report in own}
+    memory = replace(memory, start_at=None, queries=queries)
     if why := _stalled(now, own, memory, limits):
         return Judgement(Action.DRAIN, why, memory)
     return Judgement(Action.NOTHING, "it makes progress", memory)
@@ -130,12 +149,10 @@ def _start_in_time(
 ) -> Judgement:
     if memory == Memory():
         return Judgement(Action.START, "it is wanted, and does not run", replace(memory, start_at=now))
-    if memory.start_at is None:
-        pause = limits.first_pause * 2 ** len(recent)
-        memory = replace(memory, start_at=now + pause)
-    assert memory.start_at is not None  # noqa: S101 set above
-    if now < memory.start_at:
-        return Judgement(Action.NOTHING, f"it is {driver.state}, and is started at {memory.start_at:%H:%M:%S}", memory)
+    start_at = memory.start_at or now + limits.first_pause * 2 ** len(recent)
+    if now < start_at:
+        why = f"it is {driver.state}, and is started at {start_at:%H:%M:%S}"
+        return Judgement(Action.NOTHING, why, replace(memory, start_at=start_at))
     # Should this start come to nothing, the next one waits longer: it counts, whether or not a process is seen.
     counted = replace(memory, start_at=None, process_id=None, restarts=(*memory.restarts, now))
     return Judgement(Action.START, f"it is {driver.state}: {driver.told}", counted)

@@ -3,6 +3,7 @@
 import json
 import os
 import secrets
+import shlex
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ BIN = Path(sys.executable).parent
 _CONF = CHECKOUT / "infra" / "supervisor" / "airflow.conf"
 _SECRETS = HOME / "secrets.json"
 _PASSWORDS = HOME / "passwords.json"
+_PORT = os.environ.get("ADLOOM_AIRFLOW_PORT", "8080")
 _PID = HOME / "supervisord.pid"
 _USERS = {"admin": "admin", "viewer": "viewer"}
 """By name, the role: the one may do everything, the other may look."""
@@ -27,8 +29,6 @@ _UP_S, _DOWN_S = 180, 400
 
 def environment() -> dict[str, str]:
     """What the processes read; what is set already goes before."""
-    port = os.environ.get("ADLOOM_AIRFLOW_PORT", "8080")
-    source = os.environ.get("ADLOOM_SOURCE", "")
     known = json.loads(_SECRETS.read_text())
     defaults = {
         "ADLOOM_HOME": str(HOME),
@@ -37,7 +37,7 @@ def environment() -> dict[str, str]:
         "ADLOOM_COMMAND": str(BIN / "adloom"),
         "ADLOOM_DRIVERS": str(HOME / "drivers"),
         "ADLOOM_LAKE": str(CHECKOUT / "lake"),
-        "ADLOOM_DRIVER_OPTIONS": f"--source {source}" if source else "",
+        "ADLOOM_DRIVER_OPTIONS": _driver_options(),
         "ADLOOM_SUPERVISOR_ADDRESS": "127.0.0.1:9001",
         "ADLOOM_SUPERVISOR_PASSWORD": known["supervisor"],
         "AIRFLOW_HOME": str(HOME),
@@ -47,22 +47,39 @@ def environment() -> dict[str, str]:
         "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
         # As many idle workers are kept; the default is 32.
         "AIRFLOW__CORE__PARALLELISM": "4",
-        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{port}/execution/",
+        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{_PORT}/execution/",
         "AIRFLOW__CORE__FERNET_KEY": known["fernet"],
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": ",".join(f"{name}:{role}" for name, role in _USERS.items()),
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(_PASSWORDS),
         "AIRFLOW__API__HOST": "127.0.0.1",
-        "AIRFLOW__API__PORT": port,
-        "AIRFLOW__API__BASE_URL": f"http://127.0.0.1:{port}",
+        "AIRFLOW__API__PORT": _PORT,
+        "AIRFLOW__API__BASE_URL": f"http://127.0.0.1:{_PORT}",
         "AIRFLOW__API__WORKERS": "1",
         "AIRFLOW__API__SECRET_KEY": known["api"],
         "AIRFLOW__API_AUTH__JWT_SECRET": known["jwt"],
         "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "60",
         "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "false",
-        # The triggers of the DAGs are found here.
-        "PYTHONPATH": str(CHECKOUT / "dags"),
     }
-    return {**defaults, **os.environ}
+    # The triggers of the DAGs are found below the DAGs, before anything that the user has there.
+    paths = [str(CHECKOUT / "dags"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**defaults, **os.environ, "PYTHONPATH": os.pathsep.join(paths), **_places()}
+
+
+def _places() -> dict[str, str]:
+    """The variables that name a folder or a file, each as seen from any folder."""
+    named = {name: os.environ.get(name) for name in ("ADLOOM_LAKE", "ADLOOM_CONFIG")}
+    return {name: _absolute(place) for name, place in named.items() if place}
+
+
+def _driver_options() -> str:
+    """The files that drivers read, if any are named, as supervisord's command line has them."""
+    named = {"--source": os.environ.get("ADLOOM_SOURCE"), "--config": os.environ.get("ADLOOM_CONFIG")}
+    return shlex.join(word for option, file in named.items() if file for word in (option, _absolute(file)))
+
+
+def _absolute(place: str) -> str:
+    """``place`` as seen from any folder: what is started here works in folders of its own."""
+    return place if "://" in place else str(Path(place).resolve())
 
 
 def start() -> None:
@@ -143,7 +160,7 @@ def _wait_until(what: str, is_so: Callable[[dict[str, dict[str, str]]], bool]) -
 
 
 def _address() -> str:
-    return f"http://127.0.0.1:{os.environ.get('ADLOOM_AIRFLOW_PORT', '8080')}"
+    return f"http://127.0.0.1:{_PORT}"
 
 
 def _process_id() -> int | None:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from spark_jobs.contracts.jobs import ATTRIBUTE, JOB_OF_QUERY
+from spark_jobs.contracts.jobs import JOB_OF_QUERY
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.settings import Settings, load_settings
@@ -24,7 +24,6 @@ from spark_jobs.runtime.progress import ProgressFiles
 from spark_jobs.runtime.session import start_session
 from spark_jobs.sources.files import list_files, open_file
 
-_READS_TWICE = {ATTRIBUTE: 2}
 """Spark counts a row once for each side of a join."""
 _CHUNK = 1 << 20
 
@@ -112,7 +111,7 @@ class _Bars:
         total = self.records.total
         for query, task in self.tasks.items():
             report = done.report(query)
-            rows = report.total_input_rows // _READS_TWICE.get(query, 1) if report else 0
+            rows = report.total_rows if report else 0
             told = f"{rows:,} rows" + (f", {report.state_rows:,} in state" if report and report.state_rows else "")
             self.progress.update(task, total=total, completed=min(rows, total) if total else rows, told=told)
 

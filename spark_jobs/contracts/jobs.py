@@ -21,6 +21,8 @@ READS: dict[str, Table | None] = {
     SESSIONIZE: SILVER_EVENTS,
 }
 """By query, the table that it reads; ingest reads what comes from outside."""
+PASSES = {ATTRIBUTE: 2}
+"""By query, how often it reads each row, where that is not once: a join reads its input for either side."""
 WRITES: dict[str, Table] = {
     INGEST: BRONZE_EVENTS,
     DEDUPLICATE: SILVER_EVENTS,

@@ -5,6 +5,8 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict
 
+from spark_jobs.contracts.jobs import PASSES
+
 
 class QueryState(StrEnum):
     """Where a query stands, as far as it could still say so."""
@@ -58,3 +60,8 @@ class QueryReport(BaseModel):
     backlog_bytes: int | None = None
     """Bytes of files or tables that were there but were not in the batch."""
     last_error: str | None = None
+
+    @property
+    def total_rows(self) -> int:
+        """Rows that went through since the query was started; one that it reads twice counts once."""
+        return self.total_input_rows // PASSES.get(self.query, 1)

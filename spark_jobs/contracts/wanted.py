@@ -27,6 +27,11 @@ class Wanted(BaseModel):
     until: datetime | None = None
     """Of a pause: when the job is to run again, should whoever asked for the pause not come back."""
 
+    @property
+    def is_paused(self) -> bool:
+        """Whether it is stopped for a while only."""
+        return self.until is not None
+
     def runs_at(self, now: datetime) -> bool:
         """Whether the job is to run at ``now``."""
         return self.state is WantedState.RUNNING or (self.until is not None and now >= self.until)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ad_dags.launchers import SupervisorLauncher
-from ad_dags.place import COMMAND, Place
+from ad_dags.place import Place
 from ad_dags.tasks.commands import CommandError, environment_of_commands, run_adloom
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.runtime.lakes import open_lake
@@ -25,7 +25,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     program = tmp_path / "adloom"
     program.write_text(_ECHO)
     program.chmod(0o755)
-    monkeypatch.setenv(COMMAND, str(program))
+    monkeypatch.setenv("ADLOOM_COMMAND", str(program))
     monkeypatch.setenv("ADLOOM_SUPERVISOR_PASSWORD", "hush")
     lake = open_lake(str(tmp_path / "lake"))
     return Place(str(tmp_path / "lake"), Path("a.toml"), Settings(), lake, SupervisorLauncher("127.0.0.1:1", "hush"))

@@ -5,8 +5,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -19,6 +17,7 @@ from spark_jobs.runtime.building import build_wheel
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.releases import deploy, list_releases, publish, read_deployment, read_release, unpack
 from tests.support.drivers import ADLOOM
+from tests.support.servers import wait_until
 
 _CHECKOUT = Path(__file__).parents[2]
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -132,10 +131,10 @@ def test_a_driver_ends_with_the_one_that_started_it(tmp_path: Path) -> None:
     assert supervisor.stdout
     pid = int(supervisor.stdout.readline())
     try:
-        _wait_until(lambda: "starting Spark" in told.read_text())
+        wait_until(lambda: "starting Spark" in told.read_text(), 90, "Spark was not started")
         supervisor.send_signal(signal.SIGKILL)
         supervisor.wait()
-        _wait_until(lambda: not _is_alive(pid))
+        wait_until(lambda: not _is_alive(pid), 90, "the driver outlives its supervisor")
     finally:
         supervisor.kill()
         if _is_alive(pid):
@@ -149,10 +148,3 @@ def _is_alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
-
-
-def _wait_until(happened: Callable[[], bool], seconds: float = 90) -> None:
-    deadline = time.monotonic() + seconds
-    while not happened():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)

@@ -31,13 +31,8 @@ class SuperviseDriverOperator(BaseOperator):
     def execute(self, context: "Context") -> None:  # noqa: ARG002 Airflow gives it
         """Says that the job is wanted, and hands over to the trigger."""
         want(find_place().lake, self.job, WantedState.RUNNING, f"supervised by {self.dag_id}", utc_now())
-        limits = {
-            "stall_after_s": self.limits.stall_after.total_seconds(),
-            "most_restarts": self.limits.most_restarts,
-            "within_s": self.limits.within.total_seconds(),
-            "first_pause_s": self.limits.first_pause.total_seconds(),
-        }
-        self.defer(trigger=SuperviseDriverTrigger(self.job, limits, self.poll_s), method_name="watch_is_over")
+        trigger = SuperviseDriverTrigger(self.job, self.limits.numbers(), self.poll_s)
+        self.defer(trigger=trigger, method_name="watch_is_over")
 
     def watch_is_over(self, context: "Context", event: dict[str, str]) -> str:  # noqa: ARG002
         """Ends as the trigger's event says."""

@@ -14,7 +14,7 @@ from spark_jobs.contracts.jobs import QUERIES_OF_JOB, WRITES
 from spark_jobs.contracts.lake import CHECKPOINTS
 from spark_jobs.runtime.wanted import read_wanted
 
-PATIENCE = timedelta(minutes=2)
+_PATIENCE = timedelta(minutes=2)
 """A job that nobody has looked at for so long has no watcher."""
 _log = logging.getLogger(__name__)
 
@@ -57,10 +57,10 @@ def find_unwatched() -> list[str]:
     place, now, unwatched = find_place(), utc_now(), []
     for job in QUERIES_OF_JOB:
         wanted = read_wanted(place.lake, job)
-        is_wanted = wanted is not None and (wanted.runs_at(now) or wanted.until is not None)
-        if not is_wanted or is_watched(place.lake, job, now, patience=PATIENCE):
+        is_wanted = wanted is not None and (wanted.runs_at(now) or wanted.is_paused)
+        if not is_wanted or is_watched(place.lake, job, now, patience=_PATIENCE):
             continue
-        _log.warning("%s: nobody has watched over it for %s", job, PATIENCE)
+        _log.warning("%s: nobody has watched over it for %s", job, _PATIENCE)
         look_and_act(place.lake, place.launcher, job, Memory(), Limits(), now, name="reconcile")
         unwatched.append(f"supervise_{job}")
     return unwatched

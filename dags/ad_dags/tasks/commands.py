@@ -9,8 +9,10 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ad_dags.place import COMMAND, Place
+from ad_dags.place import Place
 
+_COMMAND = "ADLOOM_COMMAND"
+"""Names the command adloom; by default it is the one beside Airflow's own Python."""
 _PASSED_ON = re.compile(r"(?:AWS|ADLOOM|SPARK|JAVA|LC|SSL|XDG)_\w+|PATH|HOME|LANG|TMPDIR|TZ|USER")
 _KEPT_BACK = {"ADLOOM_SUPERVISOR_PASSWORD", "ADLOOM_ALERT_URL"}
 _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -83,5 +85,5 @@ def environment_of_commands(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _program(environment: Mapping[str, str]) -> list[str]:
-    told = environment.get(COMMAND)
+    told = environment.get(_COMMAND)
     return [told] if told else [str(Path(sys.executable).with_name("adloom"))]

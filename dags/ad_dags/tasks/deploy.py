@@ -12,7 +12,7 @@ from typing import Any
 from ad_dags.launchers import DriverState
 from ad_dags.place import Place, checkout, find_place
 from ad_dags.tasks.commands import run_adloom
-from ad_dags.tasks.supervise import drain, pause, utc_now
+from ad_dags.tasks.supervise import drain, drain_and_wait, pause, utc_now
 from spark_jobs.contracts.errors import CheckpointError
 from spark_jobs.contracts.jobs import JOB_OF_QUERY, QUERIES_OF_JOB, READS
 from spark_jobs.contracts.progress import QueryReport, QueryState
@@ -32,7 +32,7 @@ from spark_jobs.runtime.wanted import read_wanted, want
 
 FROM_CHECKOUT = "build from this checkout"
 ALL_JOBS = "all"
-FIRST_BATCH = timedelta(minutes=5)
+_FIRST_BATCH = timedelta(minutes=5)
 """How long a new release may take to its first good batch."""
 _POLL_S = 1.0
 _log = logging.getLogger(__name__)
@@ -86,8 +86,8 @@ def check(version: str, params: dict[str, Any] | None = None) -> list[str]:
     if not version:
         return []
     place = find_place()
-    _, told = run_adloom(place, ["preflight"], ["--json"], allowed=(0, 1), code=_code(place, version))
-    changes = json.loads(told.splitlines()[-1])
+    _, printed = run_adloom(place, ["preflight"], ["--json"], allowed=(0, 1), code=_code(place, version))
+    changes = json.loads(printed.splitlines()[-1])
     jobs = jobs_of(params)
     broken = [change for change in changes if change["verdict"] == "breaking" and JOB_OF_QUERY[change["query"]] in jobs]
     queries = list(dict.fromkeys(change["query"] for change in broken))
@@ -115,7 +115,7 @@ def _swap_one(place: Place, job: str, action: Wish, version: str, resets: list[s
     now = utc_now()
     if action is Wish.DRAIN:
         drain(place.lake, place.launcher, job, "drained by deploy_streams", now)
-        _wait_until_gone(place, job)
+        drain_and_wait(place, job)
         return f"{job}: stopped"
     before = read_deployment(place.lake, job)
     if action is Wish.ROLLBACK:
@@ -138,7 +138,7 @@ def _swap_one(place: Place, job: str, action: Wish, version: str, resets: list[s
 def _replace(place: Place, job: str, version: str, resets: list[str]) -> None:
     """Drains the driver, if there is one, and starts ``version`` in its place."""
     if not pause(place, job, f"release {version} is deployed", utc_now()):
-        _wait_until_gone(place, job)
+        drain_and_wait(place, job)
     for query in resets:
         run_adloom(place, ["checkpoints", "reset", query], code=_code(place, version))
     deploy(place.lake, job, version, utc_now())
@@ -151,12 +151,12 @@ def _why_not_good(place: Place, job: str, since: datetime) -> str:
 
     A query that has nothing to read gives a sign of life instead of a batch.
     """
-    deadline = time.monotonic() + FIRST_BATCH.total_seconds()
+    deadline = time.monotonic() + _FIRST_BATCH.total_seconds()
     while time.monotonic() < deadline:
         driver = place.launcher.look(job)
-        if (wanted := read_wanted(place.lake, job)) and wanted.until:
+        if (wanted := read_wanted(place.lake, job)) and wanted.is_paused:
             # Another task has it pause, and will let it go on.
-            deadline = time.monotonic() + FIRST_BATCH.total_seconds()
+            deadline = time.monotonic() + _FIRST_BATCH.total_seconds()
             time.sleep(_POLL_S)
             continue
         if driver.state in (DriverState.GIVEN_UP, DriverState.STOPPED, DriverState.RETRYING):
@@ -170,20 +170,11 @@ def _why_not_good(place: Place, job: str, since: datetime) -> str:
         if driver.state is DriverState.RUNNING and set(queries) <= {one.query for one in reports if _is_good(one)}:
             return ""
         time.sleep(_POLL_S)
-    return f"no batch within {FIRST_BATCH}"
+    return f"no batch within {_FIRST_BATCH}"
 
 
 def _is_good(report: QueryReport) -> bool:
     return report.state is QueryState.RUNNING and report.updated_at > report.started_at
-
-
-def _wait_until_gone(place: Place, job: str) -> None:
-    deadline = time.monotonic() + place.settings.job.stop_timeout.total_seconds() + 60
-    place.launcher.drain(job)
-    while place.launcher.look(job).state.is_alive:
-        if time.monotonic() > deadline:
-            raise DeployError(f"{job} did not stop within job.stop_timeout; look at its log")
-        time.sleep(_POLL_S)
 
 
 def _code(place: Place, version: str) -> Path:

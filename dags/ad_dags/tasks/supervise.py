@@ -43,7 +43,7 @@ def look_and_act(
             limits,
             is_wanted=wanted is not None and wanted.runs_at(now),
         )
-        if found.action is Action.FINISH and wanted and wanted.until:
+        if found.action is Action.FINISH and wanted and wanted.is_paused:
             return Judgement(Action.NOTHING, f"it pauses: {wanted.why}", found.memory)
         if found.action in (Action.FINISH, Action.FAIL):
             lake.files.delete([watcher_key(job)])  # nobody watches from now on
@@ -87,15 +87,27 @@ def pause(place: Place, job: str, why: str, now: datetime) -> bool:
     if wanted is None or not wanted.runs_at(now):
         return False
     want(place.lake, job, WantedState.STOPPED, why, now, until=now + _LONGEST_PAUSE)
-    place.launcher.drain(job)
+    try:
+        drain_and_wait(place, job)
+    except LauncherError:
+        resume(place, job)
+        raise
+    return True
+
+
+def drain_and_wait(place: Place, job: str) -> None:
+    """Drains the driver of ``job``, if there is one, and waits for its end.
+
+    Raises:
+        LauncherError: it did not stop in time.
+    """
     patience = place.settings.job.stop_timeout + _AFTER_STOP_TIMEOUT
     deadline = time.monotonic() + patience.total_seconds()
+    place.launcher.drain(job)
     while place.launcher.look(job).state.is_alive:
         if time.monotonic() > deadline:
-            resume(place, job)
-            raise LauncherError(f"job {job} did not stop within {patience}; it goes on, and nothing was done")
+            raise LauncherError(f"job {job} did not stop within {patience}; nothing else was done")
         time.sleep(_POLL_S)
-    return True
 
 
 def resume(place: Place, job: str) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -34,7 +33,7 @@ class SuperviseDriverTrigger(BaseTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Ends with one event: ``action`` (``finish`` or ``fail``) and ``why``."""
-        limits, memory = _limits(self.limits), Memory()
+        limits, memory = Limits.of(self.limits), Memory()
         place = await asyncio.to_thread(find_place)
         look = partial(look_and_act, place.lake, place.launcher, self.job, name="supervise")
         while True:
@@ -60,12 +59,3 @@ class SuperviseDriverTrigger(BaseTrigger):
         place = await asyncio.to_thread(find_place)
         stop = partial(drain, place.lake, place.launcher, self.job, "its task was marked in Airflow")
         await asyncio.to_thread(stop, utc_now(), unless_after=self._looked_at)
-
-
-def _limits(told: dict[str, float]) -> Limits:
-    return Limits(
-        stall_after=timedelta(seconds=told["stall_after_s"]),
-        most_restarts=int(told["most_restarts"]),
-        within=timedelta(seconds=told["within_s"]),
-        first_pause=timedelta(seconds=told["first_pause_s"]),
-    )
