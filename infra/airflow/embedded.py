@@ -5,12 +5,15 @@ import os
 import secrets
 import shlex
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 import urllib.request
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -20,10 +23,14 @@ BIN = Path(sys.executable).parent
 _CONF = CHECKOUT / "infra" / "supervisor" / "airflow.conf"
 _SECRETS = HOME / "secrets.json"
 _PASSWORDS = HOME / "passwords.json"
+_DATABASE = HOME / "airflow.db"
 _PORT = os.environ.get("ADLOOM_AIRFLOW_PORT", "8080")
+_EXECUTION_PORT = os.environ.get("ADLOOM_EXECUTION_PORT", "8081")
+"""What tasks talk to. In one process with the pages, a page that waits for sqlite would block what it waits for."""
 _PID = HOME / "supervisord.pid"
 _USERS = {"admin": "admin", "viewer": "viewer"}
 """By name, the role: the one may do everything, the other may look."""
+_HEALTH = "/api/v2/monitor/health"
 _UP_S, _DOWN_S = 180, 400
 
 
@@ -38,6 +45,7 @@ def environment() -> dict[str, str]:
         "ADLOOM_DRIVERS": str(HOME / "drivers"),
         "ADLOOM_LAKE": str(CHECKOUT / "lake"),
         "ADLOOM_DRIVER_OPTIONS": _driver_options(),
+        "ADLOOM_EXECUTION_PORT": _EXECUTION_PORT,
         "ADLOOM_SUPERVISOR_ADDRESS": "127.0.0.1:9001",
         "ADLOOM_SUPERVISOR_PASSWORD": known["supervisor"],
         "AIRFLOW_HOME": str(HOME),
@@ -47,7 +55,9 @@ def environment() -> dict[str, str]:
         "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
         # As many idle workers are kept; the default is 32.
         "AIRFLOW__CORE__PARALLELISM": "4",
-        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{_PORT}/execution/",
+        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{_EXECUTION_PORT}/execution/",
+        # The patience of sqlite in seconds; its own is 5.
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{_DATABASE}?timeout=20",
         "AIRFLOW__CORE__FERNET_KEY": known["fernet"],
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": ",".join(f"{name}:{role}" for name, role in _USERS.items()),
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(_PASSWORDS),
@@ -94,11 +104,15 @@ def start() -> None:
     told = environment()
     with console.status("preparing Airflow's database …"):
         _run([str(BIN / "airflow"), "db", "migrate"], told)
+        with closing(sqlite3.connect(_DATABASE)) as database:
+            # Who writes does not keep others from reading; the file remembers it.
+            database.execute("PRAGMA journal_mode=WAL")
     with console.status("starting Airflow …"):
         _run([str(BIN / "supervisord"), "-c", str(_CONF)], told)
-        _wait_until("answers", bool)
+        _wait_until("answers", f"{_address()}{_HEALTH}", bool)
+        _wait_until("answers tasks", f"http://127.0.0.1:{_EXECUTION_PORT}/execution/health", bool)
         _run([str(BIN / "supervisorctl"), "-c", str(_CONF), "start", "scheduler"], told)
-        _wait_until("is healthy", lambda parts: all(part["status"] == "healthy" for part in parts.values()))
+        _wait_until("is healthy", f"{_address()}{_HEALTH}", _is_healthy)
     console.print(f"Airflow: {_address()}   lake: {told['ADLOOM_LAKE']}   logs: {HOME / 'logs'}")
     if are_new:
         for name, password in json.loads(_PASSWORDS.read_text()).items():
@@ -145,12 +159,16 @@ def _run(command: list[str], told: dict[str, str]) -> None:
         sys.exit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
 
 
-def _wait_until(what: str, is_so: Callable[[dict[str, dict[str, str]]], bool]) -> None:
-    """Returns when ``is_so`` of what Airflow tells of the health of its parts."""
+def _is_healthy(parts: dict[str, dict[str, str]]) -> bool:
+    return all(part["status"] == "healthy" for part in parts.values())
+
+
+def _wait_until(what: str, address: str, is_so: Callable[[dict[str, Any]], bool]) -> None:
+    """Returns when ``is_so`` of the JSON that ``address`` gives."""
     deadline = time.monotonic() + _UP_S
     while time.monotonic() < deadline:
         try:
-            with urllib.request.urlopen(f"{_address()}/api/v2/monitor/health", timeout=5) as answer:  # noqa: S310 our own
+            with urllib.request.urlopen(address, timeout=5) as answer:  # noqa: S310 our own
                 if is_so(json.load(answer)):
                     return
         except OSError:

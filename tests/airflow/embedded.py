@@ -27,6 +27,7 @@ class Airflow:
     lake: Lake
     source: Path
     port: int = field(default_factory=free_port)
+    execution_port: int = field(default_factory=free_port)
     supervisor_port: int = field(default_factory=free_port)
 
     def start(self) -> str:
@@ -44,6 +45,7 @@ class Airflow:
             "ADLOOM_LAKE": str(self.lake.path),
             "ADLOOM_SOURCE": str(self.source),
             "ADLOOM_AIRFLOW_PORT": str(self.port),
+            "ADLOOM_EXECUTION_PORT": str(self.execution_port),
             "ADLOOM_SUPERVISOR_ADDRESS": f"127.0.0.1:{self.supervisor_port}",
             "ADLOOM_JOB__TRIGGER": "asap",
         }
