@@ -1,19 +1,23 @@
 """Checks what is new in the tables against the expectations and publishes the report.
 
-Every hour. A critical expectation that fails fails the run; a warning is told in the log and in the report. The report
-and its history lie in the lake under `_reports/`.
+Every hour, and when the gold tables have new versions, but then a quarter of an hour apart. A critical expectation that
+fails fails the run; a warning is told in the log and in the report. The report and its history lie in the lake under
+`_reports/`; the page **Data quality** shows them.
 """
 
-from airflow.sdk import task
+from airflow.sdk import Asset, AssetOrTimeSchedule, AssetWatcher, CronTriggerTimetable, task
 
 from ad_dags.defaults import adloom_dag
 from ad_dags.tasks.care import validate_tables
+from ad_dags.triggers.new_versions import NewVersionsTrigger
+
+GOLD = Asset("adloom_gold", watchers=[AssetWatcher(name="new_versions", trigger=NewVersionsTrigger())])
 
 with adloom_dag(
     "validate_tables",
     __doc__,
     tag="quality",
-    schedule="15 * * * *",
+    schedule=AssetOrTimeSchedule(timetable=CronTriggerTimetable("15 * * * *", timezone="UTC"), assets=[GOLD]),
     retries=1,
 ):
     task(validate_tables)()

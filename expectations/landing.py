@@ -1,6 +1,5 @@
 """The landing page of the reports: verdict, tables, failures, ledger and history on one self-contained page."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -8,22 +7,19 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from expectations.counts import read_ledger
-from expectations.ranges import read_state
+from expectations.history import KEPT_RUNS, chart, remember
 from expectations.results import ValidationResult
-from spark_jobs.contracts.files import json_bytes
 from spark_jobs.contracts.lake import REPORTS, Lake
 from spark_jobs.contracts.ledger import Ledger
 
 DATA_DOCS = f"{REPORTS}/data_docs"
-KEPT_RUNS = 20
-"""Validations whose pages and totals are kept."""
-
-_CHART_WIDTH, _CHART_HEIGHT = 420, 72
+_CHART = (420, 72)
+_TABLE_CHART = (180, 24)
 
 
 def write_landing_page(lake: Lake, result: ValidationResult, validated_at: datetime) -> None:
     """Write ``index.html`` of the lake's reports, add to their history, and drop what is too old."""
-    history = _remember(lake, result, validated_at)
+    history = remember(lake, result, validated_at)
     ledger = read_ledger(lake)
     page = _template().render(
         result=result,
@@ -32,8 +28,8 @@ def write_landing_page(lake: Lake, result: ValidationResult, validated_at: datet
         ledger=ledger,
         funnel=_funnel(ledger) if ledger else [],
         history=history,
-        bars=_bars(history),
-        chart=(_CHART_WIDTH, _CHART_HEIGHT),
+        chart=chart(history, *_CHART),
+        table_charts={found.table: chart(history, *_TABLE_CHART, table=found.table) for found in result.tables},
         link=lambda key: key.removeprefix(f"{REPORTS}/"),
     )
     lake.files.write(result.report, page.encode())
@@ -69,24 +65,10 @@ def _template() -> Any:
     return environment.get_template("index.html.j2")
 
 
-def _remember(lake: Lake, result: ValidationResult, validated_at: datetime) -> list[dict[str, Any]]:
-    key = f"{REPORTS}/history.json"
-    entry = {
-        "at": validated_at.astimezone(UTC).isoformat(timespec="seconds"),
-        "passed": result.passed,
-        "warnings": result.warnings,
-        "critical": result.critical,
-        "rows": sum(table.rows for table in result.tables if table.range),
-    }
-    history = [*read_state(lake, key).get("validations", []), entry][-KEPT_RUNS:]
-    lake.files.write(key, json_bytes({"validations": history}))
-    return history
-
-
 def _funnel(ledger: Ledger) -> list[dict[str, Any]]:
     """The ledger's steps as bars; a step's rest is shown beside it."""
     lost = [("duplicate", ledger.duplicates), ("late", ledger.late)]
-    steps: Sequence[tuple[str, int, list[tuple[str, int]]]] = (
+    steps: tuple[tuple[str, int, list[tuple[str, int]]], ...] = (
         ("received", ledger.received, []),
         ("ok", ledger.ok, sorted(ledger.quarantined.items(), key=lambda item: -item[1])),
         ("kept", ledger.kept, lost),
@@ -100,26 +82,6 @@ def _funnel(ledger: Ledger) -> list[dict[str, Any]]:
         }
         for name, count, rest in steps
     ]
-
-
-def _bars(history: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A stacked bar for each validation: failed above passed, broken rules drawn at least 6 px high to be seen."""
-    step = _CHART_WIDTH / KEPT_RUNS
-    bars = []
-    for place, entry in enumerate(history):
-        failed = entry["warnings"] + entry["critical"]
-        total = max(entry["passed"] + failed, 1)
-        height = max(_CHART_HEIGHT * failed / total, 6) if failed else 0
-        bars.append(
-            {
-                "x": round(place * step, 1),
-                "width": round(step - 4, 1),
-                "failed_height": round(height, 1),
-                "kind": "critical" if entry["critical"] else "warning",
-                "entry": entry,
-            }
-        )
-    return bars
 
 
 def _drop_old_pages(lake: Lake) -> None:

@@ -19,7 +19,7 @@ from expectations.suites import Suite, lake_rules, table_suites
 from expectations.suites.lake import NAME as LAKE
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.files import json_bytes
-from spark_jobs.contracts.lake import REPORTS, Lake
+from spark_jobs.contracts.lake import REPORTS, VALIDATED, Lake
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import TABLES
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["FailedExpectation", "TableResult", "ValidationResult", "validate_lake"]
 
-VALIDATED = f"{REPORTS}/validated.json"
-"""By table, the last version found good, as JSON."""
 NOTHING_NEW = "nothing new"
 """The note of a table without a row since its last validated version; it counts as passed."""
 

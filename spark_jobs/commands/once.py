@@ -1,12 +1,12 @@
 """Commands that come to an end by themselves."""
 
-from datetime import UTC, datetime
+from datetime import UTC
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from spark_jobs.commands.options import ConfigOption, LakeOption
+from spark_jobs.commands.options import ConfigOption, LakeOption, parse_time
 from spark_jobs.contracts.errors import SettingsError
 
 app = typer.Typer()
@@ -79,10 +79,7 @@ def generate(
         raise SettingsError("give either --out DIR to write files, or --kafka HOST:PORT to send")
     if kafka is None and (topic or rate or replay or keep_times):
         raise SettingsError("--topic, --rate, --replay and --keep-times are for sending: give --kafka HOST:PORT")
-    try:
-        begin = datetime.fromisoformat(start)
-    except ValueError as error:
-        raise SettingsError(f"--start {start!r} is not a time; write it as in 2025-01-06T00:00:00Z") from error
+    begin = parse_time(start, "--start")
     spec = GeneratorSpec(
         events=events,
         seed=seed,
@@ -139,6 +136,26 @@ def validate(
     validation = validate_tables(lake, whole=whole, config=config)
     if validation.critical if critical else validation.failed:
         raise typer.Exit(1)
+
+
+@app.command(
+    rich_help_panel=_PANEL,
+    epilog="Example:  adloom backfill --from 2026-03-01T00:00:00Z --to 2026-03-02T00:00:00Z --lake s3a://ads/lake",
+)
+def backfill(
+    begin: Annotated[str, typer.Option("--from", help="Where the window begins, with offset or Z.", metavar="T")],
+    end: Annotated[str, typer.Option("--to", help="Where it ends; this moment is outside.", metavar="T")],
+    lake: LakeOption,
+    config: ConfigOption = None,
+) -> None:
+    """Compute a past window of gold anew from bronze, beside the live tables, and tell which rows differ.
+
+    The live tables stay as they are. A row may differ because its events came too late, because the live job has not
+    come to it yet (open), or because somebody has changed the table.
+    """
+    from spark_jobs.console.backfill import backfill_window
+
+    backfill_window(parse_time(begin, "--from"), parse_time(end, "--to"), lake, config)
 
 
 @app.command(rich_help_panel=_PANEL, epilog="Example:  adloom show attributions --lake lake --limit 5")

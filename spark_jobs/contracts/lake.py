@@ -17,6 +17,8 @@ LEDGER = f"{PROGRESS}/ledger.json"
 """The accounts of the latest run, as JSON."""
 REPORTS = "_reports"
 """Folder of the validation reports; ``index.html`` is the page to open."""
+VALIDATED = f"{REPORTS}/validated.json"
+"""By table, the last version found good, as JSON."""
 _MANIFEST = re.compile(r"v(\d+)\.json")
 _COMMIT = re.compile(r"(\d{20})\.json")
 

@@ -26,19 +26,21 @@ from spark_jobs.contracts.errors import AdloomError
 from spark_jobs.contracts.jobs import JOB_OF_QUERY
 from spark_jobs.contracts.lake import Lake, progress_key
 from spark_jobs.contracts.progress import QueryReport, QueryState
+from spark_jobs.contracts.trend import Trend, trend_key
 from spark_jobs.runtime.failures import reason
-from spark_jobs.runtime.records import write_record
+from spark_jobs.runtime.records import find_record, write_record
 
 _TELLING_MS = 10_000
 _log = logging.getLogger(__name__)
 
 
 class ProgressFiles(StreamingQueryListener):
-    """Writes a :class:`QueryReport` for each query that it sees, and logs a line for each batch."""
+    """Writes a :class:`QueryReport` and a :class:`Trend` of each query, and logs a line for each batch."""
 
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
         self._by_run: dict[str, QueryReport] = {}
+        self._trends: dict[str, Trend] = {}
 
     def reports(self) -> list[QueryReport]:
         """Those of the queries that are running, and of those that ended in this process."""
@@ -81,7 +83,8 @@ class ProgressFiles(StreamingQueryListener):
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
         """Reports that the query is alive."""
         if before := self._by_run.get(str(event.runId)):
-            self._write(str(event.runId), _at(before, datetime.now(UTC)))
+            nothing = {"input_rows": 0, "input_rows_per_s": 0.0, "processed_rows_per_s": 0.0}
+            self._write(str(event.runId), _at(before.model_copy(update=nothing), datetime.now(UTC)))
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
         """Reports how the query ended."""
@@ -95,9 +98,19 @@ class ProgressFiles(StreamingQueryListener):
         self._by_run[run_id] = report
         try:
             write_record(self._lake, progress_key(report.query), report)
+            self._go_on(report)
         except (AdloomError, OSError) as error:
             # Whoever looks from outside sees by the report's age that it is old; the query goes on.
             _log.warning("%s: its progress could not be written: %s", report.query, error)
+
+    def _go_on(self, report: QueryReport) -> None:
+        """Adds to the trend, which goes on from that of the processes before."""
+        query = report.query
+        if query not in self._trends:
+            self._trends[query] = find_record(self._lake, trend_key(query), Trend) or Trend()
+        if report.batch_id is not None and self._trends[query].is_due(report.updated_at):
+            self._trends[query] = self._trends[query].after(report)
+            write_record(self._lake, trend_key(query), self._trends[query], indent=None)
 
 
 @contextmanager

@@ -10,9 +10,9 @@ from spark_jobs.contracts.lake import Lake
 Record = TypeVar("Record", bound=BaseModel)
 
 
-def write_record(lake: Lake, key: str, record: BaseModel) -> None:
-    """Puts ``record`` at ``key``, in one step, laid out for people too."""
-    lake.files.write(key, record.model_dump_json(indent=2).encode() + b"\n")
+def write_record(lake: Lake, key: str, record: BaseModel, *, indent: int | None = 2) -> None:
+    """Puts ``record`` at ``key``, in one step; laid out for people too, unless ``indent`` is None."""
+    lake.files.write(key, record.model_dump_json(indent=indent).encode() + b"\n")
 
 
 def find_record(lake: Lake, key: str, kind: type[Record]) -> Record | None:

@@ -17,6 +17,7 @@ from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.sections import TablesSettings
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.runtime.s3a import name_profile, s3a_conf, trust_options
+from spark_jobs.runtime.scratch import make_scratch, name_owners
 
 JARS = Path(sys.prefix) / "share" / "adloom" / "jars"
 """Where `make setup` puts the jars that Spark needs beside its own."""
@@ -57,7 +58,7 @@ _LOG4J = Path(__file__).with_name("log4j2.properties")
 def start_session(
     settings: Settings, *, lake: Lake | None = None, log_file: Path | None = None, is_service: bool = False
 ) -> SparkSession:
-    """A Spark session for a run, or the one that is already there.
+    """A Spark session for a run, or the one that is already there, as it is.
 
     Args:
         settings: see ``[spark]``, and ``[s3]`` for a lake that is not local.
@@ -69,24 +70,44 @@ def start_session(
         EnvironmentMissingError: Java or the jars are missing.
         SettingsError: s3.ca_file is no certificate.
     """
+    if running := SparkSession.getActiveSession():
+        return running
     check_java()
     is_local = lake is None or lake.is_local
     if not is_local:
         name_profile(settings.s3)
     builder = SparkSession.builder.appName("adloom").master(settings.spark.master)
-    conf = spark_conf(settings, is_local=is_local, log_file=log_file, is_service=is_service)
+    scratch = make_scratch()
+    os.environ["SPARK_LOCAL_DIRS"] = str(scratch)
+    conf = spark_conf(settings, is_local=is_local, log_file=log_file, scratch=scratch, is_service=is_service)
     for key, value in conf.items():
         builder = builder.config(key, value)
     if _is_one_process(settings):
         # Spark binds the machine's outer address otherwise.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    return builder.getOrCreate()
+    spark = builder.getOrCreate()
+    # Java goes on for a moment when Python is killed.
+    java = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore[union-attr] # noqa: SLF001
+    name_owners(scratch, [os.getpid(), int(java)])
+    return spark
 
 
 def spark_conf(
-    settings: Settings, *, is_local: bool = True, log_file: Path | None = None, is_service: bool = False
+    settings: Settings,
+    *,
+    is_local: bool = True,
+    log_file: Path | None = None,
+    scratch: Path | None = None,
+    is_service: bool = False,
 ) -> dict[str, str]:
     """Spark's configuration for ``settings``: what differs from Spark's defaults, and why.
+
+    Args:
+        settings: see ``[spark]``, and ``[s3]`` for a lake that is not local.
+        is_local: whether the lake is.
+        log_file: see :func:`start_session`.
+        scratch: folder for temporary files; by default the machine's.
+        is_service: see :func:`start_session`.
 
     Raises:
         EnvironmentMissingError: the jars are missing.
@@ -97,6 +118,9 @@ def spark_conf(
     java_options = [f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}"]
     if log_file:
         java_options.append(f"-Dadloom.log={log_file}")
+    if scratch:
+        # Native libraries are unpacked there, tens of MB for each process.
+        java_options.append(f"-Djava.io.tmpdir={scratch}")
     java_options.extend((*_JVM_OPTIONS, *(_OPTIONS_OF_A_SERVICE if is_service else _OPTIONS_OF_A_RUN)))
     if not is_local:
         java_options.extend(trust_options(settings.s3))

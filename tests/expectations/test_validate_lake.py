@@ -9,9 +9,9 @@ from pyspark.sql import SparkSession
 
 from expectations.ranges import range_to_validate, read_rows, read_state
 from expectations.results import TableResult, ValidationResult
-from expectations.validate import VALIDATED, validate_lake
+from expectations.validate import validate_lake
 from spark_jobs.contracts.errors import LakeError
-from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.lake import VALIDATED, Lake
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
 from spark_jobs.runtime.lakes import open_lake

@@ -1,0 +1,1 @@
+"""The pages of adloom inside Airflow's UI: Streams and Data quality."""

@@ -1,0 +1,238 @@
+// The page Streams: asks for the state of all jobs every few seconds and draws it.
+import { followTheme, openOutside } from "./links.js";
+
+const REFRESH_MS = 5000;
+const PATIENCE_MS = 15000;
+const SILENT_S = 60;
+const SVG = "http://www.w3.org/2000/svg";
+const WIDTH = 150, HEIGHT = 34;
+/** How far apart two points may be that a line joins, in seconds, by span. */
+const JOINED_S = { hour: 90, day: 900 };
+const SPAN_S = { hour: 3600, day: 86400 };
+const DRIVER_TONES = { running: "good", starting: "warn", draining: "warn", retrying: "bad", "given up": "bad", unknown: "bad" };
+
+const METRICS = [
+  { label: "rows in", now: (r) => r.input_rows_per_s, past: (p) => p.input_rows_per_s, format: rate },
+  { label: "rows processed", now: (r) => r.processed_rows_per_s, past: (p) => p.processed_rows_per_s, format: rate },
+  { label: "batch time", now: (r) => (r.batch_id === null ? null : r.batch_ms / 1000), past: (p) => p.batch_s, format: duration },
+  { label: "watermark lag", now: (r) => r.watermark_lag_s, past: (p) => p.watermark_lag_s, format: duration },
+  { label: "in state", now: (r) => r.state_rows, past: (p) => p.state_rows, format: count, more: (r) => (r.state_bytes ? bytes(r.state_bytes) : "") },
+  { label: "dropped as late", now: (r) => r.late_rows, past: (p) => p.late_rows, format: count, more: () => "since its start" },
+  { label: "waiting", now: (r) => r.backlog_records ?? r.backlog_bytes, format: (v, r) => (r.backlog_records === null ? bytes(v) : `${count(v)} records`) },
+];
+
+let span = "hour";
+let newest = 0;
+let asOf = null;
+const logs = new Map(); // by job, the panel that shows its driver's log
+
+const byId = (id) => document.getElementById(id);
+
+function make(tag, options = {}, ...children) {
+  const { dataset, ...rest } = options;
+  const element = Object.assign(document.createElement(tag), rest);
+  Object.assign(element.dataset, dataset ?? {});
+  element.append(...children.filter((child) => child !== null));
+  return element;
+}
+
+function count(value) {
+  const style = value < 100000 ? {} : { notation: "compact", maximumFractionDigits: 1 };
+  return new Intl.NumberFormat("en", { maximumFractionDigits: 0, ...style }).format(value);
+}
+
+function rate(value) {
+  return `${value > 0 && value < 10 ? value.toFixed(1) : count(value)}/s`;
+}
+
+function bytes(value) {
+  const step = value < 1000 ? 0 : Math.min(4, Math.floor(Math.log10(value) / 3));
+  const scaled = value / 1000 ** step;
+  return `${scaled >= 100 || step === 0 ? scaled.toFixed(0) : scaled.toFixed(1)} ${["B", "kB", "MB", "GB", "TB"][step]}`;
+}
+
+/** A duration of `seconds` in its two largest units. */
+function duration(seconds) {
+  if (seconds < 0) return `${duration(-seconds)} ahead`;
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  const whole = Math.round(seconds);
+  const [d, h, m, s] = [Math.floor(whole / 86400), Math.floor(whole / 3600) % 24, Math.floor(whole / 60) % 60, whole % 60];
+  if (d) return `${d} d ${h} h`;
+  if (h) return `${h} h ${m} min`;
+  return m ? `${m} min ${s} s` : `${s} s`;
+}
+
+const since = (time, now) => (now - new Date(time)) / 1000;
+const clock = (time) => new Date(time).toISOString().slice(11, 19);
+
+function tag(text, tone) {
+  return make("span", { className: `tag ${tone}`, textContent: text });
+}
+
+function outside(text, path) {
+  const link = make("a", { href: new URL(`../${path}`, document.baseURI).href, textContent: text });
+  openOutside(link);
+  return link;
+}
+
+function chart(metric, part, now) {
+  const points = part.trend.map((p) => [new Date(p.at) / 1000, metric.past(p)]);
+  const known = points.filter(([, value]) => value !== null);
+  const svg = document.createElementNS(SVG, "svg");
+  svg.setAttribute("viewBox", `0 0 ${WIDTH} ${HEIGHT}`);
+  svg.setAttribute("preserveAspectRatio", "none");
+  svg.setAttribute("class", "spark");
+  const end = now / 1000, begin = end - SPAN_S[span];
+  const top = Math.max(...known.map(([, value]) => value), 0) || 1;
+  const bottom = Math.min(...known.map(([, value]) => value), 0);
+  const x = (at) => ((at - begin) / (end - begin)) * WIDTH;
+  const y = (value) => HEIGHT - 2 - ((value - bottom) / (top - bottom)) * (HEIGHT - 5);
+  const base = document.createElementNS(SVG, "path");
+  base.setAttribute("class", "base");
+  base.setAttribute("d", `M0 ${y(0).toFixed(1)}H${WIDTH}`);
+  svg.append(base);
+  let line = "";
+  let before = null;
+  for (const [at, value] of points) {
+    if (value === null) { before = null; continue; }
+    const joined = before !== null && at - before <= JOINED_S[span];
+    line += `${joined ? "L" : "M"}${x(at).toFixed(1)} ${y(value).toFixed(1)}${joined ? "" : "h.6"}`;
+    before = at;
+  }
+  const path = document.createElementNS(SVG, "path");
+  path.setAttribute("class", "line");
+  path.setAttribute("d", line || "M0 0");
+  svg.append(path);
+  svg.addEventListener("mousemove", (event) => {
+    if (!known.length) return;
+    const box = svg.getBoundingClientRect();
+    const at = begin + ((event.clientX - box.left) / box.width) * (end - begin);
+    const near = known.reduce((best, point) => (Math.abs(point[0] - at) < Math.abs(best[0] - at) ? point : best));
+    showTip(event, `${clock(near[0] * 1000)} UTC: ${metric.format(near[1], part.report)}`);
+  });
+  svg.addEventListener("mouseleave", () => { byId("tip").hidden = true; });
+  return svg;
+}
+
+function showTip(event, text) {
+  const tip = byId("tip");
+  tip.textContent = text;
+  tip.hidden = false;
+  tip.style.left = `${Math.min(event.clientX + 12, window.innerWidth - tip.offsetWidth - 8)}px`;
+  tip.style.top = `${event.clientY + 14}px`;
+}
+
+function queryState(report, now) {
+  if (report.state === "failed") return tag("failed", "bad");
+  if (report.state === "stopped") return tag("stopped", "none");
+  const silent = since(report.updated_at, now);
+  return silent > SILENT_S ? tag(`no sign for ${duration(silent)}`, "warn") : tag("running", "good");
+}
+
+function queryRow(part, now) {
+  const report = part.report;
+  const head = make("div", { className: "query" }, make("h3", { textContent: part.query }));
+  if (!report) {
+    head.append(tag("not started yet", "none"));
+    return make("div", { className: "row" }, head, make("div", { className: "soft small", textContent: "It starts when what it reads has its first rows." }));
+  }
+  head.append(queryState(report, now));
+  head.append(make("div", { className: "soft small", textContent: report.batch_id === null ? "no batch yet" : `batch ${count(report.batch_id)}, ${clock(report.updated_at)} UTC` }));
+  const cells = METRICS.map((metric) => {
+    const value = metric.now(report);
+    const shown = value === null || value === undefined ? "–" : metric.format(value, report);
+    const cell = make("div", { className: "metric" }, make("div", { className: "label", textContent: metric.label }), make("div", { className: "value", textContent: shown, title: value === null ? "not known" : String(value) }));
+    if (metric.past) cell.append(chart(metric, part, now));
+    const more = metric.more?.(report);
+    if (more) cell.append(make("div", { className: "soft small", textContent: more }));
+    return cell;
+  });
+  const row = make("div", { className: "row", dataset: { query: part.query } }, head, make("div", { className: "metrics" }, ...cells));
+  if (report.last_error) row.append(make("pre", { className: "error", textContent: report.last_error }));
+  return row;
+}
+
+function jobCard(job, now) {
+  const driver = job.driver;
+  const told = [];
+  if (job.deployment) told.push(`release ${job.deployment.version}, deployed ${duration(since(job.deployment.deployed_at, now))} ago`);
+  else told.push("no release deployed: what is installed runs");
+  if (driver.process_id) told.push(`process ${driver.process_id}`);
+  if (driver.since) told.push(`${driver.state} for ${duration(since(driver.since, now))}`);
+  const logButton = make("button", { type: "button", className: "link", textContent: logs.has(job.job) ? "Hide the log" : "Driver’s log" });
+  logButton.addEventListener("click", () => toggleLog(job.job));
+  const tone = driver.state === "stopped" ? (job.wanted?.state === "running" ? "bad" : "none") : DRIVER_TONES[driver.state] ?? "none";
+  const head = make("div", { className: "job" },
+    make("h2", { textContent: job.job }), tag(driver.state, tone),
+    make("span", { className: "soft small grow", textContent: told.join(" · ") }),
+    outside("Supervision", `dags/${job.dag}`), outside("Deploy", "dags/deploy_streams"), logButton);
+  const card = make("section", { className: "card", dataset: { job: job.job } }, head);
+  if (job.wanted && job.wanted.state !== "running") card.append(make("p", { className: "note soft", textContent: job.wanted.until ? `Pauses until ${clock(job.wanted.until)} UTC at the latest: ${job.wanted.why}` : `Not wanted: ${job.wanted.why}` }));
+  if (!job.wanted) card.append(make("p", { className: "note soft", textContent: "Nobody has asked for it yet: trigger deploy_streams." }));
+  if (driver.state === "unknown" || driver.state === "given up") card.append(make("p", { className: "note bad", textContent: driver.told }));
+  for (const trouble of job.troubles) card.append(make("p", { className: "note bad", textContent: trouble }));
+  card.append(...job.queries.map((part) => queryRow(part, now)));
+  if (logs.has(job.job)) card.append(logs.get(job.job));
+  return card;
+}
+
+async function ask(path) {
+  const answer = await fetch(path, { headers: { Accept: "application/json" }, signal: AbortSignal.timeout(PATIENCE_MS) });
+  if (answer.ok) return answer;
+  const detail = await answer.json().then((told) => told.detail, () => answer.statusText);
+  throw new Error(answer.status === 401 ? "you are not logged in any more: reload the page" : detail);
+}
+
+function toggleLog(job) {
+  if (!logs.delete(job)) {
+    logs.set(job, make("pre", { className: "log", tabIndex: 0, textContent: "reading the log …" }));
+  }
+  refresh();
+}
+
+async function readLog(job, panel) {
+  const isAtEnd = panel.scrollTop + panel.clientHeight >= panel.scrollHeight - 20;
+  try {
+    const told = await (await ask(`api/streams/${job}/log`)).text();
+    panel.textContent = told || "it has told nothing yet";
+  } catch (error) {
+    panel.textContent = `the log cannot be read: ${error.message}`;
+  }
+  if (isAtEnd) panel.scrollTop = panel.scrollHeight;
+}
+
+async function refresh() {
+  const turn = ++newest;
+  try {
+    const page = await (await ask(`api/streams?span=${span}`)).json();
+    if (turn !== newest) return;
+    const now = new Date(page.at);
+    byId("lake").textContent = page.lake;
+    const places = [...logs].map(([job, panel]) => [panel, panel.scrollTop, job]);
+    byId("jobs").replaceChildren(...page.jobs.map((job) => jobCard(job, now)));
+    for (const [panel, place] of places) panel.scrollTop = place;
+    byId("trouble").hidden = true;
+    asOf = Date.now();
+    await Promise.all(places.map(([panel, , job]) => readLog(job, panel)));
+  } catch (error) {
+    if (turn !== newest) return;
+    byId("trouble").textContent = `What is shown may be old: ${error.message}`;
+    byId("trouble").hidden = false;
+  }
+}
+
+function showAge() {
+  if (asOf !== null) byId("fresh").textContent = `as of ${duration(Math.round((Date.now() - asOf) / 1000)).replace(".0", "")} ago`;
+}
+
+for (const button of document.querySelectorAll("[data-span]")) {
+  button.addEventListener("click", () => {
+    span = button.dataset.span;
+    for (const other of document.querySelectorAll("[data-span]")) other.setAttribute("aria-pressed", String(other === button));
+    refresh();
+  });
+}
+followTheme(document);
+setInterval(showAge, 1000);
+setInterval(() => { if (!document.hidden) refresh(); }, REFRESH_MS);
+refresh();

@@ -1,0 +1,30 @@
+"""Puts the pages Streams and Data quality into Airflow's UI."""
+
+from typing import Any
+
+from airflow.plugins_manager import AirflowPlugin
+
+from ad_dags.pages.app import app
+
+
+class AdloomPages(AirflowPlugin):
+    """The application behind the pages, and their places in the navigation."""
+
+    name = "adloom"
+    fastapi_apps: list[Any] = [{"app": app, "url_prefix": "/adloom", "name": "adloom"}]  # noqa: RUF012 as Airflow has it
+    external_views: list[Any] = [  # noqa: RUF012 as Airflow has it
+        {
+            "name": "Streams",
+            "href": "/adloom/streams",
+            "url_route": "streams",
+            "destination": "nav",
+            "icon": "/adloom/static/streams.svg",
+        },
+        {
+            "name": "Data quality",
+            "href": "/adloom/quality",
+            "url_route": "quality",
+            "destination": "nav",
+            "icon": "/adloom/static/quality.svg",
+        },
+    ]
