@@ -34,8 +34,13 @@ test-stack-full: setup ## The same, and kill -9 at 50 moments (KILLS), outages (
 	@$(PY) -m tests.stack.gobuilt
 	$(PY) -m pytest -m stack tests/stack
 
-test-airflow: setup ## Airflow and the drivers for real: a deployment, killed drivers, a drain
-	$(PY) -m pytest -m airflow tests/airflow
+test-airflow: setup ## Airflow for real, on Kafka and MinIO, in a browser: deploy, watch, kill, validate, clean
+	@$(PY) -m tests.stack.gobuilt
+	$(PY) -m pytest -m "airflow and not slow" tests/airflow
+
+test-airflow-full: setup ## The same, and each part killed 5 times (KILLS)
+	@$(PY) -m tests.stack.gobuilt
+	KILLS=$${KILLS:-5} $(PY) -m pytest -m airflow tests/airflow
 
 test-kill: setup ## kill -9 at 20 seeded moments of a run and at 4 directed ones, each restarted
 	$(PY) -m pytest -m slow --timeout 3600 tests/slow/test_kills.py
@@ -58,4 +63,4 @@ soak: setup ## 70 % of the maximum for 30 minutes, then ten times that for one: 
 clean: ## Remove what was made, .venv excepted
 	rm -rf demo build dist .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup demo airflow airflow-stop check test test-stack test-stack-full test-airflow test-kill test-damage test-state bench bench-stack soak clean
+.PHONY: help setup demo airflow airflow-stop check test test-stack test-stack-full test-airflow test-airflow-full test-kill test-damage test-state bench bench-stack soak clean

@@ -16,6 +16,9 @@ from airflow.sdk import Param, task
 from ad_dags.defaults import adloom_dag
 from ad_dags.tasks.care import backfill_window
 
+_TIME = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:\d{2})$"
+"""Airflow checks a pattern, and takes any text for a date-time."""
+
 with adloom_dag(
     "backfill_window",
     __doc__,
@@ -25,12 +28,14 @@ with adloom_dag(
         "from": Param(
             type="string",
             format="date-time",
+            pattern=_TIME,
             title="From",
             description="Where the window begins: event times from here on.",
         ),
         "to": Param(
             type="string",
             format="date-time",
+            pattern=_TIME,
             title="To",
             description="Where it ends: event times before this.",
         ),

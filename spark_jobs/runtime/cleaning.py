@@ -1,4 +1,4 @@
-"""Removing checkpoints that others have taken the place of."""
+"""Removing checkpoints that others have taken the place of, and those that were never finished."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -49,7 +49,8 @@ def find_superseded(
 ) -> Iterator[Finding]:
     """What may go and what must stay, of all checkpoints or of ``targets``.
 
-    A checkpoint may go that has a manifest, and whose query has used a newer one for ``retention``.
+    A checkpoint may go that has a manifest, and whose query has used a newer one for ``retention``; and what a reset
+    that was killed has left, when nobody has written to it for as long.
 
     Raises:
         CheckpointError: one of ``targets`` is not there.
@@ -87,16 +88,21 @@ def _why_it_stays(lake: Lake, checkpoint: Checkpoint, retention: timedelta, now:
         place = lake.path / checkpoint_key(query, version)
         if place.resolve() != place:
             return f"a symbolic link leads out to {place.resolve()}"
-    if version >= lake.version(query):
-        return "in use" if version == lake.version(query) else "a reset that was not finished; the next one removes it"
+    if version == lake.version(query):
+        return "in use"
+    if version > lake.version(query):
+        left = _kept_for(checkpoint.written_at or now, retention, now)
+        return left and f"a reset that was not finished; {left}, or until the next one"
     if read_manifest(lake, query, version) is None:
         return "it has no manifest: nobody knows whose it is"
     newer = min(other for other in lake.versions(query) if other > version)
     successor = read_manifest(lake, query, newer)
     if successor is None:
         return f"the manifest of v{newer}, which took its place, is damaged"
-    age = now - successor.created_at
-    if age < retention:
-        left = timedelta(seconds=int((retention - age).total_seconds()))
-        return f"kept for {format_duration(left)} more"
-    return ""
+    return _kept_for(successor.created_at, retention, now)
+
+
+def _kept_for(since: datetime, retention: timedelta, now: datetime) -> str:
+    """How long ``retention`` keeps what is of no use ``since``; empty if that time is over."""
+    left = timedelta(seconds=int((since + retention - now).total_seconds()))
+    return f"kept for {format_duration(left)} more" if left > timedelta() else ""

@@ -15,7 +15,10 @@ from spark_jobs.contracts.lake import Lake
 from spark_jobs.runtime.wanted import read_wanted
 from tests.support.servers import free_port, wait_until
 
-_PROGRAM = Path(__file__).parents[2] / "infra" / "airflow" / "embedded.py"
+_CHECKOUT = Path(__file__).parents[2]
+_PROGRAM = _CHECKOUT / "infra" / "airflow" / "embedded.py"
+_CONF = _CHECKOUT / "infra" / "supervisor" / "airflow.conf"
+_BIN = Path(sys.executable).parent
 _LONGEST_S = 400
 
 
@@ -25,7 +28,8 @@ class Airflow:
 
     folder: Path
     lake: Lake
-    source: Path
+    settings: Mapping[str, str]
+    """Of the jobs, as variables."""
     port: int = field(default_factory=free_port)
     execution_port: int = field(default_factory=free_port)
     supervisor_port: int = field(default_factory=free_port)
@@ -38,16 +42,37 @@ class Airflow:
         """Ends it and gives what it told."""
         return self._program("stop")
 
+    @property
+    def address(self) -> str:
+        """Of its pages."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def password(self, user: str) -> str:
+        """What ``user`` logs in with."""
+        return str(json.loads((self.folder / "passwords.json").read_text())[user])
+
+    def process(self, name: str) -> int:
+        """The process of a part of Airflow: ``scheduler``, ``triggerer``, …; 0 while there is none."""
+        told = {
+            **os.environ,
+            "ADLOOM_HOME": str(self.folder),
+            "ADLOOM_CHECKOUT": str(_CHECKOUT),
+            "ADLOOM_BIN": str(_BIN),
+            "ADLOOM_EXECUTION_PORT": str(self.execution_port),
+        }
+        command = [str(_BIN / "supervisorctl"), "-c", str(_CONF), "pid", name]
+        done = subprocess.run(command, env=told, capture_output=True, text=True, check=False, timeout=30)
+        return int(done.stdout.strip() or 0)
+
     def _program(self, word: str) -> str:
         environment = {
             **os.environ,
+            **self.settings,
             "ADLOOM_HOME": str(self.folder),
-            "ADLOOM_LAKE": str(self.lake.path),
-            "ADLOOM_SOURCE": str(self.source),
+            "ADLOOM_LAKE": self.lake.root,
             "ADLOOM_AIRFLOW_PORT": str(self.port),
             "ADLOOM_EXECUTION_PORT": str(self.execution_port),
             "ADLOOM_SUPERVISOR_ADDRESS": f"127.0.0.1:{self.supervisor_port}",
-            "ADLOOM_JOB__TRIGGER": "asap",
         }
         command = [sys.executable, str(_PROGRAM), word]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=_LONGEST_S)
@@ -56,13 +81,13 @@ class Airflow:
 
     def call(self, method: str, path: str, body: Mapping[str, Any] | None = None, *, user: str = "admin") -> Any:
         """A request to the REST API as ``user``; an HTTPError if it is refused."""
-        password = json.loads((self.folder / "passwords.json").read_text())[user]
-        token = self._request("POST", "/auth/token", {"username": user, "password": password}, {})["access_token"]
+        login = {"username": user, "password": self.password(user)}
+        token = self._request("POST", "/auth/token", login, {})["access_token"]
         return self._request(method, f"/api/v2{path}", body, {"Authorization": f"Bearer {token}"})
 
     def _request(self, method: str, path: str, body: Mapping[str, Any] | None, headers: Mapping[str, str]) -> Any:
         request = urllib.request.Request(
-            f"http://127.0.0.1:{self.port}{path}",
+            f"{self.address}{path}",
             method=method,
             data=None if body is None else json.dumps(body).encode(),
             headers={"Content-Type": "application/json", **headers},
@@ -99,7 +124,7 @@ class Airflow:
 
     def drivers(self, job: str) -> list[int]:
         """The processes that run ``job`` on this lake."""
-        wanted = f"job\0{job}\0--lake\0{self.lake.path}\0".encode()
+        wanted = f"job\0{job}\0--lake\0{self.lake.root}\0".encode()
         found = []
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit():

@@ -15,7 +15,8 @@ from tests.stack.minio import Minio
 
 StartJob = Callable[..., Job]
 _LAKES = "s3a://stack/lakes"
-_USER = "adloom-jobs"
+JOBS_USER = "adloom-jobs"
+"""Who may do what `adloom init` lets the jobs do; a profile of that name has his keys."""
 
 
 @pytest.fixture(scope="session")
@@ -35,7 +36,7 @@ def minio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Minio]:
         environment.setenv("AWS_SHARED_CREDENTIALS_FILE", str(server.folder / "credentials"))
         for name, value in server.settings().items():
             environment.setenv(name, value)
-        adloom("init", "--lake", _LAKES, "--user", _USER)
+        adloom("init", "--lake", _LAKES, "--user", JOBS_USER)
         yield server
     server.stop()
 
@@ -64,7 +65,7 @@ def job(kafka: Kafka, topic: str, lake: Lake, tmp_path: Path) -> Iterator[StartJ
         "ADLOOM_KAFKA__TOPICS": topic,
         "ADLOOM_JOB__TRIGGER": "asap",
         "ADLOOM_HEARTBEAT__IDLE_AFTER": "0s",
-        "ADLOOM_S3__PROFILE": _USER,
+        "ADLOOM_S3__PROFILE": JOBS_USER,
         "ADLOOM_JOB__LOG_FOLDER": str(tmp_path / "logs"),
         # The profile's keys are to be used, and no others are there to be found.
         "AWS_ACCESS_KEY_ID": "",

@@ -1,5 +1,6 @@
 """Only what a newer checkpoint has replaced for long enough goes, and nothing outside its folder."""
 
+import os
 import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -81,7 +82,18 @@ def test_one_without_a_manifest_or_with_a_damaged_successor_stays(lake: Lake) ->
 def test_a_reset_that_was_not_finished_is_not_taken_for_the_one_in_use(lake: Lake) -> None:
     lake.files.write(f"{checkpoint_key('sessionize', 4)}/offsets/0", b"v1")
     assert lake.version("sessionize") == 3
-    assert _fates(lake)[4].startswith("a reset that was not finished")
+    assert _fates(lake)[4].startswith("a reset that was not finished; kept for ")
+
+
+def test_what_a_killed_reset_left_goes_when_nobody_came_back_to_it(lake: Lake) -> None:
+    file = f"{checkpoint_key('sessionize', 4)}/offsets/0"
+    lake.files.write(file, b"v1")
+    os.utime(lake.path / file, (_MONTH_AGO.timestamp(), _MONTH_AGO.timestamp()))
+    assert _fates(lake)[4] == ""
+    left = next(found for found in list_checkpoints(lake) if found.version == 4)
+    remove(lake, left, S3Settings(), _WEEK, _NOW)
+    assert lake.version("sessionize") == 3
+    assert "v4" not in lake.files.names("_checkpoints/attribute/sessionize")
 
 
 def test_a_symbolic_link_is_not_followed(lake: Lake, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any
 
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
@@ -28,7 +28,7 @@ class NewVersionsTrigger(BaseEventTrigger):
         """What Airflow makes it anew from."""
         return (f"{type(self).__module__}.{type(self).__qualname__}", {"pause_s": self.pause_s, "poll_s": self.poll_s})
 
-    async def run(self) -> AsyncIterator[TriggerEvent]:
+    async def run(self) -> AsyncGenerator[TriggerEvent, None]:
         """An event each time, with the ``versions`` of the tables that have something new."""
         told: dict[str, int] = {}
         while True:

@@ -75,6 +75,26 @@ function outside(text, path) {
   return link;
 }
 
+function drawn(kind, d) {
+  const path = document.createElementNS(SVG, "path");
+  path.setAttribute("class", kind);
+  path.setAttribute("d", d);
+  return path;
+}
+
+/** `points` where a line may join them: apart where a value is missing, or nothing was told for long. */
+function pieces(points) {
+  const found = [];
+  let before = null;
+  for (const point of points) {
+    if (point[1] === null) { before = null; continue; }
+    if (before === null || point[0] - before > JOINED_S[span]) found.push([]);
+    found.at(-1).push(point);
+    before = point[0];
+  }
+  return found;
+}
+
 function chart(metric, part, now) {
   const points = part.trend.map((p) => [new Date(p.at) / 1000, metric.past(p)]);
   const known = points.filter(([, value]) => value !== null);
@@ -87,22 +107,15 @@ function chart(metric, part, now) {
   const bottom = Math.min(...known.map(([, value]) => value), 0);
   const x = (at) => ((at - begin) / (end - begin)) * WIDTH;
   const y = (value) => HEIGHT - 2 - ((value - bottom) / (top - bottom)) * (HEIGHT - 5);
-  const base = document.createElementNS(SVG, "path");
-  base.setAttribute("class", "base");
-  base.setAttribute("d", `M0 ${y(0).toFixed(1)}H${WIDTH}`);
-  svg.append(base);
-  let line = "";
-  let before = null;
-  for (const [at, value] of points) {
-    if (value === null) { before = null; continue; }
-    const joined = before !== null && at - before <= JOINED_S[span];
-    line += `${joined ? "L" : "M"}${x(at).toFixed(1)} ${y(value).toFixed(1)}${joined ? "" : "h.6"}`;
-    before = at;
+  svg.append(drawn("base", `M0 ${y(0).toFixed(1)}H${WIDTH}`));
+  for (const piece of pieces(points)) {
+    const line = piece.map(([at, value]) => `${x(at).toFixed(1)} ${y(value).toFixed(1)}`).join("L");
+    const ground = y(0).toFixed(1);
+    svg.append(
+      drawn("area", `M${x(piece[0][0]).toFixed(1)} ${ground}L${line}V${ground}Z`),
+      drawn("line", `M${line}${piece.length === 1 ? "h.6" : ""}`),
+    );
   }
-  const path = document.createElementNS(SVG, "path");
-  path.setAttribute("class", "line");
-  path.setAttribute("d", line || "M0 0");
-  svg.append(path);
   svg.addEventListener("mousemove", (event) => {
     if (!known.length) return;
     const box = svg.getBoundingClientRect();

@@ -1,0 +1,32 @@
+"""Airflow and the drivers, reading a real Kafka and writing a lake on a real MinIO as a user who may do little."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from spark_jobs.contracts.lake import Lake
+from tests.airflow.embedded import Airflow
+from tests.stack.conftest import JOBS_USER, kafka, lake, minio, topic
+from tests.stack.kafka import Kafka
+
+__all__ = ["airflow", "kafka", "lake", "minio", "topic"]
+
+
+@pytest.fixture
+def airflow(kafka: Kafka, topic: str, lake: Lake, tmp_path: Path) -> Iterator[Airflow]:
+    settings = {
+        "ADLOOM_KAFKA__BOOTSTRAP_SERVERS": kafka.address,
+        "ADLOOM_KAFKA__TOPICS": topic,
+        "ADLOOM_JOB__TRIGGER": "asap",
+        "ADLOOM_JOB__CHECKPOINT_RETENTION": "1s",
+        "ADLOOM_S3__PROFILE": JOBS_USER,
+        "AWS_ACCESS_KEY_ID": "",
+        "AWS_SECRET_ACCESS_KEY": "",
+    }
+    own = Airflow(tmp_path / "airflow", lake, settings)
+    told = own.start()
+    assert own.address in told
+    yield own
+    own.stop()
+    assert own.left() == []

@@ -1,0 +1,85 @@
+"""New versions of gold are told once, not too often, and again after a validation that found the last ones good."""
+
+import asyncio
+import json
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+
+from ad_dags.place import Place
+from ad_dags.triggers import new_versions as triggers
+from ad_dags.triggers.new_versions import NewVersionsTrigger, new_versions
+from spark_jobs.contracts.errors import LakeError
+from spark_jobs.contracts.lake import VALIDATED, Lake, commit_key
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.tables import ATTRIBUTIONS, SESSIONS, SILVER_EVENTS, Table
+from spark_jobs.runtime.lakes import open_lake
+from tests.dags.fakes import NotingLauncher
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return open_lake(str(tmp_path / "lake"))
+
+
+def _commit(lake: Lake, table: Table, version: int) -> None:
+    lake.files.write(commit_key(table, version), b"{}")
+
+
+def test_what_was_neither_found_good_nor_told_is_new(lake: Lake) -> None:
+    assert new_versions(lake, {}) == {}
+    _commit(lake, SILVER_EVENTS, 7)
+    assert new_versions(lake, {}) == {}, "silver is not gold"
+    _commit(lake, ATTRIBUTIONS, 0)
+    _commit(lake, SESSIONS, 3)
+    assert new_versions(lake, {}) == {"attributions": 0, "sessions": 3}
+    assert new_versions(lake, {"attributions": 0, "sessions": 2}) == {"sessions": 3}
+    lake.files.write(VALIDATED, json.dumps({"sessions": 3}).encode())
+    assert new_versions(lake, {"attributions": 0}) == {}
+    _commit(lake, SESSIONS, 4)
+    assert new_versions(lake, {"attributions": 0}) == {"sessions": 4}
+
+
+@pytest.mark.parametrize("damaged", [b"{half a fi", b"[]", b""])
+def test_a_damaged_record_of_what_is_good_hides_nothing(lake: Lake, damaged: bytes) -> None:
+    _commit(lake, SESSIONS, 1)
+    lake.files.write(VALIDATED, damaged)
+    assert new_versions(lake, {}) == {"sessions": 1}
+
+
+def test_the_trigger_tells_each_version_once_and_outlives_a_lake_that_is_away(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = Place(str(lake.path), None, Settings(), lake, NotingLauncher())
+    looked = 0
+
+    def find() -> Place:
+        nonlocal looked
+        looked += 1
+        if looked == 1:
+            raise LakeError("it is away")
+        if looked == 5:
+            _commit(lake, SESSIONS, 1)
+        return place
+
+    monkeypatch.setattr(triggers, "find_place", find)
+    _commit(lake, SESSIONS, 0)
+
+    async def first_two() -> list[dict[str, int]]:
+        told = []
+        async with aclosing(NewVersionsTrigger(pause_s=0.02, poll_s=0.01).run()) as events:
+            async for event in events:
+                told.append(event.payload["versions"])
+                if len(told) == 2:
+                    break
+        return told
+
+    assert asyncio.run(asyncio.wait_for(first_two(), 20)) == [{"sessions": 0}, {"sessions": 1}]
+    assert looked >= 5
+
+
+def test_it_is_made_anew_from_what_it_is_stored_as() -> None:
+    path, arguments = NewVersionsTrigger(pause_s=60.0).serialize()
+    assert path == "ad_dags.triggers.new_versions.NewVersionsTrigger"
+    assert NewVersionsTrigger(**arguments).serialize() == (path, arguments)
