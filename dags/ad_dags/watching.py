@@ -124,7 +124,7 @@ def judge(
     own = [report for report in reports if report.process_id == driver.process_id]
     queries = {report.query: _see(now, report, memory.queries) for report in own}
     memory = replace(memory, start_at=None, queries=queries)
-    if why := _stalled(now, own, memory, limits):
+    if why := _stalled(now, driver, own, memory, limits):
         return Judgement(Action.DRAIN, why, memory)
     return Judgement(Action.NOTHING, "it makes progress", memory)
 
@@ -167,10 +167,10 @@ def _see(now: datetime, report: QueryReport, seen: dict[str, _Seen]) -> _Seen:
     return _Seen(report.watermark, moved_at, report.total_input_rows, fed_at)
 
 
-def _stalled(now: datetime, reports: Sequence[QueryReport], memory: Memory, limits: Limits) -> str:
+def _stalled(now: datetime, driver: Driver, reports: Sequence[QueryReport], memory: Memory, limits: Limits) -> str:
     """Why a driver that is alive makes no progress; empty if it does."""
     signs = [report.updated_at for report in reports]
-    last = max([*signs, memory.alive_since or now])
+    last = max([*signs, memory.alive_since or driver.since or now])
     if now - last > limits.stall_after:
         return f"it has given no sign since {last:%H:%M:%S} UTC"
     for query, seen in memory.queries.items():

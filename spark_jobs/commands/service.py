@@ -69,6 +69,27 @@ def driver(
 
 @app.command(
     rich_help_panel=_PANEL,
+    epilog="Example:  adloom submit attribute --lake s3a://ads/lake --master k8s://https://10.0.0.1:6443 "
+    "--properties kubernetes.conf   (image, namespace and service account; keys are the cluster's to give)",
+)
+def submit(
+    job: JobArgument,
+    lake: LakeOption,
+    master: Annotated[str, typer.Option(help="yarn, or k8s://https://host:port.", metavar="URL")],
+    source: Annotated[Path | None, typer.Option(help="As of `adloom job deduplicate`.", metavar="DIR")] = None,
+    properties: Annotated[
+        Path | None, typer.Option(help="A file of Spark properties, which go before adloom's own.", metavar="FILE")
+    ] = None,
+    config: ConfigOption = None,
+) -> None:
+    """Put the driver of a job onto a cluster (Kubernetes or YARN), which runs it as `adloom driver` does."""
+    from spark_jobs.console.submit import submit as put
+
+    put(job, lake, master=master, source=source, config=config, properties=properties)
+
+
+@app.command(
+    rich_help_panel=_PANEL,
     epilog="Example:  adloom init --lake s3a://ads/lake --user adloom-jobs   (with the keys of an administrator in "
     "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and s3.endpoint set)",
 )

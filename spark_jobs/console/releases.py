@@ -70,7 +70,7 @@ def choose(job: str, version: str | None, location: str, config: Path | None) ->
         LakeError: there is no such release, or none before.
     """
     console, lake = Console(), open_lake(location, load_settings(config, os.environ).s3)
-    _check_job(job)
+    check_job(job)
     done = deploy(lake, job, version or release_before(lake, job), datetime.now(UTC))
     before = f" (before: {done.previous})" if done.previous else ""
     console.print(f"{job} runs {done.version} from its next start on{before}", highlight=False, soft_wrap=True)
@@ -85,7 +85,7 @@ def drive(job: str, location: str, source: Path | None, config: Path | None) -> 
     Raises:
         LakeError: the release that is deployed is not there, or not the one that was put there.
     """
-    _check_job(job)
+    check_job(job)
     settings = load_settings(config, os.environ)
     lake = open_lake(location, settings.s3)
     deployment = read_deployment(lake, job)
@@ -95,13 +95,23 @@ def drive(job: str, location: str, source: Path | None, config: Path | None) -> 
     version = deployment.version if deployment else f"{__version__}, which is installed here: none is deployed"
     Console(stderr=True).print(f"driver of {job}: process {os.getpid()}, release {version}", highlight=False)
     _stop_with_parent()
-    options = ["--lake", location, *(["--source", str(source)] if source and job == DEDUPLICATE_JOB else [])]
-    options += ["--config", str(config)] if config else []
+    options = options_of_driver(job, location, source, config)
     # Without the current folder, which may hold a package of the same name.
     os.execve(sys.executable, [sys.executable, "-P", "-c", _RUN_IT, "job", job, *options], environment)
 
 
-def _check_job(job: str) -> None:
+def options_of_driver(job: str, location: str, source: Path | None, config: Path | None) -> list[str]:
+    """The options of ``adloom driver`` and ``adloom job``, as words."""
+    options = ["--lake", location, *(["--source", str(source)] if source and job == DEDUPLICATE_JOB else [])]
+    return [*options, *(["--config", str(config)] if config else [])]
+
+
+def check_job(job: str) -> None:
+    """Refuses what is no job.
+
+    Raises:
+        SettingsError: there is no ``job``.
+    """
     if job not in QUERIES_OF_JOB:
         raise SettingsError(f"no job {job!r}; there are {', '.join(QUERIES_OF_JOB)}")
 

@@ -42,6 +42,11 @@ def wanted_key(job: str) -> str:
     return f"{PROGRESS}/{job}/wanted.json"
 
 
+def stop_key(job: str) -> str:
+    """Is there while the driver of ``job`` is asked to stop, for drivers that no signal reaches."""
+    return f"{PROGRESS}/{job}/stop.json"
+
+
 def watcher_key(job: str) -> str:
     """When the one that watches over ``job`` last did so, as JSON."""
     return f"{PROGRESS}/{job}/watcher.json"

@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_jobs.contracts.choices import Trigger
+from spark_jobs.contracts.errors import AdloomError
 from spark_jobs.contracts.jobs import (
     ATTRIBUTE,
     ATTRIBUTE_JOB,
@@ -36,11 +38,14 @@ from spark_jobs.runtime.manifests import read_manifest
 from spark_jobs.runtime.metrics import serve_metrics
 from spark_jobs.runtime.progress import ProgressFiles, listening
 from spark_jobs.runtime.stopping import StopRequest, finish_batches
+from spark_jobs.runtime.wanted import asked_to_stop, forget_wish_to_stop
 from spark_jobs.sinks.delta import start_of
 from spark_jobs.sources.files import read_files
 from spark_jobs.sources.kafka import check_topics, read_kafka, starting_offsets
 
 _TICK_S = 0.5
+_LOOK_S = 5.0
+"""How often a driver looks whether it is asked to stop."""
 _log = logging.getLogger(__name__)
 
 
@@ -106,7 +111,7 @@ def run_deduplicate(
         _told(spark, settings, progress),
     ):
         _claim(lake, settings, DEDUPLICATE_JOB, FILES if source else KAFKA)
-        return _run([ingest, deduplicate], settings, stop, is_ours, on_tick)
+        return _run([ingest, deduplicate], settings, _Stopping(lake, DEDUPLICATE_JOB, stop), is_ours, on_tick)
 
 
 def run_attribute(spark: SparkSession, settings: Settings, lake: Lake, stop: StopRequest) -> Outcome:
@@ -128,7 +133,7 @@ def run_attribute(spark: SparkSession, settings: Settings, lake: Lake, stop: Sto
         _told(spark, settings, ProgressFiles(lake)),
     ):
         _claim(lake, settings, ATTRIBUTE_JOB, FILES)
-        return _run(queries, settings, stop, is_ours, lambda _: None)
+        return _run(queries, settings, _Stopping(lake, ATTRIBUTE_JOB, stop), is_ours, lambda _: None)
 
 
 @contextmanager
@@ -157,10 +162,46 @@ def _records(spark: SparkSession, settings: Settings, lake: Lake, source: Path |
     return read_kafka(spark, settings.kafka.model_copy(update={"starting_offsets": offsets}))
 
 
+class _Stopping:
+    """A stop asked for by a signal, or, where no signal reaches the driver, by word in the lake."""
+
+    def __init__(self, lake: Lake, job: str, signals: StopRequest) -> None:
+        """What an earlier driver was asked does not hold for this one."""
+        self._lake, self._job, self._signals = lake, job, signals
+        forget_wish_to_stop(lake, job)
+        self._looked_at = time.monotonic()
+
+    @property
+    def is_made(self) -> bool:
+        """Whether the job is to stop."""
+        if not self._signals.is_made and time.monotonic() - self._looked_at >= _LOOK_S:
+            self._looked_at = time.monotonic()
+            if self._is_told():
+                _log.info("%s: asked to stop by word in the lake", self._job)
+                self._signals.ask()
+        return self._signals.is_made
+
+    @property
+    def is_urgent(self) -> bool:
+        """Whether it is to stop at once."""
+        return self._signals.is_urgent
+
+    def wait(self, seconds: float) -> None:
+        """Returns after ``seconds``, or as soon as a signal comes."""
+        self._signals.wait(seconds)
+
+    def _is_told(self) -> bool:
+        try:
+            return asked_to_stop(self._lake, self._job) is not None
+        except (AdloomError, OSError) as error:
+            _log.warning("%s: the lake does not say whether to stop: %s", self._job, error)
+            return False
+
+
 def _run(
     queries: list[_Query],
     settings: Settings,
-    stop: StopRequest,
+    stop: _Stopping,
     is_ours: Check,
     on_tick: Callable[[dict[str, StreamingQuery]], None],
 ) -> Outcome:

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -72,16 +73,21 @@ def start_session(
     """
     if running := SparkSession.getActiveSession():
         return running
-    check_java()
+    is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    if not is_submitted:
+        check_java()
     is_local = lake is None or lake.is_local
     if not is_local:
         name_profile(settings.s3)
-    builder = SparkSession.builder.appName("adloom").master(settings.spark.master)
+    builder = SparkSession.builder.appName("adloom")
+    if is_submitted:
+        # Java runs already, with what `adloom submit` has told it; its folders are the cluster's.
+        return _configured(builder, streaming_conf(settings)).getOrCreate()
+    builder = builder.master(settings.spark.master)
     scratch = make_scratch()
     os.environ["SPARK_LOCAL_DIRS"] = str(scratch)
     conf = spark_conf(settings, is_local=is_local, log_file=log_file, scratch=scratch, is_service=is_service)
-    for key, value in conf.items():
-        builder = builder.config(key, value)
+    builder = _configured(builder, conf)
     if _is_one_process(settings):
         # Spark binds the machine's outer address otherwise.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -90,6 +96,12 @@ def start_session(
     java = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore[union-attr] # noqa: SLF001
     name_owners(scratch, [os.getpid(), int(java)])
     return spark
+
+
+def _configured(builder: SparkSession.Builder, conf: Mapping[str, str]) -> SparkSession.Builder:
+    for key, value in conf.items():
+        builder = builder.config(key, value)
+    return builder
 
 
 def spark_conf(

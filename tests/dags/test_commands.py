@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from ad_dags.launchers import SupervisorLauncher
+from ad_dags.launchers.supervisor import SupervisorLauncher
 from ad_dags.place import Place
-from ad_dags.tasks.commands import CommandError, environment_of_commands, run_adloom
+from ad_dags.programs import CommandError, environment_of_commands
+from ad_dags.tasks.commands import run_adloom
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.runtime.lakes import open_lake
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from ad_dags.launchers import DriverState, LauncherError, SupervisorLauncher
+from ad_dags.launchers import DriverState, LauncherError
+from ad_dags.launchers.supervisor import SupervisorLauncher
 from spark_jobs.contracts.jobs import QUERIES_OF_JOB
 from tests.support.servers import end, free_port, is_open, wait_until
 

@@ -1,0 +1,69 @@
+"""Talking to the REST interface of a cluster."""
+
+import http.client
+import json
+import ssl
+import urllib.error
+import urllib.request
+from dataclasses import dataclass, field
+from typing import Any
+
+from ad_dags.launchers.launcher import LauncherError
+
+_TIMEOUT_S = 20
+_MOST_BYTES = 10_000_000
+
+
+@dataclass(frozen=True)
+class Rest:
+    """The interface at ``address`` of what people call ``name``; ``token`` goes in a header and is never told."""
+
+    name: str
+    address: str
+    token: str = field(default="", repr=False)
+    trust: ssl.SSLContext | None = field(default=None, repr=False)
+
+    def call(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
+        """What it answers, from JSON; None if there is no such thing.
+
+        Raises:
+            LauncherError: it does not answer, or refuses.
+        """
+        text = self.text(method, path, body)
+        try:
+            return None if text is None else json.loads(text or "null")
+        except ValueError as error:
+            raise LauncherError(
+                f"{self.name} at {self.address} answers {method} {path} with no JSON: {error}"
+            ) from None
+
+    def text(self, method: str, path: str, body: dict[str, Any] | None = None) -> str | None:
+        """The same, as it is.
+
+        Raises:
+            LauncherError: it does not answer, or refuses.
+        """
+        request = urllib.request.Request(  # noqa: S310 the address is the operator's
+            self.address.rstrip("/") + path,
+            method=method,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={
+                "Accept": "application/json, text/plain",
+                "Content-Type": "application/json",
+                **({"Authorization": f"Bearer {self.token}"} if self.token else {}),
+            },
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=_TIMEOUT_S, context=self.trust) as answer:  # noqa: S310
+                told: bytes = answer.read(_MOST_BYTES)
+                return told.decode(errors="replace")
+        except urllib.error.HTTPError as error:
+            with error:
+                if error.code == http.client.NOT_FOUND:
+                    return None
+                why = error.read(500).decode(errors="replace").strip() or error.reason
+            raise LauncherError(
+                f"{self.name} at {self.address} answers {method} {path} with {error.code}: {why}"
+            ) from None
+        except OSError as error:
+            raise LauncherError(f"{self.name} at {self.address} does not answer: {error}") from None

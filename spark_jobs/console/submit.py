@@ -1,0 +1,96 @@
+"""``adloom submit``: a job's driver put onto a cluster, which runs it from then on."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyspark
+from rich.console import Console
+
+from spark_jobs.console.releases import check_job, options_of_driver
+from spark_jobs.contracts.errors import EnvironmentMissingError, SettingsError
+from spark_jobs.contracts.settings import Settings, load_settings
+from spark_jobs.contracts.submission import application_name
+from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.runtime.session import JARS, spark_conf
+
+_SPARK = Path(pyspark.__file__).parent
+_DRIVER = Path(__file__).parents[1] / "submit" / "adloom_driver.py"
+_LONGEST_S = 300
+
+
+def submit(
+    job: str, location: str, *, master: str, source: Path | None, config: Path | None, properties: Path | None
+) -> None:
+    """Has the cluster ``master`` start the driver of ``job``; returns when it has taken it on.
+
+    Args:
+        job: which.
+        location: of the lake.
+        master: ``yarn`` or ``k8s://https://host:port``.
+        source: a folder of files that the cluster's machines see; None: Kafka.
+        config: settings as a TOML file, at the same path on the cluster's machines.
+        properties: a file of Spark properties that go before adloom's own: image, namespace, queue.
+
+    Raises:
+        SettingsError: there is no such job, or it is no such cluster.
+        EnvironmentMissingError: spark-submit failed; the text ends as its own does.
+    """
+    check_job(job)
+    if master != "yarn" and not master.startswith("k8s://"):
+        raise SettingsError(
+            f"--master {master!r} is no cluster that runs drivers; give yarn or k8s://https://host:port"
+        )
+    settings = load_settings(config, os.environ)
+    lake = open_lake(location, settings.s3)
+    name = application_name(lake.root, job)
+    conf = dict(_conf(settings, master, name, is_local=lake.is_local, own=_keys(properties)))
+    command = [str(_SPARK / "bin" / "spark-submit"), "--master", master, "--deploy-mode", "cluster", "--name", name]
+    command += ["--properties-file", str(properties)] if properties else []
+    command += [word for key, value in conf.items() for word in ("--conf", f"{key}={value}")]
+    file = f"local://{_DRIVER}" if master.startswith("k8s://") else str(_DRIVER)
+    command += [file, "driver", job, *options_of_driver(job, location, source, config)]
+    environment = {**os.environ, "SPARK_HOME": str(_SPARK)}
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, errors="replace", check=False, timeout=_LONGEST_S
+    )
+    if done.returncode:
+        last = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()][-1:]
+        raise EnvironmentMissingError(f"spark-submit to {master} ended with {done.returncode}: {''.join(last).strip()}")
+    Console().print(f"{job}: {master} has taken on {name}", highlight=False, soft_wrap=True)
+
+
+def _conf(settings: Settings, master: str, name: str, *, is_local: bool, own: set[str]) -> Iterator[tuple[str, str]]:
+    """Spark's configuration of the driver; nothing secret: keys are the cluster's to give."""
+    is_kubernetes = master.startswith("k8s://")
+    jars = sorted(JARS.glob("*.jar"))
+    submitted = {
+        **spark_conf(settings, is_local=is_local, is_service=True),
+        # In an image they lie where they lie here; elsewhere they are sent.
+        "spark.jars": ",".join(f"local://{jar}" if is_kubernetes else jar.as_uri() for jar in jars),
+        "spark.pyspark.python": sys.executable,
+        "spark.yarn.submit.waitAppCompletion": "false",
+        # Who watches starts it again, and counts.
+        "spark.yarn.maxAppAttempts": "1",
+        "spark.yarn.tags": name,
+        "spark.kubernetes.submission.waitAppCompletion": "false",
+        # Of one name there is one: Kubernetes itself refuses a second driver.
+        "spark.kubernetes.driver.pod.name": name,
+        "spark.kubernetes.driver.label.adloom-job": name,
+    }
+    del submitted["spark.driver.extraClassPath"]
+    other = "spark.yarn." if is_kubernetes else "spark.kubernetes."
+    yield from ((key, value) for key, value in submitted.items() if not key.startswith(other) and key not in own)
+
+
+def _keys(properties: Path | None) -> set[str]:
+    """The keys that a file of Spark properties sets."""
+    if properties is None:
+        return set()
+    try:
+        lines = properties.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise SettingsError(f"--properties {properties} cannot be read: {error.strerror}") from error
+    return {line.replace("=", " ").split()[0] for line in map(str.strip, lines) if line and not line.startswith("#")}
