@@ -1,8 +1,5 @@
 """A real Kafka broker on loopback."""
 
-import hashlib
-import os
-import shutil
 import signal
 import subprocess
 from dataclasses import dataclass, field
@@ -11,24 +8,10 @@ from pathlib import Path
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from tests.stack.maven import jars_of
 from tests.support.servers import end, free_port, wait_until
 
-_POM = Path(__file__).parents[2] / "infra" / "kafka" / "pom.xml"
-_MAVEN_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1"
 _START_S = 60
-
-
-def kafka_jars() -> Path:
-    """The jars of a broker, from the cache outside the checkout or, the first time, from Maven."""
-    cache = Path(os.environ.get("ADLOOM_CACHE", str(Path.home() / ".cache" / "adloom")))
-    jars = cache / f"kafka-{hashlib.sha256(_POM.read_bytes()).hexdigest()[:16]}"
-    if not jars.is_dir():
-        fetched = jars.with_suffix(".new")
-        shutil.rmtree(fetched, ignore_errors=True)
-        maven = ["mvn", "--batch-mode", "--quiet", "--file", str(_POM), f"{_MAVEN_PLUGIN}:copy-dependencies"]
-        subprocess.run([*maven, f"-DoutputDirectory={fetched}", "-DincludeScope=runtime"], check=True, timeout=600)
-        fetched.rename(jars)
-    return jars
 
 
 @dataclass
@@ -104,7 +87,7 @@ class Kafka:
 
     def _java(self) -> list[str]:
         environment = ["env", "-u", "JDK_JAVA_OPTIONS"]
-        return [*environment, "java", "-Xmx512m", "-XX:TieredStopAtLevel=1", "-cp", f"{kafka_jars()}/*"]
+        return [*environment, "java", "-Xmx512m", "-XX:TieredStopAtLevel=1", "-cp", f"{jars_of('kafka')}/*"]
 
     def _properties(self) -> str:
         ports = {"PLAINTEXT": (self.port, self.port), "PROXIED": (self.behind_proxy_port, self.proxied_port)}

@@ -1,0 +1,119 @@
+"""Drivers on a real YARN: one of each job, drained by word in the lake, started again when they die."""
+
+import os
+import shutil
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ad_dags.launchers import DriverState
+from ad_dags.place import Place, find_place
+from spark_jobs.contracts.jobs import QUERIES_OF_JOB
+from spark_jobs.contracts.tables import BRONZE_EVENTS
+from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.runtime.wanted import asked_to_stop
+from tests.stack.flow import adloom
+from tests.stack.yarn import Yarn
+from tests.support.equality import assert_lake_equals_oracle, generate_source
+from tests.support.lakes import read_table
+from tests.support.servers import wait_until
+
+pytestmark = [pytest.mark.stack, pytest.mark.slow]
+
+_LONGEST_S = 240
+_SETTINGS = """
+[spark]
+driver_memory = "1g"
+[job]
+trigger = "asap"
+[heartbeat]
+idle_after = "0s"
+"""
+
+
+@pytest.fixture
+def yarn(tmp_path: Path) -> Iterator[Yarn]:
+    server = Yarn(tmp_path / "yarn")
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+def place(yarn: Yarn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """As Airflow's processes would find it."""
+    for folder in ("source", "lake"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "adloom.toml").write_text(_SETTINGS)
+    told = {
+        "ADLOOM_LAKE": str(tmp_path / "lake"),
+        "ADLOOM_CONFIG": str(tmp_path / "adloom.toml"),
+        "ADLOOM_SOURCE": str(tmp_path / "source"),
+        "ADLOOM_CLUSTER": "yarn",
+        "ADLOOM_YARN_ADDRESS": yarn.address,
+        "HADOOP_CONF_DIR": str(yarn.configuration),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+    for name, value in told.items():
+        monkeypatch.setenv(name, value)
+    return find_place()
+
+
+def _wait_for(place: Place, job: str, *states: DriverState) -> None:
+    wait_until(lambda: place.launcher.look(job).state in states, _LONGEST_S, f"{job} is not {states}")
+
+
+@pytest.mark.timeout(1800)
+def test_drivers_on_yarn_are_one_of_each_drain_and_lose_nothing(place: Place, tmp_path: Path) -> None:
+    whole = generate_source(tmp_path / "whole", events=2400, seed=97, files=3)
+    first, second, third = sorted(whole.iterdir())
+    launcher = place.launcher
+    assert launcher.look("attribute").state is DriverState.STOPPED
+    shutil.copy2(first, tmp_path / "source")
+    for job in QUERIES_OF_JOB:
+        launcher.start(job)
+        launcher.start(job)  # it is on its way: nothing happens
+        _wait_for(place, job, DriverState.RUNNING)
+    wait_until(lambda: len(read_table(place.lake, BRONZE_EVENTS)) == _records(first), _LONGEST_S, "it did not come in")
+    wait_until(lambda: launcher.look("deduplicate").process_id is not None, _LONGEST_S, "nothing is told of a process")
+
+    # Killed, it is gone, and can be started again.
+    killed = launcher.look("deduplicate").process_id
+    assert killed
+    os.kill(killed, signal.SIGKILL)
+    shutil.copy2(second, tmp_path / "source")
+    _wait_for(place, "deduplicate", DriverState.GIVEN_UP)
+    assert "failed" in launcher.look("deduplicate").told.lower()
+    launcher.start("deduplicate")
+    wait_until(
+        lambda: len(read_table(place.lake, BRONZE_EVENTS)) == _records(first, second), _LONGEST_S, "it did not go on"
+    )
+
+    # Asked to stop, it finishes its batches; the next one does not heed what its predecessor was asked.
+    for job in QUERIES_OF_JOB:
+        launcher.drain(job)
+        assert asked_to_stop(place.lake, job)
+        _wait_for(place, job, DriverState.STOPPED)
+        assert "asked to stop by word in the lake" in launcher.log(job)
+        assert "nothing was left running" in launcher.log(job)
+    shutil.copy2(third, tmp_path / "source")
+    launcher.start("deduplicate")
+    wait_until(lambda: len(read_table(place.lake, BRONZE_EVENTS)) == _records(*whole.iterdir()), _LONGEST_S, "it waits")
+    launcher.drain("deduplicate")
+    _wait_for(place, "deduplicate", DriverState.STOPPED)
+    launcher.start("attribute")
+    _wait_for(place, "attribute", DriverState.RUNNING)
+    launcher.drain("attribute")
+    _wait_for(place, "attribute", DriverState.STOPPED)
+
+    lake = open_lake(place.location)
+    adloom("drain", "--lake", place.location, "--config", str(place.config))
+    assert_lake_equals_oracle(lake, whole, place.settings)
+
+
+def _records(*files: Path) -> int:
+    return sum(len(file.read_bytes().splitlines()) for file in files)
