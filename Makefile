@@ -48,8 +48,8 @@ test-kill: setup ## kill -9 at 20 seeded moments of a run and at 4 directed ones
 test-damage: setup ## Each kind of checkpoint file flipped, truncated, deleted, and a full disk: nothing is lost
 	$(PY) -m pytest -m slow -s --timeout 1200 tests/slow/test_damaged_checkpoints.py tests/slow/test_disk_full.py
 
-test-state: setup ## Ten days of events need no more state than one
-	$(PY) -m pytest -m slow -s tests/slow/test_bounded_state.py
+test-state: setup ## Ten days of events need no more state than one; windows computed anew that meet
+	$(PY) -m pytest -m slow -s tests/slow/test_bounded_state.py tests/spark/test_backfill.py
 
 bench: setup ## Events/s, CPU and memory of every stage on 1,000,000 events, beside DuckDB
 	$(PY) -m benchmarks.bench

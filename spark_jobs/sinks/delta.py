@@ -108,6 +108,8 @@ def start_query(
             append_rows(batch, lake, table, note)
         is_first = False
 
+    # A thread that Java made within a batch has its tags, and PySpark cannot tell listeners of a query with any.
+    rows.sparkSession.sparkContext.setLocalProperty("spark.job.tags", None)  # type: ignore[arg-type] # its stub forgets
     writer = rows.writeStream.queryName(query).foreachBatch(write)
     return writer.option("checkpointLocation", lake.uri(checkpoint)).trigger(**start).start()
 

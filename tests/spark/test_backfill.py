@@ -3,8 +3,9 @@
 import json
 import random
 import shutil
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,21 +14,21 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.contracts.backfill import Difference, Window, differences_key, recomputed_key
 from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.contracts.jobs import SESSIONIZE
-from spark_jobs.contracts.lake import Lake, progress_key
-from spark_jobs.contracts.sections import DeduplicateSettings, IngestSettings, SessionizeSettings
+from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.sections import IngestSettings
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, SESSIONS, Table
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.jobs.backfill import Comparison, backfill
 from spark_jobs.runtime.lakes import open_lake
-from tests.support.equality import generate_source
-from tests.support.lakes import RunLake, read_table
+from tests.support.lakes import read_table
 from tests.support.oracle import Row, assert_same_rows, comparable, expected_tables
 from tests.support.runs import run_in
 
+_FILE_BY_FILE = Settings(ingest=IngestSettings(max_bytes_per_batch=1))
 _DAY = datetime(2025, 1, 6, tzinfo=UTC)
+_WHOLE = Window(_DAY - timedelta(days=1), _DAY + timedelta(days=2))
 _TIMES: dict[str, Callable[[Row], datetime]] = {
     "attributions": lambda row: row[2] or row[8],
     "sessions": lambda row: row[1],
@@ -36,14 +37,24 @@ _TIMES: dict[str, Callable[[Row], datetime]] = {
 Expect = dict[Table, list[Row]]
 
 
+@dataclass
+class _Day:
+    """A day in which events came too late and some are open still; what batch makes of it; and a first comparison."""
+
+    lake: Lake
+    expected: Expect
+    found: list[Comparison]
+
+
 @pytest.fixture(scope="module")
-def day(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, Expect]:
-    """A drained day in which nothing is late, and what the oracle makes of it."""
+def day(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> _Day:
     folder = tmp_path_factory.mktemp("day")
-    source, lake = generate_source(folder / "source", events=3000, seed=58), open_lake(str(folder / "lake"))
-    run_in(spark, Settings(), lake, source)
-    expected = expected_tables(source, Settings(), datetime.now(UTC))
-    return lake, {table: expected.rows(table) for table in (ATTRIBUTIONS, SESSIONS)}
+    source, lake = folder / "source", open_lake(str(folder / "lake"))
+    generate(GeneratorSpec(events=1500, seed=59, files=5, late=0.05, duplicates=0.05, malformed=0.01), source)
+    run_in(spark, _FILE_BY_FILE, lake, source, drain=False)
+    expected = expected_tables(source, _FILE_BY_FILE, datetime.now(UTC))
+    rows = {table: expected.rows(table) for table in (ATTRIBUTIONS, SESSIONS)}
+    return _Day(lake, rows, backfill(spark, _FILE_BY_FILE, lake, _WHOLE))
 
 
 def _within(rows: list[Row], table: Table, window: Window) -> list[Row]:
@@ -55,110 +66,72 @@ def _recomputed(lake: Lake, window: Window, table: Table) -> list[Row]:
     return read_table(lake, replace(table, path=recomputed_key(window, table), partition_by=()))
 
 
-def _by_table(found: list[Comparison]) -> dict[Table, dict[Difference, int]]:
-    return {one.table: {kind: count for kind, count in one.counts.items() if count} for one in found}
+def test_what_came_too_late_differs_and_what_is_not_due_is_open(day: _Day) -> None:
+    for comparison in day.found:
+        table = comparison.table
+        due = day.expected[table]
+        assert_same_rows(_recomputed(day.lake, _WHOLE, table), due, table)
+        live = Counter(map(repr, comparable(read_table(day.lake, table), table)))
+        counts = comparison.counts
+        same = (live & Counter(map(repr, due))).total()
+        assert counts[Difference.SAME] == same
+        assert counts[Difference.CHANGED] + counts[Difference.ONLY_LIVE] == live.total() - same
+        others = (Difference.CHANGED, Difference.ONLY_RECOMPUTED, Difference.OPEN)
+        assert sum(counts[kind] for kind in others) == len(due) - same
+        assert comparison.differing > 0, "the input holds nothing late: the test shows nothing"
+        assert counts[Difference.OPEN] > 0, "the input leaves nothing open: the test shows nothing"
 
 
-def test_windows_that_meet_hold_each_row_once_and_nothing_differs(
-    spark: SparkSession, day: tuple[Lake, Expect]
-) -> None:
-    lake, expected = day
-    chance = random.Random(7)
-    # Cuts where it hurts: at an impression, at a session's first event, and one microsecond after another's.
-    impression = chance.choice([row[2] for row in expected[ATTRIBUTIONS] if row[2]])
-    session, other = chance.sample([row[1] for row in expected[SESSIONS]], 2)
-    cuts = sorted(time.replace(tzinfo=UTC) for time in (impression, session, other + timedelta(microseconds=1)))
-    edges = [_DAY - timedelta(days=1), *cuts, _DAY + timedelta(days=2)]
-    whole: Expect = {ATTRIBUTIONS: [], SESSIONS: []}
-    for window in map(Window, edges, edges[1:]):
-        counts = _by_table(backfill(spark, Settings(), lake, window))
-        for table in whole:
-            rows = _recomputed(lake, window, table)
-            due = _within(expected[table], table, window)
-            assert_same_rows(rows, due, table)
-            assert counts[table] == ({Difference.SAME: len(due)} if due else {})
-            whole[table] += rows
-    for table, rows in whole.items():
-        assert_same_rows(rows, expected[table], table)
-
-
-def test_rows_lost_added_and_changed_are_told_and_no_other(
-    spark: SparkSession, day: tuple[Lake, Expect], tmp_path: Path
-) -> None:
-    lake = open_lake(str(shutil.copytree(day[0].path, tmp_path / "lake")))
-    window = Window(_DAY, _DAY + timedelta(days=1))
-    rows = {table: _within(day[1][table], table, window) for table in (ATTRIBUTIONS, SESSIONS)}
-    clicked = next(row for row in rows[ATTRIBUTIONS] if row[0] == "clicked")
-    unclicked = next(row for row in rows[ATTRIBUTIONS] if row[0] == "unclicked")
+def test_rows_lost_added_and_changed_are_told_and_no_other(spark: SparkSession, day: _Day, tmp_path: Path) -> None:
+    lake = open_lake(str(shutil.copytree(day.lake.path, tmp_path / "lake")))
+    before = {one.table: one.counts for one in day.found}
+    told = spark.read.format("delta").load(lake.uri(differences_key(_WHOLE, ATTRIBUTIONS))).where("difference = 'same'")
+    (clicked,) = told.where("live.status = 'clicked'").orderBy("subject_id").limit(1).collect()
+    (unclicked,) = told.where("live.status = 'unclicked'").orderBy("subject_id").limit(1).collect()
     attributions = f"delta.`{lake.table(ATTRIBUTIONS)}`"
-    spark.sql(f"UPDATE {attributions} SET cost_micros = cost_micros + 1 WHERE click_id = '{clicked[7]}'")
-    spark.sql(f"DELETE FROM {attributions} WHERE impression_id = '{unclicked[1]}' AND click_id IS NULL")
+    spark.sql(f"UPDATE {attributions} SET cost_micros = cost_micros + 1 WHERE click_id = '{clicked.subject_id}'")
+    spark.sql(f"DELETE FROM {attributions} WHERE impression_id = '{unclicked.subject_id}' AND click_id IS NULL")
     live = spark.read.format("delta").load(lake.table(SESSIONS))
     session = live.limit(1).selectExpr("* EXCEPT (session_id)", "'made up' AS session_id").select(*live.columns)
     session.write.format("delta").mode("append").save(lake.table(SESSIONS))
 
-    found = backfill(spark, Settings(), lake, window)
+    found = backfill(spark, _FILE_BY_FILE, lake, _WHOLE, shown=10_000)
 
-    assert _by_table(found) == {
-        ATTRIBUTIONS: {
-            Difference.SAME: len(rows[ATTRIBUTIONS]) - 2,
-            Difference.CHANGED: 1,
-            Difference.ONLY_RECOMPUTED: 1,
-        },
-        SESSIONS: {Difference.SAME: len(rows[SESSIONS]), Difference.ONLY_LIVE: 1},
+    more = {
+        ATTRIBUTIONS: {Difference.SAME: -2, Difference.CHANGED: 1, Difference.ONLY_RECOMPUTED: 1},
+        SESSIONS: {Difference.ONLY_LIVE: 1},
     }
-    changed, lost = found[0].first
+    for one in found:
+        due = {kind: count + more[one.table].get(kind, 0) for kind, count in before[one.table].items()}
+        assert one.counts == due
+        assert len(one.first) == one.differing
+    (changed,) = [row for row in found[0].first if row[2] and json.loads(row[2])["click_id"] == clicked.subject_id]
     assert (changed[0], changed[1]) == (Difference.CHANGED, ["cost_micros"])
     assert json.loads(changed[2] or "")["cost_micros"] == json.loads(changed[3] or "")["cost_micros"] + 1
-    assert (lost[0], lost[2], json.loads(lost[3] or "")["impression_id"]) == (
-        Difference.ONLY_RECOMPUTED,
-        None,
-        unclicked[1],
-    )
-    told = spark.read.format("delta").load(lake.uri(differences_key(window, SESSIONS)))
-    (only,) = told.where("difference = 'only live'").collect()
-    assert only["session_id"] == only["live"]["session_id"] == "made up"
-    assert only["recomputed"] is None
+    lost = [json.loads(row[3])["impression_id"] for row in found[0].first if row[3] and row[2] is None]
+    assert unclicked.subject_id in lost
+    compared = spark.read.format("delta").load(lake.uri(differences_key(_WHOLE, SESSIONS)))
+    (only,) = compared.where("session_id = 'made up'").collect()
+    assert (only["difference"], only["recomputed"]) == ("only live", None)
 
 
-def test_what_came_too_late_for_the_live_job_is_what_differs(
-    spark: SparkSession, run_lake: RunLake, tmp_path: Path
-) -> None:
-    spec = GeneratorSpec(events=2500, seed=59, files=8, late=0.05, duplicates=0.05, malformed=0.01)
-    generate(spec, tmp_path / "source")
-    settings = Settings(
-        ingest=IngestSettings(max_bytes_per_batch=1),
-        deduplicate=DeduplicateSettings(watermark=timedelta(minutes=30)),
-        sessionize=SessionizeSettings(watermark=timedelta(minutes=10)),
-    )
-    lake = run_lake(tmp_path / "source", settings=settings)
-    window = Window(_DAY - timedelta(days=1), _DAY + timedelta(days=2))
-    found = backfill(spark, settings, lake, window)
-    in_time = expected_tables(tmp_path / "source", settings, datetime.now(UTC))
-    for comparison in found:
-        table = comparison.table
-        due = in_time.rows(table)
-        assert_same_rows(_recomputed(lake, window, table), due, table)
-        live, recomputed = (set(map(repr, rows)) for rows in (comparable(read_table(lake, table), table), due))
-        assert comparison.counts[Difference.SAME] == len(live & recomputed)
-        assert comparison.differing > 0, "the input holds nothing late: the test shows nothing"
-        assert comparison.counts[Difference.OPEN] == 0
-
-
-def test_what_the_live_job_has_not_come_to_is_open(spark: SparkSession, run_lake: RunLake, tmp_path: Path) -> None:
-    source = generate_source(tmp_path / "source", events=2000, seed=60)
-    lake = run_lake(source, drain=False)
-    window = Window(_DAY - timedelta(days=1), _DAY + timedelta(days=2))
-    found = _by_table(backfill(spark, Settings(), lake, window))
-    expected = expected_tables(source, Settings(), datetime.now(UTC))
-    for table, counts in found.items():
-        live = len(read_table(lake, table))
-        assert counts == {Difference.SAME: live, Difference.OPEN: len(expected.rows(table)) - live}
-        assert counts[Difference.OPEN] > 0
-    # A job that has told nothing has come to nothing.
-    lake.files.delete([progress_key(SESSIONIZE)])
-    again = _by_table(backfill(spark, Settings(), lake, window))
-    assert again == found
+@pytest.mark.slow
+def test_windows_that_meet_hold_each_row_once(spark: SparkSession, day: _Day) -> None:
+    lake, expected = day.lake, day.expected
+    chance = random.Random(7)
+    # Cuts where it hurts: at impressions, at sessions' first events, and one microsecond after them.
+    times = [row[2] for row in expected[ATTRIBUTIONS] if row[2]] + [row[1] for row in expected[SESSIONS]]
+    found = [time.replace(tzinfo=UTC) for time in chance.sample(times, 8)]
+    cuts = sorted({*found[:4], *(time + timedelta(microseconds=1) for time in found[4:])})
+    edges = [_WHOLE.begin, *cuts, _WHOLE.end]
+    whole: Expect = {ATTRIBUTIONS: [], SESSIONS: []}
+    for window in map(Window, edges, edges[1:]):
+        for comparison in backfill(spark, _FILE_BY_FILE, lake, window):
+            rows = _recomputed(lake, window, comparison.table)
+            assert_same_rows(rows, _within(expected[comparison.table], comparison.table, window), comparison.table)
+            whole[comparison.table] += rows
+    for table, rows in whole.items():
+        assert_same_rows(rows, expected[table], table)
 
 
 @pytest.mark.parametrize(
