@@ -50,7 +50,7 @@ class _Day:
 def day(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> _Day:
     folder = tmp_path_factory.mktemp("day")
     source, lake = folder / "source", open_lake(str(folder / "lake"))
-    generate(GeneratorSpec(events=1500, seed=59, files=5, late=0.05, duplicates=0.05, malformed=0.01), source)
+    generate(GeneratorSpec(events=2500, seed=59, files=8, late=0.05, duplicates=0.05, malformed=0.01), source)
     run_in(spark, _FILE_BY_FILE, lake, source, drain=False)
     expected = expected_tables(source, _FILE_BY_FILE, datetime.now(UTC))
     rows = {table: expected.rows(table) for table in (ATTRIBUTIONS, SESSIONS)}
