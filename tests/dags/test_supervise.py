@@ -1,6 +1,8 @@
 """Watching over a driver, on a real lake and with a launcher that only notes what it is asked."""
 
 import asyncio
+import threading
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from airflow.triggers.base import TriggerEvent
 from ad_dags.launchers import DriverState
 from ad_dags.operators.supervise import SuperviseDriverOperator
 from ad_dags.place import Place, find_place
+from ad_dags.tasks import care
 from ad_dags.tasks.supervise import drain, is_watched, look_and_act
 from ad_dags.triggers import supervise as supervise_trigger
 from ad_dags.triggers.supervise import SuperviseDriverTrigger
@@ -20,7 +23,7 @@ from spark_jobs.contracts.lake import progress_key
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.wanted import WantedState, wanted_key
 from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.wanted import read_wanted, want
+from spark_jobs.runtime.wanted import read_wanted, want, watch
 from tests.dags.fakes import NotingLauncher
 
 _JOB = "attribute"
@@ -142,6 +145,31 @@ def test_a_killed_trigger_drains_the_driver(place: Place, launcher: NotingLaunch
     assert wanted.state is WantedState.STOPPED
 
 
+def test_a_killed_trigger_that_is_cancelled_half_way_drains_all_the_same(
+    place: Place, launcher: NotingLauncher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Airflow does when it takes longer than a moment."""
+    want(place.lake, _JOB, WantedState.RUNNING, "a test", _NOON)
+    is_looking = threading.Event()
+
+    def find_slowly() -> Place:
+        is_looking.set()
+        time.sleep(0.3)
+        return place
+
+    monkeypatch.setattr(supervise_trigger, "find_place", find_slowly)
+
+    async def kill_and_cancel() -> None:
+        killing = asyncio.create_task(SuperviseDriverTrigger(_JOB, _LIMITS, 0.01).on_kill())
+        await asyncio.to_thread(is_looking.wait, 10)
+        killing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await killing
+
+    asyncio.run(kill_and_cancel())
+    assert launcher.asked == ["drain attribute"]
+
+
 def test_a_trigger_is_made_anew_from_what_it_tells() -> None:
     trigger = SuperviseDriverTrigger(_JOB, _LIMITS, 5.0)
     path, kwargs = trigger.serialize()
@@ -168,3 +196,46 @@ def test_a_place_does_not_show_the_password(tmp_path: Path) -> None:
         "ADLOOM_SUPERVISOR_PASSWORD": "hush",
     }
     assert "hush" not in repr(find_place(told))
+
+
+def _reconcile(place: Place, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.setattr(care, "find_place", lambda: place)
+    return care.find_unwatched()
+
+
+def test_a_wanted_job_that_nobody_watches_is_started_and_watched(
+    place: Place, launcher: NotingLauncher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    want(place.lake, _JOB, WantedState.RUNNING, "a test", _NOON)
+    assert _reconcile(place, monkeypatch) == ["supervise_attribute"]
+    assert launcher.asked == ["start attribute"]
+
+
+def test_a_job_that_is_watched_is_left_to_its_watcher(
+    place: Place, launcher: NotingLauncher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    want(place.lake, _JOB, WantedState.RUNNING, "a test", _NOON)
+    watch(place.lake, _JOB, "somebody", datetime.now(UTC))
+    assert _reconcile(place, monkeypatch) == []
+    assert launcher.asked == []
+
+
+@pytest.mark.parametrize(
+    ("state", "asked"),
+    [(DriverState.RUNNING, ["drain attribute"]), (DriverState.DRAINING, []), (DriverState.STOPPED, [])],
+)
+def test_a_job_that_was_stopped_on_purpose_and_runs_is_drained(
+    place: Place, launcher: NotingLauncher, monkeypatch: pytest.MonkeyPatch, state: DriverState, asked: list[str]
+) -> None:
+    want(place.lake, _JOB, WantedState.STOPPED, "a test", _NOON)
+    launcher.state = state
+    assert _reconcile(place, monkeypatch) == []
+    assert launcher.asked == asked
+
+
+def test_a_job_that_nobody_ever_asked_for_is_left_alone(
+    place: Place, launcher: NotingLauncher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launcher.state = DriverState.RUNNING
+    assert _reconcile(place, monkeypatch) == []
+    assert launcher.asked == []

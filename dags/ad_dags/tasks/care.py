@@ -6,6 +6,7 @@ from typing import Any
 
 from airflow.sdk.exceptions import AirflowSkipException
 
+from ad_dags.launchers import DriverState
 from ad_dags.place import Place, find_place
 from ad_dags.tasks.commands import run_adloom
 from ad_dags.tasks.supervise import is_watched, look_and_act, pause, resume, utc_now
@@ -60,13 +61,19 @@ def validate_tables() -> str:
 def find_unwatched() -> list[str]:
     """The supervising DAGs of the jobs that are wanted and that nobody watches over; their drivers are looked after.
 
-    A driver that died with its watcher is started at once, so that no time is lost until the DAG runs.
+    A driver that died with its watcher is started at once, so that no time is lost until the DAG runs. One that runs
+    although it was stopped on purpose is drained.
     """
     place, now, unwatched = find_place(), utc_now(), []
     for job in QUERIES_OF_JOB:
         wanted = read_wanted(place.lake, job)
-        is_wanted = wanted is not None and (wanted.runs_at(now) or wanted.is_paused)
-        if not is_wanted or is_watched(place.lake, job, now, patience=_PATIENCE):
+        if wanted is None or is_watched(place.lake, job, now, patience=_PATIENCE):
+            continue
+        if not (wanted.runs_at(now) or wanted.is_paused):
+            # Started in the moment in which somebody stopped it, or behind Airflow's back.
+            if place.launcher.look(job).state in (DriverState.STARTING, DriverState.RUNNING):
+                _log.warning("%s: it runs, is not wanted (%s), and nobody watches it: draining it", job, wanted.why)
+                place.launcher.drain(job)
             continue
         _log.warning("%s: nobody has watched over it for %s", job, _PATIENCE)
         look_and_act(place.lake, place.launcher, job, Memory(), Limits(), now, name="reconcile")

@@ -56,6 +56,10 @@ class SuperviseDriverTrigger(BaseTrigger):
         Where the task was cleared its next try has said meanwhile that the job is wanted; then that stands, and the
         next try starts the driver when it is drained.
         """
-        place = await asyncio.to_thread(find_place)
-        stop = partial(drain, place.lake, place.launcher, self.job, "its task was marked in Airflow")
-        await asyncio.to_thread(stop, utc_now(), unless_after=self._looked_at)
+        # In one thread: when this takes longer than a moment Airflow cancels it, and what a thread does it does to its end.
+        await asyncio.to_thread(self._drain)
+
+    def _drain(self) -> None:
+        place = find_place()
+        why = "its task was marked in Airflow"
+        drain(place.lake, place.launcher, self.job, why, utc_now(), unless_after=self._looked_at)

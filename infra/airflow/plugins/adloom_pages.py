@@ -18,6 +18,7 @@ class AdloomPages(AirflowPlugin):
             "href": "/adloom/streams",
             "url_route": "streams",
             "destination": "nav",
+            "nav_top_level": True,
             "icon": "/adloom/static/streams.svg",
         },
         {
@@ -25,6 +26,7 @@ class AdloomPages(AirflowPlugin):
             "href": "/adloom/quality",
             "url_route": "quality",
             "destination": "nav",
+            "nav_top_level": True,
             "icon": "/adloom/static/quality.svg",
         },
     ]

@@ -8,6 +8,8 @@ const SVG = "http://www.w3.org/2000/svg";
 const WIDTH = 150, HEIGHT = 34;
 /** How far apart two points may be that a line joins, in seconds, by span. */
 const JOINED_S = { hour: 90, day: 900 };
+/** What the charts of a young lake show at least. */
+const LEAST_S = 600;
 const SPAN_S = { hour: 3600, day: 86400 };
 const DRIVER_TONES = { running: "good", starting: "warn", draining: "warn", retrying: "bad", "given up": "bad", unknown: "bad" };
 
@@ -24,6 +26,7 @@ const METRICS = [
 let span = "hour";
 let newest = 0;
 let asOf = null;
+let oldest = 0; // of all points, in seconds
 const logs = new Map(); // by job, the panel that shows its driver's log
 
 const byId = (id) => document.getElementById(id);
@@ -102,7 +105,7 @@ function chart(metric, part, now) {
   svg.setAttribute("viewBox", `0 0 ${WIDTH} ${HEIGHT}`);
   svg.setAttribute("preserveAspectRatio", "none");
   svg.setAttribute("class", "spark");
-  const end = now / 1000, begin = end - SPAN_S[span];
+  const end = now / 1000, begin = Math.max(end - SPAN_S[span], Math.min(oldest, end - LEAST_S));
   const top = Math.max(...known.map(([, value]) => value), 0) || 1;
   const bottom = Math.min(...known.map(([, value]) => value), 0);
   const x = (at) => ((at - begin) / (end - begin)) * WIDTH;
@@ -221,6 +224,8 @@ async function refresh() {
     if (turn !== newest) return;
     const now = new Date(page.at);
     byId("lake").textContent = page.lake;
+    const begins = page.jobs.flatMap((job) => job.queries.flatMap((part) => part.trend.slice(0, 1).map((p) => new Date(p.at) / 1000)));
+    oldest = Math.min(...begins, now / 1000);
     const places = [...logs].map(([job, panel]) => [panel, panel.scrollTop, job]);
     byId("jobs").replaceChildren(...page.jobs.map((job) => jobCard(job, now)));
     for (const [panel, place] of places) panel.scrollTop = place;

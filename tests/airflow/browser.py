@@ -1,0 +1,79 @@
+"""Airflow's pages in a real Chromium, driven as a person would."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from playwright.sync_api import Browser, FrameLocator, Locator, Page, expect, sync_playwright
+
+from tests.airflow.embedded import Airflow
+
+_LONGEST_MS = 60_000
+_SIZE = {"width": 1400, "height": 900}
+
+
+@dataclass
+class Person:
+    """Somebody who has logged in."""
+
+    airflow: Airflow
+    page: Page
+
+    def open_form(self, dag: str) -> Locator:
+        """Opens the form that triggers ``dag``."""
+        self.page.goto(f"{self.airflow.address}/dags/{dag}")
+        self.page.get_by_role("button", name="Trigger").first.click()
+        form = self.page.get_by_role("dialog")
+        expect(form.get_by_role("button", name="Trigger")).to_be_enabled()
+        return form
+
+    def submit(self, form: Locator, dag: str) -> str:
+        """Submits the form and gives the id of the run that it starts."""
+        form.get_by_role("button", name="Trigger").click()
+        self.page.wait_for_url(f"**/dags/{dag}/runs/**")
+        return self.page.url.rpartition("/runs/")[2].partition("/")[0].partition("?")[0]
+
+    def mark_failed(self, dag: str, run: str, task: str) -> None:
+        """Marks a task failed."""
+        self.page.goto(f"{self.airflow.address}/dags/{dag}/runs/{run}/tasks/{task}")
+        self.page.get_by_role("button", name="Mark Task Instance as").click()
+        self.page.get_by_role("menuitem", name="Failed").click()
+        self.page.get_by_role("dialog").get_by_role("button", name="Confirm").click()
+        expect(self.page.get_by_role("dialog")).to_have_count(0)
+
+    def open_page(self, name: str) -> FrameLocator:
+        """Opens a page of adloom by the navigation."""
+        self.page.goto(self.airflow.address)
+        self.page.get_by_role("link", name=name, exact=True).click()
+        return self.page.frame_locator("iframe").first
+
+    def picture(self, file: Path) -> None:
+        """What is seen."""
+        file.parent.mkdir(parents=True, exist_ok=True)
+        self.page.screenshot(path=file)
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """The Chromium of this machine; it must have one."""
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    assert program, "no Chromium found: install it (Debian: apt-get install chromium)"
+    with sync_playwright() as playwright:
+        # Where tests run as root in a container, Chromium's own sandbox cannot be had; it sees loopback alone.
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+def log_in(browser: Browser, airflow: Airflow, user: str) -> Person:
+    """Logs ``user`` in, in a context of his own."""
+    page = browser.new_context(viewport=_SIZE).new_page()  # type: ignore[arg-type] # a dict of two numbers
+    page.set_default_timeout(_LONGEST_MS)
+    page.goto(airflow.address)
+    page.get_by_label("Username").fill(user)
+    page.locator("input[type=password]").fill(airflow.password(user))
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url(f"{airflow.address}/")
+    return Person(airflow, page)

@@ -1,0 +1,151 @@
+"""In a browser: deployed by the form, watched, marked and seen to stop; a planted fault seen; checkpoints cleaned."""
+
+import json
+import os
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+from playwright.sync_api import expect
+
+from spark_jobs.contracts.lake import Lake, checkpoint_key, commit_key
+from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS
+from spark_jobs.sources.files import read_records
+from tests.airflow.browser import Person, chromium, log_in
+from tests.airflow.embedded import Airflow
+from tests.stack.flow import adloom, send, wait_for_rows
+from tests.stack.kafka import Kafka
+from tests.support.equality import generate_source
+from tests.support.lakes import read_table
+from tests.support.servers import wait_until
+
+pytestmark = [pytest.mark.airflow, pytest.mark.timeout(1500)]
+
+_PICTURES = Path(os.environ["PICTURES"]) if os.environ.get("PICTURES") else None
+"""Where pictures of the pages are put, for the docs."""
+_LONGEST_MS = 120_000
+
+
+def test_what_an_operator_does_in_a_day(airflow: Airflow, kafka: Kafka, topic: str, lake: Lake, tmp_path: Path) -> None:
+    source = generate_source(tmp_path / "source", events=3000, seed=96)
+    records = list(read_records(source))
+    send(kafka, topic, records)
+    with chromium() as browser:
+        _refused(log_in(browser, airflow, "viewer"))
+        person = log_in(browser, airflow, "admin")
+        _deployed(person)
+        wait_for_rows(lake, len(records))
+        _seen_to_run(person)
+        _marked_and_seen_to_stop(person)
+        _planted_fault_seen(person, lake)
+        _checkpoint_cleaned(person, lake)
+        airflow.wait_for("deploy_streams", airflow.trigger("deploy_streams", action="drain"), "success")
+        assert len(read_table(lake, BRONZE_EVENTS)) == len(records)
+
+
+def _refused(viewer: Person) -> None:
+    """A viewer sees the pages, and can trigger nothing."""
+    expect(viewer.open_page("Streams").get_by_role("heading", name="deduplicate").first).to_be_visible()
+    expect(viewer.open_page("Data quality").get_by_text("Nothing has been validated")).to_be_visible()
+    form = viewer.open_form("deploy_streams")
+    with viewer.page.expect_response("**/dagRuns") as refused:
+        form.get_by_role("button", name="Trigger").click()
+    assert refused.value.status == 403
+    assert viewer.airflow.call("GET", "/dags/deploy_streams/dagRuns")["total_entries"] == 0
+
+
+def _deployed(person: Person) -> None:
+    form = person.open_form("deploy_streams")
+    expect(form.get_by_text("Begin checkpoints anew that the release cannot use.")).to_be_visible()
+    _picture(person, "deploy")
+    run = person.submit(form, "deploy_streams")
+    person.airflow.wait_for("deploy_streams", unquote(run), "success")
+
+
+def _seen_to_run(person: Person) -> None:
+    streams = person.open_page("Streams")
+    for job in ("deduplicate", "attribute"):
+        card = streams.locator(f"section[data-job={job}]")
+        expect(card.locator(".job .tag")).to_have_text("running", timeout=_LONGEST_MS)
+        expect(card.locator(".job")).to_contain_text("release 0.1.0+")
+    for query in ("ingest", "deduplicate", "attribute", "sessionize"):
+        row = streams.locator(f".row[data-query={query}]")
+        expect(row.locator(".tag").first).to_have_text("running", timeout=_LONGEST_MS)
+        # It is asked for again and again: the number comes by itself.
+        expect(row.locator(".spark .line").first).to_be_attached(timeout=_LONGEST_MS)
+    expect(streams.locator(".row[data-query=ingest]").locator(".soft").first).to_contain_text("batch")
+    streams.get_by_role("button", name="s log").first.click()
+    expect(streams.locator("pre.log")).to_contain_text("ingest: batch", timeout=_LONGEST_MS)
+    streams.get_by_role("button", name="Hide the log").click()
+    _picture(person, "streams")
+    streams.get_by_role("link", name="Supervision").first.click()
+    person.page.wait_for_url("**/dags/supervise_deduplicate")
+
+
+def _marked_and_seen_to_stop(person: Person) -> None:
+    wait_until(lambda: len(person.airflow.running("supervise_attribute")) == 1, 200, "it is not watched")
+    (run,) = person.airflow.running("supervise_attribute")
+    person.mark_failed("supervise_attribute", run, "supervise")
+    card = person.open_page("Streams").locator("section[data-job=attribute]")
+    expect(card.locator(".job .tag")).to_have_text("stopped", timeout=_LONGEST_MS)
+    expect(card).to_contain_text("Not wanted: its task was marked in Airflow")
+    assert person.airflow.drivers("attribute") == []
+
+
+def _planted_fault_seen(person: Person, lake: Lake) -> None:
+    """Every attribution of a file is there twice: no rule may fail to see it."""
+    adloom("drain", "--lake", lake.root)
+    _plant_a_second_copy(lake)
+    run = person.airflow.trigger("validate_tables")
+    person.airflow.wait_for("validate_tables", run, "failed")
+    report = person.open_page("Data quality").frame_locator("#report")
+    expect(report.locator(".banner")).to_contain_text("Failed", timeout=_LONGEST_MS)
+    expect(report.locator("body")).to_contain_text("A click counts once: click_id is unique.")
+    _picture(person, "quality")
+    card = report.locator("article", has=report.get_by_role("heading", name="attributions"))
+    card.get_by_role("link", name="Every expectation").click()
+    expect(report.locator("body")).to_contain_text("click_unique", timeout=_LONGEST_MS)
+    expect(report.locator(".fa-times, .text-danger").first).to_be_visible()
+    _picture(person, "data_docs")
+
+
+def _plant_a_second_copy(lake: Lake) -> None:
+    newest = lake.newest_commit(ATTRIBUTIONS.path)
+    assert newest is not None
+    commits = [
+        (lake.files.read(commit_key(ATTRIBUTIONS, version)) or b"").splitlines() for version in range(newest + 1)
+    ]
+    added = [json.loads(line)["add"] for lines in commits for line in lines if b'"add"' in line]
+    largest = max(added, key=lambda add: add["size"])
+    data = lake.files.read(f"{ATTRIBUTIONS.path}/{unquote(largest['path'])}")
+    assert data
+    folder, _, name = largest["path"].rpartition("/")
+    copy = {**largest, "path": f"{folder}/copy-of-{name}", "dataChange": True}
+    lake.files.write(f"{ATTRIBUTIONS.path}/{unquote(copy['path'])}", data)
+    lake.files.write(commit_key(ATTRIBUTIONS, newest + 1), json.dumps({"add": copy}).encode() + b"\n")
+
+
+def _checkpoint_cleaned(person: Person, lake: Lake) -> None:
+    adloom("checkpoints", "reset", "sessionize", "--lake", lake.root)
+    old = checkpoint_key("sessionize", 1)
+    assert lake.files.names(old)
+
+    form = person.open_form("clean_checkpoints")
+    form.locator("label", has=form.page.locator("input[name=element_dry_run]")).first.click()
+    expect(form.get_by_label("Dry run")).to_be_checked()
+    run = unquote(person.submit(form, "clean_checkpoints"))
+    person.airflow.wait_for("clean_checkpoints", run, "success")
+    assert "would go" in person.airflow.log("clean_checkpoints", run, "clean_checkpoints")
+    assert lake.files.names(old), "a dry run"
+
+    run = unquote(person.submit(person.open_form("clean_checkpoints"), "clean_checkpoints"))
+    person.airflow.wait_for("clean_checkpoints", run, "success")
+    assert "1 removed" in person.airflow.log("clean_checkpoints", run, "clean_checkpoints")
+    assert not lake.files.names(old)
+    assert lake.version("sessionize") == 2
+
+
+def _picture(person: Person, name: str) -> None:
+    if _PICTURES:
+        person.page.wait_for_timeout(1500)
+        person.picture(_PICTURES / f"{name}.png")
