@@ -7,9 +7,10 @@ from dataclasses import dataclass, fields
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from spark_jobs.contracts.commits import batches_reached
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.events import ATTRIBUTION_STATUSES, CLICK, HEARTBEAT, IMPRESSION, OK, SESSION_ENDINGS
-from spark_jobs.contracts.lake import LEDGER, Lake
+from spark_jobs.contracts.lake import LEDGER, LEDGER_REACHED, Lake
 from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, Table
 
@@ -70,6 +71,12 @@ def read_ledger(lake: Lake) -> Ledger | None:
         ) from error
 
 
+def counts_present_rows(lake: Lake) -> bool:
+    """Whether no query has written a batch since the ledger was taken; rows that others brought do not count as one."""
+    text = lake.files.read(LEDGER_REACHED)
+    return text is None or json.loads(text) == batches_reached(lake)
+
+
 def measure(table: Table, rows: DataFrame | None) -> Numbers:
     """The numbers of one table, of all its ``rows``, in one Spark job; each null when the table is missing."""
     measures = _MEASURES[table.name]
@@ -79,10 +86,13 @@ def measure(table: Table, rows: DataFrame | None) -> Numbers:
     return dict.fromkeys(measures) if row is None else row.asDict()
 
 
-def compare(measured: Mapping[str, Numbers], ledger: Ledger | None, new_rows: int | None) -> LakeCounts:
+def compare(
+    measured: Mapping[str, Numbers], ledger: Ledger | None, new_rows: int | None, *, is_current: bool = True
+) -> LakeCounts:
     """The numbers of all tables (by name, as ``measure`` gives them) beside each other and ``ledger``'s.
 
-    ``new_rows`` is what bronze gained since the last validation; None at the first.
+    ``new_rows`` is what bronze gained since the last validation; None at the first. A ledger that is not current says
+    nothing of the rows that have come since: its numbers are only compared with each other.
     """
     bronze, silver, attributions, sessions = (
         measured[table.name] for table in (BRONZE_EVENTS, SILVER_EVENTS, ATTRIBUTIONS, SESSIONS)
@@ -93,7 +103,8 @@ def compare(measured: Mapping[str, Numbers], ledger: Ledger | None, new_rows: in
         attributions=attributions["rows"] or 0,
         sessions=sessions["rows"] or 0,
         new_rows=new_rows,
-        **_against_ledger(ledger, bronze, silver, attributions, sessions),
+        **_of_ledger(ledger),
+        **_against_ledger(ledger if is_current else None, bronze, silver, attributions, sessions),
         silver_behind_ms=_behind(bronze["newest_receipt"], silver["newest_receipt"]),
         silver_events_behind_ms=_behind(bronze["newest_event"], silver["newest_event"]),
         attributions_behind_ms=_behind(bronze["newest_event"], attributions["newest_event"]),
@@ -138,6 +149,19 @@ _MEASURES = {
 }
 
 
+def _of_ledger(ledger: Ledger | None) -> Numbers:
+    if ledger is None:
+        return dict.fromkeys(_LEDGER_NUMBERS)
+    numbers = (
+        ledger.received,
+        ledger.received - ledger.ok - ledger.total_quarantined,
+        ledger.ok - ledger.kept - ledger.duplicates - ledger.late - ledger.unaccounted,
+        ledger.unaccounted,
+        ledger.surplus,
+    )
+    return dict(zip(_LEDGER_NUMBERS, numbers, strict=True))
+
+
 def _against_ledger(
     ledger: Ledger | None,
     bronze: Numbers,
@@ -146,16 +170,11 @@ def _against_ledger(
     sessions: Numbers,
 ) -> Numbers:
     if ledger is None:
-        return dict.fromkeys(_LEDGER_NUMBERS)
+        return dict.fromkeys(_TABLE_NUMBERS)
     events = silver["events"] or 0
     attributed = (attributions["impressions"] or 0) + (attributions["clicks"] or 0)
     sessioned = sessions["events"] or 0
     numbers = (
-        ledger.received,
-        ledger.received - ledger.ok - ledger.total_quarantined,
-        ledger.ok - ledger.kept - ledger.duplicates - ledger.late - ledger.unaccounted,
-        ledger.unaccounted,
-        ledger.surplus,
         (bronze["rows"] or 0) - ledger.received,
         (bronze["ok"] or 0) - ledger.ok,
         events - ledger.kept - ledger.surplus,
@@ -164,7 +183,7 @@ def _against_ledger(
         (silver["impressions_and_clicks"] or 0) - attributed - ledger.attribution_late - ledger.attribution_open,
         events - sessioned - ledger.session_late - ledger.session_open,
     )
-    return dict(zip(_LEDGER_NUMBERS, numbers, strict=True))
+    return dict(zip(_TABLE_NUMBERS, numbers, strict=True))
 
 
 def _difference(found: Numbers, said: dict[str, int], keys: tuple[str, ...]) -> int:
@@ -182,6 +201,8 @@ _LEDGER_NUMBERS = (
     "ok_off",
     "unaccounted",
     "surplus",
+)
+_TABLE_NUMBERS = (
     "bronze_rows_off",
     "bronze_ok_off",
     "silver_events_off",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
-from expectations.counts import compare, measure, read_ledger
+from expectations.counts import compare, counts_present_rows, measure, read_ledger
 from expectations.landing import publish_pages, write_landing_page
 from expectations.quarantine import failing_rows, keep_failing_rows
 from expectations.ranges import Rows, range_to_validate, read_rows, read_state
@@ -131,7 +131,8 @@ class _Run:
             for table in TABLES
         }
         first_time = bronze.range is None or bronze.range.whole
-        counts = compare(measured, read_ledger(self.lake), None if first_time else bronze.rows)
+        ledger, is_current = read_ledger(self.lake), counts_present_rows(self.lake)
+        counts = compare(measured, ledger, None if first_time else bronze.rows, is_current=is_current)
         outcomes = self.engine.check(counts.as_frame(self.spark).coalesce(1), LAKE, rules)
         result = _as_result(LAKE, outcomes)
         observed = (replace(failure, observed=str(getattr(counts, failure.columns[0]))) for failure in result.failed)

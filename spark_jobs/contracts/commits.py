@@ -57,6 +57,12 @@ def last_note(lake: Lake, query: str) -> CommitNote | None:
     return next((note for note in notes if note.query == query and note.reached), None)
 
 
+def batches_reached(lake: Lake) -> dict[str, str]:
+    """By query, the last batch that its table holds, as text to be compared; none for a query that has written none."""
+    found = {query: last_note(lake, query) for query in WRITES}
+    return {query: f"{note.writer} {note.batch}" for query, note in found.items() if note}
+
+
 def _note_in(commit: bytes) -> CommitNote | None:
     for line in commit.splitlines():
         if line.startswith(b'{"commitInfo"'):

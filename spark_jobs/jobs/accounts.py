@@ -5,10 +5,11 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 
+from spark_jobs.contracts.commits import batches_reached
 from spark_jobs.contracts.errors import LedgerError
 from spark_jobs.contracts.events import OK
 from spark_jobs.contracts.files import json_bytes
-from spark_jobs.contracts.lake import LEDGER, Lake
+from spark_jobs.contracts.lake import LEDGER, LEDGER_REACHED, Lake
 from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
@@ -35,6 +36,7 @@ def balance(spark: SparkSession, settings: Settings, lake: Lake, *, drained: boo
         missing = ledger.unaccounted + ledger.attribution_open + ledger.session_open
         ledger = replace(ledger, unaccounted=missing)
     lake.files.write(LEDGER, json_bytes(ledger.as_json()))
+    lake.files.write(LEDGER_REACHED, json_bytes(batches_reached(lake)))
     if (
         ledger.unaccounted
         or ledger.surplus

@@ -122,6 +122,10 @@ class Airflow:
         """Marks a task as in the UI."""
         self.call("PATCH", f"/dags/{dag}/dagRuns/{run}/taskInstances/{task}", {"new_state": state})
 
+    def pause(self, dag: str, *, is_paused: bool) -> None:
+        """Pauses ``dag``, or lets it go on."""
+        self.call("PATCH", f"/dags/{dag}", {"is_paused": is_paused})
+
     def drivers(self, job: str) -> list[int]:
         """The processes that run ``job`` on this lake."""
         wanted = f"job\0{job}\0--lake\0{self.lake.root}\0".encode()

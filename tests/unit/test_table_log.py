@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contracts.commits import BatchPlan, CommitNote, commit_notes, read_plan
-from spark_jobs.contracts.lake import Lake, commit_key
+from expectations.counts import counts_present_rows
+from spark_jobs.contracts.commits import BatchPlan, CommitNote, batches_reached, commit_notes, read_plan
+from spark_jobs.contracts.jobs import SESSIONIZE
+from spark_jobs.contracts.lake import LEDGER_REACHED, Lake, commit_key
 from spark_jobs.contracts.tables import SESSIONS
 from spark_jobs.runtime.lakes import open_lake
 
@@ -64,3 +66,15 @@ def test_a_plan_gives_the_ends_of_the_sources_that_have_one() -> None:
 def test_a_damaged_plan_is_a_value_error(text: bytes) -> None:
     with pytest.raises(ValueError, match="no plan of a batch"):
         read_plan(text)
+
+
+def test_a_ledger_counts_the_present_rows_until_a_query_has_written_another_batch(lake: Lake) -> None:
+    assert counts_present_rows(lake), "a ledger of which nobody knows more is taken at its word"
+    note = CommitNote(writer="w", batch=4, query=SESSIONIZE, reached=[{"reservoirVersion": 7}])
+    _commit(lake, 0, note)
+    lake.files.write(LEDGER_REACHED, json.dumps(batches_reached(lake)).encode())
+    assert counts_present_rows(lake)
+    _commit(lake, 1)
+    assert counts_present_rows(lake), "rows that somebody else brought are what a ledger is to find"
+    _commit(lake, 2, note.model_copy(update={"batch": 5}))
+    assert not counts_present_rows(lake)

@@ -4,10 +4,11 @@ import logging
 from datetime import timedelta
 from typing import Any
 
-from airflow.sdk.exceptions import AirflowSkipException
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from ad_dags.launchers import DriverState
 from ad_dags.place import Place, find_place
+from ad_dags.programs import CommandError
 from ad_dags.tasks.commands import run_adloom
 from ad_dags.tasks.supervise import is_watched, look_and_act, pause, resume, utc_now
 from ad_dags.watching import Limits, Memory
@@ -15,6 +16,8 @@ from spark_jobs.contracts.jobs import QUERIES_OF_JOB, WRITES
 from spark_jobs.contracts.lake import CHECKPOINTS
 from spark_jobs.runtime.wanted import read_wanted
 
+_BROKEN = 1
+"""Exit code of a validation that found a critical expectation broken, and of one that could not be done."""
 _PATIENCE = timedelta(minutes=2)
 """A job that nobody has looked at for so long has no watcher."""
 _log = logging.getLogger(__name__)
@@ -54,7 +57,13 @@ def backfill_window(params: dict[str, Any] | None = None) -> str:
 
 def validate_tables() -> str:
     """Validates what is new in the tables; a warning is told, a critical expectation that fails is an error."""
-    _, told = run_adloom(_begun_place(), ["validate"], ["--critical"])
+    code, told = run_adloom(_begun_place(), ["validate"], ["--critical"], allowed=(0, _BROKEN))
+    if code == _BROKEN:
+        broken = "; ".join(line.strip() for line in told.splitlines() if line.strip().startswith("critical: "))
+        if not broken:
+            raise CommandError(told.splitlines()[-1] if told else "adloom validate told nothing")
+        # To try again would find the same.
+        raise AirflowFailException(broken)
     return told
 
 

@@ -56,7 +56,7 @@ class SuperviseDriverTrigger(BaseTrigger):
         Where the task was cleared its next try has said meanwhile that the job is wanted; then that stands, and the
         next try starts the driver when it is drained.
         """
-        # In one thread: when this takes longer than a moment Airflow cancels it, and what a thread does it does to its end.
+        # In one thread, which goes on to its end: Airflow cancels this when it takes longer than a moment.
         await asyncio.to_thread(self._drain)
 
     def _drain(self) -> None:
