@@ -132,7 +132,7 @@ def _plant_a_second_copy(lake: Lake) -> None:
 def _checkpoint_cleaned(person: Person, lake: Lake) -> None:
     adloom("checkpoints", "reset", "sessionize", "--lake", lake.root)
     old = checkpoint_key("sessionize", 1)
-    assert lake.files.names(old)
+    assert list(lake.files.walk(old))
 
     form = person.open_form("clean_checkpoints")
     form.locator("label", has=form.page.locator("input[name=element_dry_run]")).first.click()
@@ -140,12 +140,12 @@ def _checkpoint_cleaned(person: Person, lake: Lake) -> None:
     run = unquote(person.submit(form, "clean_checkpoints"))
     person.airflow.wait_for("clean_checkpoints", run, "success")
     assert "would go" in person.airflow.log("clean_checkpoints", run, "clean_checkpoints")
-    assert lake.files.names(old), "a dry run"
+    assert list(lake.files.walk(old)), "a dry run"
 
     run = unquote(person.submit(person.open_form("clean_checkpoints"), "clean_checkpoints"))
     person.airflow.wait_for("clean_checkpoints", run, "success")
     assert "1 removed" in person.airflow.log("clean_checkpoints", run, "clean_checkpoints")
-    assert not lake.files.names(old)
+    assert not list(lake.files.walk(old))
     assert lake.version("sessionize") == 2
 
 
