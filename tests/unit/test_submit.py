@@ -1,0 +1,104 @@
+"""What spark-submit is told: where, under which name, with which jars, and nothing secret."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from spark_jobs.console import submit as module
+from spark_jobs.console.submit import submit
+from spark_jobs.contracts.errors import EnvironmentMissingError, SettingsError
+from spark_jobs.contracts.submission import application_name
+
+_KUBERNETES = "k8s://https://127.0.0.1:6443"
+Told = Callable[[], list[str]]
+
+
+@pytest.fixture
+def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Told:
+    """The words that spark-submit was given; it fails when there is a file ``broken``."""
+    program, words = tmp_path / "spark" / "bin" / "spark-submit", tmp_path / "words.json"
+    program.parent.mkdir(parents=True)
+    program.write_text(
+        f"#!{sys.executable}\nimport json, os, sys\n"
+        f"if os.path.exists({str(tmp_path / 'broken')!r}):\n"
+        "    sys.exit('Exception in thread main: no such queue')\n"
+        f"with open({str(words)!r}, 'w') as told: json.dump(sys.argv[1:], told)\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setattr(module, "_SPARK", tmp_path / "spark")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "canary-key")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "canary-secret")
+    monkeypatch.setenv("ADLOOM_KAFKA__PASSWORD", "canary-password")
+    return lambda: json.loads(words.read_text())
+
+
+def _submit(master: str, location: str, *, properties: Path | None = None) -> None:
+    submit("attribute", location, master=master, source=None, config=None, properties=properties)
+
+
+def _conf(words: list[str]) -> dict[str, str]:
+    pairs = [words[place + 1] for place, word in enumerate(words) if word == "--conf"]
+    return dict(pair.split("=", 1) for pair in pairs)
+
+
+def test_yarn_is_given_the_jars_and_one_try(told: Told, tmp_path: Path) -> None:
+    _submit("yarn", str(tmp_path / "lake"))
+    words, conf = told(), _conf(told())
+    name = application_name((tmp_path / "lake").as_uri(), "attribute")
+    assert words[:6] == ["--master", "yarn", "--deploy-mode", "cluster", "--name", name]
+    assert (conf["spark.yarn.tags"], conf["spark.yarn.maxAppAttempts"]) == (name, "1")
+    assert conf["spark.jars"].startswith("file:///")
+    assert "delta-spark" in conf["spark.jars"]
+    assert not [key for key in conf if key.startswith("spark.kubernetes.")]
+    assert words[-5:-3] == [str(module._DRIVER), "driver"]
+    assert words[-3:] == ["attribute", "--lake", str(tmp_path / "lake")]
+
+
+def test_kubernetes_is_given_names_and_what_lies_in_the_image(told: Told) -> None:
+    _submit(_KUBERNETES, "s3a://ads/lake")
+    words, conf = told(), _conf(told())
+    name = application_name("s3a://ads/lake", "attribute")
+    assert conf["spark.kubernetes.driver.pod.name"] == name
+    assert conf["spark.jars"].startswith("local:///")
+    assert not [key for key in conf if key.startswith("spark.yarn.")]
+    assert f"local://{module._DRIVER}" in words
+
+
+@pytest.mark.parametrize("master", ["yarn", _KUBERNETES])
+def test_no_key_is_sent(told: Told, master: str) -> None:
+    _submit(master, "s3a://ads/lake")
+    assert "canary" not in json.dumps(told())
+
+
+def test_properties_go_before_what_adloom_would_say(told: Told, tmp_path: Path) -> None:
+    properties = tmp_path / "cluster.conf"
+    properties.write_text("# ours\nspark.driver.memory=5g\nspark.kubernetes.namespace   ads\n\n")
+    _submit(_KUBERNETES, "s3a://ads/lake", properties=properties)
+    assert told()[6:8] == ["--properties-file", str(properties)]
+    assert "spark.driver.memory" not in _conf(told())
+    with pytest.raises(SettingsError, match=r"nowhere\.conf cannot be read"):
+        _submit(_KUBERNETES, "s3a://ads/lake", properties=tmp_path / "nowhere.conf")
+
+
+@pytest.mark.parametrize("master", ["local[*]", "spark://127.0.0.1:7077", "", "yarn; touch pwned"])
+def test_what_runs_no_drivers_is_refused(told: Told, master: str) -> None:
+    with pytest.raises(SettingsError, match="is no cluster that runs drivers"):
+        _submit(master, "s3a://ads/lake")
+    with pytest.raises(FileNotFoundError):
+        told()
+
+
+def test_what_spark_submit_says_last_is_the_error(told: Told, tmp_path: Path) -> None:
+    del told
+    (tmp_path / "broken").touch()
+    with pytest.raises(EnvironmentMissingError, match="ended with 1: Exception in thread main: no such queue"):
+        _submit("yarn", "s3a://ads/lake")
+
+
+def test_names_are_told_apart_by_lake_and_job() -> None:
+    names = {application_name(root, job) for root in ("s3a://a", "s3a://b") for job in ("deduplicate", "attribute")}
+    assert len(names) == 4
+    assert all(len(name) < 63 and name.replace("-", "").isalnum() and name == name.lower() for name in names)
