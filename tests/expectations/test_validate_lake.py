@@ -82,7 +82,12 @@ def _assert_shown(lake: Lake, report: str, silver: TableResult) -> None:
     assert silver.failing.place in page
     assert "26" in page, "the ledger's received records"
     assert "1 malformed_json" in page
-    assert page.count('<rect class="passed"') == 2, "two validations so far"
+    tables, _, together = page.partition("Last 2 validations")
+    assert together.count('<rect class="passed"') == 2, "two validations so far"
+    charts = tables.split("Earlier validations of ")[1:]
+    assert [chart.partition(",")[0] for chart in charts] == ["bronze", "silver", "attributions", "sessions", "lake"]
+    bars = [(chart.count('<rect class="passed"'), chart.count('<rect class="empty"')) for chart in charts]
+    assert bars == [(1, 1), (2, 0), (1, 1), (1, 1), (2, 0)], "what had nothing new was not checked"
     assert silver.docs is not None
     assert silver.docs.removeprefix("_reports/") in page
     pages = [
