@@ -57,8 +57,8 @@ def submit(
         command, env=environment, capture_output=True, text=True, errors="replace", check=False, timeout=_LONGEST_S
     )
     if done.returncode:
-        last = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()][-1:]
-        raise EnvironmentMissingError(f"spark-submit to {master} ended with {done.returncode}: {''.join(last).strip()}")
+        why = _reason(done.stdout + done.stderr)
+        raise EnvironmentMissingError(f"spark-submit to {master} ended with {done.returncode}: {why}")
     Console().print(f"{job}: {master} has taken on {name}", highlight=False, soft_wrap=True)
 
 
@@ -80,7 +80,9 @@ def _conf(settings: Settings, master: str, name: str, *, is_local: bool, own: se
         "spark.kubernetes.driver.pod.name": name,
         "spark.kubernetes.driver.label.adloom-job": name,
     }
-    del submitted["spark.driver.extraClassPath"]
+    # What spark-submit itself would need, and what names folders of this machine.
+    for key in ("spark.driver.extraClassPath", "spark.hadoop.fs.file.impl"):
+        submitted.pop(key, None)
     other = "spark.yarn." if is_kubernetes else "spark.kubernetes."
     yield from ((key, value) for key, value in submitted.items() if not key.startswith(other) and key not in own)
 
@@ -94,3 +96,11 @@ def _keys(properties: Path | None) -> set[str]:
     except OSError as error:
         raise SettingsError(f"--properties {properties} cannot be read: {error.strerror}") from error
     return {line.replace("=", " ").split()[0] for line in map(str.strip, lines) if line and not line.startswith("#")}
+
+
+def _reason(told: str) -> str:
+    """The line of what spark-submit told that says why: the first cause of an exception, or else the last line."""
+    lines = [line.strip() for line in told.splitlines() if line.strip()]
+    causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+    thrown = [line for line in lines if line.startswith("Exception in thread")]
+    return (causes[-1:] or thrown[:1] or lines[-1:] or ["it told nothing"])[0]

@@ -1,8 +1,10 @@
 """A real YARN on loopback: a ResourceManager and one NodeManager."""
 
+import json
 import os
 import signal
 import subprocess
+import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -49,16 +51,23 @@ class Yarn:
                     subprocess.Popen([*command, name], stdout=opened, stderr=opened, cwd=self.folder)
                 )
             wait_until(lambda: is_open(self.web_port), _START_S, f"the ResourceManager does not listen: see {log}")
-        log = self.folder / "NodeManager.log"
-        wait_until(lambda: "Registered with ResourceManager" in log.read_text(), _START_S, f"no machine: see {log}")
+        wait_until(self._has_a_machine, _START_S, f"no machine: see {self.folder}/NodeManager.log")
 
     def stop(self) -> None:
         """Ends both, and with them the containers."""
         for process in reversed(self._processes):
             end(process, signal.SIGTERM)
 
+    def _has_a_machine(self) -> bool:
+        assert all(process.poll() is None for process in self._processes), f"YARN ended: see {self.folder}"
+        try:
+            with urllib.request.urlopen(f"{self.address}/ws/v1/cluster/metrics", timeout=5) as answer:
+                return bool(json.load(answer)["clusterMetrics"]["activeNodes"])
+        except OSError:
+            return False
+
     def _classpath(self) -> str:
-        return os.pathsep.join(map(str, (self.configuration, jars_of("yarn") / "*", _SPARK_JARS / "*")))
+        return os.pathsep.join(map(str, (self.configuration, _SPARK_JARS / "*", jars_of("yarn") / "*")))
 
     def _settings(self) -> dict[str, str]:
         names = ("scheduler.address", "resource-tracker.address", "admin.address", "address")
