@@ -94,7 +94,7 @@ def test_what_runs_no_drivers_is_refused(told: Told, master: str) -> None:
 def test_what_spark_submit_says_last_is_the_error(told: Told, tmp_path: Path) -> None:
     del told
     (tmp_path / "broken").touch()
-    with pytest.raises(EnvironmentMissingError, match="ended with 1: no such queue$"):
+    with pytest.raises(EnvironmentMissingError, match=r"ended with 1: no such queue$"):
         _submit("yarn", "s3a://ads/lake")
 
 

@@ -58,11 +58,11 @@ class YarnCluster:
         found = self._newest(job)
         if found is None or not found.get("amContainerLogs"):
             return ""
-        # http://machine:port/node/containerlogs/<container>/<user>
+        # http://machine:port/node/containerlogs/<container>/<user>; Java passes on as stdout what Python tells.
         place = urlsplit(found["amContainerLogs"])
         container = place.path.split("/")[3]
         machine = Rest("YARN's NodeManager", f"{place.scheme}://{place.netloc}")
-        path = f"/ws/v1/node/containerlogs/{quote(container)}/stderr?size=-{last_bytes}&user.name={self._user}"
+        path = f"/ws/v1/node/containerlogs/{quote(container)}/stdout?size=-{last_bytes}&user.name={self._user}"
         return machine.text("GET", path) or ""
 
     def _newest(self, job: str) -> dict[str, Any] | None:
