@@ -19,26 +19,19 @@ from ad_dags.tasks.care import backfill_window
 _TIME = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:\d{2})$"
 """Airflow checks a pattern, and takes any text for a date-time."""
 
+
+def _time(title: str, description: str) -> Param:
+    return Param(type="string", format="date-time", pattern=_TIME, title=title, description=description)
+
+
 with adloom_dag(
     "backfill_window",
     __doc__,
     tag="care",
     retries=0,
     params={
-        "from": Param(
-            type="string",
-            format="date-time",
-            pattern=_TIME,
-            title="From",
-            description="Where the window begins: event times from here on.",
-        ),
-        "to": Param(
-            type="string",
-            format="date-time",
-            pattern=_TIME,
-            title="To",
-            description="Where it ends: event times before this.",
-        ),
+        "from": _time("From", "Where the window begins: event times from here on."),
+        "to": _time("To", "Where it ends: event times before this."),
     },
 ):
     task(backfill_window)()

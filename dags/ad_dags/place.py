@@ -36,6 +36,11 @@ class Place:
     lake: Lake
     launcher: Launcher = field(repr=False)
 
+    @property
+    def stop_patience(self) -> timedelta:
+        """How long a driver may take to stop."""
+        return _stop_patience(self.settings)
+
 
 def find_place(environment: Mapping[str, str] | None = None) -> Place:
     """The place that ``environment`` (by default the process's own) names.
@@ -68,8 +73,12 @@ def _launcher(told: Mapping[str, str], settings: Settings, lake: Lake, config: P
         _cluster(told, master, lake.root),
         lake,
         lambda job: run_program(["submit", job, *words]),
-        settings.job.stop_timeout + _AFTER_STOP_TIMEOUT,
+        _stop_patience(settings),
     )
+
+
+def _stop_patience(settings: Settings) -> timedelta:
+    return settings.job.stop_timeout + _AFTER_STOP_TIMEOUT
 
 
 def _cluster(told: Mapping[str, str], master: str, root: str) -> Cluster:

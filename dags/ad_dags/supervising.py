@@ -4,6 +4,7 @@ from airflow.sdk import DAG
 
 from ad_dags.defaults import adloom_dag
 from ad_dags.operators.supervise import SuperviseDriverOperator
+from ad_dags.tasks.supervise import dag_of
 
 _HOW_TO = """
 | to | do |
@@ -19,6 +20,6 @@ that dies stops nothing.
 
 def supervising_dag(job: str, page: str | None) -> DAG:
     """The DAG ``supervise_<job>``; ``page`` is the first part of its page in the UI, its first line the description."""
-    with adloom_dag(f"supervise_{job}", f"{page}{_HOW_TO}", tag="streams", retries=0, execution_timeout=None) as dag:
+    with adloom_dag(dag_of(job), f"{page}{_HOW_TO}", tag="streams", retries=0, execution_timeout=None) as dag:
         SuperviseDriverOperator(task_id="supervise", job=job)
     return dag

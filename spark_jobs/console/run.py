@@ -24,7 +24,6 @@ from spark_jobs.runtime.progress import ProgressFiles
 from spark_jobs.runtime.session import start_session
 from spark_jobs.sources.files import list_files, open_file
 
-"""Spark counts a row once for each side of a join."""
 _CHUNK = 1 << 20
 
 

@@ -111,7 +111,7 @@ def run_deduplicate(
         _told(spark, settings, progress),
     ):
         _claim(lake, settings, DEDUPLICATE_JOB, FILES if source else KAFKA)
-        return _run([ingest, deduplicate], settings, _Stopping(lake, DEDUPLICATE_JOB, stop), is_ours, on_tick)
+        return _run([ingest, deduplicate], settings, stop, _StopWish(lake, DEDUPLICATE_JOB), is_ours, on_tick)
 
 
 def run_attribute(spark: SparkSession, settings: Settings, lake: Lake, stop: StopRequest) -> Outcome:
@@ -133,7 +133,7 @@ def run_attribute(spark: SparkSession, settings: Settings, lake: Lake, stop: Sto
         _told(spark, settings, ProgressFiles(lake)),
     ):
         _claim(lake, settings, ATTRIBUTE_JOB, FILES)
-        return _run(queries, settings, _Stopping(lake, ATTRIBUTE_JOB, stop), is_ours, lambda _: None)
+        return _run(queries, settings, stop, _StopWish(lake, ATTRIBUTE_JOB), is_ours, lambda _: None)
 
 
 @contextmanager
@@ -162,46 +162,35 @@ def _records(spark: SparkSession, settings: Settings, lake: Lake, source: Path |
     return read_kafka(spark, settings.kafka.model_copy(update={"starting_offsets": offsets}))
 
 
-class _Stopping:
-    """A stop asked for by a signal, or, where no signal reaches the driver, by word in the lake."""
+class _StopWish:
+    """That this driver is asked to stop by word in the lake, where no signal reaches it."""
 
-    def __init__(self, lake: Lake, job: str, signals: StopRequest) -> None:
+    def __init__(self, lake: Lake, job: str) -> None:
         """What an earlier driver was asked does not hold for this one."""
-        self._lake, self._job, self._signals = lake, job, signals
+        self._lake, self._job = lake, job
         forget_wish_to_stop(lake, job)
         self._looked_at = time.monotonic()
 
-    @property
-    def is_made(self) -> bool:
-        """Whether the job is to stop."""
-        if not self._signals.is_made and time.monotonic() - self._looked_at >= _LOOK_S:
-            self._looked_at = time.monotonic()
-            if self._is_told():
-                _log.info("%s: asked to stop by word in the lake", self._job)
-                self._signals.ask()
-        return self._signals.is_made
-
-    @property
-    def is_urgent(self) -> bool:
-        """Whether it is to stop at once."""
-        return self._signals.is_urgent
-
-    def wait(self, seconds: float) -> None:
-        """Returns after ``seconds``, or as soon as a signal comes."""
-        self._signals.wait(seconds)
-
-    def _is_told(self) -> bool:
+    def heed(self, stop: StopRequest) -> None:
+        """Makes the request if the lake asks for it; looks now and then only."""
+        if time.monotonic() - self._looked_at < _LOOK_S:
+            return
+        self._looked_at = time.monotonic()
         try:
-            return asked_to_stop(self._lake, self._job) is not None
+            is_asked = asked_to_stop(self._lake, self._job) is not None
         except (AdloomError, OSError) as error:
             _log.warning("%s: the lake does not say whether to stop: %s", self._job, error)
-            return False
+            return
+        if is_asked:
+            _log.info("%s: asked to stop by word in the lake", self._job)
+            stop.ask()
 
 
 def _run(
     queries: list[_Query],
     settings: Settings,
-    stop: _Stopping,
+    stop: StopRequest,
+    wish: _StopWish,
     is_ours: Check,
     on_tick: Callable[[dict[str, StreamingQuery]], None],
 ) -> Outcome:
@@ -220,6 +209,7 @@ def _run(
                 on_tick(running)
                 if _is_done(queries, running, settings):
                     return Outcome.DONE
+                wish.heed(stop)
                 stop.wait(_TICK_S)
     finally:
         _log.info("stopping: %s", ", ".join(running) or "no query was running")

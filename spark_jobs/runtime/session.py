@@ -6,7 +6,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -84,18 +86,37 @@ def start_session(
         # Java runs already, with what `adloom submit` has told it; its folders are the cluster's.
         return _configured(builder, streaming_conf(settings)).getOrCreate()
     builder = builder.master(settings.spark.master)
-    scratch = make_scratch()
-    os.environ["SPARK_LOCAL_DIRS"] = str(scratch)
+    scratch = _own_scratch()
     conf = spark_conf(settings, is_local=is_local, log_file=log_file, scratch=scratch, is_service=is_service)
     builder = _configured(builder, conf)
     if _is_one_process(settings):
         # Spark binds the machine's outer address otherwise.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    spark = builder.getOrCreate()
+    with _local_dirs(scratch):
+        spark = builder.getOrCreate()
     # Java goes on for a moment when Python is killed.
     java = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore[union-attr] # noqa: SLF001
     name_owners(scratch, [os.getpid(), int(java)])
     return spark
+
+
+@cache
+def _own_scratch() -> Path:
+    """Java outlives a session, and with it its folder: one for this process."""
+    return make_scratch()
+
+
+@contextmanager
+def _local_dirs(folder: Path) -> Iterator[None]:
+    """Has the Java that is started meanwhile use ``folder``; other programs that this one starts have their own."""
+    before = os.environ.get("SPARK_LOCAL_DIRS")
+    os.environ["SPARK_LOCAL_DIRS"] = str(folder)
+    try:
+        yield
+    finally:
+        del os.environ["SPARK_LOCAL_DIRS"]
+        if before is not None:
+            os.environ["SPARK_LOCAL_DIRS"] = before
 
 
 def _configured(builder: SparkSession.Builder, conf: Mapping[str, str]) -> SparkSession.Builder:

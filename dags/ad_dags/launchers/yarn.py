@@ -48,7 +48,8 @@ class YarnCluster:
 
     def kill(self, job: str) -> None:
         """Ends the application of ``job`` at once, if it has one."""
-        if self.look(job).state.is_alive and (found := self._newest(job)):
+        found = self._newest(job)
+        if found and _STATES[found["state"]].is_alive:
             self._rest.call(
                 "PUT", f"/ws/v1/cluster/apps/{found['id']}/state?user.name={self._user}", {"state": "KILLED"}
             )

@@ -4,6 +4,7 @@ from datetime import timedelta
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
+from string import Template
 from typing import Annotated
 
 from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
@@ -15,9 +16,9 @@ from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
 from ad_dags.launchers import LauncherError
 from ad_dags.pages.access import check, may_see
 from ad_dags.pages.reports import INDEX, read_page
-from ad_dags.pages.streams import StreamsPage, dag_of, streams_page
+from ad_dags.pages.streams import StreamsPage, streams_page
 from ad_dags.place import Place, find_place
-from ad_dags.tasks.supervise import utc_now
+from ad_dags.tasks.supervise import dag_of, utc_now
 from spark_jobs.contracts.errors import AdloomError
 from spark_jobs.contracts.jobs import QUERIES_OF_JOB
 
@@ -80,7 +81,7 @@ def tell(_request: Request, error: Exception) -> Response:
 def streams(user: User) -> Response:
     """The page Streams."""
     _visible_jobs(user)
-    return _page("streams.html")
+    return _page("Streams", "streams.js", "streams.html")
 
 
 @app.get("/api/streams")
@@ -102,7 +103,8 @@ def log(user: User, place: OwnPlace, job: str) -> Response:
 def quality(user: User, place: OwnPlace) -> Response:
     """The page Data quality."""
     check(user, QUALITY_DAG, DagAccessEntity.RUN)
-    return _page("quality.html" if read_page(place.lake, INDEX) is not None else "no_quality.html")
+    body = "quality.html" if read_page(place.lake, INDEX) is not None else "no_quality.html"
+    return _page("Data quality", "quality.js", body)
 
 
 @app.get("/reports/{name:path}")
@@ -131,8 +133,10 @@ def _visible_jobs(user: BaseUser) -> list[str]:
     return jobs
 
 
-def _page(name: str) -> Response:
-    return HTMLResponse(_file(f"static/{name}"), headers=_headers(_OWN))
+def _page(title: str, script: str, body: str) -> Response:
+    frame = Template(_file("static/page.html").decode())
+    page = frame.substitute(title=title, script=script, body=_file(f"static/{body}").decode())
+    return HTMLResponse(page, headers=_headers(_OWN))
 
 
 def _headers(policy: str) -> dict[str, str]:

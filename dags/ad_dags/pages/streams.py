@@ -7,6 +7,7 @@ from pydantic import BaseModel
 
 from ad_dags.launchers import LauncherError
 from ad_dags.place import Place
+from ad_dags.tasks.supervise import dag_of
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.jobs import QUERIES_OF_JOB
 from spark_jobs.contracts.progress import QueryReport
@@ -54,11 +55,6 @@ class StreamsPage(BaseModel):
     at: datetime
     lake: str
     jobs: list[JobPart]
-
-
-def dag_of(job: str) -> str:
-    """The DAG that supervises ``job``: who may see it may see the job."""
-    return f"supervise_{job}"
 
 
 def streams_page(place: Place, jobs: Iterable[str], now: datetime, *, span: timedelta) -> StreamsPage:

@@ -10,7 +10,7 @@ from ad_dags.launchers import DriverState
 from ad_dags.place import Place, find_place
 from ad_dags.programs import CommandError
 from ad_dags.tasks.commands import run_adloom
-from ad_dags.tasks.supervise import is_watched, look_and_act, pause, resume, utc_now
+from ad_dags.tasks.supervise import dag_of, is_watched, look_and_act, pause, resume, utc_now
 from ad_dags.watching import Limits, Memory
 from spark_jobs.contracts.jobs import QUERIES_OF_JOB, WRITES
 from spark_jobs.contracts.lake import CHECKPOINTS
@@ -86,7 +86,7 @@ def find_unwatched() -> list[str]:
             continue
         _log.warning("%s: nobody has watched over it for %s", job, _PATIENCE)
         look_and_act(place.lake, place.launcher, job, Memory(), Limits(), now, name="reconcile")
-        unwatched.append(f"supervise_{job}")
+        unwatched.append(dag_of(job))
     return unwatched
 
 

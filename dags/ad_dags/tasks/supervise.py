@@ -14,7 +14,6 @@ from spark_jobs.runtime.reports import read_reports
 from spark_jobs.runtime.wanted import read_wanted, read_watcher, want, watch
 
 _LONGEST_PAUSE = timedelta(hours=1)
-_AFTER_STOP_TIMEOUT = timedelta(minutes=1)
 _POLL_S = 1.0
 _log = logging.getLogger(__name__)
 
@@ -101,12 +100,11 @@ def drain_and_wait(place: Place, job: str) -> None:
     Raises:
         LauncherError: it did not stop in time.
     """
-    patience = place.settings.job.stop_timeout + _AFTER_STOP_TIMEOUT
-    deadline = time.monotonic() + patience.total_seconds()
+    deadline = time.monotonic() + place.stop_patience.total_seconds()
     place.launcher.drain(job)
     while place.launcher.look(job).state.is_alive:
         if time.monotonic() > deadline:
-            raise LauncherError(f"job {job} did not stop within {patience}; nothing else was done")
+            raise LauncherError(f"job {job} did not stop within {place.stop_patience}; nothing else was done")
         time.sleep(_POLL_S)
 
 
@@ -119,6 +117,11 @@ def is_watched(lake: Lake, job: str, now: datetime, *, patience: timedelta) -> b
     """Whether somebody watches over ``job``, and has looked within ``patience``."""
     watcher = read_watcher(lake, job)
     return watcher is not None and now - watcher.looked_at <= patience
+
+
+def dag_of(job: str) -> str:
+    """The DAG that supervises ``job``."""
+    return f"supervise_{job}"
 
 
 def utc_now() -> datetime:
