@@ -17,6 +17,12 @@ airflow: setup ## Airflow and the drivers on this machine: prints the address, a
 airflow-stop: ## End what `make airflow` started; the drivers finish their batches
 	@$(PY) infra/airflow/embedded.py stop
 
+up: ## The whole stack in containers (Docker): makes .env with random secrets, prints the addresses
+	@bash infra/compose/up.sh
+
+down: ## End what `make up` started; the data stay
+	docker compose --profile generate down
+
 check: setup ## Lint, format, types, import rules
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
@@ -24,7 +30,7 @@ check: setup ## Lint, format, types, import rules
 	PYTHONPATH=dags .venv/bin/lint-imports
 
 test: setup ## Every test but the slow ones below
-	$(PY) -m pytest -m "not slow and not stack and not airflow" tests
+	$(PY) -m pytest --numprocesses 2 --dist loadfile -m "not slow and not stack and not airflow and not compose" tests
 
 test-stack: setup ## The jobs on real Kafka and MinIO (Maven and Go fetch and build them the first time)
 	@$(PY) -m tests.stack.gobuilt
@@ -42,14 +48,20 @@ test-airflow-full: setup ## The same, and each part killed 5 times (KILLS)
 	@$(PY) -m tests.stack.gobuilt
 	KILLS=$${KILLS:-5} $(PY) -m pytest -m airflow tests/airflow
 
+test-compose: setup ## The stack in containers, for real: flow, kills, secrets, nothing left (needs Docker)
+	$(PY) -m pytest -m compose tests/compose
+
+test-compose-core: setup ## Its core: up, flow, equal to the oracle, down
+	$(PY) -m pytest -m "compose and not slow" tests/compose
+
 test-kill: setup ## kill -9 at 20 seeded moments of a run and at 4 directed ones, each restarted
 	$(PY) -m pytest -m slow --timeout 3600 tests/slow/test_kills.py
 
 test-damage: setup ## Each kind of checkpoint file flipped, truncated, deleted, and a full disk: nothing is lost
 	$(PY) -m pytest -m slow -s --timeout 1200 tests/slow/test_damaged_checkpoints.py tests/slow/test_disk_full.py
 
-test-state: setup ## Ten days of events need no more state than one; windows computed anew that meet
-	$(PY) -m pytest -m slow -s tests/slow/test_bounded_state.py tests/spark/test_backfill.py
+test-state: setup ## Ten days of events need no more state than one; windows computed anew that meet; measure begun anew
+	$(PY) -m pytest -m slow -s tests/slow/test_bounded_state.py tests/spark/test_backfill.py tests/spark/test_measure.py
 
 bench: setup ## Events/s, CPU and memory of every stage on 1,000,000 events, beside DuckDB
 	$(PY) -m benchmarks.bench
@@ -57,10 +69,14 @@ bench: setup ## Events/s, CPU and memory of every stage on 1,000,000 events, bes
 bench-stack: setup ## From click sent to row in gold at 1,000 events/s, through a real broker and both jobs
 	$(PY) -m benchmarks.stack
 
+bench-compose: setup ## What a million events cost in containers, part by part (needs Docker)
+	$(PY) -m benchmarks.containers
+
 soak: setup ## 70 % of the maximum for 30 minutes, then ten times that for one: flat, and drained?
 	$(PY) -m benchmarks.soak
 
-clean: ## Remove what was made, .venv excepted
+clean: ## Remove what was made, .venv excepted: containers and their data too
+	@if [ -f .env ] && docker compose version >/dev/null 2>&1; then docker compose --profile generate down --volumes; fi
 	rm -rf demo build dist .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup demo airflow airflow-stop check test test-stack test-stack-full test-airflow test-airflow-full test-kill test-damage test-state bench bench-stack soak clean
+.PHONY: help setup demo up down airflow airflow-stop check test test-stack test-stack-full test-airflow test-airflow-full test-compose test-compose-core test-kill test-damage test-state bench bench-stack bench-compose soak clean

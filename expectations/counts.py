@@ -14,6 +14,8 @@ from spark_jobs.contracts.lake import LEDGER, LEDGER_REACHED, Lake
 from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, Table
 
+COMPARED = (BRONZE_EVENTS, SILVER_EVENTS, ATTRIBUTIONS, SESSIONS)
+"""The tables that each event of which goes through, or into."""
 Numbers = dict[str, int | None]
 """Numbers by name; times in milliseconds since 1970."""
 

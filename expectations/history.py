@@ -34,6 +34,16 @@ def remember(lake: Lake, result: ValidationResult, validated_at: datetime) -> li
     return history
 
 
+def last_validation(lake: Lake) -> dict[str, Any] | None:
+    """The newest entry of the history of ``lake``, as :func:`remember` gives it; None if it was never validated.
+
+    Raises:
+        LakeError: the history is damaged.
+    """
+    history = read_state(lake, _HISTORY).get("validations", [])
+    return history[-1] if history else None
+
+
 @dataclass(frozen=True)
 class Chart:
     """Bars of a history, one for each validation, in a box of ``width`` by ``height`` px."""

@@ -4,12 +4,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from expectations.counts import read_ledger
 from expectations.history import KEPT_RUNS, chart, remember
 from expectations.results import ValidationResult
-from spark_jobs.contracts.lake import REPORTS, Lake
+from expectations.templates import load_template
+from spark_jobs.contracts.lake import OVERVIEW, REPORTS, Lake
 from spark_jobs.contracts.ledger import Ledger
 
 DATA_DOCS = f"{REPORTS}/data_docs"
@@ -21,7 +20,8 @@ def write_landing_page(lake: Lake, result: ValidationResult, validated_at: datet
     """Write ``index.html`` of the lake's reports, add to their history, and drop what is too old."""
     history = remember(lake, result, validated_at)
     ledger = read_ledger(lake)
-    page = _template().render(
+    page = load_template("index.html.j2").render(
+        has_overview=lake.files.read(OVERVIEW) is not None,
         result=result,
         lake=lake,
         validated_at=validated_at.astimezone(UTC),
@@ -51,18 +51,6 @@ def publish_pages(lake: Lake, docs: Path) -> dict[str, str]:
         if place.parts[0] == "validations":
             pages[place.parts[1]] = key
     return pages
-
-
-def _template() -> Any:
-    environment = Environment(
-        loader=PackageLoader("expectations", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["number"] = lambda value: f"{value:,}"
-    return environment.get_template("index.html.j2")
 
 
 def _funnel(ledger: Ledger) -> list[dict[str, Any]]:

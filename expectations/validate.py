@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
-from expectations.counts import compare, counts_present_rows, measure, read_ledger
+from expectations.counts import COMPARED, compare, counts_present_rows, measure, read_ledger
 from expectations.landing import publish_pages, write_landing_page
 from expectations.quarantine import failing_rows, keep_failing_rows
 from expectations.ranges import Rows, range_to_validate, read_rows, read_state
@@ -128,7 +128,7 @@ class _Run:
         read = self.spark.read.format("delta")
         measured = {
             table.name: measure(table, read.load(self.lake.table(table)) if self.lake.has(table) else None)
-            for table in TABLES
+            for table in COMPARED
         }
         first_time = bronze.range is None or bronze.range.whole
         ledger, is_current = read_ledger(self.lake), counts_present_rows(self.lake)

@@ -1,6 +1,7 @@
 """One Spark session and one way to run the pipeline, for all tests that need them."""
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,10 @@ from tests.support.runs import run_in
 for name in [name for name in os.environ if name.startswith("ADLOOM_") and "__" in name]:
     del os.environ[name]
 
+# A process of pytest-xdist has no main file, and PySpark takes that for its own doctests and ends the process.
+if not hasattr(sys.modules["__main__"], "__file__"):
+    sys.modules["__main__"].__file__ = __file__
+
 # Tests are many short runs: code that is compiled quickly serves them better than code that runs quickly.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m")
 
@@ -33,9 +38,16 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 def run_lake(spark: SparkSession, tmp_path: Path) -> RunLake:
     """Runs the pipeline over a folder of files, in this process, and gives the lake."""
 
-    def run_it(source: Path, *, settings: Settings | None = None, drain: bool = True, lake: Lake | None = None) -> Lake:
+    def run_it(
+        source: Path,
+        *,
+        settings: Settings | None = None,
+        drain: bool = True,
+        measure: bool = False,
+        lake: Lake | None = None,
+    ) -> Lake:
         used, place = settings or Settings(), lake or open_lake(str(tmp_path / "lake"))
-        run_in(spark, used, place, source, drain=drain)
+        run_in(spark, used, place, source, drain=drain, measure=measure)
         return place
 
     return run_it

@@ -13,13 +13,14 @@ from ad_dags.launchers.supervisor import SupervisorLauncher
 from ad_dags.launchers.yarn import YarnCluster
 from ad_dags.programs import run_program
 from spark_jobs.contracts.errors import SettingsError
+from spark_jobs.contracts.jobs import QUERIES_OF_JOB
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import Settings, load_settings
 from spark_jobs.runtime.lakes import open_lake
 
 _LAKE, _CONFIG = "ADLOOM_LAKE", "ADLOOM_CONFIG"
 _ADDRESS, _PASSWORD = "ADLOOM_SUPERVISOR_ADDRESS", "ADLOOM_SUPERVISOR_PASSWORD"
-_CHECKOUT = "ADLOOM_CHECKOUT"
+_CHECKOUT, _JOBS = "ADLOOM_CHECKOUT", "ADLOOM_JOBS"
 _MASTER, _SOURCE, _PROPERTIES = "ADLOOM_CLUSTER", "ADLOOM_SOURCE", "ADLOOM_SUBMIT_PROPERTIES"
 """Of drivers on a cluster: where, what they read if not Kafka, and more Spark properties."""
 _YARN, _NAMESPACE, _ACCOUNT = "ADLOOM_YARN_ADDRESS", "ADLOOM_KUBERNETES_NAMESPACE", "ADLOOM_KUBERNETES_ACCOUNT"
@@ -103,3 +104,16 @@ def checkout() -> Path:
     """The checkout that releases are built from: ``ADLOOM_CHECKOUT``, or the one that the DAGs lie in."""
     told = os.environ.get(_CHECKOUT)
     return Path(told) if told else Path(__file__).resolve().parents[2]
+
+
+def jobs_here(environment: Mapping[str, str] | None = None) -> list[str]:
+    """The jobs that are deployed together: those that ADLOOM_JOBS names, separated by commas, or all; as rows flow.
+
+    Raises:
+        SettingsError: there is no such job.
+    """
+    told = (os.environ if environment is None else environment).get(_JOBS, "")
+    named = {name.strip() for name in told.split(",") if name.strip()}
+    if unknown := named - QUERIES_OF_JOB.keys():
+        raise SettingsError(f"{_JOBS} names {min(unknown)!r}; there are {', '.join(QUERIES_OF_JOB)}")
+    return [job for job in QUERIES_OF_JOB if job in named or not named]

@@ -22,13 +22,15 @@ class CommandError(Exception):
     """Raised when a command ends with an exit code that is not expected; the text is its last line."""
 
 
-def run_program(words: Sequence[str], *, allowed: Sequence[int] = (0,), code: Path | None = None) -> tuple[int, str]:
+def run_program(
+    words: Sequence[str], *, allowed: Sequence[int] = (0,), variables: Mapping[str, str] | None = None
+) -> tuple[int, str]:
     """Runs ``adloom WORDS`` and logs what it tells, line by line.
 
     Args:
         words: the command and its arguments.
         allowed: exit codes that are no error.
-        code: the folder of a release whose code is to run; by default that which is installed.
+        variables: of its environment, beside those of Airflow's that it needs.
 
     Returns:
         The exit code, and the last lines that it told.
@@ -46,7 +48,7 @@ def run_program(words: Sequence[str], *, allowed: Sequence[int] = (0,), code: Pa
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
-        env={**environment_of_commands(os.environ), **({"PYTHONPATH": str(code)} if code else {})},
+        env={**environment_of_commands(os.environ), **(variables or {})},
     ) as process:
         assert process.stdout is not None  # noqa: S101 it was asked for
         try:

@@ -31,6 +31,8 @@ _PID = HOME / "supervisord.pid"
 _USERS = {"admin": "admin", "viewer": "viewer"}
 """By name, the role: the one may do everything, the other may look."""
 _HEALTH = "/api/v2/monitor/health"
+_WORKER = b"airflow worker -- LocalExecutor"
+"""What the workers of a scheduler call themselves; they work in ``HOME``, as all that is started here."""
 _UP_S, _DOWN_S = 180, 400
 
 
@@ -46,6 +48,9 @@ def environment() -> dict[str, str]:
         "ADLOOM_LAKE": str(CHECKOUT / "lake"),
         "ADLOOM_DRIVER_OPTIONS": _driver_options(),
         "ADLOOM_EXECUTION_PORT": _EXECUTION_PORT,
+        "ADLOOM_METRICS_DEDUPLICATE": "",
+        "ADLOOM_METRICS_ATTRIBUTE": "",
+        "ADLOOM_METRICS_MEASURE": "",
         "ADLOOM_SUPERVISOR_ADDRESS": "127.0.0.1:9001",
         "ADLOOM_SUPERVISOR_PASSWORD": known["supervisor"],
         "AIRFLOW_HOME": str(HOME),
@@ -134,7 +139,24 @@ def stop() -> None:
             if time.monotonic() > deadline:
                 sys.exit(f"process {process_id} did not end within {_DOWN_S} s; its logs are in {HOME / 'logs'}")
             time.sleep(0.5)
+    _end_workers(b"")
     console.print("Airflow and the drivers have stopped")
+
+
+def run_scheduler() -> None:
+    """Becomes the scheduler. One that was killed has left its workers, which would wait for work for ever."""
+    _end_workers(b": <idle>")
+    os.execv(BIN / "airflow", ["airflow", "scheduler", "--skip-serve-logs"])
+
+
+def _end_workers(doing: bytes) -> None:
+    """Ends the workers of schedulers of this place that are no more, those that are ``doing`` so."""
+    for entry in Path("/proc").iterdir():
+        try:
+            if (entry / "cmdline").read_bytes().startswith(_WORKER + doing) and (entry / "cwd").readlink() == HOME:
+                os.kill(int(entry.name), signal.SIGKILL)  # they take SIGTERM as their scheduler did, and go on
+        except (OSError, ValueError):
+            continue  # no process, another's, or one that has just ended
 
 
 def _make_secrets() -> bool:
@@ -193,4 +215,4 @@ def _process_id() -> int | None:
 
 
 if __name__ == "__main__":
-    {"start": start, "stop": stop}[sys.argv[1]]()
+    {"start": start, "stop": stop, "scheduler": run_scheduler}[sys.argv[1]]()

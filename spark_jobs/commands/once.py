@@ -105,6 +105,7 @@ def run(
     drain: Annotated[
         bool, typer.Option("--drain", help="At the end close every open impression, click and session.")
     ] = False,
+    measure: Annotated[bool, typer.Option(help="Count campaigns, averages and the status of users, too.")] = True,
     config: ConfigOption = None,
 ) -> None:
     """Take all new files through to gold: judge, deduplicate, join, sessionize, and balance the accounts.
@@ -114,7 +115,7 @@ def run(
     """
     from spark_jobs.console.run import run_lake
 
-    run_lake(source, lake, drain=drain, config=config)
+    run_lake(source, lake, drain=drain, measure=measure, config=config)
 
 
 @app.command(
@@ -136,6 +137,17 @@ def validate(
     validation = validate_tables(lake, whole=whole, config=config)
     if validation.critical if critical else validation.failed:
         raise typer.Exit(1)
+
+
+@app.command(rich_help_panel=_PANEL, epilog="Example:  adloom report --lake s3a://ads/lake")
+def report(lake: LakeOption, config: ConfigOption = None) -> None:
+    """Draw what the tables say, as one HTML page of charts among the lake's reports.
+
+    Clicks and click-through rates by campaign, delays, sessions, users, what was late, doubled or broken.
+    """
+    from spark_jobs.console.overview import write_report
+
+    write_report(lake, config=config)
 
 
 @app.command(
@@ -160,7 +172,7 @@ def backfill(
 
 @app.command(rich_help_panel=_PANEL, epilog="Example:  adloom show attributions --lake lake --limit 5")
 def show(
-    table: Annotated[str, typer.Argument(help="bronze, quarantine, silver, attributions, sessions or failing.")],
+    table: Annotated[str, typer.Argument(help="A table's name, as bronze or sessions; or quarantine, or failing.")],
     lake: LakeOption,
     limit: Annotated[int, typer.Option(help="Rows to show.", min=1, metavar="N")] = 20,
     config: ConfigOption = None,

@@ -11,11 +11,19 @@ from spark_jobs.contracts.errors import SettingsError
 LakeOption = Annotated[
     str,
     typer.Option(
-        help="Where the tables are: a folder, made if it does not exist, or s3a://bucket/prefix.", metavar="URI"
+        envvar="ADLOOM_LAKE",
+        help="Where the tables are: a folder, made if it does not exist, or s3a://bucket/prefix.",
+        metavar="URI",
     ),
 ]
 ConfigOption = Annotated[
-    Path | None, typer.Option("--config", help="Settings as a TOML file; `adloom settings` lists them.", metavar="FILE")
+    Path | None,
+    typer.Option(
+        "--config",
+        envvar="ADLOOM_CONFIG",
+        help="Settings as a TOML file; `adloom settings` lists them.",
+        metavar="FILE",
+    ),
 ]
 
 

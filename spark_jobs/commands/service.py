@@ -8,6 +8,8 @@ import typer
 from spark_jobs.commands.checkpoints import checkpoints_app
 from spark_jobs.commands.options import ConfigOption, LakeOption
 from spark_jobs.commands.releases import JobArgument, releases_app
+from spark_jobs.commands.state import state_app
+from spark_jobs.contracts.choices import Role
 
 app = typer.Typer()
 _PANEL = "Without end"
@@ -19,6 +21,7 @@ job_app = typer.Typer(
 )
 app.add_typer(job_app, name="job", rich_help_panel=_PANEL)
 app.add_typer(checkpoints_app, name="checkpoints", rich_help_panel=_PANEL)
+app.add_typer(state_app, name="state", rich_help_panel=_PANEL)
 app.add_typer(releases_app, name="releases", rich_help_panel=_PANEL)
 
 
@@ -47,6 +50,15 @@ def job_attribute(lake: LakeOption, config: ConfigOption = None) -> None:
     from spark_jobs.contracts.jobs import ATTRIBUTE_JOB
 
     run_job(ATTRIBUTE_JOB, lake, source=None, config=config)
+
+
+@job_app.command("measure", epilog="Example:  adloom job measure --lake lake --config adloom.toml")
+def job_measure(lake: LakeOption, config: ConfigOption = None) -> None:
+    """Windows of campaigns, moving averages and the status of users, from silver."""
+    from spark_jobs.console.job import run_job
+    from spark_jobs.contracts.jobs import MEASURE_JOB
+
+    run_job(MEASURE_JOB, lake, source=None, config=config)
 
 
 @app.command(
@@ -98,16 +110,19 @@ def init(
     user: Annotated[
         str | None,
         typer.Option(
-            help="Make this user for the jobs, with rights on this lake alone; its keys go to a profile of its name.",
-            metavar="NAME",
+            help="Make this user, with rights on this lake alone; its keys go to a profile of its name.", metavar="NAME"
         ),
     ] = None,
+    role: Annotated[
+        Role, typer.Option(help="What the user is for: jobs may change the lake, airflow reads it and writes reports.")
+    ] = Role.JOBS,
+    partitions: Annotated[int, typer.Option(min=1, help="Of a Kafka topic that is not there yet.", metavar="N")] = 1,
     config: ConfigOption = None,
 ) -> None:
-    """Prepare an object store for a lake: bucket, versions, lifecycle rules, policy and user. Can be run twice."""
+    """Prepare what a lake needs: bucket, versions, rules, policy and user; Kafka's topics. Can be run twice."""
     from spark_jobs.console.init import prepare_lake
 
-    prepare_lake(lake, user=user, config=config)
+    prepare_lake(lake, user=user, role=role, partitions=partitions, config=config)
 
 
 @app.command(rich_help_panel=_PANEL, epilog="Ends with Ctrl-C; where the output is not a terminal it is printed once.")
@@ -120,6 +135,22 @@ def status(
     from spark_jobs.console.status import show_status
 
     show_status(lake, once=once, config=config)
+
+
+@app.command(
+    rich_help_panel=_PANEL,
+    epilog="Example:  adloom exporter --lake s3a://ads/lake --listen 127.0.0.1:9110   The jobs serve metrics of their "
+    "own, of each query: setting job.metrics.",
+)
+def exporter(
+    lake: LakeOption,
+    listen: Annotated[str, typer.Option(help="Where to serve them.", metavar="HOST:PORT")] = "127.0.0.1:9110",
+    config: ConfigOption = None,
+) -> None:
+    """Serve for Prometheus what is wanted of a lake's jobs, when they were last seen, what validation found."""
+    from spark_jobs.console.exporter import export
+
+    export(lake, listen=listen, config=config)
 
 
 @app.command(

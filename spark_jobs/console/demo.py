@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from spark_jobs.console.generate import generate_events
+from spark_jobs.console.overview import print_overview, write_with_status
 from spark_jobs.console.run import print_ledger, run_with_bars, session
 from spark_jobs.console.validate import print_validation, validate_with_status
 from spark_jobs.contracts.errors import SettingsError
@@ -30,9 +31,11 @@ def run_demo(out: Path, events: int, seed: int) -> bool:
     settings, lake = _file_by_file(load_settings(None, os.environ)), open_lake(str(out / "lake"))
     with session(console, settings, lake) as spark:
         result = run_with_bars(console, spark, settings, lake, out / "events", drain=True)
+        overview = write_with_status(console, spark, lake)
         validation = validate_with_status(console, spark, lake, settings, whole=True)
     print_ledger(console, result.ledger)
     print_validation(console, lake, validation)
+    print_overview(console, lake, overview)
     return validation.succeeded
 
 

@@ -9,27 +9,48 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from spark_jobs.contracts.choices import Role
 from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.contracts.settings import load_settings
+from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.settings import Settings, load_settings
 from spark_jobs.runtime.lakes import open_lake
 
 if TYPE_CHECKING:
     from spark_jobs.runtime.minio_server import MinioServer
 
 
-def prepare_lake(location: str, *, user: str | None, config: Path | None) -> None:
-    """Prepares the store of the lake at ``location`` and prints what was done.
+def prepare_lake(
+    location: str, *, user: str | None, role: Role = Role.JOBS, partitions: int = 1, config: Path | None
+) -> None:
+    """Prepares the topics and the store of the lake at ``location`` and prints what was done.
+
+    Args:
+        location: of the lake.
+        user: whom to make in the store, with the rights of ``role``; None for nobody.
+        role: what the user is for.
+        partitions: of a topic that is not there yet.
+        config: file of the settings.
 
     Raises:
         SettingsError: the location, a setting or ``user`` is refused.
         LakeError: the store did not do as it was asked.
+        SourceError: Kafka did not do as it was asked.
     """
     console, settings = Console(), load_settings(config, os.environ)
+    if settings.kafka.bootstrap_servers:
+        from spark_jobs.sources.topics import prepare_topics
+
+        for line in prepare_topics(settings.kafka, partitions):
+            console.print(line, highlight=False)
     lake = open_lake(location, settings.s3)
     if lake.is_local:
         lake.path.mkdir(parents=True, exist_ok=True)
         console.print(f"{lake.place()}: a folder needs nothing more", highlight=False)
         return
+    _prepare_store(console, settings, lake, user, role)
+
+
+def _prepare_store(console: Console, settings: Settings, lake: Lake, user: str | None, role: Role) -> None:
     from spark_jobs.runtime.bucket import policy_of, prepare_bucket
     from spark_jobs.runtime.minio_server import MinioServer
     from spark_jobs.runtime.objects import Objects, credentials
@@ -40,8 +61,8 @@ def prepare_lake(location: str, *, user: str | None, config: Path | None) -> Non
     server = candidate if candidate and candidate.is_there() else None
     for line in prepare_bucket(lake.files, settings.s3, server):
         console.print(line, highlight=False)
-    policy = policy_of(lake.files)
-    name = f"adloom-{lake.root.partition('://')[2].replace('/', '-')}"
+    policy = policy_of(lake.files, role)
+    name = f"adloom-{lake.root.partition('://')[2].replace('/', '-')}" + ("" if role is Role.JOBS else f"-{role}")
     if server is None:
         console.print(
             f"policy and user: {settings.s3.endpoint or 'Amazon S3'} offers these keys no admin API of MinIO; "
@@ -55,7 +76,7 @@ def prepare_lake(location: str, *, user: str | None, config: Path | None) -> Non
         for line in _add_user(server, user, name):
             console.print(line, highlight=False, soft_wrap=True)
     else:
-        console.print("user: none asked for; --user NAME makes one for the jobs", highlight=False)
+        console.print(f"user: none asked for; --user NAME makes one for the role {role}", highlight=False)
 
 
 def _add_user(server: "MinioServer", user: str, policy: str) -> Iterator[str]:
@@ -74,4 +95,4 @@ def _add_user(server: "MinioServer", user: str, policy: str) -> Iterator[str]:
         add_profile(user, user, secret)
     server.add_user(user, secret, policy)
     yield f"user {user}: may do what the policy says; its keys are in {credentials_file()}"
-    yield f"the jobs use them with the setting s3.profile, as in ADLOOM_S3__PROFILE={user}"
+    yield f"they are used with the setting s3.profile, as in ADLOOM_S3__PROFILE={user}"

@@ -10,7 +10,7 @@ from spark_jobs.contracts.durations import format_duration
 from spark_jobs.contracts.jobs import DEDUPLICATE_JOB
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import Settings, load_settings
-from spark_jobs.jobs.service import Outcome, run_attribute, run_deduplicate
+from spark_jobs.jobs.service import Outcome, run_deduplicate, run_gold
 from spark_jobs.runtime.lakes import check_store, open_lake
 from spark_jobs.runtime.logs import spark_log
 from spark_jobs.runtime.session import start_session
@@ -51,7 +51,7 @@ def _run(job: str, settings: Settings, lake: Lake, stop: StopRequest, source: Pa
         if job == DEDUPLICATE_JOB:
             outcome = run_deduplicate(spark, settings, lake, stop, source)
         else:
-            outcome = run_attribute(spark, settings, lake, stop)
+            outcome = run_gold(spark, settings, lake, stop, job)
         return outcome
     finally:
         if outcome is not Outcome.BROKEN_OFF:

@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from spark_jobs.contracts.jobs import JOB_OF_QUERY
+from spark_jobs.contracts.jobs import MEASURE_JOB, QUERIES_OF_JOB
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.settings import Settings, load_settings
@@ -27,14 +27,14 @@ from spark_jobs.sources.files import list_files, open_file
 _CHUNK = 1 << 20
 
 
-def run_lake(source: Path, location: str, *, drain: bool, config: Path | None) -> None:
+def run_lake(source: Path, location: str, *, drain: bool, measure: bool, config: Path | None) -> None:
     """Runs ``source`` into the lake at ``location`` and prints the ledger."""
     console, settings = Console(), load_settings(config, os.environ)
     lake = open_lake(location, settings.s3)
     list_files(source)
     check_store(lake)
     with session(console, settings, lake) as spark:
-        result = run_with_bars(console, spark, settings, lake, source, drain=drain)
+        result = run_with_bars(console, spark, settings, lake, source, drain=drain, measure=measure)
     print_ledger(console, result.ledger)
     console.print(f"tables in {lake.place()}; next: adloom validate --lake {location}", highlight=False, soft_wrap=True)
 
@@ -44,7 +44,9 @@ def drain_lake(location: str, *, config: Path | None) -> None:
     console, settings = Console(), load_settings(config, os.environ)
     lake = open_existing(location, settings.s3)
     with session(console, settings, lake) as spark, console.status("draining …"):
-        result = run(spark, settings, lake, None, drain=True)
+        # A job that was never begun here is not begun by a drain.
+        has_measured = any(lake.versions(query) for query in QUERIES_OF_JOB[MEASURE_JOB])
+        result = run(spark, settings, lake, None, drain=True, measure=has_measured)
     print_ledger(console, result.ledger)
 
 
@@ -65,13 +67,21 @@ def session(console: Console, settings: Settings, lake: Lake) -> Iterator[SparkS
 
 
 def run_with_bars(
-    console: Console, spark: SparkSession, settings: Settings, lake: Lake, source: Path, *, drain: bool
+    console: Console,
+    spark: SparkSession,
+    settings: Settings,
+    lake: Lake,
+    source: Path,
+    *,
+    drain: bool,
+    measure: bool = True,
 ) -> RunResult:
     """:func:`spark_jobs.jobs.run.run` with a progress bar for each query."""
-    columns = (SpinnerColumn(), TextColumn("{task.description:12}"), BarColumn(), TextColumn("{task.fields[told]}"))
+    columns = (SpinnerColumn(), TextColumn("{task.description:14}"), BarColumn(), TextColumn("{task.fields[told]}"))
     with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
-        bars = _Bars(progress, _RecordCount(source))
-        result = run(spark, settings, lake, source, drain=drain, on_progress=bars.update)
+        jobs = [job for job in QUERIES_OF_JOB if measure or job != MEASURE_JOB]
+        bars = _Bars(progress, _RecordCount(source), [query for job in jobs for query in QUERIES_OF_JOB[job]])
+        result = run(spark, settings, lake, source, drain=drain, measure=measure, on_progress=bars.update)
         bars.finish()
     return result
 
@@ -100,10 +110,11 @@ class _RecordCount:
 class _Bars:
     progress: Progress
     records: _RecordCount
+    queries: Sequence[str]
     tasks: dict[str, TaskID] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.tasks = {query: self.progress.add_task(query, total=None, told="") for query in JOB_OF_QUERY}
+        self.tasks = {query: self.progress.add_task(query, total=None, told="") for query in self.queries}
 
     def update(self, done: ProgressFiles) -> None:
         """Shows what each query has read; all but the first read what the one before it left."""

@@ -26,12 +26,56 @@ class StateStore(StrEnum):
     ROCKSDB = "rocksdb"
 
 
+class StatsOutput(StrEnum):
+    """When ``campaign_stats`` puts out a window."""
+
+    APPEND = "append"
+    """Once, when nothing can change it any more."""
+    UPDATE = "update"
+    """As soon as it has an event, and again whenever one comes."""
+
+
+class AverageOutput(StrEnum):
+    """When ``moving_average`` puts out a mean."""
+
+    FULL = "full"
+    """From the reading on that makes the number full."""
+    EVERY = "every"
+    """With each reading; the mean is 0 until the number is full."""
+
+
+class Clock(StrEnum):
+    """Which time a silence is measured in."""
+
+    EVENT = "event"
+    """That of the events: the same input gives the same rows."""
+    PROCESSING = "processing"
+    """That on the wall."""
+
+
+class UserStatus(StrEnum):
+    """What ``user_status`` says of a user."""
+
+    ONLINE = "online"
+    ACTIVE = "active"
+    INACTIVE = "inactive"
+
+
 class Trigger(StrEnum):
     """When a query of a long-running job starts its next batch."""
 
     INTERVAL = "interval"
     ASAP = "asap"
     AVAILABLE_NOW = "available_now"
+
+
+class Role(StrEnum):
+    """What a user of the object store is for."""
+
+    JOBS = "jobs"
+    """May do everything within the lake: for the jobs, and for what cares for tables and checkpoints."""
+    AIRFLOW = "airflow"
+    """May read the lake, and write releases, reports and what is wanted of the jobs."""
 
 
 class SecurityProtocol(StrEnum):

@@ -19,8 +19,12 @@ LEDGER_REACHED = f"{PROGRESS}/ledger_reached.json"
 """By query, the last batch that the ledger counts, as JSON."""
 REPORTS = "_reports"
 """Folder of the validation reports; ``index.html`` is the page to open."""
+OVERVIEW = f"{REPORTS}/overview.html"
+"""The page of charts of what the tables say."""
 VALIDATED = f"{REPORTS}/validated.json"
 """By table, the last version found good, as JSON."""
+FEED = "_feeds/campaign_stats.json"
+"""The newest windows of gold/campaign_stats, as JSON."""
 _MANIFEST = re.compile(r"v(\d+)\.json")
 _COMMIT = re.compile(r"(\d{20})\.json")
 

@@ -9,10 +9,19 @@ from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.contracts.choices import DeduplicateMode
 from spark_jobs.contracts.durations import format_duration, parse_duration
-from spark_jobs.contracts.jobs import ATTRIBUTE, DEDUPLICATE, INGEST, SESSIONIZE
+from spark_jobs.contracts.jobs import (
+    ATTRIBUTE,
+    CAMPAIGN_STATS_QUERY,
+    DEDUPLICATE,
+    INGEST,
+    JOB_OF_QUERY,
+    MOVING_AVERAGE,
+    SESSIONIZE,
+    USER_STATUS_QUERY,
+)
 from spark_jobs.contracts.settings import Settings
 
-STATE_FORMATS = {INGEST: 1, DEDUPLICATE: 1, ATTRIBUTE: 1, SESSIONIZE: 1}
+STATE_FORMATS = dict.fromkeys(JOB_OF_QUERY, 1)
 """By query, raised whenever a change of its code makes its earlier checkpoints unusable."""
 FILES, KAFKA = "files", "kafka"
 
@@ -78,6 +87,15 @@ def _may_shorten(why: str) -> _Judge:
     return judge
 
 
+def _may_be_less(why: str) -> _Judge:
+    def judge(before: str, now: str) -> tuple[Verdict, str]:
+        if int(now) > int(before):
+            return Verdict.BREAKING, why
+        return Verdict.SAFE, "the smaller one holds from the next batch on"
+
+    return judge
+
+
 def _topics(before: str, now: str) -> tuple[Verdict, str]:
     if gone := set(before.split(",")) - set(now.split(",")):
         return Verdict.BREAKING, f"what is unread in {', '.join(sorted(gone))} would be lost"
@@ -89,6 +107,8 @@ _ENGINE: dict[str, _Judge] = {
     "spark.shuffle_partitions": _ignored("the state is divided as it was at the first start"),
     "spark.state_store": _frozen("the state is written in the form of the other one"),
 }
+_ANOTHER_CLOCK = _frozen("what is waited for is noted in the time of the other clock")
+_PARTITIONS = {"spark.shuffle_partitions": _ENGINE["spark.shuffle_partitions"]}
 _JUDGES: dict[str, dict[str, _Judge]] = {
     INGEST: {
         "source": _frozen("the place reached in one kind of source means nothing in the other"),
@@ -110,6 +130,27 @@ _JUDGES: dict[str, dict[str, _Judge]] = {
         "sessionize.gap": _frozen("open sessions were grouped by the other gap"),
         "sessionize.watermark": _may_shorten(_LET_GO),
         **_ENGINE,
+    },
+    CAMPAIGN_STATS_QUERY: {
+        "attribute.window": _may_shorten(_LET_GO),
+        "campaign_stats.window": _frozen("open windows are of the other length"),
+        "campaign_stats.slide": _frozen("open windows begin at other times"),
+        "campaign_stats.watermark": _may_shorten(_LET_GO),
+        "campaign_stats.output": _frozen("the table would have open windows beside final ones"),
+        **_ENGINE,
+    },
+    MOVING_AVERAGE: {
+        "moving_average.key": _frozen("the state is of other keys"),
+        "moving_average.values": _frozen("the state is of other values"),
+        "moving_average.size": _may_be_less("values that a larger number needs were let go"),
+        "moving_average.clock": _ANOTHER_CLOCK,
+        "moving_average.watermark": _may_shorten(_LET_GO),
+        **_PARTITIONS,
+    },
+    USER_STATUS_QUERY: {
+        "user_status.clock": _ANOTHER_CLOCK,
+        "user_status.watermark": _may_shorten(_LET_GO),
+        **_PARTITIONS,
     },
 }
 
@@ -134,6 +175,17 @@ def state_settings(query: str, settings: Settings, source: str) -> dict[str, str
         "attribute.click_watermark": format_duration(settings.attribute.click_watermark),
         "sessionize.gap": format_duration(settings.sessionize.gap),
         "sessionize.watermark": format_duration(settings.sessionize.watermark),
+        "campaign_stats.window": format_duration(settings.campaign_stats.window),
+        "campaign_stats.slide": format_duration(settings.campaign_stats.slide),
+        "campaign_stats.watermark": format_duration(settings.campaign_stats.watermark),
+        "campaign_stats.output": settings.campaign_stats.output.value,
+        "moving_average.key": settings.moving_average.key,
+        "moving_average.values": ",".join(settings.moving_average.values),
+        "moving_average.size": str(settings.moving_average.size),
+        "moving_average.clock": settings.moving_average.clock.value,
+        "moving_average.watermark": format_duration(settings.moving_average.watermark),
+        "user_status.clock": settings.user_status.clock.value,
+        "user_status.watermark": format_duration(settings.user_status.watermark),
         "spark.shuffle_partitions": str(settings.spark.shuffle_partitions),
         "spark.state_store": settings.spark.state_store.value,
     }

@@ -7,6 +7,9 @@ from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.contracts.jobs import PASSES
 
+OBSERVED, QUARANTINED = "adloom", "quarantined"
+"""What a query counts beside Spark's own numbers: the name of the observation, and of a count in it."""
+
 
 class QueryState(StrEnum):
     """Where a query stands, as far as it could still say so."""
@@ -55,6 +58,8 @@ class QueryReport(BaseModel):
     state_bytes: int = 0
     late_rows: int = 0
     """Dropped as late since the query was started."""
+    quarantined_rows: int | None = None
+    """Records of no good verdict since the query was started; only ``ingest`` judges."""
     backlog_records: int | None = None
     """Kafka records that had come in but were not in the batch."""
     backlog_bytes: int | None = None

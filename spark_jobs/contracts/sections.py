@@ -8,11 +8,14 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
 from spark_jobs.contracts.choices import (
+    AverageOutput,
+    Clock,
     DeduplicateMode,
     JoinType,
     SaslMechanism,
     SecurityProtocol,
     StateStore,
+    StatsOutput,
     Trigger,
 )
 from spark_jobs.contracts.durations import Duration
@@ -126,6 +129,59 @@ class SessionizeSettings(Section):
     watermark: Duration = Field(10 * _MINUTE, description="how late an event may join a session")
 
 
+class CampaignStatsSettings(Section):
+    """``[campaign_stats]``: windows of each campaign."""
+
+    window: Duration = Field(10 * _MINUTE, gt=timedelta(), description="length of a window")
+    slide: Duration = Field(
+        10 * _MINUTE,
+        gt=timedelta(),
+        description="from the start of a window to that of the next; shorter than the window: they overlap",
+    )
+    watermark: Duration = Field(5 * _MINUTE, description="how late a click may be, and how late a window is closed")
+    output: StatsOutput = Field(
+        StatsOutput.APPEND,
+        description="append: a row once its window is final; update: rows that follow their window, merged by key",
+    )
+    feed: Duration = Field(
+        6 * _HOUR,
+        description="how much of the newest windows _feeds/campaign_stats.json holds, for dashboards; 0s: none",
+    )
+
+
+class MovingAverageSettings(Section):
+    """``[moving_average]``: the mean of the last values of a key."""
+
+    key: str = Field("campaign_id", description="column that says whose value it is; rows without one are left out")
+    values: Annotated[tuple[str, ...], BeforeValidator(_comma_separated)] = Field(
+        ("cost_micros",),
+        min_length=1,
+        description="columns averaged, separated by commas, each for itself; nulls are none",
+    )
+    size: int = Field(10, ge=1, description="how many values make a mean")
+    output: AverageOutput = Field(
+        AverageOutput.FULL,
+        description="full: nothing until there are so many; every: a row for each value, with a mean of 0 until then",
+    )
+    timeout: Duration = Field(
+        _HOUR, gt=timedelta(), description="after a longer silence a key is put out once more and forgotten"
+    )
+    clock: Clock = Field(
+        Clock.EVENT, description="time of the silence: event, or processing, where values are taken as they come"
+    )
+    watermark: Duration = Field(5 * _MINUTE, description="how late a value may be (event clock)")
+
+
+class UserStatusSettings(Section):
+    """``[user_status]``: who is there."""
+
+    idle_after: Duration = Field(_HOUR, gt=timedelta(), description="so long after the last event a user is inactive")
+    clock: Clock = Field(
+        Clock.EVENT, description="time of the silence: event, or processing, where events are taken as they come"
+    )
+    watermark: Duration = Field(10 * _MINUTE, description="how late an event may be (event clock)")
+
+
 class HeartbeatSettings(Section):
     """``[heartbeat]``: moving time on while nothing arrives."""
 
@@ -211,6 +267,12 @@ class SparkSettings(Section):
     )
     driver_memory: str = Field(
         "3g", pattern=r"^[1-9]\d*[mg]$", description="heap of the driver, with its unit (m or g)"
+    )
+    max_cores: int = Field(
+        2, ge=1, description="cores of a cluster that a job takes, at most; on spark://… the first would take all"
+    )
+    executor_memory: str = Field(
+        "1g", pattern=r"^[1-9]\d*[mg]$", description="heap of each executor on a cluster, with its unit (m or g)"
     )
     shuffle_partitions: int = Field(
         2, ge=1, description="partitions of every stateful operator; frozen in a checkpoint at its first start"

@@ -16,17 +16,21 @@ from spark_jobs.contracts.durations import format_duration
 from spark_jobs.contracts.errors import SettingsError
 from spark_jobs.contracts.sections import (
     AttributeSettings,
+    CampaignStatsSettings,
     DeduplicateSettings,
     HeartbeatSettings,
     IngestSettings,
     JobSettings,
     KafkaSettings,
+    MovingAverageSettings,
     S3Settings,
     Section,
     SessionizeSettings,
     SparkSettings,
     TablesSettings,
+    UserStatusSettings,
 )
+from spark_jobs.contracts.tables import SILVER_EVENTS
 
 ENV_PREFIX = "ADLOOM_"
 
@@ -38,6 +42,9 @@ class Settings(Section):
     deduplicate: DeduplicateSettings = DeduplicateSettings()
     attribute: AttributeSettings = AttributeSettings()
     sessionize: SessionizeSettings = SessionizeSettings()
+    campaign_stats: CampaignStatsSettings = CampaignStatsSettings()
+    moving_average: MovingAverageSettings = MovingAverageSettings()
+    user_status: UserStatusSettings = UserStatusSettings()
     kafka: KafkaSettings = KafkaSettings()
     s3: S3Settings = S3Settings()
     tables: TablesSettings = TablesSettings()
@@ -52,6 +59,9 @@ class Settings(Section):
             ("attribute.impression_watermark", attribute.impression_watermark),
             ("attribute.click_watermark", attribute.click_watermark),
             ("sessionize.watermark", sessions.watermark),
+            ("campaign_stats.watermark", self.campaign_stats.watermark),
+            ("moving_average.watermark", self.moving_average.watermark),
+            ("user_status.watermark", self.user_status.watermark),
         ):
             if value > dedup.watermark and dedup.mode is DeduplicateMode.WITHIN_WATERMARK:
                 raise ValueError(
@@ -71,8 +81,24 @@ class Settings(Section):
             raise ValueError(
                 "sessionize.gap 0s: every event would be a session of its own; give it a length, as in 5min"
             )
+        self._check_measure()
         self._check_kafka()
         return self
+
+    def _check_measure(self) -> None:
+        stats, average = self.campaign_stats, self.moving_average
+        if stats.slide > stats.window:
+            raise ValueError(
+                f"campaign_stats.slide {format_duration(stats.slide)} exceeds campaign_stats.window "
+                f"{format_duration(stats.window)}: events between two windows would be in none; shorten the slide"
+            )
+        columns = {column.name: column.sql_type for column in SILVER_EVENTS.columns}
+        if columns.get(average.key) != "STRING":
+            texts = ", ".join(name for name, sql_type in columns.items() if sql_type == "STRING")
+            raise ValueError(f"moving_average.key {average.key}: silver has no such text; it has {texts}")
+        if wrong := [name for name in average.values if columns.get(name) != "BIGINT"]:
+            numbers = ", ".join(name for name, sql_type in columns.items() if sql_type == "BIGINT")
+            raise ValueError(f"moving_average.values {wrong[0]}: silver has no such number; it has {numbers}")
 
     def _check_kafka(self) -> None:
         kafka = self.kafka

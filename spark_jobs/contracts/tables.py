@@ -119,5 +119,54 @@ SESSIONS = Table(
     stats_columns=("session_start", "session_end"),
 )
 
-TABLES: tuple[Table, ...] = (BRONZE_EVENTS, SILVER_EVENTS, ATTRIBUTIONS, SESSIONS)
+CAMPAIGN_STATS = Table(
+    "campaign_stats",
+    "gold/campaign_stats",
+    (
+        Column("window_start", "TIMESTAMP", "the window's first instant"),
+        Column("window_end", "TIMESTAMP", "the first instant after the window"),
+        Column("campaign_id", "STRING", "of the impressions, and of those that were clicked"),
+        Column("impressions", "BIGINT", "impressions in the window"),
+        Column("clicks", "BIGINT", "clicks in the window, each counted at its own time"),
+        Column("cost_micros", "BIGINT", "cost of the impressions in micro-units of currency"),
+        Column("ctr", "DOUBLE", "clicks / impressions; null where the window has no impression"),
+    ),
+    stats_columns=("window_start", "window_end"),
+)
+
+MOVING_AVERAGES = Table(
+    "moving_averages",
+    "gold/moving_averages",
+    (
+        Column("key", "STRING", "whose values: moving_average.key"),
+        Column("measure", "STRING", "which values: a column of moving_average.values"),
+        Column("window_start", "TIMESTAMP", "event_time of the first value in the mean"),
+        Column("window_end", "TIMESTAMP", "event_time of the last one"),
+        Column("value_count", "BIGINT", "how many values"),
+        Column("mean", "DOUBLE", "their mean; 0 where fewer than moving_average.size were waited for"),
+        Column("is_last", "BOOLEAN", "put out once more at the timeout, before the key is forgotten"),
+    ),
+    stats_columns=("window_start", "window_end"),
+)
+
+USER_STATUS = Table(
+    "user_status",
+    "gold/user_status",
+    (
+        Column("user_id", "STRING", "whose status"),
+        Column("status", "STRING", "online, active or inactive"),
+        Column("since", "TIMESTAMP", "when it began: time of an event, or the last one's and user_status.idle_after"),
+    ),
+    stats_columns=("since",),
+)
+
+TABLES: tuple[Table, ...] = (
+    BRONZE_EVENTS,
+    SILVER_EVENTS,
+    ATTRIBUTIONS,
+    SESSIONS,
+    CAMPAIGN_STATS,
+    MOVING_AVERAGES,
+    USER_STATUS,
+)
 TABLES_BY_NAME: dict[str, Table] = {table.name: table for table in TABLES}

@@ -11,6 +11,7 @@ from spark_jobs.contracts.commits import CommitNote
 from spark_jobs.contracts.events import HEARTBEAT, OK
 from spark_jobs.contracts.jobs import DEDUPLICATE, INGEST
 from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.progress import OBSERVED, QUARANTINED
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import BRONZE_EVENTS, SILVER_EVENTS
 from spark_jobs.operators.deduplicate import deduplicate
@@ -29,7 +30,8 @@ def start_ingest(
     version: int | None = None,
 ) -> StreamingQuery:
     """Starts judging ``records`` (see :mod:`spark_jobs.sources`) into bronze; ``version`` is of its checkpoint."""
-    judged = judge(records, settings.ingest)
+    quarantined = F.count(F.when(F.col("verdict") != OK, True)).alias(QUARANTINED)
+    judged = judge(records, settings.ingest).observe(OBSERVED, quarantined)
     return start_query(judged, lake, BRONZE_EVENTS, query=INGEST, start=start, within=within, version=version)
 
 

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from spark_jobs.contracts.commits import last_note
 from spark_jobs.contracts.durations import format_duration
 from spark_jobs.contracts.errors import LakeInUseError
-from spark_jobs.contracts.jobs import JOB_OF_QUERY, READS, WRITES
+from spark_jobs.contracts.jobs import JOB_OF_QUERY, OPTIONAL_JOBS, READS, WRITES
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import Table
@@ -105,6 +105,8 @@ def _waiting_reader(spark: SparkSession, settings: Settings, lake: Lake, table: 
     if not old:
         return ""
     for query in (query for query, read in READS.items() if read == table):
+        if JOB_OF_QUERY[query] in OPTIONAL_JOBS and not lake.versions(query):
+            continue
         note = last_note(lake, query)
         reached = min((version_reached(offset) for offset in note.reached), default=-1) if note else -1
         if reached < max(old):

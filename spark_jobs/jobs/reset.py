@@ -12,7 +12,7 @@ state; nothing of what that gives is written, because the output has it::
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,22 +21,20 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.contracts.choices import DeduplicateMode
 from spark_jobs.contracts.commits import CommitNote, last_note
-from spark_jobs.contracts.durations import EPOCH, parse_duration
+from spark_jobs.contracts.durations import EPOCH
 from spark_jobs.contracts.errors import CheckpointError
-from spark_jobs.contracts.jobs import ATTRIBUTE, DEDUPLICATE, INGEST, JOB_OF_QUERY, READS, SESSIONIZE, WRITES
+from spark_jobs.contracts.jobs import INGEST, JOB_OF_QUERY, READS, WRITES
 from spark_jobs.contracts.lake import Lake, checkpoint_key, commit_key
 from spark_jobs.contracts.manifest import FILES, KAFKA
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import BRONZE_EVENTS, SILVER_EVENTS, Table
-from spark_jobs.jobs.deduplicate import good_events, start_ingest
-from spark_jobs.operators.attribute import attribute
-from spark_jobs.operators.deduplicate import deduplicate
-from spark_jobs.operators.sessionize import sessionize
+from spark_jobs.contracts.tables import BRONZE_EVENTS, Table
+from spark_jobs.jobs.deduplicate import start_ingest
+from spark_jobs.jobs.open_state import conf_of, open_events, rows_of
 from spark_jobs.runtime.failures import naming_the_cause
 from spark_jobs.runtime.lock import hold_job
-from spark_jobs.runtime.manifests import new_manifest, read_manifest, write_manifest
+from spark_jobs.runtime.manifests import new_manifest, write_manifest
+from spark_jobs.runtime.session import using
 from spark_jobs.sinks.delta import AVAILABLE_NOW, start_rebuilding
 from spark_jobs.sources.delta import read_history, read_table, stream_table, version_reached
 from spark_jobs.sources.files import read_files
@@ -137,7 +135,7 @@ def _rebuild(spark: SparkSession, settings: Settings, lake: Lake, query: str, no
     """Builds the state of ``query`` as it was after the batch of ``note``. Returns how many open events it holds."""
     table = READS[query]
     assert table is not None  # noqa: S101 ingest has no state
-    events = _open_events(spark, settings, lake, query, note).cache()
+    events = open_events(spark, settings, lake, query, note).cache()
     try:
         (earliest, count) = events.agg(F.min(F.unix_micros("ingest_time")), F.count("*")).first() or (None, 0)
         reached = [version_reached(offset) for offset in note.reached]
@@ -150,7 +148,8 @@ def _rebuild(spark: SparkSession, settings: Settings, lake: Lake, query: str, no
             ).join(keys, on=list(open_rows.KEY), how="left_semi")
             for last in reached
         ]
-        _run_one_batch(lake, query, version, lambda: _STATES[query](sides, settings))
+        with using(spark, conf_of(query)):
+            _run_one_batch(lake, query, version, lambda: rows_of(spark, settings, lake, query, note, sides))
     finally:
         events.unpersist()
     return int(count)
@@ -166,45 +165,6 @@ def _run_one_batch(lake: Lake, query: str, version: int, rows: Callable[[], Data
                 time.sleep(_POLL_S)
     finally:
         started.stop()
-
-
-def _deduplicated(sides: Sequence[DataFrame], settings: Settings) -> DataFrame:
-    return deduplicate(good_events(sides[0]), settings.deduplicate)
-
-
-def _attributed(sides: Sequence[DataFrame], settings: Settings) -> DataFrame:
-    return attribute(sides[0], sides[-1], settings.attribute)
-
-
-def _sessionized(sides: Sequence[DataFrame], settings: Settings) -> DataFrame:
-    return sessionize(sides[0], settings.sessionize)
-
-
-_STATES: dict[str, Callable[[Sequence[DataFrame], Settings], DataFrame]] = {
-    DEDUPLICATE: _deduplicated,
-    ATTRIBUTE: _attributed,
-    SESSIONIZE: _sessionized,
-}
-
-
-def _open_events(spark: SparkSession, settings: Settings, lake: Lake, query: str, note: CommitNote) -> DataFrame:
-    settled = EPOCH + timedelta(milliseconds=note.watermark_ms)
-    silver, put_out = read_table(spark, lake, SILVER_EVENTS), read_table(spark, lake, WRITES[query])
-    if query == DEDUPLICATE:
-        forgets = settings.deduplicate.mode is DeduplicateMode.WITHIN_WATERMARK
-        delay = _longest(lake, query, "deduplicate.watermark", settings.deduplicate.watermark)
-        return open_rows.remembered_keys(silver, settled, delay if forgets else None)
-    if query == ATTRIBUTE:
-        window = _longest(lake, query, "attribute.window", settings.attribute.window)
-        return open_rows.undecided_pairs(silver, put_out, settled, window)
-    return open_rows.open_sessions(
-        silver, put_out, settled, _longest(lake, query, "sessionize.gap", settings.sessionize.gap)
-    )
-
-
-def _longest(lake: Lake, query: str, setting: str, now: timedelta) -> timedelta:
-    manifest = read_manifest(lake, query, lake.version(query))
-    return max(now, parse_duration(manifest.settings[setting])) if manifest else now
 
 
 def _first_version(spark: SparkSession, lake: Lake, table: Table, since: datetime) -> int:

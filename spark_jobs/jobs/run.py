@@ -1,7 +1,7 @@
-"""A bounded run: both jobs in one process, over all files of a folder, to the end."""
+"""A bounded run: the jobs in one process, over all files of a folder, to the end."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -11,20 +11,30 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from spark_jobs.contracts.choices import Clock
 from spark_jobs.contracts.errors import QueryFailedError
 from spark_jobs.contracts.events import HEARTBEAT
-from spark_jobs.contracts.jobs import ATTRIBUTE_JOB, DEDUPLICATE_JOB, INGEST, JOB_OF_QUERY
+from spark_jobs.contracts.jobs import (
+    ATTRIBUTE_JOB,
+    DEDUPLICATE_JOB,
+    INGEST,
+    JOB_OF_QUERY,
+    MEASURE_JOB,
+    MOVING_AVERAGE,
+    QUERIES_OF_JOB,
+    USER_STATUS_QUERY,
+)
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.manifest import FILES
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import BRONZE_EVENTS, SILVER_EVENTS, TABLES, Table
 from spark_jobs.jobs import accounts
-from spark_jobs.jobs import attribute as attribute_job
 from spark_jobs.jobs import deduplicate as deduplicate_job
+from spark_jobs.jobs.gold import STARTS
 from spark_jobs.runtime import checkpoints
 from spark_jobs.runtime.failures import naming_the_cause
-from spark_jobs.runtime.lock import hold_job
+from spark_jobs.runtime.lock import Check, hold_job
 from spark_jobs.runtime.progress import ProgressFiles, listening
 from spark_jobs.sinks.delta import create_table
 from spark_jobs.sources.delta import newest_event_time, read_table
@@ -50,6 +60,7 @@ def run(
     source: Path | None,
     *,
     drain: bool = False,
+    measure: bool = True,
     on_progress: OnProgress = lambda _: None,
 ) -> RunResult:
     """Takes every file of ``source`` that the lake has not taken yet through to gold, and balances the accounts.
@@ -63,7 +74,8 @@ def run(
         settings: of this run.
         lake: where the tables lie; begun where it does not exist.
         source: the folder of JSON Lines files; None to take nothing more in.
-        drain: close every open impression, click and session at the end.
+        drain: close everything that is open at the end: impressions, clicks, sessions, windows, users.
+        measure: run the job ``measure`` too; what it leaves out it takes up when it runs next.
         on_progress: called several times a second from this thread.
 
     Raises:
@@ -75,16 +87,16 @@ def run(
     """
     records = read_files(spark, source, settings.ingest) if source else None
     progress = ProgressFiles(lake)
+    jobs = (DEDUPLICATE_JOB, ATTRIBUTE_JOB, *([MEASURE_JOB] if measure else []))
     with (
-        hold_job(lake, DEDUPLICATE_JOB, settings.s3, spark=spark) as is_ours,
-        hold_job(lake, ATTRIBUTE_JOB, settings.s3, spark=spark),
+        _holding(jobs, lake, settings, spark) as is_ours,
         listening(spark, progress),
         _stopping_all(spark),
     ):
         # What is only drained may have come from Kafka.
-        used = [query for query in JOB_OF_QUERY if records or query != INGEST]
+        used = [query for job in jobs for query in QUERIES_OF_JOB[job] if records or query != INGEST]
         checkpoints.claim(lake, settings, used, source=FILES)
-        gold_starts = [attribute_job.start_attribute, attribute_job.start_sessionize]
+        gold_starts = [start for job in jobs for start in STARTS.get(job, ())]
         gold = _Readers(SILVER_EVENTS, lake, [partial(start, spark, settings, lake) for start in gold_starts])
         start_silver = partial(deduplicate_job.start_deduplicate, within=gold.caught_up)
         silver = _Readers(BRONZE_EVENTS, lake, [partial(start_silver, spark, settings, lake)])
@@ -105,6 +117,19 @@ def run(
             gold.stop()
     on_progress(progress)  # by now it has been told of all batches
     return RunResult(accounts.balance(spark, settings, lake, drained=drain), progress)
+
+
+@contextmanager
+def _holding(jobs: Iterable[str], lake: Lake, settings: Settings, spark: SparkSession) -> Iterator[Check]:
+    """Holds the locks of ``jobs``; gives what checks that they are still held."""
+    with ExitStack() as held:
+        checks = [held.enter_context(hold_job(lake, job, settings.s3, spark=spark)) for job in jobs]
+
+        def check() -> None:
+            for one in checks:
+                one()
+
+        yield check
 
 
 class _Readers:
@@ -149,8 +174,10 @@ def _drain(spark: SparkSession, settings: Settings, lake: Lake, gold: _Readers) 
         event_id = f"drain-{beat_time.isoformat()}-{beat}"
         deduplicate_job.append_heartbeat(spark, lake, beat_time, event_id, writer=f"heartbeat {event_id}", number=0)
         gold.catch_up()
+    clocks = {MOVING_AVERAGE: settings.moving_average.clock, USER_STATUS_QUERY: settings.user_status.clock}
     for query in gold.queries:
-        _check_closed(query)
+        if clocks.get(query.name or "") is not Clock.PROCESSING:
+            _check_closed(query)
 
 
 def _check_closed(query: StreamingQuery) -> None:
@@ -167,8 +194,15 @@ def _check_closed(query: StreamingQuery) -> None:
 def drain_lead(settings: Settings) -> timedelta:
     """How far past the last event the heartbeat of a drain lies: just far enough to close everything."""
     attribute, sessionize = settings.attribute, settings.sessionize
-    joined = max(attribute.impression_watermark, attribute.click_watermark) + attribute.window
-    return max(joined, sessionize.watermark + sessionize.gap) + timedelta(milliseconds=2)
+    stats, average, status = settings.campaign_stats, settings.moving_average, settings.user_status
+    leads = (
+        max(attribute.impression_watermark, attribute.click_watermark) + attribute.window,
+        sessionize.watermark + sessionize.gap,
+        stats.watermark + stats.window + attribute.window,
+        average.watermark + average.timeout,
+        status.watermark + status.idle_after,
+    )
+    return max(leads) + timedelta(milliseconds=2)
 
 
 @contextmanager

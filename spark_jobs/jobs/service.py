@@ -15,27 +15,19 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_jobs.contracts.choices import Trigger
 from spark_jobs.contracts.errors import AdloomError
-from spark_jobs.contracts.jobs import (
-    ATTRIBUTE,
-    ATTRIBUTE_JOB,
-    DEDUPLICATE,
-    DEDUPLICATE_JOB,
-    INGEST,
-    QUERIES_OF_JOB,
-    SESSIONIZE,
-)
+from spark_jobs.contracts.jobs import DEDUPLICATE, DEDUPLICATE_JOB, INGEST, QUERIES_OF_JOB
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.manifest import FILES, KAFKA
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import BRONZE_EVENTS, SILVER_EVENTS
-from spark_jobs.jobs.attribute import start_attribute, start_sessionize
 from spark_jobs.jobs.deduplicate import start_deduplicate, start_ingest
+from spark_jobs.jobs.gold import STARTS
 from spark_jobs.jobs.heartbeat import Heartbeats
 from spark_jobs.runtime.checkpoints import claim
 from spark_jobs.runtime.failures import naming_the_cause
 from spark_jobs.runtime.lock import Check, hold_job
 from spark_jobs.runtime.manifests import read_manifest
-from spark_jobs.runtime.metrics import serve_metrics
+from spark_jobs.runtime.metrics import QueryMetrics, serve_metrics
 from spark_jobs.runtime.progress import ProgressFiles, listening
 from spark_jobs.runtime.stopping import StopRequest, finish_batches
 from spark_jobs.runtime.wanted import asked_to_stop, forget_wish_to_stop
@@ -114,8 +106,8 @@ def run_deduplicate(
         return _run([ingest, deduplicate], settings, stop, _StopWish(lake, DEDUPLICATE_JOB), is_ours, on_tick)
 
 
-def run_attribute(spark: SparkSession, settings: Settings, lake: Lake, stop: StopRequest) -> Outcome:
-    """Runs attribute and sessionize until ``stop``; waits for silver if it has not been begun.
+def run_gold(spark: SparkSession, settings: Settings, lake: Lake, stop: StopRequest, job: str) -> Outcome:
+    """Runs ``attribute`` or ``measure`` until ``stop``; waits for silver if it has not been begun.
 
     Raises:
         LakeInUseError: the job is being run on this lake already.
@@ -126,20 +118,20 @@ def run_attribute(spark: SparkSession, settings: Settings, lake: Lake, stop: Sto
     start = start_of(settings.job)
     queries = [
         _Query(name, lambda _: lake.has(SILVER_EVENTS), lambda begin=begin: begin(spark, settings, lake, start=start))  # type: ignore[misc]
-        for name, begin in ((ATTRIBUTE, start_attribute), (SESSIONIZE, start_sessionize))
+        for name, begin in zip(QUERIES_OF_JOB[job], STARTS[job], strict=True)
     ]
     with (
-        hold_job(lake, ATTRIBUTE_JOB, settings.s3, spark=spark) as is_ours,
+        hold_job(lake, job, settings.s3, spark=spark) as is_ours,
         _told(spark, settings, ProgressFiles(lake)),
     ):
-        _claim(lake, settings, ATTRIBUTE_JOB, FILES)
-        return _run(queries, settings, stop, _StopWish(lake, ATTRIBUTE_JOB), is_ours, lambda _: None)
+        _claim(lake, settings, job, FILES)
+        return _run(queries, settings, stop, _StopWish(lake, job), is_ours, lambda _: None)
 
 
 @contextmanager
 def _told(spark: SparkSession, settings: Settings, progress: ProgressFiles) -> Iterator[None]:
     """Has what the queries do written to files and served as metrics."""
-    with listening(spark, progress), serve_metrics(settings.job.metrics, progress.reports):
+    with listening(spark, progress), serve_metrics(settings.job.metrics, QueryMetrics(progress.reports)):
         yield
 
 

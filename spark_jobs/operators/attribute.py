@@ -18,13 +18,14 @@ lake that was not drained, there are only those that lie between the two.
 *Cost*: native symmetric hash join.
 """
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.contracts.durations import microseconds, milliseconds
 from spark_jobs.contracts.events import CLICK, IMPRESSION
 from spark_jobs.contracts.sections import AttributeSettings
 from spark_jobs.contracts.tables import ATTRIBUTIONS
+from spark_jobs.transforms.clock import after_watermark
 
 
 def attribute(left: DataFrame, right: DataFrame, settings: AttributeSettings) -> DataFrame:
@@ -62,7 +63,9 @@ def _impressions(events: DataFrame, settings: AttributeSettings) -> DataFrame:
         F.col("ad_id").alias("ad_id"),
         F.col("cost_micros").alias("cost_micros"),
     ).withWatermark("impression_time", f"{milliseconds(settings.impression_watermark)} milliseconds")
-    return side.where(_after_watermark("impression_time", "impression_type", IMPRESSION)).drop("impression_type")
+    return side.where(after_watermark("impression_time", F.col("impression_type") == IMPRESSION)).drop(
+        "impression_type"
+    )
 
 
 def _clicks(events: DataFrame, settings: AttributeSettings) -> DataFrame:
@@ -74,12 +77,7 @@ def _clicks(events: DataFrame, settings: AttributeSettings) -> DataFrame:
         # Never null: else Spark infers a filter on it, pushes that below the watermark, and the clock stands still.
         F.coalesce("impression_id", F.lit("")).alias("clicked_impression_id"),
     ).withWatermark("click_time", f"{milliseconds(settings.click_watermark)} milliseconds")
-    return side.where(_after_watermark("click_time", "click_type", CLICK)).drop("click_type")
-
-
-def _after_watermark(time: str, type_column: str, event_type: str) -> Column:
-    """A filter that Spark leaves above the watermark, because it refers to the event-time column."""
-    return F.when(F.col(time).isNull(), F.lit(False)).otherwise(F.col(type_column) == event_type)
+    return side.where(after_watermark("click_time", F.col("click_type") == CLICK)).drop("click_type")
 
 
 def _attributions(pairs: DataFrame) -> DataFrame:

@@ -24,6 +24,7 @@ from spark_jobs.contracts.durations import microseconds, milliseconds
 from spark_jobs.contracts.events import ACTIVITY, CLICK, HEARTBEAT, IMPRESSION
 from spark_jobs.contracts.sections import SessionizeSettings
 from spark_jobs.contracts.tables import SESSIONS
+from spark_jobs.transforms.clock import after_watermark
 
 
 def sessionize(events: DataFrame, settings: SessionizeSettings) -> DataFrame:
@@ -41,8 +42,7 @@ def sessionize(events: DataFrame, settings: SessionizeSettings) -> DataFrame:
     own = (
         events.select("event_type", "event_id", "event_time", "user_id", "is_last")
         .withWatermark("event_time", f"{milliseconds(settings.watermark)} milliseconds")
-        # Refers to the event-time column, so that Spark leaves it above the watermark.
-        .where(F.when(F.col("event_time").isNull(), F.lit(False)).otherwise(F.col("event_type") != HEARTBEAT))
+        .where(after_watermark("event_time", F.col("event_type") != HEARTBEAT))
     )
     # The order of the fields is the order of the events.
     event = F.struct("event_time", "event_id", "event_type", "is_last")

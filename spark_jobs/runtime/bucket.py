@@ -5,13 +5,20 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from spark_jobs.contracts.lake import PROGRESS
+from spark_jobs.contracts.choices import Role
+from spark_jobs.contracts.lake import PROGRESS, REPORTS
+from spark_jobs.contracts.releases import RELEASES
 from spark_jobs.contracts.sections import S3Settings
 from spark_jobs.runtime.minio_server import MinioServer
 from spark_jobs.runtime.objects import Objects, asking
 
 KEPT_DAYS = 7
 """How long a version that was replaced or deleted can still be had back."""
+_WRITTEN: dict[Role, tuple[str, ...]] = {
+    Role.JOBS: ("*",),
+    Role.AIRFLOW: (f"{RELEASES}/*", f"{REPORTS}/*", f"{PROGRESS}/*"),
+}
+"""By role, the keys in a lake that it may write."""
 
 
 def prepare_bucket(objects: Objects, settings: S3Settings, server: MinioServer | None) -> Iterator[str]:
@@ -85,29 +92,29 @@ def _rules(prefix: str) -> Iterator[dict[str, Any]]:
         }
 
 
-def policy_of(objects: Objects) -> dict[str, Any]:
-    """What the jobs of a lake may do, and no more: its objects, and listing them."""
-    everything = objects.name("*")
+def policy_of(objects: Objects, role: Role) -> dict[str, Any]:
+    """What ``role`` may do with a lake, and no more: nothing outside of it."""
+    everything, bucket = objects.name("*"), f"arn:aws:s3:::{objects.bucket}"
     return {
         "Version": "2012-10-17",
         "Statement": [
             {
                 "Effect": "Allow",
                 "Action": ["s3:ListBucket"],
-                "Resource": [f"arn:aws:s3:::{objects.bucket}"],
+                "Resource": [bucket],
                 "Condition": {"StringLike": {"s3:prefix": [objects.prefix, everything]}},
             },
-            {"Effect": "Allow", "Action": ["s3:GetBucketLocation"], "Resource": [f"arn:aws:s3:::{objects.bucket}"]},
+            {"Effect": "Allow", "Action": ["s3:GetBucketLocation"], "Resource": [bucket]},
+            {"Effect": "Allow", "Action": ["s3:GetObject"], "Resource": [f"{bucket}/{everything}"]},
             {
                 "Effect": "Allow",
                 "Action": [
-                    "s3:GetObject",
                     "s3:PutObject",
                     "s3:DeleteObject",
                     "s3:AbortMultipartUpload",
                     "s3:ListMultipartUploadParts",
                 ],
-                "Resource": [f"arn:aws:s3:::{objects.bucket}/{everything}"],
+                "Resource": [f"{bucket}/{objects.name(keys)}" for keys in _WRITTEN[role]],
             },
         ],
     }

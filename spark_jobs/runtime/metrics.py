@@ -11,7 +11,8 @@ from spark_jobs.contracts.errors import SettingsError
 from spark_jobs.contracts.progress import QueryReport, QueryState
 
 _LABELS = ("job", "query")
-_GAUGES: tuple[tuple[str, str, Callable[[QueryReport], float | None]], ...] = (
+_Metrics = tuple[tuple[str, str, Callable[[QueryReport], float | None]], ...]
+_GAUGES: _Metrics = (
     ("adloom_query_up", "1 while the query runs", lambda report: float(report.state is QueryState.RUNNING)),
     ("adloom_query_last_seen_seconds", "Unix time of its last sign", lambda report: report.updated_at.timestamp()),
     ("adloom_batch_id", "number of its latest batch", lambda report: report.batch_id),
@@ -24,9 +25,10 @@ _GAUGES: tuple[tuple[str, str, Callable[[QueryReport], float | None]], ...] = (
     ("adloom_backlog_records", "in Kafka, not read yet", lambda report: report.backlog_records),
     ("adloom_backlog_bytes", "in files or tables, not read yet", lambda report: report.backlog_bytes),
 )
-_COUNTERS: tuple[tuple[str, str, Callable[[QueryReport], float]], ...] = (
+_COUNTERS: _Metrics = (
     ("adloom_input_rows", "read since the query was started", lambda report: report.total_input_rows),
     ("adloom_late_rows", "dropped as late since the query was started", lambda report: report.late_rows),
+    ("adloom_quarantined_rows", "quarantined since the query was started", lambda report: report.quarantined_rows),
 )
 
 
@@ -39,26 +41,23 @@ class QueryMetrics(Collector):
     def collect(self) -> Iterator[Metric]:
         """The metrics as they are now; a value that is not known yet is left out."""
         reports = self._reports()
-        for name, meaning, value in _GAUGES:
-            gauge = GaugeMetricFamily(name, meaning, labels=_LABELS)
-            for report in reports:
-                if (now := value(report)) is not None:
-                    gauge.add_metric([report.job, report.query], now)
-            yield gauge
-        for name, meaning, value in _COUNTERS:
-            counter = CounterMetricFamily(name, meaning, labels=_LABELS)
-            for report in reports:
-                counter.add_metric([report.job, report.query], value(report))
-            yield counter
+        for family, metrics in ((GaugeMetricFamily, _GAUGES), (CounterMetricFamily, _COUNTERS)):
+            for name, meaning, value in metrics:
+                metric = family(name, meaning, labels=_LABELS)
+                for report in reports:
+                    if (now := value(report)) is not None:
+                        metric.add_metric([report.job, report.query], now)
+                yield metric
 
 
 @contextmanager
-def serve_metrics(address: str, reports: Callable[[], list[QueryReport]]) -> Iterator[None]:
-    """Serves the metrics of ``reports`` at ``http://<address>/metrics``; does nothing if ``address`` is empty.
+def serve_metrics(address: str, metrics: Collector, *, setting: str = "job.metrics") -> Iterator[None]:
+    """Serves ``metrics`` at ``http://<address>/metrics``; does nothing if ``address`` is empty.
 
     Args:
         address: ``host:port``.
-        reports: gives the reports as they are now; called from another thread.
+        metrics: asked from another thread.
+        setting: what the address is called where it was given.
 
     Raises:
         SettingsError: the address cannot be listened on.
@@ -67,13 +66,14 @@ def serve_metrics(address: str, reports: Callable[[], list[QueryReport]]) -> Ite
         yield
         return
     registry = CollectorRegistry()
-    registry.register(QueryMetrics(reports))
+    registry.register(metrics)
     host, _, port = address.rpartition(":")
     try:
         server, thread = start_http_server(int(port), host, registry)
-    except OSError as error:
+    except (OSError, ValueError, OverflowError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no host:port"
         raise SettingsError(
-            f"job.metrics {address} cannot be listened on: {error.strerror}; give another host:port, or none"
+            f"{setting} {address} cannot be listened on: {why}; give another host:port, or none"
         ) from error
     try:
         yield

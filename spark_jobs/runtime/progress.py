@@ -10,7 +10,7 @@ from math import isfinite
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 from pyspark.sql.streaming.listener import (
     QueryIdleEvent,
     QueryProgressEvent,
@@ -25,7 +25,7 @@ from spark_jobs import __version__
 from spark_jobs.contracts.errors import AdloomError
 from spark_jobs.contracts.jobs import JOB_OF_QUERY
 from spark_jobs.contracts.lake import Lake, progress_key
-from spark_jobs.contracts.progress import QueryReport, QueryState
+from spark_jobs.contracts.progress import OBSERVED, QUARANTINED, QueryReport, QueryState
 from spark_jobs.contracts.trend import Trend, trend_key
 from spark_jobs.runtime.failures import reason
 from spark_jobs.runtime.records import find_record, write_record
@@ -153,6 +153,7 @@ def after_batch(before: QueryReport, batch: StreamingQueryProgress, now: datetim
             "peak_state_rows": max(before.peak_state_rows, state_rows),
             "state_bytes": sum(operator.memoryUsedBytes for operator in operators),
             "late_rows": before.late_rows + sum(operator.numRowsDroppedByWatermark for operator in operators),
+            "quarantined_rows": _sum(before.quarantined_rows, _quarantined(batch.observedMetrics)),
             "backlog_records": sum(records for records in behind if records is not None) if any(behind) else behind[0],
             "backlog_bytes": _bytes_behind(batch.sources[0].metrics),
         }
@@ -163,6 +164,16 @@ def after_batch(before: QueryReport, batch: StreamingQueryProgress, now: datetim
 def _at(report: QueryReport, now: datetime) -> QueryReport:
     lag = (now - report.watermark).total_seconds() if report.watermark else None
     return report.model_copy(update={"updated_at": now, "watermark_lag_s": lag})
+
+
+def _quarantined(observed: Mapping[str, Row]) -> int | None:
+    counts = observed.get(OBSERVED)
+    return None if counts is None else int(counts[QUARANTINED])
+
+
+def _sum(before: int | None, now: int | None) -> int | None:
+    """The sum of what is known; None if nothing is."""
+    return before if now is None else (before or 0) + now
 
 
 def _rate(told: float | None) -> float:

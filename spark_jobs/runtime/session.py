@@ -10,14 +10,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
 
 from pyspark.sql import SparkSession
 
+import spark_jobs
 from spark_jobs.contracts.choices import StateStore
 from spark_jobs.contracts.durations import milliseconds
 from spark_jobs.contracts.errors import EnvironmentMissingError
 from spark_jobs.contracts.lake import Lake
-from spark_jobs.contracts.sections import TablesSettings
+from spark_jobs.contracts.sections import SparkSettings, TablesSettings
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.runtime.s3a import name_profile, s3a_conf, trust_options
 from spark_jobs.runtime.scratch import make_scratch, name_owners
@@ -92,12 +95,36 @@ def start_session(
     if _is_one_process(settings):
         # Spark binds the machine's outer address otherwise.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        # State functions run in processes of the same Python, with the same packages.
+        os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     with _local_dirs(scratch):
         spark = builder.getOrCreate()
+    jvm = spark.sparkContext._jvm  # noqa: SLF001
+    assert jvm is not None  # noqa: S101 it was started just now
+    _put_prints_into(log_file, jvm)
+    if not _is_one_process(settings):
+        # State functions are looked for by name where they run: this release of them, not the one installed there.
+        spark.sparkContext.addPyFile(str(_package(scratch)))
     # Java goes on for a moment when Python is killed.
-    java = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore[union-attr] # noqa: SLF001
+    java = jvm.java.lang.ProcessHandle.current().pid()
     name_owners(scratch, [os.getpid(), int(java)])
     return spark
+
+
+def _put_prints_into(log_file: Path | None, jvm: Any) -> None:
+    """What Python processes of Spark print, lines for every batch, goes to its log; errors go to stderr by log4j."""
+    streams = jvm.java.io
+    out = streams.FileOutputStream(str(log_file), True) if log_file else streams.OutputStream.nullOutputStream()
+    jvm.java.lang.System.setErr(streams.PrintStream(out, True))
+
+
+def _package(folder: Path) -> Path:
+    """This package as a zip file in ``folder``."""
+    package, file = Path(spark_jobs.__file__).parent, folder / "adloom_package.zip"
+    with ZipFile(file, "w") as archive:
+        for module in sorted(package.rglob("*.py")):
+            archive.write(module, module.relative_to(package.parent))
+    return file
 
 
 @cache
@@ -186,7 +213,7 @@ def spark_conf(
         "spark.databricks.delta.optimize.maxFileSize": str(settings.tables.target_file_bytes),
         "spark.databricks.delta.autoCompact.maxFileSize": str(settings.tables.target_file_bytes),
         **{_PROPERTY_OF_NEW_TABLES + name.removeprefix("delta."): value for name, value in properties.items()},
-        **({} if _is_one_process(settings) else _cluster_conf()),
+        **({} if _is_one_process(settings) else _cluster_conf(settings.spark)),
         **(_LOCAL_FILES if is_local else s3a_conf(settings.s3)),
         **streaming_conf(settings),
     }
@@ -196,13 +223,18 @@ def _is_one_process(settings: Settings) -> bool:
     return settings.spark.master.startswith("local[") or settings.spark.master == "local"
 
 
-def _cluster_conf() -> dict[str, str]:
+def _cluster_conf(settings: SparkSettings) -> dict[str, str]:
     """What executors of their own need: the jars, sent to them, and the package, for what runs in Python there.
 
     Keys of an object store, and an authority of ``s3.ca_file``, are not sent: the machines of a cluster have their own.
     """
     jars = ",".join(jar.as_uri() for jar in sorted(JARS.glob("*.jar")))
-    return {"spark.jars": jars, "spark.executor.extraJavaOptions": " ".join(_EXECUTOR_OPTIONS)}
+    return {
+        "spark.jars": jars,
+        "spark.cores.max": str(settings.max_cores),
+        "spark.executor.memory": settings.executor_memory,
+        "spark.executor.extraJavaOptions": " ".join(_EXECUTOR_OPTIONS),
+    }
 
 
 def table_properties(settings: TablesSettings) -> dict[str, str]:
@@ -230,6 +262,33 @@ def streaming_conf(settings: Settings) -> dict[str, str]:
             "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
         }
     return conf
+
+
+def keyed_state_conf() -> dict[str, str]:
+    """What a query with a state function needs of Spark where it differs from :func:`streaming_conf`."""
+    return {
+        # Spark keeps the state of such functions in RocksDB alone.
+        "spark.sql.streaming.stateStore.providerClass": _ROCKSDB,
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+        # A state that gets a field later can still be read.
+        "spark.sql.streaming.stateStore.encodingFormat": "avro",
+    }
+
+
+@contextmanager
+def using(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
+    """Has queries that are started meanwhile go by ``conf``."""
+    before: dict[str, str | None] = {key: spark.conf.get(key, None) for key in conf}
+    try:
+        for key, value in conf.items():
+            spark.conf.set(key, value)
+        yield
+    finally:
+        for key, was in before.items():
+            if was is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, was)
 
 
 def check_java() -> None:

@@ -1,8 +1,9 @@
-"""Appending to the Delta tables of the lake, each batch exactly once."""
+"""Writing to the Delta tables of the lake, each batch exactly once."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql import functions as F
@@ -28,6 +29,20 @@ ASAP: Start = {"processingTime": "200 milliseconds"}
 
 Within = Callable[[], AbstractContextManager[object]]
 """What a batch is written within: made anew for each."""
+Write = Callable[[DataFrame, Lake, Table, CommitNote], None]
+"""How the rows of a batch get into a table; the commit bears the note."""
+
+
+class Output(Protocol):
+    """A place that batches are written to, and that remembers the last one."""
+
+    def has(self, note: CommitNote) -> bool:
+        """Whether the batch of ``note`` is there already."""
+        ...
+
+    def write(self, rows: DataFrame, note: CommitNote) -> None:
+        """Writes the rows of a batch, and with them in one step that it is there."""
+        ...
 
 
 def start_of(settings: JobSettings) -> Start:
@@ -50,6 +65,24 @@ def append_rows(rows: DataFrame, lake: Lake, table: Table, note: CommitNote) -> 
     """
     once = _writer(rows, table).option("txnAppId", note.writer).option("txnVersion", note.batch)
     once.option("userMetadata", note.model_dump_json(exclude_defaults=True)).save(lake.table(table))
+
+
+@dataclass(frozen=True)
+class _TableOutput:
+    """A table as a place that batches are written to."""
+
+    lake: Lake
+    table: Table
+    how: Write | None
+
+    def has(self, note: CommitNote) -> bool:
+        """See :class:`Output`."""
+        last = next((done for done in commit_notes(self.lake, self.table) if done.writer == note.writer), None)
+        return last is not None and last.batch >= note.batch
+
+    def write(self, rows: DataFrame, note: CommitNote) -> None:
+        """See :class:`Output`."""
+        (self.how or append_rows)(rows, self.lake, self.table, note)
 
 
 def note_of_batch(lake: Lake, query: str, checkpoint: str, *, writer: str, batch_id: int) -> CommitNote:
@@ -75,8 +108,13 @@ def start_query(
     start: Start = ASAP,
     within: Within = nullcontext,
     version: int | None = None,
+    how: Write | None = None,
+    also: Sequence[Output] = (),
 ) -> StreamingQuery:
-    """Starts the streaming query that appends ``rows`` to ``table``.
+    """Starts the streaming query that writes ``rows`` to ``table``, each batch exactly once.
+
+    A batch that goes to several places goes to each of them exactly once, too: when it is run again after a crash, it
+    is written where it is missing.
 
     Args:
         rows: a streaming DataFrame with the columns of ``table``.
@@ -86,9 +124,12 @@ def start_query(
         start: when its batches start.
         within: gives a context manager, within which a batch is written.
         version: of its checkpoint; the one in use by default.
+        how: a batch gets into the table; None: it is appended.
+        also: other places, which batches are written to after the table.
     """
     spark = rows.sparkSession
     checkpoint = checkpoint_key(query, version or lake.version(query))
+    outputs: tuple[Output, ...] = (_TableOutput(lake, table, how), *also)
     is_first = True
 
     def write(batch: DataFrame, batch_id: int) -> None:
@@ -102,10 +143,7 @@ def start_query(
         # Only the first batch after a start can be one that a crash kept Spark from noting. Its rows are there, but it
         # must run all the same: from its rows Spark takes the watermark of the next batch.
         note = note_of_batch(lake, query, checkpoint, writer=query_id, batch_id=batch_id)
-        if is_first and _is_written(lake, table, note):
-            batch.write.format("noop").mode("overwrite").save()
-        else:
-            append_rows(batch, lake, table, note)
+        _write_batch(batch, [output for output in outputs if not (is_first and output.has(note))], note)
         is_first = False
 
     # A thread that Java made within a batch has its tags, and PySpark cannot tell listeners of a query with any.
@@ -114,9 +152,19 @@ def start_query(
     return writer.option("checkpointLocation", lake.uri(checkpoint)).trigger(**start).start()
 
 
-def _is_written(lake: Lake, table: Table, note: CommitNote) -> bool:
-    last = next((done for done in commit_notes(lake, table) if done.writer == note.writer), None)
-    return last is not None and last.batch >= note.batch
+def _write_batch(batch: DataFrame, outputs: Sequence[Output], note: CommitNote) -> None:
+    if not outputs:
+        batch.write.format("noop").mode("overwrite").save()
+    elif len(outputs) == 1:
+        outputs[0].write(batch, note)
+    else:
+        # Computed once: the state that it leaves behind is of one run through its rows.
+        kept = batch.persist()
+        try:
+            for output in outputs:
+                output.write(kept, note)
+        finally:
+            kept.unpersist()
 
 
 def start_rebuilding(rows: DataFrame, lake: Lake, *, query: str, version: int) -> StreamingQuery:

@@ -2,17 +2,14 @@
 
 import json
 
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_jobs.contracts.errors import SourceError
-from spark_jobs.contracts.kafka import client_options
 from spark_jobs.contracts.sections import KafkaSettings
+from spark_jobs.sources.topics import partitions_of_topics
 from spark_jobs.transforms.clock import batch_time
 
-_ANSWER_S = 15
 _EARLIEST = -2
 """In place of an offset, Spark's sign for the first record there is."""
 _LOGIN_MODULES = {
@@ -33,25 +30,15 @@ def check_topics(settings: KafkaSettings) -> dict[str, list[str]]:
     """
     if not settings.bootstrap_servers:
         raise SourceError("no source: give --source DIR, or set kafka.bootstrap_servers to read Kafka")
-    told: list[str] = []
-    quiet = {"error_cb": lambda error: told.append(str(error.str())), "log_level": 0}
-    client = AdminClient({**client_options(settings), **quiet})
-    try:
-        known = client.list_topics(timeout=_ANSWER_S).topics
-    except KafkaException as error:
-        reason = told[0] if told else error.args[0].str()
-        raise SourceError(
-            f"Kafka at {settings.bootstrap_servers} does not answer as {settings.security_protocol}: {reason}; "
-            "check kafka.bootstrap_servers, kafka.security_protocol, kafka.ca_file and the user"
-        ) from error
+    known = partitions_of_topics(settings)
     missing = [topic for topic in settings.topics if topic not in known]
     if missing:
         has = ", ".join(sorted(name for name in known if not name.startswith("__"))) or "none"
         raise SourceError(
             f"Kafka at {settings.bootstrap_servers} has no topic {', '.join(missing)} (it has: {has}); "
-            "make it, or set kafka.topics"
+            "make it (`adloom init` does), or set kafka.topics"
         )
-    return {topic: [str(partition) for partition in known[topic].partitions] for topic in settings.topics}
+    return {topic: known[topic] for topic in settings.topics}
 
 
 def starting_offsets(settings: KafkaSettings, begins_at: str) -> str:

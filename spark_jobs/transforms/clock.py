@@ -1,4 +1,4 @@
-"""The time of a batch."""
+"""The time of a batch, and that of the events."""
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -15,3 +15,12 @@ def batch_time(some_text: str) -> Column:
     """
     always_0 = F.octet_length(some_text) * 0
     return F.get(F.array(F.current_timestamp()), F.coalesce(always_0, F.lit(0)))
+
+
+def after_watermark(time: str, condition: Column) -> Column:
+    """``condition`` as a filter that Spark leaves above the watermark on the column ``time``.
+
+    Spark pushes a filter below the watermark unless it refers to the event-time column. Below it, rows that are
+    filtered out would not move time on: the common clock of all events, heartbeats included, would be lost.
+    """
+    return F.when(F.col(time).isNull(), F.lit(False)).otherwise(condition)

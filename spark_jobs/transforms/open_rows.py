@@ -87,6 +87,21 @@ def open_sessions(silver: DataFrame, sessions: DataFrame, settled_before: dateti
     return _union(silver, still_open, _newest(silver))
 
 
+def not_settled(silver: DataFrame, settled_before: datetime, more: timedelta = timedelta()) -> DataFrame:
+    """The events that lie behind the watermark by no more than ``more``, and those before it.
+
+    Args:
+        silver: all rows of silver.
+        settled_before: see above.
+        more: how far behind it an event can still matter.
+
+    Returns:
+        The columns of silver; the newest row, whatever it is, included.
+    """
+    events = silver.where(F.col("event_type") != HEARTBEAT)
+    return _union(silver, events.where(_is_after(F.col("event_time"), settled_before, more)), _newest(silver))
+
+
 def _newest(silver: DataFrame) -> DataFrame:
     """The row that the watermark is counted from, whatever its type."""
     return silver.orderBy(F.desc("event_time")).limit(1)

@@ -5,11 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from spark_jobs.contracts.jobs import ATTRIBUTE_JOB, DEDUPLICATE_JOB
 from spark_jobs.contracts.lake import Lake
 from tests.airflow.embedded import Airflow
 from tests.stack.conftest import JOBS_USER, kafka, lake, minio, topic
 from tests.stack.kafka import Kafka
+from tests.support.lateness import PATIENT_ENVIRONMENT
 
+JOBS = (DEDUPLICATE_JOB, ATTRIBUTE_JOB)
+"""Those that are deployed."""
 __all__ = ["airflow", "kafka", "lake", "minio", "topic"]
 
 
@@ -23,6 +27,10 @@ def airflow(kafka: Kafka, topic: str, lake: Lake, tmp_path: Path) -> Iterator[Ai
         "ADLOOM_S3__PROFILE": JOBS_USER,
         "AWS_ACCESS_KEY_ID": "",
         "AWS_SECRET_ACCESS_KEY": "",
+        # Three drivers, Airflow and a browser are too much for two cores; in containers all jobs run.
+        "ADLOOM_JOBS": ",".join(JOBS),
+        # Parts are killed while events come: those that wait then are not to be late for `measure`.
+        **PATIENT_ENVIRONMENT,
     }
     own = Airflow(tmp_path / "airflow", lake, settings)
     told = own.start()

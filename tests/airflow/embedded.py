@@ -4,16 +4,15 @@ import json
 import os
 import subprocess
 import sys
-import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from spark_jobs.contracts.jobs import QUERIES_OF_JOB
 from spark_jobs.contracts.lake import Lake
-from spark_jobs.runtime.wanted import read_wanted
-from tests.support.servers import free_port, wait_until
+from tests.support.airflow_client import AirflowClient
+from tests.support.servers import free_port
 
 _CHECKOUT = Path(__file__).parents[2]
 _PROGRAM = _CHECKOUT / "infra" / "airflow" / "embedded.py"
@@ -23,7 +22,7 @@ _LONGEST_S = 400
 
 
 @dataclass
-class Airflow:
+class Airflow(AirflowClient):
     """Airflow, the supervisord of the drivers, and the drivers."""
 
     folder: Path
@@ -79,76 +78,36 @@ class Airflow:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    def call(self, method: str, path: str, body: Mapping[str, Any] | None = None, *, user: str = "admin") -> Any:
-        """A request to the REST API as ``user``; an HTTPError if it is refused."""
-        login = {"username": user, "password": self.password(user)}
-        token = self._request("POST", "/auth/token", login, {})["access_token"]
-        return self._request(method, f"/api/v2{path}", body, {"Authorization": f"Bearer {token}"})
-
-    def _request(self, method: str, path: str, body: Mapping[str, Any] | None, headers: Mapping[str, str]) -> Any:
-        request = urllib.request.Request(
-            f"{self.address}{path}",
-            method=method,
-            data=None if body is None else json.dumps(body).encode(),
-            headers={"Content-Type": "application/json", **headers},
-        )
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            return json.loads(answer.read() or b"null")
-
-    def trigger(self, dag: str, **form: object) -> str:
-        """Starts a run of ``dag`` with ``form`` and gives its id."""
-        run = self.call("POST", f"/dags/{dag}/dagRuns", {"logical_date": None, "conf": form})
-        return str(run["dag_run_id"])
-
-    def state(self, dag: str, run: str) -> str:
-        """The state of a run."""
-        return str(self.call("GET", f"/dags/{dag}/dagRuns/{run}")["state"])
-
-    def wait_for(self, dag: str, run: str, state: str) -> None:
-        """Returns when the run has ended in ``state``."""
-        wait_until(lambda: self.state(dag, run) in ("success", "failed"), _LONGEST_S, f"{dag} did not end")
-        assert self.state(dag, run) == state, f"{dag}: {self.state(dag, run)}, not {state}"
-
-    def running(self, dag: str) -> list[str]:
-        """The ids of the runs of ``dag`` that are going on."""
-        runs = self.call("GET", f"/dags/{dag}/dagRuns?state=running")["dag_runs"]
-        return [str(run["dag_run_id"]) for run in runs]
-
-    def log(self, dag: str, run: str, task: str) -> str:
-        """What a task told."""
-        return json.dumps(self.call("GET", f"/dags/{dag}/dagRuns/{run}/taskInstances/{task}/logs/1"))
-
-    def mark(self, dag: str, run: str, task: str, state: str) -> None:
-        """Marks a task as in the UI."""
-        self.call("PATCH", f"/dags/{dag}/dagRuns/{run}/taskInstances/{task}", {"new_state": state})
-
-    def pause(self, dag: str, *, is_paused: bool) -> None:
-        """Pauses ``dag``, or lets it go on."""
-        self.call("PATCH", f"/dags/{dag}", {"is_paused": is_paused})
-
     def drivers(self, job: str) -> list[int]:
         """The processes that run ``job`` on this lake."""
         wanted = f"job\0{job}\0--lake\0{self.lake.root}\0".encode()
-        found = []
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit():
-                try:
-                    command = (entry / "cmdline").read_bytes()
-                except OSError:
-                    continue
-                if wanted in command:
-                    found.append(int(entry.name))
-        return found
+        return [int(entry.name) for entry, command in _processes() if wanted in command]
 
     def supervisor(self) -> int:
         """The process of the supervisord that runs the drivers."""
         return int((self.folder / "drivers" / "supervisord.pid").read_text())
 
     def left(self) -> list[int]:
-        """The drivers of any job that are still there."""
-        return [pid for job in QUERIES_OF_JOB for pid in self.drivers(job)]
+        """The drivers of any job, and workers of a scheduler, that are still there."""
+        return [*(pid for job in QUERIES_OF_JOB for pid in self.drivers(job)), *self.workers()]
 
-    def is_wanted(self, job: str) -> bool:
-        """Whether the lake says that ``job`` is to run."""
-        wanted = read_wanted(self.lake, job)
-        return wanted is not None and wanted.state == "running"
+    def workers(self, doing: bytes = b"") -> list[int]:
+        """The processes in which schedulers, killed ones among them, run tasks: all, or those ``doing`` so."""
+        called = b"airflow worker -- LocalExecutor" + doing
+        found = [entry for entry, command in _processes() if command.startswith(called)]
+        return [int(entry.name) for entry in found if _folder_of(entry) == self.folder]
+
+
+def _processes() -> Iterator[tuple[Path, bytes]]:
+    """Each process of this machine, as its folder in /proc, with its command line."""
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):  # it has just ended
+                yield entry, (entry / "cmdline").read_bytes()
+
+
+def _folder_of(process: Path) -> Path | None:
+    """The folder that a process works in; None if it has ended."""
+    with suppress(OSError):
+        return (process / "cwd").readlink()
+    return None

@@ -1,7 +1,8 @@
-"""In a browser: deployed by the form, watched, marked and seen to stop; a planted fault seen; checkpoints cleaned."""
+"""In a browser: deployed by the form, watched, killed, marked and seen to stop; a fault seen; checkpoints cleaned."""
 
 import json
 import os
+import urllib.error
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -11,13 +12,13 @@ from playwright.sync_api import expect
 from spark_jobs.contracts.lake import Lake, checkpoint_key, commit_key
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS
 from spark_jobs.sources.files import read_records
-from tests.airflow.browser import Person, chromium, log_in
 from tests.airflow.embedded import Airflow
+from tests.airflow.parts import PARTS, WATCHED, wait_for_one, wait_until_watched
 from tests.stack.flow import adloom, send, wait_for_rows
 from tests.stack.kafka import Kafka
-from tests.support.equality import generate_source
+from tests.support.browser import Person, chromium, log_in
+from tests.support.equality import assert_lake_equals_oracle, generate_source
 from tests.support.lakes import read_table
-from tests.support.servers import wait_until
 
 pytestmark = [pytest.mark.airflow, pytest.mark.timeout(1500)]
 
@@ -29,19 +30,26 @@ _LONGEST_MS = 120_000
 def test_what_an_operator_does_in_a_day(airflow: Airflow, kafka: Kafka, topic: str, lake: Lake, tmp_path: Path) -> None:
     source = generate_source(tmp_path / "source", events=3000, seed=96)
     records = list(read_records(source))
-    send(kafka, topic, records)
+    send(kafka, topic, records[: len(records) // 2])
     # New versions of gold would have it validate in the midst of all the rest.
     airflow.pause("validate_tables", is_paused=True)
     with chromium() as browser:
         _refused(log_in(browser, airflow, "viewer"))
         person = log_in(browser, airflow, "admin")
         _deployed(person)
-        wait_for_rows(lake, len(records))
         _seen_to_run(person)
+        for part in ("driver", "triggerer"):
+            PARTS[part](airflow)
+        send(kafka, topic, records[len(records) // 2 :])
+        wait_for_rows(lake, len(records))
         _marked_and_seen_to_stop(person)
+        assert airflow.drivers("attribute") == []
+        assert not airflow.is_wanted("attribute")
+        wait_for_one(airflow, WATCHED)
         airflow.wait_for("deploy_streams", airflow.trigger("deploy_streams", action="drain"), "success")
-        assert airflow.left() == []
+        assert airflow.drivers("deduplicate") == []
         adloom("drain", "--lake", lake.root)
+        assert_lake_equals_oracle(lake, source)
         _planted_fault_seen(person, lake)
         _checkpoint_cleaned(person, lake)
         assert len(read_table(lake, BRONZE_EVENTS)) == len(records)
@@ -55,6 +63,8 @@ def _refused(viewer: Person) -> None:
     with viewer.page.expect_response("**/dagRuns") as refused:
         form.get_by_role("button", name="Trigger").click()
     assert refused.value.status == 403
+    with pytest.raises(urllib.error.HTTPError, match=r"40\d|422"):
+        viewer.airflow.trigger("deploy_streams", release="1.0.0; touch pwned")
     assert viewer.airflow.call("GET", "/dags/deploy_streams/dagRuns")["total_entries"] == 0
 
 
@@ -87,13 +97,12 @@ def _seen_to_run(person: Person) -> None:
 
 
 def _marked_and_seen_to_stop(person: Person) -> None:
-    wait_until(lambda: len(person.airflow.running("supervise_attribute")) == 1, 200, "it is not watched")
+    wait_until_watched(person.airflow, "attribute")
     (run,) = person.airflow.running("supervise_attribute")
     person.mark_failed("supervise_attribute", run, "supervise")
     card = person.open_page("Streams").locator("section[data-job=attribute]")
     expect(card.locator(".job .tag")).to_have_text("stopped", timeout=_LONGEST_MS)
     expect(card).to_contain_text("Not wanted: its task was marked in Airflow")
-    assert person.airflow.drivers("attribute") == []
 
 
 def _planted_fault_seen(person: Person, lake: Lake) -> None:

@@ -63,3 +63,14 @@ def test_airflows_own_secrets_are_kept_back() -> None:
     }
     kept = {"AWS_ACCESS_KEY_ID", "ADLOOM_LAKE", "PATH", "JAVA_HOME", "COLUMNS"}
     assert environment_of_commands(told).keys() == kept
+
+
+@pytest.mark.parametrize(("changes_lake", "profile"), [(False, "adloom-airflow"), (True, "adloom-jobs")])
+def test_what_changes_the_lake_does_so_with_the_keys_of_the_jobs(
+    place: Place, monkeypatch: pytest.MonkeyPatch, *, changes_lake: bool, profile: str
+) -> None:
+    program = place.lake.path.parent / "adloom"
+    program.write_text('#!/bin/sh\necho "$ADLOOM_S3__PROFILE"\n')
+    monkeypatch.setenv("ADLOOM_S3__PROFILE", "adloom-airflow")
+    monkeypatch.setenv("ADLOOM_CARE_PROFILE", "adloom-jobs")
+    assert run_adloom(place, ["maintain"], changes_lake=changes_lake)[1] == profile

@@ -12,7 +12,7 @@ from ad_dags.launchers import DriverState
 from ad_dags.place import Place
 from ad_dags.tasks import deploy as tasks
 from ad_dags.tasks.deploy import DeployError, Wish, build, check, jobs_of, swap
-from spark_jobs.contracts.errors import CheckpointError, LakeError
+from spark_jobs.contracts.errors import CheckpointError, LakeError, SettingsError
 from spark_jobs.contracts.lake import progress_key
 from spark_jobs.contracts.progress import QueryReport, QueryState
 from spark_jobs.contracts.settings import Settings
@@ -73,9 +73,19 @@ def _preflight(changes: list[dict[str, str]]) -> Callable[..., tuple[int, str]]:
 
 
 def test_jobs_are_started_as_rows_flow_and_drained_the_other_way_round() -> None:
-    assert jobs_of(_form(Wish.START, job="all")) == ["deduplicate", "attribute"]
-    assert jobs_of(_form(Wish.DRAIN, job="all")) == ["attribute", "deduplicate"]
+    assert jobs_of(_form(Wish.START, job="all")) == ["deduplicate", "attribute", "measure"]
+    assert jobs_of(_form(Wish.DRAIN, job="all")) == ["measure", "attribute", "deduplicate"]
     assert jobs_of(_form(Wish.START, job="attribute")) == ["attribute"]
+
+
+def test_all_are_those_of_the_place_and_whatever_runs_is_drained(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ADLOOM_JOBS", "attribute, deduplicate")
+    assert jobs_of(_form(Wish.START, job="all")) == ["deduplicate", "attribute"]
+    assert jobs_of(_form(Wish.DRAIN, job="all")) == ["measure", "attribute", "deduplicate"]
+    assert jobs_of(_form(Wish.START, job="measure")) == ["measure"]
+    monkeypatch.setenv("ADLOOM_JOBS", "attribute,measures")
+    with pytest.raises(SettingsError, match="ADLOOM_JOBS names 'measures'; there are deduplicate, attribute, measure"):
+        jobs_of(_form(Wish.START, job="all"))
 
 
 def test_a_release_that_is_not_there_is_not_deployed(drivers: _Drivers) -> None:

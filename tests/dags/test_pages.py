@@ -17,7 +17,7 @@ from ad_dags.launchers import DriverState
 from ad_dags.pages import access
 from ad_dags.pages.app import app, own_place
 from ad_dags.place import Place
-from spark_jobs.contracts.lake import REPORTS, progress_key
+from spark_jobs.contracts.lake import OVERVIEW, REPORTS, progress_key
 from spark_jobs.contracts.progress import QueryReport
 from spark_jobs.contracts.releases import Deployment
 from spark_jobs.contracts.settings import Settings
@@ -36,6 +36,7 @@ _PAGES = (
     "/api/streams/deduplicate/log",
     "/quality",
     "/reports/index.html",
+    "/reports/overview.html",
     "/static/streams.js",
 )
 _PAGE = f"{REPORTS}/data_docs/validations/bronze/validation/20261122T041500.000Z/bronze-rows.html"
@@ -45,6 +46,7 @@ _PAGE = f"{REPORTS}/data_docs/validations/bronze/validation/20261122T041500.000Z
 def place(tmp_path: Path) -> Place:
     lake = open_lake(str(tmp_path / "lake"))
     lake.files.write(f"{REPORTS}/index.html", b"<h1>Data quality</h1>")
+    lake.files.write(OVERVIEW, b"<h1>What the tables say</h1>")
     lake.files.write(_PAGE, b"<h1>bronze</h1>")
     return Place(str(tmp_path / "lake"), None, Settings(), lake, NotingLauncher(DriverState.RUNNING))
 
@@ -133,7 +135,7 @@ def test_the_streams_page_tells_what_the_lake_and_the_launcher_know(client: Test
     write_deployment(place.lake, Deployment(job="deduplicate", version="1.0.0", deployed_at=_NOW))
     want(place.lake, "deduplicate", WantedState.RUNNING, "a test", _NOW)
 
-    deduplicate, attribute = client.get("/api/streams").json()["jobs"]
+    deduplicate, attribute, _measure = client.get("/api/streams").json()["jobs"]
 
     assert deduplicate["dag"] == "supervise_deduplicate"
     assert deduplicate["driver"]["state"] == "running"
@@ -155,7 +157,7 @@ def test_a_launcher_that_does_not_answer_or_a_damaged_file_hides_nothing_else(cl
     place.launcher.is_away = True
     write_deployment(place.lake, Deployment(job="attribute", version="1.0.0", deployed_at=_NOW))
     place.lake.files.write("_releases/deployed/attribute.json", b"{")
-    deduplicate, attribute = client.get("/api/streams").json()["jobs"]
+    deduplicate, attribute, _measure = client.get("/api/streams").json()["jobs"]
     assert deduplicate["driver"] == {
         "state": "unknown",
         "process_id": None,

@@ -58,6 +58,9 @@ class Supervisor:
             "ADLOOM_LAKE": "s3a://ads/lake",
             "ADLOOM_DRIVER_OPTIONS": "--config adloom.toml",
             "ADLOOM_DRIVERS": str(self.folder),
+            "ADLOOM_METRICS_DEDUPLICATE": "127.0.0.1:9108",
+            "ADLOOM_METRICS_ATTRIBUTE": "",
+            "ADLOOM_METRICS_MEASURE": "",
             "ADLOOM_SUPERVISOR_ADDRESS": f"127.0.0.1:{self.port}",
             "ADLOOM_SUPERVISOR_PASSWORD": _PASSWORD,
         }
@@ -91,7 +94,10 @@ def test_there_is_a_program_for_every_job_and_all_are_run_alike() -> None:
     parser.read(_CONF)
     programs = {name.removeprefix("program:"): dict(parser[name]) for name in parser if name.startswith("program:")}
     assert programs.keys() == QUERIES_OF_JOB.keys()
-    alike = [{key: text.replace(job, "JOB") for key, text in program.items()} for job, program in programs.items()]
+    alike = [
+        {key: text.replace(job, "JOB").replace(job.upper(), "JOB") for key, text in program.items()}
+        for job, program in programs.items()
+    ]
     assert all(program == alike[0] for program in alike)
 
 

@@ -155,9 +155,60 @@ SESSIONS = (
     Fault("bounds_match_events", change(_S1, session_start=at(1))),
 )
 
+CAMPAIGN_STATS = (
+    Fault("window_start_not_null", change(0, window_start=None)),
+    Fault("window_end_not_null", change(0, window_end=None)),
+    Fault("window_length", change(0, window_end=at(10) + _MICROSECOND)),
+    Fault("window_begins", change(0, window_start=at(1), window_end=at(11))),
+    Fault("campaign_id_not_null", change(0, campaign_id=None)),
+    Fault("campaign_id_length", change(0, campaign_id="")),
+    Fault("window_unique", repeat(0, clicks=0, ctr=0.0)),
+    Fault("no_missing_sums", change(0, cost_micros=None)),
+    Fault("impressions_not_negative", change(0, impressions=-1, clicks=2, ctr=None)),
+    Fault("clicks_not_negative", change(0, clicks=-1, ctr=-0.5)),
+    Fault("cost_micros_not_negative", change(0, cost_micros=-1)),
+    Fault("not_empty", change(1, clicks=0)),
+    Fault("ctr_is_right", change(1, ctr=0.0)),
+)
+
+MOVING_AVERAGES = (
+    Fault("key_not_null", change(0, key=None)),
+    Fault("key_length", change(0, key=_TOO_LONG)),
+    Fault("measure_not_null", change(0, measure=None)),
+    Fault("measure_in_set", change(0, measure="clicks")),
+    Fault("window_start_not_null", change(0, window_start=None)),
+    Fault("window_end_not_null", change(0, window_end=None)),
+    Fault("ends_after_start", change(0, window_end=at(-1))),
+    Fault("no_silence_within", change(0, window_start=at(20 - 9 * 60) - _MICROSECOND)),
+    Fault("value_count_not_null", change(0, value_count=None)),
+    Fault("value_count_in_range", change(-1, value_count=11)),
+    Fault("enough_values", change(0, value_count=9)),
+    Fault("mean_not_null", change(0, mean=None)),
+    Fault("is_last_not_null", change(0, is_last=None)),
+    Fault("last_unique", repeat(-1, mean=7.0)),
+)
+
+
+def _name_at_length(rows: list[Row]) -> None:
+    for row in rows[:4]:
+        row["user_id"] = _TOO_LONG
+
+
+USER_STATUS = (
+    Fault("user_id_not_null", change(-1, user_id=None), companions=("follows_the_one_before",)),
+    Fault("user_id_length", _name_at_length),
+    Fault("status_not_null", change(3, status=None)),
+    Fault("status_in_set", change(3, status="asleep")),
+    Fault("since_not_null", change(4, since=None)),
+    Fault("follows_the_one_before", change(1, since=at(-1))),
+)
+
 FAULTS: dict[str, tuple[Fault, ...]] = {
     "bronze": BRONZE,
     "silver": SILVER,
     "attributions": ATTRIBUTIONS,
     "sessions": SESSIONS,
+    "campaign_stats": CAMPAIGN_STATS,
+    "moving_averages": MOVING_AVERAGES,
+    "user_status": USER_STATUS,
 }

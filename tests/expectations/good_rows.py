@@ -9,7 +9,17 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_jobs.contracts.files import json_bytes
 from spark_jobs.contracts.lake import LEDGER, Lake
-from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, TABLES_BY_NAME, Table
+from spark_jobs.contracts.tables import (
+    ATTRIBUTIONS,
+    BRONZE_EVENTS,
+    CAMPAIGN_STATS,
+    MOVING_AVERAGES,
+    SESSIONS,
+    SILVER_EVENTS,
+    TABLES_BY_NAME,
+    USER_STATUS,
+    Table,
+)
 
 Row = dict[str, Any]
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -57,6 +67,30 @@ def _attribution(status: str, **fields: Any) -> Row:
     return {"status": status, "event_date": NOON.date(), **fields}
 
 
+def _window(minutes: float, campaign_id: str, impressions: int, clicks: int, cost_micros: int) -> Row:
+    return {
+        "window_start": at(minutes),
+        "window_end": at(minutes + 10),
+        "campaign_id": campaign_id,
+        "impressions": impressions,
+        "clicks": clicks,
+        "cost_micros": cost_micros,
+        "ctr": clicks / impressions if impressions else None,
+    }
+
+
+def _mean(first: float, last: float, count: int, mean: float, *, is_last: bool = False) -> Row:
+    return {
+        "key": "spring",
+        "measure": "cost_micros",
+        "window_start": at(first),
+        "window_end": at(last),
+        "value_count": count,
+        "mean": mean,
+        "is_last": is_last,
+    }
+
+
 def _session(session_id: str, ended_by: str, events: list[Row]) -> Row:
     types = [event["event_type"] for event in events]
     return {
@@ -87,6 +121,23 @@ _GOOD: dict[str, list[Row]] = {
         _attribution("clicked", **_OF_I1, **_AD, click_id="c1", click_time=at(2), click_delay_ms=120_000),
         _attribution("unclicked", **_OF_I2, **_AD),
         _attribution("orphan_click", impression_id="never-came", user_id="u3", click_id="c2", click_time=at(3)),
+    ],
+    CAMPAIGN_STATS.name: [
+        _window(0, "spring", 2, 1, 2400),
+        _window(10, "spring", 0, 1, 0),
+        _window(0, "autumn", 1, 0, 0),
+    ],
+    MOVING_AVERAGES.name: [_mean(0, 20, 10, 5.5), _mean(1, 21, 10, 6.5), _mean(1, 21, 10, 6.5, is_last=True)],
+    USER_STATUS.name: [
+        {"user_id": user_id, "status": status, "since": at(minutes)}
+        for user_id, minutes, status in (
+            ("u1", 0, "online"),
+            ("u1", 0, "active"),
+            ("u1", 90, "inactive"),
+            ("u1", 200, "online"),
+            ("u2", 5, "online"),
+            ("u2", 65, "inactive"),
+        )
     ],
     SESSIONS.name: [
         _session("s1", "timeout", [_IMPRESSIONS[0], _CLICKS[0]]),
@@ -125,7 +176,7 @@ def frame(spark: SparkSession, table: str, rows: list[Row], owners: list[str] | 
     return spark.createDataFrame(owned, f"{contract.ddl}, owner STRING").coalesce(1)
 
 
-_IDS = ("event_id", "user_id", "impression_id", "click_id", "session_id")
+_IDS = ("event_id", "user_id", "impression_id", "click_id", "session_id", "campaign_id", "key")
 
 
 def apart(rows: list[Row], case: int) -> list[Row]:

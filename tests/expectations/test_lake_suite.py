@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql import SparkSession
 
-from expectations.counts import LakeCounts, Numbers, compare, measure
+from expectations.counts import COMPARED, LakeCounts, Numbers, compare, measure
 from expectations.quarantine import failing_rows
 from expectations.suites import lake_rules
 from spark_jobs.contracts.choices import JoinType
 from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.sections import AttributeSettings
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import TABLES, TABLES_BY_NAME
+from spark_jobs.contracts.tables import TABLES_BY_NAME
 from tests.expectations.good_rows import GOOD_LEDGER, Row, frame, good_rows
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ _FAULTS = (
 
 @pytest.fixture(scope="module")
 def measured(spark: SparkSession) -> dict[str, Numbers]:
-    return {table.name: measure(table, frame(spark, table.name, good_rows(table.name))) for table in TABLES}
+    return {table.name: measure(table, frame(spark, table.name, good_rows(table.name))) for table in COMPARED}
 
 
 def _counts(spark: SparkSession, measured: dict[str, Numbers], fault: LakeFault) -> LakeCounts:

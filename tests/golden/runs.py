@@ -1,9 +1,8 @@
 """The runs that the golden cases share; each is one run of the pipeline."""
 
-from datetime import timedelta
-
-from spark_jobs.contracts.sections import IngestSettings, SessionizeSettings
+from spark_jobs.contracts.sections import IngestSettings
 from spark_jobs.contracts.settings import Settings
+from tests.support.lateness import PATIENT
 from tests.support.timeline import Run
 
 _FILE_BY_FILE = IngestSettings(max_bytes_per_batch=1)
@@ -11,7 +10,8 @@ _FILE_BY_FILE = IngestSettings(max_bytes_per_batch=1)
 STANDARD = Run(
     "standard",
     # Arrival is disordered by more than the default session watermark: order of arrival must not matter below it.
-    Settings(ingest=_FILE_BY_FILE, sessionize=SessionizeSettings(watermark=timedelta(hours=3))),
+    Settings.model_validate({"ingest": _FILE_BY_FILE, "sessionize": {"watermark": "3h"}, **PATIENT}),
+    measure=True,
 )
 """Everything between 11:00 and 14:00, so that nothing is late whatever the order of arrival."""
 

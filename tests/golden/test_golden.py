@@ -42,7 +42,8 @@ def outcome_of(run_lake: RunLake, tmp_path_factory: pytest.TempPathFactory) -> O
             folder = tmp_path_factory.mktemp(run.name)
             source = merge_cases(cases_of(run), folder / "source")
             expected = expected_tables(source, run.settings, datetime.now(UTC), batches=read_files(source))
-            lake = run_lake(source, settings=run.settings, drain=run.drain, lake=open_lake(str(folder / "lake")))
+            place = open_lake(str(folder / "lake"))
+            lake = run_lake(source, settings=run.settings, drain=run.drain, measure=run.measure, lake=place)
             tables = {table.name: read_table(lake, table) for table in TABLES}
             _OUTCOMES[run.name] = _Outcome(tables, read_ledger(lake), expected)
         outcome = _OUTCOMES[run.name]

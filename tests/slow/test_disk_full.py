@@ -9,6 +9,7 @@ import pytest
 from spark_jobs.runtime.lakes import open_lake
 from tests.support.drivers import ADLOOM
 from tests.support.equality import assert_lake_equals_oracle, generate_source
+from tests.support.lateness import PATIENT_ENVIRONMENT
 
 pytestmark = pytest.mark.slow
 
@@ -28,6 +29,7 @@ def _run(source: Path, lake: Path, *, on: list[str], scratch: Path) -> subproces
         **os.environ,
         "SPARK_LOCAL_DIRS": str(scratch),
         "ADLOOM_INGEST__MAX_BYTES_PER_BATCH": "1",
+        **PATIENT_ENVIRONMENT,
         # RocksDB writes to the disk when a snapshot is made: else once a minute.
         "PYSPARK_SUBMIT_ARGS": f"{_SNAPSHOTS_AT_ONCE} pyspark-shell",
     }

@@ -22,9 +22,9 @@ def send(kafka: Kafka, topic: str, records: Sequence[bytes]) -> None:
     assert sent.records == len(records)
 
 
-def wait_for_rows(lake: Lake, rows: int) -> None:
+def wait_for_rows(lake: Lake, rows: int, seconds: float = LONGEST_S) -> None:
     """Returns when bronze holds so many rows."""
-    wait_until(lambda: len(read_table(lake, BRONZE_EVENTS)) == rows, LONGEST_S, f"bronze never had {rows} rows")
+    wait_until(lambda: len(read_table(lake, BRONZE_EVENTS)) == rows, seconds, f"bronze never had {rows} rows")
 
 
 def adloom(*arguments: str) -> None:

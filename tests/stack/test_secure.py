@@ -107,9 +107,8 @@ def test_a_lake_is_made_over_tls_by_users_who_log_in_and_no_secret_is_left_anywh
     kafka, minio = servers
     folder = authority.parent
     lake = open_lake(_LAKE, S3Settings(endpoint=minio.endpoint, ca_file=authority))
-    adloom("init", "--lake", _LAKE)
+    adloom("init", "--lake", _LAKE, "--partitions", "2")
     source = generate_source(folder / "source", events=2000, seed=51)
-    kafka.make_topic(_TOPIC, partitions=2)
     send(kafka, _TOPIC, list(read_records(source)))
     told = [_job(folder, "deduplicate"), _job(folder, "attribute")]
     assert told[0].wait() == 0, told[0].told

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support.lateness import PATIENT_ENVIRONMENT
+
 ADLOOM = (sys.executable, "-c", "from spark_jobs.cli import main; main()")
 """The command `adloom` as a program of this Python."""
 CRASHING = (sys.executable, "-c", "from tests.support.crashing import main; main()")
@@ -37,7 +39,8 @@ class Driver:
 
 def start_run(source: Path, lake: Path, *, crash_after: str | None = None) -> Driver:
     """`adloom run --drain`, a batch for each file, far from UTC; ``crash_after``: see :mod:`tests.support.crashing`."""
-    environment = {**os.environ, "ADLOOM_INGEST__MAX_BYTES_PER_BATCH": "1", "TZ": "Asia/Tokyo"}
+    one_each = {"ADLOOM_INGEST__MAX_BYTES_PER_BATCH": "1", **PATIENT_ENVIRONMENT}
+    environment = {**os.environ, **one_each, "TZ": "Asia/Tokyo"}
     program = ADLOOM
     if crash_after:
         program, environment["CRASH_AFTER"] = CRASHING, crash_after

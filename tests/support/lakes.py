@@ -34,11 +34,18 @@ class RunLake(Protocol):
     """The fixture ``run_lake``: runs the pipeline over a folder of files and tells where the lake lies."""
 
     def __call__(
-        self, source: Path, *, settings: Settings | None = None, drain: bool = True, lake: Lake | None = None
+        self,
+        source: Path,
+        *,
+        settings: Settings | None = None,
+        drain: bool = True,
+        measure: bool = False,
+        lake: Lake | None = None,
     ) -> Lake:
         """Run with ``settings`` (the defaults if None), to the end of all events if ``drain``.
 
-        The lake is ``lake``, or the one lake that every test has of its own.
+        Without the job ``measure`` unless asked for: it costs seconds. The lake is ``lake``, or the one lake that every
+        test has of its own.
         """
         ...
 

@@ -5,7 +5,7 @@ a session's id) is left out of the comparison: see ``compared_columns``.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from spark_jobs.contracts.choices import DeduplicateMode, JoinType
+from spark_jobs.contracts.choices import AverageOutput, DeduplicateMode, JoinType
 from spark_jobs.contracts.durations import microseconds
 from spark_jobs.contracts.events import OK
 from spark_jobs.contracts.ledger import Ledger
@@ -94,6 +94,90 @@ GROUP BY user_id, session_number
 """
 
 
+# A sliding window that begins k slides before an event holds it as long as k slides are shorter than the window.
+_CAMPAIGN_STATS = """
+WITH counted AS (
+  SELECT epoch_us(event_time) AS us, campaign_id, 1 AS impression, 0 AS click, cost_micros AS cost
+  FROM silver WHERE event_type = 'impression'
+  UNION ALL
+  SELECT epoch_us(c.event_time), i.campaign_id, 0, 1, 0
+  FROM (FROM silver WHERE event_type = 'click') c
+  JOIN (FROM silver WHERE event_type = 'impression') i
+    ON c.impression_id = i.event_id
+    AND epoch_us(c.event_time) BETWEEN epoch_us(i.event_time) AND epoch_us(i.event_time) + $reach
+),
+placed AS (
+  SELECT *, us - us % $slide - k * $slide AS start_us
+  FROM counted, range(CAST(ceil($window / $slide) AS BIGINT)) AS slides(k)
+  WHERE us - (us - us % $slide - k * $slide) < $window
+)
+SELECT
+  make_timestamp(start_us) AS window_start,
+  make_timestamp(start_us + $window) AS window_end,
+  campaign_id,
+  CAST(sum(impression) AS BIGINT) AS impressions,
+  CAST(sum(click) AS BIGINT) AS clicks,
+  CAST(sum(cost) AS BIGINT) AS cost_micros,
+  CASE WHEN sum(impression) > 0 THEN sum(click) / sum(impression) END AS ctr
+FROM placed
+GROUP BY start_us, campaign_id
+"""
+
+_MOVING_AVERAGES = """
+WITH readings AS (
+  UNPIVOT (SELECT {key} AS key, epoch_us(event_time) AS us, {values} FROM silver WHERE {key} IS NOT NULL)
+  ON {values} INTO NAME measure VALUE value
+),
+neighbours AS (
+  SELECT *, us - lag(us) OVER in_order AS silence, lead(us) OVER in_order - us AS next_silence
+  FROM readings
+  WINDOW in_order AS (PARTITION BY key, measure ORDER BY us, value)
+),
+runs AS (
+  SELECT *, count(*) FILTER (silence > $timeout) OVER in_order AS run
+  FROM neighbours
+  WINDOW in_order AS (PARTITION BY key, measure ORDER BY us, value ROWS UNBOUNDED PRECEDING)
+),
+means AS (
+  SELECT key, measure, min(us) OVER last_ones AS first_us, us, count(*) OVER last_ones AS value_count,
+    avg(CAST(value AS DOUBLE)) OVER last_ones AS mean, coalesce(next_silence > $timeout, true) AS is_end
+  FROM runs
+  WINDOW last_ones AS (
+    PARTITION BY key, measure, run ORDER BY us, value ROWS BETWEEN $before PRECEDING AND CURRENT ROW
+  )
+)
+SELECT
+  key, measure, make_timestamp(first_us), make_timestamp(us), value_count,
+  CASE WHEN is_last OR value_count > $before THEN mean ELSE 0 END, is_last
+FROM means, (VALUES (false), (true)) AS twice(is_last)
+WHERE CASE WHEN is_last THEN is_end ELSE value_count > $before OR $every END
+"""
+
+_USER_STATUS = """
+WITH neighbours AS (
+  SELECT user_id, epoch_us(event_time) AS us,
+    epoch_us(event_time) - lag(epoch_us(event_time)) OVER in_order AS silence,
+    lead(epoch_us(event_time)) OVER in_order - epoch_us(event_time) AS next_silence
+  FROM silver
+  WINDOW in_order AS (PARTITION BY user_id ORDER BY event_time, event_id, event_type)
+),
+visits AS (
+  SELECT *, coalesce(silence > $idle, true) AS is_first, coalesce(next_silence > $idle, true) AS is_end
+  FROM neighbours
+),
+placed AS (
+  SELECT *, coalesce(lag(is_first) OVER in_order, false) AND NOT is_first AS is_second
+  FROM visits
+  WINDOW in_order AS (PARTITION BY user_id ORDER BY us, is_first DESC, is_end)
+)
+SELECT user_id, 'online', make_timestamp(us) FROM placed WHERE is_first
+UNION ALL
+SELECT user_id, 'active', make_timestamp(us) FROM placed WHERE is_second
+UNION ALL
+SELECT user_id, 'inactive', make_timestamp(us + $idle) FROM placed WHERE is_end
+"""
+
+
 @dataclass(frozen=True)
 class Expected:
     """What a drained run must leave behind: sorted rows of the compared columns, and the accounts."""
@@ -102,6 +186,9 @@ class Expected:
     silver: list[Row]
     attributions: list[Row]
     sessions: list[Row]
+    campaign_stats: list[Row]
+    moving_averages: list[Row]
+    user_status: list[Row]
     ledger: Ledger
 
     def rows(self, table: Table) -> list[Row]:
@@ -132,15 +219,32 @@ def expected_tables(
         window = microseconds(settings.attribute.window)
         attributions = connection.execute(_ATTRIBUTIONS, {"window": window}).fetchall()
         sessions = connection.execute(_SESSIONS, {"gap": microseconds(settings.sessionize.gap)}).fetchall()
+        measured = [_in_order(rows) for rows in _measured(connection, settings)]
     no_fields = (None,) * len(Event._fields)
     expected = Expected(
         bronze=_in_order((record.raw, record.verdict, *(record.event or no_fields)) for record in everyone),
         silver=_in_order(silver),
         attributions=_in_order(row for row in attributions if row[0] in _STATUSES[settings.attribute.join]),
         sessions=_in_order(sessions),
+        campaign_stats=measured[0],
+        moving_averages=measured[1],
+        user_status=measured[2],
         ledger=Ledger(0, {}, 0, 0, 0, 0, 0, 0),
     )
     return replace(expected, ledger=_ledger(expected))
+
+
+def _measured(connection: duckdb.DuckDBPyConnection, settings: Settings) -> Iterator[list[Row]]:
+    stats, average = settings.campaign_stats, settings.moving_average
+    sizes = {"window": microseconds(stats.window), "slide": microseconds(stats.slide)}
+    reach = microseconds(settings.attribute.window)
+    yield connection.execute(_CAMPAIGN_STATS, {**sizes, "reach": reach}).fetchall()
+    means = _MOVING_AVERAGES.format(key=average.key, values=", ".join(average.values))
+    every = average.output is AverageOutput.EVERY
+    told = {"timeout": microseconds(average.timeout), "every": every}
+    # A frame takes no parameter.
+    yield connection.execute(means.replace("$before", str(average.size - 1)), told).fetchall()
+    yield connection.execute(_USER_STATUS, {"idle": microseconds(settings.user_status.idle_after)}).fetchall()
 
 
 def compared_columns(table: Table) -> tuple[str, ...]:

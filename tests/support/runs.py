@@ -10,8 +10,13 @@ from spark_jobs.jobs.run import RunResult, run
 from spark_jobs.runtime.session import streaming_conf
 
 
-def run_in(spark: SparkSession, settings: Settings, lake: Lake, source: Path, *, drain: bool = True) -> RunResult:
-    """Runs ``source`` into ``lake`` with ``settings``, whatever the session was last used with."""
+def run_in(
+    spark: SparkSession, settings: Settings, lake: Lake, source: Path, *, drain: bool = True, measure: bool = False
+) -> RunResult:
+    """Runs ``source`` into ``lake`` with ``settings``, whatever the session was last used with.
+
+    Without ``measure`` by default: most tests are about the other two jobs, and a job more costs seconds.
+    """
     for key, value in streaming_conf(settings).items():
         spark.conf.set(key, value)
-    return run(spark, settings, lake, source, drain=drain)
+    return run(spark, settings, lake, source, drain=drain, measure=measure)

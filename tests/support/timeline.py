@@ -37,6 +37,7 @@ class Run:
     name: str
     settings: Settings
     drain: bool = True
+    measure: bool = False
 
 
 @dataclass(frozen=True)

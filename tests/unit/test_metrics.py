@@ -1,14 +1,23 @@
 """The metrics, asked for as Prometheus does."""
 
+import json
 import socket
 from datetime import UTC, datetime
+from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
+from prometheus_client.exposition import generate_latest
 
+from spark_jobs.console.exporter import LakeMetrics
 from spark_jobs.contracts.errors import SettingsError
+from spark_jobs.contracts.lake import progress_key
 from spark_jobs.contracts.progress import QueryReport
-from spark_jobs.runtime.metrics import serve_metrics
+from spark_jobs.contracts.wanted import WantedState
+from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.runtime.metrics import QueryMetrics, serve_metrics
+from spark_jobs.runtime.records import write_record
+from spark_jobs.runtime.wanted import want
 
 _NOW = datetime(2026, 3, 1, tzinfo=UTC)
 _REPORT = QueryReport(
@@ -20,21 +29,27 @@ _REPORT = QueryReport(
     updated_at=_NOW,
     batch_ms=1500,
     late_rows=3,
+    quarantined_rows=5,
     state_rows=42,
 )
+_FOUND = {"at": "2026-03-01T00:00:00+00:00", "passed": 90, "warnings": 1, "critical": 2, "rows": 10, "tables": {}}
 
 
 def test_what_a_query_reports_can_be_asked_for() -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    with serve_metrics(f"127.0.0.1:{port}", lambda: [_REPORT]), urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+    with (
+        serve_metrics(f"127.0.0.1:{port}", QueryMetrics(lambda: [_REPORT])),
+        urlopen(f"http://127.0.0.1:{port}/metrics") as answer,
+    ):
         told = answer.read().decode().splitlines()
     labels = '{job="attribute",query="sessionize"}'
     assert f"adloom_query_up{labels} 1.0" in told
     assert f"adloom_state_rows{labels} 42.0" in told
     assert f"adloom_batch_duration_seconds{labels} 1.5" in told
     assert f"adloom_late_rows_total{labels} 3.0" in told
+    assert f"adloom_quarantined_rows_total{labels} 5.0" in told
     assert not [line for line in told if line.startswith("adloom_backlog_records{")], "not known: not told"
 
 
@@ -45,6 +60,33 @@ def test_a_port_that_is_taken_is_named() -> None:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         with (
             pytest.raises(SettingsError, match=f"job.metrics {address} cannot be listened on"),
-            serve_metrics(address, list),
+            serve_metrics(address, QueryMetrics(list)),
         ):
             pass
+
+
+def test_of_a_lake_it_is_told_what_is_wanted_when_it_was_seen_and_what_validation_found(tmp_path: Path) -> None:
+    lake = open_lake(str(tmp_path))
+    write_record(lake, progress_key("sessionize"), _REPORT)
+    write_record(lake, progress_key("attribute"), _REPORT.model_copy(update={"query": "attribute"}))
+    want(lake, "attribute", WantedState.RUNNING, "a test", _NOW)
+    told = generate_latest(LakeMetrics(lake)).decode().splitlines()
+    assert "adloom_lake_readable 1.0" in told
+    assert 'adloom_job_wanted{job="attribute"} 1.0' in told
+    assert 'adloom_job_wanted{job="deduplicate"} 0.0' in told
+    (seen,) = (line for line in told if line.startswith('adloom_job_last_seen_seconds{job="attribute"}'))
+    assert float(seen.split()[1]) == _NOW.timestamp()
+    assert 'adloom_job_last_seen_seconds{job="deduplicate"} 0.0' in told, "never seen"
+    assert not [line for line in told if line.startswith("adloom_validation")], "never validated"
+    lake.files.write("_reports/history.json", json.dumps({"validations": [_FOUND]}).encode())
+    told = generate_latest(LakeMetrics(lake)).decode().splitlines()
+    assert 'adloom_validation_failed{severity="critical"} 2.0' in told
+    assert 'adloom_validation_failed{severity="warning"} 1.0' in told
+
+
+def test_a_lake_that_cannot_be_read_is_told_to_be_so(tmp_path: Path) -> None:
+    lake = open_lake(str(tmp_path))
+    lake.files.write("_reports/history.json", b"{")
+    told = generate_latest(LakeMetrics(lake)).decode().splitlines()
+    assert "adloom_lake_readable 0.0" in told
+    assert not [line for line in told if line.startswith("adloom_job")]

@@ -87,7 +87,7 @@ def test_late_rows_under_forever_are_refused_since_the_contract_is_silent() -> N
 
 def test_no_input_gives_no_rows(tmp_path: Path) -> None:
     expected = expected_tables(tmp_path, Settings(), _RECEIPT)
-    assert expected == Expected([], [], [], [], Ledger(0, {}, 0, 0, 0, 0, 0, 0))
+    assert expected == Expected([], [], [], [], [], [], [], Ledger(0, {}, 0, 0, 0, 0, 0, 0))
 
 
 def test_files_are_read_by_modification_time_then_name_and_unpacked(tmp_path: Path) -> None:

@@ -5,7 +5,9 @@ import re
 from spark_jobs.contracts.lake import REPORTS, Lake
 
 INDEX = "index.html"
-_SHOWN = re.compile(r"index\.html|data_docs/(?:[A-Za-z0-9_+-][A-Za-z0-9_.+-]*/)*[A-Za-z0-9_+-][A-Za-z0-9_.+-]*\.html")
+_SHOWN = re.compile(
+    r"index\.html|overview\.html|data_docs/(?:[A-Za-z0-9_+-][A-Za-z0-9_.+-]*/)*[A-Za-z0-9_+-][A-Za-z0-9_.+-]*\.html"
+)
 """Pages alone, and no name that begins with a dot."""
 
 

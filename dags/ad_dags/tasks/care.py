@@ -27,7 +27,7 @@ def clean_checkpoints(params: dict[str, Any] | None = None) -> str:
     """Removes superseded checkpoints, or those that ``params["checkpoints"]`` names; tells only if ``dry_run``."""
     assert params is not None  # noqa: S101 Airflow gives it
     place, delete = _begun_place(), [] if params["dry_run"] else ["--delete"]
-    _, told = run_adloom(place, ["checkpoints", "clean", *params["checkpoints"]], delete)
+    _, told = run_adloom(place, ["checkpoints", "clean", *params["checkpoints"]], delete, changes_lake=True)
     return told
 
 
@@ -40,7 +40,7 @@ def maintain_tables(job: str) -> str:
     tables = [WRITES[query].name for query in QUERIES_OF_JOB[job]]
     is_pausing = pause(place, job, "its tables are cared for", utc_now())
     try:
-        _, told = run_adloom(place, ["maintain", *tables])
+        _, told = run_adloom(place, ["maintain", *tables], changes_lake=True)
     finally:
         if is_pausing:
             resume(place, job)
@@ -51,7 +51,9 @@ def backfill_window(params: dict[str, Any] | None = None) -> str:
     """Computes the window from ``params["from"]`` to ``params["to"]`` anew and tells how the live rows differ."""
     assert params is not None  # noqa: S101 Airflow gives it
     # One word each: what stands in a form is never read as an option.
-    _, told = run_adloom(_begun_place(), ["backfill"], [f"--from={params['from']}", f"--to={params['to']}"])
+    _, told = run_adloom(
+        _begun_place(), ["backfill"], [f"--from={params['from']}", f"--to={params['to']}"], changes_lake=True
+    )
     return told
 
 
@@ -64,6 +66,12 @@ def validate_tables() -> str:
             raise CommandError(told.splitlines()[-1] if told else "adloom validate told nothing")
         # To try again would find the same.
         raise AirflowFailException(broken)
+    return told
+
+
+def draw_overview() -> str:
+    """Draws the page of charts of what the tables say."""
+    _, told = run_adloom(_begun_place(), ["report"])
     return told
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ad_dags.launchers import DriverState
-from ad_dags.place import Place, checkout, find_place
+from ad_dags.place import Place, checkout, find_place, jobs_here
 from ad_dags.tasks.commands import run_adloom
 from ad_dags.tasks.supervise import drain, drain_and_wait, pause, utc_now
 from spark_jobs.contracts.errors import CheckpointError
@@ -52,9 +52,17 @@ class DeployError(Exception):
 
 
 def jobs_of(params: dict[str, Any]) -> list[str]:
-    """The jobs that the form means: upstream ones first, as rows flow, but drained the other way round."""
-    jobs = list(QUERIES_OF_JOB) if params["job"] == ALL_JOBS else [params["job"]]
-    return jobs[::-1] if params["action"] == Wish.DRAIN else jobs
+    """The jobs that the form means: upstream ones first, as rows flow, but drained the other way round.
+
+    Raises:
+        SettingsError: ADLOOM_JOBS names a job that there is none of.
+    """
+    is_drain = params["action"] == Wish.DRAIN
+    jobs = [params["job"]]
+    if params["job"] == ALL_JOBS:
+        # Whatever runs is drained; what is started is for the place to say.
+        jobs = list(QUERIES_OF_JOB) if is_drain else jobs_here()
+    return jobs[::-1] if is_drain else jobs
 
 
 def build(params: dict[str, Any] | None = None) -> str:
@@ -140,7 +148,7 @@ def _replace(place: Place, job: str, version: str, resets: list[str]) -> None:
     if not pause(place, job, f"release {version} is deployed", utc_now()):
         drain_and_wait(place, job)
     for query in resets:
-        run_adloom(place, ["checkpoints", "reset", query], code=_code(place, version))
+        run_adloom(place, ["checkpoints", "reset", query], code=_code(place, version), changes_lake=True)
     deploy(place.lake, job, version, utc_now())
     want(place.lake, job, WantedState.RUNNING, f"release {version} was deployed", utc_now())
     place.launcher.start(job)

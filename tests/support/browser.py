@@ -8,7 +8,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, FrameLocator, Locator, Page, expect, sync_playwright
 
-from tests.airflow.embedded import Airflow
+from tests.support.airflow_client import AirflowClient
 
 _LONGEST_MS = 60_000
 _SIZE = {"width": 1400, "height": 900}
@@ -18,7 +18,7 @@ _SIZE = {"width": 1400, "height": 900}
 class Person:
     """Somebody who has logged in."""
 
-    airflow: Airflow
+    airflow: AirflowClient
     page: Page
 
     def open_form(self, dag: str) -> Locator:
@@ -67,7 +67,7 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
-def log_in(browser: Browser, airflow: Airflow, user: str) -> Person:
+def log_in(browser: Browser, airflow: AirflowClient, user: str) -> Person:
     """Logs ``user`` in, in a context of his own."""
     page = browser.new_context(viewport=_SIZE).new_page()  # type: ignore[arg-type] # a dict of two numbers
     page.set_default_timeout(_LONGEST_MS)

@@ -1,0 +1,1 @@
+"""Programs to learn from: parts of adloom on other data."""

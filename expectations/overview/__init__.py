@@ -1,0 +1,1 @@
+"""One page of charts: what the tables of a lake say."""

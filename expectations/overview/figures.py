@@ -1,0 +1,170 @@
+"""The numbers behind the charts: small aggregates of the tables, counted by Spark."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from expectations.counts import read_ledger
+from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.ledger import Ledger
+from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, USER_STATUS, Table
+
+Records = list[dict[str, Any]]
+"""Rows of a chart, as Altair takes them."""
+
+_CAMPAIGNS = 6
+"""So many have a line of their own."""
+_MOST_POINTS = 200
+_DELAY_BOUNDS_S = (0, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600)
+_LENGTH_BOUNDS_S = (0, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200)
+_MINUTE_S, _HOUR_S = 60, 3600
+
+
+@dataclass(frozen=True)
+class Figures:
+    """All that the page shows; an empty list where there is nothing to show.
+
+    Attributes:
+        ledger: the accounts of the latest run; None: there are none.
+        totals: ``impressions``, ``clicks``, ``cost_micros``, ``sessions``, ``users``.
+        verdicts: ``verdict``, ``records`` of the quarantine.
+        campaigns: ``time`` (ISO), ``campaign``, ``impressions``, ``clicks``, ``ctr``, by the time of the impression.
+        delays: ``length`` (from impression to click), ``order``, ``clicks``.
+        lengths: ``length`` (of a session), ``order``, ``sessions``.
+        endings: ``ended_by``, ``sessions``.
+        status: ``status``, ``users``: what the newest change of each user says.
+    """
+
+    ledger: Ledger | None
+    totals: dict[str, int]
+    verdicts: Records
+    campaigns: Records
+    delays: Records
+    lengths: Records
+    endings: Records
+    status: Records
+
+
+def count_figures(spark: SparkSession, lake: Lake) -> Figures:
+    """The figures of ``lake``; a table that is missing counts as empty.
+
+    Args:
+        spark: a session with Delta.
+        lake: whose tables are counted.
+    """
+
+    def rows(table: Table) -> DataFrame:
+        if lake.has(table):
+            return spark.read.format("delta").load(lake.table(table))
+        return spark.createDataFrame([], table.ddl)
+
+    attributions, sessions = rows(ATTRIBUTIONS).cache(), rows(SESSIONS).drop("events").cache()
+    try:
+        return Figures(
+            ledger=read_ledger(lake),
+            totals=_totals(attributions, sessions),
+            verdicts=_records(
+                rows(BRONZE_EVENTS).where("verdict <> 'ok'").groupBy("verdict").agg(F.count("*").alias("records"))
+            ),
+            campaigns=_campaigns(attributions),
+            delays=_binned(
+                attributions.where("status = 'clicked'"), F.col("click_delay_ms") / 1000, _DELAY_BOUNDS_S, "clicks"
+            ),
+            lengths=_binned(
+                sessions,
+                F.unix_seconds("session_end") - F.unix_seconds("session_start"),
+                _LENGTH_BOUNDS_S,
+                "sessions",
+            ),
+            endings=_records(sessions.groupBy("ended_by").agg(F.count("*").alias("sessions"))),
+            status=_status(rows(USER_STATUS)),
+        )
+    finally:
+        attributions.unpersist()
+        sessions.unpersist()
+
+
+def _records(rows: DataFrame) -> Records:
+    return sorted((row.asDict() for row in rows.collect()), key=lambda row: [str(value) for value in row.values()])
+
+
+def _impressions(attributions: DataFrame) -> DataFrame:
+    """One row for each impression: an impression with several clicks has several rows."""
+    known = attributions.where("impression_id IS NOT NULL AND impression_time IS NOT NULL")
+    return known.groupBy("impression_id").agg(
+        F.first("impression_time").alias("impression_time"),
+        F.first("campaign_id").alias("campaign"),
+        F.first("cost_micros").alias("cost_micros"),
+        F.count("click_id").alias("clicks"),
+    )
+
+
+def _totals(attributions: DataFrame, sessions: DataFrame) -> dict[str, int]:
+    shown = _impressions(attributions).agg(
+        F.count("*").alias("impressions"),
+        F.coalesce(F.sum("clicks"), F.lit(0)).alias("clicks"),
+        F.coalesce(F.sum("cost_micros"), F.lit(0)).alias("cost_micros"),
+    )
+    grouped = sessions.agg(F.count("*").alias("sessions"), F.count_distinct("user_id").alias("users"))
+    (totals,) = shown.crossJoin(grouped).collect()
+    return {name: int(value) for name, value in totals.asDict().items()}
+
+
+def _campaigns(attributions: DataFrame) -> Records:
+    impressions = _impressions(attributions)
+    bounds = impressions.agg(
+        F.unix_seconds(F.min("impression_time")).alias("first"), F.unix_seconds(F.max("impression_time")).alias("last")
+    ).first()
+    if bounds is None or bounds["first"] is None:
+        return []
+    # Hours, or as many of them as keep the chart readable.
+    hours = max(1, (bounds["last"] - bounds["first"]) // 3600 // _MOST_POINTS + 1)
+    most_seen = impressions.groupBy("campaign").count().orderBy(F.desc("count"), "campaign").limit(_CAMPAIGNS)
+    named = [row["campaign"] for row in most_seen.collect()]
+    width = hours * 3600
+    start = F.timestamp_seconds(F.floor(F.unix_seconds("impression_time") / width) * width)
+    counted = (
+        impressions.select(
+            F.date_format(start, "yyyy-MM-dd'T'HH:mm:ss'Z'").alias("time"),
+            F.when(F.col("campaign").isin(named), F.col("campaign")).otherwise(F.lit("others")).alias("campaign"),
+            "clicks",
+        )
+        .groupBy("time", "campaign")
+        .agg(F.count("*").alias("impressions"), F.sum("clicks").alias("clicks"))
+    )
+    return _records(counted.withColumn("ctr", F.col("clicks") / F.col("impressions")))
+
+
+def _binned(rows: DataFrame, seconds: Column, bounds: tuple[int, ...], name: str) -> Records:
+    """How many ``rows`` lie between two ``bounds`` (seconds), from the first bin to the last that has one.
+
+    Returns:
+        ``length`` (text), ``order``, and the count as ``name``.
+    """
+    order = F.lit(0)
+    for number, bound in enumerate(bounds[1:], start=1):
+        order = F.when(seconds >= bound, F.lit(number)).otherwise(order)
+    found = {row["order"]: row["count"] for row in rows.groupBy(order.alias("order")).count().collect()}
+    last = max(found, default=-1)
+    return [{"length": _between(bounds, at), "order": at, name: found.get(at, 0)} for at in range(last + 1)]
+
+
+def _between(bounds: tuple[int, ...], number: int) -> str:
+    first = bounds[number]
+    if number + 1 == len(bounds):
+        return f"{first // _HOUR_S} h or more"
+    last = bounds[number + 1]
+    if last <= _MINUTE_S:
+        return f"{first} to {last} s"
+    if last <= _HOUR_S:
+        return f"{first // _MINUTE_S} to {last // _MINUTE_S} min"
+    return f"{first // _HOUR_S} to {last // _HOUR_S} h"
+
+
+def _status(changes: DataFrame) -> Records:
+    newest = changes.groupBy("user_id").agg(
+        F.max_by("status", F.struct("since", F.col("status") != "online")).alias("status")
+    )
+    return _records(newest.groupBy("status").agg(F.count("*").alias("users")))

@@ -1,0 +1,57 @@
+"""gold/moving_averages: means of the last values."""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from expectations.rules import Rule, between, in_set, length, not_null, unique
+from expectations.suites.base import Suite, with_repeats
+from spark_jobs.contracts.choices import AverageOutput
+from spark_jobs.contracts.durations import format_duration, microseconds
+from spark_jobs.contracts.events import MAX_ID_CHARACTERS
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.tables import MOVING_AVERAGES
+
+_LAST = ["key", "measure", "window_end", "is_last"]
+
+
+def moving_averages_suite(settings: Settings) -> Suite:
+    """The rules of moving averages."""
+    average, size = settings.moving_average, settings.moving_average.size
+    least = size if average.output is AverageOutput.FULL else 1
+    longest = (size - 1) * microseconds(average.timeout)
+    rules: tuple[Rule, ...] = (
+        not_null("key", "Every mean says whose values it is of."),
+        length("key", 1, MAX_ID_CHARACTERS, f"key has 1 to {MAX_ID_CHARACTERS} characters."),
+        not_null("measure", "Every mean says of what it is."),
+        in_set("measure", average.values, "measure is one of moving_average.values."),
+        not_null("window_start", "Every mean says when its first value was."),
+        not_null("window_end", "Every mean says when its last value was."),
+        between("ends_after_start", "duration_us", "The last value is never before the first.", minimum=0),
+        between(
+            "no_silence_within",
+            "duration_us",
+            f"No silence within a mean is longer than the timeout of {format_duration(average.timeout)}.",
+            maximum=longest,
+        ),
+        not_null("value_count", "Every mean says of how many values it is."),
+        between(
+            "value_count_in_range",
+            "value_count",
+            f"A mean is of 1 to {average.size} values.",
+            minimum=1,
+            maximum=average.size,
+        ),
+        between(
+            "enough_values", "value_count", f"A mean has {least} values or more.", minimum=least, when="NOT is_last"
+        ),
+        not_null("mean", "Every mean is there."),
+        not_null("is_last", "Every mean says whether its key was then forgotten."),
+        unique("last_unique", "occurrences", "A key is put out once when it is forgotten.", when="is_last"),
+    )
+    return Suite(MOVING_AVERAGES, rules, _prepare)
+
+
+def _prepare(rows: DataFrame, whole: DataFrame | None) -> DataFrame:
+    return with_repeats(rows, whole, _LAST, "occurrences").withColumn(
+        "duration_us", F.unix_micros("window_end") - F.unix_micros("window_start")
+    )

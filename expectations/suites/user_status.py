@@ -1,0 +1,61 @@
+"""gold/user_status: changes of users' status."""
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from expectations.rules import Rule, in_set, length, not_null, zero
+from expectations.suites.base import Suite
+from spark_jobs.contracts.choices import UserStatus
+from spark_jobs.contracts.events import MAX_ID_CHARACTERS
+from spark_jobs.contracts.tables import USER_STATUS
+
+_FOLLOWS = {
+    UserStatus.ONLINE: (None, UserStatus.INACTIVE),
+    UserStatus.ACTIVE: (UserStatus.ONLINE,),
+    UserStatus.INACTIVE: (UserStatus.ONLINE, UserStatus.ACTIVE),
+}
+"""By status, those that it may follow; None: it is the user's first."""
+
+
+def user_status_suite() -> Suite:
+    """The rules of users' status."""
+    rules: tuple[Rule, ...] = (
+        not_null("user_id", "Every change is of a user."),
+        length("user_id", 1, MAX_ID_CHARACTERS, f"user_id has 1 to {MAX_ID_CHARACTERS} characters."),
+        not_null("status", "Every change says to what."),
+        in_set("status", UserStatus, "A user is online, active or inactive."),
+        not_null("since", "Every change says since when."),
+        zero(
+            "follows_the_one_before",
+            "out_of_turn",
+            "Online comes first or after inactive, active after online, inactive after either; none comes twice.",
+        ),
+    )
+    return Suite(USER_STATUS, rules, _prepare)
+
+
+def _prepare(rows: DataFrame, whole: DataFrame | None) -> DataFrame:
+    # At one instant a user can come online and be active.
+    turn = F.array_position(F.array(*[F.lit(status.value) for status in UserStatus]), F.col("status"))
+    in_order = Window.partitionBy("user_id").orderBy("since", turn)
+    table = rows if whole is None else whole.join(rows.select("user_id").distinct(), "user_id", how="left_semi")
+    judged = table.withColumn("out_of_turn", _out_of_turn(F.lag("status").over(in_order)))
+    if whole is None:
+        return judged
+    keys = ["user_id", "status", "since"]
+    of_keys = judged.groupBy(*[F.col(key).alias(f"_{key}") for key in keys]).agg(
+        F.max("out_of_turn").alias("out_of_turn")
+    )
+    same = [F.col(key).eqNullSafe(F.col(f"_{key}")) for key in keys]
+    return rows.join(of_keys, same, how="left").drop(*[f"_{key}" for key in keys])
+
+
+def _out_of_turn(before: Column) -> Column:
+    """1 where ``status`` must not follow ``before``, 0 where it may, null for a status that is none."""
+    judged = F.lit(None).cast("int")
+    for status, allowed in _FOLLOWS.items():
+        may = F.lit(False)
+        for one in allowed:
+            may = may | (before.isNull() if one is None else before.eqNullSafe(one.value))
+        judged = F.when(F.col("status") == status.value, (~may).cast("int")).otherwise(judged)
+    return judged

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Makes .env (or the file that COMPOSE_ENV_FILES names) with random secrets and the ports, unless it is there. Docker Compose reads it.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+file=${COMPOSE_ENV_FILES:-.env}
+[ -e "$file" ] && exit 0
+secret() { head -c 24 /dev/urandom | base64 | tr -d '\n=' | tr '+/' '-_'; }
+umask 077
+cat >"$file.new" <<END
+# Made by \`make up\`; not for others to read. Whoever has it has everything.
+MINIO_ROOT_PASSWORD=$(secret)
+KAFKA_JOBS_PASSWORD=$(secret)
+KAFKA_SENDER_PASSWORD=$(secret)
+POSTGRES_PASSWORD=$(secret)
+SPARK_SECRET=$(secret)
+SUPERVISOR_PASSWORD=$(secret)
+AIRFLOW_ADMIN_PASSWORD=$(secret)
+AIRFLOW_VIEWER_PASSWORD=$(secret)
+AIRFLOW_FERNET_KEY=$(head -c 32 /dev/urandom | base64 | tr '+/' '-_')
+AIRFLOW_JWT_SECRET=$(secret)
+AIRFLOW_API_SECRET=$(secret)
+
+# Each on 127.0.0.1 alone.
+AIRFLOW_PORT=8080
+KAFKA_PORT=9094
+MINIO_PORT=9000
+MINIO_CONSOLE_PORT=9001
+PROMETHEUS_PORT=9090
+
+# How much of the machine: docs/scaling.md.
+SPARK_WORKERS=1
+WORKER_CORES=6
+WORKER_MEMORY=4g
+MAX_CORES=2
+END
+mv "$file.new" "$file"
+echo "secrets and ports: $file, made just now"

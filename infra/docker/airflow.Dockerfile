@@ -1,0 +1,45 @@
+# Airflow's parts run from this image: Airflow, the DAGs, and the command adloom with its jars for the tasks that need it.
+# Its first stages are those of spark.Dockerfile, word for word, so that they are built once.
+FROM maven:3.9-eclipse-temurin-17 AS jars
+COPY infra/jars/pom.xml /jars/pom.xml
+RUN --mount=type=cache,target=/root/.m2 \
+    mvn --batch-mode --quiet --file /jars/pom.xml org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies \
+      -DoutputDirectory=/jars/lib -DincludeScope=runtime
+
+FROM python:3.11-slim-bookworm AS base
+RUN apt-get update && apt-get install -y --no-install-recommends openjdk-17-jre-headless tini \
+ && rm -rf /var/lib/apt/lists/* \
+ && useradd --uid 10001 --no-create-home --home-dir /var/lib/adloom adloom \
+ && install -d -o adloom -g adloom /var/lib/adloom /var/lib/adloom/logs /keys /keys/jobs /keys/airflow /keys/tasks
+WORKDIR /opt/adloom
+ENV PATH=/opt/adloom/.venv/bin:/usr/local/bin:/usr/bin:/bin HOME=/var/lib/adloom \
+    UV_LINK_MODE=copy UV_COMPILE_BYTECODE=1 UV_PYTHON_DOWNLOADS=never PYTHONUNBUFFERED=1
+
+FROM base AS packages
+RUN --mount=type=cache,target=/root/.cache/pip pip install --quiet --root-user-action=ignore uv==0.13.9
+COPY pyproject.toml uv.lock ./
+RUN --mount=type=cache,target=/root/.cache/uv \
+    uv sync --quiet --locked --no-install-project --no-default-groups --group drivers
+
+FROM packages AS built
+RUN --mount=type=cache,target=/root/.cache/uv \
+    uv sync --quiet --locked --no-install-project --no-default-groups --group drivers --group airflow --group postgres
+COPY README.md ./
+COPY spark_jobs spark_jobs
+COPY expectations expectations
+RUN --mount=type=cache,target=/root/.cache/uv \
+    uv sync --quiet --locked --no-editable --no-default-groups --group drivers --group airflow --group postgres
+
+FROM base
+COPY --from=built /opt/adloom/.venv .venv
+COPY --from=jars /jars/lib .venv/share/adloom/jars
+# Whole, for deploy_streams builds releases from it.
+COPY pyproject.toml uv.lock README.md ./
+COPY spark_jobs spark_jobs
+COPY expectations expectations
+COPY dags dags
+COPY infra/airflow/plugins infra/airflow/plugins
+COPY infra/docker/airflow infra/docker/airflow
+ENV PYTHONPATH=/opt/adloom/dags
+USER adloom
+ENTRYPOINT ["/usr/bin/tini", "--", "/opt/adloom/infra/docker/airflow/start.sh"]

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# What a container of this image is: `master`, `worker`, `drivers`, or any other command as it stands.
+set -euo pipefail
+master=spark-master deploy=org.apache.spark.deploy
+
+# The address of this container on the network that it shares with the master, which may take a moment to be there.
+own_address() {
+  python - "$master" <<'PY'
+import socket, sys, time
+deadline = time.monotonic() + 60
+while True:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:  # nothing is sent
+        try:
+            probe.connect((sys.argv[1], 7077))
+        except OSError as error:
+            if time.monotonic() > deadline:
+                sys.exit(f"{sys.argv[1]} is not to be found: {error}")
+        else:
+            print(probe.getsockname()[0])
+            break
+    time.sleep(1)
+PY
+}
+
+# Spark's configuration with the secret that all its parts share: in memory only.
+configure() {
+  export SPARK_CONF_DIR=/tmp/spark-conf
+  mkdir -m 700 -p "$SPARK_CONF_DIR"
+  cp /opt/adloom/infra/docker/spark/metrics.properties "$SPARK_CONF_DIR/"
+  sed "s|@SECRET@|${SPARK_SECRET:?is what the parts of Spark know each other by}|" \
+    /opt/adloom/infra/docker/spark/spark-defaults.conf >"$SPARK_CONF_DIR/spark-defaults.conf"
+  unset SPARK_SECRET
+}
+
+# Executors take it from the worker: the settings of a job name no authority for them.
+trust() {
+  [ -z "${ADLOOM_S3__CA_FILE:-}" ] && return
+  JAVA_TOOL_OPTIONS=$(python -c 'import os; from spark_jobs.contracts.settings import load_settings
+from spark_jobs.runtime.s3a import trust_options
+print(*trust_options(load_settings(None, {"ADLOOM_S3__CA_FILE": os.environ["ADLOOM_S3__CA_FILE"]}).s3))')
+  export JAVA_TOOL_OPTIONS
+}
+
+case "${1:-}" in
+  master)
+    configure
+    mkdir -p /var/lib/adloom/recovery
+    exec "$SPARK_HOME/bin/spark-class" $deploy.master.Master --host $master --port 7077 --webui-port 8080
+    ;;
+  worker)
+    configure
+    trust
+    address=$(own_address)
+    echo "$address" >/tmp/address
+    export SPARK_LOCAL_IP=$address SPARK_LOCAL_DIRS=/var/lib/adloom/scratch
+    mkdir -p "$SPARK_LOCAL_DIRS"
+    exec "$SPARK_HOME/bin/spark-class" $deploy.worker.Worker --host "$address" --webui-port 8081 \
+      --cores "${WORKER_CORES:?}" --memory "${WORKER_MEMORY:?}" -d /var/lib/adloom/work spark://$master:7077
+    ;;
+  drivers)
+    configure
+    address=$(own_address)
+    # As its name, too: the name of the container leads to any of its networks.
+    export SPARK_LOCAL_IP=$address SPARK_LOCAL_HOSTNAME=$address SPARK_LOCAL_DIRS=/var/lib/adloom/scratch
+    mkdir -p "$ADLOOM_DRIVERS" "$SPARK_LOCAL_DIRS"
+    exec supervisord -c /opt/adloom/infra/supervisor/drivers.conf
+    ;;
+  *) exec "$@" ;;
+esac

@@ -1,0 +1,40 @@
+"""``adloom report``: one page of charts of what the tables say."""
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from rich.console import Console
+
+from spark_jobs.console.run import session
+from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.settings import load_settings
+from spark_jobs.runtime.lakes import open_existing
+
+
+def write_report(location: str, *, config: Path | None) -> None:
+    """Writes the page for the lake at ``location`` and prints where it is.
+
+    Raises:
+        LakeError: there is no lake.
+    """
+    console, settings = Console(), load_settings(config, os.environ)
+    lake = open_existing(location, settings.s3)
+    with session(console, settings, lake) as spark:
+        page = write_with_status(console, spark, lake)
+    print_overview(console, lake, page)
+
+
+def write_with_status(console: Console, spark: SparkSession, lake: Lake) -> str:
+    """Writes the page, says what is being done, and returns its key."""
+    with console.status("drawing what the tables say …"):
+        # Takes a second to import, and only this needs it.
+        from expectations.overview.page import write_overview
+
+        return write_overview(spark, lake, datetime.now(UTC))
+
+
+def print_overview(console: Console, lake: Lake, page: str) -> None:
+    """Prints where the page lies."""
+    console.print(f"charts: {lake.place(page)}", highlight=False, soft_wrap=True)

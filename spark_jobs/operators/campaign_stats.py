@@ -1,0 +1,115 @@
+"""Impressions, clicks and cost of each campaign in windows of event time.
+
+::
+
+    window 10min   12:00 ──────────────── 12:10 ──────────────── 12:20
+    campaign c1      i1 cost 250    i2 cost 100     k1 → i1
+                   2 impressions, 0 clicks, 350   0 impressions, 1 click, 0, ctr null
+
+A click names no campaign: it is that of its impression, to which it is joined by id within the attribution window, and
+it counts at its own time. So a click counts here if and only if it is ``clicked`` in ``gold/attributions``, lateness
+apart. With ``slide`` shorter than ``window`` an event counts in each window that it lies in.
+
+*Watermark*: the largest time of *all* events, less ``campaign_stats.watermark``: the common clock.
+*Final*: a window's row comes when the watermark has passed its end by the attribution window: so long an impression is
+kept for clicks, and Spark holds back what comes after a join by as much. With ``output = update`` the rows that make up
+a window are put out at once, to be added up in the table.
+*State*: impressions for the length of the attribution window, clicks until the watermark passes them, and with
+``append`` a row for each campaign and open window.
+*Late rows*: a click behind the watermark is dropped by Spark; an impression counts as long as its window is open.
+*Cost*: native join and aggregation.
+"""
+
+from datetime import timedelta
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from spark_jobs.contracts.choices import StatsOutput
+from spark_jobs.contracts.durations import microseconds, milliseconds
+from spark_jobs.contracts.events import CLICK, IMPRESSION
+from spark_jobs.contracts.sections import CampaignStatsSettings
+from spark_jobs.transforms.clock import after_watermark
+from spark_jobs.transforms.windows import SUMS, sums, with_rate
+
+
+def campaign_stats(
+    impressions: DataFrame, clicked: DataFrame, clicks: DataFrame, settings: CampaignStatsSettings, reach: timedelta
+) -> DataFrame:
+    """The windows of each campaign.
+
+    Args:
+        impressions: streaming; the columns of ``silver/events``, heartbeats included: the impressions to count.
+        clicked: the same events, read a second time: the impressions that clicks may name.
+        clicks: the same, read a third time: the clicks to count.
+        settings: windows, watermark and output.
+        reach: ``attribute.window``.
+
+    Returns:
+        The columns of ``gold/campaign_stats``. With ``append`` a row for each window that is final; with ``update`` one
+        for each event that counts and window that it lies in, to be added up: see
+        :func:`spark_jobs.transforms.windows.summed`.
+
+    Source: Spark's `Structured Streaming guide <https://spark.apache.org/docs/latest/streaming/>`_, window operations
+    and chained stateful operators.
+    """
+    delay = f"{milliseconds(settings.watermark)} milliseconds"
+    shown = impressions.withWatermark("event_time", delay).where(
+        after_watermark("event_time", F.col("event_type") == IMPRESSION)
+    )
+    counted = _counted(shown, impressions=1, cost=F.coalesce("cost_micros", F.lit(0))).unionByName(
+        _counted(_clicks(clicked, clicks, delay, reach), impressions=0, cost=F.lit(0))
+    )
+    window = F.window("event_time", _interval(settings.window), _interval(settings.slide)).alias("window")
+    if settings.output is StatsOutput.UPDATE:
+        return _named(counted.select(window, "campaign_id", *SUMS))
+    return _named(counted.groupBy(window, "campaign_id").agg(*sums()))
+
+
+def _clicks(clicked: DataFrame, clicks: DataFrame, delay: str, reach: timedelta) -> DataFrame:
+    """``event_time`` and ``campaign_id`` of each click on an impression that is known and not too long ago."""
+    left = (
+        clicked.select(
+            F.col("event_type").alias("impression_type"),
+            F.col("event_id").alias("impression_id"),
+            F.col("event_time").alias("impression_time"),
+            "campaign_id",
+        )
+        .withWatermark("impression_time", delay)
+        .where(after_watermark("impression_time", F.col("impression_type") == IMPRESSION))
+    )
+    right = (
+        # Never null: else Spark infers a filter on it, pushes that below the watermark, and the clock stands still.
+        clicks.select("event_type", "event_time", F.coalesce("impression_id", F.lit("")).alias("clicked_impression_id"))
+        .withWatermark("event_time", delay)
+        .where(after_watermark("event_time", F.col("event_type") == CLICK))
+    )
+    is_match = (
+        (F.col("clicked_impression_id") == F.col("impression_id"))
+        & (F.col("event_time") >= F.col("impression_time"))
+        # A literal: Spark derives from it how long each side is kept, before it folds any expression.
+        & (F.col("event_time") <= F.col("impression_time") + F.expr(f"INTERVAL {microseconds(reach)} MICROSECOND"))
+    )
+    return left.join(right, on=is_match, how="inner").select("event_time", "campaign_id")
+
+
+def _counted(events: DataFrame, *, impressions: int, cost: Column) -> DataFrame:
+    """What each of ``events`` adds."""
+    return events.select(
+        "event_time",
+        "campaign_id",
+        F.lit(impressions).cast("bigint").alias("impressions"),
+        F.lit(1 - impressions).cast("bigint").alias("clicks"),
+        cost.cast("bigint").alias("cost_micros"),
+    )
+
+
+def _named(windows: DataFrame) -> DataFrame:
+    bounds = windows.select(
+        F.col("window.start").alias("window_start"), F.col("window.end").alias("window_end"), "campaign_id", *SUMS
+    )
+    return with_rate(bounds)
+
+
+def _interval(duration: timedelta) -> str:
+    return f"{microseconds(duration)} microseconds"

@@ -1,0 +1,85 @@
+"""The mean of the last values of each key.
+
+::
+
+    size 3, timeout 1h     12:00  12:10  12:20  12:30            14:00
+    campaign c1, cost        4      6      8      1                5
+    output = full            .      .     6.0    5.0   5.0 last    .
+    output = every           0      0     6.0    5.0   5.0 last    0
+
+Values of a key are taken in order of (event_time, value), whatever order they arrive in. Each column of
+``moving_average.values`` is averaged for itself, and a null is no value.
+
+*Watermark*: the largest event time of all events, less ``moving_average.watermark``. A value is put out when the
+watermark passes it. With ``clock = processing`` there is none: values are taken as they come.
+*State*: of each key the last ``size`` values, and those that the watermark has not passed. A key that is silent for
+longer than ``timeout`` is put out once more, and forgotten.
+*Late rows*: dropped by Spark, and counted in the query's progress.
+*Cost*: a state function in Python, for no built-in operator can say "the last N"; see docs/architecture.md.
+"""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from spark_jobs.contracts.choices import Clock
+from spark_jobs.contracts.durations import microseconds, milliseconds
+from spark_jobs.contracts.sections import MovingAverageSettings
+from spark_jobs.contracts.tables import MOVING_AVERAGES
+from spark_jobs.operators.keyed import AverageProcessor
+from spark_jobs.rules.moving_average import AverageRule
+from spark_jobs.transforms.clock import after_watermark
+
+SERIES = ("key", "measure")
+"""What the values of one mean have in common."""
+
+
+def moving_average(
+    events: DataFrame, settings: MovingAverageSettings, *, initial: DataFrame | None = None
+) -> DataFrame:
+    """The averages of the values of ``events``.
+
+    Args:
+        events: streaming; ``event_time``, the column of the key (text) and those of the values (numbers).
+        settings: key, values, number, output and time.
+        initial: at rest: ``key``, ``measure``, and the last values of each, in order of time, as ``times`` (array of
+            bigint, microseconds since 1970) and ``values`` (array of double); only the first batch takes them.
+
+    Returns:
+        The columns of ``gold/moving_averages``.
+
+    Source: Spark's `transformWithState
+    <https://spark.apache.org/docs/latest/streaming/structured-streaming-transform-with-state.html>`_.
+    """
+    is_event_time = settings.clock is Clock.EVENT
+    timed = events.select("event_time", F.col(settings.key).alias("key"), *settings.values)
+    if is_event_time:
+        timed = timed.withWatermark("event_time", f"{milliseconds(settings.watermark)} milliseconds")
+    named = [F.struct(F.lit(name).alias("name"), F.col(name).cast("double").alias("value")) for name in settings.values]
+    values = (
+        timed.where(after_watermark("event_time", F.col("key").isNotNull()))
+        .select("event_time", "key", F.explode(F.array(*named)).alias("each"))
+        .where(after_watermark("event_time", F.col("each.value").isNotNull()))
+        .select(
+            "key",
+            F.col("each.name").alias("measure"),
+            F.unix_micros("event_time").alias("event_us"),
+            F.col("each.value").alias("value"),
+            "event_time",
+        )
+    )
+    rule = AverageRule(settings.size, settings.output, microseconds(settings.timeout) if is_event_time else None)
+    averages = values.groupBy(*SERIES).transformWithState(
+        AverageProcessor(rule, None if is_event_time else milliseconds(settings.timeout)),
+        AverageProcessor.output,
+        outputMode="Append",
+        timeMode="EventTime" if is_event_time else "ProcessingTime",
+        initialState=None if initial is None else initial.groupBy(*SERIES),
+    )
+    return averages.select(
+        *SERIES,
+        F.timestamp_micros("window_start_us").alias("window_start"),
+        F.timestamp_micros("window_end_us").alias("window_end"),
+        "value_count",
+        "mean",
+        "is_last",
+    ).select(*MOVING_AVERAGES.column_names)

@@ -1,0 +1,67 @@
+"""Whether each user is there; every change once.
+
+::
+
+    idle_after 1h   12:00    12:20   12:50            13:50      15:00
+    user u1           a        b       c                |          d
+    status         online   active     .            inactive    online
+
+*Online* with the first event, *active* with the next one that comes within ``idle_after``, *inactive* that long after
+the last one, and with the next event online again. An event just ``idle_after`` after another finds the user there.
+
+*Watermark*: the largest event time of all events, less ``user_status.watermark``. A change is put out when the
+watermark passes it, so the order of arrival does not matter. With ``clock = processing`` there is none: events are
+taken as they come, and a user is inactive when nothing has come for ``idle_after`` by the clock on the wall.
+*State*: of each user who is there the time of the last event, and the times that the watermark has not passed; of
+others nothing.
+*Late rows*: dropped by Spark, and counted in the query's progress.
+*Cost*: a state function in Python: a row at each event and one at each silence is what no built-in operator gives.
+"""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from spark_jobs.contracts.choices import Clock
+from spark_jobs.contracts.durations import microseconds, milliseconds
+from spark_jobs.contracts.events import HEARTBEAT
+from spark_jobs.contracts.sections import UserStatusSettings
+from spark_jobs.contracts.tables import USER_STATUS
+from spark_jobs.operators.keyed import StatusProcessor
+from spark_jobs.transforms.clock import after_watermark
+
+
+def user_status(events: DataFrame, settings: UserStatusSettings, *, initial: DataFrame | None = None) -> DataFrame:
+    """The changes of status of the users of ``events``.
+
+    Args:
+        events: streaming; the columns of ``silver/events``, heartbeats included.
+        settings: the silence, and its time.
+        initial: at rest: ``user_id``, ``status`` (online or active), ``last_us`` (bigint, the time of the last event in
+            microseconds since 1970) of the users who are there; only the first batch takes them.
+
+    Returns:
+        The columns of ``gold/user_status``.
+
+    Source: Spark's `transformWithState
+    <https://spark.apache.org/docs/latest/streaming/structured-streaming-transform-with-state.html>`_.
+    """
+    is_event_time = settings.clock is Clock.EVENT
+    timed = events.select("event_type", "event_time", "user_id")
+    if is_event_time:
+        timed = timed.withWatermark("event_time", f"{milliseconds(settings.watermark)} milliseconds")
+    own = timed.where(after_watermark("event_time", F.col("event_type") != HEARTBEAT)).select(
+        "user_id", F.unix_micros("event_time").alias("event_us"), "event_time"
+    )
+    changes = own.groupBy("user_id").transformWithState(
+        StatusProcessor(
+            microseconds(settings.idle_after) if is_event_time else None,
+            None if is_event_time else milliseconds(settings.idle_after),
+        ),
+        StatusProcessor.output,
+        outputMode="Append",
+        timeMode="EventTime" if is_event_time else "ProcessingTime",
+        initialState=None if initial is None else initial.groupBy("user_id"),
+    )
+    return changes.select("user_id", "status", F.timestamp_micros("since_us").alias("since")).select(
+        *USER_STATUS.column_names
+    )

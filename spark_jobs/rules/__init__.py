@@ -1,0 +1,1 @@
+"""What a state function decides, as plain functions over plain values: no Spark, no clock."""

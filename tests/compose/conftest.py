@@ -1,0 +1,43 @@
+"""The stack, up for the tests that share it and down after them."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.compose.stack import Stack, has_engine
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    with running(Stack(tmp_path_factory.mktemp("stack"), f"adloom-test-{os.getpid()}")) as own:
+        yield own
+
+
+@contextmanager
+def running(own: Stack) -> Iterator[Stack]:
+    """``own``, up and with its lake open; down afterwards, with nothing left."""
+    assert has_engine(), "no Docker engine answers: start one (`docker info` must work)"
+    try:
+        told = own.up()
+        assert own.address in told
+        with pytest.MonkeyPatch.context() as patch:
+            for name in [name for name in os.environ if name.startswith("AWS_")]:
+                patch.delenv(name)
+            patch.setenv("AWS_ACCESS_KEY_ID", "adloom-root")
+            patch.setenv("AWS_SECRET_ACCESS_KEY", own.told["MINIO_ROOT_PASSWORD"])
+            own.lake = own.open_lake()
+            yield own
+    finally:
+        _keep_logs(own)
+        own.down()
+        assert own.left() == []
+
+
+def _keep_logs(own: Stack) -> None:
+    """What the containers told, for whoever looks into a failure; `LOGS=folder` names where to."""
+    if folder := os.environ.get("LOGS"):
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        (Path(folder) / f"{own.name}.log").write_text(own.compose("logs", "--no-color", "--timestamps"))

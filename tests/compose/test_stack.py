@@ -1,0 +1,177 @@
+"""The stack for real: events in, gold out, equal to the oracle; its secrets kept; each container killed."""
+
+import json
+import re
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from spark_jobs.contracts.jobs import QUERIES_OF_JOB
+from spark_jobs.generator.publish import publish
+from spark_jobs.runtime.reports import read_reports
+from spark_jobs.sources.files import read_records
+from tests.compose.stack import LAKE, Stack
+from tests.stack.flow import wait_for_rows
+from tests.support.browser import chromium, log_in
+from tests.support.equality import assert_lake_equals_oracle, generate_source
+from tests.support.servers import wait_until
+
+pytestmark = [pytest.mark.compose, pytest.mark.timeout(3600)]
+
+_LONGEST_S, _LONGEST_MS = 420, 60_000
+_ONCE = {"init", "airflow-migrate"}
+"""Services that do their work and end."""
+_SECRET = re.compile(r"PASSWORD|SECRET|KEY")
+_OWNERS = {
+    "MINIO_ROOT_PASSWORD": {"minio", "init"},
+    "KAFKA_JOBS_PASSWORD": {"kafka", "init", "drivers"},
+    "KAFKA_SENDER_PASSWORD": {"kafka", "generator"},
+    "SPARK_SECRET": {"spark-master", "spark-worker", "drivers"},
+    "AIRFLOW_ADMIN_PASSWORD": {"api-server"},
+    "AIRFLOW_VIEWER_PASSWORD": {"api-server"},
+}
+"""By secret, the services that may have it; all others are of Airflow's parts together."""
+_AIRFLOW = {"airflow-migrate", "api-server", "scheduler", "dag-processor", "triggerer"}
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A day of events; the tests send it piece by piece."""
+    return generate_source(tmp_path_factory.mktemp("events") / "source", events=4000, seed=97)
+
+
+@pytest.fixture(scope="module")
+def sender(stack: Stack, source: Path) -> "Sender":
+    return Sender(stack, list(read_records(source)))
+
+
+class Sender:
+    """Sends the records, some at a time."""
+
+    def __init__(self, stack: Stack, records: list[bytes]) -> None:
+        self._stack, self._records, self.sent = stack, records, 0
+
+    def send(self, records: int | None = None) -> None:
+        """Sends so many more of them, or all that are left."""
+        share = self._records[self.sent :][:records]
+        assert publish(share, self._stack.kafka, rate=None, is_live=False).records == len(share)
+        self.sent += len(share)
+
+    def wait_for_all(self) -> None:
+        """Returns when bronze has what was sent."""
+        wait_for_rows(self._stack.lake, self.sent, _LONGEST_S)
+
+
+def test_the_jobs_are_deployed_from_airflow_and_carry_events(stack: Stack, sender: Sender) -> None:
+    sender.send(2000)
+    stack.wait_for("deploy_streams", stack.trigger("deploy_streams"), "success")
+    sender.wait_for_all()
+    reports = {report.query: report for report in read_reports(stack.lake, ("ingest", "sessionize"))}
+    assert reports["ingest"].total_input_rows == sender.sent
+    assert reports["ingest"].quarantined_rows, "some of the records are broken"
+
+
+def test_prometheus_asks_every_part_and_its_rules_are_as_tested(stack: Stack) -> None:
+    told = stack.compose("exec", "-T", "prometheus", "promtool", "test", "rules", "/etc/prometheus/rules_test.yml")
+    assert "SUCCESS" in told
+    wait_until(lambda: set(_targets(stack).values()) == {"up"}, 120, f"not all is up: {_targets(stack)}")
+    assert len(_targets(stack)) == 7, "three drivers, the exporter, Spark's master, a worker, MinIO"
+    rows = _ask(stack, "sum by (query) (adloom_input_rows_total)")
+    assert {row["metric"]["query"] for row in rows} == {query for some in QUERIES_OF_JOB.values() for query in some}
+
+
+def test_no_container_has_the_secrets_of_another(stack: Stack) -> None:
+    secrets = {name: value for name, value in stack.told.items() if _SECRET.search(name)}
+    assert len(secrets) == 11
+    assert all(len(value) >= 32 for value in secrets.values())
+    found = {
+        service: json.dumps(json.loads(stack.docker("inspect", *ids))) for service, ids in stack.containers().items()
+    }
+    for name, value in secrets.items():
+        mine = _OWNERS.get(name, _AIRFLOW | {"postgres", "drivers"})
+        having = {service for service, text in found.items() if value in text}
+        assert having <= mine, f"{name} is known to {having - mine}"
+    logs = stack.compose("logs", "--no-color")
+    keys = stack.compose("exec", "-T", "scheduler", "cat", "/keys/credentials")
+    written = re.findall(r"aws_secret_access_key = (\S+)", keys)
+    assert len(written) == 2, "those of the jobs and those of Airflow"
+    assert [value for value in [*secrets.values(), *written] if value in logs] == []
+    assert [value for value in written if value in json.dumps(found)] == []
+
+
+def test_airflow_may_read_the_lake_and_not_change_its_tables(stack: Stack) -> None:
+    probe = (
+        "import os; from spark_jobs.runtime.lakes import open_lake; from spark_jobs.contracts.settings import *; "
+        "files = open_lake(os.environ['ADLOOM_LAKE'], load_settings(None, os.environ).s3).files; "
+        "assert files.names('bronze/events/_delta_log'); files.write('_reports/probe.json', b'{}'); "
+        "files.delete(['_reports/probe.json']); files.write('bronze/events/probe', b'')"
+    )
+    with pytest.raises(AssertionError, match=r"refuses|denied|Denied"):
+        stack.compose("exec", "-T", "api-server", "python", "-c", probe)
+    probe = probe.replace("files.write('bronze/events/probe', b'')", "print('read and reported')")
+    assert "read and reported" in stack.compose("exec", "-T", "api-server", "python", "-c", probe)
+
+
+@pytest.mark.slow
+def test_every_container_can_be_killed_and_nothing_is_lost(stack: Stack, sender: Sender) -> None:
+    killed = [service for service in stack.containers() if service not in _ONCE]
+    for service in killed:
+        sender.send(100)
+        stack.docker("kill", *stack.containers()[service])
+        # A kill is somebody's own doing, so the engine leaves it to him to start it again.
+        stack.compose("up", "--detach", "--wait", "--no-build", "--no-recreate", service)
+        _wait_until_healthy(stack)
+        sender.wait_for_all()
+    assert len(killed) == 12, killed
+
+
+def test_drained_all_tables_equal_the_oracle(stack: Stack, sender: Sender, source: Path) -> None:
+    sender.send()
+    sender.wait_for_all()
+    stack.drain()
+    assert_lake_equals_oracle(stack.lake, source)
+
+
+def test_the_report_is_seen_in_airflow(stack: Stack) -> None:
+    stack.wait_for("validate_tables", stack.trigger("validate_tables"), "success")
+    with chromium() as browser:
+        person = log_in(browser, stack, "viewer")
+        report = person.open_page("Data quality").frame_locator("#report")
+        expect(report.get_by_text(LAKE).first).to_be_visible(timeout=_LONGEST_MS)
+        expect(report.get_by_role("heading", name="attributions").first).to_be_visible()
+        expect(person.open_page("Streams").get_by_role("heading", name="deduplicate").first).to_be_visible(
+            timeout=_LONGEST_MS
+        )
+
+
+def _targets(stack: Stack) -> dict[str, str]:
+    """By address, whether each that Prometheus asks answers."""
+    active = _prometheus(stack, "targets")["activeTargets"]
+    return {target["scrapeUrl"]: target["health"] for target in active}
+
+
+def _ask(stack: Stack, query: str) -> list[dict[str, dict[str, str]]]:
+    rows: list[dict[str, dict[str, str]]] = _prometheus(stack, f"query?query={urllib.parse.quote(query)}")["result"]
+    return rows
+
+
+def _prometheus(stack: Stack, what: str) -> dict[str, Any]:
+    address = f"http://127.0.0.1:{stack.told['PROMETHEUS_PORT']}/api/v1/{what}"
+    with urllib.request.urlopen(address, timeout=30) as answer:
+        told: dict[str, Any] = json.load(answer)["data"]
+        return told
+
+
+def _wait_until_healthy(stack: Stack) -> None:
+    def sick() -> Iterator[str]:
+        for line in stack.compose("ps", "--all", "--format", "json").splitlines():
+            container = json.loads(line)
+            if container["Service"] not in _ONCE and container["Health"] != "healthy":
+                yield container["Service"]
+
+    wait_until(lambda: not list(sick()), _LONGEST_S, "not all became healthy again")

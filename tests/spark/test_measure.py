@@ -1,0 +1,73 @@
+"""The job ``measure`` against the oracle."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_jobs.contracts.jobs import MEASURE_JOB, QUERIES_OF_JOB
+from spark_jobs.contracts.lake import checkpoint_key
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.jobs.reset import reset
+from spark_jobs.runtime.lakes import open_lake
+from tests.support.equality import MEASURED, assert_lake_equals_oracle, generate_source
+from tests.support.lakes import read_table
+from tests.support.lateness import PATIENT
+from tests.support.runs import run_in
+
+# Files are batches here, and what arrives with the next file is not to be late.
+_Changes = dict[str, dict[str, Any]]
+_PATIENT: _Changes = {"ingest": {"max_bytes_per_batch": 1}, **PATIENT}
+
+
+def _patient(changes: _Changes) -> Settings:
+    both = _PATIENT.keys() | changes.keys()
+    return Settings.model_validate({name: _PATIENT.get(name, {}) | changes.get(name, {}) for name in both})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({}, id="defaults"),
+        pytest.param(
+            {
+                "campaign_stats": {"window": "30min", "slide": "7min", "output": "update"},
+                "moving_average": {"size": 4, "output": "every", "timeout": "10min"},
+                "user_status": {"idle_after": "7min"},
+                "spark": {"state_store": "memory"},
+            },
+            id="overlapping windows that are updated, a mean for every value",
+        ),
+    ],
+)
+def test_a_drained_run_equals_the_oracle(
+    changes: dict[str, dict[str, Any]], spark: SparkSession, tmp_path: Path
+) -> None:
+    settings = Settings.model_validate(
+        {name: _PATIENT.get(name, {}) | changes.get(name, {}) for name in _PATIENT.keys() | changes.keys()}
+    )
+    source = generate_source(tmp_path / "source", events=2000, seed=71, files=2)
+    lake = open_lake(str(tmp_path / "lake"))
+    run_in(spark, settings, lake, source, measure=True)
+    assert_lake_equals_oracle(lake, source, settings)
+    assert all(len(read_table(lake, table)) > 100 for table in MEASURED)
+
+
+@pytest.mark.slow
+def test_checkpoints_lost_and_begun_anew_change_no_row(spark: SparkSession, tmp_path: Path) -> None:
+    settings = Settings.model_validate(_PATIENT)
+    source, later = generate_source(tmp_path / "source", events=2000, seed=72, files=3), tmp_path / "later"
+    later.mkdir()
+    coming = [Path(shutil.move(file, later)) for file in sorted(source.iterdir())[2:]]
+    lake = open_lake(str(tmp_path / "lake"))
+    run_in(spark, settings, lake, source, drain=False, measure=True)
+    assert all(read_table(lake, table) for table in MEASURED), "nothing could come twice"
+    for query in QUERIES_OF_JOB[MEASURE_JOB]:
+        lake.files.delete_folder(checkpoint_key(query, 1))
+        assert reset(spark, settings, lake, query).open_events
+    for file in coming:
+        shutil.move(file, source)
+    run_in(spark, settings, lake, source, measure=True)
+    assert_lake_equals_oracle(lake, source, settings)

@@ -1,0 +1,87 @@
+"""What is read of a query's state is what the query says it keeps."""
+
+import re
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from rich.console import Console
+
+from spark_jobs.console import state
+from spark_jobs.contracts.errors import SettingsError
+from spark_jobs.contracts.jobs import INGEST, JOB_OF_QUERY
+from spark_jobs.contracts.lake import CHECKPOINTS, Lake
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.runtime.reports import read_report
+from spark_jobs.sources.state import find_stores, read_state
+from tests.support.equality import generate_source
+from tests.support.runs import run_in
+
+_STATEFUL = [query for query in JOB_OF_QUERY if query != INGEST]
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """A lake in the middle of a day."""
+    folder = tmp_path_factory.mktemp("state")
+    source = generate_source(folder / "source", events=1000, seed=31, files=2)
+    own = open_lake(str(folder / "lake"))
+    settings = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}})
+    run_in(spark, settings, own, source, drain=False, measure=True)
+    return own
+
+
+def test_every_query_has_as_many_rows_as_it_reports_and_nothing_is_changed(spark: SparkSession, lake: Lake) -> None:
+    before = {file.key: file.bytes for file in lake.files.walk(CHECKPOINTS)}
+    for query in _STATEFUL:
+        read = sum(read_state(spark, lake, store).count() for store in find_stores(spark, lake, query))
+        report = read_report(lake, query)
+        assert report is not None
+        assert read == report.state_rows > 0, query
+    assert {file.key: file.bytes for file in lake.files.walk(CHECKPOINTS)} == before
+
+
+@pytest.mark.parametrize("query", _STATEFUL)
+def test_the_oldest_entry_is_not_older_than_the_day_nor_newer_than_it(
+    query: str, spark: SparkSession, lake: Lake
+) -> None:
+    for store in find_stores(spark, lake, query):
+        rows = read_state(spark, lake, store)
+        (oldest,) = rows.agg(F.date_format(F.min("oldest"), "yyyy-MM-dd")).first() or (None,)
+        assert oldest in ("2025-01-05", "2025-01-06"), store
+
+
+def test_a_query_that_has_not_run_has_no_state(spark: SparkSession, tmp_path: Path) -> None:
+    assert find_stores(spark, open_lake(str(tmp_path / "lake")), "attribute") == []
+
+
+def test_the_commands_tell_the_weight_the_keys_and_the_entries(
+    spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    console = Console(record=True, width=200)
+    monkeypatch.setattr(state, "_open", lambda *_: _Opened(console, spark, lake))
+    state.show_summary([], lake.place(), None)
+    told = console.export_text(clear=True)
+    assert re.search(r"attribute +0 symmetricHashJoin left +\d+ +\d+ ", told)
+    assert all(query in told for query in _STATEFUL)
+    state.show_keys("user_status", lake.place(), 3, None)
+    assert console.export_text(clear=True).count('{"user_id":"u-') == 3
+    state.show_entries("user_status", lake.place(), "key.user_id = 'u-000001'", 5, None)
+    assert console.export_text().count('{"user_id":"u-000001"}') == 1
+    with pytest.raises(SettingsError, match="no query 'ingest' keeps state; there are deduplicate"):
+        state.show_keys("ingest", lake.place(), 3, None)
+
+
+class _Opened:
+    """What the commands open, already open."""
+
+    def __init__(self, *opened: object) -> None:
+        self._opened = opened
+
+    def __enter__(self) -> tuple[object, ...]:
+        return self._opened
+
+    def __exit__(self, *_: object) -> None:
+        pass

@@ -1,0 +1,80 @@
+"""Airflow as a program asks it, over its REST API."""
+
+import json
+import urllib.request
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+from spark_jobs.contracts.lake import Lake
+from spark_jobs.runtime.wanted import read_wanted
+from tests.support.servers import wait_until
+
+_LONGEST_S = 400
+
+
+class AirflowClient(ABC):
+    """An Airflow that runs somewhere, and whose jobs write ``lake``."""
+
+    lake: Lake
+
+    @property
+    @abstractmethod
+    def address(self) -> str:
+        """Of its pages."""
+
+    @abstractmethod
+    def password(self, user: str) -> str:
+        """What ``user`` logs in with."""
+
+    def call(self, method: str, path: str, body: Mapping[str, Any] | None = None, *, user: str = "admin") -> Any:
+        """A request to the REST API as ``user``; an HTTPError if it is refused."""
+        login = {"username": user, "password": self.password(user)}
+        token = self._request("POST", "/auth/token", login, {})["access_token"]
+        return self._request(method, f"/api/v2{path}", body, {"Authorization": f"Bearer {token}"})
+
+    def _request(self, method: str, path: str, body: Mapping[str, Any] | None, headers: Mapping[str, str]) -> Any:
+        request = urllib.request.Request(
+            f"{self.address}{path}",
+            method=method,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Content-Type": "application/json", **headers},
+        )
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.loads(answer.read() or b"null")
+
+    def trigger(self, dag: str, **form: object) -> str:
+        """Starts a run of ``dag`` with ``form`` and gives its id."""
+        run = self.call("POST", f"/dags/{dag}/dagRuns", {"logical_date": None, "conf": form})
+        return str(run["dag_run_id"])
+
+    def state(self, dag: str, run: str) -> str:
+        """The state of a run."""
+        return str(self.call("GET", f"/dags/{dag}/dagRuns/{run}")["state"])
+
+    def wait_for(self, dag: str, run: str, state: str) -> None:
+        """Returns when the run has ended in ``state``."""
+        wait_until(lambda: self.state(dag, run) in ("success", "failed"), _LONGEST_S, f"{dag} did not end")
+        assert self.state(dag, run) == state, f"{dag}: {self.state(dag, run)}, not {state}"
+
+    def running(self, dag: str) -> list[str]:
+        """The ids of the runs of ``dag`` that are going on."""
+        runs = self.call("GET", f"/dags/{dag}/dagRuns?state=running")["dag_runs"]
+        return [str(run["dag_run_id"]) for run in runs]
+
+    def log(self, dag: str, run: str, task: str) -> str:
+        """What a task told."""
+        return json.dumps(self.call("GET", f"/dags/{dag}/dagRuns/{run}/taskInstances/{task}/logs/1"))
+
+    def mark(self, dag: str, run: str, task: str, state: str) -> None:
+        """Marks a task as in the UI."""
+        self.call("PATCH", f"/dags/{dag}/dagRuns/{run}/taskInstances/{task}", {"new_state": state})
+
+    def pause(self, dag: str, *, is_paused: bool) -> None:
+        """Pauses ``dag``, or lets it go on."""
+        self.call("PATCH", f"/dags/{dag}", {"is_paused": is_paused})
+
+    def is_wanted(self, job: str) -> bool:
+        """Whether the lake says that ``job`` is to run."""
+        wanted = read_wanted(self.lake, job)
+        return wanted is not None and wanted.state == "running"
