@@ -54,7 +54,7 @@ test-compose: setup ## The stack in containers, for real: flow, kills, secrets, 
 test-compose-core: setup ## Its core: up, flow, equal to the oracle, down
 	$(PY) -m pytest -m "compose and not slow" tests/compose
 
-test-kill: setup ## kill -9 at 20 seeded moments of a run and at 4 directed ones, each restarted
+test-kill: setup ## kill -9 at 20 seeded moments of a run, at 4 directed ones and at 3 with measure, each restarted
 	$(PY) -m pytest -m slow --timeout 3600 tests/slow/test_kills.py
 
 test-damage: setup ## Each kind of checkpoint file flipped, truncated, deleted, and a full disk: nothing is lost
@@ -65,6 +65,9 @@ test-state: setup ## Ten days of events need no more state than one; windows com
 
 bench: setup ## Events/s, CPU and memory of every stage on 1,000,000 events, beside DuckDB
 	$(PY) -m benchmarks.bench
+
+bench-operators: setup ## Each stateful operator alone: 10,000 and 1,000,000 keys, RocksDB and memory, Java and Python
+	$(PY) -m benchmarks.operators
 
 bench-stack: setup ## From click sent to row in gold at 1,000 events/s, through a real broker and both jobs
 	$(PY) -m benchmarks.stack
@@ -79,4 +82,4 @@ clean: ## Remove what was made, .venv excepted: containers and their data too
 	@if [ -f .env ] && docker compose version >/dev/null 2>&1; then docker compose --profile generate down --volumes; fi
 	rm -rf demo build dist .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup demo up down airflow airflow-stop check test test-stack test-stack-full test-airflow test-airflow-full test-compose test-compose-core test-kill test-damage test-state bench bench-stack bench-compose soak clean
+.PHONY: help setup demo up down airflow airflow-stop check test test-stack test-stack-full test-airflow test-airflow-full test-compose test-compose-core test-kill test-damage test-state bench bench-operators bench-stack bench-compose soak clean

@@ -46,6 +46,18 @@ def run_measured(command: list[str], log: Path) -> Cost:
     return Cost(time.monotonic() - start, sum(cpu.values()), peak / 2**20)
 
 
+def cpu_seconds(pid: int) -> float:
+    """What the processes below ``pid``, and it, have spent so far; those that have ended are not counted."""
+    spent = 0.0
+    for member in _tree(pid):
+        try:
+            times = member.cpu_times()
+        except psutil.Error:
+            continue
+        spent += times.user + times.system
+    return spent
+
+
 def _tree(pid: int) -> list[psutil.Process]:
     try:
         root = psutil.Process(pid)

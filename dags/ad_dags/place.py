@@ -106,13 +106,13 @@ def checkout() -> Path:
     return Path(told) if told else Path(__file__).resolve().parents[2]
 
 
-def jobs_here(environment: Mapping[str, str] | None = None) -> list[str]:
+def jobs_here() -> list[str]:
     """The jobs that are deployed together: those that ADLOOM_JOBS names, separated by commas, or all; as rows flow.
 
     Raises:
         SettingsError: there is no such job.
     """
-    told = (os.environ if environment is None else environment).get(_JOBS, "")
+    told = os.environ.get(_JOBS, "")
     named = {name.strip() for name in told.split(",") if name.strip()}
     if unknown := named - QUERIES_OF_JOB.keys():
         raise SettingsError(f"{_JOBS} names {min(unknown)!r}; there are {', '.join(QUERIES_OF_JOB)}")

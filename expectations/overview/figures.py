@@ -10,6 +10,7 @@ from expectations.counts import read_ledger
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, USER_STATUS, Table
+from spark_jobs.transforms.status import in_order
 
 Records = list[dict[str, Any]]
 """Rows of a chart, as Altair takes them."""
@@ -61,14 +62,15 @@ def count_figures(spark: SparkSession, lake: Lake) -> Figures:
         return spark.createDataFrame([], table.ddl)
 
     attributions, sessions = rows(ATTRIBUTIONS).cache(), rows(SESSIONS).drop("events").cache()
+    impressions = _impressions(attributions).cache()
     try:
         return Figures(
             ledger=read_ledger(lake),
-            totals=_totals(attributions, sessions),
+            totals=_totals(impressions, sessions),
             verdicts=_records(
                 rows(BRONZE_EVENTS).where("verdict <> 'ok'").groupBy("verdict").agg(F.count("*").alias("records"))
             ),
-            campaigns=_campaigns(attributions),
+            campaigns=_campaigns(impressions),
             delays=_binned(
                 attributions.where("status = 'clicked'"), F.col("click_delay_ms") / 1000, _DELAY_BOUNDS_S, "clicks"
             ),
@@ -82,8 +84,8 @@ def count_figures(spark: SparkSession, lake: Lake) -> Figures:
             status=_status(rows(USER_STATUS)),
         )
     finally:
-        attributions.unpersist()
-        sessions.unpersist()
+        for cached in (impressions, attributions, sessions):
+            cached.unpersist()
 
 
 def _records(rows: DataFrame) -> Records:
@@ -101,8 +103,8 @@ def _impressions(attributions: DataFrame) -> DataFrame:
     )
 
 
-def _totals(attributions: DataFrame, sessions: DataFrame) -> dict[str, int]:
-    shown = _impressions(attributions).agg(
+def _totals(impressions: DataFrame, sessions: DataFrame) -> dict[str, int]:
+    shown = impressions.agg(
         F.count("*").alias("impressions"),
         F.coalesce(F.sum("clicks"), F.lit(0)).alias("clicks"),
         F.coalesce(F.sum("cost_micros"), F.lit(0)).alias("cost_micros"),
@@ -112,8 +114,7 @@ def _totals(attributions: DataFrame, sessions: DataFrame) -> dict[str, int]:
     return {name: int(value) for name, value in totals.asDict().items()}
 
 
-def _campaigns(attributions: DataFrame) -> Records:
-    impressions = _impressions(attributions)
+def _campaigns(impressions: DataFrame) -> Records:
     bounds = impressions.agg(
         F.unix_seconds(F.min("impression_time")).alias("first"), F.unix_seconds(F.max("impression_time")).alias("last")
     ).first()
@@ -164,7 +165,5 @@ def _between(bounds: tuple[int, ...], number: int) -> str:
 
 
 def _status(changes: DataFrame) -> Records:
-    newest = changes.groupBy("user_id").agg(
-        F.max_by("status", F.struct("since", F.col("status") != "online")).alias("status")
-    )
+    newest = changes.groupBy("user_id").agg(F.max_by("status", in_order()).alias("status"))
     return _records(newest.groupBy("status").agg(F.count("*").alias("users")))

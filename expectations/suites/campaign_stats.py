@@ -9,9 +9,7 @@ from spark_jobs.contracts.durations import format_duration, microseconds
 from spark_jobs.contracts.events import MAX_ID_CHARACTERS
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import CAMPAIGN_STATS
-
-_KEY = ["window_start", "window_end", "campaign_id"]
-_SUMS = ("impressions", "clicks", "cost_micros")
+from spark_jobs.transforms.windows import KEY, SUMS
 
 
 def campaign_stats_suite(settings: Settings) -> Suite:
@@ -19,11 +17,11 @@ def campaign_stats_suite(settings: Settings) -> Suite:
     window, slide = settings.campaign_stats.window, settings.campaign_stats.slide
 
     def prepare(rows: DataFrame, whole: DataFrame | None) -> DataFrame:
-        return with_repeats(rows, whole, _KEY, "window_occurrences").withColumns(
+        return with_repeats(rows, whole, list(KEY), "window_occurrences").withColumns(
             {
                 "length_off_us": F.unix_micros("window_end") - F.unix_micros("window_start") - microseconds(window),
                 "start_off_us": F.unix_micros("window_start") % microseconds(slide),
-                "missing_sums": count_true(*(F.col(name).isNull() for name in _SUMS)),
+                "missing_sums": count_true(*(F.col(name).isNull() for name in SUMS)),
                 "events_counted": F.col("impressions") + F.col("clicks"),
                 # Null and a number, or two numbers that differ.
                 "rate_off": F.when(

@@ -8,6 +8,7 @@ from expectations.suites.base import Suite
 from spark_jobs.contracts.choices import UserStatus
 from spark_jobs.contracts.events import MAX_ID_CHARACTERS
 from spark_jobs.contracts.tables import USER_STATUS
+from spark_jobs.transforms.status import in_order
 
 _FOLLOWS = {
     UserStatus.ONLINE: (None, UserStatus.INACTIVE),
@@ -35,11 +36,9 @@ def user_status_suite() -> Suite:
 
 
 def _prepare(rows: DataFrame, whole: DataFrame | None) -> DataFrame:
-    # At one instant a user can come online and be active.
-    turn = F.array_position(F.array(*[F.lit(status.value) for status in UserStatus]), F.col("status"))
-    in_order = Window.partitionBy("user_id").orderBy("since", turn)
+    before = F.lag("status").over(Window.partitionBy("user_id").orderBy(in_order()))
     table = rows if whole is None else whole.join(rows.select("user_id").distinct(), "user_id", how="left_semi")
-    judged = table.withColumn("out_of_turn", _out_of_turn(F.lag("status").over(in_order)))
+    judged = table.withColumn("out_of_turn", _out_of_turn(before))
     if whole is None:
         return judged
     keys = ["user_id", "status", "since"]

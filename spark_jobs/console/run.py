@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from spark_jobs.contracts.jobs import MEASURE_JOB, QUERIES_OF_JOB
+from spark_jobs.contracts.jobs import MEASURE_JOB, QUERIES_OF_JOB, jobs_of_run
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.settings import Settings, load_settings
@@ -79,8 +79,8 @@ def run_with_bars(
     """:func:`spark_jobs.jobs.run.run` with a progress bar for each query."""
     columns = (SpinnerColumn(), TextColumn("{task.description:14}"), BarColumn(), TextColumn("{task.fields[told]}"))
     with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
-        jobs = [job for job in QUERIES_OF_JOB if measure or job != MEASURE_JOB]
-        bars = _Bars(progress, _RecordCount(source), [query for job in jobs for query in QUERIES_OF_JOB[job]])
+        queries = [query for job in jobs_of_run(measure=measure) for query in QUERIES_OF_JOB[job]]
+        bars = _Bars(progress, _RecordCount(source), queries)
         result = run(spark, settings, lake, source, drain=drain, measure=measure, on_progress=bars.update)
         bars.finish()
     return result

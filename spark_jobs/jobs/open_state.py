@@ -57,7 +57,7 @@ def open_events(spark: SparkSession, settings: Settings, lake: Lake, query: str,
     if query == CAMPAIGN_STATS_QUERY:
         # A window is open until the watermark has passed it by the reach of a click, whose impression lies as far back.
         reach = _longest(lake, query, "attribute.window", settings.attribute.window)
-        return open_rows.not_settled(silver, settled, settings.campaign_stats.window + 2 * reach)
+        return open_rows.within_reach(silver, settled, settings.campaign_stats.window + 2 * reach)
     return open_rows.not_settled(silver, settled)
 
 

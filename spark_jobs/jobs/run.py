@@ -15,14 +15,12 @@ from spark_jobs.contracts.choices import Clock
 from spark_jobs.contracts.errors import QueryFailedError
 from spark_jobs.contracts.events import HEARTBEAT
 from spark_jobs.contracts.jobs import (
-    ATTRIBUTE_JOB,
-    DEDUPLICATE_JOB,
     INGEST,
     JOB_OF_QUERY,
-    MEASURE_JOB,
     MOVING_AVERAGE,
     QUERIES_OF_JOB,
     USER_STATUS_QUERY,
+    jobs_of_run,
 )
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.ledger import Ledger
@@ -87,7 +85,7 @@ def run(
     """
     records = read_files(spark, source, settings.ingest) if source else None
     progress = ProgressFiles(lake)
-    jobs = (DEDUPLICATE_JOB, ATTRIBUTE_JOB, *([MEASURE_JOB] if measure else []))
+    jobs = jobs_of_run(measure=measure)
     with (
         _holding(jobs, lake, settings, spark) as is_ours,
         listening(spark, progress),

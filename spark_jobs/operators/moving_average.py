@@ -28,6 +28,7 @@ from spark_jobs.contracts.tables import MOVING_AVERAGES
 from spark_jobs.operators.keyed import AverageProcessor
 from spark_jobs.rules.moving_average import AverageRule
 from spark_jobs.transforms.clock import after_watermark
+from spark_jobs.transforms.measures import each_measure
 
 SERIES = ("key", "measure")
 """What the values of one mean have in common."""
@@ -54,16 +55,15 @@ def moving_average(
     timed = events.select("event_time", F.col(settings.key).alias("key"), *settings.values)
     if is_event_time:
         timed = timed.withWatermark("event_time", f"{milliseconds(settings.watermark)} milliseconds")
-    named = [F.struct(F.lit(name).alias("name"), F.col(name).cast("double").alias("value")) for name in settings.values]
     values = (
         timed.where(after_watermark("event_time", F.col("key").isNotNull()))
-        .select("event_time", "key", F.explode(F.array(*named)).alias("each"))
+        .select("event_time", "key", each_measure(settings.values).alias("each"))
         .where(after_watermark("event_time", F.col("each.value").isNotNull()))
         .select(
             "key",
-            F.col("each.name").alias("measure"),
+            "each.measure",
             F.unix_micros("event_time").alias("event_us"),
-            F.col("each.value").alias("value"),
+            "each.value",
             "event_time",
         )
     )

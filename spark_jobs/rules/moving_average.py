@@ -87,7 +87,7 @@ def settle(
     known = Series(window, tuple(waiting[split:]))
     # The reading that the silence could still have ended would have had to come by now.
     if rule.timeout_us is not None and window and until_us >= window[-1].time_us + rule.timeout_us:
-        return replace(known, window=()), [*put_out, _average(window, is_last=True)]
+        return replace(known, window=()), [*put_out, *close(known)]
     return known, put_out
 
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from delta.tables import DeltaTable
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.contracts.commits import CommitNote
@@ -29,24 +29,20 @@ def add_to_windows(rows: DataFrame, lake: Lake, table: Table, note: CommitNote) 
     spark = rows.sparkSession
     create_table(spark, lake, table)
     added = summed(rows)
-    if added.isEmpty():
+    near = _near(added)
+    if near is None:
         # A merge of nothing commits nothing, and the table must tell of every batch.
         append_rows(added, lake, table, note)
         return
-    ((first_us, last_us),) = added.agg(
-        F.unix_micros(F.min("window_start")), F.unix_micros(F.max("window_end"))
-    ).collect()
-    # What the files tell of the windows in them, so that the others are not read.
-    near = f"there.window_start >= timestamp_micros({first_us}) AND there.window_end <= timestamp_micros({last_us})"
+    there = DeltaTable.forPath(spark, lake.table(table)).alias("there")
     same = " AND ".join(f"there.{name} <=> new.{name}" for name in KEY)
     total = {name: F.col(f"there.{name}") + F.col(f"new.{name}") for name in SUMS}
     # Each query has a session of its own, which these hold for: no other writer is told so.
     spark.conf.set("spark.databricks.delta.write.txnAppId", note.writer)
     spark.conf.set("spark.databricks.delta.write.txnVersion", str(note.batch))
     spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", note.model_dump_json(exclude_defaults=True))
-    there = DeltaTable.forPath(spark, lake.table(table)).alias("there")
     (
-        there.merge(added.alias("new"), f"{near} AND {same}")
+        there.merge(added.alias("new"), near & F.expr(same))
         .whenMatchedUpdate(set={**total, "ctr": rate(total["impressions"], total["clicks"])})
         .whenNotMatchedInsertAll()
         .execute()
@@ -60,8 +56,25 @@ def add_new_windows(rows: DataFrame, lake: Lake, table: Table, note: CommitNote)
     """
     spark = rows.sparkSession
     create_table(spark, lake, table)
-    there = spark.read.format("delta").load(lake.table(table)).select(*KEY)
-    append_rows(rows.join(there, on=list(KEY), how="left_anti"), lake, table, note)
+    near = _near(rows)
+    if near is not None:
+        there = spark.read.format("delta").load(lake.table(table)).alias("there").where(near).select(*KEY)
+        rows = rows.join(there, on=list(KEY), how="left_anti")
+    append_rows(rows, lake, table, note)
+
+
+def _near(rows: DataFrame) -> Column | None:
+    """Holds for windows of the table (``there``) that lie among those of ``rows``; None: ``rows`` has none.
+
+    Files of a table tell between which times their windows lie, so that the others are not read.
+    """
+    ((first_us, last_us),) = rows.agg(
+        F.unix_micros(F.min("window_start")), F.unix_micros(F.max("window_end"))
+    ).collect()
+    if first_us is None:
+        return None
+    begins, ends = F.timestamp_micros(F.lit(first_us)), F.timestamp_micros(F.lit(last_us))
+    return (F.col("there.window_start") >= begins) & (F.col("there.window_end") <= ends)
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,16 @@ events came too late for the query; those that did are taken here as if they had
 
 from datetime import datetime
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from spark_jobs.contracts.choices import UserStatus
 from spark_jobs.contracts.durations import microseconds
 from spark_jobs.contracts.events import HEARTBEAT
 from spark_jobs.contracts.sections import MovingAverageSettings
+from spark_jobs.transforms.measures import each_measure
+from spark_jobs.transforms.open_rows import is_settled
+from spark_jobs.transforms.status import in_order
 
 
 def last_values(silver: DataFrame, settled_before: datetime, settings: MovingAverageSettings) -> DataFrame:
@@ -27,20 +30,22 @@ def last_values(silver: DataFrame, settled_before: datetime, settings: MovingAve
         ``key``, ``measure``, ``times``, ``values``, as :func:`spark_jobs.operators.moving_average.moving_average` takes
         them.
     """
-    named = [F.struct(F.lit(name).alias("name"), F.col(name).cast("double").alias("value")) for name in settings.values]
     values = (
-        silver.where(_is_settled(settled_before) & F.col(settings.key).isNotNull())
+        silver.where(is_settled(settled_before) & F.col(settings.key).isNotNull())
         .select(
             F.unix_micros("event_time").alias("us"),
             F.col(settings.key).alias("key"),
-            F.explode(F.array(*named)).alias("each"),
+            each_measure(settings.values).alias("each"),
         )
         .where(F.col("each.value").isNotNull())
-        .select("key", F.col("each.name").alias("measure"), "us", F.col("each.value").alias("value"))
+        .select("key", "each.measure", "us", "each.value")
     )
+    timeout_us = microseconds(settings.timeout)
     newest_first = Window.partitionBy("key", "measure").orderBy(F.desc("us"), F.desc("value"))
-    silence_us = F.coalesce(F.lag("us").over(newest_first), F.lit(_us(settled_before))) - F.col("us")
-    is_over = (silence_us > microseconds(settings.timeout)).cast("int")
+    silence_us = F.lag("us").over(newest_first) - F.col("us")
+    # As the rule has it: a value just at the timeout still follows, and once that time has passed none will.
+    until_now_us = int(settled_before.timestamp() * 1000) * 1000 - F.col("us")
+    is_over = F.coalesce(silence_us > timeout_us, until_now_us >= timeout_us).cast("int")
     recent = (
         values.withColumn("place", F.row_number().over(newest_first))
         .withColumn("is_over", is_over)
@@ -66,22 +71,13 @@ def users_there(silver: DataFrame, put_out: DataFrame, settled_before: datetime)
     Returns:
         ``user_id``, ``status``, ``last_us``, as :func:`spark_jobs.operators.user_status.user_status` takes them.
     """
-    turn = F.array_position(F.array(*[F.lit(status.value) for status in UserStatus]), F.col("status"))
-    last_one = F.max_by(F.struct("status", "since"), F.struct("since", turn)).alias("last")
+    last_one = F.max_by(F.struct("status", "since"), in_order()).alias("last")
     there = (
         put_out.groupBy("user_id")
         .agg(last_one)
         .where(F.col("last.status") != UserStatus.INACTIVE.value)
         .select("user_id", "last.status", "last.since")
     )
-    seen = silver.where(_is_settled(settled_before) & (F.col("event_type") != HEARTBEAT))
+    seen = silver.where(is_settled(settled_before) & (F.col("event_type") != HEARTBEAT))
     last_us = seen.groupBy("user_id").agg(F.unix_micros(F.max("event_time")).alias("last_us"))
     return there.join(last_us, on="user_id", how="inner").select("user_id", "status", "last_us")
-
-
-def _is_settled(before: datetime) -> Column:
-    return F.unix_micros("event_time") <= _us(before)
-
-
-def _us(time: datetime) -> int:
-    return int(time.timestamp() * 1000) * 1000

@@ -87,19 +87,39 @@ def open_sessions(silver: DataFrame, sessions: DataFrame, settled_before: dateti
     return _union(silver, still_open, _newest(silver))
 
 
-def not_settled(silver: DataFrame, settled_before: datetime, more: timedelta = timedelta()) -> DataFrame:
-    """The events that lie behind the watermark by no more than ``more``, and those before it.
+def within_reach(silver: DataFrame, settled_before: datetime, reach: timedelta) -> DataFrame:
+    """The events that lie behind the watermark by no more than ``reach``, and those before it; some others, too.
 
     Args:
         silver: all rows of silver.
         settled_before: see above.
-        more: how far behind it an event can still matter.
+        reach: how far behind it an event can still matter.
 
     Returns:
         The columns of silver; the newest row, whatever it is, included.
     """
     events = silver.where(F.col("event_type") != HEARTBEAT)
-    return _union(silver, events.where(_is_after(F.col("event_time"), settled_before, more)), _newest(silver))
+    return _union(silver, events.where(_is_after(F.col("event_time"), settled_before, reach)), _newest(silver))
+
+
+def not_settled(silver: DataFrame, settled_before: datetime) -> DataFrame:
+    """Just the events that the watermark has not passed; none that a state function has decided already.
+
+    Args:
+        silver: all rows of silver.
+        settled_before: see above.
+
+    Returns:
+        The columns of silver; the newest heartbeat, which may be what the watermark is counted from, included.
+    """
+    is_beat = F.col("event_type") == HEARTBEAT
+    events = silver.where(~is_beat & ~is_settled(settled_before))
+    return _union(silver, events, _newest(silver.where(is_beat)))
+
+
+def is_settled(before: datetime) -> Column:
+    """Whether the watermark ``before`` has passed the event: Spark drops what comes with such a time."""
+    return F.unix_micros("event_time") <= int(before.timestamp() * 1000) * 1000
 
 
 def _newest(silver: DataFrame) -> DataFrame:
