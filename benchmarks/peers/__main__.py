@@ -1,0 +1,198 @@
+"""adloom and what people would use instead, on the same files: `make bench-peers`."""
+
+import json
+import os
+import shutil
+import statistics
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import altair as alt
+import duckdb
+import typer
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from benchmarks.measure import Cost, run_measured
+from benchmarks.peers.contenders import CONTENDERS, Contender
+from spark_jobs.generator.generate import generate
+from spark_jobs.generator.spec import GeneratorSpec
+
+_EVENTS_PER_FILE = 125_000
+_LATER = "later"
+"""The user of the events that only move time on."""
+_LATER_TIME = "2026-01-01T00:00:00.000Z"
+_COMPARED = {
+    "attributions": "status, impression_id, click_id, cost_micros",
+    "sessions": "user_id, epoch_ms(session_start) AS starts, epoch_ms(session_end) AS ends, event_count",
+}
+_FIGURES = {"events_per_s": "events/s", "events_per_cpu_s": "events/CPU s", "peak_mib": "peak MiB"}
+
+
+def main(
+    events: Annotated[int, typer.Option(help="Good events to generate.")] = 1_000_000,
+    rounds: Annotated[int, typer.Option(help="How often each is run, one after the other.")] = 5,
+    only: Annotated[list[str] | None, typer.Option(help="Just those whose name begins so; may be given again.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for input, output and results; replaced.")] = Path("build/peers"),
+    chart: Annotated[Path | None, typer.Option(help="Where the chart goes, as SVG; by default beside them.")] = None,
+) -> None:
+    """Run each contender on the same events, compare its rows with the first batch engine's, and take its time."""
+    console, cores = Console(), os.cpu_count() or 1
+    shutil.rmtree(out, ignore_errors=True)
+    chosen = [one for one in CONTENDERS if not only or one.name.lower().startswith(tuple(map(str.lower, only)))]
+    if not chosen:
+        raise SystemExit(f"none begins with {only}; there are {', '.join(one.name for one in CONTENDERS)}")
+    with console.status("making events"):
+        records = _make_input(events, out)
+    costs: dict[str, list[Cost]] = {one.name: [] for one in chosen}
+    plan = [one for _round in range(rounds) for one in chosen]
+    with duckdb.connect() as expected:
+        _expect(expected, out / "events")
+        for one in track(plan, "runs", console=console):
+            costs[one.name].append(_measured(one, out, cores, expected))
+    result = {
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        "records": records,
+        "cores": cores,
+        "rounds": rounds,
+        "contenders": [_summary(one, costs[one.name], records) for one in chosen],
+    }
+    (out / "results.json").write_text(json.dumps(result, indent=2) + "\n")
+    _draw(result, chart or out / "peers.svg")
+    console.print(_table(result))
+    console.print(f"results: {out / 'results.json'}, chart: {chart or out / 'peers.svg'}")
+
+
+def _make_input(events: int, out: Path) -> int:
+    """Makes the files that all read. Returns how many records they hold.
+
+    Each can say the same of these events: times in UTC with milliseconds, no session ended by an event.
+    """
+    raw, folder, later = out / "raw", out / "events", out / "events-and-later"
+    files = max(1, events // _EVENTS_PER_FILE)
+    records = generate(GeneratorSpec(events=events, seed=1, late=0, malformed=0, files=files), raw).records
+    folder.mkdir(parents=True)
+    later.mkdir()
+    for number, file in enumerate(sorted(raw.iterdir())):
+        made = folder / file.name
+        with made.open("w") as lines:
+            lines.writelines(json.dumps(_plain(json.loads(line)), separators=(",", ":")) + "\n" for line in file.open())
+        # Spark takes files by their age.
+        os.utime(made, (1_700_000_000 + number, 1_700_000_000 + number))
+        os.link(made, later / file.name)
+    (later / "events-99999.jsonl").write_text("".join(json.dumps(event) + "\n" for event in _later_events()))
+    shutil.rmtree(raw)
+    return records
+
+
+def _plain(event: dict[str, Any]) -> dict[str, Any]:
+    event.pop("is_last", None)
+    time = datetime.fromisoformat(event["event_time"]).astimezone(UTC)
+    return event | {"event_time": time.strftime("%Y-%m-%dT%H:%M:%S.") + f"{time.microsecond // 1000:03d}Z"}
+
+
+def _later_events() -> Iterator[dict[str, Any]]:
+    common = {"event_time": _LATER_TIME, "user_id": _LATER}
+    yield {"event_type": "impression", "event_id": _LATER, "campaign_id": "c", "ad_id": "a", "cost_micros": 0, **common}
+    yield {"event_type": "click", "event_id": _LATER, "impression_id": _LATER, **common}
+    yield {"event_type": "activity", "event_id": _LATER, **common}
+
+
+def _expect(connection: duckdb.DuckDBPyConnection, source: Path) -> None:
+    """What the rows of all must be, as the tables ``attributions`` and ``sessions``; computed from the files alone."""
+    connection.execute("SET TimeZone = 'UTC'")
+    connection.execute(
+        f"""
+        CREATE TABLE silver AS SELECT * FROM read_json(
+            '{source}/*.jsonl', format = 'newline_delimited', columns = {{
+                event_type: 'VARCHAR', event_id: 'VARCHAR', event_time: 'TIMESTAMPTZ', user_id: 'VARCHAR',
+                cost_micros: 'BIGINT', impression_id: 'VARCHAR'
+            }})
+        QUALIFY row_number() OVER (PARTITION BY event_type, event_id) = 1;
+        CREATE TABLE attributions AS
+        WITH i AS (FROM silver WHERE event_type = 'impression'), c AS (FROM silver WHERE event_type = 'click')
+        SELECT CASE WHEN i.event_id IS NULL THEN 'orphan_click' WHEN c.event_id IS NULL THEN 'unclicked'
+                    ELSE 'clicked' END AS status,
+               coalesce(i.event_id, c.impression_id) AS impression_id, c.event_id AS click_id, i.cost_micros
+        FROM i FULL JOIN c ON c.impression_id = i.event_id
+            AND c.event_time BETWEEN i.event_time AND i.event_time + INTERVAL 1 HOUR;
+        CREATE TABLE sessions AS
+        WITH marked AS (
+            SELECT *, coalesce(event_time - lag(event_time) OVER w > INTERVAL 5 MINUTE, true) AS begins
+            FROM silver WINDOW w AS (PARTITION BY user_id ORDER BY event_time)
+        ), numbered AS (
+            SELECT *, count(*) FILTER (begins) OVER (
+                PARTITION BY user_id ORDER BY event_time RANGE UNBOUNDED PRECEDING
+            ) AS number FROM marked
+        )
+        SELECT user_id, epoch_ms(min(event_time)) AS starts, epoch_ms(max(event_time)) AS ends, count(*) AS event_count
+        FROM numbered GROUP BY user_id, number;
+        """
+    )
+
+
+def _measured(one: Contender, out: Path, cores: int, expected: duckdb.DuckDBPyConnection) -> Cost:
+    place = out.resolve() / "out"
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir()
+    source = out.resolve() / ("events-and-later" if one.needs_later else "events")
+    command = one.command(source, place, cores)
+    cost = run_measured(command, out / "log.txt")
+    # No figure counts unless the rows are the right ones.
+    for table, found in (("attributions", one.attributions(place)), ("sessions", one.sessions(place))):
+        columns = _COMPARED[table]
+        theirs = f"SELECT {columns} FROM {found} WHERE user_id <> '{_LATER}'"
+        ours = f"SELECT {', '.join(name.split()[-1] for name in columns.split(', '))} FROM {table}"
+        missing, wrong = (
+            expected.execute(f"SELECT count(*) FROM ({left} EXCEPT ALL {right})").fetchall()[0][0]
+            for left, right in ((ours, theirs), (theirs, ours))
+        )
+        if missing or wrong:
+            raise SystemExit(f"{one.name}: {table} lacks {missing:,} rows and has {wrong:,} wrong ones; see {place}")
+    return cost
+
+
+def _summary(one: Contender, costs: list[Cost], records: int) -> dict[str, Any]:
+    figures = {
+        "events_per_s": [records / cost.wall_s for cost in costs],
+        "events_per_cpu_s": [records / cost.cpu_s for cost in costs],
+        "peak_mib": [cost.peak_mib for cost in costs],
+    }
+    spread = {
+        name: {"min": round(min(found)), "median": round(statistics.median(found)), "max": round(max(found))}
+        for name, found in figures.items()
+    }
+    return {"name": one.name, "is_batch": one.is_batch, **spread}
+
+
+def _table(result: dict[str, Any]) -> Table:
+    title = f"{result['records']:,} records, {result['cores']} cores, {result['rounds']} rounds: median (min to max)"
+    table = Table("", title=title)
+    for heading in _FIGURES.values():
+        table.add_column(heading, justify="right")
+    for row in result["contenders"]:
+        told = [f"{row[name]['median']:,} ({row[name]['min']:,} to {row[name]['max']:,})" for name in _FIGURES]
+        table.add_row(row["name"], *told)
+    return table
+
+
+def _draw(result: dict[str, Any], file: Path) -> None:
+    """Bars of the events per CPU second; without the batch engines, beside which the others could not be seen."""
+    rows = [{"name": row["name"], **row["events_per_cpu_s"]} for row in result["contenders"] if not row["is_batch"]]
+    base = alt.Chart(alt.InlineData(values=rows)).encode(y=alt.Y("name:N", sort="-x", title=None))
+    bars = base.mark_bar(color="#4f7ce8", height=18).encode(
+        x=alt.X("median:Q", title="events per CPU second (median; line: from the least to the most)")
+    )
+    spread = base.mark_rule(color="#7d8795", strokeWidth=2).encode(x="min:Q", x2="max:Q")
+    text = base.mark_text(align="left", dx=8, color="#7d8795").encode(x="max:Q", text=alt.Text("median:Q", format=","))
+    chart = (bars + spread + text).properties(width=620, height=alt.Step(34)).configure(background="transparent")
+    axis = {"labelColor": "#7d8795", "titleColor": "#7d8795", "gridColor": "#8d97a530", "labelLimit": 220}
+    file.parent.mkdir(parents=True, exist_ok=True)
+    chart.configure_axis(**axis).configure_view(stroke=None).save(str(file))
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,106 @@
+"""Who is measured: how each is started, and where its rows are."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.peers.environment import python_of
+from spark_jobs.contracts.tables import ATTRIBUTIONS, SESSIONS, Table
+from tests.support.lakes import live_files
+
+_HERE = Path(__file__).parent
+_PARQUET = "read_parquet('{out}/{table}{more}')"
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A program that does the work.
+
+    Attributes:
+        name: as it is reported.
+        command: from the folder of the input, one for the output, and the number of cores.
+        attributions: of the folder of the output, SQL of DuckDB that gives ``status``, ``impression_id``, ``click_id``,
+            ``cost_micros``.
+        sessions: the same for ``user_id``, ``session_start``, ``session_end`` (times) and ``event_count``.
+        needs_later: it puts out what is open only if events of a later time come.
+        is_batch: it cannot go on tomorrow: a limit, not a peer.
+    """
+
+    name: str
+    command: Callable[[Path, Path, int], list[str]]
+    attributions: Callable[[Path], str]
+    sessions: Callable[[Path], str]
+    needs_later: bool = False
+    is_batch: bool = False
+
+
+def _ours(source: Path, out: Path, _cores: int) -> list[str]:
+    program = [sys.executable, "-c", "from spark_jobs.cli import main; main()"]
+    return [*program, "run", "--source", str(source), "--lake", str(out), "--drain", "--no-measure"]
+
+
+def _delta(table: Table) -> Callable[[Path], str]:
+    def files(out: Path) -> str:
+        folder = out / table.path
+        listed = ", ".join(f"'{folder / name}'" for name in live_files(folder))
+        return f"read_parquet([{listed}], hive_partitioning = false)"
+
+    return files
+
+
+def _parquet(table: str, more: str) -> Callable[[Path], str]:
+    return lambda out: _PARQUET.format(out=out, table=table, more=more)
+
+
+def _flink(backend: str) -> Contender:
+    columns = (
+        "{'status': 'VARCHAR', 'impression_id': 'VARCHAR', 'impression_time': 'VARCHAR', 'campaign_id': 'VARCHAR', "
+        "'ad_id': 'VARCHAR', 'user_id': 'VARCHAR', 'cost_micros': 'BIGINT', 'click_id': 'VARCHAR', "
+        "'click_time': 'VARCHAR'}"
+    )
+    return Contender(
+        f"PyFlink, {'RocksDB' if backend == 'rocksdb' else 'heap state'}",
+        lambda source, out, cores: [
+            python_of("flink"),
+            str(_HERE / "flink.py"),
+            str(source),
+            str(out),
+            backend,
+            str(cores),
+        ],
+        lambda out: f"read_csv('{out}/attributions/part-*', header = false, columns = {columns})",
+        lambda out: (
+            f"(SELECT user_id, session_start::TIMESTAMPTZ AS session_start, session_end::TIMESTAMPTZ AS session_end, "
+            f"event_count FROM read_json('{out}/sessions/part-*', format = 'newline_delimited'))"
+        ),
+    )
+
+
+CONTENDERS = (
+    Contender("adloom", _ours, _delta(ATTRIBUTIONS), _delta(SESSIONS)),
+    _flink("rocksdb"),
+    _flink("hashmap"),
+    Contender(
+        "PySpark as its guide",
+        lambda source, out, cores: [sys.executable, str(_HERE / "spark_guide.py"), str(source), str(out), str(cores)],
+        _parquet("attributions", "/*.parquet"),
+        _parquet("sessions", "/*.parquet"),
+        needs_later=True,
+    ),
+    Contender(
+        "DuckDB, one batch",
+        lambda source, out, _: [sys.executable, "-m", "benchmarks.duckdb_batch", str(source), str(out)],
+        _parquet("attributions", ".parquet"),
+        _parquet("sessions", ".parquet"),
+        is_batch=True,
+    ),
+    Contender(
+        "Polars, one batch",
+        lambda source, out, _: [python_of("polars"), str(_HERE / "polars_batch.py"), str(source), str(out)],
+        _parquet("attributions", ".parquet"),
+        _parquet("sessions", ".parquet"),
+        is_batch=True,
+    ),
+)
+"""All of them; the first is ours."""
