@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import statistics
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,13 +17,8 @@ from rich.table import Table
 
 from benchmarks.measure import Cost, run_measured
 from benchmarks.peers.contenders import CONTENDERS, Contender
-from spark_jobs.generator.generate import generate
-from spark_jobs.generator.spec import GeneratorSpec
+from benchmarks.peers.inputs import EVENTS, LATER, make_inputs
 
-_EVENTS_PER_FILE = 125_000
-_LATER = "later"
-"""The user of the events that only move time on."""
-_LATER_TIME = "2026-01-01T00:00:00.000Z"
 _COMPARED = {
     "attributions": "status, impression_id, click_id, cost_micros",
     "sessions": "user_id, epoch_ms(session_start) AS starts, epoch_ms(session_end) AS ends, event_count",
@@ -46,11 +40,11 @@ def main(
     if not chosen:
         raise SystemExit(f"none begins with {only}; there are {', '.join(one.name for one in CONTENDERS)}")
     with console.status("making events"):
-        records = _make_input(events, out)
+        records = make_inputs(events, out, cores)
     costs: dict[str, list[Cost]] = {one.name: [] for one in chosen}
     plan = [one for _round in range(rounds) for one in chosen]
     with duckdb.connect() as expected:
-        _expect(expected, out / "events")
+        _expect(expected, out / EVENTS)
         for one in track(plan, "runs", console=console):
             costs[one.name].append(_measured(one, out, cores, expected))
     result = {
@@ -64,41 +58,6 @@ def main(
     _draw(result, chart or out / "peers.svg")
     console.print(_table(result))
     console.print(f"results: {out / 'results.json'}, chart: {chart or out / 'peers.svg'}")
-
-
-def _make_input(events: int, out: Path) -> int:
-    """Makes the files that all read. Returns how many records they hold.
-
-    Each can say the same of these events: times in UTC with milliseconds, no session ended by an event.
-    """
-    raw, folder, later = out / "raw", out / "events", out / "events-and-later"
-    files = max(1, events // _EVENTS_PER_FILE)
-    records = generate(GeneratorSpec(events=events, seed=1, late=0, malformed=0, files=files), raw).records
-    folder.mkdir(parents=True)
-    later.mkdir()
-    for number, file in enumerate(sorted(raw.iterdir())):
-        made = folder / file.name
-        with made.open("w") as lines:
-            lines.writelines(json.dumps(_plain(json.loads(line)), separators=(",", ":")) + "\n" for line in file.open())
-        # Spark takes files by their age.
-        os.utime(made, (1_700_000_000 + number, 1_700_000_000 + number))
-        os.link(made, later / file.name)
-    (later / "events-99999.jsonl").write_text("".join(json.dumps(event) + "\n" for event in _later_events()))
-    shutil.rmtree(raw)
-    return records
-
-
-def _plain(event: dict[str, Any]) -> dict[str, Any]:
-    event.pop("is_last", None)
-    time = datetime.fromisoformat(event["event_time"]).astimezone(UTC)
-    return event | {"event_time": time.strftime("%Y-%m-%dT%H:%M:%S.") + f"{time.microsecond // 1000:03d}Z"}
-
-
-def _later_events() -> Iterator[dict[str, Any]]:
-    common = {"event_time": _LATER_TIME, "user_id": _LATER}
-    yield {"event_type": "impression", "event_id": _LATER, "campaign_id": "c", "ad_id": "a", "cost_micros": 0, **common}
-    yield {"event_type": "click", "event_id": _LATER, "impression_id": _LATER, **common}
-    yield {"event_type": "activity", "event_id": _LATER, **common}
 
 
 def _expect(connection: duckdb.DuckDBPyConnection, source: Path) -> None:
@@ -138,13 +97,12 @@ def _measured(one: Contender, out: Path, cores: int, expected: duckdb.DuckDBPyCo
     place = out.resolve() / "out"
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir()
-    source = out.resolve() / ("events-and-later" if one.needs_later else "events")
-    command = one.command(source, place, cores)
+    command = one.command(out.resolve() / one.reads, place, cores)
     cost = run_measured(command, out / "log.txt")
     # No figure counts unless the rows are the right ones.
     for table, found in (("attributions", one.attributions(place)), ("sessions", one.sessions(place))):
         columns = _COMPARED[table]
-        theirs = f"SELECT {columns} FROM {found} WHERE user_id <> '{_LATER}'"
+        theirs = f"SELECT {columns} FROM {found} WHERE user_id <> '{LATER}'"
         ours = f"SELECT {', '.join(name.split()[-1] for name in columns.split(', '))} FROM {table}"
         missing, wrong = (
             expected.execute(f"SELECT count(*) FROM ({left} EXCEPT ALL {right})").fetchall()[0][0]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.peers.environment import python_of
+from benchmarks.peers.inputs import AND_LATER, DEALT, EVENTS
 from spark_jobs.contracts.tables import ATTRIBUTIONS, SESSIONS, Table
 from tests.support.lakes import live_files
 
@@ -23,7 +24,7 @@ class Contender:
         attributions: of the folder of the output, SQL of DuckDB that gives ``status``, ``impression_id``, ``click_id``,
             ``cost_micros``.
         sessions: the same for ``user_id``, ``session_start``, ``session_end`` (times) and ``event_count``.
-        needs_later: it puts out what is open only if events of a later time come.
+        reads: which of the folders of input, see ``benchmarks/peers/inputs.py``.
         is_batch: it cannot go on tomorrow: a limit, not a peer.
     """
 
@@ -31,7 +32,7 @@ class Contender:
     command: Callable[[Path, Path, int], list[str]]
     attributions: Callable[[Path], str]
     sessions: Callable[[Path], str]
-    needs_later: bool = False
+    reads: str = EVENTS
     is_batch: bool = False
 
 
@@ -74,6 +75,7 @@ def _flink(backend: str) -> Contender:
             f"(SELECT user_id, session_start::TIMESTAMPTZ AS session_start, session_end::TIMESTAMPTZ AS session_end, "
             f"event_count FROM read_json('{out}/sessions/part-*', format = 'newline_delimited'))"
         ),
+        reads=DEALT,
     )
 
 
@@ -86,7 +88,7 @@ CONTENDERS = (
         lambda source, out, cores: [sys.executable, str(_HERE / "spark_guide.py"), str(source), str(out), str(cores)],
         _parquet("attributions", "/*.parquet"),
         _parquet("sessions", "/*.parquet"),
-        needs_later=True,
+        reads=AND_LATER,
     ),
     Contender(
         "DuckDB, one batch",

@@ -1,0 +1,68 @@
+"""The events that all contenders read, each in the folder from which it can read them in the order of time."""
+
+import gzip
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from spark_jobs.generator.generate import generate
+from spark_jobs.generator.spec import GeneratorSpec
+
+EVENTS = "events"
+"""Files of JSON Lines, one after the other in time."""
+AND_LATER = "events-and-later"
+"""The same, and events of a year later: for those that put out what is open when time goes on, and not at the end."""
+DEALT = "events-dealt"
+"""The same events dealt out to as many files as there are cores, compressed: for Flink, which reads the files of a folder,
+and the blocks of a file that it can split, in no order of time."""
+LATER = "later"
+"""The user of those later events."""
+_LATER_TIME = "2026-01-01T00:00:00.000Z"
+_EVENTS_PER_FILE = 125_000
+
+
+def make_inputs(events: int, out: Path, cores: int) -> int:
+    """Makes the folders in ``out``, of ``events`` good events. Returns how many records each holds.
+
+    All contenders can say the same of them: times in UTC with milliseconds, no session that an event ends.
+    """
+    raw, folder, later, dealt = (out / name for name in ("raw", EVENTS, AND_LATER, DEALT))
+    files = max(1, events // _EVENTS_PER_FILE)
+    records = generate(GeneratorSpec(events=events, seed=1, late=0, malformed=0, files=files), raw).records
+    for place in (folder, later, dealt):
+        place.mkdir(parents=True)
+    with ExitStack() as opened:
+        hands = [
+            opened.enter_context(gzip.open(dealt / f"events-{hand}.jsonl.gz", "wt", compresslevel=1))
+            for hand in range(cores)
+        ]
+        for number, file in enumerate(sorted(raw.iterdir())):
+            made = folder / file.name
+            lines = [json.dumps(_plain(json.loads(line)), separators=(",", ":")) + "\n" for line in file.open()]
+            made.write_text("".join(lines))
+            # Spark takes files by their age.
+            os.utime(made, (1_700_000_000 + number, 1_700_000_000 + number))
+            os.link(made, later / file.name)
+            for hand, writer in enumerate(hands):
+                writer.writelines(lines[hand::cores])
+    (later / "events-99999.jsonl").write_text("".join(json.dumps(event) + "\n" for event in _later_events()))
+    shutil.rmtree(raw)
+    return records
+
+
+def _plain(event: dict[str, Any]) -> dict[str, Any]:
+    event.pop("is_last", None)
+    time = datetime.fromisoformat(event["event_time"]).astimezone(UTC)
+    return event | {"event_time": time.strftime("%Y-%m-%dT%H:%M:%S.") + f"{time.microsecond // 1000:03d}Z"}
+
+
+def _later_events() -> Iterator[dict[str, Any]]:
+    common = {"event_time": _LATER_TIME, "user_id": LATER}
+    yield {"event_type": "impression", "event_id": LATER, "campaign_id": "c", "ad_id": "a", "cost_micros": 0, **common}
+    yield {"event_type": "click", "event_id": LATER, "impression_id": LATER, **common}
+    yield {"event_type": "activity", "event_id": LATER, **common}
