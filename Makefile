@@ -72,6 +72,9 @@ bench-operators: setup ## Each stateful operator alone: 10,000 and 1,000,000 key
 bench-peers: setup ## adloom, PyFlink, plain PySpark, DuckDB, Polars: the same work on the same files, rows compared
 	$(PY) -m benchmarks.peers
 
+profile: setup ## Where the CPU time of a run goes: a flame graph, and its parts in a table
+	$(PY) -m benchmarks.profile
+
 bench-stack: setup ## From click sent to row in gold at 1,000 events/s, through a real broker and both jobs
 	$(PY) -m benchmarks.stack
 
@@ -85,4 +88,4 @@ clean: ## Remove what was made, .venv excepted: containers and their data too
 	@if [ -f .env ] && docker compose version >/dev/null 2>&1; then docker compose --profile generate down --volumes; fi
 	rm -rf demo build dist .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup demo up down airflow airflow-stop check test test-stack test-stack-full test-airflow test-airflow-full test-compose test-compose-core test-kill test-damage test-state bench bench-operators bench-peers bench-stack bench-compose soak clean
+.PHONY: help setup demo up down airflow airflow-stop check test test-stack test-stack-full test-airflow test-airflow-full test-compose test-compose-core test-kill test-damage test-state bench bench-operators bench-peers profile bench-stack bench-compose soak clean

@@ -41,7 +41,8 @@ _ATTRIBUTE = """
 INSERT INTO attributions
 SELECT
   CASE WHEN i.event_id IS NULL THEN 'orphan_click' WHEN c.event_id IS NULL THEN 'unclicked' ELSE 'clicked' END,
-  COALESCE(i.event_id, c.impression_id), CAST(i.event_time AS TIMESTAMP_LTZ(3)), i.campaign_id, i.ad_id, COALESCE(i.user_id, c.user_id),
+  COALESCE(i.event_id, c.impression_id), CAST(i.event_time AS TIMESTAMP_LTZ(3)), i.campaign_id, i.ad_id,
+  COALESCE(i.user_id, c.user_id),
   i.cost_micros, c.event_id, CAST(c.event_time AS TIMESTAMP_LTZ(3))
 FROM (SELECT * FROM silver WHERE event_type = 'impression') i
 FULL OUTER JOIN (SELECT * FROM silver WHERE event_type = 'click') c

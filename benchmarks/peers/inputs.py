@@ -18,8 +18,8 @@ EVENTS = "events"
 AND_LATER = "events-and-later"
 """The same, and events of a year later: for those that put out what is open when time goes on, and not at the end."""
 DEALT = "events-dealt"
-"""The same events dealt out to as many files as there are cores, compressed: for Flink, which reads the files of a folder,
-and the blocks of a file that it can split, in no order of time."""
+"""The same events dealt out to as many files as there are cores, compressed: for Flink, which reads the files of a
+folder, and the blocks of a file that it can split, in no order of time."""
 LATER = "later"
 """The user of those later events."""
 _LATER_TIME = "2026-01-01T00:00:00.000Z"

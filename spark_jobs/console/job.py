@@ -13,7 +13,7 @@ from spark_jobs.contracts.settings import Settings, load_settings
 from spark_jobs.jobs.service import Outcome, run_deduplicate, run_gold
 from spark_jobs.runtime.lakes import check_store, open_lake
 from spark_jobs.runtime.logs import spark_log
-from spark_jobs.runtime.session import start_session
+from spark_jobs.runtime.session import Lifetime, start_session
 from spark_jobs.runtime.stopping import StopRequest, stop_on_signals
 
 _BROKEN_OFF = 143
@@ -45,7 +45,7 @@ def run_job(job: str, location: str, *, source: Path | None, config: Path | None
 def _run(job: str, settings: Settings, lake: Lake, stop: StopRequest, source: Path | None) -> Outcome:
     log = spark_log(lake, settings.job, job)
     _log.info("%s: starting Spark for lake %s, process %d, its log in %s", job, lake.root, os.getpid(), log)
-    spark = start_session(settings, lake=lake, log_file=log, is_service=True)
+    spark = start_session(settings, lake=lake, log_file=log, lifetime=Lifetime.SERVICE)
     outcome = None
     try:
         if job == DEDUPLICATE_JOB:

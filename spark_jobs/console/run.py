@@ -21,10 +21,14 @@ from spark_jobs.runtime.failures import naming_the_cause
 from spark_jobs.runtime.lakes import check_store, open_existing, open_lake
 from spark_jobs.runtime.logs import spark_log
 from spark_jobs.runtime.progress import ProgressFiles
-from spark_jobs.runtime.session import start_session
+from spark_jobs.runtime.session import Lifetime, start_session
 from spark_jobs.sources.files import list_files, open_file
 
 _CHUNK = 1 << 20
+_DEFLATED = 8
+"""So many bytes come out of one that is compressed, about."""
+_SHORT_BYTES = 16 << 20
+"""Some 100,000 events."""
 
 
 def run_lake(source: Path, location: str, *, drain: bool, measure: bool, config: Path | None) -> None:
@@ -33,7 +37,7 @@ def run_lake(source: Path, location: str, *, drain: bool, measure: bool, config:
     lake = open_lake(location, settings.s3)
     list_files(source)
     check_store(lake)
-    with session(console, settings, lake) as spark:
+    with session(console, settings, lake, lifetime=lifetime_of(source)) as spark:
         result = run_with_bars(console, spark, settings, lake, source, drain=drain, measure=measure)
     print_ledger(console, result.ledger)
     console.print(f"tables in {lake.place()}; next: adloom validate --lake {location}", highlight=False, soft_wrap=True)
@@ -51,19 +55,27 @@ def drain_lake(location: str, *, config: Path | None) -> None:
 
 
 @contextmanager
-def session(console: Console, settings: Settings, lake: Lake) -> Iterator[SparkSession]:
-    """A Spark session for the lake; stopped at the end.
+def session(
+    console: Console, settings: Settings, lake: Lake, *, lifetime: Lifetime = Lifetime.RUN
+) -> Iterator[SparkSession]:
+    """A Spark session for the lake, for as long as ``lifetime``; stopped at the end.
 
     Raises:
         QueryFailedError: Spark failed inside.
     """
     with console.status("starting Spark …"):
-        spark = start_session(settings, lake=lake, log_file=spark_log(lake, settings.job))
+        spark = start_session(settings, lake=lake, log_file=spark_log(lake, settings.job), lifetime=lifetime)
     try:
         with naming_the_cause(list):
             yield spark
     finally:
         spark.stop()
+
+
+def lifetime_of(source: Path) -> Lifetime:
+    """How long a run over the files of ``source`` takes, from their size."""
+    size = sum(file.stat().st_size * (_DEFLATED if file.suffix == ".gz" else 1) for file in list_files(source))
+    return Lifetime.SHORT if size < _SHORT_BYTES else Lifetime.RUN
 
 
 def run_with_bars(

@@ -14,7 +14,7 @@ from spark_jobs.contracts.errors import EnvironmentMissingError, SettingsError
 from spark_jobs.contracts.settings import Settings, load_settings
 from spark_jobs.contracts.submission import application_name
 from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.session import JARS, spark_conf
+from spark_jobs.runtime.session import JARS, Lifetime, spark_conf
 
 _SPARK = Path(pyspark.__file__).parent
 _DRIVER = Path(__file__).parents[1] / "submit" / "adloom_driver.py"
@@ -67,7 +67,7 @@ def _conf(settings: Settings, master: str, name: str, *, is_local: bool, own: se
     is_kubernetes = master.startswith("k8s://")
     jars = sorted(JARS.glob("*.jar"))
     submitted = {
-        **spark_conf(settings, is_local=is_local, is_service=True),
+        **spark_conf(settings, is_local=is_local, lifetime=Lifetime.SERVICE),
         # In an image they lie where they lie here; elsewhere they are sent.
         "spark.jars": ",".join(f"local://{jar}" if is_kubernetes else jar.as_uri() for jar in jars),
         "spark.pyspark.python": sys.executable,

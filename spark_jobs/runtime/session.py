@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from enum import Enum, auto
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -48,21 +49,37 @@ _JVM_OPTIONS = (
     # The defaults make it collect the whole heap several times while Spark's classes are loaded.
     "-XX:MetaspaceSize=256m",
 )
-_OPTIONS_OF_A_RUN = (
-    # Ten times the defaults: in minutes the optimizing compiler costs a small machine more than it gains.
-    "-XX:Tier4InvocationThreshold=50000",
-    "-XX:Tier4MinInvocationThreshold=6000",
-    "-XX:Tier4CompileThreshold=150000",
-    "-XX:Tier4BackEdgeThreshold=400000",
-)
-# In days more is compiled than fits into the default of 240 MB; then compiling would stop.
-_OPTIONS_OF_A_SERVICE = ("-XX:ReservedCodeCacheSize=512m",)
+
+
+class Lifetime(Enum):
+    """How long a session is to work: by that Java compiles."""
+
+    SHORT = auto()
+    """Seconds of data: the run is over before optimized code has paid for its making."""
+    RUN = auto()
+    """Minutes."""
+    SERVICE = auto()
+    """Days."""
+
+
+_OPTIONS_BY_LIFETIME = {
+    Lifetime.SHORT: ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m"),
+    Lifetime.RUN: (
+        # Ten times the defaults: in minutes the optimizing compiler costs a small machine more than it gains.
+        "-XX:Tier4InvocationThreshold=50000",
+        "-XX:Tier4MinInvocationThreshold=6000",
+        "-XX:Tier4CompileThreshold=150000",
+        "-XX:Tier4BackEdgeThreshold=400000",
+    ),
+    # In days more is compiled than fits into the default of 240 MB; then compiling would stop.
+    Lifetime.SERVICE: ("-XX:ReservedCodeCacheSize=512m",),
+}
 _EXECUTOR_OPTIONS = ("-XX:-DontCompileHugeMethods", "-XX:+UseParallelGC")
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 
 
 def start_session(
-    settings: Settings, *, lake: Lake | None = None, log_file: Path | None = None, is_service: bool = False
+    settings: Settings, *, lake: Lake | None = None, log_file: Path | None = None, lifetime: Lifetime = Lifetime.RUN
 ) -> SparkSession:
     """A Spark session for a run, or the one that is already there, as it is.
 
@@ -70,7 +87,7 @@ def start_session(
         settings: see ``[spark]``, and ``[s3]`` for a lake that is not local.
         lake: that the session is for; by default a local one.
         log_file: where Spark's own log goes; by default it is thrown away but for errors on stderr.
-        is_service: whether it is to last for days, not for minutes.
+        lifetime: how long it is to work.
 
     Raises:
         EnvironmentMissingError: Java or the jars are missing.
@@ -90,7 +107,7 @@ def start_session(
         return _configured(builder, streaming_conf(settings)).getOrCreate()
     builder = builder.master(settings.spark.master)
     scratch = _own_scratch()
-    conf = spark_conf(settings, is_local=is_local, log_file=log_file, scratch=scratch, is_service=is_service)
+    conf = spark_conf(settings, is_local=is_local, log_file=log_file, scratch=scratch, lifetime=lifetime)
     builder = _configured(builder, conf)
     if _is_one_process(settings):
         # Spark binds the machine's outer address otherwise.
@@ -158,7 +175,7 @@ def spark_conf(
     is_local: bool = True,
     log_file: Path | None = None,
     scratch: Path | None = None,
-    is_service: bool = False,
+    lifetime: Lifetime = Lifetime.RUN,
 ) -> dict[str, str]:
     """Spark's configuration for ``settings``: what differs from Spark's defaults, and why.
 
@@ -167,7 +184,7 @@ def spark_conf(
         is_local: whether the lake is.
         log_file: see :func:`start_session`.
         scratch: folder for temporary files; by default the machine's.
-        is_service: see :func:`start_session`.
+        lifetime: see :func:`start_session`.
 
     Raises:
         EnvironmentMissingError: the jars are missing.
@@ -181,7 +198,7 @@ def spark_conf(
     if scratch:
         # Native libraries are unpacked there, tens of MB for each process.
         java_options.append(f"-Djava.io.tmpdir={scratch}")
-    java_options.extend((*_JVM_OPTIONS, *(_OPTIONS_OF_A_SERVICE if is_service else _OPTIONS_OF_A_RUN)))
+    java_options.extend((*_JVM_OPTIONS, *_OPTIONS_BY_LIFETIME[lifetime]))
     if not is_local:
         java_options.extend(trust_options(settings.s3))
     properties = table_properties(settings.tables)

@@ -1,0 +1,114 @@
+"""Where the CPU time of a run goes: a flame graph, and its parts in a table: `make profile`."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import zipfile
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from spark_jobs.contracts.choices import StateStore
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.generator.generate import generate
+from spark_jobs.generator.spec import GeneratorSpec
+from spark_jobs.jobs.run import run
+from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.runtime.session import start_session
+
+_ARTIFACT = "tools.profiler:async-profiler:4.2"
+_LIBRARY = "linux-x64/libasyncProfiler.so"
+_INTERVAL_MS = 5
+_EVENTS_PER_FILE = 125_000
+_PARTS = (
+    ("Java: compiling", r"^\[(C1|C2) Comp"),
+    ("Java: collecting garbage", r"^\[(GC|G1|Parallel)"),
+    ("Java: loading classes", r"SystemDictionary|ClassLoader|defineClass|LinkResolver|MethodHandleNatives|SymbolTable"),
+    ("state: counting its rows", r"handleMetricsUpdate"),
+    ("state: RocksDB", r"rocksdb|RocksDB"),
+    ("state: Spark's part", r"StateStore|SymmetricHashJoin|execution/streaming/.*stateful"),
+    ("Parquet, writing", r"org/apache/parquet/(hadoop|column|io|schema|bytes)|ParquetOutputWriter"),
+    ("Parquet, reading", r"Vectorized|ParquetFileReader"),
+    ("JSON", r"JsonParser|[jJ]ackson|[vV]ariant"),
+    ("shuffle", r"shuffle"),
+    ("sorting", r"Sort"),
+    ("other work in tasks", r"^\[Executor"),
+    ("planning and commits", r""),
+)
+"""By part, what its stacks have and those of the parts before it have not."""
+
+
+def main(
+    events: Annotated[int, typer.Option(help="Good events to generate.")] = 1_000_000,
+    store: Annotated[StateStore, typer.Option(help="Where the state is kept.")] = StateStore.ROCKSDB,
+    out: Annotated[Path, typer.Option(help="Folder for input, lake and results; replaced.")] = Path("build/profile"),
+) -> None:
+    """Run the main job on generated events under a sampling profiler of the whole Java process."""
+    console = Console()
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    library = _profiler()
+    files = max(1, events // _EVENTS_PER_FILE)
+    source, stacks = out / "events", out.resolve() / "stacks.txt"
+    generate(GeneratorSpec(events=events, seed=1, late=0, malformed=0, files=files), source)
+    settings = Settings.model_validate({"spark": {"state_store": store.value}})
+    spark = start_session(settings)
+    jvm = spark.sparkContext._jvm  # noqa: SLF001
+    assert jvm is not None  # noqa: S101 it was started just now
+    pid = int(jvm.java.lang.ProcessHandle.current().pid())
+    _tell(pid, library, f"start,event=ctimer,interval={_INTERVAL_MS}ms,threads")
+    with console.status("adloom run, profiled"):
+        run(spark, settings, open_lake(str(out / "lake")), source, drain=True, measure=False)
+    _tell(pid, library, f"dump,flamegraph,title=adloom run,file={out.resolve() / 'flame.html'}")
+    _tell(pid, library, f"stop,collapsed,file={stacks}")
+    spark.stop()
+    seconds = _by_part(stacks)
+    (out / "results.json").write_text(json.dumps({"events": events, "store": store.value, "cpu_s": seconds}, indent=2))
+    table = Table("part", title=f"{sum(seconds.values()):.0f} CPU seconds after the start of Spark, {events:,} events")
+    table.add_column("CPU s", justify="right")
+    table.add_column("share", justify="right")
+    for part, spent in seconds.items():
+        table.add_row(part, f"{spent:.1f}", f"{spent / sum(seconds.values()):.0%}")
+    console.print(table)
+    console.print(f"flame graph: {out / 'flame.html'}")
+
+
+def _profiler() -> Path:
+    """The library of async-profiler, from Maven's repository."""
+    cache = Path(os.environ.get("ADLOOM_CACHE") or Path.home() / ".cache" / "adloom") / "profiler"
+    library = cache / _LIBRARY
+    if not library.exists():
+        cache.mkdir(parents=True, exist_ok=True)
+        fetch = ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={_ARTIFACT}", f"-DoutputDirectory={cache}"]
+        subprocess.run(fetch, check=True)
+        (jar,) = cache.glob("async-profiler-*.jar")
+        with zipfile.ZipFile(jar) as content:
+            content.extract(_LIBRARY, cache)
+    return library
+
+
+def _tell(pid: int, library: Path, command: str) -> None:
+    """Has the profiler in the Java process ``pid`` do ``command``."""
+    loading = ["jcmd", str(pid), "JVMTI.agent_load", str(library), f'"{command}"']
+    subprocess.run(loading, check=True, capture_output=True, timeout=120)
+
+
+def _by_part(stacks: Path) -> dict[str, float]:
+    """CPU seconds by part."""
+    samples: Counter[str] = Counter()
+    with stacks.open() as lines:
+        for line in lines:
+            stack, count = line.rsplit(" ", 1)
+            part = next(name for name, pattern in _PARTS if re.search(pattern, stack))
+            samples[part] += int(count)
+    return {part: round(count * _INTERVAL_MS / 1000, 2) for part, count in samples.most_common()}
+
+
+if __name__ == "__main__":
+    typer.run(main)
