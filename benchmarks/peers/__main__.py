@@ -127,13 +127,15 @@ def _summary(one: Contender, costs: list[Cost], records: int) -> dict[str, Any]:
 
 
 def _table(result: dict[str, Any]) -> Table:
-    title = f"{result['records']:,} records, {result['cores']} cores, {result['rounds']} rounds: median (min to max)"
+    title = f"{result['records']:,} records, {result['cores']} cores, {result['rounds']} rounds: median, least, most"
     table = Table("", title=title)
     for heading in _FIGURES.values():
         table.add_column(heading, justify="right")
     for row in result["contenders"]:
-        told = [f"{row[name]['median']:,} ({row[name]['min']:,} to {row[name]['max']:,})" for name in _FIGURES]
-        table.add_row(row["name"], *told)
+        medians = [f"[bold]{row[name]['median']:,}" for name in _FIGURES]
+        spreads = [f"[dim]{row[name]['min']:,}  {row[name]['max']:,}" for name in _FIGURES]
+        table.add_row(row["name"], *medians)
+        table.add_row("", *spreads)
     return table
 
 

@@ -7,10 +7,12 @@ from pathlib import Path
 
 from benchmarks.peers.environment import python_of
 from benchmarks.peers.inputs import AND_LATER, DEALT, EVENTS
+from spark_jobs.contracts.choices import StateStore
 from spark_jobs.contracts.tables import ATTRIBUTIONS, SESSIONS, Table
 from tests.support.lakes import live_files
 
 _HERE = Path(__file__).parent
+_STORES = {StateStore.ROCKSDB: "state in RocksDB", StateStore.MEMORY: "state in memory"}
 _PARQUET = "read_parquet('{out}/{table}{more}')"
 
 
@@ -36,9 +38,24 @@ class Contender:
     is_batch: bool = False
 
 
-def _ours(source: Path, out: Path, _cores: int) -> list[str]:
-    program = [sys.executable, "-c", "from spark_jobs.cli import main; main()"]
-    return [*program, "run", "--source", str(source), "--lake", str(out), "--drain", "--no-measure"]
+def _ours(store: StateStore) -> Contender:
+    program = ["env", f"ADLOOM_SPARK__STATE_STORE={store.value}"]
+    program += [sys.executable, "-c", "from spark_jobs.cli import main; main()"]
+    return Contender(
+        f"adloom, {_STORES[store]}",
+        lambda source, out, _: [
+            *program,
+            "run",
+            "--source",
+            str(source),
+            "--lake",
+            str(out),
+            "--drain",
+            "--no-measure",
+        ],
+        _delta(ATTRIBUTIONS),
+        _delta(SESSIONS),
+    )
 
 
 def _delta(table: Table) -> Callable[[Path], str]:
@@ -54,14 +71,15 @@ def _parquet(table: str, more: str) -> Callable[[Path], str]:
     return lambda out: _PARQUET.format(out=out, table=table, more=more)
 
 
-def _flink(backend: str) -> Contender:
+def _flink(store: StateStore) -> Contender:
+    backend = {StateStore.ROCKSDB: "rocksdb", StateStore.MEMORY: "hashmap"}[store]
     columns = (
         "{'status': 'VARCHAR', 'impression_id': 'VARCHAR', 'impression_time': 'VARCHAR', 'campaign_id': 'VARCHAR', "
         "'ad_id': 'VARCHAR', 'user_id': 'VARCHAR', 'cost_micros': 'BIGINT', 'click_id': 'VARCHAR', "
         "'click_time': 'VARCHAR'}"
     )
     return Contender(
-        f"PyFlink, {'RocksDB' if backend == 'rocksdb' else 'heap state'}",
+        f"PyFlink, {_STORES[store]}",
         lambda source, out, cores: [
             python_of("flink"),
             str(_HERE / "flink.py"),
@@ -80,9 +98,10 @@ def _flink(backend: str) -> Contender:
 
 
 CONTENDERS = (
-    Contender("adloom", _ours, _delta(ATTRIBUTIONS), _delta(SESSIONS)),
-    _flink("rocksdb"),
-    _flink("hashmap"),
+    _ours(StateStore.ROCKSDB),
+    _flink(StateStore.ROCKSDB),
+    _ours(StateStore.MEMORY),
+    _flink(StateStore.MEMORY),
     Contender(
         "PySpark as its guide",
         lambda source, out, cores: [sys.executable, str(_HERE / "spark_guide.py"), str(source), str(out), str(cores)],
@@ -105,4 +124,4 @@ CONTENDERS = (
         is_batch=True,
     ),
 )
-"""All of them; the first is ours."""
+"""All of them, in the order in which they take turns."""
