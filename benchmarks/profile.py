@@ -29,7 +29,10 @@ _EVENTS_PER_FILE = 125_000
 _PARTS = (
     ("Java: compiling", r"^\[(C1|C2) Comp"),
     ("Java: collecting garbage", r"^\[(GC|G1|Parallel)"),
-    ("Java: loading classes", r"SystemDictionary|ClassLoader|defineClass|LinkResolver|MethodHandleNatives|SymbolTable"),
+    (
+        "Java: loading classes",
+        r"SystemDictionary|ClassLoader\.loadClass|defineClass|LinkResolver|MethodHandleNatives|SymbolTable",
+    ),
     ("state: counting its rows", r"handleMetricsUpdate"),
     ("state: RocksDB", r"rocksdb|RocksDB"),
     ("state: Spark's part", r"StateStore|SymmetricHashJoin|execution/streaming/.*stateful"),

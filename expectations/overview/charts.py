@@ -117,6 +117,7 @@ def _svg(chart: _Drawing) -> str:
             labelColor=_INK,
             titleColor=_INK,
             titleFontWeight="normal",
+            titlePadding=14,
             gridColor=_LINE,
             domainColor=_LINE,
             tickColor=_LINE,
