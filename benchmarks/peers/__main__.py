@@ -142,16 +142,21 @@ def _table(result: dict[str, Any]) -> Table:
 def _draw(result: dict[str, Any], file: Path) -> None:
     """Bars of the events per CPU second; without the batch engines, beside which the others could not be seen."""
     rows = [{"name": row["name"], **row["events_per_cpu_s"]} for row in result["contenders"] if not row["is_batch"]]
-    base = alt.Chart(alt.InlineData(values=rows)).encode(y=alt.Y("name:N", sort="-x", title=None))
-    bars = base.mark_bar(color="#4f7ce8", height=18).encode(
-        x=alt.X("median:Q", title="events per CPU second (median; line: from the least to the most)")
+    axis = {"labelColor": "#7d8795", "titleColor": "#7d8795", "titleFontWeight": "normal", "gridColor": "#8d97a530"}
+    names = alt.Axis(minExtent=210, ticks=False, domain=False, labelFontSize=13, labelPadding=10)
+    base = alt.Chart(alt.InlineData(values=rows)).encode(y=alt.Y("name:N", sort="-x", title=None, axis=names))
+    is_ours = "indexof(datum.name, 'adloom') === 0"
+    bars = base.mark_bar(height=18, cornerRadiusEnd=3).encode(
+        x=alt.X("median:Q", title="events per CPU second: the median; the line goes from the least to the most"),
+        color=alt.condition(is_ours, alt.value("#4f7ce8"), alt.value("#b4bcc8")),
     )
-    spread = base.mark_rule(color="#7d8795", strokeWidth=2).encode(x="min:Q", x2="max:Q")
-    text = base.mark_text(align="left", dx=8, color="#7d8795").encode(x="max:Q", text=alt.Text("median:Q", format=","))
-    chart = (bars + spread + text).properties(width=620, height=alt.Step(34)).configure(background="transparent")
-    axis = {"labelColor": "#7d8795", "titleColor": "#7d8795", "gridColor": "#8d97a530", "labelLimit": 220}
+    spread = base.mark_rule(color="#3a414d", strokeWidth=2).encode(x="min:Q", x2="max:Q")
+    text = base.mark_text(align="left", dx=8, color="#7d8795", fontSize=13).encode(
+        x="max:Q", text=alt.Text("median:Q", format=",")
+    )
+    chart = (bars + spread + text).properties(width=620, height=alt.Step(34))
     file.parent.mkdir(parents=True, exist_ok=True)
-    chart.configure_axis(**axis).configure_view(stroke=None).save(str(file))
+    chart.configure(background="transparent").configure_axis(**axis).configure_view(stroke=None).save(str(file))
 
 
 if __name__ == "__main__":
