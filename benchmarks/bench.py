@@ -12,12 +12,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.common import ADLOOM, make_events
 from benchmarks.measure import Cost, run_measured
-from spark_jobs.generator.generate import generate
-from spark_jobs.generator.spec import GeneratorSpec
 
 _STAGES = ("ingest", "deduplicate", "attribute", "sessionize")
-_EVENTS_PER_FILE = 125_000
 
 
 def main(
@@ -30,14 +28,11 @@ def main(
     """Measure adloom on generated events without lateness, and DuckDB on the same files: all that both do."""
     console, work = Console(), out / f"bench-{events}"
     shutil.rmtree(work, ignore_errors=True)
-    files = max(1, events // _EVENTS_PER_FILE)
-    spec = GeneratorSpec(events=events, seed=1, late=0, malformed=0, files=files)
-    records = generate(spec, work / "events").records
+    records = make_events(events, work / "events")
     python, source = [sys.executable, "-m"], str(work / "events")
     log = work / "log.txt"
-    program = [sys.executable, "-c", "from spark_jobs.cli import main; main()"]
     costs: dict[str, Cost] = {}
-    run = [*program, "run", "--source", source, "--lake", str(work / "lake"), "--drain", "--no-measure"]
+    run = [*ADLOOM, "run", "--source", source, "--lake", str(work / "lake"), "--drain", "--no-measure"]
     with console.status("adloom run"):
         costs["adloom run"] = run_measured(run, log)
     for stage in _STAGES if stages else ():

@@ -1,7 +1,6 @@
 """Where the CPU time of a run goes: a flame graph, and its parts in a table: `make profile`."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -14,10 +13,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.common import CACHE, make_events
 from spark_jobs.contracts.choices import StateStore
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.generator.generate import generate
-from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.jobs.run import run
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.session import start_session
@@ -25,7 +23,6 @@ from spark_jobs.runtime.session import start_session
 _ARTIFACT = "tools.profiler:async-profiler:4.2"
 _LIBRARY = "linux-x64/libasyncProfiler.so"
 _INTERVAL_MS = 5
-_EVENTS_PER_FILE = 125_000
 _PARTS = (
     ("Java: compiling", r"^\[(C1|C2) Comp"),
     ("Java: collecting garbage", r"^\[(GC|G1|Parallel)"),
@@ -57,9 +54,8 @@ def main(
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     library = _profiler()
-    files = max(1, events // _EVENTS_PER_FILE)
     source, stacks = out / "events", out.resolve() / "stacks.txt"
-    generate(GeneratorSpec(events=events, seed=1, late=0, malformed=0, files=files), source)
+    make_events(events, source)
     settings = Settings.model_validate({"spark": {"state_store": store.value}})
     spark = start_session(settings)
     jvm = spark.sparkContext._jvm  # noqa: SLF001
@@ -84,7 +80,7 @@ def main(
 
 def _profiler() -> Path:
     """The library of async-profiler, from Maven's repository."""
-    cache = Path(os.environ.get("ADLOOM_CACHE") or Path.home() / ".cache" / "adloom") / "profiler"
+    cache = CACHE / "profiler"
     library = cache / _LIBRARY
     if not library.exists():
         cache.mkdir(parents=True, exist_ok=True)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.common import ADLOOM
 from benchmarks.peers.environment import python_of
 from benchmarks.peers.inputs import AND_LATER, DEALT, EVENTS
 from spark_jobs.contracts.choices import StateStore
@@ -13,7 +14,6 @@ from tests.support.lakes import live_files
 
 _HERE = Path(__file__).parent
 _STORES = {StateStore.ROCKSDB: "state in RocksDB", StateStore.MEMORY: "state in memory"}
-_PARQUET = "read_parquet('{out}/{table}{more}')"
 
 
 @dataclass(frozen=True)
@@ -39,20 +39,10 @@ class Contender:
 
 
 def _ours(store: StateStore) -> Contender:
-    program = ["env", f"ADLOOM_SPARK__STATE_STORE={store.value}"]
-    program += [sys.executable, "-c", "from spark_jobs.cli import main; main()"]
+    program = ["env", f"ADLOOM_SPARK__STATE_STORE={store.value}", *ADLOOM, "run", "--drain", "--no-measure"]
     return Contender(
         f"adloom, {_STORES[store]}",
-        lambda source, out, _: [
-            *program,
-            "run",
-            "--source",
-            str(source),
-            "--lake",
-            str(out),
-            "--drain",
-            "--no-measure",
-        ],
+        lambda source, out, _: [*program, "--source", str(source), "--lake", str(out)],
         _delta(ATTRIBUTIONS),
         _delta(SESSIONS),
     )
@@ -68,7 +58,7 @@ def _delta(table: Table) -> Callable[[Path], str]:
 
 
 def _parquet(table: str, more: str) -> Callable[[Path], str]:
-    return lambda out: _PARQUET.format(out=out, table=table, more=more)
+    return lambda out: f"read_parquet('{out}/{table}{more}')"
 
 
 def _flink(store: StateStore) -> Contender:

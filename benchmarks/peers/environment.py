@@ -1,11 +1,11 @@
 """An environment of its own for each peer: what they need does not go together, nor with the project's own."""
 
 import hashlib
-import os
 import subprocess
 import sys
 import venv
-from pathlib import Path
+
+from benchmarks.common import CACHE
 
 _PACKAGES = {
     "flink": ("apache-flink==2.3.0",),
@@ -23,8 +23,7 @@ def python_of(name: str) -> str:
     """
     packages = _PACKAGES[name]
     digest = hashlib.sha256("\n".join((sys.version, *packages)).encode()).hexdigest()[:16]
-    cache = Path(os.environ.get("ADLOOM_CACHE") or Path.home() / ".cache" / "adloom")
-    folder = cache / f"peer-{name}-{digest}"
+    folder = CACHE / f"peer-{name}-{digest}"
     python, done = folder / "bin" / "python", folder / "complete"
     if not done.exists():
         venv.create(folder, clear=True, with_pip=True)

@@ -10,8 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from spark_jobs.generator.generate import generate
-from spark_jobs.generator.spec import GeneratorSpec
+from benchmarks.common import make_events
 
 EVENTS = "events"
 """Files of JSON Lines, one after the other in time."""
@@ -23,7 +22,6 @@ folder, and the blocks of a file that it can split, in no order of time."""
 LATER = "later"
 """The user of those later events."""
 _LATER_TIME = "2026-01-01T00:00:00.000Z"
-_EVENTS_PER_FILE = 125_000
 
 
 def make_inputs(events: int, out: Path, cores: int) -> int:
@@ -32,8 +30,7 @@ def make_inputs(events: int, out: Path, cores: int) -> int:
     All contenders can say the same of them: times in UTC with milliseconds, no session that an event ends.
     """
     raw, folder, later, dealt = (out / name for name in ("raw", EVENTS, AND_LATER, DEALT))
-    files = max(1, events // _EVENTS_PER_FILE)
-    records = generate(GeneratorSpec(events=events, seed=1, late=0, malformed=0, files=files), raw).records
+    records = make_events(events, raw)
     for place in (folder, later, dealt):
         place.mkdir(parents=True)
     with ExitStack() as opened:

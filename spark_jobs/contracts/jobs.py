@@ -33,13 +33,6 @@ STATE_VALUE = "known"
 """Name of what a state function keeps of each key."""
 OPTIONAL_JOBS = (MEASURE_JOB,)
 """Jobs that a lake may do without."""
-
-
-def jobs_of_run(*, measure: bool) -> tuple[str, ...]:
-    """The jobs of a bounded run, with the optional ones or without."""
-    return tuple(job for job in QUERIES_OF_JOB if measure or job not in OPTIONAL_JOBS)
-
-
 JOB_OF_QUERY = {query: job for job, queries in QUERIES_OF_JOB.items() for query in queries}
 """By query, its job; in the order in which rows flow."""
 READS: dict[str, Table | None] = {
@@ -64,3 +57,8 @@ WRITES: dict[str, Table] = {
     USER_STATUS_QUERY: USER_STATUS,
 }
 """By query, the table that it writes."""
+
+
+def jobs_of_run(*, measure: bool) -> tuple[str, ...]:
+    """The jobs of a bounded run, with the optional ones or without."""
+    return tuple(job for job in QUERIES_OF_JOB if measure or job not in OPTIONAL_JOBS)

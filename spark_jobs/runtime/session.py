@@ -63,6 +63,7 @@ class Lifetime(Enum):
 
 
 _OPTIONS_BY_LIFETIME = {
+    # With one compiler the code cache has 48 MB by default, which is too little for Spark.
     Lifetime.SHORT: ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m"),
     Lifetime.RUN: (
         # Ten times the defaults: in minutes the optimizing compiler costs a small machine more than it gains.

@@ -28,11 +28,10 @@ def add_to_windows(rows: DataFrame, lake: Lake, table: Table, note: CommitNote) 
     """
     spark = rows.sparkSession
     create_table(spark, lake, table)
-    added = summed(rows)
-    near = _near(added)
+    near = _near(rows)
     if near is None:
         # A merge of nothing commits nothing, and the table must tell of every batch.
-        append_rows(added, lake, table, note)
+        append_rows(rows, lake, table, note)
         return
     there = DeltaTable.forPath(spark, lake.table(table)).alias("there")
     same = " AND ".join(f"there.{name} <=> new.{name}" for name in KEY)
@@ -42,7 +41,7 @@ def add_to_windows(rows: DataFrame, lake: Lake, table: Table, note: CommitNote) 
     spark.conf.set("spark.databricks.delta.write.txnVersion", str(note.batch))
     spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", note.model_dump_json(exclude_defaults=True))
     (
-        there.merge(added.alias("new"), near & F.expr(same))
+        there.merge(summed(rows).alias("new"), near & F.expr(same))
         .whenMatchedUpdate(set={**total, "ctr": rate(total["impressions"], total["clicks"])})
         .whenNotMatchedInsertAll()
         .execute()

@@ -14,7 +14,7 @@ from spark_jobs.contracts.durations import microseconds
 from spark_jobs.contracts.events import HEARTBEAT
 from spark_jobs.contracts.sections import MovingAverageSettings
 from spark_jobs.transforms.measures import each_measure
-from spark_jobs.transforms.open_rows import is_settled
+from spark_jobs.transforms.open_rows import is_settled, settled_us
 from spark_jobs.transforms.status import in_order
 
 
@@ -44,7 +44,7 @@ def last_values(silver: DataFrame, settled_before: datetime, settings: MovingAve
     newest_first = Window.partitionBy("key", "measure").orderBy(F.desc("us"), F.desc("value"))
     silence_us = F.lag("us").over(newest_first) - F.col("us")
     # As the rule has it: a value just at the timeout still follows, and once that time has passed none will.
-    until_now_us = int(settled_before.timestamp() * 1000) * 1000 - F.col("us")
+    until_now_us = settled_us(settled_before) - F.col("us")
     is_over = F.coalesce(silence_us > timeout_us, until_now_us >= timeout_us).cast("int")
     recent = (
         values.withColumn("place", F.row_number().over(newest_first))

@@ -119,7 +119,12 @@ def not_settled(silver: DataFrame, settled_before: datetime) -> DataFrame:
 
 def is_settled(before: datetime) -> Column:
     """Whether the watermark ``before`` has passed the event: Spark drops what comes with such a time."""
-    return F.unix_micros("event_time") <= int(before.timestamp() * 1000) * 1000
+    return F.unix_micros("event_time") <= settled_us(before)
+
+
+def settled_us(before: datetime) -> int:
+    """The watermark ``before`` in microseconds since 1970, to the millisecond that Spark counts watermarks in."""
+    return int(before.timestamp() * 1000) * 1000
 
 
 def _newest(silver: DataFrame) -> DataFrame:
@@ -128,8 +133,8 @@ def _newest(silver: DataFrame) -> DataFrame:
 
 
 def _is_after(time: Column, settled_before: datetime, more: timedelta = timedelta()) -> Column:
-    """Whether ``time`` and ``more`` is not settled yet, to the millisecond that Spark counts watermarks in."""
-    bound_us = (int(settled_before.timestamp() * 1000) - milliseconds(more) - 1) * 1000
+    """Whether ``time`` and ``more`` is not settled yet, or has been for a millisecond."""
+    bound_us = settled_us(settled_before) - (milliseconds(more) + 1) * 1000
     return F.unix_micros(time) >= F.lit(bound_us)
 
 
