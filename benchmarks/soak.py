@@ -104,7 +104,7 @@ class Soak:
             at_s=round(time.monotonic() - self._begun, 1),
             sent=self.sent,
             backlog=max(0, self.sent - min(through)),
-            state_rows=sum(report.state_rows for report in reports.values() if report),
+            state_rows=sum(report.state_rows or 0 for report in reports.values() if report),
             memory_mib=round(sum(one.memory_info().rss for one in family) / 2**20, 1),
             batch_s=sum(report.phases_ms.get("triggerExecution", 0) for report in reports.values() if report) / 1000,
         )

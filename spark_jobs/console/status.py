@@ -72,7 +72,7 @@ def _cells(report: QueryReport, now: datetime) -> Iterator[RenderableType]:
     yield _rough(now - report.watermark) if report.watermark else ""
     yield "" if report.batch_id is None else f"{report.batch_id:,}"
     yield f"{report.processed_rows_per_s:,.0f}"
-    yield f"{report.state_rows:,}"
+    yield "" if report.state_rows is None else f"{report.state_rows:,}"
     yield Text(f"{report.late_rows:,}", style="yellow" if report.late_rows else "")
     yield _backlog(report)
 

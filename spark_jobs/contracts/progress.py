@@ -51,9 +51,9 @@ class QueryReport(BaseModel):
     watermark: datetime | None = None
     watermark_lag_s: float | None = None
     """From the watermark to ``updated_at``."""
-    state_rows: int = 0
-    """After the latest batch."""
-    peak_state_rows: int = 0
+    state_rows: int | None = 0
+    """After the latest batch; None where they are not counted."""
+    peak_state_rows: int | None = 0
     """The most after any batch since the query was started."""
     state_bytes: int = 0
     late_rows: int = 0

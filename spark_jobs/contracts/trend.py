@@ -24,7 +24,7 @@ class TrendPoint(BaseModel):
     processed_rows_per_s: float
     batch_s: float
     watermark_lag_s: float | None
-    state_rows: int
+    state_rows: int | None
     late_rows: int
 
 

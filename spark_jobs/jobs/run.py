@@ -15,6 +15,8 @@ from spark_jobs.contracts.choices import Clock
 from spark_jobs.contracts.errors import QueryFailedError
 from spark_jobs.contracts.events import HEARTBEAT
 from spark_jobs.contracts.jobs import (
+    ATTRIBUTE_JOB,
+    DEDUPLICATE_JOB,
     INGEST,
     JOB_OF_QUERY,
     MOVING_AVERAGE,
@@ -34,11 +36,14 @@ from spark_jobs.runtime import checkpoints
 from spark_jobs.runtime.failures import naming_the_cause
 from spark_jobs.runtime.lock import Check, hold_job
 from spark_jobs.runtime.progress import ProgressFiles, listening
+from spark_jobs.runtime.session import UNCOUNTED_STATE, using
 from spark_jobs.sinks.delta import create_table
 from spark_jobs.sources.delta import newest_event_time, read_table
 from spark_jobs.sources.files import read_files
 
 _TICK_S = 0.2
+_IN_LEDGER = (DEDUPLICATE_JOB, ATTRIBUTE_JOB)
+"""Jobs whose rows the ledger follows one by one: it tells what a drain left open, no need to count their state."""
 
 OnProgress = Callable[[ProgressFiles], None]
 
@@ -59,6 +64,7 @@ def run(
     *,
     drain: bool = False,
     measure: bool = True,
+    count_state: bool = False,
     on_progress: OnProgress = lambda _: None,
 ) -> RunResult:
     """Takes every file of ``source`` that the lake has not taken yet through to gold, and balances the accounts.
@@ -74,6 +80,7 @@ def run(
         source: the folder of JSON Lines files; None to take nothing more in.
         drain: close everything that is open at the end: impressions, clicks, sessions, windows, users.
         measure: run the job ``measure`` too; what it leaves out it takes up when it runs next.
+        count_state: have the progress of the queries tell how many rows their state has; an eighth of the CPU time.
         on_progress: called several times a second from this thread.
 
     Raises:
@@ -84,7 +91,8 @@ def run(
         LedgerError: the accounts do not balance.
     """
     records = read_files(spark, source, settings.ingest) if source else None
-    progress = ProgressFiles(lake)
+    uncounted = () if count_state else _IN_LEDGER
+    progress = ProgressFiles(lake, uncounted=[query for job in uncounted for query in QUERIES_OF_JOB[job]])
     jobs = jobs_of_run(measure=measure)
     with (
         _holding(jobs, lake, settings, spark) as is_ours,
@@ -94,10 +102,13 @@ def run(
         # What is only drained may have come from Kafka.
         used = [query for job in jobs for query in QUERIES_OF_JOB[job] if records or query != INGEST]
         checkpoints.claim(lake, settings, used, source=FILES)
-        gold_starts = [start for job in jobs for start in STARTS.get(job, ())]
-        gold = _Readers(SILVER_EVENTS, lake, [partial(start, spark, settings, lake) for start in gold_starts])
+
+        def starting(job: str, start: Callable[..., StreamingQuery]) -> Callable[[], StreamingQuery]:
+            return partial(_start, start, spark, settings, lake, counts=job not in uncounted)
+
+        gold = _Readers(SILVER_EVENTS, lake, [starting(job, start) for job in jobs for start in STARTS.get(job, ())])
         start_silver = partial(deduplicate_job.start_deduplicate, within=gold.caught_up)
-        silver = _Readers(BRONZE_EVENTS, lake, [partial(start_silver, spark, settings, lake)])
+        silver = _Readers(BRONZE_EVENTS, lake, [starting(DEDUPLICATE_JOB, start_silver)])
         taking: list[StreamingQuery] = []
         with naming_the_cause(lambda: [*gold.queries, *silver.queries, *taking]):
             if records:
@@ -128,6 +139,14 @@ def _holding(jobs: Iterable[str], lake: Lake, settings: Settings, spark: SparkSe
                 one()
 
         yield check
+
+
+def _start(
+    start: Callable[..., StreamingQuery], spark: SparkSession, settings: Settings, lake: Lake, *, counts: bool
+) -> StreamingQuery:
+    """Starts a query that does or does not count the rows of its state."""
+    with using(spark, {} if counts else UNCOUNTED_STATE):
+        return start(spark, settings, lake)
 
 
 class _Readers:
@@ -179,7 +198,7 @@ def _drain(spark: SparkSession, settings: Settings, lake: Lake, gold: _Readers) 
 
 
 def _check_closed(query: StreamingQuery) -> None:
-    """Raises a QueryFailedError where a drain left state in ``query``."""
+    """Raises a QueryFailedError where a drain left state in ``query``, if it counts it."""
     batch = query.lastProgress
     left = sum(operator.numRowsTotal for operator in batch.stateOperators) if batch else 0
     if left:

@@ -3,7 +3,7 @@
 import json
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from math import isfinite
@@ -37,8 +37,9 @@ _log = logging.getLogger(__name__)
 class ProgressFiles(StreamingQueryListener):
     """Writes a :class:`QueryReport` and a :class:`Trend` of each query, and logs a line for each batch."""
 
-    def __init__(self, lake: Lake) -> None:
-        self._lake = lake
+    def __init__(self, lake: Lake, *, uncounted: Collection[str] = ()) -> None:
+        """``uncounted``: queries that run with :data:`spark_jobs.runtime.session.UNCOUNTED_STATE`."""
+        self._lake, self._uncounted = lake, uncounted
         self._by_run: dict[str, QueryReport] = {}
         self._trends: dict[str, Trend] = {}
 
@@ -53,7 +54,7 @@ class ProgressFiles(StreamingQueryListener):
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802
         """Begins the report anew."""
         if event.name in JOB_OF_QUERY:
-            now = datetime.now(UTC)
+            now, state_rows = datetime.now(UTC), None if event.name in self._uncounted else 0
             report = QueryReport(
                 job=JOB_OF_QUERY[event.name],
                 query=event.name,
@@ -61,6 +62,8 @@ class ProgressFiles(StreamingQueryListener):
                 process_id=os.getpid(),
                 started_at=now,
                 updated_at=now,
+                state_rows=state_rows,
+                peak_state_rows=state_rows,
             )
             self._write(str(event.runId), report)
 
@@ -71,13 +74,13 @@ class ProgressFiles(StreamingQueryListener):
             report = after_batch(before, event.progress, datetime.now(UTC))
             self._write(run_id, report)
             _log.info(
-                "%s: batch %d: %d rows in %.1f s, watermark %s, %d rows in state",
+                "%s: batch %d: %d rows in %.1f s, watermark %s, %s rows in state",
                 report.query,
                 report.batch_id,
                 report.input_rows,
                 report.batch_ms / 1000,
                 report.watermark or "not yet",
-                report.state_rows,
+                "uncounted" if report.state_rows is None else report.state_rows,
             )
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
@@ -137,7 +140,8 @@ def after_batch(before: QueryReport, batch: StreamingQueryProgress, now: datetim
     newest = max((time for time in (before.newest_event_time, _time(times, "max")) if time), default=None)
     operators = batch.stateOperators
     behind = [_records_behind(source) for source in batch.sources]
-    state_rows = sum(operator.numRowsTotal for operator in operators)
+    # Spark tells of none where it does not count.
+    state_rows = None if before.state_rows is None else sum(operator.numRowsTotal for operator in operators)
     report = before.model_copy(
         update={
             "batch_id": batch.batchId,
@@ -150,7 +154,7 @@ def after_batch(before: QueryReport, batch: StreamingQueryProgress, now: datetim
             "newest_event_time": newest,
             "watermark": _time(times, "watermark"),
             "state_rows": state_rows,
-            "peak_state_rows": max(before.peak_state_rows, state_rows),
+            "peak_state_rows": None if state_rows is None else max(before.peak_state_rows or 0, state_rows),
             "state_bytes": sum(operator.memoryUsedBytes for operator in operators),
             "late_rows": before.late_rows + sum(operator.numRowsDroppedByWatermark for operator in operators),
             "quarantined_rows": _sum(before.quarantined_rows, _quarantined(batch.observedMetrics)),

@@ -282,6 +282,10 @@ def streaming_conf(settings: Settings) -> dict[str, str]:
     return conf
 
 
+UNCOUNTED_STATE = {"spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false"}
+"""With this a query does not know how many rows its state has: counting looks up each row that is put or removed."""
+
+
 def keyed_state_conf() -> dict[str, str]:
     """What a query with a state function needs of Spark where it differs from :func:`streaming_conf`."""
     return {

@@ -35,6 +35,6 @@ def _peak_state_rows(spark: SparkSession, folder: Path, days: int) -> dict[str, 
     )
     generate(spec, folder / "source")
     settings = Settings(ingest=IngestSettings(max_bytes_per_batch=1))
-    progress = run_in(spark, settings, open_lake(str(folder / "lake")), folder / "source").progress
+    progress = run_in(spark, settings, open_lake(str(folder / "lake")), folder / "source", count_state=True).progress
     reports = {query: progress.report(query) for query in _STATEFUL}
-    return {query: report.peak_state_rows for query, report in reports.items() if report}
+    return {query: report.peak_state_rows or 0 for query, report in reports.items() if report}

@@ -11,7 +11,14 @@ from spark_jobs.runtime.session import streaming_conf
 
 
 def run_in(
-    spark: SparkSession, settings: Settings, lake: Lake, source: Path, *, drain: bool = True, measure: bool = False
+    spark: SparkSession,
+    settings: Settings,
+    lake: Lake,
+    source: Path,
+    *,
+    drain: bool = True,
+    measure: bool = False,
+    count_state: bool = False,
 ) -> RunResult:
     """Runs ``source`` into ``lake`` with ``settings``, whatever the session was last used with.
 
@@ -19,4 +26,4 @@ def run_in(
     """
     for key, value in streaming_conf(settings).items():
         spark.conf.set(key, value)
-    return run(spark, settings, lake, source, drain=drain, measure=measure)
+    return run(spark, settings, lake, source, drain=drain, measure=measure, count_state=count_state)
