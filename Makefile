@@ -3,7 +3,7 @@
 PY := .venv/bin/python
 
 help: ## This list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## Python packages and jars, as locked; quick when done before
 	@bash infra/setup.sh
@@ -69,8 +69,11 @@ bench: setup ## Events/s, CPU and memory of every stage on 1,000,000 events, bes
 bench-operators: setup ## Each stateful operator alone: 10,000 and 1,000,000 keys, RocksDB and memory, Java and Python
 	$(PY) -m benchmarks.operators
 
-bench-peers: setup ## adloom, PyFlink, plain PySpark, DuckDB, Polars: the same work on the same files, rows compared
+bench-peers: setup ## adloom, PyFlink, plain PySpark, Pathway, DuckDB, Polars: the same work on the same files, rows compared
 	$(PY) -m benchmarks.peers
+
+bench-scaling: setup ## The main job on standalone clusters of 1, 2 and 4 single-core workers; shuffle and state bytes
+	$(PY) -m benchmarks.scaling
 
 profile: setup ## Where the CPU time of a run goes: a flame graph, and its parts in a table
 	$(PY) -m benchmarks.profile
@@ -88,4 +91,4 @@ clean: ## Remove what was made, .venv excepted: containers and their data too
 	@if [ -f .env ] && docker compose version >/dev/null 2>&1; then docker compose --profile generate down --volumes; fi
 	rm -rf demo build dist .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup demo up down airflow airflow-stop check test test-stack test-stack-full test-airflow test-airflow-full test-compose test-compose-core test-kill test-damage test-state bench bench-operators bench-peers profile bench-stack bench-compose soak clean
+.PHONY: help setup demo up down airflow airflow-stop check test test-stack test-stack-full test-airflow test-airflow-full test-compose test-compose-core test-kill test-damage test-state bench bench-operators bench-peers bench-scaling profile bench-stack bench-compose soak clean

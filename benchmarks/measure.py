@@ -2,6 +2,7 @@
 
 import subprocess
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,20 +20,23 @@ class Cost:
     peak_mib: float
 
 
-def run_measured(command: list[str], log: Path) -> Cost:
+def run_measured(command: list[str], log: Path, *, servers: Sequence[int] = ()) -> Cost:
     """Runs ``command`` to its end, its output into ``log``.
+
+    What the processes ``servers`` and those below them spend meanwhile counts too.
 
     Raises:
         subprocess.CalledProcessError: it failed.
     """
     start, cpu, peak = time.monotonic(), {}, 0
+    spent_before = sum(cpu_seconds(server) for server in servers)
     with (
         log.open("wb") as output,
         subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT) as process,
     ):
         while process.poll() is None:
             resident = 0
-            for member in _tree(process.pid):
+            for member in [found for root in (process.pid, *servers) for found in _tree(root)]:
                 try:
                     times = member.cpu_times()
                     cpu[member.pid] = times.user + times.system
@@ -43,7 +47,7 @@ def run_measured(command: list[str], log: Path) -> Cost:
             time.sleep(_SAMPLE_S)
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)
-    return Cost(time.monotonic() - start, sum(cpu.values()), peak / 2**20)
+    return Cost(time.monotonic() - start, sum(cpu.values()) - spent_before, peak / 2**20)
 
 
 def cpu_seconds(pid: int) -> float:

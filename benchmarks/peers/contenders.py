@@ -100,6 +100,22 @@ CONTENDERS = (
         reads=AND_LATER,
     ),
     Contender(
+        "Pathway, static mode",
+        lambda source, out, cores: [
+            "env",
+            f"PATHWAY_THREADS={cores}",
+            python_of("pathway"),
+            str(_HERE / "pathway_static.py"),
+            str(source),
+            str(out),
+        ],
+        lambda out: f"read_json('{out}/attributions.jsonl')",
+        lambda out: (
+            f"(SELECT user_id, make_timestamptz(start_ms * 1000) AS session_start, "
+            f"make_timestamptz(end_ms * 1000) AS session_end, event_count FROM read_json('{out}/sessions.jsonl'))"
+        ),
+    ),
+    Contender(
         "DuckDB, one batch",
         lambda source, out, _: [sys.executable, "-m", "benchmarks.duckdb_batch", str(source), str(out)],
         _parquet("attributions", ".parquet"),

@@ -40,6 +40,11 @@ _LOCAL_FILES = {
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
 }
+_NEARLY_UNIQUE = (
+    *("raw", "event_id", "event_time", "impression_id", "impression_time", "click_id", "click_time"),
+    *("session_id", "session_start", "session_end", "events.list.element.event_id", "events.list.element.event_time"),
+)
+"""Columns of Parquet in which few values stand twice: a dictionary of them is made in vain."""
 _PROPERTY_OF_NEW_TABLES = "spark.databricks.delta.properties.defaults."
 _JVM_OPTIONS = (
     # Spark's generated code for judging a record is longer than what the JVM compiles unasked: 3 times slower then.
@@ -228,6 +233,9 @@ def spark_conf(
         "spark.databricks.delta.writeChecksumFile.enabled": "false",
         # Equal keys are judged by adloom; a variant with some is no reason to fail.
         "spark.sql.variant.allowDuplicateKeys": "true",
+        # Spark's default is INT96, which takes half as much again to write, and bounds of it cannot be kept.
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        **{f"spark.hadoop.parquet.enable.dictionary#{column}": "false" for column in _NEARLY_UNIQUE},
         "spark.databricks.delta.optimize.maxFileSize": str(settings.tables.target_file_bytes),
         "spark.databricks.delta.autoCompact.maxFileSize": str(settings.tables.target_file_bytes),
         **{_PROPERTY_OF_NEW_TABLES + name.removeprefix("delta."): value for name, value in properties.items()},
