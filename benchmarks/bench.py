@@ -23,12 +23,13 @@ def main(
     out: Annotated[Path, typer.Option(help="Folder for input, lakes and results; its bench-* are replaced.")] = Path(
         "build"
     ),
+    users: Annotated[int | None, typer.Option(help="Of these users; by default one for 20 events.")] = None,
     stages: Annotated[bool, typer.Option(help="Also each stage alone.")] = True,
 ) -> None:
     """Measure adloom on generated events without lateness, and DuckDB on the same files: all that both do."""
     console, work = Console(), out / f"bench-{events}"
     shutil.rmtree(work, ignore_errors=True)
-    records = make_events(events, work / "events")
+    records = make_events(events, work / "events", users=users)
     python, source = [sys.executable, "-m"], str(work / "events")
     log = work / "log.txt"
     costs: dict[str, Cost] = {}

@@ -14,7 +14,8 @@ CACHE = Path(os.environ.get("ADLOOM_CACHE") or Path.home() / ".cache" / "adloom"
 _EVENTS_PER_FILE = 125_000
 
 
-def make_events(events: int, folder: Path) -> int:
+def make_events(events: int, folder: Path, *, users: int | None = None) -> int:
     """Makes ``events`` good events, some sent twice, none late, in files in ``folder``. Returns how many records."""
     files = max(1, events // _EVENTS_PER_FILE)
-    return generate(GeneratorSpec(events=events, seed=1, late=0, malformed=0, files=files), folder).records
+    spec = GeneratorSpec(events=events, seed=1, late=0, malformed=0, files=files, users=users)
+    return generate(spec, folder).records

@@ -23,6 +23,8 @@ from spark_jobs.runtime.session import start_session
 _ARTIFACT = "tools.profiler:async-profiler:4.2"
 _LIBRARY = "linux-x64/libasyncProfiler.so"
 _INTERVAL_MS = 5
+_DRAWN = "simple,norm,minwidth=0.1"
+"""Short names, code made twice taken together, nothing narrower than so many percent: a file of a size to be sent."""
 _PARTS = (
     ("Java: compiling", r"^\[(C1|C2) Comp"),
     ("Java: collecting garbage", r"^\[(GC|G1|Parallel)"),
@@ -30,7 +32,6 @@ _PARTS = (
         "Java: loading classes",
         r"SystemDictionary|ClassLoader\.loadClass|defineClass|LinkResolver|MethodHandleNatives|SymbolTable",
     ),
-    ("state: counting its rows", r"handleMetricsUpdate"),
     ("state: RocksDB", r"rocksdb|RocksDB"),
     ("state: Spark's part", r"StateStore|SymmetricHashJoin|execution/streaming/.*stateful"),
     ("Parquet, writing", r"org/apache/parquet/(hadoop|column|io|schema|bytes)|ParquetOutputWriter"),
@@ -64,7 +65,7 @@ def main(
     _tell(pid, library, f"start,event=ctimer,interval={_INTERVAL_MS}ms,threads")
     with console.status("adloom run, profiled"):
         run(spark, settings, open_lake(str(out / "lake")), source, drain=True, measure=False)
-    _tell(pid, library, f"dump,flamegraph,title=adloom run,file={out.resolve() / 'flame.html'}")
+    _tell(pid, library, f"dump,flamegraph,{_DRAWN},title=adloom run,file={out.resolve() / 'flame.html'}")
     _tell(pid, library, f"stop,collapsed,file={stacks}")
     spark.stop()
     seconds = _by_part(stacks)

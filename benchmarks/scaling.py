@@ -73,7 +73,8 @@ def _run(out: Path, workers: int, records: int) -> Scale:
     lake, log = folder / "lake", folder / "spark-events"
     log.mkdir(parents=True)
     (folder / "spark-defaults.conf").write_text(
-        f"spark.eventLog.enabled true\nspark.eventLog.rolling.enabled false\nspark.eventLog.dir {log.as_uri()}\n"
+        f"spark.eventLog.enabled true\nspark.eventLog.dir {log.as_uri()}\n"
+        "spark.eventLog.compress false\nspark.eventLog.rolling.enabled false\n"
     )
     with standalone_cluster(folder, workers=workers, cores=1) as cluster:
         settings = {
@@ -106,7 +107,7 @@ def _run(out: Path, workers: int, records: int) -> Scale:
 def _tasks(folder: Path) -> Counter[str]:
     """What all tasks have computed and written to shuffles, from Spark's event log."""
     sums: Counter[str] = Counter()
-    for file in folder.iterdir():
+    for file in folder.glob("app-*"):
         with file.open() as events:
             for event in map(json.loads, events):
                 if metrics := event["Event"] == "SparkListenerTaskEnd" and event.get("Task Metrics"):
