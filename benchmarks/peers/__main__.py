@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import statistics
+import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -42,19 +43,29 @@ def main(
     with console.status("making events"):
         records = make_inputs(events, out, cores)
     costs: dict[str, list[Cost]] = {one.name: [] for one in chosen}
+    failed: dict[str, str] = {}
     plan = [one for _round in range(rounds) for one in chosen]
     with duckdb.connect() as expected:
         _expect(expected, out / EVENTS)
         for one in track(plan, "runs", console=console):
-            costs[one.name].append(_measured(one, out, cores, expected))
-    result = {
-        "when": datetime.now(UTC).isoformat(timespec="seconds"),
-        "records": records,
-        "cores": cores,
-        "rounds": rounds,
-        "contenders": [_summary(one, costs[one.name], records) for one in chosen],
-    }
-    (out / "results.json").write_text(json.dumps(result, indent=2) + "\n")
+            if one.name in failed:
+                continue
+            try:
+                costs[one.name].append(_measured(one, out, cores, expected))
+            except subprocess.CalledProcessError as error:
+                # It does not take from the others what they have done: hours, with many events.
+                failed[one.name] = f"exit code {error.returncode}"
+                kept = shutil.copy(out / "log.txt", out / f"failed-{len(failed)}.txt")
+                console.print(f"{one.name} failed with {failed[one.name]}: see {kept}")
+            result = {
+                "when": datetime.now(UTC).isoformat(timespec="seconds"),
+                "records": records,
+                "cores": cores,
+                "rounds": rounds,
+                "contenders": [_summary(one, costs[one.name], records) for one in chosen if costs[one.name]],
+                "failed": failed,
+            }
+            (out / "results.json").write_text(json.dumps(result, indent=2) + "\n")
     _draw(result, chart or out / "peers.svg")
     console.print(_table(result))
     console.print(f"results: {out / 'results.json'}, chart: {chart or out / 'peers.svg'}")
