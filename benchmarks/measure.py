@@ -1,5 +1,6 @@
 """Runs a command and accounts for its whole process tree."""
 
+import resource
 import subprocess
 import time
 from collections.abc import Sequence
@@ -29,7 +30,7 @@ def run_measured(command: list[str], log: Path, *, servers: Sequence[int] = ()) 
         subprocess.CalledProcessError: it failed.
     """
     start, cpu, peak = time.monotonic(), {}, 0
-    spent_before = sum(cpu_seconds(server) for server in servers)
+    spent_before, ended_before = sum(cpu_seconds(server) for server in servers), _of_ended()
     with (
         log.open("wb") as output,
         subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT) as process,
@@ -47,7 +48,15 @@ def run_measured(command: list[str], log: Path, *, servers: Sequence[int] = ()) 
             time.sleep(_SAMPLE_S)
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)
-    return Cost(time.monotonic() - start, sum(cpu.values()) - spent_before, peak / 2**20)
+    # What ran shorter than a sample takes is told when it has ended, if its parent waited for it.
+    spent = max(sum(cpu.values()) - spent_before, _of_ended() - ended_before)
+    return Cost(time.monotonic() - start, spent, peak / 2**20)
+
+
+def _of_ended() -> float:
+    """CPU seconds of this process's children that have ended, and of those that they have waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def cpu_seconds(pid: int) -> float:
