@@ -23,5 +23,5 @@ def table_suites(settings: Settings) -> tuple[Suite, ...]:
         sessions_suite(settings),
         campaign_stats_suite(settings),
         moving_averages_suite(settings),
-        user_status_suite(),
+        user_status_suite(settings),
     )

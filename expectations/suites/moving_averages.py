@@ -5,7 +5,7 @@ from pyspark.sql import functions as F
 
 from expectations.rules import Rule, between, in_set, length, not_null, unique
 from expectations.suites.base import Suite, with_repeats
-from spark_jobs.contracts.choices import AverageOutput
+from spark_jobs.contracts.choices import AverageOutput, Clock
 from spark_jobs.contracts.durations import format_duration, microseconds
 from spark_jobs.contracts.events import MAX_ID_CHARACTERS
 from spark_jobs.contracts.settings import Settings
@@ -19,13 +19,7 @@ def moving_averages_suite(settings: Settings) -> Suite:
     average, size = settings.moving_average, settings.moving_average.size
     least = size if average.output is AverageOutput.FULL else 1
     longest = (size - 1) * microseconds(average.timeout)
-    rules: tuple[Rule, ...] = (
-        not_null("key", "Every mean says whose values it is of."),
-        length("key", 1, MAX_ID_CHARACTERS, f"key has 1 to {MAX_ID_CHARACTERS} characters."),
-        not_null("measure", "Every mean says of what it is."),
-        in_set("measure", average.values, "measure is one of moving_average.values."),
-        not_null("window_start", "Every mean says when its first value was."),
-        not_null("window_end", "Every mean says when its last value was."),
+    in_order: tuple[Rule, ...] = (
         between("ends_after_start", "duration_us", "The last value is never before the first.", minimum=0),
         between(
             "no_silence_within",
@@ -33,6 +27,16 @@ def moving_averages_suite(settings: Settings) -> Suite:
             f"No silence within a mean is longer than the timeout of {format_duration(average.timeout)}.",
             maximum=longest,
         ),
+    )
+    rules: tuple[Rule, ...] = (
+        not_null("key", "Every mean says whose values it is of."),
+        length("key", 1, MAX_ID_CHARACTERS, f"key has 1 to {MAX_ID_CHARACTERS} characters."),
+        not_null("measure", "Every mean says of what it is."),
+        in_set("measure", average.values, "measure is one of moving_average.values."),
+        not_null("window_start", "Every mean says when its first value was."),
+        not_null("window_end", "Every mean says when its last value was."),
+        # By the clock on the wall values are taken as they come, whatever their times.
+        *(in_order if average.clock is Clock.EVENT else ()),
         not_null("value_count", "Every mean says of how many values it is."),
         between(
             "value_count_in_range",

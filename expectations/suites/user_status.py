@@ -5,8 +5,9 @@ from pyspark.sql import functions as F
 
 from expectations.rules import Rule, in_set, length, not_null, zero
 from expectations.suites.base import Suite
-from spark_jobs.contracts.choices import UserStatus
+from spark_jobs.contracts.choices import Clock, UserStatus
 from spark_jobs.contracts.events import MAX_ID_CHARACTERS
+from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import USER_STATUS
 from spark_jobs.transforms.status import in_order
 
@@ -18,19 +19,21 @@ _FOLLOWS = {
 """By status, those that it may follow; None: it is the user's first."""
 
 
-def user_status_suite() -> Suite:
+def user_status_suite(settings: Settings) -> Suite:
     """The rules of users' status."""
+    in_turn = zero(
+        "follows_the_one_before",
+        "out_of_turn",
+        "Online comes first or after inactive, active after online, inactive after either; none comes twice.",
+    )
     rules: tuple[Rule, ...] = (
         not_null("user_id", "Every change is of a user."),
         length("user_id", 1, MAX_ID_CHARACTERS, f"user_id has 1 to {MAX_ID_CHARACTERS} characters."),
         not_null("status", "Every change says to what."),
         in_set("status", UserStatus, "A user is online, active or inactive."),
         not_null("since", "Every change says since when."),
-        zero(
-            "follows_the_one_before",
-            "out_of_turn",
-            "Online comes first or after inactive, active after online, inactive after either; none comes twice.",
-        ),
+        # By the clock on the wall events are taken as they come, whatever their times.
+        *((in_turn,) if settings.user_status.clock is Clock.EVENT else ()),
     )
     return Suite(USER_STATUS, rules, _prepare)
 

@@ -10,6 +10,8 @@ from pyspark.sql import functions as F
 
 from expectations.quarantine import failing_rows
 from expectations.suites import Suite, table_suites
+from spark_jobs.contracts.choices import Clock
+from spark_jobs.contracts.sections import MovingAverageSettings, UserStatusSettings
 from spark_jobs.contracts.settings import Settings
 from tests.expectations.faults import FAULTS, Fault, Spoil
 from tests.expectations.good_rows import apart, frame, good_rows
@@ -101,6 +103,26 @@ def test_a_planted_fault_breaks_its_rule_and_no_other(
     assert planted[name].broken[fault.rule] == due
     if any(not rule.keeps_rows for rule in planted[name].suite.rules if rule.name in due):
         assert planted[name].unexpected(engine, fault.rule, fault.rule).keys() == due
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        ("moving_averages", "ends_after_start"),
+        ("moving_averages", "no_silence_within"),
+        ("user_status", "follows_the_one_before"),
+    ],
+)
+def test_what_is_taken_as_it_comes_may_lie_in_any_order(spark: SparkSession, name: str, rule: str) -> None:
+    by_arrival = Settings(
+        moving_average=MovingAverageSettings(clock=Clock.PROCESSING),
+        user_status=UserStatusSettings(clock=Clock.PROCESSING),
+    )
+    (suite,) = (suite for suite in table_suites(by_arrival) if suite.table.name == name)
+    (fault,) = (fault for fault in FAULTS[name] if fault.rule == rule)
+    rows = good_rows(name)
+    fault.spoil(rows)
+    assert failing_rows(suite.prepare(frame(spark, name, rows, [rule] * len(rows)), None), suite.rules).isEmpty()
 
 
 @pytest.mark.parametrize("name", _NAMES)
