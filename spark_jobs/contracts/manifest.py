@@ -186,7 +186,7 @@ def state_settings(query: str, settings: Settings, source: str) -> dict[str, str
         "moving_average.watermark": format_duration(settings.moving_average.watermark),
         "user_status.clock": settings.user_status.clock.value,
         "user_status.watermark": format_duration(settings.user_status.watermark),
-        "spark.shuffle_partitions": str(settings.spark.shuffle_partitions),
+        "spark.shuffle_partitions": str(settings.spark.partitions),
         "spark.state_store": settings.spark.state_store.value,
     }
     return {name: values[name] for name in _JUDGES[query]}

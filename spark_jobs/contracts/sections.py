@@ -1,6 +1,8 @@
 """The sections of the settings: each setting, its default and its meaning."""
 
 import json
+import os
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
@@ -22,6 +24,8 @@ from spark_jobs.contracts.durations import Duration
 from spark_jobs.contracts.events import DEFAULT_MAX_RECORD_BYTES
 
 _MINUTE, _HOUR, _DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+# A lake that is begun on one core can go on with two; and each partition has memory of its own for what is new in it.
+_FEWEST_PARTITIONS, _MOST_PARTITIONS = 2, 8
 
 
 class Section(BaseModel):
@@ -56,7 +60,7 @@ class IngestSettings(Section):
         5 * _MINUTE, description="how far past its receipt an event's time may lie; later ones are quarantined"
     )
     max_bytes_per_batch: int = Field(
-        256 * 1024 * 1024,
+        512 * 1024 * 1024,
         ge=1,
         description="a batch takes further whole files while it stays within this many bytes on disk; at least one",
     )
@@ -275,8 +279,24 @@ class SparkSettings(Section):
         "1g", pattern=r"^[1-9]\d*[mg]$", description="heap of each executor on a cluster, with its unit (m or g)"
     )
     shuffle_partitions: int = Field(
-        2, ge=1, description="partitions of every stateful operator; frozen in a checkpoint at its first start"
+        0,
+        ge=0,
+        description="partitions of every stateful operator, frozen in a checkpoint at its first start; 0: one for each "
+        f"core of the job, {_FEWEST_PARTITIONS} to {_MOST_PARTITIONS}",
     )
     state_store: StateStore = Field(
         StateStore.ROCKSDB, description="rocksdb bounds the heap; memory is faster while all state fits in the heap"
     )
+
+    @property
+    def cores(self) -> int:
+        """How many cores the job computes on."""
+        local = re.fullmatch(r"local(?:\[(\*|\d+)(?:,\d+)?\])?", self.master)
+        if not local:
+            return self.max_cores
+        return (os.cpu_count() or 1) if local[1] == "*" else int(local[1] or 1)
+
+    @property
+    def partitions(self) -> int:
+        """``shuffle_partitions``, or what it comes to on this machine where it is 0."""
+        return self.shuffle_partitions or min(max(self.cores, _FEWEST_PARTITIONS), _MOST_PARTITIONS)

@@ -218,7 +218,7 @@ def spark_conf(
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.warehouse.dir": tempfile.gettempdir(),
-        "spark.sql.shuffle.partitions": str(settings.spark.shuffle_partitions),
+        "spark.sql.shuffle.partitions": str(settings.spark.partitions),
         # Adaptive execution does not touch stateful stages, and costs time to plan the rest.
         "spark.sql.adaptive.enabled": "false",
         # Four queries and Delta's own make more classes a batch than the default 100, which then are compiled anew.

@@ -46,7 +46,7 @@ def _settings(environ: dict[str, str]) -> Settings:
         pytest.param(ATTRIBUTE, {}, {"ATTRIBUTE__CLICK_WATERMARK": "2h"}, Verdict.SAFE, id="shorter-watermark"),
         pytest.param(SESSIONIZE, {}, {"SESSIONIZE__GAP": "4min"}, Verdict.BREAKING, id="shorter-gap"),
         pytest.param(SESSIONIZE, {}, {"SESSIONIZE__WATERMARK": "11min"}, Verdict.BREAKING, id="longer-lateness"),
-        pytest.param(SESSIONIZE, {}, {"SPARK__SHUFFLE_PARTITIONS": "4"}, Verdict.IGNORED, id="partitions"),
+        pytest.param(SESSIONIZE, {}, {"SPARK__SHUFFLE_PARTITIONS": "9"}, Verdict.IGNORED, id="partitions"),
         pytest.param(SESSIONIZE, {}, {"SPARK__STATE_STORE": "memory"}, Verdict.BREAKING, id="state-store"),
     ],
 )

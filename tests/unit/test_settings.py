@@ -71,6 +71,23 @@ def test_a_password_is_not_told(capsys: pytest.CaptureFixture[str], monkeypatch:
     assert canary not in capsys.readouterr().out + str(refusal.value) + repr(load_settings(None, os.environ))
 
 
+@pytest.mark.parametrize(
+    ("environ", "partitions"),
+    [
+        pytest.param({"MASTER": "local"}, 2, id="one-core"),
+        pytest.param({"MASTER": "local[5]"}, 5, id="five-cores"),
+        pytest.param({"MASTER": "local[5,3]"}, 5, id="tasks-that-may-fail"),
+        pytest.param({"MASTER": "local[64]"}, 8, id="many-cores"),
+        pytest.param({"MASTER": "local[*]"}, min(max(os.cpu_count() or 1, 2), 8), id="this-machine"),
+        pytest.param({"MASTER": "spark://master:7077", "MAX_CORES": "3"}, 3, id="cluster"),
+        pytest.param({"MASTER": "local[5]", "SHUFFLE_PARTITIONS": "12"}, 12, id="given"),
+    ],
+)
+def test_there_are_as_many_partitions_as_cores(environ: dict[str, str], partitions: int) -> None:
+    settings = load_settings(None, {f"ADLOOM_SPARK__{name}": value for name, value in environ.items()})
+    assert settings.spark.partitions == partitions
+
+
 def test_a_window_as_long_as_the_watermark_is_safe() -> None:
     assert load_settings(None, {"ADLOOM_ATTRIBUTE__WINDOW": "2h"}).attribute.window == timedelta(hours=2)
 
