@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from spark_jobs.console.run import lifetime_of
 from spark_jobs.contracts.errors import EnvironmentMissingError
-from spark_jobs.runtime.session import check_java
+from spark_jobs.runtime.session import Lifetime, check_java
 
+_SIXTEEN_MIB = 16 << 20
 SETUP = Path(__file__).parents[2] / "infra" / "setup.sh"
 TOOLS = ("bash", "cat", "cut", "dirname", "env", "head", "mkdir", "sed", "sha256sum", "true")
 
@@ -63,6 +65,23 @@ def test_set_up_names_what_is_missing_and_how_to_get_it(checkout: Path, programs
     assert told in done.stderr
     assert "apt-get install" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("sizes", "lifetime"),
+    [
+        pytest.param({"a.jsonl": _SIXTEEN_MIB - 1}, Lifetime.SHORT, id="just-below"),
+        pytest.param({"a.jsonl": _SIXTEEN_MIB - 1, "b.jsonl": 1}, Lifetime.RUN, id="together"),
+        pytest.param({"a.jsonl.gz": _SIXTEEN_MIB // 8}, Lifetime.RUN, id="compressed"),
+    ],
+)
+def test_how_long_java_is_to_work_comes_from_the_size_of_the_input(
+    sizes: dict[str, int], lifetime: Lifetime, tmp_path: Path
+) -> None:
+    for name, size in sizes.items():
+        with (tmp_path / name).open("wb") as file:
+            file.truncate(size)
+    assert lifetime_of(tmp_path) is lifetime
 
 
 @pytest.mark.parametrize(("version", "told"), [("11", "is Java 11"), ("25", "is Java 25"), ("", "an unknown version")])
