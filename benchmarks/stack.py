@@ -6,15 +6,18 @@ import shutil
 import statistics
 import tempfile
 import threading
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 from urllib.parse import unquote
 
 import duckdb
 import typer
 from rich.console import Console
 
+from benchmarks.measure import cpu_seconds
+from spark_jobs.contracts.jobs import QUERIES_OF_JOB
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.sections import KafkaSettings, S3Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS
@@ -27,6 +30,17 @@ from tests.stack.kafka import Kafka
 from tests.stack.minio import Minio
 
 _TOPIC = "events"
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What a job has done: CPU seconds of its processes, and batches of its queries."""
+
+    cpu_s: float
+    batches: int
+
+    def since(self, earlier: Self) -> Self:
+        return replace(self, cpu_s=round(self.cpu_s - earlier.cpu_s, 1), batches=self.batches - earlier.batches)
 
 
 def main(
@@ -51,8 +65,10 @@ def main(
         adloom("init", "--lake", lake.root)
         kafka.make_topic(_TOPIC, partitions=2)
         jobs = _start_jobs(kafka, lake, out)
-        begin = datetime.now(UTC).timestamp()
+        begin, at_begin = datetime.now(UTC).timestamp(), dict[str, _Work]()
+        threading.Timer(warm_up, lambda: at_begin.update(_work(jobs))).start()
         _send(kafka, rate, seconds, console)
+        at_end = _work(jobs)
         threading.Event().wait(30)  # the last ones on their way
         for job in jobs:
             job.stop()
@@ -68,6 +84,7 @@ def main(
         "p50_s": round(statistics.median(delays), 2),
         "p95_s": round(statistics.quantiles(delays, n=20)[-1], 2),
         "max_s": round(max(delays), 2),
+        "jobs": {name: asdict(work.since(at_begin[name])) for name, work in at_end.items()},
     }
     (out / "results.json").write_text(json.dumps(result, indent=2) + "\n")
     console.print(result)
@@ -92,6 +109,16 @@ def _send(kafka: Kafka, rate: float, seconds: int, console: Console) -> None:
     with console.status(f"sending {rate:,.0f} records a second for {seconds} s"):
         sent = publish(generated_records(spec), settings, rate=rate, is_live=True)
     console.print(f"{sent.records:,} records sent, {sent.records / sent.seconds:,.0f} a second")
+
+
+def _work(jobs: list[Job]) -> dict[str, _Work]:
+    """By job, what it has done so far."""
+    return {job.name: _Work(cpu_seconds(job.process.pid), _batches(job)) for job in jobs}
+
+
+def _batches(job: Job) -> int:
+    reports = [job.report(query) for query in QUERIES_OF_JOB[job.name]]
+    return sum(1 + report.batch_id for report in reports if report and report.batch_id is not None)
 
 
 def _delays(lake: Lake, *, not_before: float) -> list[float]:

@@ -5,6 +5,7 @@ import os
 import shutil
 import statistics
 import subprocess
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,6 +28,28 @@ _COMPARED = {
 _FIGURES = {"events_per_s": "events/s", "events_per_cpu_s": "events/CPU s", "peak_mib": "peak MiB"}
 
 
+@dataclass
+class _Runs:
+    """What was measured so far: ``costs`` of each run of each contender, and by name why one ``failed``."""
+
+    records: int
+    cores: int
+    rounds: int
+    costs: dict[Contender, list[Cost]] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+
+    def result(self) -> dict[str, Any]:
+        """As it is written to ``results.json``."""
+        return {
+            "when": datetime.now(UTC).isoformat(timespec="seconds"),
+            "records": self.records,
+            "cores": self.cores,
+            "rounds": self.rounds,
+            "contenders": [_summary(one, costs, self.records) for one, costs in self.costs.items()],
+            "failed": self.failed,
+        }
+
+
 def main(
     events: Annotated[int, typer.Option(help="Good events to generate.")] = 1_000_000,
     rounds: Annotated[int, typer.Option(help="How often each is run, one after the other.")] = 5,
@@ -42,29 +65,22 @@ def main(
         raise SystemExit(f"none begins with {only}; there are {', '.join(one.name for one in CONTENDERS)}")
     with console.status("making events"):
         records = make_inputs(events, out, cores)
-    costs: dict[str, list[Cost]] = {one.name: [] for one in chosen}
-    failed: dict[str, str] = {}
+    runs = _Runs(records, cores, rounds)
     plan = [one for _round in range(rounds) for one in chosen]
     with duckdb.connect() as expected:
         _expect(expected, out / EVENTS)
         for one in track(plan, "runs", console=console):
-            if one.name in failed:
+            if one.name in runs.failed:
                 continue
             try:
-                costs[one.name].append(_measured(one, out, cores, expected))
+                cost = _measured(one, out, cores, expected)
+                runs.costs.setdefault(one, []).append(cost)
             except subprocess.CalledProcessError as error:
                 # It does not take from the others what they have done: hours, with many events.
-                failed[one.name] = f"exit code {error.returncode}"
-                kept = shutil.copy(out / "log.txt", out / f"failed-{len(failed)}.txt")
-                console.print(f"{one.name} failed with {failed[one.name]}: see {kept}")
-            result = {
-                "when": datetime.now(UTC).isoformat(timespec="seconds"),
-                "records": records,
-                "cores": cores,
-                "rounds": rounds,
-                "contenders": [_summary(one, costs[one.name], records) for one in chosen if costs[one.name]],
-                "failed": failed,
-            }
+                runs.failed[one.name] = f"exit code {error.returncode}"
+                kept = shutil.copy(out / "log.txt", out / f"failed-{len(runs.failed)}.txt")
+                console.print(f"{one.name} failed with {runs.failed[one.name]}: see {kept}")
+            result = runs.result()
             (out / "results.json").write_text(json.dumps(result, indent=2) + "\n")
     _draw(result, chart or out / "peers.svg")
     console.print(_table(result))

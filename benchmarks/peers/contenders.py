@@ -87,18 +87,24 @@ def _flink(store: StateStore) -> Contender:
     )
 
 
+def _guide(name: str, *, partitions: int) -> Contender:
+    program = [sys.executable, str(_HERE / "spark_guide.py")]
+    return Contender(
+        name,
+        lambda source, out, cores: [*program, str(source), str(out), str(cores), str(partitions)],
+        _parquet("attributions", "/*.parquet"),
+        _parquet("sessions", "/*.parquet"),
+        reads=AND_LATER,
+    )
+
+
 CONTENDERS = (
     _ours(StateStore.ROCKSDB),
     _flink(StateStore.ROCKSDB),
     _ours(StateStore.MEMORY),
     _flink(StateStore.MEMORY),
-    Contender(
-        "PySpark as its guide",
-        lambda source, out, cores: [sys.executable, str(_HERE / "spark_guide.py"), str(source), str(out), str(cores)],
-        _parquet("attributions", "/*.parquet"),
-        _parquet("sessions", "/*.parquet"),
-        reads=AND_LATER,
-    ),
+    _guide("PySpark as its guide", partitions=200),  # Spark's default
+    _guide("PySpark as its guide, 2 partitions", partitions=2),
     Contender(
         "Pathway, static mode",
         lambda source, out, cores: [

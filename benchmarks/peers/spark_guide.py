@@ -1,7 +1,7 @@
-"""PySpark as its Structured Streaming guide writes it: `python spark_guide.py SOURCE OUT CORES`.
+"""PySpark as its Structured Streaming guide writes it: `python spark_guide.py SOURCE OUT CORES PARTITIONS`.
 
-Spark's defaults but for the number of shuffle partitions. What is still open at the end comes out because the input
-ends with events of a day later; README.md tells more.
+Spark's defaults but for its heap and PARTITIONS. What is still open at the end comes out because the input ends with
+events of a year later; README.md tells more.
 """
 
 import sys
@@ -18,15 +18,15 @@ _SCHEMA = (
 )
 
 
-def main(source: Path, out: Path, cores: int) -> None:
+def main(source: Path, out: Path, cores: int, partitions: int) -> None:
     """Runs both queries to the end of the input."""
     spark = (
         SparkSession.builder.appName("guide")
         .master(f"local[{cores}]")
-        .config("spark.sql.shuffle.partitions", str(cores))
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.driver.memory", "4g")
         .config("spark.ui.enabled", "false")
+        .config("spark.sql.shuffle.partitions", str(partitions))
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("ERROR")
@@ -100,4 +100,4 @@ def _sessions(events: DataFrame) -> DataFrame:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))
