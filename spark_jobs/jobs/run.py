@@ -1,6 +1,6 @@
 """A bounded run: the jobs in one process, over all files of a folder, to the end."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -15,12 +15,13 @@ from spark_jobs.contracts.choices import Clock
 from spark_jobs.contracts.errors import QueryFailedError
 from spark_jobs.contracts.events import HEARTBEAT
 from spark_jobs.contracts.jobs import (
-    ATTRIBUTE_JOB,
-    DEDUPLICATE_JOB,
+    ATTRIBUTE,
+    DEDUPLICATE,
     INGEST,
     JOB_OF_QUERY,
     MOVING_AVERAGE,
     QUERIES_OF_JOB,
+    SESSIONIZE,
     USER_STATUS_QUERY,
     jobs_of_run,
 )
@@ -42,8 +43,8 @@ from spark_jobs.sources.delta import newest_event_time, read_table
 from spark_jobs.sources.files import read_files
 
 _TICK_S = 0.2
-_IN_LEDGER = (DEDUPLICATE_JOB, ATTRIBUTE_JOB)
-"""Jobs whose rows the ledger follows one by one: it tells what a drain left open, no need to count their state."""
+_IN_LEDGER = (DEDUPLICATE, ATTRIBUTE, SESSIONIZE)
+"""Queries whose rows the ledger follows one by one: it tells what a drain left open, no need to count their state."""
 
 OnProgress = Callable[[ProgressFiles], None]
 
@@ -92,7 +93,7 @@ def run(
     """
     records = read_files(spark, source, settings.ingest) if source else None
     uncounted = () if count_state else _IN_LEDGER
-    progress = ProgressFiles(lake, uncounted=[query for job in uncounted for query in QUERIES_OF_JOB[job]])
+    progress = ProgressFiles(lake, uncounted=uncounted)
     jobs = jobs_of_run(measure=measure)
     with (
         _holding(jobs, lake, settings, spark) as is_ours,
@@ -103,12 +104,14 @@ def run(
         used = [query for job in jobs for query in QUERIES_OF_JOB[job] if records or query != INGEST]
         checkpoints.claim(lake, settings, used, source=FILES)
 
-        def starting(job: str, start: Callable[..., StreamingQuery]) -> Callable[[], StreamingQuery]:
-            return partial(_start, start, spark, settings, lake, counts=job not in uncounted)
+        def starting(query: str, start: Callable[..., StreamingQuery]) -> Callable[[], StreamingQuery]:
+            conf = UNCOUNTED_STATE if query in uncounted else {}
+            return partial(_start, start, spark, settings, lake, conf)
 
-        gold = _Readers(SILVER_EVENTS, lake, [starting(job, start) for job in jobs for start in STARTS.get(job, ())])
+        of_gold = [pair for job in jobs if job in STARTS for pair in zip(QUERIES_OF_JOB[job], STARTS[job], strict=True)]
+        gold = _Readers(SILVER_EVENTS, lake, [starting(query, start) for query, start in of_gold])
         start_silver = partial(deduplicate_job.start_deduplicate, within=gold.caught_up)
-        silver = _Readers(BRONZE_EVENTS, lake, [starting(DEDUPLICATE_JOB, start_silver)])
+        silver = _Readers(BRONZE_EVENTS, lake, [starting(DEDUPLICATE, start_silver)])
         taking: list[StreamingQuery] = []
         with naming_the_cause(lambda: [*gold.queries, *silver.queries, *taking]):
             if records:
@@ -142,10 +145,10 @@ def _holding(jobs: Iterable[str], lake: Lake, settings: Settings, spark: SparkSe
 
 
 def _start(
-    start: Callable[..., StreamingQuery], spark: SparkSession, settings: Settings, lake: Lake, *, counts: bool
+    start: Callable[..., StreamingQuery], spark: SparkSession, settings: Settings, lake: Lake, conf: Mapping[str, str]
 ) -> StreamingQuery:
-    """Starts a query that does or does not count the rows of its state."""
-    with using(spark, {} if counts else UNCOUNTED_STATE):
+    """Starts a query that goes by ``conf``."""
+    with using(spark, conf):
         return start(spark, settings, lake)
 
 
