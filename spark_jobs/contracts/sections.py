@@ -24,8 +24,9 @@ from spark_jobs.contracts.durations import Duration
 from spark_jobs.contracts.events import DEFAULT_MAX_RECORD_BYTES
 
 _MINUTE, _HOUR, _DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
-# A lake that is begun on one core can go on with two; and each partition has memory of its own for what is new in it.
-_FEWEST_PARTITIONS, _MOST_PARTITIONS = 2, 8
+# A lake that is begun on one core can go on with two; and each partition has native memory of its own: a run over three
+# million events took 3.2 GiB with two, 3.5 with four and 6.4 with eight.
+_FEWEST_PARTITIONS, _MOST_PARTITIONS = 2, 4
 
 
 class Section(BaseModel):
