@@ -1,11 +1,15 @@
-"""Where the CPU time of a run goes: a flame graph, and its parts in a table: `make profile`."""
+"""Where the CPU time of a run goes: flame graphs, and its parts in a table: `make profile`."""
 
 import json
+import os
 import re
 import shutil
+import signal
 import subprocess
 import zipfile
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.common import CACHE, make_events
+from benchmarks.environments import python_of
 from spark_jobs.contracts.choices import StateStore
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.jobs.run import run
@@ -48,6 +53,7 @@ _PARTS = (
 def main(
     events: Annotated[int, typer.Option(help="Good events to generate.")] = 1_000_000,
     store: Annotated[StateStore, typer.Option(help="Where the state is kept.")] = StateStore.ROCKSDB,
+    measure: Annotated[bool, typer.Option(help="The job measure too, and where its Python spends its time.")] = False,
     out: Annotated[Path, typer.Option(help="Folder for input, lake and results; replaced.")] = Path("build/profile"),
 ) -> None:
     """Run the main job on generated events under a sampling profiler of the whole Java process."""
@@ -63,8 +69,9 @@ def main(
     assert jvm is not None  # noqa: S101 it was started just now
     pid = int(jvm.java.lang.ProcessHandle.current().pid())
     _tell(pid, library, f"start,event=ctimer,interval={_INTERVAL_MS}ms,threads")
-    with console.status("adloom run, profiled"):
-        run(spark, settings, open_lake(str(out / "lake")), source, drain=True, measure=False)
+    python = out / "python.svg"
+    with console.status("adloom run, profiled"), _sampling_python(python) if measure else nullcontext():
+        run(spark, settings, open_lake(str(out / "lake")), source, drain=True, measure=measure)
     _tell(pid, library, f"dump,flamegraph,{_DRAWN},title=adloom run,file={out.resolve() / 'flame.html'}")
     _tell(pid, library, f"stop,collapsed,file={stacks}")
     spark.stop()
@@ -76,7 +83,7 @@ def main(
     for part, spent in seconds.items():
         table.add_row(part, f"{spent:.1f}", f"{spent / sum(seconds.values()):.0%}")
     console.print(table)
-    console.print(f"flame graph: {out / 'flame.html'}")
+    console.print(f"flame graph: {out / 'flame.html'}" + (f", of Python: {python}" if measure else ""))
 
 
 def _profiler() -> Path:
@@ -97,6 +104,18 @@ def _tell(pid: int, library: Path, command: str) -> None:
     """Has the profiler in the Java process ``pid`` do ``command``."""
     loading = ["jcmd", str(pid), "JVMTI.agent_load", str(library), f'"{command}"']
     subprocess.run(loading, check=True, capture_output=True, timeout=120)
+
+
+@contextmanager
+def _sampling_python(picture: Path) -> Iterator[None]:
+    """Has py-spy sample this process and the Python processes that Spark starts meanwhile: a flame graph, as SVG."""
+    command = [Path(python_of("py-spy")).with_name("py-spy"), "record", "--pid", str(os.getpid()), "--subprocesses"]
+    with subprocess.Popen([*command, "--output", picture], stdout=subprocess.DEVNULL) as sampling:
+        try:
+            yield
+        finally:
+            sampling.send_signal(signal.SIGINT)
+            sampling.wait(timeout=60)
 
 
 def _by_part(stacks: Path) -> dict[str, float]:

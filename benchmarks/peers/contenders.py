@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.common import ADLOOM
-from benchmarks.peers.environment import python_of
+from benchmarks.environments import python_of
 from benchmarks.peers.inputs import AND_LATER, DEALT, EVENTS
 from spark_jobs.contracts.choices import StateStore
 from spark_jobs.contracts.tables import ATTRIBUTIONS, SESSIONS, Table

@@ -1,4 +1,4 @@
-"""An environment of its own for each peer: what they need does not go together, nor with the project's own."""
+"""Environments for peers and tools: what they need does not go together, nor with the project's own."""
 
 import hashlib
 import subprocess
@@ -11,6 +11,7 @@ _PACKAGES = {
     "flink": ("apache-flink==2.3.0",),
     "pathway": ("pathway==0.33.0",),
     "polars": ("polars==1.37.1",),
+    "py-spy": ("py-spy==0.4.1",),
 }
 """By environment."""
 
@@ -23,7 +24,7 @@ def python_of(name: str) -> str:
     """
     packages = _PACKAGES[name]
     digest = hashlib.sha256("\n".join((sys.version, *packages)).encode()).hexdigest()[:16]
-    folder = CACHE / f"peer-{name}-{digest}"
+    folder = CACHE / f"environment-{name}-{digest}"
     python, done = folder / "bin" / "python", folder / "complete"
     if not done.exists():
         venv.create(folder, clear=True, with_pip=True)
