@@ -48,10 +48,11 @@ def status_page(lake: Lake, now: datetime) -> RenderableType:
     table = Table(
         title=f"{lake.place()} at {now:%Y-%m-%d %H:%M:%S} UTC",
         title_justify="left",
-        caption="seen: since its last sign; behind: the watermark; late: dropped since its start",
+        caption="seen: its last sign; behind: the watermark; late: dropped since its start",
         caption_justify="left",
         box=SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
+        # The box sets columns apart by a space: with more a terminal of 80 columns would cut them.
+        padding=0,
     )
     for heading in _TEXTS:
         table.add_column(heading, no_wrap=True)
@@ -72,7 +73,7 @@ def _cells(report: QueryReport, now: datetime) -> Iterator[RenderableType]:
     yield _rough(now - report.watermark) if report.watermark else ""
     yield "" if report.batch_id is None else f"{report.batch_id:,}"
     yield f"{report.processed_rows_per_s:,.0f}"
-    yield "" if report.state_rows is None else f"{report.state_rows:,}"
+    yield "uncounted" if report.state_rows is None else f"{report.state_rows:,}"
     yield Text(f"{report.late_rows:,}", style="yellow" if report.late_rows else "")
     yield _backlog(report)
 
