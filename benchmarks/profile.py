@@ -109,8 +109,9 @@ def _tell(pid: int, library: Path, command: str) -> None:
 @contextmanager
 def _sampling_python(picture: Path) -> Iterator[None]:
     """Has py-spy sample this process and the Python processes that Spark starts meanwhile: a flame graph, as SVG."""
-    command = [Path(python_of("py-spy")).with_name("py-spy"), "record", "--pid", str(os.getpid()), "--subprocesses"]
-    with subprocess.Popen([*command, "--output", picture], stdout=subprocess.DEVNULL) as sampling:
+    sampler = Path(python_of("py-spy")).with_name("py-spy")
+    of_these = ["--pid", str(os.getpid()), "--subprocesses"]
+    with subprocess.Popen([sampler, "record", *of_these, "--output", picture], stdout=subprocess.DEVNULL) as sampling:
         try:
             yield
         finally:
