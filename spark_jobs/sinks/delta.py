@@ -94,7 +94,10 @@ def note_of_batch(lake: Lake, query: str, checkpoint: str, *, writer: str, batch
 def _writer(rows: DataFrame, table: Table) -> DataFrameWriter:
     properties = {**_PROPERTIES, "delta.dataSkippingStatsColumns": ",".join(table.stats_columns)}
     # Without Spark's mark on the event-time column, which would go into the table and give its readers a watermark.
-    plain = rows.select(*[F.col(name).alias(name, metadata={}) for name in table.column_names])
+    # Only where there is one: PySpark asks Java some twenty times for each such column, in every batch.
+    marked = {field.name for field in rows.schema if field.metadata}
+    columns = [F.col(name).alias(name, metadata={}) if name in marked else name for name in table.column_names]
+    plain = rows.select(*columns)
     appending = plain.write.format("delta").mode("append")
     return appending.partitionBy(*table.partition_by).options(**properties)
 

@@ -1,0 +1,86 @@
+"""What a run reports is what Spark tells of its batches, and its tables bear no marks of its queries."""
+
+from datetime import UTC, datetime
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.listener import (
+    QueryIdleEvent,
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+    StreamingQueryProgress,
+)
+
+from spark_jobs.contracts.jobs import JOB_OF_QUERY
+from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.progress import QueryReport
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.tables import TABLES
+from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.runtime.progress import after_batch
+from spark_jobs.runtime.reports import read_report
+from tests.support.equality import generate_source
+from tests.support.runs import run_in
+
+_WHEN_WRITTEN = {"process_id", "started_at", "updated_at", "watermark_lag_s", "state", "version"}
+_RATES = {"input_rows_per_s", "processed_rows_per_s"}
+
+
+class _AsPySparkTells(StreamingQueryListener):
+    """Keeps each batch as PySpark reads it from Java, figure by figure."""
+
+    def __init__(self) -> None:
+        self.batches: list[StreamingQueryProgress] = []
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None: ...  # noqa: N802
+    def onQueryIdle(self, event: QueryIdleEvent) -> None: ...  # noqa: N802
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None: ...  # noqa: N802
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
+        self.batches.append(event.progress)
+
+
+@pytest.fixture(scope="module")
+def told(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, list[StreamingQueryProgress]]:
+    """A lake after a run of several batches, and what Spark told of them."""
+    folder, listener = tmp_path_factory.mktemp("progress"), _AsPySparkTells()
+    source = generate_source(folder / "source", events=1000, seed=7, files=3)
+    own = open_lake(str(folder / "lake"))
+    spark.streams.addListener(listener)
+    try:
+        settings = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}})
+        run_in(spark, settings, own, source, measure=True, count_state=True)
+    finally:
+        spark.streams.removeListener(listener)
+    return own, listener.batches
+
+
+@pytest.mark.parametrize("query", JOB_OF_QUERY)
+def test_a_report_has_the_figures_that_spark_tells(query: str, told: tuple[Lake, list[StreamingQueryProgress]]) -> None:
+    lake, batches = told
+    reported = read_report(lake, query)
+    assert reported is not None
+    report = QueryReport.model_validate(reported.model_dump() | _nothing_yet(reported))
+    own = [batch for batch in batches if batch.name == query]
+    assert len(own) > 1
+    for batch in own:
+        report = after_batch(report, batch, datetime.now(UTC))
+    assert report.model_dump(exclude=_WHEN_WRITTEN | _RATES) == reported.model_dump(exclude=_WHEN_WRITTEN | _RATES)
+    # Spark's text has them with one decimal.
+    assert report.model_dump(include=_RATES) == pytest.approx(reported.model_dump(include=_RATES), abs=0.051)
+
+
+def _nothing_yet(report: QueryReport) -> dict[str, object]:
+    sums: dict[str, object] = {"total_input_rows": 0, "late_rows": 0, "quarantined_rows": None, "peak_state_rows": 0}
+    return sums | {"newest_event_time": None, "state_rows": 0 if report.state_rows is not None else None}
+
+
+def test_no_column_of_a_table_is_marked_as_event_time(
+    spark: SparkSession, told: tuple[Lake, list[StreamingQueryProgress]]
+) -> None:
+    lake, _ = told
+    for table in TABLES:
+        schema = spark.read.format("delta").load(lake.table(table)).schema
+        assert [field.name for field in schema if field.metadata] == [], table.path
