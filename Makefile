@@ -29,8 +29,9 @@ check: setup ## Lint, format, types, import rules
 	.venv/bin/mypy
 	PYTHONPATH=dags .venv/bin/lint-imports
 
+# In the order of the folders: by itself xdist takes files with few tests last, and those are the long ones.
 test: setup ## Every test but the slow ones below
-	$(PY) -m pytest --numprocesses 2 --dist loadfile -m "not slow and not stack and not airflow and not compose" tests
+	$(PY) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -m "not slow and not stack and not airflow and not compose" tests
 
 test-stack: setup ## The jobs on real Kafka and MinIO (Maven and Go fetch and build them the first time)
 	@$(PY) -m tests.stack.gobuilt

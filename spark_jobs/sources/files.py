@@ -74,5 +74,5 @@ def read_files(spark: SparkSession, folder: Path, settings: IngestSettings) -> D
     return lines.select(
         F.col("value").alias("raw"),
         F.concat(block["file_path"], F.lit("#bytes="), start, F.lit("-"), start + length).alias("source"),
-        batch_time("value").alias("ingest_time"),
+        batch_time().alias("ingest_time"),
     ).withColumn("received_time", F.col("ingest_time"))

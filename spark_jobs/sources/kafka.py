@@ -71,7 +71,7 @@ def read_kafka(spark: SparkSession, settings: KafkaSettings) -> DataFrame:
     taken = records.select(
         F.coalesce(F.col("value").cast("string"), F.lit("")).alias("raw"),
         place.alias("source"),
-        batch_time("value").alias("ingest_time"),
+        batch_time().alias("ingest_time"),
         # Brokers before 0.10 gave records no time, which reads as one before 1970.
         F.when(F.col("timestampType").isin(0, 1), F.col("timestamp")).alias("kafka_time"),
     )

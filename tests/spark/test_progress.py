@@ -13,11 +13,11 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryProgress,
 )
 
-from spark_jobs.contracts.jobs import JOB_OF_QUERY
+from spark_jobs.contracts.jobs import ATTRIBUTE, DEDUPLICATE, INGEST, SESSIONIZE
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.progress import QueryReport
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import TABLES
+from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.progress import after_batch
 from spark_jobs.runtime.reports import read_report
@@ -51,13 +51,13 @@ def told(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple
     spark.streams.addListener(listener)
     try:
         settings = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}})
-        run_in(spark, settings, own, source, measure=True, count_state=True)
+        run_in(spark, settings, own, source, count_state=True)
     finally:
         spark.streams.removeListener(listener)
     return own, listener.batches
 
 
-@pytest.mark.parametrize("query", JOB_OF_QUERY)
+@pytest.mark.parametrize("query", [INGEST, DEDUPLICATE, ATTRIBUTE, SESSIONIZE])
 def test_a_report_has_the_figures_that_spark_tells(query: str, told: tuple[Lake, list[StreamingQueryProgress]]) -> None:
     lake, batches = told
     reported = read_report(lake, query)
@@ -81,6 +81,6 @@ def test_no_column_of_a_table_is_marked_as_event_time(
     spark: SparkSession, told: tuple[Lake, list[StreamingQueryProgress]]
 ) -> None:
     lake, _ = told
-    for table in TABLES:
+    for table in (BRONZE_EVENTS, SILVER_EVENTS, ATTRIBUTIONS, SESSIONS):
         schema = spark.read.format("delta").load(lake.table(table)).schema
         assert [field.name for field in schema if field.metadata] == [], table.path
