@@ -170,7 +170,7 @@ def _draw(result: dict[str, Any], file: Path) -> None:
     """Bars of the events per CPU second; without the batch engines, beside which the others could not be seen."""
     rows = [{"name": row["name"], **row["events_per_cpu_s"]} for row in result["contenders"] if not row["is_batch"]]
     axis = {"labelColor": "#7d8795", "titleColor": "#7d8795", "titleFontWeight": "normal", "gridColor": "#8d97a530"}
-    names = alt.Axis(minExtent=210, ticks=False, domain=False, labelFontSize=13, labelPadding=10)
+    names = alt.Axis(minExtent=240, labelLimit=0, ticks=False, domain=False, labelFontSize=13, labelPadding=10)
     base = alt.Chart(alt.InlineData(values=rows)).encode(y=alt.Y("name:N", sort="-x", title=None, axis=names))
     is_ours = "indexof(datum.name, 'adloom') === 0"
     bars = base.mark_bar(height=18, cornerRadiusEnd=3).encode(

@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
-from math import isfinite
+from math import isfinite, nan
 from typing import Any
 
 from py4j.java_gateway import JavaObject
@@ -137,10 +137,10 @@ class _ToldInOneText(JStreamingQueryListener):
 
 
 def batch_told(text: str) -> StreamingQueryProgress:
-    """Spark's progress of a batch, from its JSON, which leaves out what there is nothing to tell of."""
-    told = json.loads(text)
-    untold = {"latestOffset": None, "inputRowsPerSecond": None, "processedRowsPerSecond": None}
-    return StreamingQueryProgress.fromJson(told | {"sources": [untold | source for source in told["sources"]]})
+    """Spark's progress of a batch from its JSON, which leaves out rates that are no number, as of a first batch."""
+    told, rates = json.loads(text), dict.fromkeys(("inputRowsPerSecond", "processedRowsPerSecond"), nan)
+    sources = [rates | {"latestOffset": None} | source for source in told["sources"]]
+    return StreamingQueryProgress.fromJson(rates | told | {"sources": sources})
 
 
 @contextmanager

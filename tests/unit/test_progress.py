@@ -1,6 +1,7 @@
 """What is told of a query after each batch, and the page that shows it."""
 
 import io
+import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
@@ -14,7 +15,7 @@ from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.lake import Lake, progress_key
 from spark_jobs.contracts.progress import QueryReport, QueryState
 from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.progress import after_batch
+from spark_jobs.runtime.progress import after_batch, batch_told
 
 _NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 _START = QueryReport(
@@ -60,6 +61,25 @@ def test_the_backlog_of_kafka_is_what_came_in_and_was_not_read() -> None:
     assert report.backlog_records == 2
     assert report.backlog_bytes is None
     assert report.phases_ms == {"addBatch": 1800}
+
+
+def _as_text(told: dict[str, object]) -> str:
+    return json.dumps(told, default=str)
+
+
+def test_what_spark_leaves_out_of_its_text_is_nothing() -> None:
+    """Of a first batch it knows no rate, and its offsets are JSON within the JSON."""
+    source: dict[str, object] = {"description": "KafkaV2[Subscribe[events]]", "numInputRows": 5, "metrics": {}}
+    source |= {"startOffset": None, "endOffset": {"events": {"0": 5}}, "latestOffset": {"events": {"0": 7}}}
+    told = {key: value for key, value in _batch().items() if not key.endswith("RowsPerSecond")}
+    batch = batch_told(_as_text(told | {"sources": [source]}))
+    report = after_batch(_START, batch, _NOW)
+    assert report.backlog_records == 2
+    assert (report.input_rows, report.input_rows_per_s, report.processed_rows_per_s) == (14, 0, 0)
+    source["latestOffset"] = None
+    assert after_batch(_START, batch_told(_as_text(told | {"sources": [source]})), _NOW).backlog_records == 0
+    del source["latestOffset"]
+    assert after_batch(_START, batch_told(_as_text(told | {"sources": [source]})), _NOW).backlog_records == 0
 
 
 def test_the_watermark_lags_behind_now_and_is_none_before_there_is_one() -> None:
