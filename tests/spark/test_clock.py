@@ -1,0 +1,34 @@
+"""The time of a batch is one for all its rows, and costs no new code."""
+
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.sources.files import read_files
+from spark_jobs.transforms.validate import judge
+from tests.support.equality import generate_source
+
+
+def test_each_batch_has_a_time_of_its_own_and_no_new_code(spark: SparkSession, tmp_path: Path) -> None:
+    source = generate_source(tmp_path / "source", events=400, seed=5, files=4)
+    settings = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}})
+    java = spark._jvm
+    assert java is not None
+    compiled = java.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME()
+    times: list[tuple[int, int]] = []
+    classes: list[int] = []
+
+    def look(batch: DataFrame, _batch_id: int) -> None:
+        found = batch.agg(F.count_distinct("ingest_time"), F.min(F.unix_micros("ingest_time"))).collect()
+        times.extend(tuple(row) for row in found)
+        classes.append(compiled.getCount())
+
+    judged = judge(read_files(spark, source, settings.ingest), settings.ingest)
+    query = judged.writeStream.foreachBatch(look).option("checkpointLocation", str(tmp_path / "checkpoint"))
+    query.trigger(availableNow=True).start().awaitTermination()
+    assert [distinct for distinct, _ in times] == [1] * 4
+    assert len({time for _, time in times}) == 4
+    # What the first batches need of code is there with the second.
+    assert classes[1:] == [classes[1]] * 3
