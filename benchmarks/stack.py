@@ -46,6 +46,10 @@ class _Work:
 def main(
     rate: Annotated[float, typer.Option(help="Records a second.")] = 1000,
     seconds: Annotated[int, typer.Option(help="How long they are sent.")] = 180,
+    interval: Annotated[
+        str,
+        typer.Option(help="job.trigger_interval of ingest, as in 5s, sessions every 30 s; none: job.trigger = asap."),
+    ] = "",
     warm_up: Annotated[int, typer.Option(help="Seconds at the beginning that do not count.")] = 60,
     out: Annotated[Path, typer.Option(help="Folder for broker, MinIO and results; replaced.")] = Path(
         "build/bench-stack"
@@ -64,7 +68,7 @@ def main(
         minio.start()
         adloom("init", "--lake", lake.root)
         kafka.make_topic(_TOPIC, partitions=2)
-        jobs = _start_jobs(kafka, lake, out)
+        jobs = _start_jobs(kafka, lake, out, interval)
         begin, at_begin = datetime.now(UTC).timestamp(), dict[str, _Work]()
         threading.Timer(warm_up, lambda: at_begin.update(_work(jobs))).start()
         _send(kafka, rate, seconds, console)
@@ -90,15 +94,21 @@ def main(
     console.print(result)
 
 
-def _start_jobs(kafka: Kafka, lake: Lake, out: Path) -> list[Job]:
+def _start_jobs(kafka: Kafka, lake: Lake, out: Path, interval: str) -> list[Job]:
     environment = {
         "ADLOOM_KAFKA__BOOTSTRAP_SERVERS": kafka.address,
         "ADLOOM_KAFKA__TOPICS": _TOPIC,
-        "ADLOOM_JOB__TRIGGER": "asap",
         "ADLOOM_SPARK__DRIVER_MEMORY": "2g",
     }
-    names = ("deduplicate", "attribute")
-    jobs = [start_job(name, lake, out / f"{name}.log", environment=environment) for name in names]
+    triggers = {
+        # The interval is ingest's: what leads to gold follows it. Sessions are due half an hour after their events.
+        "deduplicate": {"ADLOOM_JOB__TRIGGER_INTERVAL": interval} if interval else {"ADLOOM_JOB__TRIGGER": "asap"},
+        "attribute": {"ADLOOM_JOB__TRIGGER_INTERVAL": "30s"} if interval else {"ADLOOM_JOB__TRIGGER": "asap"},
+    }
+    jobs = [
+        start_job(name, lake, out / f"{name}.log", environment=environment | trigger)
+        for name, trigger in triggers.items()
+    ]
     jobs[0].wait_until_told("ingest: started")
     return jobs
 

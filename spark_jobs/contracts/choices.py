@@ -26,6 +26,15 @@ class StateStore(StrEnum):
     ROCKSDB = "rocksdb"
 
 
+class JoinState(StrEnum):
+    """In what order a join keeps what waits for its counterpart."""
+
+    BY_KEY = "by_key"
+    """To find what is due, each batch looks through all of it."""
+    BY_TIME = "by_time"
+    """What is due lies at the front."""
+
+
 class StatsOutput(StrEnum):
     """When ``campaign_stats`` puts out a window."""
 

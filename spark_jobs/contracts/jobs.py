@@ -45,6 +45,9 @@ READS: dict[str, Table | None] = {
     USER_STATUS_QUERY: SILVER_EVENTS,
 }
 """By query, the table that it reads; ingest reads what comes from outside."""
+FOLLOWING = (DEDUPLICATE, ATTRIBUTE)
+"""Queries on the way of a row from outside to gold/attributions, where somebody may be waiting for it. What the others
+put out is due minutes after its events."""
 PASSES = {ATTRIBUTE: 2, CAMPAIGN_STATS_QUERY: 3}
 """By query, how often it reads each row, where that is not once: a join reads its input for either side."""
 WRITES: dict[str, Table] = {

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict
 
-from spark_jobs.contracts.choices import DeduplicateMode
+from spark_jobs.contracts.choices import DeduplicateMode, JoinState
 from spark_jobs.contracts.durations import format_duration, parse_duration
 from spark_jobs.contracts.jobs import (
     ATTRIBUTE,
@@ -103,6 +103,9 @@ def _topics(before: str, now: str) -> tuple[Verdict, str]:
 
 
 _LET_GO = "the state that the longer one needs was let go by the shorter one"
+_JOINED = {
+    "spark.join_state": _ignored("the state goes on in the form of the first start; a reset takes the other one")
+}
 _ENGINE: dict[str, _Judge] = {
     "spark.shuffle_partitions": _ignored("the state is divided as it was at the first start"),
     "spark.state_store": _frozen("the state is written in the form of the other one"),
@@ -124,6 +127,7 @@ _JUDGES: dict[str, dict[str, _Judge]] = {
         "attribute.window": _may_shorten(_LET_GO),
         "attribute.impression_watermark": _may_shorten(_LET_GO),
         "attribute.click_watermark": _may_shorten(_LET_GO),
+        **_JOINED,
         **_ENGINE,
     },
     SESSIONIZE: {
@@ -137,6 +141,7 @@ _JUDGES: dict[str, dict[str, _Judge]] = {
         "campaign_stats.slide": _frozen("open windows begin at other times"),
         "campaign_stats.watermark": _may_shorten(_LET_GO),
         "campaign_stats.output": _frozen("the table would have open windows beside final ones"),
+        **_JOINED,
         **_ENGINE,
     },
     MOVING_AVERAGE: {
@@ -153,6 +158,10 @@ _JUDGES: dict[str, dict[str, _Judge]] = {
         **_PARTITIONS,
     },
 }
+
+
+_BEFORE_IT_WAS_THERE = {"spark.join_state": JoinState.BY_KEY.value}
+"""By setting, what held when there was no such setting yet."""
 
 
 def state_settings(query: str, settings: Settings, source: str) -> dict[str, str]:
@@ -188,6 +197,7 @@ def state_settings(query: str, settings: Settings, source: str) -> dict[str, str
         "user_status.watermark": format_duration(settings.user_status.watermark),
         "spark.shuffle_partitions": str(settings.spark.partitions),
         "spark.state_store": settings.spark.state_store.value,
+        "spark.join_state": settings.spark.join_state.value,
     }
     return {name: values[name] for name in _JUDGES[query]}
 
@@ -200,6 +210,6 @@ def changes(before: Manifest, now: dict[str, str]) -> Iterator[Change]:
         formats = str(before.state_format), str(current)
         yield Change(before.query, "state format", *formats, Verdict.BREAKING, why)
     for name, judge in _JUDGES[before.query].items():
-        old, new = before.settings.get(name, ""), now[name]
+        old, new = before.settings.get(name, _BEFORE_IT_WAS_THERE.get(name, "")), now[name]
         if old != new:
             yield Change(before.query, name, old, new, *judge(old, new))

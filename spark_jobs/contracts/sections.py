@@ -13,6 +13,7 @@ from spark_jobs.contracts.choices import (
     AverageOutput,
     Clock,
     DeduplicateMode,
+    JoinState,
     JoinType,
     SaslMechanism,
     SecurityProtocol,
@@ -204,6 +205,11 @@ class JobSettings(Section):
         "what is there now, then exit",
     )
     trigger_interval: Duration = Field(timedelta(seconds=10), description="time from one batch's start to the next's")
+    follow_interval: Duration = Field(
+        timedelta(seconds=1),
+        description="with trigger = interval, how often the queries on the way to gold/attributions, deduplicate and "
+        "attribute, look for rows of the one before; they do not wait for trigger_interval",
+    )
     stop_timeout: Duration = Field(
         5 * _MINUTE, description="after SIGTERM running batches may take so long to finish before they are broken off"
     )
@@ -287,6 +293,12 @@ class SparkSettings(Section):
     )
     state_store: StateStore = Field(
         StateStore.ROCKSDB, description="rocksdb bounds the heap; memory is faster while all state fits in the heap"
+    )
+    join_state: JoinState = Field(
+        JoinState.BY_KEY,
+        description="by_time: a batch of a join no longer takes longer the more it keeps, for what is due lies at the "
+        "front; Spark 4.2 has it under development, so a later Spark may need the checkpoint begun anew. Frozen in a "
+        "checkpoint at its first start",
     )
 
     @property

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from pydantic import ValidationError, model_validator
 
-from spark_jobs.contracts.choices import DeduplicateMode
+from spark_jobs.contracts.choices import DeduplicateMode, JoinState, StateStore
 from spark_jobs.contracts.durations import format_duration
 from spark_jobs.contracts.errors import SettingsError
 from spark_jobs.contracts.sections import (
@@ -80,6 +80,11 @@ class Settings(Section):
         if not sessions.gap:
             raise ValueError(
                 "sessionize.gap 0s: every event would be a session of its own; give it a length, as in 5min"
+            )
+        if self.spark.join_state is JoinState.BY_TIME and self.spark.state_store is not StateStore.ROCKSDB:
+            raise ValueError(
+                f"spark.join_state by_time with spark.state_store {self.spark.state_store.value}: only rocksdb keeps "
+                "an order; set spark.state_store to rocksdb, or spark.join_state to by_key"
             )
         self._check_measure()
         self._check_kafka()

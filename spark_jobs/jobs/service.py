@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum, auto
+from functools import partial
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -74,14 +75,14 @@ def run_deduplicate(
         CheckpointError: its checkpoints were made with other settings and cannot be used with these.
         QueryFailedError: a query ended with an error.
     """
-    silver, progress, start = threading.Lock(), ProgressFiles(lake), start_of(settings.job)
+    silver, progress, start = threading.Lock(), ProgressFiles(lake), partial(start_of, settings.job)
     records = _records(spark, settings, lake, source)
     to_the_end = settings.job.trigger is Trigger.AVAILABLE_NOW
-    ingest = _Query(INGEST, lambda _: True, lambda: start_ingest(records, settings, lake, start=start))
+    ingest = _Query(INGEST, lambda _: True, lambda: start_ingest(records, settings, lake, start=start(INGEST)))
     deduplicate = _Query(
         DEDUPLICATE,
         lambda running: lake.has(BRONZE_EVENTS) and not (to_the_end and running[INGEST].isActive),
-        lambda: start_deduplicate(spark, settings, lake, start=start, within=lambda: silver),
+        lambda: start_deduplicate(spark, settings, lake, start=start(DEDUPLICATE), within=lambda: silver),
     )
     heartbeats = Heartbeats(spark, lake, settings.heartbeat, silver)
 
@@ -115,11 +116,12 @@ def run_gold(spark: SparkSession, settings: Settings, lake: Lake, stop: StopRequ
         CheckpointError: its checkpoints were made with other settings and cannot be used with these.
         QueryFailedError: a query ended with an error.
     """
-    start = start_of(settings.job)
-    queries = [
-        _Query(name, lambda _: lake.has(SILVER_EVENTS), lambda begin=begin: begin(spark, settings, lake, start=start))  # type: ignore[misc]
-        for name, begin in zip(QUERIES_OF_JOB[job], STARTS[job], strict=True)
-    ]
+
+    def query(name: str, begin: Callable[..., StreamingQuery]) -> _Query:
+        start = start_of(settings.job, name)
+        return _Query(name, lambda _: lake.has(SILVER_EVENTS), lambda: begin(spark, settings, lake, start=start))
+
+    queries = [query(name, begin) for name, begin in zip(QUERIES_OF_JOB[job], STARTS[job], strict=True)]
     with (
         hold_job(lake, job, settings.s3, spark=spark) as is_ours,
         _told(spark, settings, ProgressFiles(lake)),

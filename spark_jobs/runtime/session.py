@@ -17,7 +17,7 @@ from zipfile import ZipFile
 from pyspark.sql import SparkSession
 
 import spark_jobs
-from spark_jobs.contracts.choices import StateStore
+from spark_jobs.contracts.choices import JoinState, StateStore
 from spark_jobs.contracts.durations import milliseconds
 from spark_jobs.contracts.errors import EnvironmentMissingError
 from spark_jobs.contracts.lake import Lake
@@ -40,6 +40,8 @@ _LOCAL_FILES = {
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
 }
+_JOIN_FORMATS = {JoinState.BY_KEY: "2", JoinState.BY_TIME: "4"}
+"""Spark's numbers of the formats of a join's state."""
 _NEARLY_UNIQUE = (
     *("raw", "event_id", "event_time", "impression_id", "impression_time", "click_id", "click_time"),
     *("session_id", "session_start", "session_end", "events.list.element.event_id", "events.list.element.event_time"),
@@ -223,6 +225,9 @@ def spark_conf(
         "spark.sql.adaptive.enabled": "false",
         # Four queries and Delta's own make more classes a batch than the default 100, which then are compiled anew.
         "spark.sql.codegen.cache.maxEntries": "4000",
+        # An entry of Delta's log has more fields than the default of 100 lets be compiled as a whole; then each task that
+        # reads the log makes code for each of its steps, in every batch.
+        "spark.sql.codegen.maxFields": "1000",
         # A Delta snapshot of a few hundred files in the default 50 partitions costs seconds a batch.
         "spark.databricks.delta.snapshotPartitions": "2",
         # VACUUM lists a table in so many tasks, one after the other on a small machine; the default is 10,000.
@@ -281,6 +286,9 @@ def streaming_conf(settings: Settings) -> dict[str, str]:
         # first: late rows are to be the same ones in every run. See docs/architecture.md, "Time".
         "spark.sql.streaming.noDataMicroBatches.enabled": "false",
         "spark.sql.streaming.stateStore.providerClass": _IN_MEMORY,
+        "spark.sql.streaming.join.stateFormatVersion": _JOIN_FORMATS[settings.spark.join_state],
+        # Whatever is asked for now, a checkpoint goes on in its own format, and so must be allowed to.
+        "spark.sql.streaming.join.stateFormatV4.enabled": "true",
     }
     if settings.spark.state_store is StateStore.ROCKSDB:
         conf |= {

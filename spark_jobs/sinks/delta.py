@@ -12,6 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from spark_jobs.contracts.choices import Trigger
 from spark_jobs.contracts.commits import CommitNote, commit_notes, read_plan
 from spark_jobs.contracts.durations import milliseconds
+from spark_jobs.contracts.jobs import FOLLOWING
 from spark_jobs.contracts.lake import Lake, checkpoint_key
 from spark_jobs.contracts.sections import JobSettings
 from spark_jobs.contracts.tables import Table
@@ -45,10 +46,11 @@ class Output(Protocol):
         ...
 
 
-def start_of(settings: JobSettings) -> Start:
-    """What the setting ``job.trigger`` asks for."""
-    interval: Start = {"processingTime": f"{milliseconds(settings.trigger_interval)} milliseconds"}
-    return {Trigger.AVAILABLE_NOW: AVAILABLE_NOW, Trigger.ASAP: ASAP, Trigger.INTERVAL: interval}[settings.trigger]
+def start_of(settings: JobSettings, query: str) -> Start:
+    """What the setting ``job.trigger`` asks for, for the batches of ``query``."""
+    interval = settings.follow_interval if query in FOLLOWING else settings.trigger_interval
+    every: Start = {"processingTime": f"{milliseconds(interval)} milliseconds"}
+    return {Trigger.AVAILABLE_NOW: AVAILABLE_NOW, Trigger.ASAP: ASAP, Trigger.INTERVAL: every}[settings.trigger]
 
 
 def create_table(spark: SparkSession, lake: Lake, table: Table) -> None:

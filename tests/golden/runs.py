@@ -1,6 +1,7 @@
 """The runs that the golden cases share; each is one run of the pipeline."""
 
-from spark_jobs.contracts.sections import IngestSettings
+from spark_jobs.contracts.choices import JoinState
+from spark_jobs.contracts.sections import IngestSettings, SparkSettings
 from spark_jobs.contracts.settings import Settings
 from tests.support.lateness import PATIENT
 from tests.support.timeline import Run
@@ -18,7 +19,11 @@ STANDARD = Run(
 LATE = Run("late", STANDARD.settings)
 """The newest time of the first file, 16:00:00.000999, lays the watermark of the third one at 13:00."""
 
-UNDRAINED = Run("undrained", Settings(ingest=_FILE_BY_FILE), drain=False)
+UNDRAINED = Run(
+    "undrained",
+    Settings(ingest=_FILE_BY_FILE, spark=SparkSettings(join_state=JoinState.BY_TIME)),
+    drain=False,
+)
 """Time reaches 17:00: the join's watermark 14:00 (3 h behind), the sessions' 16:50 (10 min behind)."""
 
 RUNS = (STANDARD, LATE, UNDRAINED)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.contracts.choices import DeduplicateMode, JoinType, StateStore
+from spark_jobs.contracts.choices import DeduplicateMode, JoinState, JoinType, StateStore
 from spark_jobs.contracts.errors import LakeInUseError, LedgerError, QueryFailedError, SourceError
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.sections import (
@@ -71,6 +71,13 @@ def test_one_event_of_2099_changes_nothing_but_the_quarantine(mixed: tuple[Lake,
             ),
             id="right outer, dedup for ever, state in memory",
         ),
+        *[
+            pytest.param(
+                Settings(attribute=AttributeSettings(join=join), spark=SparkSettings(join_state=JoinState.BY_TIME)),
+                id=f"{join.value}, join state by time",
+            )
+            for join in JoinType
+        ],
     ],
 )
 def test_each_join_type_dedup_mode_and_state_store_equals_the_oracle(
@@ -80,19 +87,25 @@ def test_each_join_type_dedup_mode_and_state_store_equals_the_oracle(
     assert_lake_equals_oracle(run_lake(source, settings=settings), source, settings)
 
 
-def test_a_second_run_takes_only_new_files_and_goes_on_with_what_is_open(run_lake: RunLake, tmp_path: Path) -> None:
+@pytest.mark.parametrize("begun_in", JoinState)
+def test_a_second_run_takes_only_new_files_and_goes_on_with_what_is_open_in_the_form_it_has(
+    begun_in: JoinState, run_lake: RunLake, tmp_path: Path
+) -> None:
+    first, then = (Settings(spark=SparkSettings(join_state=form)) for form in JoinState)
+    if begun_in is not first.spark.join_state:
+        first, then = then, first
     source, later = generate_source(tmp_path / "source", events=3000, seed=7), tmp_path / "later"
     later.mkdir()
     held_back = sorted(source.iterdir())[2:]
     times = {file.name: file.stat().st_mtime for file in held_back}
     for file in held_back:
         file.rename(later / file.name)
-    lake = run_lake(source, drain=False)
+    lake = run_lake(source, settings=first, drain=False)
     assert read_ledger(lake).attribution_open > 0
     for name, modified in times.items():
         (later / name).rename(source / name)
         os.utime(source / name, (modified, modified))
-    run_lake(source, drain=True, lake=lake)
+    run_lake(source, settings=then, drain=True, lake=lake)
     assert_lake_equals_oracle(lake, source)
 
 

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from rich.console import Console
 
 from spark_jobs.console import state
+from spark_jobs.contracts.choices import JoinState
 from spark_jobs.contracts.errors import SettingsError
 from spark_jobs.contracts.jobs import INGEST, JOB_OF_QUERY
 from spark_jobs.contracts.lake import CHECKPOINTS, Lake
@@ -23,14 +24,14 @@ from tests.support.runs import run_in
 _STATEFUL = [query for query in JOB_OF_QUERY if query != INGEST]
 
 
-@pytest.fixture(scope="module")
-def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    """A lake in the middle of a day; the rows of state were not counted at first."""
+@pytest.fixture(scope="module", params=JoinState)
+def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Lake:
+    """A lake in the middle of a day, for each form of a join's state; its rows were not counted at first."""
     folder = tmp_path_factory.mktemp("state")
     source = generate_source(folder / "source", events=1000, seed=31, files=2)
     first, _second = sorted(source.iterdir())
     own = open_lake(str(folder / "lake"))
-    settings = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}})
+    settings = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}, "spark": {"join_state": request.param}})
     begun = folder / "begun"
     begun.mkdir()
     shutil.copy2(first, begun)

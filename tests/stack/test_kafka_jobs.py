@@ -97,6 +97,22 @@ def test_a_second_driver_is_refused_and_a_second_signal_breaks_off_without_loss(
     assert_lake_equals_oracle(lake, source)
 
 
+def test_on_the_way_to_gold_a_query_follows_the_one_before_it_and_others_wait_for_the_interval(
+    kafka: Kafka, topic: str, job: StartJob, tmp_path: Path
+) -> None:
+    records = list(read_records(generate_source(tmp_path / "source", events=2000, seed=15)))
+    send(kafka, topic, records[:1000])
+    assert job("deduplicate", ADLOOM_JOB__TRIGGER="available_now").wait() == 0
+    gold = job("attribute", ADLOOM_JOB__TRIGGER="interval", ADLOOM_JOB__TRIGGER_INTERVAL="1000d")
+    gold.wait_until_told("attribute: batch 0")
+    gold.wait_until_told("sessionize: batch 0")
+    send(kafka, topic, records[1000:])
+    assert job("deduplicate", ADLOOM_JOB__TRIGGER="available_now").wait() == 0
+    gold.wait_until_told("attribute: batch 1")
+    gold.stop()
+    assert "sessionize: batch 1" not in gold.told
+
+
 def test_records_that_are_gone_stop_the_job_with_the_reason_in_the_last_line(
     kafka: Kafka, topic: str, job: StartJob, tmp_path: Path
 ) -> None:

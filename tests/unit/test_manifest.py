@@ -47,6 +47,7 @@ def _settings(environ: dict[str, str]) -> Settings:
         pytest.param(SESSIONIZE, {}, {"SESSIONIZE__GAP": "4min"}, Verdict.BREAKING, id="shorter-gap"),
         pytest.param(SESSIONIZE, {}, {"SESSIONIZE__WATERMARK": "11min"}, Verdict.BREAKING, id="longer-lateness"),
         pytest.param(SESSIONIZE, {}, {"SPARK__SHUFFLE_PARTITIONS": "9"}, Verdict.IGNORED, id="partitions"),
+        pytest.param(ATTRIBUTE, {}, {"SPARK__JOIN_STATE": "by_time"}, Verdict.IGNORED, id="join-state"),
         pytest.param(SESSIONIZE, {}, {"SPARK__STATE_STORE": "memory"}, Verdict.BREAKING, id="state-store"),
     ],
 )
@@ -60,6 +61,20 @@ def test_a_changed_setting_is_judged(query: str, before: dict[str, str], now: di
 def test_what_the_state_does_not_depend_on_may_change(query: str) -> None:
     other = {"INGEST__MAX_FUTURE_SKEW": "1min", "JOB__TRIGGER": "asap", "SPARK__DRIVER_MEMORY": "1g"}
     assert _change(query, {}, other) == []
+
+
+def test_a_manifest_older_than_a_setting_has_what_held_then() -> None:
+    now = state_settings(ATTRIBUTE, Settings(), FILES)
+    manifest = Manifest(
+        query=ATTRIBUTE,
+        package_version="0",
+        state_format=STATE_FORMATS[ATTRIBUTE],
+        created_at=datetime(2026, 1, 1, tzinfo=UTC),
+        settings={name: value for name, value in now.items() if name != "spark.join_state"},
+    )
+    assert list(changes(manifest, now)) == []
+    (change,) = changes(manifest, now | {"spark.join_state": "by_time"})
+    assert (change.before, change.verdict) == ("by_key", Verdict.IGNORED)
 
 
 def test_topics_may_be_added_but_not_left_out() -> None:

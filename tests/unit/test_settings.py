@@ -39,6 +39,11 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
         pytest.param({"ADLOOM_KAFKA__SECURITY_PROTOCOL": "SASL_SSL"}, "needs kafka.username", id="no-user"),
         pytest.param({"ADLOOM_KAFKA__USERNAME": "u"}, "which sends none", id="user-not-sent"),
         pytest.param({"ADLOOM_JOB__METRICS": "9108"}, "job.metrics", id="metrics-without-host"),
+        pytest.param(
+            {"ADLOOM_SPARK__JOIN_STATE": "by_time", "ADLOOM_SPARK__STATE_STORE": "memory"},
+            "only rocksdb keeps an order",
+            id="order-in-memory",
+        ),
         pytest.param({"ADLOOM_SPARK__DRIVER_MEMORY": "3"}, "spark.driver_memory", id="memory-without-unit"),
     ],
 )
