@@ -47,7 +47,7 @@ def commit_notes(lake: Lake, table: Table) -> Iterator[CommitNote]:
         commit = lake.files.read(commit_key(table, version))
         if commit is None:
             return  # the log was cleaned up to here
-        if note := _note_in(commit):
+        if note := note_in(commit):
             yield note
 
 
@@ -63,7 +63,8 @@ def batches_reached(lake: Lake) -> dict[str, str]:
     return {query: f"{note.writer} {note.batch}" for query, note in found.items() if note}
 
 
-def _note_in(commit: bytes) -> CommitNote | None:
+def note_in(commit: bytes) -> CommitNote | None:
+    """The note that ``commit``, a file of a table's log, bears; None if it bears none."""
     for line in commit.splitlines():
         if line.startswith(b'{"commitInfo"'):
             return read_note(json.loads(line)["commitInfo"].get("userMetadata"))

@@ -225,7 +225,7 @@ def spark_conf(
         "spark.sql.adaptive.enabled": "false",
         # Four queries and Delta's own make more classes a batch than the default 100, which then are compiled anew.
         "spark.sql.codegen.cache.maxEntries": "4000",
-        # An entry of Delta's log has more fields than the default of 100 lets be compiled as a whole; then each task that
+        # An entry of Delta's log has more fields than the default of 100 lets compile as a whole; then each task that
         # reads the log makes code for each of its steps, in every batch.
         "spark.sql.codegen.maxFields": "1000",
         # A Delta snapshot of a few hundred files in the default 50 partitions costs seconds a batch.

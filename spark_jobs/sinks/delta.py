@@ -16,6 +16,7 @@ from spark_jobs.contracts.jobs import FOLLOWING
 from spark_jobs.contracts.lake import Lake, checkpoint_key
 from spark_jobs.contracts.sections import JobSettings
 from spark_jobs.contracts.tables import Table
+from spark_jobs.sinks.transaction import append_once
 
 _PROPERTIES = {
     # Validation reads what is new since the last validated version; for appends the feed costs nothing.
@@ -57,7 +58,7 @@ def create_table(spark: SparkSession, lake: Lake, table: Table) -> None:
     """Begins ``table`` in ``lake`` where it does not exist."""
     if not lake.has(table):
         nothing = spark.range(0).select(*[F.lit(None).cast(c.sql_type).alias(c.name) for c in table.columns])
-        _writer(nothing, table).save(lake.table(table))
+        _writer(_plain(nothing, table), table).save(lake.table(table))
 
 
 def append_rows(rows: DataFrame, lake: Lake, table: Table, note: CommitNote) -> None:
@@ -65,8 +66,8 @@ def append_rows(rows: DataFrame, lake: Lake, table: Table, note: CommitNote) -> 
 
     Begins the table where it does not exist. The commit bears ``note`` as its user metadata.
     """
-    once = _writer(rows, table).option("txnAppId", note.writer).option("txnVersion", note.batch)
-    once.option("userMetadata", note.model_dump_json(exclude_defaults=True)).save(lake.table(table))
+    plain = _plain(rows, table)
+    append_once(plain, _writer(plain, table), lake, table, note)
 
 
 @dataclass(frozen=True)
@@ -93,13 +94,16 @@ def note_of_batch(lake: Lake, query: str, checkpoint: str, *, writer: str, batch
     return CommitNote(writer=writer, batch=batch_id, query=query, watermark_ms=plan.watermark_ms, reached=plan.reached)
 
 
-def _writer(rows: DataFrame, table: Table) -> DataFrameWriter:
-    properties = {**_PROPERTIES, "delta.dataSkippingStatsColumns": ",".join(table.stats_columns)}
+def _plain(rows: DataFrame, table: Table) -> DataFrame:
     # Without Spark's mark on the event-time column, which would go into the table and give its readers a watermark.
     # Only where there is one: PySpark asks Java some twenty times for each such column, in every batch.
     marked = {field.name for field in rows.schema if field.metadata}
     columns = [F.col(name).alias(name, metadata={}) if name in marked else name for name in table.column_names]
-    plain = rows.select(*columns)
+    return rows.select(*columns)
+
+
+def _writer(plain: DataFrame, table: Table) -> DataFrameWriter:
+    properties = {**_PROPERTIES, "delta.dataSkippingStatsColumns": ",".join(table.stats_columns)}
     appending = plain.write.format("delta").mode("append")
     return appending.partitionBy(*table.partition_by).options(**properties)
 

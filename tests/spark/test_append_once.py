@@ -1,0 +1,109 @@
+"""A batch is in a table once, whoever else has written it or writes it meanwhile."""
+
+import json
+from pathlib import Path
+
+import pytest
+from delta.exceptions import ConcurrentTransactionException
+from pyspark.sql import DataFrame, SparkSession
+
+from spark_jobs.contracts.commits import CommitNote, last_note
+from spark_jobs.contracts.jobs import SESSIONIZE
+from spark_jobs.contracts.lake import Lake, commit_key
+from spark_jobs.contracts.tables import SESSIONS
+from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.sinks import transaction
+from spark_jobs.sinks.delta import append_rows
+from tests.expectations.good_rows import frame, good_rows
+from tests.support.lakes import read_table
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return open_lake(str(tmp_path / "lake"))
+
+
+@pytest.fixture
+def rows(spark: SparkSession) -> DataFrame:
+    return frame(spark, SESSIONS.name, good_rows(SESSIONS.name)).coalesce(1)
+
+
+def _batch(number: int, writer: str = "query") -> CommitNote:
+    return CommitNote(writer=writer, batch=number, query=SESSIONIZE, watermark_ms=number, reached=[number])
+
+
+def _by_another_process(rows: DataFrame, lake: Lake, note: CommitNote, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process knows nothing of what this one has appended."""
+    with monkeypatch.context() as there:
+        there.setattr(transaction, "_KNOWN", {})
+        append_rows(rows, lake, SESSIONS, note)
+
+
+def _actions(lake: Lake, version: int) -> dict[str, dict[str, object]]:
+    lines = (lake.files.read(commit_key(SESSIONS, version)) or b"").splitlines()
+    return {name: action for line in lines for name, action in json.loads(line).items()}
+
+
+def test_what_a_commit_tells_does_not_depend_on_how_it_was_made(rows: DataFrame, lake: Lake) -> None:
+    for number in range(3):
+        append_rows(rows, lake, SESSIONS, _batch(number))
+    begun, gone_on, later = (_actions(lake, version) for version in range(3))
+    assert begun.keys() - gone_on.keys() == {"protocol", "metaData"}, "the table keeps what it began with"
+    for one, number in ((gone_on, 1), (later, 2)):
+        assert one["txn"]["appId"] == "query"
+        assert one["txn"]["version"] == number
+        same = ("operation", "operationParameters", "isolationLevel", "isBlindAppend", "engineInfo")
+        assert {name: one["commitInfo"][name] for name in same} == {name: begun["commitInfo"][name] for name in same}
+        assert one["commitInfo"]["operationMetrics"].keys() == begun["commitInfo"]["operationMetrics"].keys()  # type: ignore[attr-defined]
+        assert one["add"]["partitionValues"].keys() == begun["add"]["partitionValues"].keys()  # type: ignore[attr-defined]
+        assert one["add"]["stats"] == begun["add"]["stats"]
+    assert last_note(lake, SESSIONIZE) == _batch(2)
+    assert len(read_table(lake, SESSIONS)) == 3 * rows.count()
+
+
+def test_a_batch_that_is_there_is_not_appended_again_by_whoever_it_was(
+    rows: DataFrame, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append_rows(rows, lake, SESSIONS, _batch(0))
+    append_rows(rows, lake, SESSIONS, _batch(0))
+    _by_another_process(rows, lake, _batch(7, writer="heartbeat"), monkeypatch)
+    _by_another_process(rows, lake, _batch(1), monkeypatch)
+    append_rows(rows, lake, SESSIONS, _batch(1))
+    append_rows(rows, lake, SESSIONS, _batch(0))
+    assert len(read_table(lake, SESSIONS)) == 3 * rows.count()
+    append_rows(rows, lake, SESSIONS, _batch(2))
+    assert len(read_table(lake, SESSIONS)) == 4 * rows.count()
+
+
+@pytest.mark.parametrize("writer", ["query", "another query"])
+def test_a_batch_that_another_process_commits_meanwhile_is_refused_and_only_that(
+    writer: str, rows: DataFrame, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(2):
+        append_rows(rows, lake, SESSIONS, _batch(number))
+    is_done = transaction._is_done
+
+    def and_meanwhile(*arguments: object) -> bool:
+        monkeypatch.undo()
+        answer = is_done(*arguments)  # type: ignore[arg-type]
+        _by_another_process(rows, lake, _batch(2, writer), monkeypatch)
+        return answer
+
+    monkeypatch.setattr(transaction, "_is_done", and_meanwhile)
+    if writer == "query":
+        with pytest.raises(ConcurrentTransactionException):
+            append_rows(rows, lake, SESSIONS, _batch(2))
+        append_rows(rows, lake, SESSIONS, _batch(2))
+        assert len(read_table(lake, SESSIONS)) == 3 * rows.count(), "the other one's rows alone"
+    else:
+        append_rows(rows, lake, SESSIONS, _batch(2))
+        assert len(read_table(lake, SESSIONS)) == 4 * rows.count()
+
+
+def test_a_table_that_is_begun_anew_is_not_taken_for_the_one_before(rows: DataFrame, lake: Lake) -> None:
+    for number in range(3):
+        append_rows(rows, lake, SESSIONS, _batch(number))
+    lake.files.delete_folder(SESSIONS.path)
+    append_rows(rows, lake, SESSIONS, _batch(3))
+    assert len(read_table(lake, SESSIONS)) == rows.count()
+    assert "delta.enableChangeDataFeed" in _actions(lake, 0)["metaData"]["configuration"]  # type: ignore[operator]
