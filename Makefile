@@ -67,6 +67,9 @@ test-state: setup ## Ten days of events need no more state than one; windows com
 bench: setup ## Events/s, CPU and memory of every stage on 1,000,000 events, beside DuckDB
 	$(PY) -m benchmarks.bench
 
+bench-batches: setup ## What a small batch costs once Java is warm, whatever is in it
+	$(PY) -m benchmarks.batches
+
 bench-operators: setup ## Each stateful operator alone: 10,000 and 1,000,000 keys, RocksDB and memory, Java and Python
 	$(PY) -m benchmarks.operators
 
@@ -92,4 +95,4 @@ clean: ## Remove what was made, .venv excepted: containers and their data too
 	@if [ -f .env ] && docker compose version >/dev/null 2>&1; then docker compose --profile generate down --volumes; fi
 	rm -rf demo build dist .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup demo up down airflow airflow-stop check test test-stack test-stack-full test-airflow test-airflow-full test-compose test-compose-core test-kill test-damage test-state bench bench-operators bench-peers bench-scaling profile bench-stack bench-compose soak clean
+.PHONY: help setup demo up down airflow airflow-stop check test test-stack test-stack-full test-airflow test-airflow-full test-compose test-compose-core test-kill test-damage test-state bench bench-batches bench-operators bench-peers bench-scaling profile bench-stack bench-compose soak clean

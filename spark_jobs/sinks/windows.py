@@ -36,16 +36,25 @@ def add_to_windows(rows: DataFrame, lake: Lake, table: Table, note: CommitNote) 
     there = DeltaTable.forPath(spark, lake.table(table)).alias("there")
     same = " AND ".join(f"there.{name} <=> new.{name}" for name in KEY)
     total = {name: F.col(f"there.{name}") + F.col(f"new.{name}") for name in SUMS}
-    # Each query has a session of its own, which these hold for: no other writer is told so.
-    spark.conf.set("spark.databricks.delta.write.txnAppId", note.writer)
-    spark.conf.set("spark.databricks.delta.write.txnVersion", str(note.batch))
-    spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", note.model_dump_json(exclude_defaults=True))
-    (
-        there.merge(summed(rows).alias("new"), near & F.expr(same))
-        .whenMatchedUpdate(set={**total, "ctr": rate(total["impressions"], total["clicks"])})
-        .whenNotMatchedInsertAll()
-        .execute()
-    )
+    # Each query has a session of its own, which these hold for: no other writer is told so. Nor may its next batch be,
+    # which can be an append.
+    told = {
+        "spark.databricks.delta.write.txnAppId": note.writer,
+        "spark.databricks.delta.write.txnVersion": str(note.batch),
+        "spark.databricks.delta.commitInfo.userMetadata": note.model_dump_json(exclude_defaults=True),
+    }
+    for key, value in told.items():
+        spark.conf.set(key, value)
+    try:
+        (
+            there.merge(summed(rows).alias("new"), near & F.expr(same))
+            .whenMatchedUpdate(set={**total, "ctr": rate(total["impressions"], total["clicks"])})
+            .whenNotMatchedInsertAll()
+            .execute()
+        )
+    finally:
+        for key in told:
+            spark.conf.unset(key)
 
 
 def add_new_windows(rows: DataFrame, lake: Lake, table: Table, note: CommitNote) -> None:

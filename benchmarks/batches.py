@@ -1,0 +1,99 @@
+"""What a small batch costs once Java is warm, whatever is in it: `make bench-batches`."""
+
+import json
+import shutil
+import statistics
+import time
+from pathlib import Path
+from typing import Annotated
+
+import psutil
+import typer
+from pyspark.sql.streaming.listener import (
+    QueryIdleEvent,
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+)
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.measure import cpu_seconds
+from spark_jobs.contracts.choices import JoinState
+from spark_jobs.contracts.jobs import INGEST
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.generator.generate import generate
+from spark_jobs.generator.spec import GeneratorSpec
+from spark_jobs.jobs.run import run
+from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.runtime.progress import listening
+from spark_jobs.runtime.session import Lifetime, start_session
+
+
+class _Watch(StreamingQueryListener):
+    """How long batches took, by query; and when those of ``ingest`` ended, with the CPU seconds spent by then."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, list[float]] = {}
+        self.rounds: list[tuple[float, float]] = []
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 named by Spark
+        batch = event.progress
+        self.seconds.setdefault(batch.name or "", []).append(batch.batchDuration / 1000)
+        if batch.name == INGEST:
+            self.rounds.append((time.monotonic(), cpu_seconds(psutil.Process().pid)))
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802
+        """Nothing to note."""
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
+        """Nothing to note."""
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
+        """Nothing to note."""
+
+
+def main(
+    batches: Annotated[int, typer.Option(min=8, help="Files, one to a batch; the later half counts.")] = 60,
+    rows: Annotated[int, typer.Option(min=100, help="Events in each.")] = 1000,
+    join_state: Annotated[JoinState, typer.Option(help="spark.join_state.")] = JoinState.BY_KEY,
+    out: Annotated[Path, typer.Option(help="Folder for input, lake and results; replaced.")] = Path(
+        "build/bench-batches"
+    ),
+) -> None:
+    """Feed the main job one small file after the other: CPU seconds for a batch of each of its four queries."""
+    console = Console()
+    shutil.rmtree(out, ignore_errors=True)
+    generate(GeneratorSpec(events=batches * rows, seed=1, late=0, malformed=0, files=batches), out / "events")
+    settings = Settings.model_validate(
+        {"ingest": {"max_bytes_per_batch": 1}, "spark": {"join_state": join_state.value}}
+    )
+    # As the jobs without end, whose batches are small, are compiled.
+    spark = start_session(settings, log_file=out / "spark.log", lifetime=Lifetime.SERVICE)
+    watch = _Watch()
+    with console.status(f"{batches} batches of {rows:,} events"), listening(spark, watch):
+        run(spark, settings, open_lake(str(out / "lake")), out / "events", drain=False, measure=False)
+    spark.stop()
+    half = len(watch.rounds) // 2
+    (begin, spent), (end, spent_by_end) = watch.rounds[half - 1], watch.rounds[-1]
+    rounds = len(watch.rounds) - half
+    medians = {query: round(statistics.median(took[len(took) // 2 :]), 2) for query, took in watch.seconds.items()}
+    result = {
+        "rounds": rounds,
+        "wall_s": round((end - begin) / rounds, 2),
+        "cpu_s": round((spent_by_end - spent) / rounds, 2),
+        "batch_s": medians,
+    }
+    (out / "results.json").write_text(json.dumps(result, indent=2) + "\n")
+    table = Table(
+        "query", title=f"{rounds} rounds of {rows:,} events: {result['cpu_s']} CPU s, {result['wall_s']} s each"
+    )
+    table.add_column("a batch, s", justify="right")
+    for query, seconds in medians.items():
+        table.add_row(query, f"{seconds:.2f}")
+    console.print(table)
+
+
+if __name__ == "__main__":
+    typer.run(main)
