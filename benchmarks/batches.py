@@ -21,11 +21,11 @@ from rich.table import Table
 
 from benchmarks.measure import cpu_seconds
 from spark_jobs.contracts.choices import JoinState
-from spark_jobs.contracts.jobs import INGEST
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.jobs.run import run
+from spark_jobs.queries.ingest import NAME as INGEST
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.progress import listening
 from spark_jobs.runtime.session import Lifetime, start_session

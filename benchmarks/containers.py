@@ -11,10 +11,10 @@ import typer
 from rich.console import Console
 from rich.table import Table as Lines
 
-from spark_jobs.contracts.jobs import JOB_OF_QUERY
 from spark_jobs.contracts.progress import QueryReport
 from spark_jobs.generator.publish import generated_records, publish
 from spark_jobs.generator.spec import GeneratorSpec
+from spark_jobs.queries import JOB_OF_QUERY
 from spark_jobs.runtime.reports import read_reports
 from tests.compose.stack import Stack
 

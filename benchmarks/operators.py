@@ -21,15 +21,8 @@ from rich.table import Table
 from benchmarks.measure import cpu_seconds, run_measured
 from spark_jobs.contracts.choices import StateStore
 from spark_jobs.contracts.durations import microseconds
-from spark_jobs.contracts.jobs import (
-    ATTRIBUTE,
-    CAMPAIGN_STATS_QUERY,
-    DEDUPLICATE,
-    MOVING_AVERAGE,
-    SESSIONIZE,
-    USER_STATUS_QUERY,
-)
 from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.spark_names import KEYED_STATE_CONF
 from spark_jobs.contracts.tables import SILVER_EVENTS
 from spark_jobs.operators.attribute import attribute
 from spark_jobs.operators.campaign_stats import campaign_stats
@@ -37,7 +30,13 @@ from spark_jobs.operators.deduplicate import deduplicate
 from spark_jobs.operators.moving_average import moving_average
 from spark_jobs.operators.sessionize import sessionize
 from spark_jobs.operators.user_status import user_status
-from spark_jobs.runtime.session import keyed_state_conf, start_session, using
+from spark_jobs.queries.attribute import NAME as ATTRIBUTE
+from spark_jobs.queries.campaign_stats import NAME as CAMPAIGN_STATS_QUERY
+from spark_jobs.queries.deduplicate import NAME as DEDUPLICATE
+from spark_jobs.queries.moving_average import NAME as MOVING_AVERAGE
+from spark_jobs.queries.sessionize import NAME as SESSIONIZE
+from spark_jobs.queries.user_status import NAME as USER_STATUS_QUERY
+from spark_jobs.runtime.session import start_session, using
 
 _BATCHES = 8
 _START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -183,7 +182,7 @@ def run_one(name: str, keys: int, store: StateStore, events: int, out: Path, tol
         for _side in range(3)
     ]
     before, begin = cpu_seconds(os.getpid()), time.monotonic()
-    with using(spark, keyed_state_conf() if case.is_python else {}):
+    with using(spark, KEYED_STATE_CONF if case.is_python else {}):
         query = (
             case.rows(*sides)
             .writeStream.format("noop")

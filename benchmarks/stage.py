@@ -9,10 +9,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import Settings, load_settings
-from spark_jobs.jobs.attribute import start_attribute, start_sessionize
-from spark_jobs.jobs.deduplicate import start_deduplicate, start_ingest
+from spark_jobs.jobs.starting import start
+from spark_jobs.queries import find_query
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.session import start_session
+from spark_jobs.sinks.delta import ASAP, AVAILABLE_NOW
 from spark_jobs.sources.files import read_files
 
 
@@ -27,17 +28,9 @@ def main(stage: str, source: Path, location: str) -> None:
 
 
 def _start(stage: str, spark: SparkSession, settings: Settings, lake: Lake, source: Path) -> StreamingQuery:
-    match stage:
-        case "ingest":
-            return start_ingest(read_files(spark, source, settings.ingest), settings, lake)
-        case "deduplicate":
-            return start_deduplicate(spark, settings, lake)
-        case "attribute":
-            return start_attribute(spark, settings, lake)
-        case "sessionize":
-            return start_sessionize(spark, settings, lake)
-        case _:
-            raise SystemExit(f"no stage {stage!r}; there are ingest, deduplicate, attribute and sessionize")
+    query = find_query(stage)
+    records = None if query.reads else read_files(spark, source, settings.ingest)
+    return start(query, spark, settings, lake, records=records, trigger=ASAP if query.reads else AVAILABLE_NOW)
 
 
 if __name__ == "__main__":

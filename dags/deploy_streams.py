@@ -23,8 +23,8 @@ from airflow.sdk import Param, chain, task
 from ad_dags.defaults import adloom_dag
 from ad_dags.tasks.care import find_unwatched
 from ad_dags.tasks.deploy import ALL_JOBS, FROM_CHECKOUT, Wish, build, check, swap
-from spark_jobs.contracts.jobs import QUERIES_OF_JOB
 from spark_jobs.contracts.releases import VERSION
+from spark_jobs.queries import QUERIES_OF_JOB
 
 with adloom_dag(
     "deploy_streams",

@@ -8,7 +8,7 @@ from airflow.sdk import chain, task
 
 from ad_dags.defaults import adloom_dag
 from ad_dags.tasks.care import maintain_tables
-from spark_jobs.contracts.jobs import QUERIES_OF_JOB
+from spark_jobs.queries import QUERIES_OF_JOB
 
 with adloom_dag(
     "maintain_tables",

@@ -26,8 +26,9 @@ from rich.table import Table
 from spark_jobs.contracts.choices import Clock
 from spark_jobs.contracts.sections import MovingAverageSettings
 from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.spark_names import KEYED_STATE_CONF
 from spark_jobs.operators.moving_average import moving_average
-from spark_jobs.runtime.session import keyed_state_conf, start_session, using
+from spark_jobs.runtime.session import start_session, using
 
 DATA = Path(__file__).with_name("weather.jsonl.gz")
 STATIONS = MovingAverageSettings(
@@ -51,7 +52,7 @@ def start_averages(
     readings = spark.readStream.schema(_SCHEMA).json(str(source)).withColumnRenamed("timestamp", "event_time")
     # No heartbeats here: Spark is to look for stations that have fallen silent in batches without data.
     looking = {"spark.sql.streaming.noDataMicroBatches.enabled": "true"}
-    with using(spark, keyed_state_conf() | looking):
+    with using(spark, KEYED_STATE_CONF | looking):
         writer = moving_average(readings, settings).writeStream.format("delta").queryName("weather stations")
         writer = writer.option("checkpointLocation", str(out / "checkpoint"))
         return writer.trigger(processingTime="2 seconds").start(str(out / "averages"))

@@ -21,7 +21,7 @@ from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.files import json_bytes
 from spark_jobs.contracts.lake import REPORTS, VALIDATED, Lake
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import TABLES
+from spark_jobs.queries import TABLES
 
 if TYPE_CHECKING:
     from expectations.engine import Engine, Outcome

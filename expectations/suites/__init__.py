@@ -1,27 +1,25 @@
-"""What must hold of each table, and of the tables together."""
+"""What must hold for each table, and for the tables together.
 
-from expectations.suites.attributions import attributions_suite
+A module named after a table holds its rules, as a function ``suite``. A table without one gets the rules that follow
+from its declared key.
+"""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
 from expectations.suites.base import Suite
-from expectations.suites.bronze import bronze_suite
-from expectations.suites.campaign_stats import campaign_stats_suite
+from expectations.suites.keyed import keyed_suite
 from expectations.suites.lake import lake_rules
-from expectations.suites.moving_averages import moving_averages_suite
-from expectations.suites.sessions import sessions_suite
-from expectations.suites.silver import silver_suite
-from expectations.suites.user_status import user_status_suite
 from spark_jobs.contracts.settings import Settings
+from spark_jobs.queries import TABLES
 
 __all__ = ["Suite", "lake_rules", "table_suites"]
 
 
 def table_suites(settings: Settings) -> tuple[Suite, ...]:
-    """The suite of every table, in the order in which data flows."""
-    return (
-        bronze_suite(settings),
-        silver_suite(),
-        attributions_suite(settings),
-        sessions_suite(settings),
-        campaign_stats_suite(settings),
-        moving_averages_suite(settings),
-        user_status_suite(settings),
+    """The suite of every table, in the order in which rows flow."""
+    modules = {module.name for module in iter_modules(__path__)}
+    return tuple(
+        import_module(f"{__name__}.{table.name}").suite(settings) if table.name in modules else keyed_suite(table)
+        for table in TABLES
     )

@@ -30,7 +30,7 @@ _FILLED = {
 _EMPTY = {_UNCLICKED: (*_OF_CLICK, "click_delay_ms"), _ORPHAN: (*_OF_IMPRESSION, "click_delay_ms")}
 
 
-def attributions_suite(settings: Settings) -> Suite:
+def suite(settings: Settings) -> Suite:
     """The rules of attributions; which statuses may occur depends on ``attribute.join``."""
     rules = (*_row_rules(settings.attribute.join), *_time_rules(settings.attribute.window), *_key_rules())
     return Suite(ATTRIBUTIONS, rules, _prepare)

@@ -18,7 +18,7 @@ ACCEPTED_SHARE = 0.95
 _OK_ROWS = f"verdict = '{OK}'"
 
 
-def bronze_suite(settings: Settings) -> Suite:
+def suite(settings: Settings) -> Suite:
     """The rules of bronze."""
     return Suite(BRONZE_EVENTS, (*_record_rules(), *_accepted_rules(settings.ingest.max_future_skew)), _prepare)
 

@@ -12,7 +12,7 @@ from spark_jobs.contracts.tables import CAMPAIGN_STATS
 from spark_jobs.transforms.windows import KEY, SUMS
 
 
-def campaign_stats_suite(settings: Settings) -> Suite:
+def suite(settings: Settings) -> Suite:
     """The rules of campaign statistics."""
     window, slide = settings.campaign_stats.window, settings.campaign_stats.slide
 

@@ -14,7 +14,7 @@ from spark_jobs.contracts.tables import MOVING_AVERAGES
 _LAST = ["key", "measure", "window_end", "is_last"]
 
 
-def moving_averages_suite(settings: Settings) -> Suite:
+def suite(settings: Settings) -> Suite:
     """The rules of moving averages."""
     average, size = settings.moving_average, settings.moving_average.size
     least = size if average.output is AverageOutput.FULL else 1

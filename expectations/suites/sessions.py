@@ -13,7 +13,7 @@ from spark_jobs.contracts.tables import SESSIONS
 _COUNTS = tuple(f"{event_type}_count" for event_type in EVENT_TYPES)
 
 
-def sessions_suite(settings: Settings) -> Suite:
+def suite(settings: Settings) -> Suite:
     """The rules of sessions."""
     gap = settings.sessionize.gap
     gap_rule = between(

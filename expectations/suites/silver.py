@@ -6,6 +6,7 @@ from pyspark.sql import functions as F
 from expectations.rules import Rule, between, in_set, length, not_null, unique, zero
 from expectations.suites.base import Suite, count_true, days_off, with_repeats
 from spark_jobs.contracts.events import CLICK, EVENT_TYPES, HEARTBEAT, IMPRESSION, MAX_ID_CHARACTERS, TYPE_FIELDS
+from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import SILVER_EVENTS
 
 _EVENTS = f"event_type <> '{HEARTBEAT}'"
@@ -14,7 +15,7 @@ _CLICKS = f"event_type = '{CLICK}'"
 _ID_LENGTH = f"An id has 1 to {MAX_ID_CHARACTERS} characters."
 
 
-def silver_suite() -> Suite:
+def suite(_settings: Settings) -> Suite:
     """The rules of silver."""
     return Suite(SILVER_EVENTS, (*_event_rules(), *_type_rules()), _prepare)
 

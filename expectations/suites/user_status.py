@@ -19,7 +19,7 @@ _FOLLOWS = {
 """By status, those that it may follow; None: it is the user's first."""
 
 
-def user_status_suite(settings: Settings) -> Suite:
+def suite(settings: Settings) -> Suite:
     """The rules of users' status."""
     in_turn = zero(
         "follows_the_one_before",

@@ -7,10 +7,10 @@ import time
 from pathlib import Path
 
 from spark_jobs.contracts.durations import format_duration
-from spark_jobs.contracts.jobs import DEDUPLICATE_JOB
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import Settings, load_settings
-from spark_jobs.jobs.service import Outcome, run_deduplicate, run_gold
+from spark_jobs.jobs.service import Outcome
+from spark_jobs.jobs.service import run_job as run_job_queries
 from spark_jobs.runtime.lakes import check_store, open_lake
 from spark_jobs.runtime.logs import spark_log
 from spark_jobs.runtime.session import Lifetime, start_session
@@ -48,10 +48,7 @@ def _run(job: str, settings: Settings, lake: Lake, stop: StopRequest, source: Pa
     spark = start_session(settings, lake=lake, log_file=log, lifetime=Lifetime.SERVICE)
     outcome = None
     try:
-        if job == DEDUPLICATE_JOB:
-            outcome = run_deduplicate(spark, settings, lake, stop, source)
-        else:
-            outcome = run_gold(spark, settings, lake, stop, job)
+        outcome = run_job_queries(spark, settings, lake, job, stop, source=source)
         return outcome
     finally:
         if outcome is not Outcome.BROKEN_OFF:

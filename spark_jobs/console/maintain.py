@@ -10,8 +10,8 @@ from rich.table import Table
 from spark_jobs.console.run import session
 from spark_jobs.contracts.errors import SettingsError
 from spark_jobs.contracts.settings import load_settings
-from spark_jobs.contracts.tables import TABLES, TABLES_BY_NAME
 from spark_jobs.jobs.maintain import Care, maintain
+from spark_jobs.queries import TABLES, TABLES_BY_NAME
 from spark_jobs.runtime.lakes import open_existing
 
 

@@ -15,8 +15,9 @@ from rich.table import Table
 
 from spark_jobs import __version__
 from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.contracts.jobs import DEDUPLICATE_JOB, QUERIES_OF_JOB
+from spark_jobs.contracts.jobs import DEDUPLICATE_JOB
 from spark_jobs.contracts.settings import load_settings
+from spark_jobs.queries import QUERIES_OF_JOB
 from spark_jobs.runtime.building import build_wheel
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.releases import (

@@ -12,11 +12,12 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from spark_jobs.contracts.jobs import MEASURE_JOB, QUERIES_OF_JOB, jobs_of_run
+from spark_jobs.contracts.jobs import MEASURE_JOB, jobs_of_run
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.settings import Settings, load_settings
 from spark_jobs.jobs.run import RunResult, run
+from spark_jobs.queries import QUERIES_OF_JOB
 from spark_jobs.runtime.failures import naming_the_cause
 from spark_jobs.runtime.lakes import check_store, open_existing, open_lake
 from spark_jobs.runtime.logs import spark_log

@@ -14,9 +14,10 @@ from rich.table import Table
 
 from spark_jobs.console.run import session
 from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.contracts.jobs import INGEST, JOB_OF_QUERY
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import load_settings
+from spark_jobs.queries import JOB_OF_QUERY
+from spark_jobs.queries.ingest import NAME as INGEST
 from spark_jobs.runtime.lakes import open_existing
 from spark_jobs.sources.state import find_stores, read_state
 

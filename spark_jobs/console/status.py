@@ -13,10 +13,10 @@ from rich.table import Table
 from rich.text import Text
 
 from spark_jobs.contracts.durations import format_duration
-from spark_jobs.contracts.jobs import JOB_OF_QUERY
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.progress import QueryReport, QueryState
 from spark_jobs.contracts.settings import load_settings
+from spark_jobs.queries import JOB_OF_QUERY
 from spark_jobs.runtime.lakes import open_existing
 from spark_jobs.runtime.reports import read_reports
 

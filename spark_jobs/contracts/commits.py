@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
-from spark_jobs.contracts.jobs import WRITES
 from spark_jobs.contracts.lake import Lake, commit_key
 from spark_jobs.contracts.tables import Table
+from spark_jobs.queries import QUERIES, find_query
 
 _NO_OFFSET = "-"
 
@@ -53,13 +53,13 @@ def commit_notes(lake: Lake, table: Table) -> Iterator[CommitNote]:
 
 def last_note(lake: Lake, query: str) -> CommitNote | None:
     """The note of the last batch of ``query`` that its table holds; None if it holds none."""
-    notes = commit_notes(lake, WRITES[query])
+    notes = commit_notes(lake, find_query(query).writes)
     return next((note for note in notes if note.query == query and note.reached), None)
 
 
 def batches_reached(lake: Lake) -> dict[str, str]:
     """By query, the last batch that its table holds, as text to be compared; none for a query that has written none."""
-    found = {query: last_note(lake, query) for query in WRITES}
+    found = {query.name: last_note(lake, query.name) for query in QUERIES}
     return {query: f"{note.writer} {note.batch}" for query, note in found.items() if note}
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from spark_jobs.contracts.files import Files
-from spark_jobs.contracts.jobs import JOB_OF_QUERY
 from spark_jobs.contracts.tables import Table
+from spark_jobs.queries import JOB_OF_QUERY
 
 CHECKPOINTS = "_checkpoints"
 PROGRESS = "_progress"

@@ -5,8 +5,6 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict
 
-from spark_jobs.contracts.jobs import PASSES
-
 OBSERVED, QUARANTINED = "adloom", "quarantined"
 """What a query counts beside Spark's own numbers: the name of the observation, and of a count in it."""
 
@@ -41,6 +39,8 @@ class QueryReport(BaseModel):
     """Of the latest batch; a row once for each side of a join. So are the rates, in rows a second."""
     input_rows_per_s: float = 0.0
     processed_rows_per_s: float = 0.0
+    reads: int = 1
+    """How often the query reads each row: a join reads its input once for either side."""
     total_input_rows: int = 0
     """Since the query was started."""
     batch_ms: int = 0
@@ -69,4 +69,4 @@ class QueryReport(BaseModel):
     @property
     def total_rows(self) -> int:
         """Rows that went through since the query was started; one that it reads twice counts once."""
-        return self.total_input_rows // PASSES.get(self.query, 1)
+        return self.total_input_rows // self.reads

@@ -25,6 +25,8 @@ class Table:
     partition_by: tuple[str, ...] = ()
     stats_columns: tuple[str, ...] = ()
     """The columns whose bounds Delta keeps for each file, so that readers can skip files."""
+    key: tuple[str, ...] = ()
+    """The columns that identify a row; validation checks them where the table has no suite of its own."""
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -159,14 +161,3 @@ USER_STATUS = Table(
     ),
     stats_columns=("since",),
 )
-
-TABLES: tuple[Table, ...] = (
-    BRONZE_EVENTS,
-    SILVER_EVENTS,
-    ATTRIBUTIONS,
-    SESSIONS,
-    CAMPAIGN_STATS,
-    MOVING_AVERAGES,
-    USER_STATUS,
-)
-TABLES_BY_NAME: dict[str, Table] = {table.name: table for table in TABLES}

@@ -4,9 +4,9 @@ from datetime import datetime, timedelta
 
 from pydantic import BaseModel, ConfigDict
 
-from spark_jobs.contracts.jobs import JOB_OF_QUERY
 from spark_jobs.contracts.lake import PROGRESS
 from spark_jobs.contracts.progress import QueryReport
+from spark_jobs.queries import JOB_OF_QUERY
 
 EACH = timedelta(seconds=15)
 """How far apart the latest points are at least."""

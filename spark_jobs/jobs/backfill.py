@@ -23,13 +23,14 @@ from pyspark.sql import functions as F
 from spark_jobs.contracts.backfill import Difference, Window, differences_key, recomputed_key
 from spark_jobs.contracts.durations import microseconds
 from spark_jobs.contracts.events import OK
-from spark_jobs.contracts.jobs import ATTRIBUTE, SESSIONIZE
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, Table
 from spark_jobs.operators.attribute import attribute
 from spark_jobs.operators.deduplicate import KEY
 from spark_jobs.operators.sessionize import sessionize
+from spark_jobs.queries.attribute import NAME as ATTRIBUTE
+from spark_jobs.queries.sessionize import NAME as SESSIONIZE
 from spark_jobs.runtime.reports import read_report
 from spark_jobs.sources.delta import read_table
 from spark_jobs.transforms.differences import differences

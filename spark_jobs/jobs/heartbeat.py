@@ -5,12 +5,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
+from spark_jobs.contracts.commits import CommitNote
 from spark_jobs.contracts.durations import EPOCH, microseconds
+from spark_jobs.contracts.events import HEARTBEAT
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.sections import HeartbeatSettings
 from spark_jobs.contracts.tables import SILVER_EVENTS
-from spark_jobs.jobs.deduplicate import append_heartbeat
+from spark_jobs.sinks.delta import append_rows
 from spark_jobs.sources.delta import newest_event_time, read_table
 
 _WRITER = "heartbeat idle"
@@ -106,3 +109,21 @@ class Heartbeats:
             event_id = f"idle-{beat.isoformat()}"
             append_heartbeat(self._spark, self._lake, beat, event_id, writer=_WRITER, number=number)
         return True
+
+
+def append_heartbeat(
+    spark: SparkSession, lake: Lake, event_time: datetime, event_id: str, *, writer: str, number: int
+) -> None:
+    """Appends a heartbeat at ``event_time`` (with zone) to silver, unless ``writer`` has appended this ``number``.
+
+    Must be called while no batch of the query ``deduplicate`` is being written: silver has one writer.
+    """
+    beat = {"event_type": F.lit(HEARTBEAT), "event_id": F.lit(event_id), "event_time": F.lit(event_time)}
+    beat |= {"ingest_time": F.current_timestamp(), "event_date": F.to_date(F.lit(event_time)), "is_last": F.lit(False)}
+    row = spark.range(1).select(
+        *[
+            beat.get(column.name, F.lit(None)).cast(column.sql_type).alias(column.name)
+            for column in SILVER_EVENTS.columns
+        ]
+    )
+    append_rows(row, lake, SILVER_EVENTS, CommitNote(writer=writer, batch=number))

@@ -9,10 +9,11 @@ from pyspark.sql import SparkSession
 from spark_jobs.contracts.commits import last_note
 from spark_jobs.contracts.durations import format_duration
 from spark_jobs.contracts.errors import LakeInUseError
-from spark_jobs.contracts.jobs import JOB_OF_QUERY, OPTIONAL_JOBS, READS, WRITES
+from spark_jobs.contracts.jobs import OPTIONAL_JOBS
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import Table
+from spark_jobs.queries import readers_of, writer_of
 from spark_jobs.runtime.lock import hold_job
 from spark_jobs.runtime.session import table_properties
 from spark_jobs.sources.delta import read_history, version_reached
@@ -64,9 +65,8 @@ def maintain(
     for table in tables:
         if not lake.has(table):
             continue
-        writer = next(query for query, written in WRITES.items() if written == table)
         try:
-            with hold_job(lake, JOB_OF_QUERY[writer], settings.s3, spark=spark):
+            with hold_job(lake, writer_of(table).job, settings.s3, spark=spark):
                 yield _care(spark, settings, lake, table, remove=remove)
         except LakeInUseError as error:
             yield Care(table.name, skipped=str(error))
@@ -104,16 +104,16 @@ def _waiting_reader(spark: SparkSession, settings: Settings, lake: Lake, table: 
     old = [commit.version for commit in history if commit.operation == "WRITE" and commit.committed_at < bound]
     if not old:
         return ""
-    for query in (query for query, read in READS.items() if read == table):
-        if JOB_OF_QUERY[query] in OPTIONAL_JOBS and not lake.versions(query):
+    for query in readers_of(table):
+        if query.job in OPTIONAL_JOBS and not lake.versions(query.name):
             continue
-        note = last_note(lake, query)
+        note = last_note(lake, query.name)
         reached = min((version_reached(offset) for offset in note.reached), default=-1) if note else -1
         if reached < max(old):
             return (
-                f"query {query} has read it up to version {reached} only, and version {max(old)} is older than "
+                f"query {query.name} has read it up to version {reached} only, and version {max(old)} is older than "
                 f"tables.file_retention {format_duration(settings.tables.file_retention)}: run job "
-                f"{JOB_OF_QUERY[query]} first"
+                f"{query.job} first"
             )
     return ""
 

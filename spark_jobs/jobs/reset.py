@@ -1,18 +1,17 @@
-"""A new checkpoint for a query, in place of one that is damaged or was made with other settings.
+"""A new checkpoint for a query, in place of one that is damaged or belongs to other settings.
 
-What the old one held is not read. The output table says how far the query had come: its commits bear a note
-(:mod:`spark_jobs.contracts.commits`). From there back, the events that were still open are read once more, to build the
-state; nothing of what that gives is written, because the output has it::
+The contents of the old one are not read. The output table says how far the query had come: its commits carry a note
+(:mod:`spark_jobs.contracts.commits`). The events that were still open at that position are read again to rebuild the
+state. The output of that batch is not written, because the table has it already::
 
-    source versions   0 … 41 │ 42 … 57              │ 58 59 …
-                      let go │ some of it still open │ not read yet
-                             └── one batch, from open events alone, whose output is not written
-                                                     └── batches as ever
+    source versions   0 … 41    │ 42 … 57               │ 58 59 …
+                      discarded │ some of it still open │ not read yet
+                                └── one batch, from open events only, whose output is not written
+                                                        └── ordinary batches
 """
 
 import json
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -24,13 +23,13 @@ from pyspark.sql import functions as F
 from spark_jobs.contracts.commits import CommitNote, last_note
 from spark_jobs.contracts.durations import EPOCH
 from spark_jobs.contracts.errors import CheckpointError
-from spark_jobs.contracts.jobs import INGEST, JOB_OF_QUERY, READS, WRITES
 from spark_jobs.contracts.lake import Lake, checkpoint_key, commit_key
 from spark_jobs.contracts.manifest import FILES, KAFKA
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import BRONZE_EVENTS, Table
-from spark_jobs.jobs.deduplicate import start_ingest
-from spark_jobs.jobs.open_state import conf_of, open_events, rows_of
+from spark_jobs.contracts.tables import Table
+from spark_jobs.jobs.position import TablePosition
+from spark_jobs.jobs.starting import start
+from spark_jobs.queries import Query, find_query
 from spark_jobs.runtime.failures import naming_the_cause
 from spark_jobs.runtime.lock import hold_job
 from spark_jobs.runtime.manifests import new_manifest, write_manifest
@@ -41,7 +40,7 @@ from spark_jobs.sources.files import read_files
 from spark_jobs.transforms import open_rows
 
 _CLOCKS_APART = timedelta(hours=1)
-"""More than the clocks of the driver and of the store may differ by."""
+"""More than the clocks of the driver and the store differ."""
 _POLL_S = 0.2
 
 
@@ -54,8 +53,8 @@ class Reset:
     open_events: int
 
 
-def reset(spark: SparkSession, settings: Settings, lake: Lake, query: str, source: Path | None = None) -> Reset:
-    """Begins a new version of the checkpoint of ``query``: no row of its output is lost, and none comes twice.
+def reset(spark: SparkSession, settings: Settings, lake: Lake, name: str, source: Path | None = None) -> Reset:
+    """Creates a new version of the checkpoint of the query ``name``: no row of its output is lost or repeated.
 
     Killed half-way, it leaves the version in use as it was.
 
@@ -63,61 +62,66 @@ def reset(spark: SparkSession, settings: Settings, lake: Lake, query: str, sourc
         spark: the session.
         settings: those that the query will run with.
         lake: the lake; the job of the query must not be running.
-        query: its name.
+        name: of the query.
         source: for ``ingest``, the folder it reads; None: it reads Kafka. New files are taken in on the way.
 
     Raises:
+        SettingsError: there is no such query.
         CheckpointError: the tables do not say how far the query had come.
-        LakeInUseError: the job is being run.
+        LakeInUseError: the job is running.
         QueryFailedError: the state could not be rebuilt.
     """
-    with hold_job(lake, JOB_OF_QUERY[query], settings.s3, spark=spark):
-        version = lake.version(query) + 1
-        # Of a reset that was killed: without a manifest no query uses it.
-        lake.files.delete_folder(checkpoint_key(query, version))
+    query = find_query(name)
+    with hold_job(lake, query.job, settings.s3, spark=spark):
+        version = lake.version(name) + 1
+        # A reset that was killed may have left it: without a manifest no query uses it.
+        lake.files.delete_folder(checkpoint_key(name, version))
         note = _last_note(spark, lake, query)
         begins_at, open_events = "", 0
-        if query == INGEST:
-            begins_at = _begin_ingest(spark, settings, lake, note, source, version)
+        if not query.reads:
+            begins_at = _restart_at_end(spark, settings, lake, query, note, source, version)
         elif note:
-            open_events = _rebuild(spark, settings, lake, query, note, version)
-        reads = KAFKA if query == INGEST and source is None else FILES
-        write_manifest(
-            lake,
-            new_manifest(query, settings, reads, begins_at=begins_at, follows=note.writer if note else ""),
-            version,
-        )
-    return Reset(query, version, open_events)
+            open_events = _rebuild(TablePosition(spark, settings, lake, query, note), version)
+        kind = FILES if query.reads or source else KAFKA
+        follows = note.writer if note else ""
+        write_manifest(lake, new_manifest(name, settings, kind, begins_at=begins_at, follows=follows), version)
+    return Reset(name, version, open_events)
 
 
-def _last_note(spark: SparkSession, lake: Lake, query: str) -> CommitNote | None:
+def _last_note(spark: SparkSession, lake: Lake, query: Query) -> CommitNote | None:
     """The note of the last batch of ``query`` that its table holds; None if it holds none.
 
     Raises:
-        CheckpointError: it holds batches, but none bears a note.
+        CheckpointError: it holds batches, but none has a note.
     """
-    if note := last_note(lake, query):
+    if note := last_note(lake, query.name):
         return note
-    table = WRITES[query]
+    table = query.writes
     if lake.has(table) and not read_table(spark, lake, table).isEmpty():
         raise CheckpointError(
-            f"table {table.name} of {lake.root} does not say how far query {query} had come: an older adloom wrote it, "
-            "or its log was cleaned; begin a new lake from the source"
+            f"table {table.name} of {lake.root} does not say how far query {query.name} had come: an older adloom "
+            "wrote it, or its log was cleaned; start a new lake from the source"
         )
     return None
 
 
-def _begin_ingest(
-    spark: SparkSession, settings: Settings, lake: Lake, note: CommitNote | None, source: Path | None, version: int
+def _restart_at_end(
+    spark: SparkSession,
+    settings: Settings,
+    lake: Lake,
+    query: Query,
+    note: CommitNote | None,
+    source: Path | None,
+    version: int,
 ) -> str:
-    """Begins ``ingest`` anew where bronze ends. Returns where in Kafka that is; empty for files and at the start."""
+    """Restarts ``ingest`` where bronze ends. Returns where in Kafka that is; empty for files and at the start."""
     if source is None:
         return json.dumps(note.reached[0]) if note and _is_kafka(note.reached[0]) else ""
     records = read_files(spark, source, settings.ingest)
-    if lake.has(BRONZE_EVENTS):
-        known = read_table(spark, lake, BRONZE_EVENTS).select(_file_of("source").alias("file")).distinct()
+    if lake.has(query.writes):
+        known = read_table(spark, lake, query.writes).select(_file_of("source").alias("file")).distinct()
         records = records.withColumn("file", _file_of("source")).join(known, on="file", how="left_anti").drop("file")
-    started = start_ingest(records, settings, lake, start=AVAILABLE_NOW, version=version)
+    started = start(query, spark, settings, lake, records=records, trigger=AVAILABLE_NOW, version=version)
     with naming_the_cause(lambda: [started]):
         started.awaitTermination()
     return ""
@@ -131,14 +135,14 @@ def _file_of(source: str) -> Any:
     return F.regexp_replace(source, "#bytes=.*$", "")
 
 
-def _rebuild(spark: SparkSession, settings: Settings, lake: Lake, query: str, note: CommitNote, version: int) -> int:
-    """Builds the state of ``query`` as it was after the batch of ``note``. Returns how many open events it holds."""
-    table = READS[query]
-    assert table is not None  # noqa: S101 ingest has no state
-    events = open_events(spark, settings, lake, query, note).cache()
+def _rebuild(at: TablePosition, version: int) -> int:
+    """Rebuilds the state of a query as it was at a position. Returns how many open events it holds."""
+    spark, lake, query, table = at.spark, at.lake, at.query, at.query.reads[0]
+    assert query.open_events is not None, f"{query.name} reads a table and says nothing of its state"  # noqa: S101
+    events = query.open_events(at).cache()
     try:
         (earliest, count) = events.agg(F.min(F.unix_micros("ingest_time")), F.count("*")).first() or (None, 0)
-        reached = [version_reached(offset) for offset in note.reached]
+        reached = [version_reached(offset) for offset in at.note.reached]
         since = EPOCH + timedelta(microseconds=earliest) if earliest is not None else datetime.now(UTC)
         first = min(_first_version(spark, lake, table, since), *reached)
         keys = events.select(*open_rows.KEY).distinct()
@@ -148,18 +152,19 @@ def _rebuild(spark: SparkSession, settings: Settings, lake: Lake, query: str, no
             ).join(keys, on=list(open_rows.KEY), how="left_semi")
             for last in reached
         ]
-        with using(spark, conf_of(query)):
-            _run_one_batch(lake, query, version, lambda: rows_of(spark, settings, lake, query, note, sides))
+        known = query.known_state(at) if query.known_state else None
+        with using(spark, query.spark_conf):
+            _run_one_batch(query.rows(at.settings, sides, known), lake, query.name, version)
     finally:
         events.unpersist()
     return int(count)
 
 
-def _run_one_batch(lake: Lake, query: str, version: int, rows: Callable[[], DataFrame]) -> None:
-    started = start_rebuilding(rows(), lake, query=query, version=version)
+def _run_one_batch(rows: DataFrame, lake: Lake, name: str, version: int) -> None:
+    started = start_rebuilding(rows, lake, query=name, version=version)
     try:
         with naming_the_cause(lambda: [started]):
-            while "0" not in lake.files.names(f"{checkpoint_key(query, version)}/commits"):
+            while "0" not in lake.files.names(f"{checkpoint_key(name, version)}/commits"):
                 if failure := started.exception():
                     raise failure
                 time.sleep(_POLL_S)

@@ -1,51 +1,38 @@
 """A bounded run: the jobs in one process, over all files of a folder, to the end."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark_jobs.contracts.choices import Clock
 from spark_jobs.contracts.errors import QueryFailedError
 from spark_jobs.contracts.events import HEARTBEAT
-from spark_jobs.contracts.jobs import (
-    ATTRIBUTE,
-    DEDUPLICATE,
-    INGEST,
-    JOB_OF_QUERY,
-    MOVING_AVERAGE,
-    QUERIES_OF_JOB,
-    SESSIONIZE,
-    USER_STATUS_QUERY,
-    jobs_of_run,
-)
+from spark_jobs.contracts.jobs import jobs_of_run
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.manifest import FILES
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import BRONZE_EVENTS, SILVER_EVENTS, TABLES, Table
+from spark_jobs.contracts.spark_names import UNCOUNTED_STATE_CONF
+from spark_jobs.contracts.tables import BRONZE_EVENTS, SILVER_EVENTS
 from spark_jobs.jobs import accounts
-from spark_jobs.jobs import deduplicate as deduplicate_job
-from spark_jobs.jobs.gold import STARTS
+from spark_jobs.jobs.flow import Flow
+from spark_jobs.jobs.heartbeat import append_heartbeat
+from spark_jobs.jobs.starting import start
+from spark_jobs.queries import JOB_OF_QUERY, QUERIES, TABLES, Query
 from spark_jobs.runtime import checkpoints
 from spark_jobs.runtime.failures import naming_the_cause
 from spark_jobs.runtime.lock import Check, hold_job
 from spark_jobs.runtime.progress import ProgressFiles, listening
-from spark_jobs.runtime.session import UNCOUNTED_STATE, using
-from spark_jobs.sinks.delta import create_table
+from spark_jobs.sinks.delta import ASAP, AVAILABLE_NOW, Within, create_table
 from spark_jobs.sources.delta import newest_event_time, read_table
 from spark_jobs.sources.files import read_files
 
 _TICK_S = 0.2
-_IN_LEDGER = (DEDUPLICATE, ATTRIBUTE, SESSIONIZE)
-"""Queries whose rows the ledger follows one by one: it tells what a drain left open, no need to count their state."""
-
 OnProgress = Callable[[ProgressFiles], None]
 
 
@@ -92,43 +79,46 @@ def run(
         LedgerError: the accounts do not balance.
     """
     records = read_files(spark, source, settings.ingest) if source else None
-    uncounted = () if count_state else _IN_LEDGER
-    progress = ProgressFiles(lake, uncounted=uncounted)
     jobs = jobs_of_run(measure=measure)
+    # What is only drained may have come from Kafka.
+    queries = [query for query in QUERIES if query.job in jobs and (records is not None or query.reads)]
+    uncounted = () if count_state else tuple(query.name for query in queries if query.is_in_ledger)
+    progress = ProgressFiles(lake, uncounted=uncounted)
+
+    def begin(query: Query, within: Within) -> StreamingQuery:
+        taken = None if query.reads else records
+        # These end with what there is; the others go on, for whatever the ones before them write.
+        trigger = ASAP if query.reads else AVAILABLE_NOW
+        conf = UNCOUNTED_STATE_CONF if query.name in uncounted else {}
+        return start(query, spark, settings, lake, records=taken, trigger=trigger, within=within, conf=conf)
+
+    flow = Flow(queries, lake, begin)
     with (
-        _holding(jobs, lake, settings, spark) as is_ours,
+        _holding(jobs, lake, settings, spark) as check_locks,
         listening(spark, progress),
         _stopping_all(spark),
+        naming_the_cause(lambda: list(flow.running.values())),
     ):
-        # What is only drained may have come from Kafka.
-        used = [query for job in jobs for query in QUERIES_OF_JOB[job] if records or query != INGEST]
-        checkpoints.claim(lake, settings, used, source=FILES)
-
-        def starting(query: str, start: Callable[..., StreamingQuery]) -> Callable[[], StreamingQuery]:
-            conf = UNCOUNTED_STATE if query in uncounted else {}
-            return partial(_start, start, spark, settings, lake, conf)
-
-        of_gold = [pair for job in jobs if job in STARTS for pair in zip(QUERIES_OF_JOB[job], STARTS[job], strict=True)]
-        gold = _Readers(SILVER_EVENTS, lake, [starting(query, start) for query, start in of_gold])
-        start_silver = partial(deduplicate_job.start_deduplicate, within=gold.caught_up)
-        silver = _Readers(BRONZE_EVENTS, lake, [starting(DEDUPLICATE, start_silver)])
-        taking: list[StreamingQuery] = []
-        with naming_the_cause(lambda: [*gold.queries, *silver.queries, *taking]):
-            if records:
-                taking = [deduplicate_job.start_ingest(records, settings, lake, within=silver.caught_up)]
-            while not all(ingest.awaitTermination(_TICK_S) for ingest in taking):  # type: ignore[arg-type]
-                is_ours()
-                on_progress(progress)
-            silver.catch_up()
-            silver.stop()
-            gold.catch_up()
-            for table in TABLES:  # those that no batch has begun
-                create_table(spark, lake, table)
-            if drain:
-                _drain(spark, settings, lake, gold)
-            gold.stop()
-    on_progress(progress)  # by now it has been told of all batches
+        checkpoints.claim(lake, settings, [query.name for query in queries], source=FILES)
+        for _ in _process_all(flow):
+            check_locks()
+            on_progress(progress)
+        for table in TABLES:  # those without a batch so far
+            create_table(spark, lake, table)
+        if drain:
+            _drain(spark, settings, lake, flow)
+        flow.stop()
+    on_progress(progress)  # by now it has heard of every batch
     return RunResult(accounts.balance(spark, settings, lake, drained=drain), progress)
+
+
+def _process_all(flow: Flow) -> Iterator[None]:
+    """Takes everything through to gold; yields several times a second while files are read."""
+    reading = flow.take_in()
+    while not all(query.awaitTermination(_TICK_S) for query in reading):  # type: ignore[arg-type] # its stub says int
+        yield
+    flow.finish(BRONZE_EVENTS)
+    flow.stop_writers_of(SILVER_EVENTS)
 
 
 @contextmanager
@@ -144,41 +134,7 @@ def _holding(jobs: Iterable[str], lake: Lake, settings: Settings, spark: SparkSe
         yield check
 
 
-def _start(
-    start: Callable[..., StreamingQuery], spark: SparkSession, settings: Settings, lake: Lake, conf: Mapping[str, str]
-) -> StreamingQuery:
-    """Starts a query that goes by ``conf``."""
-    with using(spark, conf):
-        return start(spark, settings, lake)
-
-
-class _Readers:
-    """The queries that read one table: started when it has its first rows, for an empty batch costs seconds."""
-
-    def __init__(self, table: Table, lake: Lake, starts: list[Callable[[], StreamingQuery]]) -> None:
-        self._table, self._lake, self._starts = table, lake, starts
-        self.queries: list[StreamingQuery] = []
-
-    def catch_up(self) -> None:
-        """Returns when every query has consumed what the table holds now."""
-        if not self.queries and self._lake.has(self._table):
-            self.queries = [start() for start in self._starts]
-        for query in self.queries:
-            query.processAllAvailable()
-
-    @contextmanager
-    def caught_up(self) -> Iterator[None]:
-        """A context that is entered once every query has caught up."""
-        self.catch_up()
-        yield
-
-    def stop(self) -> None:
-        """Stops the queries."""
-        for query in self.queries:
-            query.stop()
-
-
-def _drain(spark: SparkSession, settings: Settings, lake: Lake, gold: _Readers) -> None:
+def _drain(spark: SparkSession, settings: Settings, lake: Lake, flow: Flow) -> None:
     """Moves time past everything that is open.
 
     A batch closes what lies behind the watermark that the batch before it left. So it takes two heartbeats: the first
@@ -192,12 +148,11 @@ def _drain(spark: SparkSession, settings: Settings, lake: Lake, gold: _Readers) 
     beat_time = last + drain_lead(settings)
     for beat in (1, 2):
         event_id = f"drain-{beat_time.isoformat()}-{beat}"
-        deduplicate_job.append_heartbeat(spark, lake, beat_time, event_id, writer=f"heartbeat {event_id}", number=0)
-        gold.catch_up()
-    clocks = {MOVING_AVERAGE: settings.moving_average.clock, USER_STATUS_QUERY: settings.user_status.clock}
-    for query in gold.queries:
-        if clocks.get(query.name or "") is not Clock.PROCESSING:
-            _check_closed(query)
+        append_heartbeat(spark, lake, beat_time, event_id, writer=f"heartbeat {event_id}", number=0)
+        flow.finish(SILVER_EVENTS)
+    for query, running in flow.running.items():
+        if query.is_closed_by_drain(settings):
+            _check_closed(running)
 
 
 def _check_closed(query: StreamingQuery) -> None:
@@ -213,16 +168,7 @@ def _check_closed(query: StreamingQuery) -> None:
 
 def drain_lead(settings: Settings) -> timedelta:
     """How far past the last event the heartbeat of a drain lies: just far enough to close everything."""
-    attribute, sessionize = settings.attribute, settings.sessionize
-    stats, average, status = settings.campaign_stats, settings.moving_average, settings.user_status
-    leads = (
-        max(attribute.impression_watermark, attribute.click_watermark) + attribute.window,
-        sessionize.watermark + sessionize.gap,
-        stats.watermark + stats.window + attribute.window,
-        average.watermark + average.timeout,
-        status.watermark + status.idle_after,
-    )
-    return max(leads) + timedelta(milliseconds=2)
+    return max(query.closes_after(settings) for query in QUERIES) + timedelta(milliseconds=2)
 
 
 @contextmanager

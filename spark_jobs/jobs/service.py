@@ -1,14 +1,12 @@
-"""A job that runs until it is told to stop: ``adloom job``."""
+"""A job that runs until it is asked to stop: ``adloom job``."""
 
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from enum import Enum, auto
-from functools import partial
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -16,14 +14,13 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_jobs.contracts.choices import Trigger
 from spark_jobs.contracts.errors import AdloomError
-from spark_jobs.contracts.jobs import DEDUPLICATE, DEDUPLICATE_JOB, INGEST, QUERIES_OF_JOB
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.manifest import FILES, KAFKA
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import BRONZE_EVENTS, SILVER_EVENTS
-from spark_jobs.jobs.deduplicate import start_deduplicate, start_ingest
-from spark_jobs.jobs.gold import STARTS
+from spark_jobs.contracts.tables import SILVER_EVENTS
 from spark_jobs.jobs.heartbeat import Heartbeats
+from spark_jobs.jobs.starting import start
+from spark_jobs.queries import QUERIES_OF_JOB, Query, ingest, queries_of, writer_of
 from spark_jobs.runtime.checkpoints import claim
 from spark_jobs.runtime.failures import naming_the_cause
 from spark_jobs.runtime.lock import Check, hold_job
@@ -32,7 +29,7 @@ from spark_jobs.runtime.metrics import QueryMetrics, serve_metrics
 from spark_jobs.runtime.progress import ProgressFiles, listening
 from spark_jobs.runtime.stopping import StopRequest, finish_batches
 from spark_jobs.runtime.wanted import asked_to_stop, forget_wish_to_stop
-from spark_jobs.sinks.delta import start_of
+from spark_jobs.sinks.delta import Within, start_of
 from spark_jobs.sources.files import read_files
 from spark_jobs.sources.kafka import check_topics, read_kafka, starting_offsets
 
@@ -47,92 +44,70 @@ class Outcome(Enum):
 
     DONE = auto()
     """All that was there is processed (``job.trigger = available_now``)."""
-    DRAINED = auto()
+    STOPPED = auto()
     """Its batches were finished, then its queries stopped."""
     BROKEN_OFF = auto()
-    """Batches were running when it stopped; the next start does them again. Spark may not answer any more."""
+    """It stopped in mid-batch; the next start repeats those batches. Spark may no longer respond."""
 
 
-@dataclass(frozen=True)
-class _Query:
-    """A query of a job: when it can be started, and how."""
-
-    name: str
-    is_ready: Callable[[dict[str, StreamingQuery]], bool]
-    """Given the queries that have been started, by name."""
-    start: Callable[[], StreamingQuery]
-
-
-def run_deduplicate(
-    spark: SparkSession, settings: Settings, lake: Lake, stop: StopRequest, source: Path | None
+def run_job(
+    spark: SparkSession, settings: Settings, lake: Lake, job: str, stop: StopRequest, *, source: Path | None = None
 ) -> Outcome:
-    """Runs ingest and deduplicate until ``stop``, from the folder ``source`` or, if None, from Kafka.
+    """Runs the queries of ``job`` until ``stop``; each starts once the table that it reads exists.
+
+    Args:
+        spark: the session.
+        settings: those the job runs with.
+        lake: the lake.
+        job: its name.
+        stop: asked again and again.
+        source: for the job that takes records in: the folder to watch; None: Kafka, as the settings say.
 
     Raises:
         SourceError: there is nothing to read, or Kafka does not answer.
-        LakeInUseError: the job is being run on this lake already.
+        LakeInUseError: another process runs the job on this lake.
         SettingsError: job.metrics cannot be listened on.
-        CheckpointError: its checkpoints were made with other settings and cannot be used with these.
+        CheckpointError: its checkpoints belong to other settings and cannot be used with these.
         QueryFailedError: a query ended with an error.
     """
-    silver, progress, start = threading.Lock(), ProgressFiles(lake), partial(start_of, settings.job)
-    records = _records(spark, settings, lake, source)
-    to_the_end = settings.job.trigger is Trigger.AVAILABLE_NOW
-    ingest = _Query(INGEST, lambda _: True, lambda: start_ingest(records, settings, lake, start=start(INGEST)))
-    deduplicate = _Query(
-        DEDUPLICATE,
-        lambda running: lake.has(BRONZE_EVENTS) and not (to_the_end and running[INGEST].isActive),
-        lambda: start_deduplicate(spark, settings, lake, start=start(DEDUPLICATE), within=lambda: silver),
-    )
-    heartbeats = Heartbeats(spark, lake, settings.heartbeat, silver)
+    queries, progress, silver = queries_of(job), ProgressFiles(lake), threading.Lock()
+    records = None if all(query.reads for query in queries) else _records(spark, settings, lake, source)
+    beats = SILVER_EVENTS in [query.writes for query in queries]
+    heartbeats = Heartbeats(spark, lake, settings.heartbeat, silver) if beats else None
 
-    def on_tick(running: dict[str, StreamingQuery]) -> None:
-        states = [query.status for query in running.values()]
-        is_waiting = len(states) == len(QUERIES_OF_JOB[DEDUPLICATE_JOB]) and not any(
-            state["isTriggerActive"] for state in states
-        )
-        if not to_the_end and heartbeats.tick(
-            datetime.now(UTC),
-            rows=sum(report.total_input_rows for report in progress.reports()),
-            is_busy=any(state["isDataAvailable"] for state in states),
-            is_waiting=is_waiting,
-        ):
-            _log.info("nothing arrives: time moved on by a heartbeat")
+    def begin(query: Query) -> StreamingQuery:
+        taken, trigger = None if query.reads else records, start_of(settings.job, query)
+        # Heartbeats go to silver, too, and it has one writer at a time.
+        within: Within = (lambda: silver) if query.writes == SILVER_EVENTS else nullcontext
+        return start(query, spark, settings, lake, records=taken, trigger=trigger, within=within)
 
-    with (
-        hold_job(lake, DEDUPLICATE_JOB, settings.s3, spark=spark) as is_ours,
-        _told(spark, settings, progress),
+    def on_tick(running: Mapping[Query, StreamingQuery]) -> None:
+        if heartbeats and settings.job.trigger is not Trigger.AVAILABLE_NOW:
+            _beat(heartbeats, progress, running, len(queries))
+
+    with hold_job(lake, job, settings.s3, spark=spark) as check_lock, _reporting(spark, settings, progress):
+        _claim(lake, settings, job, FILES if source else KAFKA)
+        running = _Running(queries, lake, begin, waits_for_end=settings.job.trigger is Trigger.AVAILABLE_NOW)
+        return _run(running, settings, stop, _StopWish(lake, job), check_lock, on_tick)
+
+
+def _beat(
+    heartbeats: Heartbeats, progress: ProgressFiles, running: Mapping[Query, StreamingQuery], queries: int
+) -> None:
+    """Lets a heartbeat through if one is due."""
+    states = [query.status for query in running.values()]
+    if heartbeats.tick(
+        datetime.now(UTC),
+        rows=sum(report.total_input_rows for report in progress.reports()),
+        is_busy=any(state["isDataAvailable"] for state in states),
+        is_waiting=len(states) == queries and not any(state["isTriggerActive"] for state in states),
     ):
-        _claim(lake, settings, DEDUPLICATE_JOB, FILES if source else KAFKA)
-        return _run([ingest, deduplicate], settings, stop, _StopWish(lake, DEDUPLICATE_JOB), is_ours, on_tick)
-
-
-def run_gold(spark: SparkSession, settings: Settings, lake: Lake, stop: StopRequest, job: str) -> Outcome:
-    """Runs ``attribute`` or ``measure`` until ``stop``; waits for silver if it has not been begun.
-
-    Raises:
-        LakeInUseError: the job is being run on this lake already.
-        SettingsError: job.metrics cannot be listened on.
-        CheckpointError: its checkpoints were made with other settings and cannot be used with these.
-        QueryFailedError: a query ended with an error.
-    """
-
-    def query(name: str, begin: Callable[..., StreamingQuery]) -> _Query:
-        start = start_of(settings.job, name)
-        return _Query(name, lambda _: lake.has(SILVER_EVENTS), lambda: begin(spark, settings, lake, start=start))
-
-    queries = [query(name, begin) for name, begin in zip(QUERIES_OF_JOB[job], STARTS[job], strict=True)]
-    with (
-        hold_job(lake, job, settings.s3, spark=spark) as is_ours,
-        _told(spark, settings, ProgressFiles(lake)),
-    ):
-        _claim(lake, settings, job, FILES)
-        return _run(queries, settings, stop, _StopWish(lake, job), is_ours, lambda _: None)
+        _log.info("nothing arrives: a heartbeat moved time on")
 
 
 @contextmanager
-def _told(spark: SparkSession, settings: Settings, progress: ProgressFiles) -> Iterator[None]:
-    """Has what the queries do written to files and served as metrics."""
+def _reporting(spark: SparkSession, settings: Settings, progress: ProgressFiles) -> Iterator[None]:
+    """Writes the progress of the queries to files and serves it as metrics."""
     with listening(spark, progress), serve_metrics(settings.job.metrics, QueryMetrics(progress.reports)):
         yield
 
@@ -140,7 +115,7 @@ def _told(spark: SparkSession, settings: Settings, progress: ProgressFiles) -> I
 def _claim(lake: Lake, settings: Settings, job: str, source: str) -> None:
     for change in claim(lake, settings, QUERIES_OF_JOB[job], source=source):
         _log.warning(
-            "%s: %s was %s when the checkpoint was begun and is %s: %s, %s",
+            "%s: %s was %s when the checkpoint was created and is %s now: %s, %s",
             *(change.query, change.setting, change.before, change.now, change.verdict, change.why),
         )
 
@@ -149,7 +124,7 @@ def _records(spark: SparkSession, settings: Settings, lake: Lake, source: Path |
     if source:
         return read_files(spark, source, settings.ingest)
     check_topics(settings.kafka)
-    manifest = read_manifest(lake, INGEST, lake.version(INGEST))
+    manifest = read_manifest(lake, ingest.NAME, lake.version(ingest.NAME))
     if not (manifest and manifest.begins_at):
         return read_kafka(spark, settings.kafka)
     offsets = starting_offsets(settings.kafka, manifest.begins_at)
@@ -180,42 +155,69 @@ class _StopWish:
             stop.ask()
 
 
+class _Running:
+    """The queries of a job: each is started once it can be."""
+
+    def __init__(
+        self, queries: Sequence[Query], lake: Lake, begin: Callable[[Query], StreamingQuery], *, waits_for_end: bool
+    ) -> None:
+        """``waits_for_end``: a query starts when the one that writes its input has ended, if the job runs that, too."""
+        self.queries: dict[Query, StreamingQuery] = {}
+        self._all, self._lake, self._begin, self._waits_for_end = queries, lake, begin, waits_for_end
+
+    def start_ready(self) -> None:
+        """Starts the queries that can start now, and have not been started."""
+        for query in self._all:
+            if query not in self.queries and self._is_ready(query):
+                self.queries[query] = self._begin(query)
+                _log.info("%s: started", query.name)
+
+    def check(self) -> None:
+        """Raises the error of a query that has failed."""
+        for query in self.queries.values():
+            if failure := query.exception():
+                raise failure
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether all that can be started has been, and has ended."""
+        if any(query.isActive for query in self.queries.values()):
+            return False
+        return not any(query not in self.queries and self._is_ready(query) for query in self._all)
+
+    def _is_ready(self, query: Query) -> bool:
+        table = query.table_read
+        if table is None:
+            return True
+        writer = writer_of(table)
+        if self._waits_for_end and writer in self._all:
+            return writer in self.queries and not self.queries[writer].isActive and self._lake.has(table)
+        return self._lake.has(table)
+
+
 def _run(
-    queries: list[_Query],
+    running: _Running,
     settings: Settings,
     stop: StopRequest,
     wish: _StopWish,
-    is_ours: Check,
-    on_tick: Callable[[dict[str, StreamingQuery]], None],
+    check_lock: Check,
+    on_tick: Callable[[Mapping[Query, StreamingQuery]], None],
 ) -> Outcome:
-    running: dict[str, StreamingQuery] = {}
     try:
-        with naming_the_cause(lambda: list(running.values())):
+        with naming_the_cause(lambda: list(running.queries.values())):
             while not stop.is_made:
-                for query in queries:
-                    if query.name not in running and query.is_ready(running):
-                        running[query.name] = query.start()
-                        _log.info("%s: started", query.name)
-                for started in running.values():
-                    if failure := started.exception():
-                        raise failure
-                is_ours()
-                on_tick(running)
-                if _is_done(queries, running, settings):
+                running.start_ready()
+                running.check()
+                check_lock()
+                on_tick(running.queries)
+                if settings.job.trigger is Trigger.AVAILABLE_NOW and running.has_ended:
                     return Outcome.DONE
                 wish.heed(stop)
                 stop.wait(_TICK_S)
     finally:
-        _log.info("stopping: %s", ", ".join(running) or "no query was running")
+        names = [query.name for query in running.queries]
+        _log.info("stopping: %s", ", ".join(names) or "no query was running")
         timeout_s = settings.job.stop_timeout.total_seconds()
-        is_drained = finish_batches(list(running.values()), timeout_s=timeout_s, give_up=lambda: stop.is_urgent)
-    return Outcome.DRAINED if is_drained else Outcome.BROKEN_OFF
-
-
-def _is_done(queries: list[_Query], running: dict[str, StreamingQuery], settings: Settings) -> bool:
-    """Whether all that can be done has been, where the job is to end by itself."""
-    if settings.job.trigger is not Trigger.AVAILABLE_NOW:
-        return False
-    if any(query.isActive for query in running.values()):
-        return False
-    return all(query.name in running or not query.is_ready(running) for query in queries)
+        left = list(running.queries.values())
+        is_finished = finish_batches(left, timeout_s=timeout_s, give_up=lambda: stop.is_urgent)
+    return Outcome.STOPPED if is_finished else Outcome.BROKEN_OFF

@@ -16,7 +16,7 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 
 from spark_jobs.contracts.choices import UserStatus
-from spark_jobs.contracts.jobs import STATE_VALUE
+from spark_jobs.contracts.spark_names import STATE_VALUE
 from spark_jobs.rules import moving_average, user_status
 from spark_jobs.rules.moving_average import Average, AverageRule, Reading, Series
 from spark_jobs.rules.user_status import Change, Presence

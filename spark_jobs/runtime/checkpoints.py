@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from spark_jobs.contracts.errors import CheckpointError
-from spark_jobs.contracts.jobs import JOB_OF_QUERY
 from spark_jobs.contracts.lake import Lake, checkpoint_key, checkpoint_name, query_key
-from spark_jobs.contracts.manifest import Change, Manifest, Verdict, changes, state_settings
+from spark_jobs.contracts.manifest import Change, Manifest, Verdict
 from spark_jobs.contracts.settings import Settings
+from spark_jobs.queries import JOB_OF_QUERY, find_query
+from spark_jobs.queries.state_settings import changes
 from spark_jobs.runtime.agreement import compare_with_table
 from spark_jobs.runtime.manifests import new_manifest, read_manifest, write_manifest
 
@@ -73,7 +74,8 @@ def preflight(lake: Lake, settings: Settings, queries: Iterable[str], *, source:
             continue
         manifest = read_manifest(lake, query, lake.version(query))
         if manifest:
-            found.extend(changes(manifest, state_settings(query, settings, source)))
+            what = find_query(query)
+            found.extend(changes(what, manifest, what.state_settings(settings, source)))
         else:
             why = "without it nobody knows what its state depends on"
             found.append(Change(query, "manifest", "missing or damaged", "needed", Verdict.BREAKING, why))

@@ -4,8 +4,9 @@ from datetime import UTC, datetime
 
 from spark_jobs import __version__
 from spark_jobs.contracts.lake import Lake, manifest_key
-from spark_jobs.contracts.manifest import STATE_FORMATS, Manifest, state_settings
+from spark_jobs.contracts.manifest import Manifest
 from spark_jobs.contracts.settings import Settings
+from spark_jobs.queries import find_query
 from spark_jobs.runtime.records import find_record, write_record
 
 
@@ -14,9 +15,9 @@ def new_manifest(query: str, settings: Settings, source: str, *, begins_at: str 
     return Manifest(
         query=query,
         package_version=__version__,
-        state_format=STATE_FORMATS[query],
+        state_format=find_query(query).state_format,
         created_at=datetime.now(UTC),
-        settings=state_settings(query, settings, source),
+        settings=find_query(query).state_settings(settings, source),
         begins_at=begins_at,
         follows=follows,
     )

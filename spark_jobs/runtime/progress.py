@@ -25,10 +25,10 @@ from pyspark.sql.streaming.listener import (
 
 from spark_jobs import __version__
 from spark_jobs.contracts.errors import AdloomError
-from spark_jobs.contracts.jobs import JOB_OF_QUERY
 from spark_jobs.contracts.lake import Lake, progress_key
 from spark_jobs.contracts.progress import OBSERVED, QUARANTINED, QueryReport, QueryState
 from spark_jobs.contracts.trend import Trend, trend_key
+from spark_jobs.queries import JOB_OF_QUERY, find_query
 from spark_jobs.runtime.failures import reason
 from spark_jobs.runtime.records import find_record, write_record
 
@@ -40,7 +40,7 @@ class ProgressFiles(StreamingQueryListener):
     """Writes a :class:`QueryReport` and a :class:`Trend` of each query, and logs a line for each batch."""
 
     def __init__(self, lake: Lake, *, uncounted: Collection[str] = ()) -> None:
-        """``uncounted``: queries that run with :data:`spark_jobs.runtime.session.UNCOUNTED_STATE`."""
+        """``uncounted``: queries that run with :data:`spark_jobs.contracts.spark_names.UNCOUNTED_STATE_CONF`."""
         self._lake, self._uncounted = lake, uncounted
         self._by_run: dict[str, QueryReport] = {}
         self._trends: dict[str, Trend] = {}
@@ -72,6 +72,7 @@ class ProgressFiles(StreamingQueryListener):
                 process_id=os.getpid(),
                 started_at=now,
                 updated_at=now,
+                reads=len(find_query(event.name).reads) or 1,
                 state_rows=state_rows,
                 peak_state_rows=state_rows,
             )

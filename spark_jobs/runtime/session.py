@@ -23,6 +23,7 @@ from spark_jobs.contracts.errors import EnvironmentMissingError
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.sections import SparkSettings, TablesSettings
 from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.spark_names import IN_MEMORY, ROCKSDB
 from spark_jobs.runtime.s3a import name_profile, s3a_conf, trust_options
 from spark_jobs.runtime.scratch import make_scratch, name_owners
 
@@ -30,8 +31,6 @@ JARS = Path(sys.prefix) / "share" / "adloom" / "jars"
 """Where `make setup` puts the jars that Spark needs beside its own."""
 
 _JAVA_VERSIONS = (17, 21)
-_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-_IN_MEMORY = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
 # Hadoop's own local file system starts a process (chmod) for each file it makes, and a batch makes dozens.
 _LOCAL_FILES = {
     "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
@@ -285,32 +284,17 @@ def streaming_conf(settings: Settings) -> dict[str, str]:
         # A batch without data would move the late line between two batches of the same rows, depending on which came
         # first: late rows are to be the same ones in every run. See docs/architecture.md, "Time".
         "spark.sql.streaming.noDataMicroBatches.enabled": "false",
-        "spark.sql.streaming.stateStore.providerClass": _IN_MEMORY,
+        "spark.sql.streaming.stateStore.providerClass": IN_MEMORY,
         "spark.sql.streaming.join.stateFormatVersion": _JOIN_FORMATS[settings.spark.join_state],
         # Whatever is asked for now, a checkpoint goes on in its own format, and so must be allowed to.
         "spark.sql.streaming.join.stateFormatV4.enabled": "true",
     }
     if settings.spark.state_store is StateStore.ROCKSDB:
         conf |= {
-            "spark.sql.streaming.stateStore.providerClass": _ROCKSDB,
+            "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
             "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
         }
     return conf
-
-
-UNCOUNTED_STATE = {"spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false"}
-"""With this a query does not know how many rows its state has: counting looks up each row that is put or removed."""
-
-
-def keyed_state_conf() -> dict[str, str]:
-    """What a query with a state function needs of Spark where it differs from :func:`streaming_conf`."""
-    return {
-        # Spark keeps the state of such functions in RocksDB alone.
-        "spark.sql.streaming.stateStore.providerClass": _ROCKSDB,
-        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-        # A state that gets a field later can still be read.
-        "spark.sql.streaming.stateStore.encodingFormat": "avro",
-    }
 
 
 @contextmanager

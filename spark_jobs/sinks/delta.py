@@ -12,10 +12,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 from spark_jobs.contracts.choices import Trigger
 from spark_jobs.contracts.commits import CommitNote, commit_notes, read_plan
 from spark_jobs.contracts.durations import milliseconds
-from spark_jobs.contracts.jobs import FOLLOWING
 from spark_jobs.contracts.lake import Lake, checkpoint_key
 from spark_jobs.contracts.sections import JobSettings
 from spark_jobs.contracts.tables import Table
+from spark_jobs.queries import Query
 from spark_jobs.sinks.transaction import append_once
 
 _PROPERTIES = {
@@ -47,9 +47,9 @@ class Output(Protocol):
         ...
 
 
-def start_of(settings: JobSettings, query: str) -> Start:
+def start_of(settings: JobSettings, query: Query) -> Start:
     """What the setting ``job.trigger`` asks for, for the batches of ``query``."""
-    interval = settings.follow_interval if query in FOLLOWING else settings.trigger_interval
+    interval = settings.follow_interval if query.is_followed else settings.trigger_interval
     every: Start = {"processingTime": f"{milliseconds(interval)} milliseconds"}
     return {Trigger.AVAILABLE_NOW: AVAILABLE_NOW, Trigger.ASAP: ASAP, Trigger.INTERVAL: every}[settings.trigger]
 
@@ -71,12 +71,13 @@ def append_rows(rows: DataFrame, lake: Lake, table: Table, note: CommitNote) -> 
 
 
 @dataclass(frozen=True)
-class _TableOutput:
+class TableOutput:
     """A table as a place that batches are written to."""
 
     lake: Lake
     table: Table
-    how: Write | None
+    how: Write | None = None
+    """How a batch gets into the table; None: it is appended."""
 
     def has(self, note: CommitNote) -> bool:
         """See :class:`Output`."""
@@ -111,34 +112,31 @@ def _writer(plain: DataFrame, table: Table) -> DataFrameWriter:
 def start_query(
     rows: DataFrame,
     lake: Lake,
-    table: Table,
+    query: Query,
     *,
-    query: str,
     start: Start = ASAP,
     within: Within = nullcontext,
     version: int | None = None,
-    how: Write | None = None,
-    also: Sequence[Output] = (),
+    outputs: Sequence[Output] | None = None,
 ) -> StreamingQuery:
-    """Starts the streaming query that writes ``rows`` to ``table``, each batch exactly once.
+    """Starts the streaming query that writes ``rows`` to the table of ``query``, each batch exactly once.
 
-    A batch that goes to several places goes to each of them exactly once, too: when it is run again after a crash, it
-    is written where it is missing.
+    A batch that goes to several places goes to each of them exactly once, too: when it runs again after a crash, it is
+    written where it is missing.
 
     Args:
-        rows: a streaming DataFrame with the columns of ``table``.
+        rows: a streaming DataFrame with the columns of the table.
         lake: where the table and the checkpoint lie.
-        table: the output; begun where it does not exist.
-        query: name of the query, one of those in :data:`spark_jobs.contracts.jobs.JOB_OF_QUERY`, and of its checkpoint.
+        query: what it is; its checkpoint bears its name.
         start: when its batches start.
         within: gives a context manager, within which a batch is written.
-        version: of its checkpoint; the one in use by default.
-        how: a batch gets into the table; None: it is appended.
-        also: other places, which batches are written to after the table.
+        version: of its checkpoint; by default the one in use.
+        outputs: where batches go, one after the other; by default they are appended to the table, which is created
+            where it does not exist.
     """
-    spark = rows.sparkSession
-    checkpoint = checkpoint_key(query, version or lake.version(query))
-    outputs: tuple[Output, ...] = (_TableOutput(lake, table, how), *also)
+    spark, name = rows.sparkSession, query.name
+    checkpoint = checkpoint_key(name, version or lake.version(name))
+    places = outputs or (TableOutput(lake, query.writes),)
     is_first = True
 
     def write(batch: DataFrame, batch_id: int) -> None:
@@ -148,16 +146,16 @@ def start_query(
     def write_once(batch: DataFrame, batch_id: int) -> None:
         nonlocal is_first
         # The id of the query lies in its checkpoint, so a new checkpoint does not find its batches already written.
-        (query_id,) = (active.id for active in spark.streams.active if active.name == query)
+        (query_id,) = (active.id for active in spark.streams.active if active.name == name)
         # Only the first batch after a start can be one that a crash kept Spark from noting. Its rows are there, but it
         # must run all the same: from its rows Spark takes the watermark of the next batch.
-        note = note_of_batch(lake, query, checkpoint, writer=query_id, batch_id=batch_id)
-        _write_batch(batch, [output for output in outputs if not (is_first and output.has(note))], note)
+        note = note_of_batch(lake, name, checkpoint, writer=query_id, batch_id=batch_id)
+        _write_batch(batch, [output for output in places if not (is_first and output.has(note))], note)
         is_first = False
 
     # A thread that Java made within a batch has its tags, and PySpark cannot tell listeners of a query with any.
     rows.sparkSession.sparkContext.setLocalProperty("spark.job.tags", None)  # type: ignore[arg-type] # its stub forgets
-    writer = rows.writeStream.queryName(query).foreachBatch(write)
+    writer = rows.writeStream.queryName(name).foreachBatch(write)
     return writer.option("checkpointLocation", lake.uri(checkpoint)).trigger(**start).start()
 
 

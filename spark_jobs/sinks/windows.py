@@ -9,16 +9,36 @@ from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from spark_jobs.contracts.choices import StatsOutput
 from spark_jobs.contracts.commits import CommitNote
 from spark_jobs.contracts.durations import microseconds
 from spark_jobs.contracts.files import json_bytes
 from spark_jobs.contracts.lake import FEED, Lake
-from spark_jobs.contracts.tables import Table
-from spark_jobs.sinks.delta import append_rows, create_table
+from spark_jobs.contracts.manifest import Manifest
+from spark_jobs.contracts.sections import CampaignStatsSettings
+from spark_jobs.contracts.tables import CAMPAIGN_STATS, Table
+from spark_jobs.sinks.delta import Output, TableOutput, Write, append_rows, create_table
 from spark_jobs.transforms.windows import KEY, SUMS, rate, summed
 
 Window = dict[str, Any]
 """A row of ``gold/campaign_stats``, its times as text."""
+
+
+def outputs_of_windows(settings: CampaignStatsSettings, lake: Lake, manifest: Manifest | None) -> list[Output]:
+    """Where the batches of ``campaign_stats`` go: its table and, unless switched off, the feed.
+
+    Args:
+        settings: the output mode, and the length of the feed.
+        lake: where they lie.
+        manifest: of the checkpoint in use.
+    """
+    how: Write | None = None
+    if settings.output is StatsOutput.UPDATE:
+        how = add_to_windows
+    elif manifest and manifest.follows:
+        how = add_new_windows
+    table, feed = TableOutput(lake, CAMPAIGN_STATS, how), Feed(lake, settings.feed)
+    return [table, feed] if feed.length else [table]
 
 
 def add_to_windows(rows: DataFrame, lake: Lake, table: Table, note: CommitNote) -> None:

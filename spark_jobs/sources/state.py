@@ -9,8 +9,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, LongType, StructType, TimestampType
 
-from spark_jobs.contracts.jobs import STATE_VALUE
 from spark_jobs.contracts.lake import Lake, checkpoint_key
+from spark_jobs.contracts.spark_names import STATE_VALUE
 
 _JOIN, _KEYED = "symmetricHashJoin", "transformWithState"
 _SIDES = ("left", "right")

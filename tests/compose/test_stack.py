@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from spark_jobs.contracts.jobs import QUERIES_OF_JOB
 from spark_jobs.generator.publish import publish
+from spark_jobs.queries import QUERIES_OF_JOB
 from spark_jobs.runtime.reports import read_reports
 from spark_jobs.sources.files import read_records
 from tests.compose.stack import LAKE, Stack

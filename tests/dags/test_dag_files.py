@@ -8,7 +8,7 @@ import pytest
 from airflow.dag_processing.dagbag import DagBag
 from airflow.sdk import DAG
 
-from spark_jobs.contracts.jobs import QUERIES_OF_JOB
+from spark_jobs.queries import QUERIES_OF_JOB
 
 _DAGS = Path(__file__).parents[2] / "dags"
 _FILES = sorted(_DAGS.glob("*.py"))

@@ -16,10 +16,10 @@ from spark_jobs.contracts.tables import (
     MOVING_AVERAGES,
     SESSIONS,
     SILVER_EVENTS,
-    TABLES_BY_NAME,
     USER_STATUS,
     Table,
 )
+from spark_jobs.queries import TABLES_BY_NAME
 
 Row = dict[str, Any]
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -15,7 +15,7 @@ from spark_jobs.contracts.choices import JoinType
 from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.sections import AttributeSettings
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import TABLES_BY_NAME
+from spark_jobs.queries import TABLES_BY_NAME
 from tests.expectations.good_rows import GOOD_LEDGER, Row, frame, good_rows
 
 if TYPE_CHECKING:

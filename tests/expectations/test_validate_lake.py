@@ -13,7 +13,8 @@ from expectations.validate import validate_lake
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.lake import VALIDATED, Lake
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, TABLES
+from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
+from spark_jobs.queries import TABLES
 from spark_jobs.runtime.lakes import open_lake
 from tests.expectations.good_rows import append, at, good_rows, write_ledger
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from spark_jobs.contracts.ledger import Ledger
-from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, TABLES, Table
+from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, Table
+from spark_jobs.queries import TABLES
 from spark_jobs.runtime.lakes import open_lake
 from tests.golden.cases import GOLDEN, cases_of
 from tests.golden.late_cases import TWICE

@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.contracts.jobs import ATTRIBUTE, DEDUPLICATE, SESSIONIZE
 from spark_jobs.contracts.sections import IngestSettings
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
+from spark_jobs.queries.attribute import NAME as ATTRIBUTE
+from spark_jobs.queries.deduplicate import NAME as DEDUPLICATE
+from spark_jobs.queries.sessionize import NAME as SESSIONIZE
 from spark_jobs.runtime.lakes import open_lake
 from tests.support.runs import run_in
 

@@ -8,7 +8,7 @@ from spark_jobs.contracts.errors import CheckpointError
 from spark_jobs.contracts.lake import manifest_key
 from spark_jobs.contracts.sections import AttributeSettings, SparkSettings
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import TABLES
+from spark_jobs.queries import TABLES
 from spark_jobs.runtime.checkpoints import list_checkpoints
 from spark_jobs.runtime.lakes import open_lake
 from tests.support.equality import assert_lake_equals_oracle, generate_source

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from spark_jobs.contracts.choices import JoinType
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import TABLES
+from spark_jobs.queries import TABLES
 from spark_jobs.runtime.lakes import open_lake
 from tests.support.equality import MEASURED
 from tests.support.lakes import RunLake, read_table

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.contracts.choices import StateStore
 from spark_jobs.contracts.errors import CheckpointError
-from spark_jobs.contracts.jobs import ATTRIBUTE_JOB, DEDUPLICATE, DEDUPLICATE_JOB, INGEST, QUERIES_OF_JOB
+from spark_jobs.contracts.jobs import ATTRIBUTE_JOB, DEDUPLICATE_JOB
 from spark_jobs.contracts.lake import CHECKPOINTS, Lake, checkpoint_key
 from spark_jobs.contracts.sections import (
     DeduplicateSettings,
@@ -19,10 +19,13 @@ from spark_jobs.contracts.sections import (
     TablesSettings,
 )
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import ATTRIBUTIONS, SESSIONS, SILVER_EVENTS, TABLES
-from spark_jobs.jobs.deduplicate import append_heartbeat
+from spark_jobs.contracts.tables import ATTRIBUTIONS, SESSIONS, SILVER_EVENTS
+from spark_jobs.jobs.heartbeat import append_heartbeat
 from spark_jobs.jobs.maintain import maintain
 from spark_jobs.jobs.reset import reset
+from spark_jobs.queries import QUERIES_OF_JOB, TABLES
+from spark_jobs.queries.deduplicate import NAME as DEDUPLICATE
+from spark_jobs.queries.ingest import NAME as INGEST
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.lock import hold_job
 from spark_jobs.runtime.session import streaming_conf

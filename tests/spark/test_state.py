@@ -12,9 +12,10 @@ from rich.console import Console
 from spark_jobs.console import state
 from spark_jobs.contracts.choices import JoinState
 from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.contracts.jobs import INGEST, JOB_OF_QUERY
 from spark_jobs.contracts.lake import CHECKPOINTS, Lake
 from spark_jobs.contracts.settings import Settings
+from spark_jobs.queries import JOB_OF_QUERY
+from spark_jobs.queries.ingest import NAME as INGEST
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.reports import read_report
 from spark_jobs.sources.state import find_stores, read_state

@@ -8,10 +8,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from spark_jobs.contracts.jobs import STATE_VALUE
+from spark_jobs.contracts.spark_names import KEYED_STATE_CONF, STATE_VALUE
 from spark_jobs.operators.keyed import StatusProcessor
 from spark_jobs.rules.user_status import Change, Presence
-from spark_jobs.runtime.session import keyed_state_conf, using
+from spark_jobs.runtime.session import using
 
 _DAY_US = 1_714_521_600_000_000
 """2024-05-01, in microseconds since 1970."""
@@ -63,7 +63,7 @@ def _run(spark: SparkSession, processor: StatusProcessor, folder: Path, checkpoi
     )
     timed = events.selectExpr("*", "timestamp_micros(event_us) AS event_time").withWatermark("event_time", "10 minutes")
     rows = timed.groupBy("user_id").transformWithState(processor, StatusProcessor.output, "Append", "EventTime")
-    with using(spark, keyed_state_conf()):
+    with using(spark, KEYED_STATE_CONF):
         writer = rows.writeStream.foreachBatch(keep).option("checkpointLocation", str(checkpoint))
         writer.trigger(availableNow=True).start().awaitTermination()
     return put_out

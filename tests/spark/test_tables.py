@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from spark_jobs.contracts.tables import SILVER_EVENTS
-from spark_jobs.jobs.deduplicate import append_heartbeat
+from spark_jobs.jobs.heartbeat import append_heartbeat
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.session import using
 from spark_jobs.sources.delta import newest_event_time, read_table

@@ -10,8 +10,8 @@ import pytest
 
 from ad_dags.launchers import DriverState
 from ad_dags.place import Place, find_place
-from spark_jobs.contracts.jobs import QUERIES_OF_JOB
 from spark_jobs.contracts.tables import BRONZE_EVENTS
+from spark_jobs.queries import QUERIES_OF_JOB
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.wanted import asked_to_stop
 from tests.stack.flow import adloom

@@ -3,16 +3,17 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
-from spark_jobs.contracts.jobs import MEASURE_JOB, QUERIES_OF_JOB, USER_STATUS_QUERY, WRITES
+from spark_jobs.contracts.jobs import MEASURE_JOB
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import TABLES
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
+from spark_jobs.queries import TABLES, queries_of
+from spark_jobs.queries.user_status import NAME as USER_STATUS_QUERY
 from tests.support.lakes import read_ledger, read_table
 from tests.support.oracle import assert_same_accounts, assert_same_rows, expected_tables
 
-MEASURED = tuple(WRITES[query] for query in QUERIES_OF_JOB[MEASURE_JOB])
+MEASURED = tuple(query.writes for query in queries_of(MEASURE_JOB))
 
 
 def generate_source(folder: Path, *, events: int, seed: int, files: int = 4) -> Path:

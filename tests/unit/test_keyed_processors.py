@@ -7,7 +7,7 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.tws_tester import TwsTester
 
 from spark_jobs.contracts.choices import AverageOutput
-from spark_jobs.contracts.jobs import STATE_VALUE
+from spark_jobs.contracts.spark_names import STATE_VALUE
 from spark_jobs.operators.keyed import AverageProcessor, StatusProcessor
 from spark_jobs.rules.moving_average import AverageRule
 

@@ -4,18 +4,20 @@ from datetime import UTC, datetime
 
 import pytest
 
-from spark_jobs.contracts.jobs import ATTRIBUTE, DEDUPLICATE, INGEST, JOB_OF_QUERY, SESSIONIZE
 from spark_jobs.contracts.manifest import (
     FILES,
     KAFKA,
-    STATE_FORMATS,
     Change,
     Manifest,
     Verdict,
-    changes,
-    state_settings,
 )
 from spark_jobs.contracts.settings import Settings, load_settings
+from spark_jobs.queries import JOB_OF_QUERY, find_query
+from spark_jobs.queries.attribute import NAME as ATTRIBUTE
+from spark_jobs.queries.deduplicate import NAME as DEDUPLICATE
+from spark_jobs.queries.ingest import NAME as INGEST
+from spark_jobs.queries.sessionize import NAME as SESSIONIZE
+from spark_jobs.queries.state_settings import changes
 
 
 def _change(query: str, before: dict[str, str], now: dict[str, str], source: str = FILES) -> list[Change]:
@@ -23,11 +25,11 @@ def _change(query: str, before: dict[str, str], now: dict[str, str], source: str
     manifest = Manifest(
         query=query,
         package_version="0",
-        state_format=STATE_FORMATS[query],
+        state_format=find_query(query).state_format,
         created_at=datetime(2026, 1, 1, tzinfo=UTC),
-        settings=state_settings(query, _settings(before), source),
+        settings=find_query(query).state_settings(_settings(before), source),
     )
-    return list(changes(manifest, state_settings(query, _settings(now), source)))
+    return list(changes(find_query(manifest.query), manifest, find_query(query).state_settings(_settings(now), source)))
 
 
 def _settings(environ: dict[str, str]) -> Settings:
@@ -64,16 +66,16 @@ def test_what_the_state_does_not_depend_on_may_change(query: str) -> None:
 
 
 def test_a_manifest_older_than_a_setting_has_what_held_then() -> None:
-    now = state_settings(ATTRIBUTE, Settings(), FILES)
+    now = find_query(ATTRIBUTE).state_settings(Settings(), FILES)
     manifest = Manifest(
         query=ATTRIBUTE,
         package_version="0",
-        state_format=STATE_FORMATS[ATTRIBUTE],
+        state_format=find_query(ATTRIBUTE).state_format,
         created_at=datetime(2026, 1, 1, tzinfo=UTC),
         settings={name: value for name, value in now.items() if name != "spark.join_state"},
     )
-    assert list(changes(manifest, now)) == []
-    (change,) = changes(manifest, now | {"spark.join_state": "by_time"})
+    assert list(changes(find_query(manifest.query), manifest, now)) == []
+    (change,) = changes(find_query(manifest.query), manifest, now | {"spark.join_state": "by_time"})
     assert (change.before, change.verdict) == ("by_key", Verdict.IGNORED)
 
 
@@ -91,11 +93,16 @@ def test_another_kind_of_source_is_breaking() -> None:
     manifest = Manifest(
         query=INGEST,
         package_version="0",
-        state_format=STATE_FORMATS[INGEST],
+        state_format=find_query(INGEST).state_format,
         created_at=datetime(2026, 1, 1, tzinfo=UTC),
-        settings=state_settings(INGEST, Settings(), FILES),
+        settings=find_query(INGEST).state_settings(Settings(), FILES),
     )
-    found = {change.setting: change.verdict for change in changes(manifest, state_settings(INGEST, Settings(), KAFKA))}
+    found = {
+        change.setting: change.verdict
+        for change in changes(
+            find_query(manifest.query), manifest, find_query(INGEST).state_settings(Settings(), KAFKA)
+        )
+    }
     assert found["source"] is Verdict.BREAKING
 
 
@@ -103,10 +110,10 @@ def test_another_form_of_the_state_is_breaking() -> None:
     manifest = Manifest(
         query=ATTRIBUTE,
         package_version="0.0.9",
-        state_format=STATE_FORMATS[ATTRIBUTE] - 1,
+        state_format=find_query(ATTRIBUTE).state_format - 1,
         created_at=datetime(2026, 1, 1, tzinfo=UTC),
-        settings=state_settings(ATTRIBUTE, Settings(), FILES),
+        settings=find_query(ATTRIBUTE).state_settings(Settings(), FILES),
     )
-    (change,) = changes(manifest, state_settings(ATTRIBUTE, Settings(), FILES))
+    (change,) = changes(find_query(manifest.query), manifest, find_query(ATTRIBUTE).state_settings(Settings(), FILES))
     assert change.verdict is Verdict.BREAKING
     assert "0.0.9" in change.why

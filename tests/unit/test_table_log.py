@@ -7,9 +7,9 @@ import pytest
 
 from expectations.counts import counts_present_rows
 from spark_jobs.contracts.commits import BatchPlan, CommitNote, batches_reached, commit_notes, read_plan
-from spark_jobs.contracts.jobs import SESSIONIZE
 from spark_jobs.contracts.lake import LEDGER_REACHED, Lake, commit_key
 from spark_jobs.contracts.tables import SESSIONS
+from spark_jobs.queries.sessionize import NAME as SESSIONIZE
 from spark_jobs.runtime.lakes import open_lake
 
 _LOG = f"{SESSIONS.path}/_delta_log"

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from ad_dags.launchers.launcher import Driver, DriverState
-from spark_jobs.contracts.jobs import QUERIES_OF_JOB
 from spark_jobs.contracts.lake import Lake
+from spark_jobs.queries import QUERIES_OF_JOB
 from spark_jobs.runtime.reports import read_reports
 from spark_jobs.runtime.wanted import ask_to_stop, asked_to_stop, forget_wish_to_stop
 

@@ -20,7 +20,7 @@ from ad_dags.pages.streams import StreamsPage, streams_page
 from ad_dags.place import Place, find_place
 from ad_dags.tasks.supervise import dag_of, utc_now
 from spark_jobs.contracts.errors import AdloomError
-from spark_jobs.contracts.jobs import QUERIES_OF_JOB
+from spark_jobs.queries import QUERIES_OF_JOB
 
 QUALITY_DAG = "validate_tables"
 """Who may see its runs may see the reports."""

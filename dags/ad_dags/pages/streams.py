@@ -9,11 +9,11 @@ from ad_dags.launchers import LauncherError
 from ad_dags.place import Place
 from ad_dags.tasks.supervise import dag_of
 from spark_jobs.contracts.errors import LakeError
-from spark_jobs.contracts.jobs import QUERIES_OF_JOB
 from spark_jobs.contracts.progress import QueryReport
 from spark_jobs.contracts.releases import Deployment
 from spark_jobs.contracts.trend import Trend, TrendPoint, trend_key
 from spark_jobs.contracts.wanted import Wanted
+from spark_jobs.queries import QUERIES_OF_JOB
 from spark_jobs.runtime.records import find_record
 from spark_jobs.runtime.releases import read_deployment
 from spark_jobs.runtime.reports import read_report

@@ -12,8 +12,8 @@ from ad_dags.programs import CommandError
 from ad_dags.tasks.commands import run_adloom
 from ad_dags.tasks.supervise import dag_of, is_watched, look_and_act, pause, resume, utc_now
 from ad_dags.watching import Limits, Memory
-from spark_jobs.contracts.jobs import QUERIES_OF_JOB, WRITES
 from spark_jobs.contracts.lake import CHECKPOINTS
+from spark_jobs.queries import QUERIES_OF_JOB, queries_of
 from spark_jobs.runtime.wanted import read_wanted
 
 _BROKEN = 1
@@ -37,7 +37,7 @@ def maintain_tables(job: str) -> str:
     A table has one writer at a time, so the job is drained first. It is wanted again however this ends.
     """
     place = _begun_place()
-    tables = [WRITES[query].name for query in QUERIES_OF_JOB[job]]
+    tables = [query.writes.name for query in queries_of(job)]
     is_pausing = pause(place, job, "its tables are cared for", utc_now())
     try:
         _, told = run_adloom(place, ["maintain", *tables], changes_lake=True)

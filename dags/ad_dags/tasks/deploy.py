@@ -14,9 +14,9 @@ from ad_dags.place import Place, checkout, find_place, jobs_here
 from ad_dags.tasks.commands import run_adloom
 from ad_dags.tasks.supervise import drain, drain_and_wait, pause, utc_now
 from spark_jobs.contracts.errors import CheckpointError
-from spark_jobs.contracts.jobs import JOB_OF_QUERY, QUERIES_OF_JOB, READS
 from spark_jobs.contracts.progress import QueryReport, QueryState
 from spark_jobs.contracts.wanted import WantedState
+from spark_jobs.queries import JOB_OF_QUERY, QUERIES_OF_JOB, find_query
 from spark_jobs.runtime.building import build_wheel
 from spark_jobs.runtime.releases import (
     deploy,
@@ -174,7 +174,11 @@ def _why_not_good(place: Place, job: str, since: datetime) -> str:
         if failed := [one for one in reports if one.state is QueryState.FAILED]:
             return f"query {failed[0].query} failed: {failed[0].last_error}"
         # A query starts when the table that it reads has been begun.
-        queries = [query for query in QUERIES_OF_JOB[job] if (reads := READS[query]) is None or place.lake.has(reads)]
+        queries = [
+            query
+            for query in QUERIES_OF_JOB[job]
+            if (reads := find_query(query).table_read) is None or place.lake.has(reads)
+        ]
         if driver.state is DriverState.RUNNING and set(queries) <= {one.query for one in reports if _is_good(one)}:
             return ""
         time.sleep(_POLL_S)

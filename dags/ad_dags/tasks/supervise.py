@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 from ad_dags.launchers import Launcher, LauncherError
 from ad_dags.place import Place
 from ad_dags.watching import Action, Judgement, Limits, Memory, judge
-from spark_jobs.contracts.jobs import QUERIES_OF_JOB
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.wanted import WantedState, watcher_key
+from spark_jobs.queries import QUERIES_OF_JOB
 from spark_jobs.runtime.reports import read_reports
 from spark_jobs.runtime.wanted import read_wanted, read_watcher, want, watch
 

@@ -1,0 +1,43 @@
+"""How far a query has come, from the tables of the lake alone: what its state is rebuilt from."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from pyspark.sql import DataFrame, SparkSession
+
+from spark_jobs.contracts.commits import CommitNote
+from spark_jobs.contracts.durations import EPOCH, parse_duration
+from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.tables import Table
+from spark_jobs.queries import Query
+from spark_jobs.queries.state_settings import setting
+from spark_jobs.runtime.manifests import read_manifest
+from spark_jobs.sources.delta import read_table
+
+
+@dataclass(frozen=True)
+class TablePosition:
+    """A :class:`spark_jobs.queries.Position`: where ``query`` stood after the batch of ``note``."""
+
+    spark: SparkSession
+    settings: Settings
+    lake: Lake
+    query: Query
+    note: CommitNote
+
+    @property
+    def settled_before(self) -> datetime:
+        """See :class:`spark_jobs.queries.Position`."""
+        return EPOCH + timedelta(milliseconds=self.note.watermark_ms)
+
+    def read(self, table: Table) -> DataFrame:
+        """See :class:`spark_jobs.queries.Position`."""
+        return read_table(self.spark, self.lake, table)
+
+    def longest(self, name: str) -> timedelta:
+        """See :class:`spark_jobs.queries.Position`."""
+        now = setting(self.settings, name)
+        assert isinstance(now, timedelta), f"{name} is not a duration"  # noqa: S101 a mistake of the caller
+        manifest = read_manifest(self.lake, self.query.name, self.lake.version(self.query.name))
+        return max(now, parse_duration(manifest.settings[name])) if manifest else now

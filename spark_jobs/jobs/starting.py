@@ -1,0 +1,51 @@
+"""Starting the streaming query that a description declares."""
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from types import MappingProxyType
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.queries import Query
+from spark_jobs.runtime.manifests import read_manifest
+from spark_jobs.runtime.session import using
+from spark_jobs.sinks.delta import ASAP, Start, Within, start_query
+from spark_jobs.sources.delta import stream_table
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+def start(
+    query: Query,
+    spark: SparkSession,
+    settings: Settings,
+    lake: Lake,
+    *,
+    records: DataFrame | None = None,
+    trigger: Start = ASAP,
+    within: Within = nullcontext,
+    version: int | None = None,
+    conf: Mapping[str, str] = _NOTHING,
+) -> StreamingQuery:
+    """Starts ``query``.
+
+    Args:
+        query: its description.
+        spark: the session.
+        settings: those it runs with.
+        lake: the tables that it reads must exist there.
+        records: what arrives from outside (see :mod:`spark_jobs.sources`), for a query that reads no table.
+        trigger: when its batches start.
+        within: gives a context manager, within which each batch is written.
+        version: of its checkpoint; by default the one in use.
+        conf: Spark settings for this start, beyond those that the query declares.
+    """
+    sides = [records] if records is not None else [stream_table(spark, lake, table) for table in query.reads]
+    rows = query.rows(settings, sides, None)
+    manifest = read_manifest(lake, query.name, version or lake.version(query.name))
+    outputs = query.outputs(settings, lake, manifest) if query.outputs else None
+    with using(spark, {**query.spark_conf, **conf}):
+        return start_query(rows, lake, query, start=trigger, within=within, version=version, outputs=outputs)

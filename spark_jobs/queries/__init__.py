@@ -1,0 +1,93 @@
+"""The streaming queries: one module each, which declares all there is to know about it as ``QUERY``.
+
+Jobs, manifests, preflight, resets, drains, the ledger, status, validation, help and docs go by what is declared there.
+A module that is added to this folder takes part in all of them. See CONTRIBUTING.md, "A new query".
+"""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+from spark_jobs.contracts.errors import SettingsError
+from spark_jobs.contracts.jobs import JOB_NAMES
+from spark_jobs.contracts.tables import Table
+from spark_jobs.queries.description import InitialState, Position, Query
+
+__all__ = [
+    "JOB_OF_QUERY",
+    "QUERIES",
+    "QUERIES_OF_JOB",
+    "TABLES",
+    "TABLES_BY_NAME",
+    "InitialState",
+    "Position",
+    "Query",
+    "find_query",
+    "find_table",
+    "queries_of",
+    "readers_of",
+    "writer_of",
+]
+
+
+def _declared() -> list[Query]:
+    modules = (import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__))
+    return [module.QUERY for module in modules if hasattr(module, "QUERY")]
+
+
+def _in_flow_order(queries: list[Query]) -> tuple[Query, ...]:
+    """Each query after those that write what it reads; else by job, then by name."""
+    writers = {query.writes: query for query in queries}
+
+    def depth(query: Query) -> int:
+        return 1 + depth(writers[query.reads[0]]) if query.reads else 0
+
+    return tuple(sorted(queries, key=lambda query: (JOB_NAMES.index(query.job), depth(query), query.name)))
+
+
+QUERIES = _in_flow_order(_declared())
+"""All of them, in the order in which rows flow."""
+QUERIES_OF_JOB = {job: tuple(query.name for query in QUERIES if query.job == job) for job in JOB_NAMES}
+"""By job, the names of its queries in the order in which rows flow."""
+JOB_OF_QUERY = {query.name: query.job for query in QUERIES}
+"""By name of a query, its job; in the order in which rows flow."""
+TABLES = tuple(query.writes for query in QUERIES)
+"""The tables of a lake, in the order in which rows flow."""
+TABLES_BY_NAME = {table.name: table for table in TABLES}
+_BY_NAME = {query.name: query for query in QUERIES}
+
+
+def find_query(name: str) -> Query:
+    """The query called ``name``.
+
+    Raises:
+        SettingsError: there is none.
+    """
+    if name not in _BY_NAME:
+        raise SettingsError(f"no query {name!r}; the queries are {', '.join(_BY_NAME)}")
+    return _BY_NAME[name]
+
+
+def find_table(name: str) -> Table:
+    """The table called ``name``.
+
+    Raises:
+        SettingsError: there is none.
+    """
+    if name not in TABLES_BY_NAME:
+        raise SettingsError(f"no table {name!r}; the tables are {', '.join(TABLES_BY_NAME)}")
+    return TABLES_BY_NAME[name]
+
+
+def queries_of(job: str) -> tuple[Query, ...]:
+    """The queries of ``job``, in the order in which rows flow."""
+    return tuple(query for query in QUERIES if query.job == job)
+
+
+def readers_of(table: Table) -> tuple[Query, ...]:
+    """The queries that read ``table``."""
+    return tuple(query for query in QUERIES if table in query.reads)
+
+
+def writer_of(table: Table) -> Query:
+    """The query that writes ``table``."""
+    return next(query for query in QUERIES if query.writes == table)

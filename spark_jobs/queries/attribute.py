@@ -1,0 +1,60 @@
+"""The query ``attribute``: every click joined to its impression, into gold/attributions."""
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from spark_jobs.contracts.jobs import ATTRIBUTE_JOB
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.tables import ATTRIBUTIONS, SILVER_EVENTS
+from spark_jobs.queries.description import Position, Query
+from spark_jobs.queries.state_settings import ENGINE, JOIN_STATE, STATE_DISCARDED, may_shorten, needs_reset
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame
+
+NAME = "attribute"
+
+
+def _rows(settings: Settings, sides: "Sequence[DataFrame]", _initial: "DataFrame | None") -> "DataFrame":
+    from spark_jobs.operators.attribute import attribute
+
+    return attribute(sides[0], sides[1], settings.attribute)
+
+
+def _open_events(at: Position) -> "DataFrame":
+    from spark_jobs.transforms.open_rows import undecided_pairs
+
+    silver, attributions = at.read(SILVER_EVENTS), at.read(ATTRIBUTIONS)
+    return undecided_pairs(silver, attributions, at.settled_before, at.longest("attribute.window"))
+
+
+def _closes_after(settings: Settings) -> timedelta:
+    own = settings.attribute
+    return max(own.impression_watermark, own.click_watermark) + own.window
+
+
+QUERY = Query(
+    name=NAME,
+    job=ATTRIBUTE_JOB,
+    summary="Joins every click to its impression: clicked, unclicked or orphan click.",
+    reads=(SILVER_EVENTS, SILVER_EVENTS),
+    writes=ATTRIBUTIONS,
+    rows=_rows,
+    operator="stream-stream join",
+    final="Every row, as soon as it is written.",
+    late="An impression or click behind the watermark is dropped; the ledger counts it.",
+    state=(
+        needs_reset("attribute.join", "rows held for one kind of join come out wrong from another"),
+        may_shorten("attribute.window", STATE_DISCARDED),
+        may_shorten("attribute.impression_watermark", STATE_DISCARDED),
+        may_shorten("attribute.click_watermark", STATE_DISCARDED),
+        JOIN_STATE,
+        *ENGINE,
+    ),
+    open_events=_open_events,
+    closes_after=_closes_after,
+    is_in_ledger=True,
+    is_followed=True,
+)

@@ -1,0 +1,122 @@
+"""What a streaming query is, declared once: everything that the rest of adloom has to know about it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Protocol
+
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.tables import Table
+from spark_jobs.queries.state_settings import StateSetting
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from spark_jobs.contracts.lake import Lake
+    from spark_jobs.contracts.manifest import Manifest
+    from spark_jobs.sinks.delta import Output
+
+
+class Position(Protocol):
+    """How far a query has come, as its output table tells: what its state is rebuilt from."""
+
+    @property
+    def settings(self) -> Settings:
+        """Those that the query will run with."""
+        ...
+
+    @property
+    def settled_before(self) -> datetime:
+        """The watermark of its last batch: earlier events were decided, emitted or dropped as late."""
+        ...
+
+    def read(self, table: Table) -> "DataFrame":
+        """The rows of ``table`` as they are now."""
+        ...
+
+    def longest(self, setting: str) -> timedelta:
+        """A duration: the longer of its value in ``settings`` and its value when the checkpoint was created."""
+        ...
+
+
+Rows = Callable[[Settings, "Sequence[DataFrame]", "DataFrame | None"], "DataFrame"]
+"""From the settings, a streaming DataFrame for each entry of :attr:`Query.reads` (what arrives from outside where there
+is none) and the initial state, to rows with the columns of the table that the query writes."""
+
+
+@dataclass(frozen=True)
+class InitialState:
+    """State that a query can be given at its first start, as a table or file that a setting names."""
+
+    setting: str
+    """Its name, as in ``moving_average.initial_state``."""
+    columns: str
+    """Of the table or file, as a Spark SQL schema."""
+    meaning: str
+    """One sentence for docs and errors."""
+    as_events: bool = False
+    """Whether its rows are events, taken in with the first batch; otherwise :attr:`Query.rows` takes them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """A streaming query: one checkpoint, one output table.
+
+    A module of :mod:`spark_jobs.queries` declares it as ``QUERY``. DAG files read these declarations, so such a module
+    imports Spark within its functions only.
+    """
+
+    name: str
+    job: str
+    """Name of the job that runs it, one of :data:`spark_jobs.contracts.jobs.JOBS`."""
+    summary: str
+    """What it does, in one sentence; for help and docs."""
+    writes: Table
+    rows: Rows = field(repr=False)
+    final: str
+    """Which of its rows are final, and when; for docs."""
+    late: str
+    """What becomes of late rows; for docs."""
+    reads: tuple[Table, ...] = ()
+    """The tables it reads, one entry for each time it reads one; none: it reads what arrives from outside."""
+    state: tuple[StateSetting, ...] = ()
+    """The settings that its state depends on, and what a change of each means for a checkpoint."""
+    state_format: int = 1
+    """Raised whenever a change of the code makes earlier checkpoints unusable."""
+    operator: str = "none"
+    """The stateful operator, for docs."""
+    output_mode: Callable[[Settings], str] = field(default=lambda _: "append", repr=False)
+    """How rows get into the table: ``append``, or ``update`` where rows of the same key are merged."""
+    outputs: "Callable[[Settings, Lake, Manifest | None], Sequence[Output]] | None" = field(default=None, repr=False)
+    """Where its batches go, given the manifest of its checkpoint; by default they are appended to its table."""
+    spark_conf: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Spark settings that it needs beyond those of every query."""
+    open_events: "Callable[[Position], DataFrame] | None" = field(default=None, repr=False)
+    """The events that its state held at a position, with the columns of silver; None: it has no state."""
+    known_state: "Callable[[Position], DataFrame] | None" = field(default=None, repr=False)
+    """What its state held beside open events, as ``rows`` takes it for the initial state; None: nothing."""
+    initial_state: InitialState | None = None
+    """The state that it can be given at its first start; None: it always starts empty."""
+    closes_after: Callable[[Settings], timedelta] = field(default=lambda _: timedelta(), repr=False)
+    """How far event time must pass an event until every row that the event can affect has been emitted."""
+    is_closed_by_drain: Callable[[Settings], bool] = field(default=lambda _: True, repr=False)
+    """Whether a drain leaves no state; not if the query goes by processing time."""
+    is_in_ledger: bool = False
+    """Whether the ledger follows its rows one by one, so that their state need not be counted."""
+    is_followed: bool = False
+    """Whether somebody may be waiting for its rows: with ``job.trigger = interval`` it polls for new rows at
+    ``job.follow_interval`` and does not wait for ``job.trigger_interval``."""
+
+    @property
+    def table_read(self) -> Table | None:
+        """The table it reads; None: it reads what arrives from outside."""
+        return self.reads[0] if self.reads else None
+
+    def state_settings(self, settings: Settings, source: str) -> dict[str, str]:
+        """The settings that the state depends on, by name, as text.
+
+        Args:
+            settings: those of the start.
+            source: FILES or KAFKA: what ``ingest`` reads.
+        """
+        return {one.name: one.text(settings, source) for one in self.state}

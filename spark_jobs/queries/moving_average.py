@@ -1,0 +1,68 @@
+"""The query ``moving_average``: the mean of the last values of each key, into gold/moving_averages."""
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from spark_jobs.contracts.choices import Clock
+from spark_jobs.contracts.jobs import MEASURE_JOB
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.spark_names import KEYED_STATE_CONF
+from spark_jobs.contracts.tables import MOVING_AVERAGES, SILVER_EVENTS
+from spark_jobs.queries.description import Position, Query
+from spark_jobs.queries.state_settings import PARTITIONS, STATE_DISCARDED, may_decrease, may_shorten, needs_reset
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame
+
+NAME = "moving_average"
+
+
+def _rows(settings: Settings, sides: "Sequence[DataFrame]", initial: "DataFrame | None") -> "DataFrame":
+    from spark_jobs.operators.moving_average import moving_average
+
+    return moving_average(sides[0], settings.moving_average, initial=initial)
+
+
+def _open_events(at: Position) -> "DataFrame":
+    from spark_jobs.transforms.open_rows import not_settled
+
+    return not_settled(at.read(SILVER_EVENTS), at.settled_before)
+
+
+def _known_state(at: Position) -> "DataFrame":
+    from spark_jobs.transforms.known_states import last_values
+
+    return last_values(at.read(SILVER_EVENTS), at.settled_before, at.settings.moving_average)
+
+
+def _closes_after(settings: Settings) -> timedelta:
+    return settings.moving_average.watermark + settings.moving_average.timeout
+
+
+QUERY = Query(
+    name=NAME,
+    job=MEASURE_JOB,
+    summary="Averages the last values of each key.",
+    reads=(SILVER_EVENTS,),
+    writes=MOVING_AVERAGES,
+    rows=_rows,
+    operator="transformWithState, in Python",
+    final="Every row, as soon as it is written.",
+    late="A value behind the watermark is dropped, and counted in the query's progress; by processing time none is "
+    "late.",
+    state=(
+        needs_reset("moving_average.key", "the state has other keys"),
+        needs_reset("moving_average.values", "the state has other values"),
+        may_decrease("moving_average.size", "values that a larger number needs have been discarded"),
+        needs_reset("moving_average.clock", "timers are set in the time of the other clock"),
+        may_shorten("moving_average.watermark", STATE_DISCARDED),
+        PARTITIONS,
+    ),
+    spark_conf=KEYED_STATE_CONF,
+    open_events=_open_events,
+    known_state=_known_state,
+    closes_after=_closes_after,
+    is_closed_by_drain=lambda settings: settings.moving_average.clock is Clock.EVENT,
+)

@@ -1,0 +1,65 @@
+"""The query ``user_status``: whether each user is there, every change once, into gold/user_status."""
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from spark_jobs.contracts.choices import Clock
+from spark_jobs.contracts.jobs import MEASURE_JOB
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.spark_names import KEYED_STATE_CONF
+from spark_jobs.contracts.tables import SILVER_EVENTS, USER_STATUS
+from spark_jobs.queries.description import Position, Query
+from spark_jobs.queries.state_settings import PARTITIONS, STATE_DISCARDED, may_shorten, needs_reset
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame
+
+NAME = "user_status"
+
+
+def _rows(settings: Settings, sides: "Sequence[DataFrame]", initial: "DataFrame | None") -> "DataFrame":
+    from spark_jobs.operators.user_status import user_status
+
+    return user_status(sides[0], settings.user_status, initial=initial)
+
+
+def _open_events(at: Position) -> "DataFrame":
+    from spark_jobs.transforms.open_rows import not_settled
+
+    return not_settled(at.read(SILVER_EVENTS), at.settled_before)
+
+
+def _known_state(at: Position) -> "DataFrame":
+    from spark_jobs.transforms.known_states import users_there
+
+    return users_there(at.read(SILVER_EVENTS), at.read(USER_STATUS), at.settled_before)
+
+
+def _closes_after(settings: Settings) -> timedelta:
+    return settings.user_status.watermark + settings.user_status.idle_after
+
+
+QUERY = Query(
+    name=NAME,
+    job=MEASURE_JOB,
+    summary="Reports when each user comes online, is active, and becomes inactive.",
+    reads=(SILVER_EVENTS,),
+    writes=USER_STATUS,
+    rows=_rows,
+    operator="transformWithState, in Python",
+    final="Every row, as soon as it is written.",
+    late="An event behind the watermark is dropped, and counted in the query's progress; by processing time none is "
+    "late.",
+    state=(
+        needs_reset("user_status.clock", "timers are set in the time of the other clock"),
+        may_shorten("user_status.watermark", STATE_DISCARDED),
+        PARTITIONS,
+    ),
+    spark_conf=KEYED_STATE_CONF,
+    open_events=_open_events,
+    known_state=_known_state,
+    closes_after=_closes_after,
+    is_closed_by_drain=lambda settings: settings.user_status.clock is Clock.EVENT,
+)
