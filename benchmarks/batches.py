@@ -26,9 +26,10 @@ from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.jobs.run import run
 from spark_jobs.queries.ingest import NAME as INGEST
+from spark_jobs.runtime.java import Lifetime
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.progress import listening
-from spark_jobs.runtime.session import Lifetime, start_session
+from spark_jobs.runtime.session import start_session
 
 
 class _Watch(StreamingQueryListener):

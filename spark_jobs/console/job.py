@@ -11,9 +11,10 @@ from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import Settings, load_settings
 from spark_jobs.jobs.service import Outcome
 from spark_jobs.jobs.service import run_job as run_job_queries
+from spark_jobs.runtime.java import Lifetime
 from spark_jobs.runtime.lakes import check_store, open_lake
 from spark_jobs.runtime.logs import spark_log
-from spark_jobs.runtime.session import Lifetime, start_session
+from spark_jobs.runtime.session import start_session
 from spark_jobs.runtime.stopping import StopRequest, stop_on_signals
 
 _BROKEN_OFF = 143

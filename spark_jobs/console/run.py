@@ -19,10 +19,11 @@ from spark_jobs.contracts.settings import Settings, load_settings
 from spark_jobs.jobs.run import RunResult, run
 from spark_jobs.queries import QUERIES_OF_JOB
 from spark_jobs.runtime.failures import naming_the_cause
+from spark_jobs.runtime.java import Lifetime
 from spark_jobs.runtime.lakes import check_store, open_existing, open_lake
 from spark_jobs.runtime.logs import spark_log
 from spark_jobs.runtime.progress import ProgressFiles
-from spark_jobs.runtime.session import Lifetime, start_session
+from spark_jobs.runtime.session import start_session
 from spark_jobs.sources.files import list_files, open_file
 
 _CHUNK = 1 << 20

@@ -13,8 +13,9 @@ from spark_jobs.console.releases import check_job, options_of_driver
 from spark_jobs.contracts.errors import EnvironmentMissingError, SettingsError
 from spark_jobs.contracts.settings import Settings, load_settings
 from spark_jobs.contracts.submission import application_name
+from spark_jobs.runtime.java import Lifetime
 from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.session import JARS, Lifetime, spark_conf
+from spark_jobs.runtime.spark_conf import JARS, spark_conf
 
 _SPARK = Path(pyspark.__file__).parent
 _DRIVER = Path(__file__).parents[1] / "submit" / "adloom_driver.py"

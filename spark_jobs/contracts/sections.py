@@ -1,8 +1,6 @@
 """The sections of the settings: each setting, its default and its meaning."""
 
 import json
-import os
-import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
@@ -25,9 +23,8 @@ from spark_jobs.contracts.durations import Duration
 from spark_jobs.contracts.events import DEFAULT_MAX_RECORD_BYTES
 
 _MINUTE, _HOUR, _DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
-# A lake that is begun on one core can go on with two; and each partition has native memory of its own: a run over three
-# million events took 3.2 GiB with two, 3.5 with four and 6.4 with eight.
-_FEWEST_PARTITIONS, _MOST_PARTITIONS = 2, 4
+FEWEST_PARTITIONS, MOST_PARTITIONS = 2, 4
+"""What ``spark.shuffle_partitions = 0`` comes to, at least and at most."""
 
 
 class Section(BaseModel):
@@ -289,7 +286,7 @@ class SparkSettings(Section):
         0,
         ge=0,
         description="partitions of every stateful operator, frozen in a checkpoint at its first start; 0: one for each "
-        f"core of the job, {_FEWEST_PARTITIONS} to {_MOST_PARTITIONS}",
+        f"core of the job, {FEWEST_PARTITIONS} to {MOST_PARTITIONS}",
     )
     state_store: StateStore = Field(
         StateStore.ROCKSDB, description="rocksdb bounds the heap; memory is faster while all state fits in the heap"
@@ -300,16 +297,3 @@ class SparkSettings(Section):
         "front; Spark 4.2 has it under development, so a later Spark may need the checkpoint begun anew. Frozen in a "
         "checkpoint at its first start",
     )
-
-    @property
-    def cores(self) -> int:
-        """How many cores the job computes on."""
-        local = re.fullmatch(r"local(?:\[(\*|\d+)(?:,\d+)?\])?", self.master)
-        if not local:
-            return self.max_cores
-        return (os.cpu_count() or 1) if local[1] == "*" else int(local[1] or 1)
-
-    @property
-    def partitions(self) -> int:
-        """``shuffle_partitions``, or what it comes to on this machine where it is 0."""
-        return self.shuffle_partitions or min(max(self.cores, _FEWEST_PARTITIONS), _MOST_PARTITIONS)

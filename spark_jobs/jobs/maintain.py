@@ -15,7 +15,7 @@ from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import Table
 from spark_jobs.queries import readers_of, writer_of
 from spark_jobs.runtime.lock import hold_job
-from spark_jobs.runtime.session import table_properties
+from spark_jobs.runtime.spark_conf import table_properties
 from spark_jobs.sources.delta import read_history, version_reached
 
 _PARQUET = ".parquet"

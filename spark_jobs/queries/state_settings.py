@@ -10,6 +10,7 @@ from spark_jobs.contracts.choices import JoinState
 from spark_jobs.contracts.durations import format_duration, parse_duration
 from spark_jobs.contracts.manifest import Change, Manifest, Verdict
 from spark_jobs.contracts.settings import Settings
+from spark_jobs.queries.partitions import partitions
 
 if TYPE_CHECKING:
     from spark_jobs.queries.description import Query
@@ -99,7 +100,7 @@ def only_more(name: str, value: Callable[[Settings, str], object], *, lost: str,
 PARTITIONS = keeps_first_value(
     "spark.shuffle_partitions",
     "the state keeps the number of partitions of its first start",
-    lambda settings, _: settings.spark.partitions,
+    lambda settings, _: partitions(settings.spark),
 )
 STATE_STORE = needs_reset("spark.state_store", "the other state store wrote the state")
 ENGINE = (PARTITIONS, STATE_STORE)

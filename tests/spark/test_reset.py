@@ -28,7 +28,7 @@ from spark_jobs.queries.deduplicate import NAME as DEDUPLICATE
 from spark_jobs.queries.ingest import NAME as INGEST
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.lock import hold_job
-from spark_jobs.runtime.session import streaming_conf
+from spark_jobs.runtime.spark_conf import streaming_conf
 from tests.expectations.good_rows import append, good_rows
 from tests.support.equality import MEASURED, assert_lake_equals_oracle, generate_source
 from tests.support.lakes import RunLake, read_table

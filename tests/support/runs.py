@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.jobs.run import RunResult, run
-from spark_jobs.runtime.session import streaming_conf
+from spark_jobs.runtime.spark_conf import streaming_conf
 
 
 def run_in(

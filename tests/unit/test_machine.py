@@ -9,7 +9,7 @@ import pytest
 
 from spark_jobs.console.run import lifetime_of
 from spark_jobs.contracts.errors import EnvironmentMissingError
-from spark_jobs.runtime.session import Lifetime, check_java
+from spark_jobs.runtime.java import Lifetime, check_java
 
 _SIXTEEN_MIB = 16 << 20
 SETUP = Path(__file__).parents[2] / "infra" / "setup.sh"

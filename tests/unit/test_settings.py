@@ -11,6 +11,7 @@ from spark_jobs.contracts.choices import JoinType
 from spark_jobs.contracts.durations import format_duration, parse_duration
 from spark_jobs.contracts.errors import SettingsError
 from spark_jobs.contracts.settings import Settings, load_settings
+from spark_jobs.queries.partitions import partitions as count_partitions
 
 
 def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
@@ -90,7 +91,7 @@ def test_a_password_is_not_told(capsys: pytest.CaptureFixture[str], monkeypatch:
 )
 def test_there_are_as_many_partitions_as_cores(environ: dict[str, str], partitions: int) -> None:
     settings = load_settings(None, {f"ADLOOM_SPARK__{name}": value for name, value in environ.items()})
-    assert settings.spark.partitions == partitions
+    assert count_partitions(settings.spark) == partitions
 
 
 def test_a_window_as_long_as_the_watermark_is_safe() -> None:
