@@ -1,10 +1,10 @@
-"""The choices that settings offer."""
+"""Enumerations: the values that settings and columns can take."""
 
 from enum import StrEnum
 
 
 class JoinType(StrEnum):
-    """Which rows ``attribute`` puts out beside matched pairs."""
+    """Which rows ``attribute`` emits besides matched pairs."""
 
     FULL_OUTER = "full_outer"
     LEFT_OUTER = "left_outer"
@@ -27,43 +27,43 @@ class StateStore(StrEnum):
 
 
 class JoinState(StrEnum):
-    """In what order a join keeps what waits for its counterpart."""
+    """In what order a join stores the rows that wait for their counterpart."""
 
     BY_KEY = "by_key"
-    """To find what is due, each batch looks through all of it."""
+    """Each batch scans the whole state to find expired rows."""
     BY_TIME = "by_time"
-    """What is due lies at the front."""
+    """Expired rows are at the front."""
 
 
 class StatsOutput(StrEnum):
-    """When ``campaign_stats`` puts out a window."""
+    """When ``campaign_stats`` emits a window."""
 
     APPEND = "append"
-    """Once, when nothing can change it any more."""
+    """Once, when it can no longer change."""
     UPDATE = "update"
-    """As soon as it has an event, and again whenever one comes."""
+    """With its first event, and again with each later one."""
 
 
 class AverageOutput(StrEnum):
-    """When ``moving_average`` puts out a mean."""
+    """When ``moving_average`` emits a mean."""
 
     FULL = "full"
-    """From the reading on that makes the number full."""
+    """From the value on that completes the required number."""
     EVERY = "every"
-    """With each reading; the mean is 0 until the number is full."""
+    """With each value; the mean is 0 until the required number is complete."""
 
 
 class Clock(StrEnum):
-    """Which time a silence is measured in."""
+    """Which clock a timeout is measured by."""
 
     EVENT = "event"
-    """That of the events: the same input gives the same rows."""
+    """Event time: the same input gives the same rows."""
     PROCESSING = "processing"
-    """That on the wall."""
+    """The wall clock."""
 
 
 class UserStatus(StrEnum):
-    """What ``user_status`` says of a user."""
+    """The status of a user."""
 
     ONLINE = "online"
     ACTIVE = "active"
@@ -79,16 +79,16 @@ class Trigger(StrEnum):
 
 
 class Role(StrEnum):
-    """What a user of the object store is for."""
+    """What a user of the object store may do."""
 
     JOBS = "jobs"
-    """May do everything within the lake: for the jobs, and for what cares for tables and checkpoints."""
+    """Everything within the lake: for the jobs, and for maintenance of tables and checkpoints."""
     AIRFLOW = "airflow"
-    """May read the lake, and write releases, reports and what is wanted of the jobs."""
+    """Read the lake; write releases, reports and the desired state of the jobs."""
 
 
 class SecurityProtocol(StrEnum):
-    """How Kafka is spoken to."""
+    """How clients connect to Kafka."""
 
     PLAINTEXT = "PLAINTEXT"
     SSL = "SSL"
@@ -97,12 +97,12 @@ class SecurityProtocol(StrEnum):
 
     @property
     def has_login(self) -> bool:
-        """Whether a user logs in."""
+        """Whether the client authenticates with a user and password."""
         return self in (SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL)
 
 
 class SaslMechanism(StrEnum):
-    """How a user proves to Kafka who it is."""
+    """How a user authenticates to Kafka."""
 
     PLAIN = "PLAIN"
     SCRAM_SHA_256 = "SCRAM-SHA-256"

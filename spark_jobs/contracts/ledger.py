@@ -1,4 +1,4 @@
-"""The accounts of a lake: what came in and where each row went."""
+"""The ledger of a lake: how many records came in, and where each one went."""
 
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -14,7 +14,7 @@ class Ledger:
 
     received: int
     quarantined: dict[str, int]
-    """Records by verdict, ``ok`` left out."""
+    """Records by verdict, without ``ok``."""
     ok: int
     kept: int
     duplicates: int
@@ -24,19 +24,19 @@ class Ledger:
     attribution: dict[str, int] = field(default_factory=dict)
     """Rows of gold/attributions by status."""
     attribution_late: int = 0
-    """Impressions and clicks kept in silver that came too late for the join (only after a drain)."""
+    """Impressions and clicks in silver that came too late for the join; only possible after a drain."""
     attribution_open: int = 0
     """Impressions and clicks that still wait for their counterpart or for the watermark."""
     sessions: dict[str, int] = field(default_factory=dict)
-    """Sessions by how they ended."""
+    """Rows of gold/sessions by ``ended_by``."""
     session_late: int = 0
-    """Events kept in silver that came too late for their session."""
+    """Events in silver that came too late for their session."""
     session_open: int = 0
-    """Events in sessions that have not ended."""
+    """Events in sessions that have not ended yet."""
 
     @property
     def total_quarantined(self) -> int:
-        """Records whose verdict is not ok."""
+        """Number of records whose verdict is not ok."""
         return sum(self.quarantined.values())
 
     def as_json(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a streaming query tells of itself after each batch: ``_progress/<job>/<query>.json``."""
+"""What a streaming query reports after each batch: ``_progress/<job>/<query>.json``."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -6,11 +6,11 @@ from enum import StrEnum
 from pydantic import BaseModel, ConfigDict
 
 OBSERVED, QUARANTINED = "adloom", "quarantined"
-"""What a query counts beside Spark's own numbers: the name of the observation, and of a count in it."""
+"""Names of the observation that adds counts to Spark's own figures, and of a count in it."""
 
 
 class QueryState(StrEnum):
-    """Where a query stands, as far as it could still say so."""
+    """State of a query, as it last reported it."""
 
     RUNNING = "running"
     STOPPED = "stopped"
@@ -18,9 +18,9 @@ class QueryState(StrEnum):
 
 
 class QueryReport(BaseModel):
-    """The latest batch of a query, and what it has come to since it was started.
+    """The latest batch of a query, and its totals since it was started.
 
-    Times are UTC. A query that was killed reports nothing of it: its state stays ``running`` and ``updated_at`` old.
+    Times are UTC. A killed query cannot report it: its state stays ``running`` and ``updated_at`` grows old.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -28,45 +28,45 @@ class QueryReport(BaseModel):
     job: str
     query: str
     version: str
-    """Of the package."""
+    """Version of this package."""
     process_id: int
     state: QueryState = QueryState.RUNNING
     started_at: datetime
     updated_at: datetime
-    """When the latest batch ended, or the query was last seen with nothing to do."""
+    """When the latest batch ended, or the query last polled and found nothing to do."""
     batch_id: int | None = None
     input_rows: int = 0
-    """Of the latest batch; a row once for each side of a join. So are the rates, in rows a second."""
+    """Rows of the latest batch; a join counts a row once per side. The same holds for the rates (rows/s)."""
     input_rows_per_s: float = 0.0
     processed_rows_per_s: float = 0.0
     reads: int = 1
-    """How often the query reads each row: a join reads its input once for either side."""
+    """How often the query reads each row; a join reads its input once per side."""
     total_input_rows: int = 0
     """Since the query was started."""
     batch_ms: int = 0
     phases_ms: dict[str, int] = {}
-    """Parts of ``batch_ms``, by Spark's names."""
+    """Parts of ``batch_ms``, by Spark's name for them."""
     newest_event_time: datetime | None = None
     """The largest event time in any batch since the query was started."""
     watermark: datetime | None = None
     watermark_lag_s: float | None = None
     """From the watermark to ``updated_at``."""
     state_rows: int | None = 0
-    """After the latest batch; None where they are not counted."""
+    """After the latest batch; None if rows are not counted."""
     peak_state_rows: int | None = 0
-    """The most after any batch since the query was started."""
+    """Maximum of ``state_rows`` since the query was started."""
     state_bytes: int = 0
     late_rows: int = 0
-    """Dropped as late since the query was started."""
+    """Rows dropped as late since the query was started."""
     quarantined_rows: int | None = None
-    """Records of no good verdict since the query was started; only ``ingest`` judges."""
+    """Records quarantined since the query was started; only ``ingest`` quarantines."""
     backlog_records: int | None = None
-    """Kafka records that had come in but were not in the batch."""
+    """Kafka records that had arrived but were not in the batch."""
     backlog_bytes: int | None = None
-    """Bytes of files or tables that were there but were not in the batch."""
+    """Bytes of files or tables that were available but not in the batch."""
     last_error: str | None = None
 
     @property
     def total_rows(self) -> int:
-        """Rows that went through since the query was started; one that it reads twice counts once."""
+        """Rows processed since the query was started; one that is read twice counts once."""
         return self.total_input_rows // self.reads

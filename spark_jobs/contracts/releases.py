@@ -1,4 +1,4 @@
-"""Releases of this package that lie in a lake, and which of them each job runs."""
+"""Releases of this package in a lake, and which of them each job runs."""
 
 import re
 from datetime import datetime
@@ -6,19 +6,19 @@ from datetime import datetime
 from pydantic import BaseModel, ConfigDict, Field
 
 RELEASES = "_releases"
-"""Folder with one folder for each release, named by its version, and ``deployed/<job>.json``."""
+"""Folder with one subfolder per release, named after its version, and ``deployed/<job>.json``."""
 VERSION = re.compile(r"\d{1,4}\.\d{1,4}\.\d{1,4}(?:\+[0-9a-z]{1,40})?")
-"""What a version of a release looks like; as a name of a folder it leads nowhere else."""
+"""Pattern of a release's version; as a folder name it cannot point anywhere else."""
 
 
 class Release(BaseModel):
-    """A wheel of this package in a lake, as ``_releases/<version>/release.json`` tells of it."""
+    """A wheel of this package in a lake, as described by ``_releases/<version>/release.json``."""
 
     model_config = ConfigDict(frozen=True)
 
     version: str = Field(pattern=f"^{VERSION.pattern}$")
     wheel: str = Field(pattern=r"^[A-Za-z0-9_.+-]+\.whl$")
-    """Name of the file, which lies beside."""
+    """File name of the wheel, in the same folder."""
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     built_at: datetime
 
@@ -31,20 +31,20 @@ class Deployment(BaseModel):
     job: str
     version: str = Field(pattern=f"^{VERSION.pattern}$")
     previous: str | None = None
-    """The version before it, to which a rollback returns."""
+    """The version deployed before, which a rollback returns to."""
     deployed_at: datetime
 
 
 def release_key(version: str) -> str:
-    """What is known of a release, as JSON."""
+    """Key of the description of a release (JSON)."""
     return f"{RELEASES}/{version}/release.json"
 
 
 def wheel_key(release: Release) -> str:
-    """The release itself."""
+    """Key of the wheel of a release."""
     return f"{RELEASES}/{release.version}/{release.wheel}"
 
 
 def deployment_key(job: str) -> str:
-    """Which release ``job`` runs, as JSON."""
+    """Key of the deployment of ``job`` (JSON)."""
     return f"{RELEASES}/deployed/{job}.json"

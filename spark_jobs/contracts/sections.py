@@ -24,13 +24,13 @@ from spark_jobs.contracts.events import DEFAULT_MAX_RECORD_BYTES
 
 _MINUTE, _HOUR, _DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 FEWEST_PARTITIONS, MOST_PARTITIONS = 2, 4
-"""What ``spark.shuffle_partitions = 0`` comes to, at least and at most."""
+"""Bounds of the number that ``spark.shuffle_partitions = 0`` stands for."""
 
 
 class Section(BaseModel):
-    """A table of the settings."""
+    """One section of the settings: a table in the TOML file."""
 
-    # An error must not repeat what it was given: it may be a secret.
+    # Errors must not repeat the rejected value: it may be a secret.
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
@@ -39,7 +39,7 @@ def _comma_separated(value: object) -> object:
 
 
 def _pairs(value: object) -> object:
-    """A table, or a JSON object as text, as the pairs in it: settings are hashable."""
+    """A table, or a JSON object as text, as a tuple of pairs, which keeps the settings hashable."""
     try:
         table = json.loads(value) if isinstance(value, str) else value
         return tuple(table.items()) if isinstance(table, dict) else table
@@ -48,78 +48,80 @@ def _pairs(value: object) -> object:
 
 
 class IngestSettings(Section):
-    """``[ingest]``: reading and judging records."""
+    """``[ingest]``: reading and validating records."""
 
     max_record_bytes: int = Field(
         DEFAULT_MAX_RECORD_BYTES,
         ge=1024,
-        description="a longer record is quarantined as record_too_large without being parsed",
+        description="longer records are quarantined as record_too_large without being parsed",
     )
     max_future_skew: Duration = Field(
-        5 * _MINUTE, description="how far past its receipt an event's time may lie; later ones are quarantined"
+        5 * _MINUTE, description="how far an event's time may lie after its receipt; beyond that it is quarantined"
     )
     max_bytes_per_batch: int = Field(
         512 * 1024 * 1024,
         ge=1,
-        description="a batch takes further whole files while it stays within this many bytes on disk; at least one",
+        description="a batch takes whole files up to this many bytes on disk, and always at least one file",
     )
 
 
 class KafkaSettings(Section):
-    """``[kafka]``: the topics that the job ``deduplicate`` reads when it is given no folder."""
+    """``[kafka]``: the topics that the ``deduplicate`` job reads when it is given no folder."""
 
-    bootstrap_servers: str = Field("", description="brokers to begin with, as in host1:9092,host2:9092")
+    bootstrap_servers: str = Field("", description="bootstrap brokers, e.g. host1:9092,host2:9092")
     topics: Annotated[tuple[str, ...], BeforeValidator(_comma_separated)] = Field(
         ("events",),
         min_length=1,
-        description="topics to read, separated by commas: one for all event types or one each",
+        description="comma-separated topics to read: one for all event types, or one for each",
     )
     starting_offsets: str = Field(
         "earliest",
-        description="where a lake without a checkpoint begins: earliest, latest, or Spark's JSON of offsets by topic",
+        description="where a lake without a checkpoint starts: earliest, latest, or Spark's JSON of offsets by topic",
     )
     max_offsets_per_trigger: int = Field(
-        1_000_000, ge=1, description="records in a batch of ingest, at most; bounds memory after a long pause"
+        1_000_000, ge=1, description="most records in one batch of ingest; bounds memory when catching up after a pause"
     )
     fail_on_data_loss: bool = Field(
         True,
-        description="stop when the broker no longer has records that were not read yet; false goes on without them",
+        description="fail when the broker has dropped records that were not read yet; false: carry on without them",
     )
-    security_protocol: SecurityProtocol = Field(SecurityProtocol.PLAINTEXT, description="how the brokers are spoken to")
+    security_protocol: SecurityProtocol = Field(
+        SecurityProtocol.PLAINTEXT, description="protocol used to talk to the brokers"
+    )
     sasl_mechanism: SaslMechanism = Field(
-        SaslMechanism.SCRAM_SHA_512, description="how the user proves itself, under SASL_PLAINTEXT and SASL_SSL"
+        SaslMechanism.SCRAM_SHA_512, description="how the user authenticates, with SASL_PLAINTEXT and SASL_SSL"
     )
-    username: str = Field("", description="user, under SASL_PLAINTEXT and SASL_SSL")
+    username: str = Field("", description="user, with SASL_PLAINTEXT and SASL_SSL")
     password: SecretStr = Field(
-        SecretStr(""), description="the user's password; give it in the environment, not a file"
+        SecretStr(""), description="the user's password; set it in the environment, not in a file"
     )
     ca_file: Path | None = Field(
         None,
-        description="PEM file of the authority that signed the brokers' certificates; the machine's own by default",
+        description="PEM file of the CA that signed the brokers' certificates; default: the machine's own CAs",
     )
     options: Annotated[tuple[tuple[str, str], ...], BeforeValidator(_pairs)] = Field(
-        (), description="further settings of Kafka's Java client, by their own names; as JSON in the environment"
+        (), description="more options of Kafka's Java client, under Kafka's own names; as JSON in the environment"
     )
 
 
 class DeduplicateSettings(Section):
-    """``[deduplicate]``: each event once."""
+    """``[deduplicate]``: keeping each event once."""
 
     mode: DeduplicateMode = Field(
         DeduplicateMode.WITHIN_WATERMARK,
-        description="within_watermark bounds the state; forever remembers every event and its state never shrinks",
+        description="within_watermark: bounded state; forever: every event is remembered and the state never shrinks",
     )
     watermark: Duration = Field(
-        3 * _HOUR, description="how late an event may be; later ones are counted as late and not kept"
+        3 * _HOUR, description="how late an event may arrive; anything later is counted as late and not kept"
     )
 
 
 class AttributeSettings(Section):
     """``[attribute]``: joining clicks to impressions."""
 
-    join: JoinType = Field(JoinType.FULL_OUTER, description="which rows come out beside matched pairs")
-    impression_watermark: Duration = Field(2 * _HOUR, description="how late an impression may be")
-    click_watermark: Duration = Field(3 * _HOUR, description="how late a click may be")
+    join: JoinType = Field(JoinType.FULL_OUTER, description="which rows to emit besides matched pairs")
+    impression_watermark: Duration = Field(2 * _HOUR, description="how late an impression may arrive")
+    click_watermark: Duration = Field(3 * _HOUR, description="how late a click may arrive")
     window: Duration = Field(
         _HOUR, description="a click counts up to this long after its impression, both ends included"
     )
@@ -128,68 +130,76 @@ class AttributeSettings(Section):
 class SessionizeSettings(Section):
     """``[sessionize]``: grouping a user's events."""
 
-    gap: Duration = Field(5 * _MINUTE, description="a longer silence ends a session")
-    watermark: Duration = Field(10 * _MINUTE, description="how late an event may join a session")
+    gap: Duration = Field(5 * _MINUTE, description="a session ends when its user is silent for longer than this")
+    watermark: Duration = Field(10 * _MINUTE, description="how late an event may arrive and still join a session")
 
 
 class CampaignStatsSettings(Section):
-    """``[campaign_stats]``: windows of each campaign."""
+    """``[campaign_stats]``: windowed counts per campaign."""
 
-    window: Duration = Field(10 * _MINUTE, gt=timedelta(), description="length of a window")
+    window: Duration = Field(10 * _MINUTE, gt=timedelta(), description="window length")
     slide: Duration = Field(
         10 * _MINUTE,
         gt=timedelta(),
-        description="from the start of a window to that of the next; shorter than the window: they overlap",
+        description="time between window starts; if shorter than `window`, windows overlap",
     )
-    watermark: Duration = Field(5 * _MINUTE, description="how late a click may be, and how late a window is closed")
+    watermark: Duration = Field(
+        5 * _MINUTE,
+        description="how late a click may arrive; a window closes this long plus attribute.window after its end",
+    )
     output: StatsOutput = Field(
         StatsOutput.APPEND,
-        description="append: a row once its window is final; update: rows that follow their window, merged by key",
+        description="append: one row per window, once final; update: rows that follow their window, merged by key",
     )
     feed: Duration = Field(
         6 * _HOUR,
-        description="how much of the newest windows _feeds/campaign_stats.json holds, for dashboards; 0s: none",
+        description="how far back the dashboard feed _feeds/campaign_stats.json reaches; 0s: no feed",
     )
 
 
 class MovingAverageSettings(Section):
     """``[moving_average]``: the mean of the last values of a key."""
 
-    key: str = Field("campaign_id", description="column that says whose value it is; rows without one are left out")
+    key: str = Field("campaign_id", description="column to group by; rows where it is null are left out")
     values: Annotated[tuple[str, ...], BeforeValidator(_comma_separated)] = Field(
         ("cost_micros",),
         min_length=1,
-        description="columns averaged, separated by commas, each for itself; nulls are none",
+        description="comma-separated columns to average, each on its own; nulls are skipped",
     )
-    size: int = Field(10, ge=1, description="how many values make a mean")
+    size: int = Field(10, ge=1, description="how many values a mean is taken over")
     output: AverageOutput = Field(
         AverageOutput.FULL,
-        description="full: nothing until there are so many; every: a row for each value, with a mean of 0 until then",
+        description="full: emit once `size` values are there; every: a row for each value, with a mean of 0 until then",
     )
     timeout: Duration = Field(
-        _HOUR, gt=timedelta(), description="after a longer silence a key is put out once more and forgotten"
+        _HOUR,
+        gt=timedelta(),
+        description="after this long without a value, a key is emitted one last time and forgotten",
     )
     clock: Clock = Field(
-        Clock.EVENT, description="time of the silence: event, or processing, where values are taken as they come"
+        Clock.EVENT, description="clock of the timeout: event, or processing (values are then taken in arrival order)"
     )
-    watermark: Duration = Field(5 * _MINUTE, description="how late a value may be (event clock)")
+    watermark: Duration = Field(5 * _MINUTE, description="how late a value may arrive (event clock)")
 
 
 class UserStatusSettings(Section):
-    """``[user_status]``: who is there."""
+    """``[user_status]``: who is online."""
 
-    idle_after: Duration = Field(_HOUR, gt=timedelta(), description="so long after the last event a user is inactive")
-    clock: Clock = Field(
-        Clock.EVENT, description="time of the silence: event, or processing, where events are taken as they come"
+    idle_after: Duration = Field(
+        _HOUR, gt=timedelta(), description="a user becomes inactive this long after the last event"
     )
-    watermark: Duration = Field(10 * _MINUTE, description="how late an event may be (event clock)")
+    clock: Clock = Field(
+        Clock.EVENT, description="clock of the timeout: event, or processing (events are then taken in arrival order)"
+    )
+    watermark: Duration = Field(10 * _MINUTE, description="how late an event may arrive (event clock)")
 
 
 class HeartbeatSettings(Section):
-    """``[heartbeat]``: moving time on while nothing arrives."""
+    """``[heartbeat]``: moving event time on while nothing arrives."""
 
     idle_after: Duration = Field(
-        _MINUTE, description="after so long without a record, and again each time, time moves on by as much; 0s: never"
+        _MINUTE,
+        description="while nothing arrives, move event time on by this much each time this much passes; 0s: never",
     )
 
 
@@ -198,71 +208,77 @@ class JobSettings(Section):
 
     trigger: Trigger = Field(
         Trigger.INTERVAL,
-        description="interval: a batch every trigger_interval; asap: one after the other; available_now: to the end of "
-        "what is there now, then exit",
+        description="interval: a batch every trigger_interval; asap: batches back to back; available_now: process what "
+        "is there now, then exit",
     )
-    trigger_interval: Duration = Field(timedelta(seconds=10), description="time from one batch's start to the next's")
+    trigger_interval: Duration = Field(
+        timedelta(seconds=10), description="time from the start of one batch to the next"
+    )
     follow_interval: Duration = Field(
         timedelta(seconds=1),
-        description="with trigger = interval, how often the queries on the way to gold/attributions, deduplicate and "
-        "attribute, look for rows of the one before; they do not wait for trigger_interval",
+        description="with trigger = interval, how often deduplicate and attribute poll for rows from upstream instead "
+        "of waiting for trigger_interval; it keeps the path to gold/attributions short",
     )
     stop_timeout: Duration = Field(
-        5 * _MINUTE, description="after SIGTERM running batches may take so long to finish before they are broken off"
+        5 * _MINUTE, description="how long running batches may take to finish after SIGTERM before they are aborted"
     )
     checkpoint_retention: Duration = Field(
-        7 * _DAY, description="how long `adloom checkpoints clean` keeps a checkpoint after another took its place"
+        7 * _DAY, description="how long `adloom checkpoints clean` keeps a checkpoint that a newer one has replaced"
     )
     log_folder: Path | None = Field(
         None,
-        description="where Spark's own log goes; by default the lake's _progress folder, or that of temporary files "
-        "where the lake is in an object store",
+        description="folder for Spark's own log; default: the lake's _progress folder, or the folder for temporary "
+        "files if the lake is in an object store",
     )
     metrics: str = Field(
         "",
         pattern=r"^([^\s:]+:\d{1,5})?$",
-        description="host:port at which the job serves Prometheus metrics, as in 127.0.0.1:9108; none: it serves none",
+        description="host:port where the job serves Prometheus metrics, e.g. 127.0.0.1:9108; empty: no metrics",
     )
 
 
 class S3Settings(Section):
     """``[s3]``: the object store of a lake at ``s3a://bucket/prefix``.
 
-    The keys come from the environment (``AWS_ACCESS_KEY_ID``, ``AWS_SECRET_ACCESS_KEY``) or an AWS profile.
+    Keys come from the environment (``AWS_ACCESS_KEY_ID``, ``AWS_SECRET_ACCESS_KEY``) or an AWS profile.
     """
 
     endpoint: str = Field(
         "",
         pattern=r"^(https?://[^\s/]+)?$",
-        description="URL of the store, as in https://minio.example.com:9000; none: Amazon's own",
+        description="URL of the store, e.g. https://minio.example.com:9000; empty: Amazon S3",
     )
     region: str = Field("us-east-1", description="region of the store")
-    path_style: bool = Field(True, description="name the bucket in the path, as MinIO wants it, not in the host name")
-    profile: str = Field("", description="AWS profile to take the keys from; none: the environment's")
+    path_style: bool = Field(
+        True, description="put the bucket into the path, as MinIO expects, instead of the host name"
+    )
+    profile: str = Field("", description="AWS profile to read the keys from; empty: keys from the environment")
     ca_file: Path | None = Field(
-        None, description="PEM file of the authority that signed the store's certificate; the machine's own by default"
+        None, description="PEM file of the CA that signed the store's certificate; default: the machine's own CAs"
     )
     lease: Duration = Field(
         timedelta(seconds=20),
         ge=timedelta(seconds=5),
-        description="a job that has not been heard of for so long has lost its lock on the lake",
+        description="lease duration: a job that fails to renew its lock on the lake within this time loses it",
     )
 
 
 class TablesSettings(Section):
-    """``[tables]``: the care of the Delta tables; `adloom maintain` gives them to tables that are there already."""
+    """``[tables]``: maintenance of the Delta tables; `adloom maintain` applies it to existing ones."""
 
     target_file_bytes: int = Field(
-        128 * 1024 * 1024, ge=1024 * 1024, description="size of the files that small ones are put together into"
+        128 * 1024 * 1024, ge=1024 * 1024, description="target size when small files are compacted"
     )
     auto_compact: bool = Field(
-        False, description="let the writer put small files together itself, after a batch that leaves 50 or more"
+        False, description="let the writer compact small files itself, after a batch that leaves 50 or more"
     )
     log_retention: Duration = Field(
-        30 * _DAY, ge=_DAY, description="how long a table can still be read as it was; a query may pause no longer"
+        30 * _DAY,
+        ge=_DAY,
+        description="how long past versions of a table stay readable; a query must not be down for longer",
     )
     file_retention: Duration = Field(
-        7 * _DAY, ge=_HOUR, description="how long a file that was replaced is kept for those who are still reading it"
+        7 * _DAY, ge=_HOUR, description="how long replaced files are kept for readers that still use them"
     )
 
 
@@ -271,13 +287,11 @@ class SparkSettings(Section):
 
     master: str = Field(
         "local[*]",
-        description="Spark master: local[N], or spark://…, k8s://…, yarn; the driver runs where the command is given",
+        description="Spark master: local[N], spark://…, k8s://… or yarn; the driver runs where the command was started",
     )
-    driver_memory: str = Field(
-        "3g", pattern=r"^[1-9]\d*[mg]$", description="heap of the driver, with its unit (m or g)"
-    )
+    driver_memory: str = Field("3g", pattern=r"^[1-9]\d*[mg]$", description="driver heap, with its unit (m or g)")
     max_cores: int = Field(
-        2, ge=1, description="cores of a cluster that a job takes, at most; on spark://… the first would take all"
+        2, ge=1, description="most cores a job takes on a cluster; without a limit the first job on spark://… takes all"
     )
     executor_memory: str = Field(
         "1g", pattern=r"^[1-9]\d*[mg]$", description="heap of each executor on a cluster, with its unit (m or g)"
@@ -285,15 +299,17 @@ class SparkSettings(Section):
     shuffle_partitions: int = Field(
         0,
         ge=0,
-        description="partitions of every stateful operator, frozen in a checkpoint at its first start; 0: one for each "
-        f"core of the job, {FEWEST_PARTITIONS} to {MOST_PARTITIONS}",
+        description="partitions of every stateful operator; a checkpoint keeps the number of its first start until it "
+        f"is reset. 0: one per core of the job, from {FEWEST_PARTITIONS} to {MOST_PARTITIONS}",
     )
     state_store: StateStore = Field(
-        StateStore.ROCKSDB, description="rocksdb bounds the heap; memory is faster while all state fits in the heap"
+        StateStore.ROCKSDB,
+        description="rocksdb: state off the heap; memory: faster, but all state must fit in the heap. Changing it "
+        "needs a checkpoint reset",
     )
     join_state: JoinState = Field(
         JoinState.BY_KEY,
-        description="by_time: a batch of a join no longer takes longer the more it keeps, for what is due lies at the "
-        "front; Spark 4.2 has it under development, so a later Spark may need the checkpoint begun anew. Frozen in a "
-        "checkpoint at its first start",
+        description="by_time: expired rows are found at the front, so a join batch no longer slows down as its state "
+        "grows; Spark 4.2 still develops this format, so a later Spark may need a checkpoint reset. A checkpoint keeps "
+        "the format of its first start until it is reset",
     )

@@ -1,7 +1,7 @@
-"""Every setting, its default and its meaning; checked one by one and against each other.
+"""All settings, checked one by one and against each other.
 
-Values come from the defaults below, then a TOML file, then environment variables, the later winning.
-``ADLOOM_SESSIONIZE__GAP=10min`` sets ``gap`` in ``[sessionize]``.
+A value comes from the environment, else from the TOML file, else from the defaults. ``ADLOOM_SESSIONIZE__GAP=10min``
+sets ``gap`` in ``[sessionize]``.
 """
 
 import tomllib
@@ -66,7 +66,7 @@ class Settings(Section):
             if value > dedup.watermark and dedup.mode is DeduplicateMode.WITHIN_WATERMARK:
                 raise ValueError(
                     f"deduplicate.watermark {format_duration(dedup.watermark)} is shorter than {name} "
-                    f"{format_duration(value)}: deduplicate would drop events that are still waited for; "
+                    f"{format_duration(value)}: deduplicate would drop events that a later query still waits for; "
                     f"raise deduplicate.watermark to at least {format_duration(value)}"
                 )
         if attribute.window > attribute.impression_watermark:
@@ -95,15 +95,19 @@ class Settings(Section):
         if stats.slide > stats.window:
             raise ValueError(
                 f"campaign_stats.slide {format_duration(stats.slide)} exceeds campaign_stats.window "
-                f"{format_duration(stats.window)}: events between two windows would be in none; shorten the slide"
+                f"{format_duration(stats.window)}: events between windows would be counted in none; shorten the slide"
             )
         columns = {column.name: column.sql_type for column in SILVER_EVENTS.columns}
         if columns.get(average.key) != "STRING":
             texts = ", ".join(name for name, sql_type in columns.items() if sql_type == "STRING")
-            raise ValueError(f"moving_average.key {average.key}: silver has no such text; it has {texts}")
+            raise ValueError(
+                f"moving_average.key {average.key}: silver has no text column of that name; choose one of {texts}"
+            )
         if wrong := [name for name in average.values if columns.get(name) != "BIGINT"]:
             numbers = ", ".join(name for name, sql_type in columns.items() if sql_type == "BIGINT")
-            raise ValueError(f"moving_average.values {wrong[0]}: silver has no such number; it has {numbers}")
+            raise ValueError(
+                f"moving_average.values {wrong[0]}: no such integer column in silver; choose one of {numbers}"
+            )
 
     def _check_kafka(self) -> None:
         kafka = self.kafka
@@ -115,13 +119,13 @@ class Settings(Section):
             )
         if kafka.username and not has_login:
             raise ValueError(
-                f"kafka.username is set but kafka.security_protocol is {kafka.security_protocol}, which sends none: "
+                f"kafka.username is set but kafka.security_protocol is {kafka.security_protocol}, which sends no user: "
                 "set kafka.security_protocol to SASL_SSL (or SASL_PLAINTEXT)"
             )
 
 
 def load_settings(file: Path | None = None, environ: Mapping[str, str] | None = None) -> Settings:
-    """The settings from ``file`` (TOML) and ``environ``; the defaults where both are silent.
+    """The settings from ``environ``, then ``file`` (TOML), then the defaults.
 
     Raises:
         SettingsError: the file cannot be read, or a setting is unknown, malformed or unsafe.

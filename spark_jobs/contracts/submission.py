@@ -1,8 +1,8 @@
-"""Drivers that run on a cluster: what they are called there."""
+"""Names of drivers that run on a cluster."""
 
 import hashlib
 
 
 def application_name(root: str, job: str) -> str:
-    """What the driver of ``job`` on the lake at ``root`` is called: alike for all who ask, and no other is."""
+    """Name of the driver of ``job`` on the lake at ``root``: deterministic, and unique per job and lake."""
     return f"adloom-{job}-{hashlib.sha256(root.encode()).hexdigest()[:8]}"

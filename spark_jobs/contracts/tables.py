@@ -16,17 +16,18 @@ class Column:
 class Table:
     """A Delta table of the lake.
 
-    ``name`` is what the command line takes; ``path`` is relative to the lake's root.
+    ``name`` is what the command line takes; ``path`` is relative to the lake's root; ``meaning`` says what a row is.
     """
 
     name: str
     path: str
+    meaning: str
     columns: tuple[Column, ...]
     partition_by: tuple[str, ...] = ()
     stats_columns: tuple[str, ...] = ()
-    """The columns whose bounds Delta keeps for each file, so that readers can skip files."""
+    """Columns for which Delta keeps minimum and maximum per file, so that readers can skip files."""
     key: tuple[str, ...] = ()
-    """The columns that identify a row; validation checks them where the table has no suite of its own."""
+    """Columns that identify a row; validation checks them if the table has no suite of its own."""
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -42,24 +43,26 @@ class Table:
 _EVENT_FIELDS = (
     Column("event_type", "STRING", "impression, click or activity; heartbeat in silver only"),
     Column("event_id", "STRING", "unique within its event type"),
-    Column("event_time", "TIMESTAMP", "when it happened, UTC, microseconds"),
-    Column("user_id", "STRING", "whose event it is"),
-    Column("is_last", "BOOLEAN", "this event ends the user's session"),
+    Column("event_time", "TIMESTAMP", "when the event happened, in microseconds"),
+    Column("user_id", "STRING", "user the event belongs to"),
+    Column("is_last", "BOOLEAN", "whether this event ends the user's session"),
     Column("campaign_id", "STRING", "impressions only"),
     Column("ad_id", "STRING", "impressions only"),
     Column("cost_micros", "BIGINT", "impressions only: cost in micro-units of currency"),
-    Column("impression_id", "STRING", "clicks only: event_id of the impression that was clicked"),
+    Column("impression_id", "STRING", "clicks only: event_id of the clicked impression"),
     Column("data", "STRING", "activity only: free text"),
 )
 
 BRONZE_EVENTS = Table(
     "bronze",
     "bronze/events",
+    "Every record as received. Append only. The quarantine (`adloom show quarantine`) is the part of bronze whose "
+    "verdict is not `ok`.",
     (
-        Column("raw", "STRING", "the record as received; bytes that are not UTF-8 are held as ISO-8859-1"),
-        Column("source", "STRING", "where it was read from: file and byte range, or topic, partition and offset"),
-        Column("ingest_time", "TIMESTAMP", "when its batch was planned; the same for all rows of a batch"),
-        Column("verdict", "STRING", "ok, or the first rule the record breaks"),
+        Column("raw", "STRING", "the record as received; bytes that are not UTF-8 are decoded as ISO-8859-1"),
+        Column("source", "STRING", "origin: file and byte range, or topic, partition and offset"),
+        Column("ingest_time", "TIMESTAMP", "when its batch was planned; equal for all rows of a batch"),
+        Column("verdict", "STRING", "ok, or the first rule that the record breaks"),
         *_EVENT_FIELDS,
     ),
     stats_columns=("ingest_time", "event_time"),
@@ -68,10 +71,11 @@ BRONZE_EVENTS = Table(
 SILVER_EVENTS = Table(
     "silver",
     "silver/events",
+    "Each event once, plus `heartbeat` rows, which only move event time on. Append only.",
     (
         *_EVENT_FIELDS,
         Column("ingest_time", "TIMESTAMP", "when the record reached bronze"),
-        Column("event_date", "DATE", "date of event_time, UTC"),
+        Column("event_date", "DATE", "date of event_time"),
     ),
     partition_by=("event_type", "event_date"),
     stats_columns=("event_time", "ingest_time"),
@@ -80,18 +84,20 @@ SILVER_EVENTS = Table(
 ATTRIBUTIONS = Table(
     "attributions",
     "gold/attributions",
+    "One row per pair of impression and click, one per impression that nobody clicked, and one per click whose "
+    "impression never came.",
     (
         Column("status", "STRING", "clicked, unclicked or orphan_click"),
-        Column("impression_id", "STRING", "the impression; for orphan_click what the click named"),
+        Column("impression_id", "STRING", "id of the impression; for orphan_click, the id that the click names"),
         Column("impression_time", "TIMESTAMP", "null for orphan_click"),
         Column("campaign_id", "STRING", "null for orphan_click"),
         Column("ad_id", "STRING", "null for orphan_click"),
-        Column("user_id", "STRING", "the impression's user; for orphan_click the click's"),
+        Column("user_id", "STRING", "user of the impression; for orphan_click, of the click"),
         Column("cost_micros", "BIGINT", "null for orphan_click"),
         Column("click_id", "STRING", "null for unclicked"),
         Column("click_time", "TIMESTAMP", "null for unclicked"),
         Column("click_delay_ms", "BIGINT", "click_time - impression_time in milliseconds, rounded down; clicked only"),
-        Column("event_date", "DATE", "date of impression_time; for orphan_click of click_time"),
+        Column("event_date", "DATE", "date of impression_time; for orphan_click, of click_time"),
     ),
     partition_by=("event_date",),
     stats_columns=("impression_time", "click_time"),
@@ -100,12 +106,14 @@ ATTRIBUTIONS = Table(
 SESSIONS = Table(
     "sessions",
     "gold/sessions",
+    "One row per session of a user. A session ends after an event with `is_last`, or when the user's next event comes "
+    "later than the gap.",
     (
-        Column("session_id", "STRING", "from the user and the first event, so a replay gives the same"),
-        Column("user_id", "STRING", "whose session it is"),
+        Column("session_id", "STRING", "derived from the user and the first event, so a replay gives the same id"),
+        Column("user_id", "STRING", "user of the session"),
         Column("session_start", "TIMESTAMP", "event_time of the first event"),
         Column("session_end", "TIMESTAMP", "event_time of the last event"),
-        Column("ended_by", "STRING", "is_last, or timeout: silence longer than the session gap"),
+        Column("ended_by", "STRING", "is_last, or timeout (silence longer than the session gap)"),
         Column("event_count", "BIGINT", "events in the session"),
         Column("impression_count", "BIGINT", "impressions among them"),
         Column("click_count", "BIGINT", "clicks among them"),
@@ -113,7 +121,7 @@ SESSIONS = Table(
         Column(
             "events",
             "ARRAY<STRUCT<event_time: TIMESTAMP, event_type: STRING, event_id: STRING>>",
-            "in order of (event_time, event_id, event_type)",
+            "the events, ordered by (event_time, event_id, event_type)",
         ),
         Column("event_date", "DATE", "date of session_start"),
     ),
@@ -124,14 +132,17 @@ SESSIONS = Table(
 CAMPAIGN_STATS = Table(
     "campaign_stats",
     "gold/campaign_stats",
+    "Counts per campaign and window of event time (`campaign_stats.window`; windows overlap if `slide` is shorter). A "
+    "click counts at its own time, for the campaign of its impression. With `campaign_stats.output = append`, a row "
+    "comes once, when it can no longer change; with `update`, it follows its window from the first event on.",
     (
-        Column("window_start", "TIMESTAMP", "the window's first instant"),
-        Column("window_end", "TIMESTAMP", "the first instant after the window"),
-        Column("campaign_id", "STRING", "of the impressions, and of those that were clicked"),
+        Column("window_start", "TIMESTAMP", "first instant of the window"),
+        Column("window_end", "TIMESTAMP", "first instant after the window"),
+        Column("campaign_id", "STRING", "campaign of the impressions, and of the impressions that were clicked"),
         Column("impressions", "BIGINT", "impressions in the window"),
-        Column("clicks", "BIGINT", "clicks in the window, each counted at its own time"),
-        Column("cost_micros", "BIGINT", "cost of the impressions in micro-units of currency"),
-        Column("ctr", "DOUBLE", "clicks / impressions; null where the window has no impression"),
+        Column("clicks", "BIGINT", "clicks in the window, by their own time"),
+        Column("cost_micros", "BIGINT", "cost of the impressions, in micro-units of currency"),
+        Column("ctr", "DOUBLE", "clicks / impressions; null if the window has no impression"),
     ),
     stats_columns=("window_start", "window_end"),
 )
@@ -139,14 +150,16 @@ CAMPAIGN_STATS = Table(
 MOVING_AVERAGES = Table(
     "moving_averages",
     "gold/moving_averages",
+    "The mean of the last `moving_average.size` values of a key: one row per new value, and one last row when the key "
+    "has been silent for longer than `moving_average.timeout`.",
     (
-        Column("key", "STRING", "whose values: moving_average.key"),
-        Column("measure", "STRING", "which values: a column of moving_average.values"),
+        Column("key", "STRING", "value of the column moving_average.key"),
+        Column("measure", "STRING", "name of the averaged column, one of moving_average.values"),
         Column("window_start", "TIMESTAMP", "event_time of the first value in the mean"),
-        Column("window_end", "TIMESTAMP", "event_time of the last one"),
-        Column("value_count", "BIGINT", "how many values"),
-        Column("mean", "DOUBLE", "their mean; 0 where fewer than moving_average.size were waited for"),
-        Column("is_last", "BOOLEAN", "put out once more at the timeout, before the key is forgotten"),
+        Column("window_end", "TIMESTAMP", "event_time of the last value in the mean"),
+        Column("value_count", "BIGINT", "number of values in the mean"),
+        Column("mean", "DOUBLE", "their mean; with output = every, 0 until there are moving_average.size values"),
+        Column("is_last", "BOOLEAN", "whether this is the last row of the key, emitted at its timeout"),
     ),
     stats_columns=("window_start", "window_end"),
 )
@@ -154,10 +167,16 @@ MOVING_AVERAGES = Table(
 USER_STATUS = Table(
     "user_status",
     "gold/user_status",
+    "One row per change of a user's status: online at the first event, active at the next, inactive "
+    "`user_status.idle_after` after the last.",
     (
-        Column("user_id", "STRING", "whose status"),
+        Column("user_id", "STRING", "user whose status changed"),
         Column("status", "STRING", "online, active or inactive"),
-        Column("since", "TIMESTAMP", "when it began: time of an event, or the last one's and user_status.idle_after"),
+        Column(
+            "since",
+            "TIMESTAMP",
+            "when the status began: time of the event, or of the last event plus user_status.idle_after",
+        ),
     ),
     stats_columns=("since",),
 )

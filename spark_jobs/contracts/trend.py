@@ -1,4 +1,4 @@
-"""How a query fared over the last day: ``_progress/<job>/<query>.trend.json``, what charts are drawn from."""
+"""The last day of a query, for charts: ``_progress/<job>/<query>.trend.json``."""
 
 from datetime import datetime, timedelta
 
@@ -9,13 +9,13 @@ from spark_jobs.contracts.progress import QueryReport
 from spark_jobs.queries import JOB_OF_QUERY
 
 EACH = timedelta(seconds=15)
-"""How far apart the latest points are at least."""
+"""Minimum distance of the newest points."""
 _FINE = timedelta(hours=1)
 _COARSE, _KEPT = timedelta(minutes=5), timedelta(days=1)
 
 
 class TrendPoint(BaseModel):
-    """A query at one moment (UTC). Rates are rows a second; ``late_rows`` counts from the query's start."""
+    """A query at one moment (UTC). Rates are rows per second; ``late_rows`` counts since the query was started."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -29,18 +29,18 @@ class TrendPoint(BaseModel):
 
 
 class Trend(BaseModel):
-    """Points of a query, rising in time: :data:`EACH` apart within the last hour, minutes apart within the last day."""
+    """Points of a query in order of time: :data:`EACH` apart for the last hour, five minutes apart for the last day."""
 
     model_config = ConfigDict(frozen=True)
 
     points: tuple[TrendPoint, ...] = ()
 
     def is_due(self, now: datetime) -> bool:
-        """Whether a point at ``now`` would be far enough from the one before."""
+        """Whether a point at ``now`` is far enough from the latest one."""
         return not self.points or now - self.points[-1].at >= EACH
 
     def after(self, report: QueryReport) -> "Trend":
-        """The trend with a point from ``report``; points of the past become fewer with their age."""
+        """The trend with a point from ``report`` added and older points thinned out."""
         now = report.updated_at
         point = TrendPoint(
             at=now,
@@ -61,5 +61,5 @@ class Trend(BaseModel):
 
 
 def trend_key(query: str) -> str:
-    """The trend of ``query``, as JSON."""
+    """Key of the trend of ``query`` (JSON)."""
     return f"{PROGRESS}/{JOB_OF_QUERY[query]}/{query}.trend.json"
