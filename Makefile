@@ -23,6 +23,9 @@ up: ## The whole stack in containers (Docker): makes .env with random secrets, p
 down: ## End what `make up` started; the data stay
 	docker compose --profile generate down
 
+docs: setup ## Write the reference pages in docs/ anew from the code: settings, tables, commands, variables, DAGs
+	$(PY) -m infra.docs.generate
+
 check: setup ## Lint, format, types, import rules
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
@@ -95,4 +98,4 @@ clean: ## Remove what was made, .venv excepted: containers and their data too
 	@if [ -f .env ] && docker compose version >/dev/null 2>&1; then docker compose --profile generate down --volumes; fi
 	rm -rf demo build dist .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup demo up down airflow airflow-stop check test test-stack test-stack-full test-airflow test-airflow-full test-compose test-compose-core test-kill test-damage test-state bench bench-batches bench-operators bench-peers bench-scaling profile bench-stack bench-compose soak clean
+.PHONY: help setup demo up down airflow airflow-stop docs check test test-stack test-stack-full test-airflow test-airflow-full test-compose test-compose-core test-kill test-damage test-state bench bench-batches bench-operators bench-peers bench-scaling profile bench-stack bench-compose soak clean

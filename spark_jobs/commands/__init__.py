@@ -1,1 +1,1 @@
-"""What each command takes, and what `--help` teaches of it. A command imports what it needs when it is called."""
+"""Arguments and help texts of each command. A command imports its implementation when it runs, so `--help` is quick."""

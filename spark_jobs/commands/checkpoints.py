@@ -6,16 +6,17 @@ from typing import Annotated
 import typer
 
 from spark_jobs.commands.options import ConfigOption, LakeOption
+from spark_jobs.contracts.jobs import JOB_OF_QUERY
 
 checkpoints_app = typer.Typer(
     no_args_is_help=True,
-    help="Look at the checkpoints of a lake, begin one anew, and remove those that others took the place of.",
+    help="Inspect the checkpoints of a lake, reset one, and remove those that are no longer in use.",
 )
 
 
-@checkpoints_app.command("list")
+@checkpoints_app.command("list", epilog="Example:  adloom checkpoints list --lake lake")
 def list_checkpoints(lake: LakeOption, config: ConfigOption = None) -> None:
-    """List them: begun when, by which version, batches done, size. Those no longer in use are dim."""
+    """List all checkpoints with start time, version, batches done and size. Those no longer in use are dimmed."""
     from spark_jobs.console.checkpoints import list_all
 
     list_all(lake, config)
@@ -27,7 +28,7 @@ def show(
     lake: LakeOption,
     config: ConfigOption = None,
 ) -> None:
-    """Show one: where it lies, whether it is in use, and the settings that its state depends on."""
+    """Show one checkpoint: its location, whether it is in use, and the settings its state depends on."""
     from spark_jobs.console.checkpoints import show_one
 
     show_one(checkpoint, lake, config)
@@ -35,21 +36,21 @@ def show(
 
 @checkpoints_app.command(
     "reset",
-    epilog="Example:  adloom checkpoints reset sessionize --lake lake --config new.toml   The job must be stopped. The "
-    "old version stays until `clean` removes it.",
+    epilog="Example:  adloom checkpoints reset sessionize --lake lake --config new.toml   Stop the job first. The old "
+    "checkpoint stays until `adloom checkpoints clean` removes it.",
 )
 def reset(
-    query: Annotated[str, typer.Argument(help="ingest, deduplicate, attribute or sessionize.", metavar="QUERY")],
+    query: Annotated[str, typer.Argument(help=f"One of {', '.join(JOB_OF_QUERY)}.", metavar="QUERY")],
     lake: LakeOption,
     source: Annotated[
         Path | None,
-        typer.Option(help="For ingest: the folder it reads; without it, Kafka. New files are taken in.", metavar="DIR"),
+        typer.Option(help="For ingest: the folder it reads; without it, Kafka. New files are read in.", metavar="DIR"),
     ] = None,
     config: ConfigOption = None,
 ) -> None:
-    """Begin a query's checkpoint anew, after damage or with other settings: no row is lost, none comes twice.
+    """Replace a query's checkpoint after damage or a change of settings: no row is lost or written twice.
 
-    The tables say how far the query had come and what was still open; from that the state is rebuilt.
+    The state is rebuilt from the tables: they say how far the query had read and which events were still open.
     """
     from spark_jobs.console.checkpoints import reset_checkpoint
 
@@ -62,10 +63,12 @@ def clean(
     checkpoint: Annotated[
         list[str] | None, typer.Argument(help="Only these: <job>/<query>/v<N>.", metavar="[CHECKPOINT]...")
     ] = None,
-    delete: Annotated[bool, typer.Option("--delete", help="Remove them; without it, only tell what would go.")] = False,
+    delete: Annotated[
+        bool, typer.Option("--delete", help="Remove them; without it, only list what would be removed.")
+    ] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Remove checkpoints that have had a successor for job.checkpoint_retention, and nothing else."""
+    """Remove checkpoints that were replaced longer ago than job.checkpoint_retention, and nothing else."""
     from spark_jobs.console.checkpoints import clean as clean_checkpoints
 
     clean_checkpoints(checkpoint or [], lake, delete=delete, config=config)

@@ -1,4 +1,4 @@
-"""Commands that come to an end by themselves."""
+"""Commands that finish by themselves."""
 
 from datetime import UTC
 from pathlib import Path
@@ -8,20 +8,21 @@ import typer
 
 from spark_jobs.commands.options import ConfigOption, LakeOption, parse_time
 from spark_jobs.contracts.errors import SettingsError
+from spark_jobs.contracts.tables import TABLES_BY_NAME
 
 app = typer.Typer()
-_PANEL = "From files, to the end"
+_PANEL = "Bounded: run and finish"
 
 
-@app.command(rich_help_panel=_PANEL)
+@app.command(rich_help_panel=_PANEL, epilog="Example:  adloom demo --out demo --events 100000")
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the demo's events and lake; replaced.", metavar="DIR")] = Path(
-        "demo"
-    ),
-    events: Annotated[int, typer.Option(help="Good events to make.", min=1, metavar="N")] = 100_000,
-    seed: Annotated[int, typer.Option(help="Equal seeds give equal tables.", metavar="S")] = 1,
+    out: Annotated[
+        Path, typer.Option(help="Folder for the events and the lake; replaced if it exists.", metavar="DIR")
+    ] = Path("demo"),
+    events: Annotated[int, typer.Option(help="Valid events to generate.", min=1, metavar="N")] = 100_000,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same tables.", metavar="S")] = 1,
 ) -> None:
-    """Show everything at once: a day of events, made, run, validated and reported."""
+    """Try adloom: generate a day of events, run the jobs, validate the tables and write the report."""
     from spark_jobs.console.demo import run_demo
 
     if not run_demo(out, events, seed):
@@ -34,51 +35,55 @@ def demo(
     "adloom generate --kafka localhost:9092 --rate 1000",
 )
 def generate(
-    out: Annotated[
-        Path | None, typer.Option(help="Folder to write into; made if it does not exist.", metavar="DIR")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder to write to; created if missing.", metavar="DIR")] = None,
     kafka: Annotated[
         str | None,
         typer.Option(
-            help="Brokers to send to instead; the user and TLS as in the settings kafka.*", metavar="HOST:PORT"
+            help="Send to these brokers instead; user and TLS come from the kafka.* settings.", metavar="HOST:PORT"
         ),
     ] = None,
     topic: Annotated[
-        str | None, typer.Option(help="Topic to send to; by default the first of kafka.topics.", metavar="NAME")
+        str | None, typer.Option(help="Topic to send to; default: the first of kafka.topics.", metavar="NAME")
     ] = None,
     rate: Annotated[
-        float | None, typer.Option(help="Records a second to send; by default as fast as it goes.", metavar="R")
+        float | None, typer.Option(help="Records per second; default: as fast as possible.", metavar="R")
     ] = None,
     replay: Annotated[
-        Path | None, typer.Option(help="Folder of JSON Lines files to send instead of new events.", metavar="DIR")
+        Path | None, typer.Option(help="Send the JSON Lines files of this folder instead of new events.", metavar="DIR")
     ] = None,
     keep_times: Annotated[
-        bool, typer.Option("--keep-times", help="Send event times as they are, not moved to now.")
+        bool, typer.Option("--keep-times", help="Keep the event times instead of shifting them to now.")
     ] = False,
-    events: Annotated[int, typer.Option(help="Good events, each counted once.", metavar="N")] = 100_000,
-    seed: Annotated[int, typer.Option(help="Equal seeds give equal bytes.", metavar="S")] = 0,
-    duplicates: Annotated[float, typer.Option(help="Share of good events sent twice.", metavar="P")] = 0.03,
-    late: Annotated[float, typer.Option(help="Share of good events that come hours late.", metavar="P")] = 0.002,
+    events: Annotated[
+        int, typer.Option(help="Valid events; duplicates and broken records come on top.", metavar="N")
+    ] = 100_000,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.", metavar="S")] = 0,
+    duplicates: Annotated[float, typer.Option(help="Share of valid events sent twice.", metavar="P")] = 0.03,
+    late: Annotated[float, typer.Option(help="Share of valid events that arrive hours late.", metavar="P")] = 0.002,
     malformed: Annotated[
-        float, typer.Option(help="Broken records, as a share of the good events.", metavar="P")
+        float, typer.Option(help="Broken records, as a share of the valid events.", metavar="P")
     ] = 0.005,
-    orphans: Annotated[float, typer.Option(help="Share of clicks whose impression never comes.", metavar="P")] = 0.02,
+    orphans: Annotated[float, typer.Option(help="Share of clicks whose impression never arrives.", metavar="P")] = 0.02,
     start: Annotated[
-        str, typer.Option(help="When the traffic begins, with offset or Z.", metavar="T")
+        str, typer.Option(help="Start of the traffic, with offset or Z.", metavar="T")
     ] = "2025-01-06T00:00:00Z",
-    hours: Annotated[float, typer.Option(help="How long it goes on.", metavar="H")] = 24.0,
-    files: Annotated[int, typer.Option(help="Files of equal length, in order of arrival.", metavar="K")] = 24,
-    gzip: Annotated[bool, typer.Option("--gzip", help="Compress the files.")] = False,
+    hours: Annotated[float, typer.Option(help="Length of the traffic in hours.", metavar="H")] = 24.0,
+    files: Annotated[
+        int, typer.Option(help="Number of files, with equally many lines, in order of arrival.", metavar="K")
+    ] = 24,
+    gzip: Annotated[bool, typer.Option("--gzip", help="Compress the files with gzip.")] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Write seeded, realistic events, a day of ad traffic with its faults: to files, or to Kafka as if it were now."""
+    """Generate realistic ad traffic, faults included, from a seed: into files, or live into Kafka."""
     from spark_jobs.console.generate import generate_events, send_events
     from spark_jobs.generator.spec import GeneratorSpec
 
     if (out is None) == (kafka is None):
         raise SettingsError("give either --out DIR to write files, or --kafka HOST:PORT to send")
     if kafka is None and (topic or rate or replay or keep_times):
-        raise SettingsError("--topic, --rate, --replay and --keep-times are for sending: give --kafka HOST:PORT")
+        raise SettingsError(
+            "--topic, --rate, --replay and --keep-times need a broker to send to: give --kafka HOST:PORT"
+        )
     begin = parse_time(start, "--start")
     spec = GeneratorSpec(
         events=events,
@@ -100,18 +105,18 @@ def generate(
 
 @app.command(rich_help_panel=_PANEL, epilog="Example:  adloom run --source events --lake lake --drain")
 def run(
-    source: Annotated[Path, typer.Option(help="Folder of JSON Lines files (.jsonl, .jsonl.gz).", metavar="DIR")],
+    source: Annotated[Path, typer.Option(help="Folder of JSON Lines files (.jsonl or .jsonl.gz).", metavar="DIR")],
     lake: LakeOption,
     drain: Annotated[
-        bool, typer.Option("--drain", help="At the end close every open impression, click and session.")
+        bool, typer.Option("--drain", help="At the end, close every open impression, click and session.")
     ] = False,
-    measure: Annotated[bool, typer.Option(help="Count campaigns, averages and the status of users, too.")] = True,
+    measure: Annotated[bool, typer.Option(help="Also run campaign_stats, moving_average and user_status.")] = True,
     config: ConfigOption = None,
 ) -> None:
-    """Take all new files through to gold: judge, deduplicate, join, sessionize, and balance the accounts.
+    """Process all new files from raw records to gold tables, then balance the ledger.
 
-    Without --drain what is still open stays open, and the next run on the same lake goes on there. A run that was
-    killed is repaired by running it again.
+    Without --drain, whatever is still open stays open and the next run on the same lake continues from there. If a run
+    was killed, run it again.
     """
     from spark_jobs.console.run import run_lake
 
@@ -119,15 +124,17 @@ def run(
 
 
 @app.command(
-    rich_help_panel=_PANEL, epilog="Exit code 1 when an expectation fails; with --critical, when a critical one does."
+    rich_help_panel=_PANEL,
+    epilog="Example:  adloom validate --lake lake --critical   Exit code 1 if an expectation fails; with --critical, "
+    "only if a critical one does. Jobs may keep running.",
 )
 def validate(
     lake: LakeOption,
     whole: Annotated[
-        bool, typer.Option("--whole", help="Validate the whole tables, not only what is new since the last time.")
+        bool, typer.Option("--whole", help="Validate whole tables instead of only the rows since the last validation.")
     ] = False,
     critical: Annotated[
-        bool, typer.Option("--critical", help="Let warnings pass: nothing new, many quarantined records.")
+        bool, typer.Option("--critical", help="Exit code 1 for critical failures only; warnings pass.")
     ] = False,
     config: ConfigOption = None,
 ) -> None:
@@ -141,9 +148,10 @@ def validate(
 
 @app.command(rich_help_panel=_PANEL, epilog="Example:  adloom report --lake s3a://ads/lake")
 def report(lake: LakeOption, config: ConfigOption = None) -> None:
-    """Draw what the tables say, as one HTML page of charts among the lake's reports.
+    """Write a page of charts to the lake's reports.
 
-    Clicks and click-through rates by campaign, delays, sessions, users, what was late, doubled or broken.
+    It shows clicks and click-through rates per campaign, delays, sessions and users, and late, duplicate and broken
+    records.
     """
     from spark_jobs.console.overview import write_report
 
@@ -155,15 +163,15 @@ def report(lake: LakeOption, config: ConfigOption = None) -> None:
     epilog="Example:  adloom backfill --from 2026-03-01T00:00:00Z --to 2026-03-02T00:00:00Z --lake s3a://ads/lake",
 )
 def backfill(
-    begin: Annotated[str, typer.Option("--from", help="Where the window begins, with offset or Z.", metavar="T")],
-    end: Annotated[str, typer.Option("--to", help="Where it ends; this moment is outside.", metavar="T")],
+    begin: Annotated[str, typer.Option("--from", help="Start of the window, with offset or Z.", metavar="T")],
+    end: Annotated[str, typer.Option("--to", help="End of the window, exclusive.", metavar="T")],
     lake: LakeOption,
     config: ConfigOption = None,
 ) -> None:
-    """Compute a past window of gold anew from bronze, beside the live tables, and tell which rows differ.
+    """Recompute a past window of gold from bronze, next to the live tables, and report the rows that differ.
 
-    The live tables stay as they are. A row may differ because its events came too late, because the live job has not
-    come to it yet (open), or because somebody has changed the table.
+    The live tables are not changed. A row may differ because its events arrived too late, because the live job has not
+    reached it yet (open), or because somebody changed the table.
     """
     from spark_jobs.console.backfill import backfill_window
 
@@ -172,26 +180,20 @@ def backfill(
 
 @app.command(rich_help_panel=_PANEL, epilog="Example:  adloom show attributions --lake lake --limit 5")
 def show(
-    table: Annotated[str, typer.Argument(help="A table's name, as bronze or sessions; or quarantine, or failing.")],
+    table: Annotated[str, typer.Argument(help=f"One of {', '.join(TABLES_BY_NAME)}, quarantine or failing.")],
     lake: LakeOption,
-    limit: Annotated[int, typer.Option(help="Rows to show.", min=1, metavar="N")] = 20,
+    limit: Annotated[int, typer.Option(help="Number of rows.", min=1, metavar="N")] = 20,
     config: ConfigOption = None,
 ) -> None:
-    """Show rows of a table: quarantine is bronze without ok; failing are the rows that failed validation."""
+    """Show rows of a table. quarantine: rejected records with their verdict; failing: rows that failed validation."""
     from spark_jobs.console.show import show_table
 
     show_table(table, lake, limit, config)
 
 
-@app.command(rich_help_panel=_PANEL)
-def settings(
-    config: ConfigOption = None,
-    markdown: Annotated[bool, typer.Option("--markdown", help="The defaults, as the page docs/settings.md.")] = False,
-) -> None:
-    """List every setting: what it means, its default, its value now, and the variable that sets it."""
-    from spark_jobs.console.settings import list_settings, settings_page
+@app.command(rich_help_panel=_PANEL, epilog="Example:  adloom settings --config adloom.toml")
+def settings(config: ConfigOption = None) -> None:
+    """List every setting with its default, its current value, its environment variable and its meaning."""
+    from spark_jobs.console.settings import list_settings
 
-    if markdown:
-        typer.echo(settings_page(), nl=False)
-    else:
-        list_settings(config)
+    list_settings(config)

@@ -1,4 +1,4 @@
-"""Options that several commands take."""
+"""Options shared by several commands."""
 
 from datetime import datetime
 from pathlib import Path
@@ -12,7 +12,7 @@ LakeOption = Annotated[
     str,
     typer.Option(
         envvar="ADLOOM_LAKE",
-        help="Where the tables are: a folder, made if it does not exist, or s3a://bucket/prefix.",
+        help="Root of the lake: a folder (created if missing) or s3a://bucket/prefix.",
         metavar="URI",
     ),
 ]
@@ -21,19 +21,19 @@ ConfigOption = Annotated[
     typer.Option(
         "--config",
         envvar="ADLOOM_CONFIG",
-        help="Settings as a TOML file; `adloom settings` lists them.",
+        help="TOML file with settings; `adloom settings` lists them all.",
         metavar="FILE",
     ),
 ]
 
 
 def parse_time(text: str, option: str) -> datetime:
-    """The time that ``text`` says; without a zone if it names none.
+    """The time in ``text``; naive if it has no offset.
 
     Raises:
-        SettingsError: it says none.
+        SettingsError: ``text`` is not a time.
     """
     try:
         return datetime.fromisoformat(text)
     except ValueError as error:
-        raise SettingsError(f"{option} {text!r} is not a time; write it as in 2025-01-06T00:00:00Z") from error
+        raise SettingsError(f"{option} {text!r} is not a time; write it like 2025-01-06T00:00:00Z") from error

@@ -1,4 +1,4 @@
-"""Commands on the releases of a lake, and the one that runs them."""
+"""Commands on the releases of a lake."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,29 +6,30 @@ from typing import Annotated
 import typer
 
 from spark_jobs.commands.options import ConfigOption, LakeOption
+from spark_jobs.contracts.jobs import QUERIES_OF_JOB
 
 releases_app = typer.Typer(
     no_args_is_help=True,
-    help="Put builds of this package into a lake and choose which one each job runs.",
+    help="Store builds of this package in a lake and choose which one each job runs.",
 )
-JobArgument = Annotated[str, typer.Argument(help="deduplicate or attribute.", metavar="JOB")]
+JobArgument = Annotated[str, typer.Argument(help=f"One of {', '.join(QUERIES_OF_JOB)}.", metavar="JOB")]
 
 
 @releases_app.command("build", epilog="Example:  adloom releases build --lake s3a://ads/lake")
 def build_release(
     lake: LakeOption,
-    checkout: Annotated[Path, typer.Option(help="The checkout to build.", metavar="DIR")] = Path(),
+    checkout: Annotated[Path, typer.Option(help="Checkout to build.", metavar="DIR")] = Path(),
     config: ConfigOption = None,
 ) -> None:
-    """Build the package of a checkout and put it into the lake. The same files always give the same version."""
+    """Build the package from a checkout and store it in the lake. The same files always give the same version."""
     from spark_jobs.console.releases import build
 
     build(checkout, lake, config)
 
 
-@releases_app.command("list")
+@releases_app.command("list", epilog="Example:  adloom releases list --lake s3a://ads/lake")
 def list_releases(lake: LakeOption, config: ConfigOption = None) -> None:
-    """List them, the newest first, with the jobs that run them."""
+    """List the releases, newest first, with the jobs that run them."""
     from spark_jobs.console.releases import list_all
 
     list_all(lake, config)
@@ -37,19 +38,19 @@ def list_releases(lake: LakeOption, config: ConfigOption = None) -> None:
 @releases_app.command("deploy", epilog="Example:  adloom releases deploy attribute 0.1.0+3f2a90c1d4e5 --lake lake")
 def deploy(
     job: JobArgument,
-    version: Annotated[str, typer.Argument(help="As `adloom releases list` shows it.", metavar="VERSION")],
+    version: Annotated[str, typer.Argument(help="A version from `adloom releases list`.", metavar="VERSION")],
     lake: LakeOption,
     config: ConfigOption = None,
 ) -> None:
-    """Have a job run a release from its next start on."""
+    """Choose the release that a job runs from its next start on."""
     from spark_jobs.console.releases import choose
 
     choose(job, version, lake, config)
 
 
-@releases_app.command("rollback")
+@releases_app.command("rollback", epilog="Example:  adloom releases rollback attribute --lake s3a://ads/lake")
 def rollback(job: JobArgument, lake: LakeOption, config: ConfigOption = None) -> None:
-    """Have a job run the release before the present one, from its next start on."""
+    """Return a job to the release it ran before, from its next start on."""
     from spark_jobs.console.releases import choose
 
     choose(job, None, lake, config)

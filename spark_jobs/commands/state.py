@@ -1,4 +1,4 @@
-"""Commands on the state that queries keep."""
+"""Commands on the state of queries."""
 
 from typing import Annotated
 
@@ -8,23 +8,23 @@ from spark_jobs.commands.options import ConfigOption, LakeOption
 
 state_app = typer.Typer(
     no_args_is_help=True,
-    help="Look at what the queries keep in their checkpoints, those of running jobs too; nothing is changed.",
+    help="Inspect the state in the checkpoints of a lake, read-only; jobs may keep running.",
 )
-_Query = Annotated[str, typer.Argument(help="A query that keeps state, as attribute or user_status.", metavar="QUERY")]
-_Limit = Annotated[int, typer.Option(help="So many at most.", min=1, metavar="N")]
+_Query = Annotated[str, typer.Argument(help="A query with state, e.g. attribute or user_status.", metavar="QUERY")]
+_Limit = Annotated[int, typer.Option(help="Number of rows at most.", min=1, metavar="N")]
 
 
 @state_app.command("summary", epilog="Example:  adloom state summary --lake s3a://ads/lake")
 def summary(
     lake: LakeOption,
     queries: Annotated[
-        list[str] | None, typer.Argument(help="Queries; all that keep state by default.", metavar="[QUERY]…")
+        list[str] | None, typer.Argument(help="Queries; default: all that keep state.", metavar="[QUERY]…")
     ] = None,
     config: ConfigOption = None,
 ) -> None:
-    """Tell how much state there is, by operator: rows, size as JSON, its oldest time, how it is spread.
+    """Show how much state each operator holds: rows, size as JSON, oldest time, and skew across partitions.
 
-    A partition with far more than its share of the rows is one that a core waits for.
+    A partition with far more than its share of the rows keeps one core busy while the others wait.
     """
     from spark_jobs.console.state import show_summary
 
@@ -33,7 +33,7 @@ def summary(
 
 @state_app.command("keys", epilog="Example:  adloom state keys sessionize --lake lake --limit 5")
 def keys(query: _Query, lake: LakeOption, limit: _Limit = 10, config: ConfigOption = None) -> None:
-    """Tell which keys take most: a user who never sleeps, an impression that is clicked for ever."""
+    """Show the keys with the most state, such as a user who never goes idle."""
     from spark_jobs.console.state import show_keys
 
     show_keys(query, lake, limit, config)
@@ -46,12 +46,12 @@ def read(
     query: _Query,
     lake: LakeOption,
     where: Annotated[
-        str | None, typer.Option(help="SQL over key, value, partition_id, bytes and oldest.", metavar="SQL")
+        str | None, typer.Option(help="SQL condition over key, value, partition_id, bytes and oldest.", metavar="SQL")
     ] = None,
     limit: _Limit = 20,
     config: ConfigOption = None,
 ) -> None:
-    """Show entries as they are kept, key and value as JSON."""
+    """Show entries of the state, key and value as JSON."""
     from spark_jobs.console.state import show_entries
 
     show_entries(query, lake, where, limit, config)

@@ -17,22 +17,6 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 
-_PAGE_HEAD = """\
-# Settings
-
-Made by `adloom settings --markdown`. A setting comes from the TOML file given with `--config`, then from its
-environment variable, the later winning:
-
-```toml
-[sessionize]
-gap = "10min"
-```
-
-Durations are written with their unit: `500ms`, `90s`, `5min`, `1h30min`, `2d`. A setting that is unknown, or that would
-lose rows together with another one, is refused before anything starts. What is frozen in a checkpoint at its first
-start, the shuffle partitions and the state store, cannot be changed for a lake that exists."""
-
-
 class SettingInfo(NamedTuple):
     """A setting as it is told to a person."""
 
@@ -56,19 +40,6 @@ def describe_settings(settings: Settings) -> Iterator[SettingInfo]:
                 f"{ENV_PREFIX}{section_name}__{name}".upper(),
                 field.description or "",
             )
-
-
-def settings_page() -> str:
-    """All settings and their defaults as a page in Markdown: ``docs/settings.md``."""
-    lines = [_PAGE_HEAD]
-    section = ""
-    for info in describe_settings(Settings()):
-        if (own := info.name.partition(".")[0]) != section:
-            section = own
-            lines.append(f"\n## [{section}]\n\n| setting | default | variable | meaning |\n|---|---|---|---|")
-        default = f"`{info.default}`" if info.default else "none"
-        lines.append(f"| `{info.name}` | {default} | `{info.variable}` | {info.meaning} |")
-    return "\n".join(lines) + "\n"
 
 
 def list_settings(config: Path | None) -> None:

@@ -1,4 +1,4 @@
-"""Settings: where they come from, what is refused, and that their page is up to date."""
+"""Settings: where they come from, and what is refused."""
 
 import os
 from datetime import timedelta
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.console.settings import list_settings, settings_page
+from spark_jobs.console.settings import list_settings
 from spark_jobs.contracts.choices import JoinType
 from spark_jobs.contracts.durations import format_duration, parse_duration
 from spark_jobs.contracts.errors import SettingsError
@@ -119,8 +119,3 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, content: bytes | No
 def test_a_duration_reads_back_as_it_was_written(text: str) -> None:
     duration = parse_duration(text)
     assert parse_duration(format_duration(duration)) == duration
-
-
-def test_the_page_in_the_docs_is_the_one_the_command_makes() -> None:
-    page = Path(__file__).parents[2] / "docs" / "settings.md"
-    assert page.read_text() == settings_page(), "run: .venv/bin/adloom settings --markdown > docs/settings.md"

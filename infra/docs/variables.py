@@ -1,0 +1,182 @@
+"""The environment variables that adloom and what surrounds it read; those of settings follow from the settings.
+
+A test looks for variables that are read somewhere and not declared here, and for declared ones that nobody reads.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Variable:
+    """An environment variable: its name, its default as people would say it, and its meaning."""
+
+    name: str
+    default: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Group:
+    """Variables that the same program reads."""
+
+    title: str
+    remark: str
+    variables: tuple[Variable, ...]
+
+
+COMMAND = Group(
+    "The command adloom and the jobs",
+    "Every [setting](settings.md) also has a variable: `ADLOOM_<SECTION>__<SETTING>`, with two underscores, "
+    "as in `ADLOOM_SESSIONIZE__GAP=10min`.",
+    (
+        Variable("ADLOOM_LAKE", "", "root of the lake, instead of `--lake`"),
+        Variable("ADLOOM_CONFIG", "", "TOML file with settings, instead of `--config`"),
+        Variable("AWS_ACCESS_KEY_ID", "", "key of the object store, unless `s3.profile` names an AWS profile"),
+        Variable("AWS_SECRET_ACCESS_KEY", "", "its secret"),
+        Variable(
+            "AWS_SHARED_CREDENTIALS_FILE",
+            "~/.aws/credentials",
+            "file with the keys of AWS profiles; `adloom init --user` writes to it",
+        ),
+        Variable("AWS_PROFILE", "", "AWS profile; adloom sets it from `s3.profile` for the Java process"),
+        Variable(
+            "AWS_EC2_METADATA_DISABLED", "", "AWS SDK: `true` keeps it from asking for the keys of an EC2 machine"
+        ),
+        Variable("JAVA_HOME", "java on the PATH", "the Java 17 or 21 to use"),
+        Variable(
+            "SPARK_LOCAL_DIRS",
+            "the folder for temporary files",
+            "where state and shuffle files go, the first folder of the list; each process makes a subfolder of its own",
+        ),
+        Variable(
+            "SPARK_LOCAL_IP",
+            "127.0.0.1 with a local master",
+            "address that Spark binds; without it Spark would listen on the machine's outer address",
+        ),
+        Variable("XDG_CACHE_HOME", "~/.cache", "releases are unpacked below it"),
+        Variable("HADOOP_CONF_DIR", "", "configuration of Hadoop, for `adloom submit --master yarn`"),
+        Variable("PYSPARK_PYTHON", "", "set by adloom for Spark: its own interpreter runs the Python state functions"),
+        Variable("PYSPARK_DRIVER_PYTHON", "", "the same, for the driver"),
+        Variable(
+            "PYSPARK_GATEWAY_PORT", "", "set by spark-submit; adloom then uses the Java process that is already there"
+        ),
+        Variable("SPARK_HOME", "", "set by `adloom submit` and in the images: the Spark in the Python packages"),
+    ),
+)
+AIRFLOW = Group(
+    "Airflow's processes",
+    "Besides Airflow's own variables, `AIRFLOW__<SECTION>__<KEY>`. Commands that tasks start get the variables "
+    "that begin with `ADLOOM_`, `AWS_`, `SPARK_`, `JAVA_`, `HADOOP_` or `YARN_` and a few of the system's, but not the "
+    "passwords of Airflow and the supervisor.",
+    (
+        Variable("ADLOOM_SUPERVISOR_ADDRESS", "", "host:port of the supervisord that runs the drivers"),
+        Variable("ADLOOM_SUPERVISOR_PASSWORD", "", "its password"),
+        Variable(
+            "ADLOOM_CHECKOUT", "the checkout that holds the DAGs", "folder that `deploy_streams` builds releases from"
+        ),
+        Variable("ADLOOM_COMMAND", "`adloom` next to Airflow's Python", "path of the command adloom"),
+        Variable("ADLOOM_JOBS", "all", "comma-separated jobs that are deployed together"),
+        Variable("ADLOOM_ALERT_URL", "", "http(s) address that receives a JSON message when a task fails"),
+        Variable(
+            "ADLOOM_CARE_PROFILE",
+            "",
+            "AWS profile for the tasks that change tables or checkpoints, if Airflow's own keys may only read the lake",
+        ),
+        Variable("ADLOOM_SOURCE", "", "folder of files that `deduplicate` watches; without it, Kafka"),
+        Variable("ADLOOM_CLUSTER", "", "`yarn` or `k8s://https://host:port`: the cluster that runs the drivers"),
+        Variable("ADLOOM_YARN_ADDRESS", "", "REST address of YARN's ResourceManager, e.g. `http://host:8088`"),
+        Variable("ADLOOM_KUBERNETES_NAMESPACE", "default", "namespace of the drivers' pods"),
+        Variable(
+            "ADLOOM_KUBERNETES_ACCOUNT",
+            "that of Airflow's own pod",
+            "folder with `token` and `ca.crt` of a service account",
+        ),
+        Variable("ADLOOM_SUBMIT_PROPERTIES", "", "file of Spark properties for `adloom submit`: image, account, queue"),
+    ),
+)
+DRIVERS = Group(
+    "supervisord of the drivers",
+    "`make airflow` and the image set all of them; see "
+    "[infra/supervisor/drivers.conf](../infra/supervisor/drivers.conf). It also reads `ADLOOM_LAKE`, `ADLOOM_COMMAND`, "
+    "`ADLOOM_SUPERVISOR_ADDRESS` and `ADLOOM_SUPERVISOR_PASSWORD`.",
+    (
+        Variable("ADLOOM_DRIVERS", "", "folder for the drivers' logs and supervisord's pid file"),
+        Variable("ADLOOM_DRIVER_OPTIONS", "", "more options for every driver, e.g. `--config adloom.toml`"),
+        Variable("ADLOOM_METRICS_DEDUPLICATE", "", "host:port of the metrics of the job `deduplicate`"),
+        Variable("ADLOOM_METRICS_ATTRIBUTE", "", "host:port of the metrics of the job `attribute`"),
+        Variable("ADLOOM_METRICS_MEASURE", "", "host:port of the metrics of the job `measure`"),
+    ),
+)
+EMBEDDED = Group(
+    "make airflow",
+    "",
+    (
+        Variable("ADLOOM_HOME", ".airflow", "folder for Airflow's database, logs and secrets"),
+        Variable("ADLOOM_AIRFLOW_PORT", "8080", "port of Airflow's pages, on 127.0.0.1"),
+        Variable("ADLOOM_EXECUTION_PORT", "8081", "port that tasks talk to, on 127.0.0.1"),
+        Variable("ADLOOM_BIN", "", "set for supervisord: folder of the commands"),
+        Variable("AIRFLOW_HOME", "", "set to `ADLOOM_HOME`"),
+        Variable(
+            "PYTHONPATH", "", "set so that Airflow finds the DAGs' own modules; what is there already comes after"
+        ),
+    ),
+)
+CONTAINERS = Group(
+    "Containers: .env",
+    "`make up` writes the secrets and ports; the others can be added. Compose does not start while a secret is unset.",
+    (
+        Variable("MINIO_ROOT_PASSWORD", "random", "password of MinIO's administrator, `adloom-root`"),
+        Variable("KAFKA_JOBS_PASSWORD", "random", "password of the Kafka user `jobs`"),
+        Variable("KAFKA_SENDER_PASSWORD", "random", "password of the Kafka user `sender`"),
+        Variable("POSTGRES_PASSWORD", "random", "password of Airflow's database"),
+        Variable("SPARK_SECRET", "random", "shared secret of Spark's master, workers and drivers"),
+        Variable("SUPERVISOR_PASSWORD", "random", "password of the drivers' supervisord"),
+        Variable("AIRFLOW_ADMIN_PASSWORD", "random", "password of the Airflow user `admin`"),
+        Variable("AIRFLOW_VIEWER_PASSWORD", "random", "password of the Airflow user `viewer`"),
+        Variable("AIRFLOW_FERNET_KEY", "random", "key that encrypts what Airflow stores"),
+        Variable("AIRFLOW_JWT_SECRET", "random", "secret that signs the tokens of tasks"),
+        Variable("AIRFLOW_API_SECRET", "random", "secret of Airflow's web sessions"),
+        Variable("AIRFLOW_PORT", "8080", "port of Airflow on 127.0.0.1"),
+        Variable("KAFKA_PORT", "9094", "port of Kafka on 127.0.0.1"),
+        Variable("MINIO_PORT", "9000", "port of MinIO on 127.0.0.1"),
+        Variable("MINIO_CONSOLE_PORT", "9001", "port of MinIO's console on 127.0.0.1"),
+        Variable("PROMETHEUS_PORT", "9090", "port of Prometheus on 127.0.0.1"),
+        Variable("SPARK_WORKERS", "1", "number of worker containers"),
+        Variable("WORKER_CORES", "6", "cores that each worker offers"),
+        Variable("WORKER_MEMORY", "4g", "memory that each worker offers"),
+        Variable("WORKER_LIMIT", "7g", "memory limit of each worker container"),
+        Variable("DRIVERS_LIMIT", "7g", "memory limit of the container of the drivers"),
+        Variable("MAX_CORES", "2", "cores that each job takes on the cluster"),
+        Variable("TOPIC_PARTITIONS", "4", "partitions of a topic that has to be created"),
+        Variable("ADLOOM_TOML", "./infra/compose/adloom.toml", "settings of the jobs"),
+        Variable("ALERT_URL", "", "becomes `ADLOOM_ALERT_URL` of Airflow"),
+        Variable("GENERATOR_EVENTS", "100000000", "events that the generator sends"),
+        Variable("GENERATOR_RATE", "200", "events per second that it sends"),
+        Variable("GENERATOR_SEED", "7", "its seed"),
+        Variable("SPARK_IMAGE", "adloom-spark:local", "image of the jobs"),
+        Variable("AIRFLOW_IMAGE", "adloom-airflow:local", "image of Airflow"),
+        Variable("COMPOSE_PROJECT_NAME", "adloom", "name of the Compose project"),
+        Variable("COMPOSE_ENV_FILES", ".env", "the file that `make up` writes and Compose reads"),
+        Variable("CERTIFICATES", "infra/compose/certificates", "folder of the certificates, with TLS"),
+        Variable("DAYS", "825", "how many days new certificates are valid"),
+        Variable("UP_TIMEOUT", "600", "seconds that `make up` waits for healthy containers"),
+    ),
+)
+DEVELOPMENT = Group(
+    "Setup, tests and benchmarks",
+    "",
+    (
+        Variable("PYTHON", "python3.11", "interpreter for `make setup`"),
+        Variable("ADLOOM_CACHE", "~/.cache/adloom", "downloads of `make setup`, of the tests and of the benchmarks"),
+        Variable(
+            "KILLS", "1; 50 in `make test-stack-full`; 5 in `make test-airflow-full`", "how often tests kill a process"
+        ),
+        Variable("ROUNDS", "5", "how many outages `make test-stack-full` causes"),
+        Variable("PICTURES", "", "folder where `make test-airflow` puts pictures of the pages"),
+        Variable("LOGS", "", "folder where `make test-compose` keeps the containers' logs"),
+        Variable("CRASH_AFTER", "", "set by tests: the moment in which a job kills itself"),
+        Variable("JDK_JAVA_OPTIONS", "", "options of Java; tests set a default that starts faster"),
+        Variable("WITH_ENGINE", "", "`.ci/run`: a command that runs another one with a Docker engine"),
+    ),
+)
+GROUPS = (COMMAND, AIRFLOW, DRIVERS, EMBEDDED, CONTAINERS, DEVELOPMENT)
