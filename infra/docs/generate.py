@@ -12,6 +12,7 @@ from pathlib import Path
 from infra.docs.cli_page import cli_page
 from infra.docs.dags_page import dags_page
 from infra.docs.environment_page import environment_page
+from infra.docs.queries_page import queries_page
 from infra.docs.settings_page import settings_page
 from infra.docs.tables_page import tables_page
 
@@ -19,10 +20,11 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES: dict[str, Callable[[], str]] = {
     "cli.md": cli_page,
     "environment.md": environment_page,
+    "queries.md": queries_page,
     "settings.md": settings_page,
     "tables.md": tables_page,
 }
-"""By file name, what makes its text. The queries get a page here too once each is declared in a module of its own."""
+"""By file name, what makes its text."""
 DAGS_PAGE = "dags.md"
 """The only page that needs Airflow, which takes its home folder from the environment when it is first imported."""
 

@@ -1,7 +1,8 @@
 """``docs/tables.md``: every table and its columns."""
 
 from infra.docs.markdown import code, page, table
-from spark_jobs.contracts.tables import TABLES, Table
+from spark_jobs.contracts.tables import Table
+from spark_jobs.queries import TABLES
 
 _HEAD = """\
 These are the Delta tables of a lake, below its root. All times are UTC with microseconds. Column names and types are a

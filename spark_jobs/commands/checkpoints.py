@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from spark_jobs.commands.options import ConfigOption, LakeOption
-from spark_jobs.contracts.jobs import JOB_OF_QUERY
+from spark_jobs.queries import JOB_OF_QUERY
 
 checkpoints_app = typer.Typer(
     no_args_is_help=True,

@@ -8,7 +8,7 @@ import typer
 
 from spark_jobs.commands.options import ConfigOption, LakeOption, parse_time
 from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.contracts.tables import TABLES_BY_NAME
+from spark_jobs.queries import TABLES_BY_NAME
 
 app = typer.Typer()
 _PANEL = "Bounded: run and finish"

@@ -6,13 +6,13 @@ from typing import Annotated
 import typer
 
 from spark_jobs.commands.options import ConfigOption, LakeOption
-from spark_jobs.contracts.jobs import QUERIES_OF_JOB
+from spark_jobs.contracts.jobs import JOB_NAMES
 
 releases_app = typer.Typer(
     no_args_is_help=True,
     help="Store builds of this package in a lake and choose which one each job runs.",
 )
-JobArgument = Annotated[str, typer.Argument(help=f"One of {', '.join(QUERIES_OF_JOB)}.", metavar="JOB")]
+JobArgument = Annotated[str, typer.Argument(help=f"One of {', '.join(JOB_NAMES)}.", metavar="JOB")]
 
 
 @releases_app.command("build", epilog="Example:  adloom releases build --lake s3a://ads/lake")

@@ -10,7 +10,7 @@ from spark_jobs.commands.options import ConfigOption, LakeOption
 from spark_jobs.commands.releases import JobArgument, releases_app
 from spark_jobs.commands.state import state_app
 from spark_jobs.contracts.choices import Role
-from spark_jobs.contracts.tables import TABLES_BY_NAME
+from spark_jobs.queries import TABLES_BY_NAME
 
 app = typer.Typer()
 _PANEL = "Streaming: long-running jobs"
