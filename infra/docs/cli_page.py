@@ -22,7 +22,9 @@ _GAP = re.compile(r"\s{2,}\|?\s*")
 
 def cli_page() -> str:
     """The page: one section per command."""
-    return page("Command line", _HEAD, *(_section(name, command) for name, command in leaf_commands()))
+    commands = list(leaf_commands())
+    index = table(("command", "what it does"), [(_link(name), _paragraphs(command)[0]) for name, command in commands])
+    return page("Command line", _HEAD, index, *(_section(name, command) for name, command in commands))
 
 
 def leaf_commands() -> Iterator[tuple[str, Any]]:
@@ -57,13 +59,20 @@ def _section(name: str, command: Any) -> str:
     rows = [(_name(param), _default(param), _meaning(param)) for param in (*arguments, *options)]
     parts = (
         f"## {name}",
-        " ".join((command.help or "").split("\n\n", 1)[0].split()),
-        " ".join("".join((command.help or "").split("\n\n", 1)[1:]).split()),
+        *_paragraphs(command),
         "```\n" + "\n".join((usage, *(f"# e.g. {example}" for example in examples))) + "\n```",
         table(("argument or option", "default", "meaning"), rows) if rows else "",
         text,
     )
     return "\n\n".join(part for part in parts if part)
+
+
+def _link(name: str) -> str:
+    return f"[{code(name)}](#{name.replace(' ', '-')})"
+
+
+def _paragraphs(command: Any) -> list[str]:
+    return [" ".join(paragraph.split()) for paragraph in (command.help or "").split("\n\n")]
 
 
 def _is_option(param: Any) -> bool:

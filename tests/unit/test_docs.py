@@ -43,6 +43,11 @@ def test_every_link_leads_somewhere(page: Path) -> None:
     assert broken == []
 
 
+def test_the_readme_leads_to_every_page() -> None:
+    readme = (_CHECKOUT / "README.md").read_text()
+    assert [page.name for page in DOCS.glob("*.md") if f"(docs/{page.name})" not in readme] == []
+
+
 def _anchors(file: Path) -> Iterator[str]:
     """As GitHub names them: lower case, spaces as hyphens, other punctuation dropped."""
     for heading in re.findall(r"^#+ (.+)$", file.read_text(), re.MULTILINE):
