@@ -1,23 +1,24 @@
 """The landing page of the reports: verdict, tables, failures, ledger and history on one self-contained page."""
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from expectations import charts
 from expectations.counts import read_ledger
-from expectations.history import KEPT_RUNS, chart, remember
+from expectations.history import KEPT_RUNS, counts_of, remember
 from expectations.results import ValidationResult
 from expectations.templates import load_template
 from spark_jobs.contracts.lake import OVERVIEW, REPORTS, Lake
 from spark_jobs.contracts.ledger import Ledger
 
 DATA_DOCS = f"{REPORTS}/data_docs"
-_CHART = (420, 72)
-_TABLE_CHART = (180, 24)
+_HISTORY_SIZE, _TABLE_HISTORY_SIZE, _FUNNEL_WIDTH = (420, 72), (200, 26), 560
 
 
 def write_landing_page(lake: Lake, result: ValidationResult, validated_at: datetime) -> None:
-    """Write ``index.html`` of the lake's reports, add to their history, and drop what is too old."""
+    """Writes ``index.html`` of the lake's reports, adds to their history, and drops pages that are too old."""
     history = remember(lake, result, validated_at)
     ledger = read_ledger(lake)
     page = load_template("index.html.j2").render(
@@ -26,10 +27,13 @@ def write_landing_page(lake: Lake, result: ValidationResult, validated_at: datet
         lake=lake,
         validated_at=validated_at.astimezone(UTC),
         ledger=ledger,
-        funnel=_funnel(ledger) if ledger else [],
+        funnel=_funnel(ledger),
+        outflows=_outflows(ledger),
         history=history,
-        chart=chart(history, *_CHART),
-        table_charts={found.table: chart(history, *_TABLE_CHART, table=found.table) for found in result.tables},
+        history_chart=_history_chart(history, _HISTORY_SIZE),
+        table_charts={
+            found.table: _history_chart(counts_of(history, found.table), _TABLE_HISTORY_SIZE) for found in result.tables
+        },
         link=lambda key: key.removeprefix(f"{REPORTS}/"),
     )
     lake.files.write(result.report, page.encode())
@@ -37,13 +41,13 @@ def write_landing_page(lake: Lake, result: ValidationResult, validated_at: datet
 
 
 def publish_pages(lake: Lake, docs: Path) -> dict[str, str]:
-    """Put the Data Docs in the folder ``docs`` among the lake's reports.
+    """Copies the Data Docs in the folder ``docs`` to the lake's reports.
 
     Returns:
-        By suite, the key of its page.
+        The key of each suite's page, by name of the suite.
     """
     pages = {}
-    # Not its pictures and fonts, which no page of ours shows.
+    # Not their images and fonts: our pages use none.
     for file in (*docs.glob("expectations/**/*.html"), *docs.glob("validations/**/*.html")):
         place = file.relative_to(docs)
         key = f"{DATA_DOCS}/{place.as_posix()}"
@@ -53,23 +57,38 @@ def publish_pages(lake: Lake, docs: Path) -> dict[str, str]:
     return pages
 
 
-def _funnel(ledger: Ledger) -> list[dict[str, Any]]:
-    """The ledger's steps as bars; a step's rest is shown beside it."""
-    lost = [("duplicate", ledger.duplicates), ("late", ledger.late)]
-    steps: tuple[tuple[str, int, list[tuple[str, int]]], ...] = (
-        ("received", ledger.received, []),
-        ("ok", ledger.ok, sorted(ledger.quarantined.items(), key=lambda item: -item[1])),
-        ("kept", ledger.kept, lost),
+def _history_chart(entries: Sequence[Mapping[str, Any]], size: tuple[int, int]) -> str:
+    return charts.svg(charts.validations(entries, KEPT_RUNS, size))
+
+
+def _funnel(ledger: Ledger | None) -> str:
+    """The steps of the ledger as a chart; empty without records."""
+    if ledger is None:
+        return ""
+    chart = charts.funnel(
+        [("received", ledger.received), ("ok", ledger.ok), ("kept", ledger.kept)],
+        _FUNNEL_WIDTH,
     )
-    return [
-        {
-            "name": name,
-            "count": count,
-            "percent": 100 * count / ledger.received if ledger.received else 0,
-            "rest": [{"name": what, "count": rows} for what, rows in rest if rows],
-        }
-        for name, count, rest in steps
+    return "" if chart is None else charts.svg(chart)
+
+
+def _outflows(ledger: Ledger | None) -> list[tuple[str, int, list[tuple[str, int]]]]:
+    """What left the flow and what came of the rest: name, rows in all, and the rows of each kind; no kind is empty."""
+    if ledger is None:
+        return []
+    open_and_late = {
+        "attributions": [("events late", ledger.attribution_late), ("events open", ledger.attribution_open)],
+        "sessions": [("events late", ledger.session_late), ("events open", ledger.session_open)],
+    }
+    outflows: list[tuple[str, int, list[tuple[str, int]]]] = [
+        ("quarantined", ledger.total_quarantined, sorted(ledger.quarantined.items(), key=lambda item: -item[1])),
+        ("not kept", ledger.duplicates + ledger.late, [("duplicates", ledger.duplicates), ("late", ledger.late)]),
+        *(
+            (name, sum(rows.values()), [*rows.items(), *open_and_late[name]])
+            for name, rows in (("attributions", ledger.attribution), ("sessions", ledger.sessions))
+        ),
     ]
+    return [(name, total, [(kind, rows) for kind, rows in kinds if rows]) for name, total, kinds in outflows]
 
 
 def _drop_old_pages(lake: Lake) -> None:
@@ -80,5 +99,5 @@ def _drop_old_pages(lake: Lake) -> None:
 
 
 def _time_of(page: str) -> str:
-    """When the run of a page was: ``…/validations/<suite>/<run name>/<run time>/<batch>.html``."""
+    """The run time in a page's key: ``…/validations/<suite>/<run name>/<run time>/<batch>.html``."""
     return page.split("/")[-2]

@@ -1,22 +1,19 @@
-"""The numbers behind the charts: small aggregates of the tables, counted by Spark."""
+"""The numbers behind the charts: small aggregates of the tables, computed by Spark."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from expectations.charts import Records
 from expectations.counts import read_ledger
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, USER_STATUS, Table
 from spark_jobs.transforms.status import in_order
 
-Records = list[dict[str, Any]]
-"""Rows of a chart, as Altair takes them."""
-
 _CAMPAIGNS = 6
-"""So many have a line of their own."""
+"""How many campaigns get a line of their own."""
 _MOST_POINTS = 200
 _DELAY_BOUNDS_S = (0, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600)
 _LENGTH_BOUNDS_S = (0, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200)
@@ -25,17 +22,17 @@ _MINUTE_S, _HOUR_S = 60, 3600
 
 @dataclass(frozen=True)
 class Figures:
-    """All that the page shows; an empty list where there is nothing to show.
+    """Everything the page shows; a list is empty where there is no data.
 
     Attributes:
-        ledger: the accounts of the latest run; None: there are none.
+        ledger: the ledger of the latest run; None without one.
         totals: ``impressions``, ``clicks``, ``cost_micros``, ``sessions``, ``users``.
-        verdicts: ``verdict``, ``records`` of the quarantine.
-        campaigns: ``time`` (ISO), ``campaign``, ``impressions``, ``clicks``, ``ctr``, by the time of the impression.
+        verdicts: ``verdict``, ``records``, for quarantined records.
+        campaigns: ``time`` (ISO), ``campaign``, ``impressions``, ``clicks``, ``ctr``, by impression time.
         delays: ``length`` (from impression to click), ``order``, ``clicks``.
         lengths: ``length`` (of a session), ``order``, ``sessions``.
         endings: ``ended_by``, ``sessions``.
-        status: ``status``, ``users``: what the newest change of each user says.
+        status: ``status``, ``users``, by each user's latest status.
     """
 
     ledger: Ledger | None
@@ -53,7 +50,7 @@ def count_figures(spark: SparkSession, lake: Lake) -> Figures:
 
     Args:
         spark: a session with Delta.
-        lake: whose tables are counted.
+        lake: the lake whose tables to count.
     """
 
     def rows(table: Table) -> DataFrame:
@@ -93,7 +90,7 @@ def _records(rows: DataFrame) -> Records:
 
 
 def _impressions(attributions: DataFrame) -> DataFrame:
-    """One row for each impression: an impression with several clicks has several rows."""
+    """One row per impression; in attributions an impression with several clicks has several rows."""
     known = attributions.where("impression_id IS NOT NULL AND impression_time IS NOT NULL")
     return known.groupBy("impression_id").agg(
         F.first("impression_time").alias("impression_time"),
@@ -120,7 +117,7 @@ def _campaigns(impressions: DataFrame) -> Records:
     ).first()
     if bounds is None or bounds["first"] is None:
         return []
-    # Hours, or as many of them as keep the chart readable.
+    # One hour per point, or more where that keeps the chart readable.
     hours = max(1, (bounds["last"] - bounds["first"]) // 3600 // _MOST_POINTS + 1)
     most_seen = impressions.groupBy("campaign").count().orderBy(F.desc("count"), "campaign").limit(_CAMPAIGNS)
     named = [row["campaign"] for row in most_seen.collect()]
@@ -139,7 +136,7 @@ def _campaigns(impressions: DataFrame) -> Records:
 
 
 def _binned(rows: DataFrame, seconds: Column, bounds: tuple[int, ...], name: str) -> Records:
-    """How many ``rows`` lie between two ``bounds`` (seconds), from the first bin to the last that has one.
+    """Counts ``rows`` between neighbouring ``bounds`` (seconds), from the first bin to the last non-empty one.
 
     Returns:
         ``length`` (text), ``order``, and the count as ``name``.

@@ -1,4 +1,4 @@
-"""The page itself: numbers first, then pictures, each with a sentence that says how to read it."""
+"""The overview page: totals first, then charts, each with a caption."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,33 +15,34 @@ _MICROS = 1_000_000
 
 @dataclass(frozen=True)
 class Picture:
-    """A chart and what it shows."""
+    """A chart: its ``name`` in :func:`draw`, its ``title``, and a ``caption`` that says what it shows."""
 
     name: str
     title: str
-    told: str
+    caption: str
     is_wide: bool = False
 
 
 _PICTURES = (
-    Picture("clicks", "Clicks by campaign", "Clicks on the impressions of each hour, however much later.", True),
-    Picture("ctr", "Click-through rate by campaign", "Clicks for each impression, by the hour of that.", True),
-    Picture("delays", "From impression to click", "How long people take to click, up to the attribution window."),
-    Picture("lengths", "How long sessions are", "From the first event of a session to its last."),
-    Picture("endings", "How sessions end", "By an event that says so (is_last), or by silence (timeout)."),
-    Picture("status", "Who is there", "What the newest change of each user says."),
-    Picture("shares", "What does not get through", "Shares of the records received, of the good ones, of those kept."),
-    Picture("verdicts", "Quarantine by verdict", "The first rule that each broken record breaks; bronze keeps them."),
+    Picture("funnel", "From record to click", "Each step as a share of the records received.", True),
+    Picture("clicks", "Clicks by campaign", "By the hour of the impression, whenever the click came.", True),
+    Picture("ctr", "Click-through rate by campaign", "Clicks per impression, by the hour of the impression.", True),
+    Picture("delays", "Time from impression to click", "Up to the attribution window."),
+    Picture("lengths", "Session length", "From a session's first event to its last."),
+    Picture("endings", "How sessions end", "By a closing event (is_last), or by silence (timeout)."),
+    Picture("status", "Users by status", "Each user's latest status."),
+    Picture("shares", "Records that drop out", "As shares of the records received, accepted (ok) and kept."),
+    Picture("verdicts", "Quarantine by verdict", "The first rule each rejected record breaks. Bronze keeps them all."),
 )
 
 
 def write_overview(spark: SparkSession, lake: Lake, now: datetime) -> str:
-    """Writes the page among the reports of ``lake`` and returns its key.
+    """Writes the overview page into the reports of ``lake`` and returns its key.
 
     Args:
         spark: a session with Delta.
-        lake: what to show.
-        now: with zone.
+        lake: the lake to show.
+        now: the time printed on the page, with time zone.
     """
     figures = count_figures(spark, lake)
     drawn = draw(figures)
@@ -49,7 +50,6 @@ def write_overview(spark: SparkSession, lake: Lake, now: datetime) -> str:
         lake=lake,
         made_at=now,
         tiles=_tiles(figures),
-        funnel=_funnel(figures),
         pictures=[(picture, drawn[picture.name]) for picture in _PICTURES if picture.name in drawn],
         has_quality=lake.files.read(f"{REPORTS}/index.html") is not None,
     )
@@ -68,17 +68,3 @@ def _tiles(figures: Figures) -> list[tuple[str, str]]:
         ("sessions", f"{totals['sessions']:,}"),
         ("users", f"{totals['users']:,}"),
     ]
-
-
-def _funnel(figures: Figures) -> list[tuple[str, int, float]]:
-    """The steps from a record to a click: name, count, and its share of the first in percent."""
-    if figures.ledger is None or not figures.ledger.received:
-        return []
-    steps = (
-        ("received", figures.ledger.received),
-        ("ok", figures.ledger.ok),
-        ("kept", figures.ledger.kept),
-        ("impressions", figures.totals["impressions"]),
-        ("clicked", figures.ledger.attribution.get("clicked", 0)),
-    )
-    return [(name, count, 100 * count / figures.ledger.received) for name, count in steps]

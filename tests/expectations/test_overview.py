@@ -70,9 +70,9 @@ def test_endings_verdicts_and_status(figures: Figures) -> None:
 
 def test_the_page_shows_all_of_it_and_runs_nothing(spark: SparkSession, lake: Lake) -> None:
     page = (lake.files.read(write_overview(spark, lake, datetime(2026, 3, 2, tzinfo=UTC))) or b"").decode()
-    for name in ("clicks", "ctr", "delays", "lengths", "endings", "status", "shares", "verdicts"):
+    for name in ("funnel", "clicks", "ctr", "delays", "lengths", "endings", "status", "shares", "verdicts"):
         assert f'id="{name}"' in page
-    assert page.count("<svg ") == 8
+    assert page.count("<svg ") == 9
     assert "<script" not in page
     assert "&lt;script" in page
     assert "http://" not in page.replace("http://www.w3.org/", "")
@@ -83,5 +83,5 @@ def test_the_page_shows_all_of_it_and_runs_nothing(spark: SparkSession, lake: La
 def test_a_lake_without_gold_says_so(spark: SparkSession, tmp_path: Path) -> None:
     lake = open_lake(str(tmp_path / "lake"))
     page = (lake.files.read(write_overview(spark, lake, datetime(2026, 3, 2, tzinfo=UTC))) or b"").decode()
-    assert "There is nothing in gold yet" in page
+    assert "The gold tables are empty" in page
     assert "<svg " not in page

@@ -1,6 +1,8 @@
 """The validation of a lake from end to end: ranges, kept rows, state and report."""
 
 import json
+import re
+from collections import Counter
 from datetime import timedelta
 from pathlib import Path
 
@@ -35,8 +37,8 @@ def _validated(lake: Lake) -> dict[str, int]:
 def test_a_good_lake_passes_and_its_next_validation_takes_only_what_is_new(
     spark: SparkSession, good_lake: Lake, settings: Settings
 ) -> None:
-    told: list[str] = []
-    first = validate_lake(spark, good_lake, settings, on_progress=told.append)
+    steps: list[str] = []
+    first = validate_lake(spark, good_lake, settings, on_progress=steps.append)
 
     assert first.succeeded
     assert first.failures == ()
@@ -52,7 +54,7 @@ def test_a_good_lake_passes_and_its_next_validation_takes_only_what_is_new(
     ]
     assert all(found.docs and good_lake.files.read(found.docs) for found in first.tables)
     assert _validated(good_lake) == {table.name: 0 for table in TABLES}
-    assert any("silver" in line for line in told)
+    assert any("silver" in line for line in steps)
 
     activity = {**good_rows("silver")[4], "event_id": "new"}
     append(spark, good_lake, SILVER_EVENTS, [activity, {**good_rows("silver")[0], "user_id": "u9"}])
@@ -87,13 +89,12 @@ def _assert_shown(lake: Lake, report: str, silver: TableResult) -> None:
     assert "26" in page, "the ledger's received records"
     assert "1 malformed_json" in page
     tables, _, together = page.partition("Last 2 validations")
-    assert together.count('<rect class="passed"') == 2, "two validations so far"
-    charts = tables.split("Earlier validations of ")[1:]
-    assert [chart.partition(",")[0] for chart in charts] == [*(table.name for table in TABLES), "lake"]
-    bars = [(chart.count('<rect class="passed"'), chart.count('<rect class="empty"')) for chart in charts]
+    assert _bars(together) == (2, 0), "two validations so far"
+    by_table = {text.partition('"')[0]: text for text in tables.split('data-table="')[1:]}
+    assert list(by_table) == [*(table.name for table in TABLES), "lake"]
     once, twice = (1, 1), (2, 0)
-    due = [twice if name in ("silver", "lake") else once for name in (*(table.name for table in TABLES), "lake")]
-    assert bars == due, "what had nothing new was not checked"
+    due = {name: twice if name in ("silver", "lake") else once for name in by_table}
+    assert {name: _bars(text) for name, text in by_table.items()} == due, "a table without new rows was not checked"
     assert silver.docs is not None
     assert silver.docs.removeprefix("_reports/") in page
     pages = [
@@ -102,6 +103,12 @@ def _assert_shown(lake: Lake, report: str, silver: TableResult) -> None:
     ]
     assert [text for text in pages if 'src="http' in text or '<link rel="stylesheet"' in text] == []
     assert "A click names the impression that was clicked." in "".join(pages)
+
+
+def _bars(page: str) -> tuple[int, int]:
+    """How many validations of ``page`` met an expectation, and how many checked nothing."""
+    fills = Counter(re.findall(r'aria-roledescription="bar"[^>]* fill="([^"]+)"', page))
+    return fills["var(--good-bar)"], fills["var(--soft)"]
 
 
 def test_the_same_version_validated_twice_keeps_its_failing_rows_once(
