@@ -1,1 +1,1 @@
-"""Rules for every table of a lake, checked with Great Expectations; reports as static HTML."""
+"""Rules for every table of a lake, checked with Great Expectations and reported as static HTML."""

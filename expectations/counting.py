@@ -1,7 +1,7 @@
 """Great Expectations' checks without their search for sample values.
 
-A stock check plans a search for the values that break it even when it is asked to show none; on a small table that took
-longer than the counting. The failing rows are found by ``expectations.quarantine``, for all rules at once.
+A stock check plans a search for offending values even when asked to show none; on a small table that search took longer
+than the count. ``expectations.quarantine`` finds the failing rows, for all rules at once.
 """
 
 from typing import Any
@@ -15,12 +15,12 @@ from great_expectations.expectations import (
 
 
 class _CountOnly:
-    """Drops the sample values from what a check asks of the engine."""
+    """Removes the sample values from the metrics a check requests."""
 
     map_metric: str
 
     def get_validation_dependencies(self, *arguments: Any, **named: Any) -> Any:
-        """The metrics that the check needs."""
+        """The metrics the check needs."""
         dependencies = super().get_validation_dependencies(*arguments, **named)  # type: ignore[misc] # of the other base
         dependencies.remove_metric_configuration(f"{self.map_metric}.unexpected_values")
         return dependencies

@@ -1,4 +1,4 @@
-"""The one row of numbers that says whether the tables agree with the ledger and with each other."""
+"""One row of numbers that shows whether the tables agree with the ledger and with each other."""
 
 import json
 from collections.abc import Mapping
@@ -15,16 +15,16 @@ from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, Table
 
 COMPARED = (BRONZE_EVENTS, SILVER_EVENTS, ATTRIBUTIONS, SESSIONS)
-"""The tables that each event of which goes through, or into."""
+"""The tables that every event passes through or ends in."""
 Numbers = dict[str, int | None]
 """Numbers by name; times in milliseconds since 1970."""
 
 
 @dataclass(frozen=True)
 class LakeCounts:
-    """The numbers, each null when nothing can be said: no ledger, an empty or missing table.
+    """The numbers; each is null when unknown: there is no ledger, or a table is empty or missing.
 
-    Names that end in ``_off`` are differences that should be 0. Times are in milliseconds.
+    Names ending in ``_off`` are differences that should be 0. Times are in milliseconds.
     """
 
     bronze_rows: int
@@ -57,7 +57,7 @@ class LakeCounts:
 
 
 def read_ledger(lake: Lake) -> Ledger | None:
-    """The ledger of the latest run; None when there is none.
+    """The ledger of the latest run; None if no run has finished.
 
     Raises:
         LakeError: the file is damaged or of another version.
@@ -69,18 +69,18 @@ def read_ledger(lake: Lake) -> Ledger | None:
         return Ledger(**json.loads(text))
     except (ValueError, TypeError) as error:
         raise LakeError(
-            f"ledger {lake.place(LEDGER)} cannot be read ({error}); run the pipeline again, which writes it anew"
+            f"ledger {lake.place(LEDGER)} cannot be read ({error}); run the pipeline again to rewrite it"
         ) from error
 
 
 def counts_present_rows(lake: Lake) -> bool:
-    """Whether no query has written a batch since the ledger was taken; rows that others brought do not count as one."""
+    """Whether the ledger is up to date: no query has written a batch since. Rows written by others do not count."""
     text = lake.files.read(LEDGER_REACHED)
     return text is None or json.loads(text) == batches_reached(lake)
 
 
 def measure(table: Table, rows: DataFrame | None) -> Numbers:
-    """The numbers of one table, of all its ``rows``, in one Spark job; each null when the table is missing."""
+    """The numbers of one table, computed from all its ``rows`` in one Spark job; all null if the table is missing."""
     measures = _MEASURES[table.name]
     if rows is None:
         return dict.fromkeys(measures)
@@ -91,10 +91,10 @@ def measure(table: Table, rows: DataFrame | None) -> Numbers:
 def compare(
     measured: Mapping[str, Numbers], ledger: Ledger | None, new_rows: int | None, *, is_current: bool = True
 ) -> LakeCounts:
-    """The numbers of all tables (by name, as ``measure`` gives them) beside each other and ``ledger``'s.
+    """Compares the numbers of all tables (by name, from ``measure``) with each other and with ``ledger``.
 
-    ``new_rows`` is what bronze gained since the last validation; None at the first. A ledger that is not current says
-    nothing of the rows that have come since: its numbers are only compared with each other.
+    ``new_rows`` is the number of rows added to bronze since the last validation; None at the first. An outdated ledger
+    does not cover later rows, so its numbers are compared only with each other.
     """
     bronze, silver, attributions, sessions = (
         measured[table.name] for table in (BRONZE_EVENTS, SILVER_EVENTS, ATTRIBUTIONS, SESSIONS)
@@ -188,9 +188,9 @@ def _against_ledger(
     return dict(zip(_TABLE_NUMBERS, numbers, strict=True))
 
 
-def _difference(found: Numbers, said: dict[str, int], keys: tuple[str, ...]) -> int:
-    """Rows by which the counts of ``keys`` differ in all; one too many and one too few make two."""
-    return sum(abs((found[key] or 0) - said.get(key, 0)) for key in keys)
+def _difference(found: Numbers, expected: dict[str, int], keys: tuple[str, ...]) -> int:
+    """The total by which the counts of ``keys`` differ; one too many and one too few add up to two."""
+    return sum(abs((found[key] or 0) - expected.get(key, 0)) for key in keys)
 
 
 def _behind(ahead: int | None, behind: int | None) -> int | None:

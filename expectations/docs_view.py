@@ -1,4 +1,4 @@
-"""How a page of the Data Docs looks: Great Expectations' content in adloom's frame, nothing fetched from outside."""
+"""The look of a Data Docs page: Great Expectations' content in adloom's frame, without external resources."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from great_expectations.render.view import DefaultJinjaPageView
 from jinja2 import ChoiceLoader, PackageLoader
 
 
-class LakePageView(DefaultJinjaPageView):  # type: ignore[misc] # the base comes without types
+class LakePageView(DefaultJinjaPageView):  # type: ignore[misc] # the base has no types
     """A page of the Data Docs in adloom's own template."""
 
     _template = "data_docs_page.html.j2"
@@ -16,7 +16,7 @@ class LakePageView(DefaultJinjaPageView):  # type: ignore[misc] # the base comes
         self.env.loader = ChoiceLoader([PackageLoader("expectations", "templates"), self.env.loader])
 
     def render(self, document: Any, template: str | None = None, **values: Any) -> str:
-        """The page of ``document`` as HTML."""
+        """The page for ``document`` as HTML."""
         page: str = super().render(document, template, **values)
-        # Great Expectations names no asset for a DataFrame; the line would say "None".
+        # Great Expectations has no asset name for a DataFrame and would print "None".
         return page.replace("Data asset: None<br>", "")

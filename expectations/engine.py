@@ -1,6 +1,6 @@
-"""Great Expectations at work: rules in, outcomes and Data Docs out.
+"""Runs Great Expectations: rules in, outcomes and Data Docs out.
 
-Importing this module takes seconds: import it where a validation begins, never at the top of a command or a DAG.
+Importing this module takes seconds: import it where a validation starts, never at the top of a command or a DAG file.
 """
 
 import warnings
@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from expectations.rules import Kind, Rule
 
 with warnings.catch_warnings():
-    # Great Expectations and what it imports warn of their own deprecations, which no user of adloom can heed.
+    # Great Expectations and its dependencies warn about their own deprecations, which adloom's users cannot fix.
     warnings.simplefilter("ignore")
     import great_expectations as gx
     from great_expectations.core.run_identifier import RunIdentifier
@@ -32,7 +32,7 @@ _RESULT_FORMAT = {"result_format": "BASIC", "partial_unexpected_count": 0}  # co
 
 @dataclass(frozen=True)
 class Outcome:
-    """What Great Expectations says of one rule: whether it holds, and in how many rows it does not."""
+    """Great Expectations' result for one rule: whether it holds, and how many rows break it."""
 
     rule: Rule
     holds: bool
@@ -43,7 +43,7 @@ class Engine:
     """One run of Great Expectations.
 
     Attributes:
-        docs: The folder for its Data Docs; None when none are to be written.
+        docs: The folder for the Data Docs; None to write none.
     """
 
     def __init__(self, docs: Path | None = None, now: datetime | None = None) -> None:
@@ -53,15 +53,15 @@ class Engine:
         self._source = self._context.data_sources.add_spark("lake", persist=False)
 
     def check(self, df: DataFrame, name: str, rules: Sequence[Rule]) -> tuple[Outcome, ...]:
-        """The outcome of each of ``rules`` on ``df``, in their order.
+        """Checks ``rules`` on ``df`` and returns their outcomes in the same order.
 
         Args:
-            df: The subjects of the rules, as ``subjects`` gives them; best cached, for it is read twice.
+            df: The columns the rules check, from :func:`subjects`; read twice, so cache it.
             name: Name of the suite.
-            rules: What to check.
+            rules: The rules to check.
 
         Raises:
-            RuntimeError: Great Expectations could not compute an answer; its own error says why.
+            RuntimeError: Great Expectations could not compute a result; its own error says why.
         """
         suite = self._context.suites.add(gx.ExpectationSuite(name=name))
         suite.expectations = [as_expectation(rule) for rule in rules]
@@ -77,25 +77,25 @@ class Engine:
         return tuple(_outcome(rule, by_name[rule.name]) for rule in rules)
 
     def write_docs(self) -> Path:
-        """Render the pages of every suite checked so far, and give their folder.
+        """Renders the pages of every suite checked so far and returns their folder.
 
         Raises:
-            ValueError: There is no folder for them.
+            ValueError: The engine was created without a folder for Data Docs.
         """
         if self._docs is None:
-            raise ValueError("this engine was given no folder for its pages")
+            raise ValueError("this engine has no folder for Data Docs; pass docs= when creating it")
         self._context.build_data_docs(site_names=[_SITE], build_index=False)
         return self._docs
 
 
 def subjects(df: DataFrame, rules: Sequence[Rule]) -> DataFrame:
-    """What ``rules`` look at, a column each, of ``df``, which has every column that they name."""
+    """The expressions that ``rules`` check, one column each; ``df`` must have every column they name."""
     columns = {rule.subject: rule.subject_sql for rule in rules}
     return df.select(*(F.expr(sql).alias(name) for name, sql in columns.items()))
 
 
 def as_expectation(rule: Rule) -> Expectation:
-    """The Great Expectations check that says what ``rule`` says."""
+    """The Great Expectations check equivalent to ``rule``."""
     common: dict[str, Any] = {
         "column": rule.subject,
         "severity": rule.severity.value,

@@ -1,4 +1,4 @@
-"""The quarantine query: the rows that break rules, with the reasons, and where they are kept."""
+"""The quarantine query: finds rows that break rules and stores them with the reasons."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,19 +14,19 @@ from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.tables import Table
 
 SHOWN_ROWS = 20
-"""Failing rows of a table that the report shows; the rest lie in the table of failing rows."""
+"""How many failing rows of a table the report shows; the table of failing rows has them all."""
 
 _SHOWN_CHARACTERS = 120
 
 
 @dataclass(frozen=True)
 class FailingRows:
-    """Where the failing rows of one table lie, and the first of them.
+    """The failing rows of one table: where they are stored, and the first few.
 
     Attributes:
-        count: Rows that break at least one rule.
-        place: URI of the Delta table that holds them: the table's columns, ``reasons``, ``validated_at``, ``version``.
-        columns: Names of the columns shown.
+        count: How many rows break at least one rule.
+        place: URI of the Delta table that stores them: the table's columns, ``reasons``, ``validated_at``, ``version``.
+        columns: The names of the columns shown.
         first: The first rows as text, in the order of ``columns``.
     """
 
@@ -37,11 +37,11 @@ class FailingRows:
 
 
 def failing_rows(df: DataFrame, rules: Sequence[Rule]) -> DataFrame:
-    """The rows of ``df`` that break any of ``rules``, with ``reasons``, an array of ``rule: what should hold``.
+    """The rows of ``df`` that break any of ``rules``, with ``reasons``, an array of ``rule: expectation``.
 
     Args:
-        df: Rows with every column the rules name, as a suite's ``prepare`` gives them.
-        rules: Rules about single rows; rules on a share are passed over.
+        df: Rows with every column the rules name, as returned by a suite's ``prepare``.
+        rules: Rules about single rows; rules about a share of the rows are ignored.
     """
     reasons = [
         f"CASE WHEN {rule.violation} THEN {sql_text(f'{rule.name}: {rule.reason}')} END"
@@ -55,9 +55,9 @@ def failing_rows(df: DataFrame, rules: Sequence[Rule]) -> DataFrame:
 def keep_failing_rows(
     failing: DataFrame, table: Table, lake: Lake, validated_at: datetime, version: int
 ) -> FailingRows | None:
-    """Write ``failing`` under the lake's reports; None when there are none.
+    """Writes ``failing`` under the lake's reports; returns None if there are none.
 
-    Rows found in one version of the table are kept once, however often that version is validated.
+    Failing rows of one table version are stored once, however often that version is validated.
     """
     spark = failing.sparkSession
     place = lake.failing_rows(table)

@@ -1,4 +1,4 @@
-"""Which rows of a table to validate: the whole table, or what came since the last validated version."""
+"""Which rows of a table to validate: the whole table, or those added since the last validated version."""
 
 import json
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ class VersionRange:
     """Versions of a Delta table, both ends included.
 
     Attributes:
-        first: The first version whose rows are meant; 0 for the whole table.
-        last: The table's version when the validation began.
-        whole: Whether all rows of version ``last`` are meant.
-        note: Why the range is what it is, when that needs saying.
+        first: The first version to validate; 0 for the whole table.
+        last: The table's version when the validation started.
+        whole: Whether to validate all rows of version ``last``.
+        note: Why this range was chosen, if that is not obvious.
     """
 
     first: int
@@ -33,11 +33,11 @@ class VersionRange:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no version has come since the last validated one."""
+        """Whether the table has no version after the last validated one."""
         return self.first > self.last
 
     def __str__(self) -> str:
-        """The range as the report says it."""
+        """The range as shown in the report."""
         if self.is_empty:
             return f"nothing after version {self.last}"
         return f"whole table at version {self.last}" if self.whole else f"versions {self.first} to {self.last}"
@@ -49,9 +49,9 @@ class Rows:
 
     Attributes:
         range: The versions they come from.
-        new: The rows themselves.
-        table: The whole table at the range's last version; None when ``new`` is all of it.
-        is_empty: Whether the range added no row, as after OPTIMIZE; not asked of a whole table.
+        new: The rows to validate.
+        table: The whole table at the range's last version; None if ``new`` is the whole table.
+        is_empty: Whether the range added no row, as after OPTIMIZE; always false for a whole table.
     """
 
     range: VersionRange
@@ -73,20 +73,20 @@ def current_version(lake: Lake, table: Table) -> int:
 
 
 def range_to_validate(lake: Lake, table: Table, validated: int | None, *, whole: bool) -> VersionRange:
-    """The versions to validate when ``validated`` was the last one found good (None: never)."""
+    """The versions to validate, given ``validated``, the last version that passed (None: none has)."""
     last = current_version(lake, table)
     if whole:
         return VersionRange(0, last, whole=True)
     if validated is None:
-        return VersionRange(0, last, whole=True, note="no version found good yet")
+        return VersionRange(0, last, whole=True, note="no version has passed yet")
     if validated > last:
-        note = f"version {validated} was validated but the table is at {last}: it was made anew"
+        note = f"version {validated} was validated but the table is at {last}: it was recreated"
         return VersionRange(0, last, whole=True, note=note)
     return VersionRange(validated + 1, last, whole=False)
 
 
 def read_rows(spark: SparkSession, lake: Lake, table: Table, versions: VersionRange) -> Rows:
-    """The rows of ``versions``; all of them, with a note, when the table kept no change data at its first version."""
+    """The rows of ``versions``; the whole table, with a note, if change data is missing from the first of them."""
     everything = spark.read.format("delta").option("versionAsOf", versions.last).load(lake.table(table))
     if versions.whole:
         return Rows(versions, everything, None)
@@ -99,7 +99,7 @@ def read_rows(spark: SparkSession, lake: Lake, table: Table, versions: VersionRa
     try:
         feed = changes.load(lake.table(table))
         new = feed.where(F.col("_change_type").isin(*_CHANGES_THAT_ADD)).select(*everything.columns)
-        # Delta looks for the change data only when it plans a job, not when it loads.
+        # Delta looks up the change data when it plans a job, not when it loads.
         nothing_new = new.isEmpty()
     except PySparkException as error:
         if error.getCondition() != "DELTA_MISSING_CHANGE_DATA":
@@ -110,7 +110,7 @@ def read_rows(spark: SparkSession, lake: Lake, table: Table, versions: VersionRa
 
 
 def read_state(lake: Lake, key: str) -> dict[str, Any]:
-    """The JSON object in the file ``key``; empty when there is no such file.
+    """The JSON object in the file ``key``; empty if there is no such file.
 
     Raises:
         LakeError: the file is damaged.

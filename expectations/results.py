@@ -1,4 +1,4 @@
-"""What a validation found."""
+"""The results of a validation."""
 
 from dataclasses import dataclass, field
 
@@ -12,13 +12,13 @@ class FailedExpectation:
     """A rule that does not hold.
 
     Attributes:
-        table: Name of the table, or ``lake`` for a rule on the tables together.
+        table: Name of the table, or ``lake`` for a rule about the tables together.
         expectation: Name of the rule.
-        columns: What the rule looks at.
-        severity: What the breach means.
-        unexpected_count: Rows that break it.
-        reason: What should hold, in plain words.
-        observed: For a rule on the tables together, the number that was found; else empty.
+        columns: The columns the rule checks.
+        severity: How serious the breach is.
+        unexpected_count: How many rows break it.
+        reason: What should hold, as a sentence.
+        observed: For a rule about the tables together, the number found; else empty.
     """
 
     table: str
@@ -35,14 +35,14 @@ class TableResult:
     """The outcome of one suite.
 
     Attributes:
-        table: Name of the table, or ``lake`` for the rules on the tables together.
+        table: Name of the table, or ``lake`` for the rules about the tables together.
         range: The versions validated; None for ``lake`` and for a missing table.
-        rows: Rows validated.
-        passed: Rules that hold.
-        failed: Rules that do not.
-        note: What needs saying beside the numbers: nothing new, table missing.
-        docs: Key in the lake of the suite's page of the Data Docs; None when the suite was not run.
-        failing: The failing rows that were kept.
+        rows: How many rows were validated.
+        passed: How many rules hold.
+        failed: The rules that do not hold.
+        note: A remark for the report: nothing new, table missing.
+        docs: The lake key of the suite's Data Docs page; None if the suite did not run.
+        failing: The failing rows that were stored.
     """
 
     table: str
@@ -56,20 +56,20 @@ class TableResult:
 
     @property
     def critical(self) -> int:
-        """Critical rules that do not hold."""
+        """How many critical rules do not hold."""
         return sum(failure.severity is Severity.CRITICAL for failure in self.failed)
 
 
 @dataclass(frozen=True)
 class ValidationResult:
-    """The outcome of a validation of a lake; ``report`` is the key in the lake of the page to open."""
+    """The outcome of validating a lake; ``report`` is the lake key of the page to open."""
 
     report: str
     tables: tuple[TableResult, ...] = field(default_factory=tuple)
 
     @property
     def passed(self) -> int:
-        """Rules that hold."""
+        """How many rules hold."""
         return sum(table.passed for table in self.tables)
 
     @property
@@ -80,17 +80,17 @@ class ValidationResult:
 
     @property
     def failed(self) -> int:
-        """Rules that do not hold, warnings among them."""
+        """How many rules do not hold, warnings included."""
         return len(self.failures)
 
     @property
     def critical(self) -> int:
-        """Critical rules that do not hold."""
+        """How many critical rules do not hold."""
         return sum(table.critical for table in self.tables)
 
     @property
     def warnings(self) -> int:
-        """Rules of severity warning that do not hold."""
+        """How many rules of severity warning do not hold."""
         return self.failed - self.critical
 
     @property

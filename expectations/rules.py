@@ -1,8 +1,8 @@
-"""Rules as data: each says once what holds, how grave a breach is, and why it matters.
+"""Rules as data: each states once what should hold, how serious a breach is, and why it matters.
 
-From one rule come both the Great Expectations check (``expectations.engine``) and the SQL predicate that finds the
-rows that break it (``expectations.quarantine``), so the two cannot drift apart. Like Great Expectations, every rule
-but ``not_null`` passes over nulls. No module of rules imports Great Expectations: its import takes seconds.
+Each rule yields both the Great Expectations check (``expectations.engine``) and the SQL predicate that finds the rows
+that break it (``expectations.quarantine``), so the two cannot drift apart. Like Great Expectations, every rule except
+``not_null`` ignores nulls. Rule modules never import Great Expectations: that import takes seconds.
 """
 
 from collections.abc import Iterable
@@ -11,14 +11,14 @@ from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """What a broken rule means: ``critical`` fails the validation, ``warning`` is only reported."""
+    """How serious a broken rule is: ``critical`` fails the validation, ``warning`` is only reported."""
 
     CRITICAL = "critical"
     WARNING = "warning"
 
 
 class Kind(StrEnum):
-    """The question a rule asks of one column."""
+    """What a rule checks about a column."""
 
     NOT_NULL = "not_null"
     IN_SET = "in_set"
@@ -32,15 +32,15 @@ class Rule:
 
     Attributes:
         name: Unique within its suite.
-        kind: The question asked of ``column``.
-        column: A column of the table or one that the suite's ``prepare`` adds.
-        reason: One sentence in plain words: what holds.
-        when: SQL predicate of the rows the rule is about; all rows when None.
-        values: What ``IN_SET`` allows.
-        minimum: Least value or length allowed; no bound when None.
-        maximum: Greatest value or length allowed; no bound when None.
-        mostly: Share of the rows that must keep the rule, 0 to 1.
-        severity: What a breach means.
+        kind: What to check about ``column``.
+        column: A column of the table, or one added by the suite's ``prepare``.
+        reason: One sentence saying what should hold.
+        when: SQL predicate that selects the rows the rule covers; None for all rows.
+        values: The values ``IN_SET`` allows.
+        minimum: The least value or length allowed; None for no bound.
+        maximum: The greatest value or length allowed; None for no bound.
+        mostly: The share of rows that must satisfy the rule, 0 to 1.
+        severity: How serious a breach is.
     """
 
     name: str
@@ -56,22 +56,22 @@ class Rule:
 
     @property
     def keeps_rows(self) -> bool:
-        """Whether a row that breaks the rule is wrong by itself, and so worth keeping; false for rules on a share."""
+        """Whether a row that breaks the rule is wrong in itself and so worth storing; false for rules about a share."""
         return self.mostly == 1.0
 
     @property
     def subject(self) -> str:
-        """What the rule looks at, as the name of a column that ``subject_sql`` makes."""
+        """What the rule checks, as the name of the column computed by ``subject_sql``."""
         if not self.when:
             return self.column
         return f"{'presence of ' if self.kind is Kind.NOT_NULL else ''}{self.column}, where {self.when}"
 
     @property
     def subject_sql(self) -> str:
-        """SQL of the column to check: ``column``, made to pass where the rule is not about the row.
+        """SQL of the column to check: ``column``, replaced by a passing value in rows the rule does not cover.
 
-        So every rule of a suite is about all rows, and Spark answers them together in one pass; with Great
-        Expectations' own row conditions each condition would cost passes of its own.
+        This way every rule of a suite covers all rows, and Spark evaluates them in one pass; with Great Expectations'
+        own row conditions each condition would cost extra passes.
         """
         if not self.when:
             return self.column
@@ -81,7 +81,7 @@ class Rule:
 
     @property
     def violation(self) -> str:
-        """SQL predicate of the rows that break the rule; never null."""
+        """SQL predicate for the rows that break the rule; never null."""
         breach = self._breach()
         return f"coalesce(({self.when}) AND {breach}, false)" if self.when else f"coalesce({breach}, false)"
 
@@ -108,7 +108,7 @@ def sql_text(value: str) -> str:
 
 
 def not_null(column: str, reason: str, when: str | None = None, severity: Severity = Severity.CRITICAL) -> Rule:
-    """``column`` is filled."""
+    """``column`` is not null."""
     return Rule(f"{column}_not_null", Kind.NOT_NULL, column, reason, when, severity=severity)
 
 
@@ -134,7 +134,7 @@ def between(
 ) -> Rule:
     """``column`` lies within the bounds, both included."""
     if minimum is None and maximum is None:
-        raise ValueError(f"rule {name!r} has no bound and could never fail; give it a minimum or a maximum")
+        raise ValueError(f"rule {name!r} has no bounds and could never fail; give it a minimum or a maximum")
     return Rule(name, Kind.BETWEEN, column, reason, when, minimum=minimum, maximum=maximum, severity=severity)
 
 

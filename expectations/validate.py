@@ -1,4 +1,4 @@
-"""The validation of a lake: every table's suite, then the tables together, then the report."""
+"""Validates a lake: each table's suite, then the tables together, then the report."""
 
 import tempfile
 from collections.abc import Callable
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["FailedExpectation", "TableResult", "ValidationResult", "validate_lake"]
 
 NOTHING_NEW = "nothing new"
-"""The note of a table without a row since its last validated version; it counts as passed."""
+"""The note for a table with no new rows since its last validated version; it counts as passed."""
 
 
 def validate_lake(
@@ -40,37 +40,37 @@ def validate_lake(
     whole: bool = False,
     on_progress: Callable[[str], None] | None = None,
 ) -> ValidationResult:
-    """Validate ``lake`` and write the report.
+    """Validates ``lake`` and writes the report.
 
-    Each table is validated from the version after the last one found good; the whole of it at first, when ``whole``
-    is true, or when the table kept no change data. A table's validated version moves on only when no critical rule
-    of its suite is broken. The rules on the tables together always look at all of each table.
+    Each table is validated from the version after the last one that passed. The first time, if ``whole`` is true, or if
+    change data is missing, the whole table is. A table's validated version advances only if no critical rule of its
+    suite is broken. The rules about the tables together always read every table in full.
 
     Args:
         spark: A session with Delta.
-        lake: What to validate.
-        settings: The settings that the lake was made with; the rules take windows, gaps and the join from them.
+        lake: The lake to validate.
+        settings: The settings the lake was written with; rules take windows, gaps and the join type from them.
         whole: Whether to validate all rows again.
-        on_progress: Called with a line of text at every step.
+        on_progress: Called with a line of text at each step.
 
     Raises:
-        LakeError: There is no lake, or a file of it is damaged.
+        LakeError: There is no lake, or one of its files is damaged.
     """
     if not any(lake.has(table) for table in TABLES):
-        raise LakeError(f"{lake.root} holds no table of a lake; give the --lake that a run has written")
-    tell = on_progress or (lambda _line: None)
-    tell("starting Great Expectations")
-    # Imported late: the import takes seconds, and a lake that is not there is refused before.
+        raise LakeError(f"{lake.root} holds no table of a lake; pass the --lake that a run has written")
+    report = on_progress or (lambda _line: None)
+    report("starting Great Expectations")
+    # Imported late: the import takes seconds, and a missing lake is refused first.
     from expectations.engine import Engine  # noqa: PLC0415
 
     started = datetime.now(UTC)
     with tempfile.TemporaryDirectory() as folder:
         engine = Engine(Path(folder), started)
         run = _Run(spark, lake, engine, started, read_state(lake, VALIDATED), whole)
-        results = [run.validate(suite, tell) for suite in table_suites(settings)]
-        tell("comparing the tables with the ledger and with each other")
+        results = [run.validate(suite, report) for suite in table_suites(settings)]
+        report("comparing the tables with the ledger and with each other")
         results.append(run.validate_together(lake_rules(settings), bronze=results[0]))
-        tell("writing the report")
+        report("writing the report")
         pages = publish_pages(lake, engine.write_docs())
     result = ValidationResult(
         f"{REPORTS}/index.html", tuple(replace(found, docs=pages.get(found.table)) for found in results)
@@ -82,7 +82,7 @@ def validate_lake(
 
 @dataclass(frozen=True)
 class _Run:
-    """What all steps of one validation share."""
+    """State shared by the steps of one validation."""
 
     spark: SparkSession
     lake: Lake
@@ -91,13 +91,13 @@ class _Run:
     validated: dict[str, int]
     whole: bool
 
-    def validate(self, suite: Suite, tell: Callable[[str], None]) -> TableResult:
-        """The outcome of ``suite`` on the rows that are due."""
+    def validate(self, suite: Suite, report: Callable[[str], None]) -> TableResult:
+        """Checks ``suite`` on the rows that are due."""
         table = suite.table
         if not self.lake.has(table):
-            return TableResult(table.name, note="missing: no run has begun this table")
+            return TableResult(table.name, note="missing: no run has created this table yet")
         versions = range_to_validate(self.lake, table, self.validated.get(table.name), whole=self.whole)
-        tell(f"validating {table.name}: {versions}")
+        report(f"validating {table.name}: {versions}")
         if versions.is_empty:
             return TableResult(table.name, versions, note=NOTHING_NEW)
         rows = read_rows(self.spark, self.lake, table, versions)
@@ -124,7 +124,7 @@ class _Run:
         return replace(result, range=versions, rows=count, note=versions.note, failing=failing)
 
     def validate_together(self, rules: tuple[Rule, ...], bronze: TableResult) -> TableResult:
-        """The outcome of ``rules`` on the tables together; ``bronze`` tells what is new."""
+        """Checks ``rules`` on the tables together; ``bronze`` says how many rows are new."""
         read = self.spark.read.format("delta")
         measured = {
             table.name: measure(table, read.load(self.lake.table(table)) if self.lake.has(table) else None)

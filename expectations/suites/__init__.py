@@ -17,7 +17,7 @@ __all__ = ["Suite", "lake_rules", "table_suites"]
 
 
 def table_suites(settings: Settings) -> tuple[Suite, ...]:
-    """The suite of every table, in the order in which rows flow."""
+    """The suite of every table, in the order of the data flow."""
     modules = {module.name for module in iter_modules(__path__)}
     return tuple(
         import_module(f"{__name__}.{table.name}").suite(settings) if table.name in modules else keyed_suite(table)

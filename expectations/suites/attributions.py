@@ -31,7 +31,7 @@ _EMPTY = {_UNCLICKED: (*_OF_CLICK, "click_delay_ms"), _ORPHAN: (*_OF_IMPRESSION,
 
 
 def suite(settings: Settings) -> Suite:
-    """The rules of attributions; which statuses may occur depends on ``attribute.join``."""
+    """The rules for attributions; ``attribute.join`` decides which statuses may occur."""
     rules = (*_row_rules(settings.attribute.join), *_time_rules(settings.attribute.window), *_key_rules())
     return Suite(ATTRIBUTIONS, rules, _prepare)
 
@@ -39,11 +39,11 @@ def suite(settings: Settings) -> Suite:
 def _row_rules(join: JoinType) -> tuple[Rule, ...]:
     return (
         not_null("status", "Every row has a status."),
-        in_set("status", _STATUSES[join], f"A status is one that the {join.value} join puts out."),
-        not_null("impression_id", "Every row names an impression, if only the one its click named."),
-        not_null("user_id", "Every row names its user."),
+        in_set("status", _STATUSES[join], f"status is one that the {join.value} join emits."),
+        not_null("impression_id", "Every row has an impression id, if only the one its click refers to."),
+        not_null("user_id", "Every row has a user id."),
         *(
-            zero(f"{status}_is_complete", "missing_fields", f"A row of status {status} fills {_listed(columns)}.", when)
+            zero(f"{status}_is_complete", "missing_fields", f"A row with status {status} has {_listed(columns)}.", when)
             for status, columns in _FILLED.items()
             for when in (f"status = '{status}'",)
         ),
@@ -51,7 +51,7 @@ def _row_rules(join: JoinType) -> tuple[Rule, ...]:
             zero(
                 f"{status}_has_no_more",
                 "surplus_fields",
-                f"A row of status {status} leaves {_listed(columns)} empty.",
+                f"A row with status {status} leaves {_listed(columns)} null.",
                 when,
             )
             for status, columns in _EMPTY.items()
@@ -62,33 +62,33 @@ def _row_rules(join: JoinType) -> tuple[Rule, ...]:
 
 
 def _time_rules(window: timedelta) -> tuple[Rule, ...]:
-    said = format_duration(window)
+    limit = format_duration(window)
     return (
         between(
             "click_not_before_impression",
             "true_click_delay_us",
-            "A click never comes before its impression.",
+            "A click never precedes its impression.",
             minimum=0,
         ),
         between(
             "click_within_window",
             "true_click_delay_us",
-            f"A click counts only up to {said} after its impression.",
+            f"A click counts only within {limit} of its impression.",
             maximum=microseconds(window),
         ),
         between(
             "click_delay_ms_in_range",
             "click_delay_ms",
-            f"click_delay_ms lies between 0 and the attribution window of {said}.",
+            f"click_delay_ms is between 0 and the attribution window of {limit}.",
             minimum=0,
             maximum=milliseconds(window),
         ),
         zero("click_delay_ms_is_right", "click_delay_ms_off", "click_delay_ms is click_time - impression_time."),
-        not_null("event_date", "Every row has the date it is partitioned by."),
+        not_null("event_date", "Every row has its partition date."),
         zero(
             "event_date_matches",
             "event_date_days_off",
-            "event_date is the UTC date of the impression, or of the click when it has none.",
+            "event_date is the UTC date of the impression, or of the click if there is no impression.",
         ),
     )
 
@@ -99,7 +99,7 @@ def _key_rules() -> tuple[Rule, ...]:
         unique(
             "unclicked_unique",
             "unclicked_occurrences",
-            "An unclicked impression appears once, and never as clicked too.",
+            "An unclicked impression appears once, and not also as clicked.",
             f"status <> '{_ORPHAN}'",
         ),
     )
@@ -112,7 +112,7 @@ def _listed(columns: tuple[str, ...]) -> str:
 def _prepare(rows: DataFrame, whole: DataFrame | None) -> DataFrame:
     true_delay = F.unix_micros("click_time") - F.unix_micros("impression_time")
     status = F.col("status")
-    # An orphan click may name an impression any number of times, and one that came late: it says nothing here.
+    # Orphan clicks do not count here: several may refer to one impression, and that one may have come late.
     rows_if_unclicked = F.when(F.count_if(status == _UNCLICKED) > 0, F.count_if(status != _ORPHAN))
     counted = with_repeats(rows, whole, ["click_id"], "click_occurrences")
     counted = with_repeats(counted, whole, ["impression_id"], "unclicked_occurrences", rows_if_unclicked)

@@ -1,4 +1,4 @@
-"""What a suite is made of, and the columns that several suites add."""
+"""The parts of a suite, and columns that several suites add."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from spark_jobs.contracts.tables import Table
 Prepare = Callable[[DataFrame, DataFrame | None], DataFrame]
 """Adds the columns a suite's rules need.
 
-Takes the rows to check and, when those are only a part of their table, the whole table; else None.
+Takes the rows to check and the whole table, or None if the rows are the whole table.
 """
 
 
 @dataclass(frozen=True)
 class Suite:
-    """The rules of one table and the columns they need beside the table's own."""
+    """The rules of one table, and the columns they need besides the table's own."""
 
     table: Table
     rules: tuple[Rule, ...]
@@ -28,17 +28,17 @@ class Suite:
 def with_repeats(
     rows: DataFrame, whole: DataFrame | None, keys: list[str], name: str, measure: Column | None = None
 ) -> DataFrame:
-    """``rows`` with ``name``: how often the row's ``keys`` occur in the whole table; null keys occur once.
+    """Adds to ``rows`` the column ``name``: how often the row's ``keys`` occur in the whole table; 1 for null keys.
 
-    When ``rows`` are only new ones, the whole table is searched for just their keys, so that a new row that repeats
-    an old one is found. Only repeated keys are joined back: on a good table that side is empty, and nothing is sorted.
+    If ``rows`` are only new rows, the whole table is searched for just their keys, so a new row that repeats an old one
+    is found. Only repeated keys are joined back: on a good table that side is empty, and nothing is sorted.
 
     Args:
         rows: The rows to check.
-        whole: The table they are a part of; None when they are all of it.
-        keys: Columns that must not repeat together.
+        whole: The table they belong to; None if they are the whole table.
+        keys: The columns that form the key.
         name: The column to add.
-        measure: Aggregate over the rows of one key that stands for the number of occurrences; a count by default.
+        measure: Aggregate over the rows of one key to use as the number of occurrences; a count by default.
     """
     table = rows if whole is None else whole.join(rows.select(*keys).distinct(), keys, how="left_semi")
     aliases = {key: f"_{name}_{key}" for key in keys}
@@ -50,12 +50,12 @@ def with_repeats(
 
 
 def days_off(time: Column) -> Column:
-    """Days by which ``event_date`` differs from the date of ``time``."""
+    """The difference in days between ``event_date`` and the date of ``time``."""
     return F.datediff(F.col("event_date"), F.to_date(time))
 
 
 def count_true(*conditions: Column) -> Column:
-    """How many of ``conditions`` hold; null counts as not holding."""
+    """How many of ``conditions`` are true; null counts as false."""
     total = F.lit(0)
     for condition in conditions:
         total = total + F.when(condition, 1).otherwise(0)

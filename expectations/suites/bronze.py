@@ -19,22 +19,22 @@ _OK_ROWS = f"verdict = '{OK}'"
 
 
 def suite(settings: Settings) -> Suite:
-    """The rules of bronze."""
+    """The rules for bronze."""
     return Suite(BRONZE_EVENTS, (*_record_rules(), *_accepted_rules(settings.ingest.max_future_skew)), _prepare)
 
 
 def _record_rules() -> tuple[Rule, ...]:
     return (
-        not_null("raw", "Every record is kept as it was received."),
-        not_null("source", "Every record says where it was read from, so that it can be found again."),
-        not_null("ingest_time", "Every record says when it was received."),
-        not_null("verdict", "Every record is judged."),
-        in_set("verdict", VERDICTS, "A verdict is ok or names a rule of the event contract."),
+        not_null("raw", "Every record keeps its raw text as received."),
+        not_null("source", "Every record has its source, so that it can be traced back."),
+        not_null("ingest_time", "Every record has its time of receipt."),
+        not_null("verdict", "Every record has a verdict."),
+        in_set("verdict", VERDICTS, "The verdict is ok or names a rule of the event contract."),
         Rule(
             "quarantined_share",
             Kind.IN_SET,
             "verdict",
-            f"At most {1 - ACCEPTED_SHARE:.0%} of the records are quarantined; more means that a source is broken.",
+            f"At most {1 - ACCEPTED_SHARE:.0%} of records are quarantined; more means a source is broken.",
             values=(OK,),
             mostly=ACCEPTED_SHARE,
             severity=Severity.WARNING,
@@ -46,16 +46,16 @@ def _accepted_rules(skew: timedelta) -> tuple[Rule, ...]:
     return (
         not_null("event_type", "An accepted record has an event type.", _OK_ROWS),
         in_set("event_type", EVENT_TYPES, "An accepted record is an impression, a click or an activity.", _OK_ROWS),
-        not_null("event_id", "An accepted record has an id, by which a repeat is known.", _OK_ROWS),
-        length("event_id", 1, MAX_ID_CHARACTERS, f"An id has 1 to {MAX_ID_CHARACTERS} characters.", _OK_ROWS),
-        not_null("user_id", "An accepted record names its user.", _OK_ROWS),
-        length("user_id", 1, MAX_ID_CHARACTERS, f"A user id has 1 to {MAX_ID_CHARACTERS} characters.", _OK_ROWS),
-        not_null("event_time", "An accepted record says when it happened.", _OK_ROWS),
+        not_null("event_id", "An accepted record has an id, by which duplicates are recognized.", _OK_ROWS),
+        length("event_id", 1, MAX_ID_CHARACTERS, f"event_id has 1 to {MAX_ID_CHARACTERS} characters.", _OK_ROWS),
+        not_null("user_id", "An accepted record has a user id.", _OK_ROWS),
+        length("user_id", 1, MAX_ID_CHARACTERS, f"user_id has 1 to {MAX_ID_CHARACTERS} characters.", _OK_ROWS),
+        not_null("event_time", "An accepted record has an event time.", _OK_ROWS),
         between(
             "event_time_not_in_future",
             "ahead_of_receipt_us",
-            f"No accepted event lies more than {format_duration(skew)} past its receipt: "
-            "one bad clock would push the watermark past all later data.",
+            f"No accepted event is dated more than {format_duration(skew)} after its receipt: "
+            "one wrong clock would push the watermark past all later data.",
             maximum=microseconds(skew),
             when=_OK_ROWS,
         ),

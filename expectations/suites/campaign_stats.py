@@ -1,4 +1,4 @@
-"""gold/campaign_stats: windows of each campaign."""
+"""gold/campaign_stats: one row per campaign and window."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -13,7 +13,7 @@ from spark_jobs.transforms.windows import KEY, SUMS
 
 
 def suite(settings: Settings) -> Suite:
-    """The rules of campaign statistics."""
+    """The rules for campaign statistics."""
     window, slide = settings.campaign_stats.window, settings.campaign_stats.slide
 
     def prepare(rows: DataFrame, whole: DataFrame | None) -> DataFrame:
@@ -23,7 +23,7 @@ def suite(settings: Settings) -> Suite:
                 "start_off_us": F.unix_micros("window_start") % microseconds(slide),
                 "missing_sums": count_true(*(F.col(name).isNull() for name in SUMS)),
                 "events_counted": F.col("impressions") + F.col("clicks"),
-                # Null and a number, or two numbers that differ.
+                # One is null and the other is not, or the numbers differ.
                 "rate_off": F.when(
                     ~F.col("ctr").eqNullSafe(F.expr("CASE WHEN impressions > 0 THEN clicks / impressions END")), 1
                 ).otherwise(0),
@@ -32,22 +32,22 @@ def suite(settings: Settings) -> Suite:
 
     windows = (
         zero("window_length", "length_off_us", f"Every window is {format_duration(window)} long."),
-        zero("window_begins", "start_off_us", f"Windows begin every {format_duration(slide)}."),
+        zero("window_begins", "start_off_us", f"Windows start every {format_duration(slide)}."),
     )
     return Suite(CAMPAIGN_STATS, (*windows, *_row_rules()), prepare)
 
 
 def _row_rules() -> tuple[Rule, ...]:
     return (
-        not_null("window_start", "Every window says when it begins."),
-        not_null("window_end", "Every window says when it ends."),
-        not_null("campaign_id", "Every window is of a campaign."),
+        not_null("window_start", "Every window has a start."),
+        not_null("window_end", "Every window has an end."),
+        not_null("campaign_id", "Every window has a campaign."),
         length("campaign_id", 1, MAX_ID_CHARACTERS, f"campaign_id has 1 to {MAX_ID_CHARACTERS} characters."),
-        unique("window_unique", "window_occurrences", "A campaign has one row for each window."),
-        zero("no_missing_sums", "missing_sums", "Every window has its impressions, clicks and cost."),
-        between("impressions_not_negative", "impressions", "Impressions are counted up from 0.", minimum=0),
-        between("clicks_not_negative", "clicks", "Clicks are counted up from 0.", minimum=0),
-        between("cost_micros_not_negative", "cost_micros", "Cost is never negative.", minimum=0),
+        unique("window_unique", "window_occurrences", "A campaign has one row per window."),
+        zero("no_missing_sums", "missing_sums", "Every window has impressions, clicks and cost."),
+        between("impressions_not_negative", "impressions", "impressions is never negative.", minimum=0),
+        between("clicks_not_negative", "clicks", "clicks is never negative.", minimum=0),
+        between("cost_micros_not_negative", "cost_micros", "cost_micros is never negative.", minimum=0),
         between("not_empty", "events_counted", "A window has at least one event.", minimum=1),
-        zero("ctr_is_right", "rate_off", "ctr is clicks / impressions, and null where there is no impression."),
+        zero("ctr_is_right", "rate_off", "ctr is clicks / impressions, and null without impressions."),
     )

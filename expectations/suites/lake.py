@@ -1,6 +1,6 @@
 """The tables together: counts that agree with the ledger and with each other, freshness, volume.
 
-The rules speak of one row of numbers, made by ``expectations.counts``; a number is null when nothing can be said.
+The rules check one row of numbers, computed by ``expectations.counts``; unknown numbers are null.
 """
 
 from datetime import timedelta
@@ -12,11 +12,11 @@ from spark_jobs.contracts.settings import Settings
 
 NAME = "lake"
 FRESHNESS = timedelta(hours=1)
-"""How far a table may lag behind the one before it, beyond what watermarks explain, before the report warns."""
+"""How far a table may lag behind its input, beyond what watermarks explain, before the report warns."""
 
 
 def lake_rules(settings: Settings) -> tuple[Rule, ...]:
-    """The rules of the one row of counts."""
+    """The rules for the row of counts."""
     return (*_ledger_rules(), *_table_rules(settings.attribute.join), *_freshness_rules(settings), *_volume_rules())
 
 
@@ -24,20 +24,22 @@ def _ledger_rules() -> tuple[Rule, ...]:
     return (
         not_null(
             "ledger_received",
-            "The latest run left its ledger; without it the counts have nothing to agree with.",
+            "The latest run wrote its ledger; without it there is nothing to compare the counts with.",
             severity=Severity.WARNING,
         ),
         zero("received_is_accounted_for", "received_off", "received = ok + quarantined."),
         zero("ok_is_accounted_for", "ok_off", "ok = kept + duplicates + late."),
-        zero("nothing_unaccounted", "unaccounted", "No accepted record vanished without a trace."),
+        zero("nothing_unaccounted", "unaccounted", "Every accepted record is accounted for."),
         zero("nothing_surplus", "surplus", "Every event in silver comes from a record in bronze."),
         zero(
-            "bronze_matches_ledger", "bronze_rows_off", "bronze holds the records that the ledger says were received."
+            "bronze_matches_ledger", "bronze_rows_off", "bronze has as many records as the ledger says were received."
         ),
-        zero("ok_matches_ledger", "bronze_ok_off", "bronze holds the accepted records that the ledger says there are."),
-        zero("silver_matches_ledger", "silver_events_off", "silver holds the events that the ledger says were kept."),
+        zero("ok_matches_ledger", "bronze_ok_off", "bronze has as many accepted records as the ledger says."),
+        zero("silver_matches_ledger", "silver_events_off", "silver has as many events as the ledger says were kept."),
         zero(
-            "attributions_match_ledger", "attributions_off", "attributions has the rows of each status in the ledger."
+            "attributions_match_ledger",
+            "attributions_off",
+            "attributions has the rows of each status in the ledger.",
         ),
         zero("sessions_match_ledger", "sessions_off", "sessions has the rows of each ending in the ledger."),
     )
@@ -49,9 +51,7 @@ def _table_rules(join: JoinType) -> tuple[Rule, ...]:
         reason = "Every impression and click in silver is in attributions, or counted as late or open."
         attributed = zero("attributions_match_silver", column, reason)
     else:
-        reason = (
-            f"attributions has no impression or click that is not in silver; the {join.value} join leaves some out."
-        )
+        reason = f"attributions has no impression or click that silver lacks; the {join.value} join leaves some out."
         attributed = between("attributions_match_silver", column, reason, minimum=0)
     return (
         attributed,
@@ -92,12 +92,12 @@ def _fresh(name: str, column: str, table: str, allowed: timedelta, what: str) ->
 def _volume_rules() -> tuple[Rule, ...]:
     warning = Severity.WARNING
     return (
-        between("bronze_has_rows", "bronze_rows", "bronze holds at least one record.", minimum=1),
-        between("silver_has_events", "silver_events", "silver holds at least one event.", minimum=1),
+        between("bronze_has_rows", "bronze_rows", "bronze has at least one record.", minimum=1),
+        between("silver_has_events", "silver_events", "silver has at least one event.", minimum=1),
         between(
-            "attributions_has_rows", "attributions", "attributions holds at least one row.", minimum=1, severity=warning
+            "attributions_has_rows", "attributions", "attributions has at least one row.", minimum=1, severity=warning
         ),
-        between("sessions_has_rows", "sessions", "sessions holds at least one row.", minimum=1, severity=warning),
+        between("sessions_has_rows", "sessions", "sessions has at least one row.", minimum=1, severity=warning),
         between(
             "something_new",
             "new_rows",

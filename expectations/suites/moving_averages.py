@@ -1,4 +1,4 @@
-"""gold/moving_averages: means of the last values."""
+"""gold/moving_averages: the mean of the last N values of each key."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -15,42 +15,42 @@ _LAST = ["key", "measure", "window_end", "is_last"]
 
 
 def suite(settings: Settings) -> Suite:
-    """The rules of moving averages."""
+    """The rules for moving averages."""
     average, size = settings.moving_average, settings.moving_average.size
     least = size if average.output is AverageOutput.FULL else 1
     longest = (size - 1) * microseconds(average.timeout)
     in_order: tuple[Rule, ...] = (
-        between("ends_after_start", "duration_us", "The last value is never before the first.", minimum=0),
+        between("ends_after_start", "duration_us", "The last value never precedes the first.", minimum=0),
         between(
             "no_silence_within",
             "duration_us",
-            f"No silence within a mean is longer than the timeout of {format_duration(average.timeout)}.",
+            f"No gap between the values of a mean exceeds the timeout of {format_duration(average.timeout)}.",
             maximum=longest,
         ),
     )
     rules: tuple[Rule, ...] = (
-        not_null("key", "Every mean says whose values it is of."),
+        not_null("key", "Every mean has a key."),
         length("key", 1, MAX_ID_CHARACTERS, f"key has 1 to {MAX_ID_CHARACTERS} characters."),
-        not_null("measure", "Every mean says of what it is."),
+        not_null("measure", "Every mean has a measure."),
         in_set("measure", average.values, "measure is one of moving_average.values."),
-        not_null("window_start", "Every mean says when its first value was."),
-        not_null("window_end", "Every mean says when its last value was."),
-        # By the clock on the wall values are taken as they come, whatever their times.
+        not_null("window_start", "Every mean has the time of its first value."),
+        not_null("window_end", "Every mean has the time of its last value."),
+        # With clock = processing, values count in order of arrival, whatever their event times.
         *(in_order if average.clock is Clock.EVENT else ()),
-        not_null("value_count", "Every mean says of how many values it is."),
+        not_null("value_count", "Every mean has the number of its values."),
         between(
             "value_count_in_range",
             "value_count",
-            f"A mean is of 1 to {average.size} values.",
+            f"A mean covers 1 to {average.size} values.",
             minimum=1,
             maximum=average.size,
         ),
         between(
-            "enough_values", "value_count", f"A mean has {least} values or more.", minimum=least, when="NOT is_last"
+            "enough_values", "value_count", f"A mean covers {least} values or more.", minimum=least, when="NOT is_last"
         ),
-        not_null("mean", "Every mean is there."),
-        not_null("is_last", "Every mean says whether its key was then forgotten."),
-        unique("last_unique", "occurrences", "A key is put out once when it is forgotten.", when="is_last"),
+        not_null("mean", "Every row has a mean."),
+        not_null("is_last", "Every row says whether its key was dropped from state afterwards."),
+        unique("last_unique", "occurrences", "A key has one last row when it is dropped from state.", when="is_last"),
     )
     return Suite(MOVING_AVERAGES, rules, _prepare)
 

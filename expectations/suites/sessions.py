@@ -1,4 +1,4 @@
-"""gold/sessions: each user's events, grouped."""
+"""gold/sessions: each user's events, grouped into sessions."""
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -14,12 +14,12 @@ _COUNTS = tuple(f"{event_type}_count" for event_type in EVENT_TYPES)
 
 
 def suite(settings: Settings) -> Suite:
-    """The rules of sessions."""
+    """The rules for sessions."""
     gap = settings.sessionize.gap
     gap_rule = between(
         "gaps_within_session_gap",
         "widest_gap_us",
-        f"No two neighbouring events of a session lie more than the session gap of {format_duration(gap)} apart.",
+        f"No two neighbouring events of a session are more than the session gap of {format_duration(gap)} apart.",
         maximum=microseconds(gap),
     )
     return Suite(SESSIONS, (*_row_rules(), *_event_rules(), gap_rule), _prepare)
@@ -29,19 +29,19 @@ def _row_rules() -> tuple[Rule, ...]:
     return (
         not_null("session_id", "Every session has an id."),
         unique("session_unique", "session_occurrences", "A session appears once: session_id is unique."),
-        not_null("user_id", "Every session names its user."),
-        not_null("session_start", "Every session says when it began."),
-        not_null("session_end", "Every session says when it ended."),
-        between("ends_after_start", "duration_us", "A session never ends before it begins.", minimum=0),
+        not_null("user_id", "Every session has a user id."),
+        not_null("session_start", "Every session has a start."),
+        not_null("session_end", "Every session has an end."),
+        between("ends_after_start", "duration_us", "A session never ends before it starts.", minimum=0),
         between(
             "no_overlap",
             "until_nearest_session_us",
-            "A user's sessions never overlap: each begins no earlier than the one before it ends.",
+            "A user's sessions never overlap: each starts no earlier than the previous one ends.",
             minimum=0,
         ),
-        not_null("ended_by", "Every session says why it ended."),
+        not_null("ended_by", "Every session has a reason for its end."),
         in_set("ended_by", SESSION_ENDINGS, "A session ends by is_last or by silence (timeout)."),
-        not_null("event_date", "Every session has the date it is partitioned by."),
+        not_null("event_date", "Every session has its partition date."),
         zero("event_date_matches", "event_date_days_off", "event_date is the UTC date of session_start."),
     )
 
@@ -49,12 +49,12 @@ def _row_rules() -> tuple[Rule, ...]:
 def _event_rules() -> tuple[Rule, ...]:
     return (
         between("event_count_positive", "event_count", "A session has at least one event.", minimum=1),
-        zero("no_missing_counts", "missing_counts", "Every session has its events and all of its counts."),
+        zero("no_missing_counts", "missing_counts", "Every session has its events and all its counts."),
         zero("counts_add_up", "count_off", "event_count is the sum of impressions, clicks and activities."),
-        zero("events_are_all_there", "events_off", "events holds exactly event_count events."),
-        zero("type_counts_match", "type_counts_off", "The count of each event type is that of the events held."),
-        zero("events_in_order", "events_out_of_order", "Events are in order of time, then id."),
-        zero("bounds_match_events", "bounds_off", "A session begins with its first event and ends with its last."),
+        zero("events_are_all_there", "events_off", "events has exactly event_count entries."),
+        zero("type_counts_match", "type_counts_off", "The count of each event type matches events."),
+        zero("events_in_order", "events_out_of_order", "Events are ordered by time, then id."),
+        zero("bounds_match_events", "bounds_off", "A session starts with its first event and ends with its last."),
     )
 
 
@@ -95,9 +95,9 @@ def _count_off(event_type: str) -> Column:
 
 
 def _with_nearest_session(rows: DataFrame, whole: DataFrame | None) -> DataFrame:
-    """``rows`` with ``until_nearest_session_us``: time between a session and the nearest of its user, before or after.
+    """Adds ``until_nearest_session_us``: the time between a session and its user's nearest one, before or after.
 
-    Negative when they overlap; both then show it, so a new session that overlaps an old one is found among the new.
+    Negative if they overlap. Both sessions show it, so a new session that overlaps an old one is found among the new.
     """
     by_user = Window.partitionBy("user_id").orderBy("session_start", "session_end", "session_id")
     start, end = F.unix_micros("session_start"), F.unix_micros("session_end")

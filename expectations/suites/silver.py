@@ -12,26 +12,26 @@ from spark_jobs.contracts.tables import SILVER_EVENTS
 _EVENTS = f"event_type <> '{HEARTBEAT}'"
 _IMPRESSIONS = f"event_type = '{IMPRESSION}'"
 _CLICKS = f"event_type = '{CLICK}'"
-_ID_LENGTH = f"An id has 1 to {MAX_ID_CHARACTERS} characters."
+_ID_LENGTH = f"Ids have 1 to {MAX_ID_CHARACTERS} characters."
 
 
 def suite(_settings: Settings) -> Suite:
-    """The rules of silver."""
+    """The rules for silver."""
     return Suite(SILVER_EVENTS, (*_event_rules(), *_type_rules()), _prepare)
 
 
 def _event_rules() -> tuple[Rule, ...]:
     return (
-        unique("event_unique", "event_occurrences", "Each event is kept once: its id is unique in its type.", _EVENTS),
+        unique("event_unique", "event_occurrences", "Each event appears once: ids are unique per type.", _EVENTS),
         not_null("event_type", "Every row has an event type."),
         in_set("event_type", (*EVENT_TYPES, HEARTBEAT), "A row is an impression, a click, an activity or a heartbeat."),
-        not_null("event_time", "Every row has a time; without one it would never leave a stateful operator."),
-        not_null("event_date", "Every row has the date it is partitioned by."),
+        not_null("event_time", "Every row has an event time; without one it would stay in state for ever."),
+        not_null("event_date", "Every row has its partition date."),
         zero("event_date_matches", "event_date_days_off", "event_date is the UTC date of event_time."),
         not_null("event_id", "Every event has an id.", _EVENTS),
-        not_null("user_id", "Every event names its user.", _EVENTS),
-        not_null("is_last", "Every event says whether it ends its session; unsaid counts as false.", _EVENTS),
-        not_null("ingest_time", "Every event says when it was received.", _EVENTS),
+        not_null("user_id", "Every event has a user id.", _EVENTS),
+        not_null("is_last", "Every event says whether it ends its session; the default is false.", _EVENTS),
+        not_null("ingest_time", "Every event has its time of receipt.", _EVENTS),
         *(
             length(column, 1, MAX_ID_CHARACTERS, _ID_LENGTH)
             for column in ("event_id", "user_id", "campaign_id", "ad_id", "impression_id")
@@ -41,13 +41,13 @@ def _event_rules() -> tuple[Rule, ...]:
 
 def _type_rules() -> tuple[Rule, ...]:
     return (
-        not_null("campaign_id", "An impression names its campaign.", _IMPRESSIONS),
-        not_null("ad_id", "An impression names its ad.", _IMPRESSIONS),
-        not_null("cost_micros", "An impression has a cost; unsaid counts as 0.", _IMPRESSIONS),
+        not_null("campaign_id", "An impression has a campaign.", _IMPRESSIONS),
+        not_null("ad_id", "An impression has an ad.", _IMPRESSIONS),
+        not_null("cost_micros", "An impression has a cost; the default is 0.", _IMPRESSIONS),
         between("cost_micros_not_negative", "cost_micros", "A cost is never negative.", minimum=0),
-        not_null("impression_id", "A click names the impression that was clicked.", _CLICKS),
-        zero("no_foreign_fields", "foreign_fields", "An event carries no field that belongs to another event type."),
-        zero("heartbeats_are_empty", "heartbeat_fields", "A heartbeat carries a time and nothing of any event."),
+        not_null("impression_id", "A click has the id of its impression.", _CLICKS),
+        zero("no_foreign_fields", "foreign_fields", "An event has no field that belongs to another event type."),
+        zero("heartbeats_are_empty", "heartbeat_fields", "A heartbeat has a time and no event data."),
     )
 
 

@@ -1,4 +1,4 @@
-"""gold/user_status: changes of users' status."""
+"""gold/user_status: changes of user status."""
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -16,23 +16,23 @@ _FOLLOWS = {
     UserStatus.ACTIVE: (UserStatus.ONLINE,),
     UserStatus.INACTIVE: (UserStatus.ONLINE, UserStatus.ACTIVE),
 }
-"""By status, those that it may follow; None: it is the user's first."""
+"""By status, the ones it may follow; None means it may be a user's first."""
 
 
 def suite(settings: Settings) -> Suite:
-    """The rules of users' status."""
+    """The rules for user status."""
     in_turn = zero(
         "follows_the_one_before",
         "out_of_turn",
-        "Online comes first or after inactive, active after online, inactive after either; none comes twice.",
+        "online comes first or after inactive, active after online, inactive after either; none repeats.",
     )
     rules: tuple[Rule, ...] = (
-        not_null("user_id", "Every change is of a user."),
+        not_null("user_id", "Every change has a user id."),
         length("user_id", 1, MAX_ID_CHARACTERS, f"user_id has 1 to {MAX_ID_CHARACTERS} characters."),
-        not_null("status", "Every change says to what."),
-        in_set("status", UserStatus, "A user is online, active or inactive."),
-        not_null("since", "Every change says since when."),
-        # By the clock on the wall events are taken as they come, whatever their times.
+        not_null("status", "Every change has a status."),
+        in_set("status", UserStatus, "status is online, active or inactive."),
+        not_null("since", "Every change has its time."),
+        # With clock = processing, events count in order of arrival, whatever their event times.
         *((in_turn,) if settings.user_status.clock is Clock.EVENT else ()),
     )
     return Suite(USER_STATUS, rules, _prepare)
@@ -53,7 +53,7 @@ def _prepare(rows: DataFrame, whole: DataFrame | None) -> DataFrame:
 
 
 def _out_of_turn(before: Column) -> Column:
-    """1 where ``status`` must not follow ``before``, 0 where it may, null for a status that is none."""
+    """1 where ``status`` must not follow ``before``, 0 where it may, null for an unknown status."""
     judged = F.lit(None).cast("int")
     for status, allowed in _FOLLOWS.items():
         may = F.lit(False)

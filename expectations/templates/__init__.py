@@ -1,10 +1,10 @@
-"""The pages of the reports, as Jinja templates beside this module."""
+"""The report pages, as Jinja templates in this folder."""
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 
 def load_template(name: str) -> Template:
-    """The template ``name``; what it is given is escaped."""
+    """The template ``name``; its variables are escaped."""
     environment = Environment(
         loader=PackageLoader("expectations", "templates"),
         autoescape=True,

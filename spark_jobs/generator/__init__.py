@@ -1,1 +1,1 @@
-"""Seeded, realistic events to run on."""
+"""Generates seeded, realistic ad events."""

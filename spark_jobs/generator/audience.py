@@ -1,4 +1,4 @@
-"""Who comes and what is shown to them: users, pages, campaigns with their ads."""
+"""The users who visit and what they see: pages, campaigns and their ads."""
 
 import json
 from bisect import bisect_right
@@ -21,23 +21,23 @@ _PAGES_PER_SECTION = 50
 
 @dataclass(frozen=True)
 class Campaign:
-    """A campaign: ``ads`` are its JSON fields, one text an ad; ``click_rate`` the share of impressions clicked."""
+    """A campaign: ``ads`` are JSON fields, one string per ad; ``click_rate`` is the share of impressions clicked."""
 
     ads: tuple[str, ...]
     click_rate: float
     typical_cost: int
 
     def ad(self, draw: float) -> str:
-        """One of the ads, by a uniform ``draw``."""
+        """One of the ads, picked by a uniform ``draw``."""
         return self.ads[int(draw * len(self.ads))]
 
     def cost(self, draw: float) -> int:
-        """The cost of an impression in micro-units of currency, log-normal, by a uniform ``draw``."""
+        """The log-normal cost of an impression in micro-units of currency, from a uniform ``draw``."""
         return self.typical_cost * _COST_NOISE[int(draw * TABLE_SIZE)] // _COST_FACTOR
 
 
 class Audience:
-    """Draws users, pages and campaigns, some far more often than others."""
+    """Draws users, pages and campaigns from skewed distributions."""
 
     def __init__(self, users: int, campaigns: int, rng: Random) -> None:
         self._random = rng.random
@@ -57,8 +57,8 @@ class Audience:
     def user(self) -> str:
         """A user's id, Zipf-Mandelbrot distributed.
 
-        The bend grows with the number of users, so the heaviest make the same number of visits in a day (some forty)
-        in small inputs and large ones; plain Zipf would make one session of a day's length out of millions of events.
+        The bend grows with the number of users, so the heaviest users make the same number of visits a day (about
+        forty) in small and large inputs. Plain Zipf would turn millions of events into one day-long session.
         """
         rank = int(self._bend * (self._ratio ** self._random() - 1))
         return f"u-{rank + 1:0{self._digits}d}"
@@ -77,8 +77,8 @@ def _campaign(rank: int, digits: int, rng: Random) -> Campaign:
     ads = tuple(
         f'"campaign_id":"{name}","ad_id":"{name}-a{number}"' for number in range(1, rng.randint(1, _MOST_ADS) + 1)
     )
-    # Spread evenly over the ranks instead of drawn: else the few great campaigns would decide how many clicks there
-    # are. Most lie near the upper end.
+    # Spread evenly over the ranks instead of drawn; otherwise the few largest campaigns would decide how many clicks
+    # there are. Most rates are near the upper end.
     spread = (0.5 + rank * _GOLDEN) % 1.0
     click_rate = _HIGHEST_CLICK_RATE - (_HIGHEST_CLICK_RATE - _LOWEST_CLICK_RATE) * spread**4
     return Campaign(ads, click_rate, rng.randint(_CHEAPEST, _DEAREST))

@@ -1,4 +1,4 @@
-"""Records that break a rule, one way each, and the verdict each must get."""
+"""Records that each break one rule, and the verdict each must get."""
 
 import json
 from collections.abc import Callable
@@ -8,12 +8,12 @@ from random import Random
 from spark_jobs.contracts import events
 
 OVERLONG = 200
-"""Characters of an id that is too long."""
+"""Length of an overlong id, in characters."""
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a broken record has in common with the traffic around it, and an id of its own."""
+    """What a broken record shares with the traffic around it, plus its own id."""
 
     event_id: str
     event_time: str
@@ -21,12 +21,12 @@ class Surroundings:
 
 
 Maker = Callable[[Random, Surroundings], bytes]
-"""Gives the line, without its end."""
+"""Returns the record, without a line end."""
 
 
 @dataclass(frozen=True)
 class Broken:
-    """A way to be broken: how such a record is made, and the verdict it must get."""
+    """A way to break a record: the function that makes it, and the verdict it must get."""
 
     verdict: str
     make: Maker
@@ -62,7 +62,7 @@ def _without(field: str) -> Maker:
 
 
 def _with(field: str, *values: object) -> Maker:
-    """``field`` takes one of ``values``."""
+    """``field`` gets one of ``values``."""
 
     def make(rng: Random, around: Surroundings) -> bytes:
         return _text(_impression(around) | {field: rng.choice(values)})
@@ -88,7 +88,7 @@ def _overlong_id(_: Random, around: Surroundings) -> bytes:
 
 
 def _in_user_id(*fragments: bytes) -> Maker:
-    """One of ``fragments`` stands, unescaped, in the middle of the user id."""
+    """Puts one of ``fragments``, unescaped, into the middle of the user id."""
 
     def make(rng: Random, around: Surroundings) -> bytes:
         user = around.user_id.encode()
@@ -130,11 +130,11 @@ BROKEN: dict[str, Broken] = {
     "invalid_utf8": Broken(events.INVALID_UTF8, _in_user_id(b"\xff\xfe", b"\xc3\x28", b"\xed\xa0\x80")),
     "duplicate_key": Broken(events.DUPLICATE_KEY, _duplicate_key),
 }
-"""Every way to be broken, by the name the summary uses."""
+"""Every way to break a record, by the name used in the summary."""
 
 
 class BrokenRecords:
-    """Makes broken records, every way as often as any other; ``made`` counts them by name."""
+    """Makes broken records, using every way equally often; ``made`` counts them by name."""
 
     def __init__(self, rng: Random) -> None:
         self.made = dict.fromkeys(BROKEN, 0)
@@ -142,7 +142,7 @@ class BrokenRecords:
         self._deck: list[str] = []
 
     def next(self, around: Surroundings) -> bytes:
-        """The next broken record, without line end."""
+        """The next broken record, without a line end."""
         if not self._deck:
             self._deck = list(BROKEN)
             self._rng.shuffle(self._deck)

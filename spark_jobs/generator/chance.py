@@ -1,4 +1,4 @@
-"""Draws that are cheap enough to be made several times for each event."""
+"""Random draws cheap enough to make several times per event."""
 
 import math
 from collections.abc import Callable
@@ -6,25 +6,25 @@ from random import Random
 from statistics import NormalDist
 
 TABLE_SIZE = 4096
-"""Entries of a table of quantiles; a uniform draw times this is an index."""
+"""The size of a quantile table; a uniform draw times this is an index."""
 
 
 def lognormal_table(median: float, sigma: float) -> list[int]:
     """``TABLE_SIZE`` evenly spaced quantiles of the log-normal distribution with ``median``, rounded down.
 
-    ``sigma`` is the standard deviation of the logarithm. Picking an entry at random costs a tenth of a true draw.
+    ``sigma`` is the standard deviation of the logarithm. Picking a random entry costs a tenth of a real draw.
     """
     normal = NormalDist(0.0, sigma)
     return [int(median * math.exp(normal.inv_cdf((index + 0.5) / TABLE_SIZE))) for index in range(TABLE_SIZE)]
 
 
 def log_uniform(random: Callable[[], float], low: float, high: float) -> float:
-    """A draw between ``low`` and ``high`` whose logarithm is uniform."""
+    """A log-uniform draw between ``low`` and ``high``."""
     return low * math.exp(math.log(high / low) * random())
 
 
 class Quota:
-    """Picks exactly ``picks`` out of ``total``, each as likely as the other (Knuth, TAOCP 2, 3.4.2, algorithm S)."""
+    """Picks exactly ``picks`` out of ``total``, all equally likely (Knuth, TAOCP 2, 3.4.2, algorithm S)."""
 
     def __init__(self, picks: int, total: int, rng: Random) -> None:
         self._left = total
@@ -32,7 +32,7 @@ class Quota:
         self._random = rng.random
 
     def take(self) -> bool:
-        """Whether the next of the ``total`` is picked; to be asked ``total`` times."""
+        """Whether the next of the ``total`` is picked; call it ``total`` times."""
         picked = self._random() * self._left < self._picks
         self._left -= 1
         self._picks -= picked
@@ -40,7 +40,7 @@ class Quota:
 
 
 class Ids:
-    """Unique ids that look random: a counter, multiplied by an odd number modulo 2^48, which repeats nothing."""
+    """Unique ids that look random: a counter times an odd number modulo 2^48, which never repeats."""
 
     _MULTIPLIER = 0x5DEECE66D1B3
     _MASK = 0xFFFFFFFFFFFF
@@ -49,6 +49,6 @@ class Ids:
         self._state = rng.getrandbits(48)
 
     def next(self) -> str:
-        """Twelve hexadecimal digits that no earlier call gave."""
+        """Twelve hexadecimal digits, different on every call."""
         self._state = (self._state + self._MULTIPLIER) & self._MASK
         return f"{self._state:012x}"

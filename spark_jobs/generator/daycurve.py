@@ -1,4 +1,4 @@
-"""When in the day traffic happens: quiet at 4 o'clock, busiest at 20 o'clock (UTC)."""
+"""The distribution of traffic over the day: quietest at 04:00, busiest at 20:00 (UTC)."""
 
 from bisect import bisect_right
 from datetime import datetime, timedelta
@@ -12,7 +12,7 @@ _CELL = _HOUR // 12
 
 
 class DayCurve:
-    """The cumulated traffic from ``begin`` to ``end``, both in microseconds since 1970."""
+    """The cumulative traffic from ``begin`` to ``end``, both in microseconds since 1970."""
 
     def __init__(self, start: datetime, span: timedelta) -> None:
         self.begin = microseconds(start - EPOCH)
@@ -23,7 +23,7 @@ class DayCurve:
         self._shares: list[float] = [0.0, *(volume / total for volume in accumulate(volumes))]
 
     def moment(self, share: float) -> int:
-        """When ``share`` (0 up to, not including, 1) of the traffic has passed: whole milliseconds, before ``end``."""
+        """The time when ``share`` (in [0, 1)) of the traffic has passed, in whole milliseconds, before ``end``."""
         cell = min(bisect_right(self._shares, share), len(self._shares) - 1) - 1
         low, high = self._shares[cell], self._shares[cell + 1]
         left, right = self._edges[cell], self._edges[cell + 1]
@@ -32,7 +32,7 @@ class DayCurve:
         return whole if whole < self.end else (self.end - 1) // 1000 * 1000
 
     def share_before(self, moment: int) -> float:
-        """The share of the traffic that lies before ``moment``."""
+        """The share of the traffic before ``moment``."""
         if not self.begin < moment < self.end:
             return float(moment >= self.end)
         cell = bisect_right(self._edges, moment) - 1
@@ -42,7 +42,7 @@ class DayCurve:
 
 
 def _rate(moment: int) -> float:
-    """Traffic per unit of time at ``moment``: straight lines between the hourly values."""
+    """The traffic rate at ``moment``, interpolated linearly between the hourly values."""
     hour, past = divmod(moment, _HOUR)
     here, there = _HOURLY[hour % 24], _HOURLY[(hour + 1) % 24]
     return here + (there - here) * past / _HOUR

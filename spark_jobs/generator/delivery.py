@@ -1,4 +1,4 @@
-"""What the network does to events on their way: delay, repetition, hours of lateness, broken records in between."""
+"""Simulates the network: delays, duplicates, events hours late, broken records in between."""
 
 import heapq
 from random import Random
@@ -14,12 +14,12 @@ from spark_jobs.generator.visits import MAX_VISIT_EVENTS, Event
 _SECOND = 1_000_000
 _HOUR = 3600 * _SECOND
 LEAST_LATENESS, MOST_LATENESS = 7 * _HOUR // 2, 6 * _HOUR
-"""How far behind the stream a late event comes: more than the longest watermark, which is 3 h."""
+"""How far behind the stream a late event arrives: more than the longest watermark, 3 h."""
 MOST_DELAY = 240 * _SECOND
-"""How long the network takes at most for an event that is not late: less than the shortest watermark, 10 min."""
+"""The longest network delay of an event that is not late: less than the shortest watermark, 10 min."""
 
 _REPEAT = (2 * _SECOND, 1800 * _SECOND)
-_SLOW = 20  # of TABLE_SIZE deliveries: the tail of minutes
+_SLOW = 20  # of TABLE_SIZE deliveries: a tail of delays of minutes
 
 
 def _delays() -> list[int]:
@@ -30,12 +30,12 @@ def _delays() -> list[int]:
 
 
 class Delivery:
-    """Gives every event its arrival and hands the records to ``buffer``.
+    """Gives every event its time of arrival and passes the records to ``buffer``.
 
-    An event is late by the clock of the stream, not by a clock on the wall: it is held back until the stream has
-    delivered an event ``LEAST_LATENESS`` or more younger. So it is late however thin the traffic is. Only events for
-    which such a younger one is certain to come may be chosen. ``duplicates`` and ``late`` count; no late event is
-    sent twice. Broken records have a source of chance of their own and change nothing about the good ones.
+    Lateness is measured in event time, not by the wall clock: a late event is held back until the stream has delivered
+    one that is at least ``LEAST_LATENESS`` newer. So it is late however thin the traffic is. Only events that are
+    certain to be followed by such a newer one are eligible. ``duplicates`` and ``late`` are counters; a late event is
+    never sent twice. Broken records use a random generator of their own, so they do not affect the good ones.
     """
 
     def __init__(self, spec: GeneratorSpec, curve: DayCurve, buffer: ReorderBuffer) -> None:
@@ -48,7 +48,7 @@ class Delivery:
         self._broken_ids = Ids(broken_rng)
         self._is_repeated = Quota(spec.duplicate_count, spec.events, rng)
         self._is_followed_by_broken = Quota(spec.malformed_count, spec.events, broken_rng)
-        # The last visit begins here at the earliest, and is never late itself.
+        # The last visit starts no earlier than this, and is never late itself.
         self._reached = curve.moment(max(0, spec.events - MAX_VISIT_EVENTS) / spec.events)
         self._late_before = self._reached - LEAST_LATENESS
         eligible = curve.share_before(self._late_before) * (1 - spec.duplicates)
@@ -57,11 +57,11 @@ class Delivery:
 
     @property
     def held(self) -> int:
-        """How many late events are held back."""
+        """How many late events are being held back."""
         return len(self._held)
 
     def send(self, visit: list[Event]) -> None:
-        """Take the events of ``visit``, which does not begin before the visits sent so far."""
+        """Sends the events of ``visit``; visits must come in order of their start."""
         records: list[Event] = []
         delays, random = DELAYS, self._random
         released = self._held and self._held[0][0] <= visit[0][0]
@@ -87,7 +87,7 @@ class Delivery:
         heapq.heappush(self._held, (moment + lateness, line))
 
     def _release(self, moment: int, arrival: int, records: list[Event]) -> None:
-        """Let all held events follow that are due by an event of ``moment`` which arrives at ``arrival``."""
+        """Releases the held events that are due after an event at ``moment`` that arrives at ``arrival``."""
         while self._held and self._held[0][0] <= moment:
             records.append((arrival + 1, heapq.heappop(self._held)[1]))
 
@@ -98,4 +98,4 @@ class Delivery:
 
 
 DELAYS = _delays()
-"""Delays by the network in microseconds, ascending, each as likely as the other."""
+"""Network delays in microseconds, ascending, all equally likely."""

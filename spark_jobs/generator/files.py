@@ -1,4 +1,4 @@
-"""Lines into files that hold equally many, each of which appears only when it is whole."""
+"""Writes lines to files of equal length; each file appears only once it is complete."""
 
 import gzip
 import os
@@ -16,14 +16,14 @@ _Sink = BinaryIO | gzip.GzipFile
 
 
 class EventFiles:
-    """Writes ``total`` lines to ``events-00000.jsonl`` and so on in ``folder``; a context manager.
+    """A context manager that writes ``total`` lines to ``events-00000.jsonl`` and so on in ``folder``.
 
-    File number k gets the modification time ``first_mtime`` + k, in seconds since 1970: readers that order files by it
-    get the order of arrival. ``written`` lists the files in that order, ``bytes`` is their size on disk. There are
-    never more files than lines. On an error the file begun is removed.
+    File number k gets the modification time ``first_mtime`` + k, in seconds since 1970, so readers that sort files by
+    it see them in order of arrival. ``written`` lists the files in that order; ``bytes`` is their size on disk. There
+    are never more files than lines. After an error the incomplete file is removed.
 
     Raises:
-        SettingsError: ``folder`` cannot be made or holds events already.
+        SettingsError: ``folder`` cannot be created or already contains events.
     """
 
     def __init__(self, folder: Path, total: int, files: int, first_mtime: int, *, compress: bool) -> None:
@@ -39,13 +39,13 @@ class EventFiles:
         _prepare(folder)
 
     def __enter__(self) -> Self:
-        """Begin; files are opened as lines come."""
+        """Opens nothing yet: files are opened as lines arrive."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close and remove the file begun, if an error has left one."""
+        """Closes and removes the incomplete file, if an error left one."""
         if self._sink is not None:
             try:
                 self._open_file.close()
@@ -53,7 +53,7 @@ class EventFiles:
                 self._temporary.unlink(missing_ok=True)
 
     def write(self, lines: list[bytes]) -> None:
-        """Add ``lines``, line ends included."""
+        """Writes ``lines``, which include their line ends."""
         position = 0
         while position < len(lines):
             sink = self._sink or self._begin()
@@ -77,7 +77,7 @@ class EventFiles:
         file = self._open_file.enter_context(self._temporary.open("wb"))
         sink: _Sink = file
         if self._suffix.endswith(".gz"):
-            # No name and no time in the header: the same spec must give the same bytes.
+            # No name and no time in the header: equal specs must give equal bytes.
             sink = self._open_file.enter_context(
                 gzip.GzipFile(filename="", mode="wb", compresslevel=_GZIP_LEVEL, fileobj=file, mtime=0)
             )
@@ -105,10 +105,10 @@ def _prepare(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         found = sorted(path.name for pattern in ("*.jsonl", "*.jsonl.gz") for path in folder.glob(pattern))
     except OSError as error:
-        raise SettingsError(f"{folder} cannot be used for events: {error.strerror}; give another folder") from error
+        raise SettingsError(f"{folder} cannot be used for events: {error.strerror}; choose another folder") from error
     if found:
         more = f" and {len(found) - 1} more" if len(found) > 1 else ""
         raise SettingsError(
-            f"{folder} already holds {found[0]}{more}: two sets of events would be read as one; "
-            "give an empty folder or remove them"
+            f"{folder} already contains {found[0]}{more}: two sets of events would be read as one; "
+            "choose an empty folder or remove them"
         )

@@ -1,4 +1,4 @@
-"""From a spec to files of events."""
+"""Writes the events of a spec to files."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ _PROGRESS_STEP = 5000
 
 @dataclass(frozen=True)
 class GeneratedSummary:
-    """What was written.
+    """Counts of what was written.
 
-    ``records`` are lines: ``impressions`` + ``clicks`` + ``activity`` (the distinct good events) + ``duplicates`` + all
-    of ``malformed``, which counts by the names in :data:`spark_jobs.generator.broken.BROKEN`. ``late`` and ``orphans``
-    are among the good events; ``orphans`` are clicks that name an impression that does not exist. ``bytes`` is the
-    size of the files on disk.
+    ``records`` counts lines: ``impressions`` + ``clicks`` + ``activity`` (the distinct good events) + ``duplicates`` +
+    all ``malformed``, which are counted by their names in :data:`spark_jobs.generator.broken.BROKEN`. ``late`` and
+    ``orphans`` are among the good events; ``orphans`` are clicks whose impression does not exist. ``bytes`` is the size
+    of the files on disk.
     """
 
     records: int
@@ -35,16 +35,16 @@ class GeneratedSummary:
 
 
 def generate(spec: GeneratorSpec, out: Path, on_progress: Callable[[int], None] | None = None) -> GeneratedSummary:
-    """Write the events of ``spec`` to ``events-00000.jsonl`` (or ``.jsonl.gz``) and so on in ``out``, as they arrive.
+    """Writes the events of ``spec``, in order of arrival, to ``events-00000.jsonl`` (or ``.jsonl.gz``) etc. in ``out``.
 
     Args:
-        spec: what to generate; the same spec gives the same bytes.
-        out: folder, made if need be. Each file appears when it is whole; file k has the modification time
+        spec: what to generate; equal specs give equal bytes.
+        out: the folder, created if missing. Each file appears once it is complete; file k has the modification time
             ``spec.start`` + k seconds.
-        on_progress: called with the number of good events made so far, every few thousand and at the end.
+        on_progress: called with the number of good events generated so far, every few thousand and at the end.
 
     Raises:
-        SettingsError: ``out`` cannot be written or holds events already.
+        SettingsError: ``out`` cannot be written or already contains events.
     """
     traffic = Traffic(spec)
     files = EventFiles(out, spec.record_count, spec.files, int(spec.start.timestamp()), compress=spec.gzip)
@@ -54,7 +54,7 @@ def generate(spec: GeneratorSpec, out: Path, on_progress: Callable[[int], None] 
     except OSError as error:
         raise SettingsError(
             f"events cannot be written to {out}: {error.strerror}; "
-            "free the space or give another folder, and remove what is there before the next try"
+            "free some space or choose another folder, and remove its files before you try again"
         ) from error
     return _summary(traffic, files, spec.record_count)
 

@@ -1,4 +1,4 @@
-"""Moving the times of recorded events to now."""
+"""Moves the times of recorded events to the present."""
 
 import re
 from bisect import bisect_right
@@ -10,14 +10,14 @@ _EVENT_TIME = re.compile(rb'"event_time"\s*:\s*"([^"\\]{10,40})"')
 _US = timedelta(microseconds=1)
 _YEAR_9999_US = (datetime(9999, 1, 1, tzinfo=UTC) - EPOCH) // _US
 _LEAP_US = 24 * 3600 * 1_000_000
-"""A time so far past all before it is a broken clock, not the next event."""
+"""A time this far past all earlier ones is a wrong clock, not the next event."""
 
 
 class LiveTime:
-    """Gives each recorded time the moment at which the replay came to it.
+    """Maps each recorded time to the moment the replay reached it.
 
-    The replay's clock is the largest recorded time so far. A record's time becomes the moment at which that clock first
-    reached it, so that the order of times, equal times and repeats stay as they were; only the pace is the replay's.
+    The replay's clock is the largest recorded time so far. A record's time becomes the moment when that clock first
+    reached it. So the order of times, equal times and duplicates are preserved; only the pace is the replay's.
 
     ::
 
@@ -25,9 +25,9 @@ class LiveTime:
         sent at         07:00:00 07:00:01 07:00:02      07:00:03
         becomes         07:00:00 07:00:01 07:00:00.5    07:00:01
 
-    Times before the first one keep their distance to it, and so do those that leap more than a day ahead: a broken
-    clock stays broken. A record whose time cannot be read, or would leave the
-    years that can be written, stays as it is.
+    Times before the first one keep their distance to it, and so do times that jump more than a day ahead: a wrong
+    clock stays wrong. A record is left unchanged if its time cannot be parsed, or would move out of the range that can
+    be written.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class LiveTime:
         self._sent_us: list[int] = []
 
     def retime(self, record: bytes, now: datetime) -> bytes:
-        """``record`` (a JSON object as text), sent at ``now`` (with zone), with its ``event_time`` moved."""
+        """``record`` (a JSON object as text), sent at ``now`` (with time zone), with its ``event_time`` moved."""
         found = _EVENT_TIME.search(record)
         recorded = _parse(found[1]) if found else None
         if found is None or recorded is None:

@@ -1,4 +1,4 @@
-"""Records to Kafka, at a rate."""
+"""Sends records to Kafka at a given rate."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -16,20 +16,20 @@ from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.generator.traffic import Traffic
 
 _SLICE_S = 0.05
-"""Records are sent in bursts of so long a time's worth."""
+"""Records are sent in bursts of this duration's worth."""
 _FLUSH_S = 60.0
 
 
 @dataclass(frozen=True)
 class Published:
-    """What was sent: records acknowledged by all replicas, and the seconds it took."""
+    """The number of records acknowledged by all replicas, and how many seconds it took."""
 
     records: int
     seconds: float
 
 
 def generated_records(spec: GeneratorSpec) -> Iterator[bytes]:
-    """The records of ``spec`` as they arrive, without their line ends."""
+    """The records of ``spec`` in order of arrival, without line ends."""
     for lines in Traffic(spec).chunks():
         yield from (line.rstrip(b"\n") for line in lines)
 
@@ -42,13 +42,13 @@ def publish(
     is_live: bool,
     on_progress: Callable[[int], None] = lambda _: None,
 ) -> Published:
-    """Sends ``records`` to the first of the topics, each exactly once, in their order.
+    """Sends ``records`` to the first of the topics, in order, each exactly once.
 
     Args:
-        records: their text; equal records go to the same partition.
-        settings: where to.
-        rate: records a second; None for as fast as it goes.
-        is_live: event times are moved to the moment of sending (:class:`LiveTime`).
+        records: the records as text; equal records go to the same partition.
+        settings: brokers, topics and credentials.
+        rate: records per second; None for as fast as possible.
+        is_live: whether to move event times to the moment of sending (:class:`LiveTime`).
         on_progress: called with the number sent so far, many times a second.
 
     Raises:
@@ -85,7 +85,7 @@ def _send(
 ) -> None:
     while True:
         try:
-            # By its content, so that a repeat follows the first one in the same partition.
+            # Keyed by content, so that a duplicate follows the original in the same partition.
             producer.produce(topic, value=record, key=crc32(record).to_bytes(4, "big"), on_delivery=delivered)
         except BufferError:
             producer.poll(_SLICE_S)

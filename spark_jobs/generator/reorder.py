@@ -1,4 +1,4 @@
-"""Records in the order of their arrival, made in another order."""
+"""Sorts records by arrival as they are generated."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -9,8 +9,8 @@ _SLOT = 10_000_000
 class ReorderBuffer:
     """Holds records until nothing can arrive before them any more.
 
-    Records lie in slots of ten seconds and a slot is sorted when it is given out: cheaper than a heap, whose every
-    step compares tuples all over memory. Memory: the records between the oldest held and the newest, nothing else.
+    Records are kept in ten-second slots, and a slot is sorted when it is popped. That is cheaper than a heap, which
+    compares tuples all over memory at every step. Memory: only the records between the oldest held and the newest.
     """
 
     def __init__(self, begin: int) -> None:
@@ -23,7 +23,7 @@ class ReorderBuffer:
         return self._held
 
     def push(self, records: Iterable[tuple[int, bytes]]) -> None:
-        """Take in ``records``, as (arrival in microseconds since 1970, line)."""
+        """Adds ``records``, as (arrival in microseconds since 1970, line)."""
         slots, taken = self._slots, 0
         for record in records:
             slots[record[0] // _SLOT].append(record)
@@ -31,21 +31,21 @@ class ReorderBuffer:
         self._held += taken
 
     def pop_before(self, moment: int) -> list[bytes]:
-        """Give out, in order of arrival, the lines of all whole slots that end before ``moment``."""
+        """Removes and returns, in order of arrival, the lines of all complete slots that end before ``moment``."""
         lines: list[bytes] = []
         for slot in range(self._next, moment // _SLOT):
-            self._give_out(slot, lines)
+            self._pop_slot(slot, lines)
         self._next = max(self._next, moment // _SLOT)
         return lines
 
     def pop_all(self) -> list[bytes]:
-        """Give out what is left, in order of arrival."""
+        """Removes and returns the remaining lines, in order of arrival."""
         lines: list[bytes] = []
         for slot in sorted(self._slots):
-            self._give_out(slot, lines)
+            self._pop_slot(slot, lines)
         return lines
 
-    def _give_out(self, slot: int, lines: list[bytes]) -> None:
+    def _pop_slot(self, slot: int, lines: list[bytes]) -> None:
         records = self._slots.pop(slot, None)
         if records:
             records.sort()

@@ -1,4 +1,4 @@
-"""What is asked of the generator, checked before a single event is made."""
+"""The generator's options, checked before any event is generated."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -16,12 +16,12 @@ _MOST_USERS = 1_000_000_000
 
 @dataclass(frozen=True)
 class GeneratorSpec:
-    """How much traffic, when, and how faulty. Equal specs give equal bytes.
+    """How much traffic to generate, for when, and with which faults. Equal specs give equal bytes.
 
-    ``events`` counts distinct good events; duplicates and malformed records come on top of them. The shares lie in
-    0..1 and are of: good events sent twice (``duplicates``), good events that arrive hours late (``late``), broken
-    records as compared with good events (``malformed``), clicks whose impression never comes (``orphans``).
-    Traffic begins at ``start`` and goes on for ``hours``.
+    ``events`` counts distinct good events; duplicates and malformed records come on top. Shares are between 0 and 1:
+    good events sent twice (``duplicates``), good events that arrive hours late (``late``), broken records relative to
+    good events (``malformed``), clicks whose impression never arrives (``orphans``). Traffic starts at ``start`` and
+    lasts ``hours``.
 
     Raises:
         SettingsError: a value is outside its limits.
@@ -35,19 +35,19 @@ class GeneratorSpec:
     orphans: float = 0.02
     start: datetime = datetime(2025, 1, 6, tzinfo=UTC)
     hours: float = 24.0
-    files: int = 8
+    files: int = 24
     gzip: bool = False
     users: int | None = None
     campaigns: int = 40
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be generated."""
+        """Refuses a spec that cannot be generated."""
         if self.events < 1:
-            raise SettingsError(f"events {self.events}: there is nothing to generate; ask for at least 1")
+            raise SettingsError(f"events {self.events}: there is nothing to generate; request at least 1")
         for name in ("duplicates", "late", "malformed", "orphans"):
             share = getattr(self, name)
             if not 0 <= share <= 1:
-                raise SettingsError(f"{name} {share}: a share lies between 0 and 1; write 0.03 for 3 %")
+                raise SettingsError(f"{name} {share}: a share must be between 0 and 1; write 0.03 for 3 %")
         _check_count("files", self.files, _MOST_FILES)
         _check_count("campaigns", self.campaigns, _MOST_CAMPAIGNS)
         if self.users is not None:
@@ -59,22 +59,22 @@ class GeneratorSpec:
             raise SettingsError(f"start {self.start.isoformat()} has no time zone; end it with Z or an offset")
         if not _FIRST_YEAR <= self.start.year <= _LAST_YEAR:
             raise SettingsError(
-                f"start {self.start.isoformat()} lies outside the years {_FIRST_YEAR} to {_LAST_YEAR}: "
+                f"start {self.start.isoformat()} is outside the years {_FIRST_YEAR} to {_LAST_YEAR}: "
                 "events of that time are not accepted; choose a day in between"
             )
         if not _SHORTEST <= self.hours <= _LONGEST:
             raise SettingsError(
-                f"hours {self.hours}: traffic goes on for a second to {_LONGEST} hours; write 24 for a day"
+                f"hours {self.hours}: traffic must last between one second and {_LONGEST} hours; write 24 for a day"
             )
 
     @property
     def span(self) -> timedelta:
-        """How long the traffic goes on."""
+        """How long the traffic lasts."""
         return timedelta(hours=self.hours)
 
     @property
     def user_count(self) -> int:
-        """``users``, or, where it is not given, as many as make 20 events each."""
+        """``users``, or by default one user per 20 events, but at least 50."""
         return self.users or max(_FEWEST_USERS, self.events // _EVENTS_PER_USER)
 
     @property
@@ -95,4 +95,4 @@ class GeneratorSpec:
 
 def _check_count(name: str, count: int, most: int) -> None:
     if not 1 <= count <= most:
-        raise SettingsError(f"{name} {count}: must lie between 1 and {most}")
+        raise SettingsError(f"{name} {count}: must be between 1 and {most}")

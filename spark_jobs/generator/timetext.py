@@ -1,4 +1,4 @@
-"""Moments as the text that stands in ``event_time``."""
+"""Formats times for ``event_time``."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -8,13 +8,13 @@ from spark_jobs.contracts.durations import EPOCH
 
 _MINUTE = 60_000_000
 
-# Shares of the ways to write a time, cumulated: milliseconds, microseconds, else milliseconds with an offset.
+# Cumulative shares of the formats: milliseconds, microseconds, else milliseconds with an offset.
 _MILLISECONDS, _MICROSECONDS = 0.965, 0.99
 _OFFSETS = (("+02:00", 120), ("+01:00", 60), ("-05:00", -300), ("+05:30", 330))
 
 
 def write_time(moment: int, random: Callable[[], float]) -> tuple[int, str]:
-    """``moment`` (microseconds since 1970) as RFC 3339 text, mostly cut to milliseconds, and the moment as written."""
+    """``moment`` (microseconds since 1970), mostly truncated to milliseconds, and its RFC 3339 text."""
     style = random()
     if style < _MILLISECONDS:
         moment -= moment % 1000

@@ -1,4 +1,4 @@
-"""A spec's traffic as a stream of lines in order of arrival."""
+"""The traffic of a spec, as a stream of lines in order of arrival."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from spark_jobs.generator.visits import Visits
 
 
 class Traffic:
-    """The stream of a spec, to be read once. What it holds depends on how busy the traffic is, not on how long."""
+    """The stream of a spec; read it once. Memory grows with how busy the traffic is, not with how long it lasts."""
 
     def __init__(self, spec: GeneratorSpec) -> None:
         curve = DayCurve(spec.start, spec.span)
@@ -20,11 +20,11 @@ class Traffic:
 
     @property
     def pending(self) -> int:
-        """How many records are made and not given out yet."""
+        """How many records are generated but not yet returned."""
         return len(self._buffer) + self.delivery.held
 
     def chunks(self) -> Iterator[list[bytes]]:
-        """The lines in order of arrival, line ends included, in lists of some seconds each."""
+        """The lines in order of arrival, line ends included, in lists of a few seconds each."""
         for visit in self.visits:
             self.delivery.send(visit)
             if lines := self._buffer.pop_before(visit[0][0]):

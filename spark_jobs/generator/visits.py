@@ -1,4 +1,4 @@
-"""Visits: bursts of page views, of the ads shown on them, and of clicks on those ads."""
+"""Visits: bursts of page views, the ads shown on the pages, and clicks on the ads."""
 
 from collections.abc import Iterator
 from random import Random
@@ -10,14 +10,14 @@ from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.generator.timetext import write_time
 
 MAX_VISIT_EVENTS = 120
-"""No visit has more events than this."""
+"""The most events a visit may have."""
 
 Event = tuple[int, bytes]
-"""A moment in microseconds since 1970, and the line, line end included, that tells of it."""
+"""A time in microseconds since 1970, and the event as a line, line end included."""
 
 _SECOND = 1_000_000
 _MEAN_PAGES = 6.0
-_EVENTS_PER_PAGE = 3.1  # only places visits on the day curve: need not be exact
+_EVENTS_PER_PAGE = 3.1  # only spaces visits along the day curve: need not be exact
 _ADS_ON_A_PAGE = (1, 2, 2, 2, 2, 3, 1, 2, 2, 3)
 _DWELL = lognormal_table(22 * _SECOND, 0.9)
 _CLICK_DELAY = lognormal_table(6 * _SECOND, 1.3)
@@ -29,9 +29,9 @@ _LOGOUT_SHARE = 0.4
 
 
 class Visits:
-    """All visits of a spec, made one after the other in order of their beginning.
+    """All visits of a spec, generated in order of their start.
 
-    ``impressions``, ``clicks`` (``orphans`` among them) and ``activity`` count what has been made.
+    ``impressions``, ``clicks`` (``orphans`` included) and ``activity`` count the events generated so far.
     """
 
     def __init__(self, spec: GeneratorSpec, curve: DayCurve) -> None:
@@ -48,14 +48,14 @@ class Visits:
 
     @property
     def made(self) -> int:
-        """How many events have been made."""
+        """How many events have been generated."""
         return self.impressions + self.clicks + self.activity
 
     def __iter__(self) -> Iterator[list[Event]]:
-        """The visits, each a list of events whose first is its beginning and its earliest.
+        """The visits, each a list of events that begins with its earliest.
 
-        A visit takes up its own stretch of the day curve, as long as it has events, and begins somewhere within: so
-        visits come in order and exactly ``spec.events`` events fill the day.
+        A visit takes a stretch of the day curve proportional to its events and starts somewhere within it. So visits
+        come in order, and exactly ``spec.events`` events fill the day.
         """
         total, begin = self._spec.events, self._curve.begin
         while (made := self.made) < total:
@@ -72,22 +72,22 @@ class Visits:
         for _ in range(pages):
             moment = self._page(user, moment)
             moment += _DWELL[int(self._random() * TABLE_SIZE)]
-            if not self._goes_on(moment):
+            if not self._has_room(moment):
                 return
         if self._random() < _LOGOUT_SHARE:
-            self._tell_activity(user, moment, '"page=/logout","is_last":true')
+            self._add_activity(user, moment, '"page=/logout","is_last":true')
 
-    def _goes_on(self, moment: int) -> bool:
+    def _has_room(self, moment: int) -> bool:
         return moment < self._curve.end and len(self._events) < self._limit
 
     def _page(self, user: str, moment: int) -> int:
-        """One page viewed at ``moment``, its ads and the clicks on them; returns when the last ad was shown."""
+        """Adds a page view at ``moment``, its ads and their clicks; returns when the last ad was shown."""
         random = self._random
-        self._tell_activity(user, moment, self._audience.page())
+        self._add_activity(user, moment, self._audience.page())
         earliest, latest = _AD_LOAD
         for _ in range(_ADS_ON_A_PAGE[int(random() * len(_ADS_ON_A_PAGE))]):
             moment += earliest + int(random() * (latest - earliest))
-            if not self._goes_on(moment):
+            if not self._has_room(moment):
                 break
             campaign = self._audience.campaign()
             impression_id = f"imp-{self._ids.next()}"
@@ -106,7 +106,7 @@ class Visits:
         return moment
 
     def _click(self, user: str, shown: int, impression_id: str) -> None:
-        """A click on an ad, perhaps two; perhaps so late that the window is over."""
+        """One click on an ad, sometimes two; sometimes so late that it misses the attribution window."""
         random = self._random
         moment = shown + 1000 + _CLICK_DELAY[int(random() * TABLE_SIZE)]
         if random() < _FORGOTTEN_TAB_SHARE:
@@ -114,11 +114,11 @@ class Visits:
             much_later = shown + soonest + int(random() * (latest - soonest))
             moment = much_later if much_later < self._curve.end else moment
         if len(self._events) < self._limit:
-            self._tell_click(user, moment, impression_id)
+            self._add_click(user, moment, impression_id)
         if random() < _SECOND_CLICK_SHARE and len(self._events) < self._limit:
-            self._tell_click(user, moment + _SECOND + int(random() * 20 * _SECOND), impression_id)
+            self._add_click(user, moment + _SECOND + int(random() * 20 * _SECOND), impression_id)
 
-    def _tell_click(self, user: str, moment: int, impression_id: str) -> None:
+    def _add_click(self, user: str, moment: int, impression_id: str) -> None:
         if self._random() < self._spec.orphans:
             impression_id = f"imp-{self._ids.next()}"
             self.orphans += 1
@@ -132,8 +132,8 @@ class Visits:
             )
         )
 
-    def _tell_activity(self, user: str, moment: int, data: str) -> None:
-        """``data`` is JSON text, with more fields after it where there are any."""
+    def _add_activity(self, user: str, moment: int, data: str) -> None:
+        """Adds an activity; ``data`` is JSON text, optionally followed by more fields."""
         moment, text = write_time(moment, self._random)
         self.activity += 1
         self._events.append(

@@ -1,4 +1,4 @@
-"""A small good lake, and Great Expectations started once."""
+"""A small good lake, and a Great Expectations engine shared by the session."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""One planted fault for every rule: how a good table is spoilt, and which rules must then break."""
+"""One planted fault per rule: how to spoil a good table, and which rules must then break."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ Spoil = Callable[[list[Row]], None]
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault planted for ``rule``, and the rules that cannot but break with it."""
+    """A fault planted for ``rule``, and the rules that inevitably break with it."""
 
     rule: str
     spoil: Spoil
@@ -20,12 +20,12 @@ class Fault:
 
 
 def change(place: int, **fields: Any) -> Spoil:
-    """Set ``fields`` of the row at ``place``."""
+    """Sets ``fields`` of the row at ``place``."""
     return lambda rows: rows[place].update(fields)
 
 
 def repeat(place: int, **fields: Any) -> Spoil:
-    """Add the row at ``place`` once more, with ``fields`` set."""
+    """Appends a copy of the row at ``place`` with ``fields`` set."""
     return lambda rows: rows.append({**rows[place], **fields})
 
 

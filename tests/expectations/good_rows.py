@@ -1,4 +1,4 @@
-"""A small lake in which every expectation holds, as plain rows that tests may spoil."""
+"""A small lake in which every expectation holds, as plain rows for tests to spoil."""
 
 import json
 from copy import deepcopy
@@ -27,7 +27,7 @@ RECEIVED = NOON + timedelta(hours=1)
 
 
 def at(minutes: float = 0, **more: float) -> datetime:
-    """A time, counted from noon."""
+    """A time, relative to noon."""
     return NOON + timedelta(minutes=minutes, **more)
 
 
@@ -162,12 +162,12 @@ GOOD_LEDGER: dict[str, Any] = {
 
 
 def good_rows(table: str) -> list[Row]:
-    """The rows of ``table``, to be spoilt at will."""
+    """The rows of ``table``; callers may spoil them."""
     return deepcopy(_GOOD[table])
 
 
 def frame(spark: SparkSession, table: str, rows: list[Row], owners: list[str] | None = None) -> DataFrame:
-    """``rows`` with the columns of ``table`` (null where a row says nothing) and ``owner``, if ``owners`` are given."""
+    """``rows`` with the columns of ``table`` (null where a row lacks one), and ``owner`` if ``owners`` are given."""
     contract = TABLES_BY_NAME[table]
     values = [tuple(row.get(name) for name in contract.column_names) for row in rows]
     if owners is None:
@@ -180,17 +180,17 @@ _IDS = ("event_id", "user_id", "impression_id", "click_id", "session_id", "campa
 
 
 def apart(rows: list[Row], case: int) -> list[Row]:
-    """``rows`` with ids of their own, so that many cases lie in one table and none repeats another's keys."""
+    """``rows`` with ids unique to the case, so that many cases fit in one table without sharing keys."""
     return [{name: _own(value, case) if name in _IDS else value for name, value in row.items()} for row in rows]
 
 
 def _own(value: str | None, case: int) -> str | None:
-    # Ids that are too short or too long are faults, to be left as they are.
+    # Ids that are too short or too long are planted faults: leave them alone.
     return f"{value}.{case}" if value and len(value) < 100 else value
 
 
 def append(spark: SparkSession, lake: Lake, table: Table, rows: list[Row], *, change_data: bool = True) -> None:
-    """Commit ``rows`` to ``table``, which is made as the jobs make it when it is not there."""
+    """Commits ``rows`` to ``table``, created the way the jobs create it if missing."""
     writer = frame(spark, table.name, rows).write.format("delta").mode("append").partitionBy(*table.partition_by)
     if change_data:
         writer = writer.option("delta.enableChangeDataFeed", "true")
@@ -198,5 +198,5 @@ def append(spark: SparkSession, lake: Lake, table: Table, rows: list[Row], *, ch
 
 
 def write_ledger(lake: Lake, **changes: Any) -> None:
-    """Leave the ledger of the good rows, with ``changes``."""
+    """Writes the ledger of the good rows, with ``changes``."""
     lake.files.write(LEDGER, json_bytes(GOOD_LEDGER | changes))

@@ -1,4 +1,4 @@
-"""The rules on the tables together, against a good lake and one planted fault each."""
+"""The rules about the tables together, on a good lake and on one planted fault each."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ Spoil = Callable[[list[Row]], None]
 
 @dataclass(frozen=True)
 class LakeFault:
-    """A fault planted for ``rule``: another ledger, spoilt tables (None: missing), or nothing new."""
+    """A fault planted for ``rule``: a different ledger, spoilt tables (None: missing), or no new rows."""
 
     rule: str
     ledger: Mapping[str, Any] | None = field(default_factory=dict)

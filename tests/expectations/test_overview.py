@@ -1,4 +1,4 @@
-"""The page of charts: what it counts, and that it is a page of pictures and nothing else."""
+"""The overview page: what it counts, and that it is static HTML."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -55,9 +55,9 @@ def test_campaigns_are_counted_by_the_hour_of_the_impression(figures: Figures) -
     ]
 
 
-def test_lengths_fall_into_the_bin_that_begins_with_them(figures: Figures) -> None:
+def test_a_length_on_a_bound_falls_into_the_bin_that_starts_there(figures: Figures) -> None:
     delays = {row["length"]: row["clicks"] for row in figures.delays if row["clicks"]}
-    assert delays == {"2 to 5 min": 1}, "just two minutes"
+    assert delays == {"2 to 5 min": 1}, "exactly two minutes"
     lengths = {row["length"]: row["sessions"] for row in figures.lengths if row["sessions"]}
     assert lengths == {"0 to 30 s": 2, "2 to 5 min": 1, "5 to 10 min": 2}
 
@@ -68,7 +68,7 @@ def test_endings_verdicts_and_status(figures: Figures) -> None:
     assert figures.status == [{"status": "inactive", "users": 1}, {"status": "online", "users": 1}]
 
 
-def test_the_page_shows_all_of_it_and_runs_nothing(spark: SparkSession, lake: Lake) -> None:
+def test_the_page_shows_every_chart_and_runs_no_script(spark: SparkSession, lake: Lake) -> None:
     page = (lake.files.read(write_overview(spark, lake, datetime(2026, 3, 2, tzinfo=UTC))) or b"").decode()
     for name in ("funnel", "clicks", "ctr", "delays", "lengths", "endings", "status", "shares", "verdicts"):
         assert f'id="{name}"' in page

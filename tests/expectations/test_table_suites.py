@@ -24,19 +24,19 @@ _NAMES = tuple(FAULTS)
 
 @dataclass(frozen=True)
 class _Planted:
-    """The rows of all cases of a table, prepared; ``owner`` is the rule whose fault they hold, or ``good``.
+    """The prepared rows of all cases of a table; ``owner`` is the rule whose fault they contain, or ``good``.
 
-    ``told`` counts the rows of each case that break each rule, as (owner, rule); ``broken`` are the rules that do not
-    hold in each case.
+    ``failing`` counts the rows of each case that break each rule, by (owner, rule); ``broken`` has the rules that fail
+    in each case.
     """
 
     suite: Suite
     rows: DataFrame
-    told: Counter[tuple[str, str]]
+    failing: Counter[tuple[str, str]]
     broken: dict[str, set[str]]
 
     def unexpected(self, engine: "Engine", case: str, owner: str | None = None) -> dict[str, int]:
-        """How many rows (of ``owner``) Great Expectations finds to break each rule that does not hold."""
+        """For each rule that does not hold, how many rows (of ``owner``) Great Expectations reports."""
         from expectations.engine import subjects
 
         rows = self.rows.where(F.col("owner") == owner) if owner else self.rows
@@ -46,7 +46,7 @@ class _Planted:
 
 @pytest.fixture(scope="module")
 def planted(spark: SparkSession) -> dict[str, _Planted]:
-    """By table; the cases lie apart in one DataFrame, so that a dozen of them cost one Spark job."""
+    """By table name; all cases of a table share one DataFrame, so a dozen of them cost one Spark job."""
     return {suite.table.name: _plant(spark, suite) for suite in table_suites(Settings())}
 
 
@@ -61,14 +61,14 @@ def _plant(spark: SparkSession, suite: Suite) -> _Planted:
         owners += [rule] * len(spoilt)
     prepared = suite.prepare(frame(spark, name, rows, owners), None)
     every = spark.createDataFrame(prepared.collect(), prepared.schema).coalesce(1)
-    failing = failing_rows(every, suite.rules).select("owner", "reasons").collect()
-    told = Counter((row[0], reason.split(":")[0]) for row in failing for reason in row[1])
-    return _Planted(suite, every, told, {owner: _broken(every, suite, told, owner) for owner in spoils})
+    reasons = failing_rows(every, suite.rules).select("owner", "reasons").collect()
+    failing = Counter((row[0], reason.split(":")[0]) for row in reasons for reason in row[1])
+    return _Planted(suite, every, failing, {owner: _broken(every, suite, failing, owner) for owner in spoils})
 
 
-def _broken(rows: DataFrame, suite: Suite, told: Counter[tuple[str, str]], owner: str) -> set[str]:
-    """The rules about rows that the quarantine query found broken, and those on a share that does not hold."""
-    broken = {rule for of, rule in told if of == owner}
+def _broken(rows: DataFrame, suite: Suite, failing: Counter[tuple[str, str]], owner: str) -> set[str]:
+    """The row rules that the quarantine query found broken, and the rules about a share that do not hold."""
+    broken = {rule for of, rule in failing if of == owner}
     for rule in suite.rules:
         if not rule.keeps_rows:
             (share,) = rows.where(F.col("owner") == owner).agg(F.avg(F.expr(rule.violation).cast("int"))).first() or (
@@ -113,7 +113,7 @@ def test_a_planted_fault_breaks_its_rule_and_no_other(
         ("user_status", "follows_the_one_before"),
     ],
 )
-def test_what_is_taken_as_it_comes_may_lie_in_any_order(spark: SparkSession, name: str, rule: str) -> None:
+def test_in_processing_time_rows_may_have_any_order_of_event_times(spark: SparkSession, name: str, rule: str) -> None:
     by_arrival = Settings(
         moving_average=MovingAverageSettings(clock=Clock.PROCESSING),
         user_status=UserStatusSettings(clock=Clock.PROCESSING),
@@ -132,6 +132,6 @@ def test_great_expectations_finds_the_rows_that_the_quarantine_query_finds(
     found = planted[name].unexpected(engine, "faults")
     about_rows = [rule.name for rule in planted[name].suite.rules if rule.keeps_rows]
     due: Counter[str] = Counter()
-    for (_, rule), rows in planted[name].told.items():
+    for (_, rule), rows in planted[name].failing.items():
         due[rule] += rows
     assert {rule: found.get(rule, 0) for rule in about_rows} == {rule: due[rule] for rule in about_rows}

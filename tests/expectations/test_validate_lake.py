@@ -1,4 +1,4 @@
-"""The validation of a lake from end to end: ranges, kept rows, state and report."""
+"""Validating a lake from end to end: ranges, stored failing rows, state and report."""
 
 import json
 import re
@@ -34,7 +34,7 @@ def _validated(lake: Lake) -> dict[str, int]:
     return state
 
 
-def test_a_good_lake_passes_and_its_next_validation_takes_only_what_is_new(
+def test_a_good_lake_passes_and_the_next_validation_reads_only_new_rows(
     spark: SparkSession, good_lake: Lake, settings: Settings
 ) -> None:
     steps: list[str] = []
@@ -75,7 +75,7 @@ def _assert_kept(spark: SparkSession, silver: TableResult) -> None:
     assert silver.failing is not None
     kept = spark.read.format("delta").load(silver.failing.place).collect()
     assert [(row["event_id"], row["user_id"], row["version"]) for row in kept] == [("i1", "u9", 1)]
-    assert kept[0]["reasons"] == ["event_unique: Each event is kept once: its id is unique in its type."]
+    assert kept[0]["reasons"] == ["event_unique: Each event appears once: ids are unique per type."]
     assert kept[0]["validated_at"] is not None
     assert silver.failing.count == 1
 
@@ -83,7 +83,7 @@ def _assert_kept(spark: SparkSession, silver: TableResult) -> None:
 def _assert_shown(lake: Lake, report: str, silver: TableResult) -> None:
     page = (lake.files.read(report) or b"").decode()
     assert "Failed" in page
-    assert "Each event is kept once: its id is unique in its type." in page
+    assert "Each event appears once: ids are unique per type." in page
     assert silver.failing is not None
     assert silver.failing.place in page
     assert "26" in page, "the ledger's received records"
@@ -102,7 +102,7 @@ def _assert_shown(lake: Lake, report: str, silver: TableResult) -> None:
         *(docs.read_text(encoding="utf-8") for docs in (lake.path / "_reports" / "data_docs").glob("**/*.html")),
     ]
     assert [text for text in pages if 'src="http' in text or '<link rel="stylesheet"' in text] == []
-    assert "A click names the impression that was clicked." in "".join(pages)
+    assert "A click has the id of its impression." in "".join(pages)
 
 
 def _bars(page: str) -> tuple[int, int]:
@@ -111,7 +111,7 @@ def _bars(page: str) -> tuple[int, int]:
     return fills["var(--good-bar)"], fills["var(--soft)"]
 
 
-def test_the_same_version_validated_twice_keeps_its_failing_rows_once(
+def test_validating_a_version_twice_stores_its_failing_rows_once(
     spark: SparkSession, tmp_path: Path, settings: Settings
 ) -> None:
     lake = open_lake(str(tmp_path / "lake"))
@@ -132,7 +132,7 @@ def test_the_same_version_validated_twice_keeps_its_failing_rows_once(
         assert ("lake", "ledger_received_not_null") in _broken(result), "no ledger is a warning of its own"
 
 
-def test_a_new_row_that_contradicts_an_old_one_is_found_among_the_new(
+def test_a_new_row_that_conflicts_with_an_old_one_is_found(
     spark: SparkSession, good_lake: Lake, settings: Settings
 ) -> None:
     from expectations.quarantine import failing_rows
@@ -152,7 +152,7 @@ def test_a_new_row_that_contradicts_an_old_one_is_found_among_the_new(
     assert found == {"attributions": {"unclicked_unique"}, "sessions": {"no_overlap", "bounds_match_events"}}
 
 
-def test_a_table_without_a_change_data_feed_is_read_whole_and_says_so(spark: SparkSession, tmp_path: Path) -> None:
+def test_without_a_change_data_feed_the_whole_table_is_read_with_a_note(spark: SparkSession, tmp_path: Path) -> None:
     lake = open_lake(str(tmp_path / "lake"))
     for _ in range(2):
         append(spark, lake, BRONZE_EVENTS, good_rows("bronze")[:3], change_data=False)
@@ -162,7 +162,7 @@ def test_a_table_without_a_change_data_feed_is_read_whole_and_says_so(spark: Spa
     assert rows.new.count() == 6
 
 
-def test_a_version_that_adds_no_row_brings_nothing_new(spark: SparkSession, good_lake: Lake) -> None:
+def test_a_version_that_adds_no_row_counts_as_nothing_new(spark: SparkSession, good_lake: Lake) -> None:
     spark.sql(f"OPTIMIZE delta.`{good_lake.table(SILVER_EVENTS)}`")
     spark.sql(f"ALTER TABLE delta.`{good_lake.table(SILVER_EVENTS)}` SET TBLPROPERTIES ('comment' = 'x')")
     versions = range_to_validate(good_lake, SILVER_EVENTS, 0, whole=False)
@@ -170,14 +170,14 @@ def test_a_version_that_adds_no_row_brings_nothing_new(spark: SparkSession, good
     assert read_rows(spark, good_lake, SILVER_EVENTS, versions).is_empty
 
 
-def test_a_table_made_anew_is_validated_whole(spark: SparkSession, good_lake: Lake) -> None:
+def test_a_recreated_table_is_validated_whole(spark: SparkSession, good_lake: Lake) -> None:
     assert spark is not None
     versions = range_to_validate(good_lake, SILVER_EVENTS, 7, whole=False)
     assert versions.whole
-    assert "made anew" in versions.note
+    assert "recreated" in versions.note
 
 
-def test_a_lake_that_is_not_there_is_refused(spark: SparkSession, tmp_path: Path, settings: Settings) -> None:
+def test_a_missing_lake_is_refused(spark: SparkSession, tmp_path: Path, settings: Settings) -> None:
     with pytest.raises(LakeError, match="holds no table of a lake"):
         validate_lake(spark, open_lake(str(tmp_path / "nowhere")), settings)
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""Files: the same bytes for the same spec, in order, whole or not at all."""
+"""Generated files: equal bytes for equal specs, in order, complete or absent."""
 
 import errno
 import gzip
@@ -27,7 +27,7 @@ def test_the_same_spec_gives_the_same_bytes(tmp_path: Path, *, compress: bool) -
     assert contents(tmp_path / "a") == contents(tmp_path / "b")
 
 
-def test_the_files_hold_the_stream_in_order_and_equally_many_lines_each(tmp_path: Path) -> None:
+def test_files_contain_the_stream_in_order_with_equal_line_counts(tmp_path: Path) -> None:
     spec = GeneratorSpec(events=3000, files=7)
     summary = generate(spec, tmp_path)
     files = contents(tmp_path)
@@ -45,7 +45,7 @@ def test_the_summary_adds_up(tmp_path: Path) -> None:
     assert summary.impressions + summary.clicks + summary.activity == 3000
     assert summary.records == 3000 + summary.duplicates + sum(summary.malformed.values())
     assert (summary.duplicates, sum(summary.malformed.values())) == (90, 15)
-    assert (summary.files, summary.bytes) == (8, sum(map(len, contents(tmp_path).values())))
+    assert (summary.files, summary.bytes) == (24, sum(map(len, contents(tmp_path).values())))
 
 
 def test_gzip_files_hold_the_same_lines(tmp_path: Path) -> None:
@@ -76,20 +76,20 @@ def test_there_are_never_more_files_than_records(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["events-00000.jsonl", "other.jsonl", "other.jsonl.gz"])
-def test_a_folder_that_holds_events_is_refused_and_left_alone(tmp_path: Path, name: str) -> None:
+def test_a_folder_with_events_is_refused_and_left_alone(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("{}\n")
-    with pytest.raises(SettingsError, match=f"already holds {name}"):
+    with pytest.raises(SettingsError, match=f"already contains {name}"):
         generate(GeneratorSpec(events=10), tmp_path)
     assert contents(tmp_path) == {name: b"{}\n"}
 
 
-def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(SettingsError, match="cannot be used for events: Not a directory"):
         generate(GeneratorSpec(events=10), tmp_path / "file" / "events")
 
 
-def test_missing_folders_are_made_and_other_files_are_left_alone(tmp_path: Path) -> None:
+def test_missing_folders_are_created_and_other_files_left_alone(tmp_path: Path) -> None:
     out = tmp_path / "a" / "b"
     out.mkdir(parents=True)
     (out / "README.md").write_text("mine")
@@ -97,7 +97,7 @@ def test_missing_folders_are_made_and_other_files_are_left_alone(tmp_path: Path)
     assert set(contents(out)) == {"README.md", "events-00000.jsonl"}
 
 
-def test_a_file_appears_only_when_it_is_whole(tmp_path: Path) -> None:
+def test_a_file_appears_only_once_it_is_complete(tmp_path: Path) -> None:
     with EventFiles(tmp_path, 4, 2, 0, compress=False) as files:
         files.write([b"1\n", b"2\n", b"3\n"])
         assert [path.name for path in sorted(tmp_path.glob("[!.]*"))] == ["events-00000.jsonl"]
@@ -105,12 +105,12 @@ def test_a_file_appears_only_when_it_is_whole(tmp_path: Path) -> None:
     assert contents(tmp_path) == {"events-00000.jsonl": b"1\n2\n", "events-00001.jsonl": b"3\n4\n"}
 
 
-def test_a_failure_removes_the_file_begun_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_removes_the_incomplete_file_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "utime", full)
-    with pytest.raises(SettingsError, match="No space left on device; free the space"):
+    with pytest.raises(SettingsError, match="No space left on device; free some space"):
         generate(GeneratorSpec(events=100), tmp_path)
     assert contents(tmp_path) == {}
 
