@@ -1,4 +1,4 @@
-"""``adloom demo``: the whole story."""
+"""``adloom demo``: generates, runs, validates and reports a day of events."""
 
 import os
 import shutil
@@ -20,10 +20,10 @@ _FILES = 8
 
 
 def run_demo(out: Path, events: int, seed: int) -> bool:
-    """Makes a day of events in ``out``, runs and validates them; whether all expectations passed.
+    """Generates a day of events in ``out``, runs and validates them; returns whether all critical expectations passed.
 
     Raises:
-        SettingsError: ``out`` holds something that no demo made.
+        SettingsError: ``out`` exists and was not created by a demo.
     """
     console = Console()
     _clear(out)
@@ -40,13 +40,13 @@ def run_demo(out: Path, events: int, seed: int) -> bool:
 
 
 def _file_by_file(settings: Settings) -> Settings:
-    """``settings`` with a batch for each file, as if the files came one by one: else nothing would ever be late."""
+    """``settings`` with one batch per file, as if files arrived one by one; otherwise nothing would ever be late."""
     return settings.model_copy(update={"ingest": settings.ingest.model_copy(update={"max_bytes_per_batch": 1})})
 
 
 def _clear(out: Path) -> None:
     if out.exists() and not (out / _MARK).is_file():
-        raise SettingsError(f"{out} is there and no demo made it; give another --out, or move it away")
+        raise SettingsError(f"{out} exists and was not created by a demo; choose another --out, or move it away")
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     (out / _MARK).touch()

@@ -15,7 +15,7 @@ from spark_jobs.sources.kafka import check_topics
 
 
 def generate_events(spec: GeneratorSpec, out: Path) -> GeneratedSummary:
-    """Makes the events of ``spec`` in ``out`` with a progress bar and says what they are."""
+    """Writes the events of ``spec`` to ``out`` with a progress bar, and prints a summary."""
     console = Console()
     columns = (TextColumn("{task.description:12}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as bar:
@@ -24,7 +24,8 @@ def generate_events(spec: GeneratorSpec, out: Path) -> GeneratedSummary:
     console.print(
         f"{summary.records:,} records in {summary.files} files ({summary.bytes / 1e6:.1f} MB) in {out}: "
         f"{summary.impressions:,} impressions, {summary.clicks:,} clicks, {summary.activity:,} activity; "
-        f"{summary.duplicates:,} sent twice, {summary.late:,} hours late, {sum(summary.malformed.values()):,} broken",
+        f"{summary.duplicates:,} duplicates, {summary.late:,} hours late, "
+        f"{sum(summary.malformed.values()):,} malformed",
         highlight=False,
         soft_wrap=True,
     )
@@ -44,7 +45,7 @@ def send_events(
     """Sends the events of ``spec``, or those in the folder ``replay``, to Kafka with a progress bar.
 
     Raises:
-        SourceError: there is nothing to replay, no such topic, or the brokers do not take the records.
+        SourceError: there is nothing to replay, the topic does not exist, or the brokers refuse the records.
     """
     console, kafka = Console(), load_settings(config, os.environ).kafka
     kafka = kafka.model_copy(update={"bootstrap_servers": brokers, "topics": (topic or kafka.topics[0],)})
@@ -58,7 +59,7 @@ def send_events(
         )
     console.print(
         f"{sent.records:,} records sent to {kafka.topics[0]} at {brokers} in {sent.seconds:,.1f} s "
-        f"({sent.records / max(sent.seconds, 1e-9):,.0f} a second)",
+        f"({sent.records / max(sent.seconds, 1e-9):,.0f} per second)",
         highlight=False,
         soft_wrap=True,
     )

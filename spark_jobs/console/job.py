@@ -1,4 +1,4 @@
-"""``adloom job``: a long-running job, which tells what it does line by line, for a supervisor to keep."""
+"""``adloom job``: runs a job until it is stopped, logging to stderr for a supervisor."""
 
 import logging
 import os

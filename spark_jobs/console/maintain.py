@@ -1,4 +1,4 @@
-"""``adloom maintain``: what was done to each table."""
+"""``adloom maintain``: compacts and cleans up tables, and prints what was done to each."""
 
 import os
 from pathlib import Path
@@ -16,22 +16,22 @@ from spark_jobs.runtime.lakes import open_existing
 
 
 def maintain_tables(names: list[str], location: str, *, remove: bool, config: Path | None) -> bool:
-    """Cares for the tables ``names`` (all if none are named) of the lake at ``location`` and prints what was done.
+    """Maintains the tables ``names`` (by default all) of the lake at ``location`` and prints what was done.
 
     Returns:
-        Whether no table was passed over because its writer is running.
+        False if a table was skipped because its writer is running, else True.
 
     Raises:
-        SettingsError: there is no table of that name.
+        SettingsError: there is no table with that name.
         LakeError: there is no lake.
     """
     if unknown := [name for name in names if name not in TABLES_BY_NAME]:
-        raise SettingsError(f"no table {unknown[0]!r}; there are {', '.join(TABLES_BY_NAME)}")
+        raise SettingsError(f"there is no table {unknown[0]!r}; the tables are {', '.join(TABLES_BY_NAME)}")
     tables = [TABLES_BY_NAME[name] for name in names] or list(TABLES)
     console, settings = Console(), load_settings(config, os.environ)
     lake = open_existing(location, settings.s3)
     done: list[Care] = []
-    with session(console, settings, lake) as spark, console.status("caring for the tables …") as status:
+    with session(console, settings, lake) as spark, console.status("maintaining the tables …") as status:
         for care in maintain(spark, settings, lake, tables, remove=remove):
             done.append(care)
             status.update(f"{care.table} done …")
@@ -42,7 +42,7 @@ def maintain_tables(names: list[str], location: str, *, remove: bool, config: Pa
 def _print(console: Console, done: list[Care], place: str) -> None:
     table = Table(box=SIMPLE_HEAD, title=f"{place}: tables", title_justify="left")
     table.add_column("table")
-    for heading in ("files joined", "into", "removed", "MB freed"):
+    for heading in ("files compacted", "into", "files removed", "MB freed"):
         table.add_column(heading, justify="right")
     for care in done:
         numbers = (care.files_joined, care.files_made, care.files_removed)
@@ -51,5 +51,5 @@ def _print(console: Console, done: list[Care], place: str) -> None:
     console.print(table)
     for care in done:
         if why := care.skipped or care.not_removed:
-            what = "passed over" if care.skipped else "nothing removed"
+            what = "skipped" if care.skipped else "nothing removed"
             console.print(f"{care.table}: {what}: {why}", highlight=False, soft_wrap=True)

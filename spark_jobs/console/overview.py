@@ -1,4 +1,4 @@
-"""``adloom report``: one page of charts of what the tables say."""
+"""``adloom report``: the overview page, with charts of the tables."""
 
 import os
 from datetime import UTC, datetime
@@ -14,7 +14,7 @@ from spark_jobs.runtime.lakes import open_existing
 
 
 def write_report(location: str, *, config: Path | None) -> None:
-    """Writes the page for the lake at ``location`` and prints where it is.
+    """Writes the overview page of the lake at ``location`` and prints its place.
 
     Raises:
         LakeError: there is no lake.
@@ -27,14 +27,14 @@ def write_report(location: str, *, config: Path | None) -> None:
 
 
 def write_with_status(console: Console, spark: SparkSession, lake: Lake) -> str:
-    """Writes the page, says what is being done, and returns its key."""
-    with console.status("drawing what the tables say …"):
-        # Takes a second to import, and only this needs it.
+    """Writes the page, shows a status meanwhile, and returns its key."""
+    with console.status("drawing charts of the tables …"):
+        # Importing it takes a second, and only this command needs it.
         from expectations.overview.page import write_overview
 
         return write_overview(spark, lake, datetime.now(UTC))
 
 
 def print_overview(console: Console, lake: Lake, page: str) -> None:
-    """Prints where the page lies."""
+    """Prints the place of the page."""
     console.print(f"charts: {lake.place(page)}", highlight=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""``adloom run``: progress bars while it works, then the ledger as a table."""
+"""``adloom run``: progress bars while it runs, then the ledger as a table."""
 
 import os
 import threading
@@ -28,9 +28,9 @@ from spark_jobs.sources.files import list_files, open_file
 
 _CHUNK = 1 << 20
 _DEFLATED = 8
-"""So many bytes come out of one that is compressed, about."""
+"""Approximate compression ratio of event files."""
 _SHORT_BYTES = 16 << 20
-"""Some 100,000 events."""
+"""About 100,000 events."""
 
 
 def run_lake(source: Path, location: str, *, drain: bool, measure: bool, config: Path | None) -> None:
@@ -46,11 +46,11 @@ def run_lake(source: Path, location: str, *, drain: bool, measure: bool, config:
 
 
 def drain_lake(location: str, *, config: Path | None) -> None:
-    """Takes what the jobs left on the way in the lake at ``location`` to gold, drains it, and prints the ledger."""
+    """Processes what is left in the lake at ``location``, drains it, and prints the ledger."""
     console, settings = Console(), load_settings(config, os.environ)
     lake = open_existing(location, settings.s3)
     with session(console, settings, lake) as spark, console.status("draining …"):
-        # A job that was never begun here is not begun by a drain.
+        # Draining does not start a job that has never run on this lake.
         has_measured = any(lake.versions(query) for query in QUERIES_OF_JOB[MEASURE_JOB])
         result = run(spark, settings, lake, None, drain=True, measure=has_measured)
     print_ledger(console, result.ledger)
@@ -60,10 +60,10 @@ def drain_lake(location: str, *, config: Path | None) -> None:
 def session(
     console: Console, settings: Settings, lake: Lake, *, lifetime: Lifetime = Lifetime.RUN
 ) -> Iterator[SparkSession]:
-    """A Spark session for the lake, for as long as ``lifetime``; stopped at the end.
+    """A Spark session for the lake, tuned for ``lifetime``; stopped on exit.
 
     Raises:
-        QueryFailedError: Spark failed inside.
+        QueryFailedError: Spark failed inside the block.
     """
     with console.status("starting Spark …"):
         spark = start_session(settings, lake=lake, log_file=spark_log(lake, settings.job), lifetime=lifetime)
@@ -75,7 +75,7 @@ def session(
 
 
 def lifetime_of(source: Path) -> Lifetime:
-    """How long a run over the files of ``source`` takes, from their size."""
+    """The expected duration of a run over ``source``, from the size of its files."""
     size = sum(file.stat().st_size * (_DEFLATED if file.suffix == ".gz" else 1) for file in list_files(source))
     return Lifetime.SHORT if size < _SHORT_BYTES else Lifetime.RUN
 
@@ -91,7 +91,7 @@ def run_with_bars(
     measure: bool = True,
 ) -> RunResult:
     """:func:`spark_jobs.jobs.run.run` with a progress bar for each query."""
-    columns = (SpinnerColumn(), TextColumn("{task.description:14}"), BarColumn(), TextColumn("{task.fields[told]}"))
+    columns = (SpinnerColumn(), TextColumn("{task.description:14}"), BarColumn(), TextColumn("{task.fields[counts]}"))
     with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
         queries = [query for job in jobs_of_run(measure=measure) for query in QUERIES_OF_JOB[job]]
         bars = _Bars(progress, _RecordCount(source), queries)
@@ -101,7 +101,7 @@ def run_with_bars(
 
 
 class _RecordCount:
-    """Lines in the files of a folder, counted beside the work."""
+    """The number of lines in the files of a folder, counted in the background."""
 
     def __init__(self, source: Path) -> None:
         self.total: int | None = None
@@ -116,7 +116,7 @@ class _RecordCount:
                     while chunk := lines.read(_CHUNK):
                         total += chunk.count(b"\n")
             except (OSError, EOFError):
-                return  # Spark reads the file too, and names what is wrong with it
+                return  # Spark reads the file too, and reports what is wrong with it
         self.total = total
 
 
@@ -128,26 +128,26 @@ class _Bars:
     tasks: dict[str, TaskID] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.tasks = {query: self.progress.add_task(query, total=None, told="") for query in self.queries}
+        self.tasks = {query: self.progress.add_task(query, total=None, counts="") for query in self.queries}
 
     def update(self, done: ProgressFiles) -> None:
-        """Shows what each query has read; all but the first read what the one before it left."""
+        """Shows how much each query has read; every query but the first reads what the previous one wrote."""
         total = self.records.total
         for query, task in self.tasks.items():
             report = done.report(query)
             rows = report.total_rows if report else 0
-            told = f"{rows:,} rows" + (f", {report.state_rows:,} in state" if report and report.state_rows else "")
-            self.progress.update(task, total=total, completed=min(rows, total) if total else rows, told=told)
+            counts = f"{rows:,} rows" + (f", {report.state_rows:,} in state" if report and report.state_rows else "")
+            self.progress.update(task, total=total, completed=min(rows, total) if total else rows, counts=counts)
 
     def finish(self) -> None:
-        """Shows all bars full: the later queries read fewer rows than there are records."""
+        """Fills all bars: later queries read fewer rows than there are records."""
         for task in self.tasks.values():
             self.progress.update(task, total=1, completed=1)
 
 
 def print_ledger(console: Console, ledger: Ledger) -> None:
-    """Prints where the records went."""
-    table = Table(title="What happened", title_justify="left", show_header=False, box=None, padding=(0, 2))
+    """Prints what happened to the records."""
+    table = Table(title="Ledger", title_justify="left", show_header=False, box=None, padding=(0, 2))
     table.add_column(no_wrap=True)
     table.add_column(justify="right")
     table.add_column(style="dim")
@@ -170,13 +170,13 @@ def print_ledger(console: Console, ledger: Ledger) -> None:
     if ledger.attribution_late:
         add("  late for the join", ledger.attribution_late, "kept in silver, not in attributions")
     if ledger.attribution_open:
-        add("  still open", ledger.attribution_open, "the next run goes on")
+        add("  still open", ledger.attribution_open, "the next run continues")
     add("sessions", sum(ledger.sessions.values()), style="bold")
     for ended_by, count in ledger.sessions.items():
         add(f"  ended by {ended_by}", count)
     if ledger.session_late:
         add("  events late for their session", ledger.session_late, "kept in silver, not in sessions")
     if ledger.session_open:
-        add("  events in open sessions", ledger.session_open, "the next run goes on")
+        add("  events in open sessions", ledger.session_open, "the next run continues")
     console.print()
     console.print(table)

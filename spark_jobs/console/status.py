@@ -1,4 +1,4 @@
-"""``adloom status``: what each query of a lake is doing."""
+"""``adloom status``: the state of each query of a lake."""
 
 import os
 import time
@@ -27,7 +27,7 @@ _NUMBERS = ("batch", "rows/s", "in state", "late", "backlog")
 
 
 def show_status(location: str, *, once: bool, config: Path | None) -> None:
-    """Prints the state of every query of the lake at ``location``, again each second unless ``once``.
+    """Prints the state of every query of the lake at ``location``; refreshes every second unless ``once``.
 
     Raises:
         LakeError: there is no lake.
@@ -43,15 +43,15 @@ def show_status(location: str, *, once: bool, config: Path | None) -> None:
 
 
 def status_page(lake: Lake, now: datetime) -> RenderableType:
-    """The table of all queries, and below it the last error of each that has one."""
+    """A table of all queries, followed by their last errors."""
     reports = list(read_reports(lake, JOB_OF_QUERY))
     table = Table(
         title=f"{lake.place()} at {now:%Y-%m-%d %H:%M:%S} UTC",
         title_justify="left",
-        caption="seen: its last sign; behind: the watermark; late: dropped since its start",
+        caption="seen: last report; behind: watermark lag; late: dropped since the query started",
         caption_justify="left",
         box=SIMPLE_HEAD,
-        # The box sets columns apart by a space: with more a terminal of 80 columns would cut them.
+        # The box already separates columns by a space; more padding would overflow 80 columns.
         padding=0,
     )
     for heading in _TEXTS:
@@ -85,7 +85,7 @@ def _backlog(report: QueryReport) -> str:
 
 
 def _rough(duration: timedelta) -> str:
-    """``duration`` in its two largest units, about."""
+    """``duration`` rounded down to its two largest units."""
     for limit, step in ((timedelta(days=1), timedelta(hours=1)), (timedelta(hours=1), timedelta(minutes=1))):
         if duration >= limit:
             return format_duration(duration // step * step)

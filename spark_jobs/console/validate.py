@@ -1,4 +1,4 @@
-"""``adloom validate``: expectations, and the report to look at."""
+"""``adloom validate``: checks the expectations and writes the report."""
 
 import os
 from pathlib import Path
@@ -34,16 +34,16 @@ def validate_tables(location: str, *, whole: bool, config: Path | None) -> "Vali
 def validate_with_status(
     console: Console, spark: SparkSession, lake: Lake, settings: Settings, *, whole: bool
 ) -> "ValidationResult":
-    """Validates ``lake`` and says what is being done."""
+    """Validates ``lake`` and shows each step as a status."""
     with console.status("loading Great Expectations …") as status:
-        # Takes seconds to import, and only validation needs it.
+        # Importing it takes seconds, and only validation needs it.
         from expectations.validate import validate_lake
 
-        return validate_lake(spark, lake, settings, whole=whole, on_progress=lambda told: status.update(f"{told} …"))
+        return validate_lake(spark, lake, settings, whole=whole, on_progress=lambda step: status.update(f"{step} …"))
 
 
 def print_validation(console: Console, lake: Lake, validation: "ValidationResult") -> None:
-    """Prints the expectations passed and failed, and where the report lies."""
+    """Prints the expectations passed and failed, and the place of the report."""
     table = Table(title="Expectations", title_justify="left", box=None, padding=(0, 2))
     table.add_column("")
     for heading in ("rows", "passed", "failed"):

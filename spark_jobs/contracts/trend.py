@@ -1,4 +1,4 @@
-"""The last day of a query, for charts: ``_progress/<job>/<query>.trend.json``."""
+"""A query's metrics over the last day, for charts: ``_progress/<job>/<query>.trend.json``."""
 
 from datetime import datetime, timedelta
 
@@ -9,13 +9,13 @@ from spark_jobs.contracts.progress import QueryReport
 from spark_jobs.queries import JOB_OF_QUERY
 
 EACH = timedelta(seconds=15)
-"""Minimum distance of the newest points."""
+"""The least distance between the most recent points."""
 _FINE = timedelta(hours=1)
 _COARSE, _KEPT = timedelta(minutes=5), timedelta(days=1)
 
 
 class TrendPoint(BaseModel):
-    """A query at one moment (UTC). Rates are rows per second; ``late_rows`` counts since the query was started."""
+    """A query's metrics at one time (UTC). Rates are in rows per second; ``late_rows`` counts since the start."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -29,18 +29,18 @@ class TrendPoint(BaseModel):
 
 
 class Trend(BaseModel):
-    """Points of a query in order of time: :data:`EACH` apart for the last hour, five minutes apart for the last day."""
+    """A query's points in time order: :data:`EACH` apart in the last hour, five minutes apart in the last day."""
 
     model_config = ConfigDict(frozen=True)
 
     points: tuple[TrendPoint, ...] = ()
 
     def is_due(self, now: datetime) -> bool:
-        """Whether a point at ``now`` is far enough from the latest one."""
+        """Whether a point at ``now`` would be far enough from the last one."""
         return not self.points or now - self.points[-1].at >= EACH
 
     def after(self, report: QueryReport) -> "Trend":
-        """The trend with a point from ``report`` added and older points thinned out."""
+        """The trend with a point added from ``report``, and older points thinned out."""
         now = report.updated_at
         point = TrendPoint(
             at=now,
@@ -61,5 +61,5 @@ class Trend(BaseModel):
 
 
 def trend_key(query: str) -> str:
-    """Key of the trend of ``query`` (JSON)."""
+    """The lake key of the trend of ``query``."""
     return f"{PROGRESS}/{JOB_OF_QUERY[query]}/{query}.trend.json"

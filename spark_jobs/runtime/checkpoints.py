@@ -1,4 +1,4 @@
-"""The checkpoints of a lake: what each belongs to, and whether a start may use it."""
+"""The checkpoints of a lake: what each belongs to, and whether a query may start on it."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ _VERSION = re.compile(r"v([1-9]\d*)(?:\.json)?")
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint that has been begun. ``last_batch`` is the last one completed, or -1."""
+    """A checkpoint that is in use or was. ``last_batch`` is the last completed batch, or -1."""
 
     job: str
     query: str
@@ -33,29 +33,29 @@ class Checkpoint:
 
     @property
     def name(self) -> str:
-        """As people write it: ``<job>/<query>/v<N>``."""
+        """The name people use: ``<job>/<query>/v<N>``."""
         return checkpoint_name(self.query, self.version)
 
 
 def claim(lake: Lake, settings: Settings, queries: Iterable[str], *, source: str) -> list[Change]:
-    """Makes sure that ``queries`` may start on ``lake`` with ``settings``, and writes the manifests of new checkpoints.
+    """Checks that ``queries`` may start on ``lake`` with ``settings``, and writes the manifests of new checkpoints.
 
-    To be called with the locks of their jobs held.
+    Call it while holding the locks of their jobs.
 
     Returns:
-        The changes since the checkpoints were begun, none of them breaking.
+        The changes since the checkpoints were created, none of them breaking.
 
     Raises:
-        CheckpointError: one is breaking; or a checkpoint is not that of the last batch in its table.
+        CheckpointError: a change is breaking, or a checkpoint does not match the last batch in its table.
     """
     found = preflight(lake, settings, queries, source=source)
     broken = [change for change in found if change.verdict is Verdict.BREAKING]
     if broken:
-        told = "; ".join(f"{one.query}: {one.setting} was {one.before}, is {one.now}: {one.why}" for one in broken)
+        reasons = "; ".join(f"{one.query}: {one.setting} was {one.before}, is {one.now}: {one.why}" for one in broken)
         raise CheckpointError(
-            f"the checkpoints of {lake.root} cannot be used with these settings: {told}. "
-            "Set them back to what they were, or begin the checkpoints anew with `adloom checkpoints reset`; "
-            "`adloom preflight` shows all changes"
+            f"the checkpoints of {lake.root} cannot be used with these settings: {reasons}. "
+            "Restore the old settings, or reset the checkpoints with `adloom checkpoints reset`; "
+            "`adloom preflight` lists all changes"
         )
     for query in queries:
         compare_with_table(lake, query)
@@ -67,7 +67,7 @@ def claim(lake: Lake, settings: Settings, queries: Iterable[str], *, source: str
 
 
 def preflight(lake: Lake, settings: Settings, queries: Iterable[str], *, source: str) -> list[Change]:
-    """How ``settings`` differ from those that the checkpoints of ``queries`` belong to."""
+    """How ``settings`` differ from those with which the checkpoints of ``queries`` were created."""
     found: list[Change] = []
     for query in queries:
         if not _is_begun(lake, query):
@@ -77,13 +77,13 @@ def preflight(lake: Lake, settings: Settings, queries: Iterable[str], *, source:
             what = find_query(query)
             found.extend(changes(what, manifest, what.state_settings(settings, source)))
         else:
-            why = "without it nobody knows what its state depends on"
+            why = "without it, what its state depends on is unknown"
             found.append(Change(query, "manifest", "missing or damaged", "needed", Verdict.BREAKING, why))
     return found
 
 
 def list_checkpoints(lake: Lake) -> Iterator[Checkpoint]:
-    """The checkpoints of ``lake``, in the order in which rows flow, by version; those without a manifest too."""
+    """The checkpoints of ``lake``, with or without a manifest, in the order of the data flow and then by version."""
     for query in JOB_OF_QUERY:
         folders = map(_VERSION.fullmatch, lake.files.names(query_key(query)))
         for version in sorted({int(name[1]) for name in folders if name}):
@@ -93,7 +93,7 @@ def list_checkpoints(lake: Lake) -> Iterator[Checkpoint]:
 
 
 def _look_at(lake: Lake, query: str, version: int) -> Checkpoint:
-    """A checkpoint as it is now."""
+    """The checkpoint of ``query`` as it is now."""
     folder = checkpoint_key(query, version)
     files = list(lake.files.walk(folder))
     done = [int(file.name) for file in files if file.key.startswith(f"{folder}/commits/") and file.name.isdigit()]
@@ -111,5 +111,5 @@ def _look_at(lake: Lake, query: str, version: int) -> Checkpoint:
 
 
 def _is_begun(lake: Lake, query: str) -> bool:
-    """Whether there is state to misuse: a batch has been planned."""
+    """Whether the checkpoint is in use: a batch has been planned."""
     return any(name.isdigit() for name in lake.files.names(f"{checkpoint_key(query, lake.version(query))}/offsets"))

@@ -1,4 +1,4 @@
-"""Removing checkpoints that others have taken the place of, and those that were never finished."""
+"""Removes superseded checkpoints, and those left by an unfinished reset."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -19,25 +19,26 @@ _TARGET = re.compile(r"([a-z]+)/([a-z_]+)/v([1-9]\d{0,8})")
 
 @dataclass(frozen=True)
 class Finding:
-    """A checkpoint, and why it stays; an empty ``why`` if it may go."""
+    """A checkpoint, and why it must stay; ``why`` is empty if it may be removed."""
 
     checkpoint: Checkpoint
     why: str
 
 
 def parse_targets(targets: Iterable[str]) -> set[tuple[str, int]]:
-    """The checkpoints that ``targets`` name, as (query, version).
+    """Parses ``targets`` to (query, version).
+
+    Paths are never taken from user input, so none can lead out of the folder of checkpoints.
 
     Raises:
-        CheckpointError: one is not ``<job>/<query>/v<N>`` of a query that there is: a path never leaves the one folder
-            that holds checkpoints, because none is taken from a person.
+        CheckpointError: a target is not ``<job>/<query>/v<N>`` with the name of a query.
     """
     found = set()
     for target in targets:
         parts = _TARGET.fullmatch(target)
         if not parts or JOB_OF_QUERY.get(parts[2]) != parts[1]:
             raise CheckpointError(
-                f"{target!r} names no checkpoint; write <job>/<query>/v<N>, as in attribute/sessionize/v1 "
+                f"{target!r} is not the name of a checkpoint; write <job>/<query>/v<N>, as in attribute/sessionize/v1 "
                 "(`adloom checkpoints list` shows them)"
             )
         found.add((parts[2], int(parts[3])))
@@ -47,13 +48,13 @@ def parse_targets(targets: Iterable[str]) -> set[tuple[str, int]]:
 def find_superseded(
     lake: Lake, retention: timedelta, now: datetime, targets: set[tuple[str, int]] | None = None
 ) -> Iterator[Finding]:
-    """What may go and what must stay, of all checkpoints or of ``targets``.
+    """Decides for all checkpoints, or for ``targets``, which may be removed and which must stay.
 
-    A checkpoint may go that has a manifest, and whose query has used a newer one for ``retention``; and what a reset
-    that was killed has left, when nobody has written to it for as long.
+    A checkpoint may be removed if it has a manifest and its query has used a newer one for ``retention``. What a killed
+    reset left behind may be removed if nothing has been written to it for as long.
 
     Raises:
-        CheckpointError: one of ``targets`` is not there.
+        CheckpointError: one of ``targets`` does not exist.
     """
     found = {(one.query, one.version): one for one in list_checkpoints(lake)}
     if unknown := (targets or set()) - found.keys():
@@ -64,7 +65,7 @@ def find_superseded(
 
 
 def remove(lake: Lake, checkpoint: Checkpoint, s3: S3Settings, retention: timedelta, now: datetime) -> None:
-    """Removes ``checkpoint`` and then its manifest, with the lock of its job held.
+    """Removes ``checkpoint`` and then its manifest, holding the lock of its job.
 
     Raises:
         CheckpointError: it must stay.
@@ -72,7 +73,7 @@ def remove(lake: Lake, checkpoint: Checkpoint, s3: S3Settings, retention: timede
     """
     try:
         with hold_job(lake, checkpoint.job, s3):
-            # Looked at once more: only now can nobody change it.
+            # Checked again: only with the lock held can nobody change it.
             why = _why_it_stays(lake, checkpoint, retention, now)
             if why:
                 raise CheckpointError(f"checkpoint {checkpoint.name} stays: {why}")
@@ -87,22 +88,22 @@ def _why_it_stays(lake: Lake, checkpoint: Checkpoint, retention: timedelta, now:
     if lake.is_local:
         place = lake.path / checkpoint_key(query, version)
         if place.resolve() != place:
-            return f"a symbolic link leads out to {place.resolve()}"
+            return f"it is a symbolic link to {place.resolve()}"
     if version == lake.version(query):
         return "in use"
     if version > lake.version(query):
         left = _kept_for(checkpoint.written_at or now, retention, now)
-        return left and f"a reset that was not finished; {left}, or until the next one"
+        return left and f"left by an unfinished reset; {left}, or until the next reset"
     if read_manifest(lake, query, version) is None:
-        return "it has no manifest: nobody knows whose it is"
+        return "it has no manifest, so its owner is unknown"
     newer = min(other for other in lake.versions(query) if other > version)
     successor = read_manifest(lake, query, newer)
     if successor is None:
-        return f"the manifest of v{newer}, which took its place, is damaged"
+        return f"the manifest of its successor v{newer} is damaged"
     return _kept_for(successor.created_at, retention, now)
 
 
 def _kept_for(since: datetime, retention: timedelta, now: datetime) -> str:
-    """How long ``retention`` keeps what is of no use ``since``; empty if that time is over."""
+    """How much longer ``retention`` keeps a checkpoint unused since ``since``; empty if that time is over."""
     left = timedelta(seconds=int((since + retention - now).total_seconds()))
     return f"kept for {format_duration(left)} more" if left > timedelta() else ""

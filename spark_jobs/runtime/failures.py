@@ -1,4 +1,4 @@
-"""What made a streaming query fail, in one line."""
+"""Why a streaming query failed, in one line."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -15,53 +15,53 @@ _RAISED = re.compile(r"^(?:: )?([\w.$]*(?:Error|Exception): [^\n]{1,400})", re.M
 _LOST = re.compile(r"Some data may have been lost[\s\S]{1,600}?Reason: ([^\n]{1,300})")
 _FULL = re.compile(r"[^\n]{0,300}No space left on device")
 _ROOT = re.compile(r"^Caused by: (?:[\w$]+\.)*([^\n]{1,400})", re.MULTILINE)
-_SAY_NOTHING = ("[STREAM_FAILED]", "[FOREACH_BATCH_USER_FUNCTION_ERROR]")
+_GENERIC = ("[STREAM_FAILED]", "[FOREACH_BATCH_USER_FUNCTION_ERROR]")
 _BRIDGES = ("Python Proxy", "An error occurred while calling")
 
 
 @contextmanager
 def naming_the_cause(queries: Callable[[], list[StreamingQuery]]) -> Iterator[None]:
-    """Makes the exception of a query the one line that says which query failed first, and why.
+    """Replaces a query's exception by one line that says which query failed first, and why.
 
     Raises:
-        QueryFailedError: a query ended with an error inside.
+        QueryFailedError: a query failed inside the block.
     """
     try:
         yield
     except StreamingQueryException as error:
-        # When a query fails, those that wait for it fail too: their text holds the text of the first.
+        # When a query fails, those waiting for it fail too, and their text contains the text of the first.
         failed = {query.name: query.exception() for query in queries()}
         texts = {name: str(failure) for name, failure in failed.items() if failure}
         name, text = min(texts.items(), key=lambda item: len(item[1]), default=("", str(error)))
-        log = "spark.log has all of it"
+        log = "spark.log has the details"
         raise QueryFailedError(f"query {name} failed: {reason(text)}; {log}") from error
     except (Py4JJavaError, PySparkException) as error:
-        raise QueryFailedError(f"Spark failed: {reason(str(error))}; spark.log has all of it") from error
+        raise QueryFailedError(f"Spark failed: {reason(str(error))}; spark.log has the details") from error
 
 
 def reason(text: str) -> str:
-    """What ``text``, of the exception of a query, gives as its cause, in one line.
+    """The cause given in ``text``, the exception of a query, in one line.
 
-    Where Kafka lost records or a disk is full: that, and what to do. Else the error conditions that Spark names (not
-    those that only say that there is one), the first exception, or the first line; and what caused the last one.
+    If Kafka lost records or a disk is full: that, and what to do. Otherwise Spark's error conditions (without the
+    generic ones), the first exception, or the first line; then the root cause.
     """
     if lost := _LOST.search(text):
         return (
-            f"records are gone from Kafka that were not read yet ({lost[1]}): retention or a deleted topic took them; "
-            "set kafka.fail_on_data_loss to false to go on without them"
+            f"records are gone from Kafka before they were read ({lost[1]}): retention or a deleted topic took them; "
+            "set kafka.fail_on_data_loss to false to continue without them"
         )
     if full := _FULL.search(text):
         return (
-            f"a disk is full ({_last_words(full[0])}): make room and start again, nothing is lost; state and shuffles "
-            "lie below SPARK_LOCAL_DIRS, or else in the folder for temporary files"
+            f"a disk is full ({_message_of(full[0])}): free some space and start again, nothing is lost; state and "
+            "shuffle files are in SPARK_LOCAL_DIRS, or by default in the folder for temporary files"
         )
-    conditions = [found for found in _CONDITION.findall(text) if not found.startswith(_SAY_NOTHING)]
+    conditions = [found for found in _CONDITION.findall(text) if not found.startswith(_GENERIC)]
     raised = [found for found in _RAISED.findall(text) if not any(bridge in found for bridge in _BRIDGES)]
-    told = " ".join(dict.fromkeys(conditions[:3])) or (raised or text.strip().splitlines())[0].strip()
+    cause = " ".join(dict.fromkeys(conditions[:3])) or (raised or text.strip().splitlines())[0].strip()
     roots = _ROOT.findall(text)
-    return told if not roots or roots[-1][:60] in told else f"{told} (cause: {roots[-1].strip()})"
+    return cause if not roots or roots[-1][:60] in cause else f"{cause} (cause: {roots[-1].strip()})"
 
 
-def _last_words(line: str) -> str:
-    """The end of ``line``: the exception's own message, without the names of the classes before it."""
+def _message_of(line: str) -> str:
+    """The exception's own message at the end of ``line``, without the class names before it."""
     return re.sub(r"^.*(?:Error|Exception): ", "", line.strip())

@@ -11,7 +11,7 @@ from spark_jobs.runtime.records import find_record, write_record
 
 
 def new_manifest(query: str, settings: Settings, source: str, *, begins_at: str = "", follows: str = "") -> Manifest:
-    """The manifest of a checkpoint of ``query`` that is begun now; see :class:`Manifest`."""
+    """The manifest of a new checkpoint of ``query``; see :class:`Manifest`."""
     return Manifest(
         query=query,
         package_version=__version__,
@@ -24,7 +24,7 @@ def new_manifest(query: str, settings: Settings, source: str, *, begins_at: str 
 
 
 def write_manifest(lake: Lake, manifest: Manifest, version: int) -> None:
-    """Puts ``manifest`` beside its checkpoint."""
+    """Writes ``manifest`` next to its checkpoint."""
     write_record(lake, manifest_key(manifest.query, version), manifest)
 
 

@@ -1,4 +1,4 @@
-"""What each query does, told after each batch: ``_progress/<job>/<query>.json`` for those who look from outside."""
+"""Publishes the progress of each query after each batch, for outside observers: ``_progress/<job>/<query>.json``."""
 
 import json
 import logging
@@ -32,37 +32,37 @@ from spark_jobs.queries import JOB_OF_QUERY, find_query
 from spark_jobs.runtime.failures import reason
 from spark_jobs.runtime.records import find_record, write_record
 
-_TELLING_MS = 10_000
+_DELIVERY_TIMEOUT_MS = 10_000
 _log = logging.getLogger(__name__)
 
 
 class ProgressFiles(StreamingQueryListener):
-    """Writes a :class:`QueryReport` and a :class:`Trend` of each query, and logs a line for each batch."""
+    """Writes a :class:`QueryReport` and a :class:`Trend` for each query, and logs a line per batch."""
 
     def __init__(self, lake: Lake, *, uncounted: Collection[str] = ()) -> None:
-        """``uncounted``: queries that run with :data:`spark_jobs.contracts.spark_names.UNCOUNTED_STATE_CONF`."""
+        """``uncounted``: the queries that run with :data:`spark_jobs.contracts.spark_names.UNCOUNTED_STATE_CONF`."""
         self._lake, self._uncounted = lake, uncounted
         self._by_run: dict[str, QueryReport] = {}
         self._trends: dict[str, Trend] = {}
 
     @property
     def _jlistener(self) -> JavaObject:
-        # Where PySpark takes what Java is to call; it asks a second time to have it removed.
+        # PySpark reads this attribute to register the Java listener, and again to remove it.
         if not hasattr(self, "_jlistenerobj"):
-            java: Any = SparkSession.active()._jvm  # noqa: SLF001 there is one as long as there is a session
-            self._jlistenerobj = java.PythonStreamingQueryListenerWrapper(_ToldInOneText(self))
+            java: Any = SparkSession.active()._jvm  # noqa: SLF001 a session exists here
+            self._jlistenerobj = java.PythonStreamingQueryListenerWrapper(_JsonListener(self))
         return self._jlistenerobj
 
     def reports(self) -> list[QueryReport]:
-        """Those of the queries that are running, and of those that ended in this process."""
+        """The reports of all queries started in this process, running or ended."""
         return list(self._by_run.values())
 
     def report(self, query: str) -> QueryReport | None:
-        """That of the latest start of ``query`` in this process; None if it was not started."""
+        """The report of the latest start of ``query`` in this process; None if it was not started."""
         return next((report for report in reversed(self.reports()) if report.query == query), None)
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802
-        """Begins the report anew."""
+        """Starts a new report."""
         if event.name in JOB_OF_QUERY:
             now, state_rows = datetime.now(UTC), None if event.name in self._uncounted else 0
             report = QueryReport(
@@ -79,7 +79,7 @@ class ProgressFiles(StreamingQueryListener):
             self._write(str(event.runId), report)
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
-        """Reports the batch that ended."""
+        """Reports the finished batch."""
         run_id = str(event.progress.runId)
         if before := self._by_run.get(run_id):
             report = after_batch(before, event.progress, datetime.now(UTC))
@@ -112,13 +112,13 @@ class ProgressFiles(StreamingQueryListener):
         self._by_run[run_id] = report
         try:
             write_record(self._lake, progress_key(report.query), report)
-            self._go_on(report)
+            self._add_to_trend(report)
         except (AdloomError, OSError) as error:
-            # Whoever looks from outside sees by the report's age that it is old; the query goes on.
+            # Outside observers can tell from its age that the report is stale; the query continues.
             _log.warning("%s: its progress could not be written: %s", report.query, error)
 
-    def _go_on(self, report: QueryReport) -> None:
-        """Adds to the trend, which goes on from that of the processes before."""
+    def _add_to_trend(self, report: QueryReport) -> None:
+        """Adds to the trend, which continues the one written by earlier processes."""
         query = report.query
         if query not in self._trends:
             self._trends[query] = find_record(self._lake, trend_key(query), Trend) or Trend()
@@ -127,48 +127,49 @@ class ProgressFiles(StreamingQueryListener):
             write_record(self._lake, trend_key(query), self._trends[query], indent=None)
 
 
-class _ToldInOneText(JStreamingQueryListener):
-    """Takes what Java tells of a batch as one text.
+class _JsonListener(JStreamingQueryListener):
+    """Reads a batch's progress from Java as one JSON text.
 
-    PySpark's own way asks Java for each of some three hundred figures of a join, which costs 0.2 CPU seconds a batch.
+    PySpark's own listener makes a call to Java for each of some three hundred figures of a join, which costs 0.2 CPU
+    seconds per batch.
     """
 
     def onQueryProgress(self, jevent: JavaObject) -> None:  # noqa: N802 named by Spark
-        self.pylistener.onQueryProgress(QueryProgressEvent(batch_told(jevent.progress().json())))
+        self.pylistener.onQueryProgress(QueryProgressEvent(parse_progress(jevent.progress().json())))
 
 
-def batch_told(text: str) -> StreamingQueryProgress:
-    """Spark's progress of a batch from its JSON, which leaves out rates that are no number, as of a first batch."""
-    told, rates = json.loads(text), dict.fromkeys(("inputRowsPerSecond", "processedRowsPerSecond"), nan)
-    sources = [rates | {"latestOffset": None} | source for source in told["sources"]]
-    return StreamingQueryProgress.fromJson(rates | told | {"sources": sources})
+def parse_progress(text: str) -> StreamingQueryProgress:
+    """Spark's progress of a batch, from JSON. Spark omits rates that are NaN, as in a first batch."""
+    progress, rates = json.loads(text), dict.fromkeys(("inputRowsPerSecond", "processedRowsPerSecond"), nan)
+    sources = [rates | {"latestOffset": None} | source for source in progress["sources"]]
+    return StreamingQueryProgress.fromJson(rates | progress | {"sources": sources})
 
 
 @contextmanager
 def listening(spark: SparkSession, *listeners: StreamingQueryListener) -> Iterator[None]:
-    """Has ``listeners`` hear of all streaming queries of ``spark``."""
+    """Registers ``listeners`` for all streaming queries of ``spark``, and removes them after their last event."""
     with ExitStack() as removing:
         for listener in listeners:
             spark.streams.addListener(listener)
             removing.callback(spark.streams.removeListener, listener)
-        removing.callback(_wait_until_told, spark)
+        removing.callback(_wait_until_delivered, spark)
         yield
 
 
-def _wait_until_told(spark: SparkSession) -> None:
-    """Returns when the listeners have heard of all that has happened: Spark tells them from a thread of its own."""
-    spark_context = spark.sparkContext._jsc.sc()  # noqa: SLF001 the bus has no public door
-    with suppress(Py4JJavaError):  # within the time, or not at all
-        spark_context.listenerBus().waitUntilEmpty(_TELLING_MS)
+def _wait_until_delivered(spark: SparkSession) -> None:
+    """Waits until the listeners have received every event; Spark delivers events from its own thread."""
+    spark_context = spark.sparkContext._jsc.sc()  # noqa: SLF001 the bus has no public API
+    with suppress(Py4JJavaError):  # a timeout is no error
+        spark_context.listenerBus().waitUntilEmpty(_DELIVERY_TIMEOUT_MS)
 
 
 def after_batch(before: QueryReport, batch: StreamingQueryProgress, now: datetime) -> QueryReport:
-    """``before``, brought up to the end of ``batch`` at ``now``."""
+    """``before``, updated with ``batch``, which ended at ``now``."""
     times = batch.eventTime
     newest = max((time for time in (before.newest_event_time, _time(times, "max")) if time), default=None)
     operators = batch.stateOperators
     behind = [_records_behind(source) for source in batch.sources]
-    # Spark tells of none where it does not count.
+    # Spark reports no rows where it does not count them.
     state_rows = None if before.state_rows is None else sum(operator.numRowsTotal for operator in operators)
     report = before.model_copy(
         update={
@@ -204,23 +205,23 @@ def _quarantined(observed: Mapping[str, Row]) -> int | None:
 
 
 def _sum(before: int | None, now: int | None) -> int | None:
-    """The sum of what is known; None if nothing is."""
+    """The sum of the known numbers; None if none is known."""
     return before if now is None else (before or 0) + now
 
 
-def _rate(told: float | None) -> float:
-    """A rate as Spark tells it; 0 where it has none, or divided by no time."""
-    return told if told is not None and isfinite(told) else 0.0
+def _rate(rate: float | None) -> float:
+    """``rate`` as reported by Spark; 0 if Spark has none or divided by zero."""
+    return rate if rate is not None and isfinite(rate) else 0.0
 
 
 def _time(times: Mapping[str, str], name: str) -> datetime | None:
-    """A time of Spark's progress; None before there is one, which Spark tells as 1970."""
+    """A time from Spark's progress; None before there is one, which Spark reports as 1970."""
     time = datetime.fromisoformat(times[name]) if name in times else None
     return time if time and time.timestamp() > 0 else None
 
 
 def _records_behind(source: SourceProgress) -> int | None:
-    """How many records a Kafka source has yet to read; None for other sources."""
+    """The backlog of a Kafka source in records; None for other sources."""
     if not source.description.startswith("KafkaV2"):
         return None
     latest, end = _offsets(source.latestOffset), _offsets(source.endOffset)
@@ -233,5 +234,5 @@ def _offsets(text: str) -> dict[tuple[str, str], int]:
 
 
 def _bytes_behind(metrics: Mapping[str, Any]) -> int | None:
-    told = metrics.get("numBytesOutstanding")
-    return int(float(told)) if told is not None else None
+    outstanding = metrics.get("numBytesOutstanding")
+    return int(float(outstanding)) if outstanding is not None else None

@@ -1,4 +1,4 @@
-"""What the queries of a lake told of themselves."""
+"""Reads the progress reports of a lake's queries."""
 
 from collections.abc import Iterable, Iterator
 
@@ -8,12 +8,12 @@ from spark_jobs.runtime.records import find_record
 
 
 def read_report(lake: Lake, query: str) -> QueryReport | None:
-    """What ``query`` last told; None if it has not run, or what it told is damaged or of another version."""
+    """The latest report of ``query``; None if it has not run, or the report is damaged or from another version."""
     return find_record(lake, progress_key(query), QueryReport)
 
 
 def read_reports(lake: Lake, queries: Iterable[str]) -> Iterator[QueryReport]:
-    """What those of ``queries`` that can be read last told, in their order."""
+    """The latest reports of ``queries``, in their order, without those that cannot be read."""
     for query in queries:
         if report := read_report(lake, query):
             yield report

@@ -1,4 +1,4 @@
-"""Stopping a long-running job: on the first SIGTERM when its batches are done, on the second at once."""
+"""Stops a long-running job: after its current batches on the first SIGTERM, at once on the second."""
 
 import logging
 import signal
@@ -17,37 +17,37 @@ _log = logging.getLogger(__name__)
 
 @dataclass
 class StopRequest:
-    """What the signals asked for so far."""
+    """Counts the stop signals received so far."""
 
     signals: int = 0
     _wake: threading.Event = field(default_factory=threading.Event)
 
     @property
     def is_made(self) -> bool:
-        """Whether the job is to stop."""
+        """Whether the job should stop."""
         return self.signals > 0
 
     @property
     def is_urgent(self) -> bool:
-        """Whether it is to stop at once."""
+        """Whether the job should stop at once."""
         return self.signals > 1
 
     def wait(self, seconds: float) -> None:
-        """Returns after ``seconds``, or as soon as a signal comes."""
+        """Returns after ``seconds``, or as soon as a signal arrives."""
         self._wake.wait(seconds)
 
     def ask(self, *_: int | FrameType | None) -> None:
-        """A signal came."""
+        """Requests a stop, or an immediate one if called again; also the signal handler."""
         self.signals += 1
         self._wake.set()
 
 
 @contextmanager
 def stop_on_signals() -> Iterator[StopRequest]:
-    """Counts SIGTERM and SIGINT in the StopRequest that it gives. For the main thread.
+    """Counts SIGTERM and SIGINT in the StopRequest it yields. Main thread only.
 
-    The signals must reach the Python process alone: sent to its whole group they would end Java first, and with it
-    every running batch.
+    Send signals to the Python process alone: sent to its process group they would end Java first, and with it every
+    running batch.
     """
     request = StopRequest()
     before = {number: signal.signal(number, request.ask) for number in (signal.SIGTERM, signal.SIGINT)}
@@ -61,17 +61,17 @@ def stop_on_signals() -> Iterator[StopRequest]:
 def finish_batches(
     queries: Sequence[StreamingQuery], *, timeout_s: float, give_up: Callable[[], bool] = lambda: False
 ) -> bool:
-    """Stops each of ``queries`` once the batch that it is running now has ended.
+    """Stops each of ``queries`` after its current batch.
 
-    A batch that begins in the moment between is broken off and done again at the next start.
+    A batch that starts in the short time between is cancelled and repeated at the next start.
 
     Args:
-        queries: those to stop.
-        timeout_s: how long, in seconds, the batches may take.
-        give_up: asked again and again; True ends the waiting.
+        queries: the queries to stop.
+        timeout_s: how long the batches may take, in seconds.
+        give_up: polled while waiting; True ends the wait.
 
     Returns:
-        Whether all have stopped so. If not, those left are still running.
+        Whether all have stopped. If not, the others are still running.
     """
     deadline = time.monotonic() + timeout_s
     left = {query: _last_batch(query) for query in queries if query.isActive}

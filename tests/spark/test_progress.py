@@ -1,4 +1,4 @@
-"""What a run reports is what Spark tells of its batches, and its tables bear no marks of its queries."""
+"""A run reports the figures of Spark's own listener, and its tables carry no traces of its queries."""
 
 from datetime import UTC, datetime
 
@@ -31,8 +31,8 @@ _WHEN_WRITTEN = {"process_id", "started_at", "updated_at", "watermark_lag_s", "s
 _RATES = {"input_rows_per_s", "processed_rows_per_s"}
 
 
-class _AsPySparkTells(StreamingQueryListener):
-    """Keeps each batch as PySpark reads it from Java, figure by figure."""
+class _PySparkListener(StreamingQueryListener):
+    """Collects each batch as PySpark reads it from Java, figure by figure."""
 
     def __init__(self) -> None:
         self.batches: list[StreamingQueryProgress] = []
@@ -46,9 +46,11 @@ class _AsPySparkTells(StreamingQueryListener):
 
 
 @pytest.fixture(scope="module")
-def told(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, list[StreamingQueryProgress]]:
-    """A lake after a run of several batches, and what Spark told of them."""
-    folder, listener = tmp_path_factory.mktemp("progress"), _AsPySparkTells()
+def finished_run(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Lake, list[StreamingQueryProgress]]:
+    """A lake after a run of several batches, and Spark's progress of each batch."""
+    folder, listener = tmp_path_factory.mktemp("progress"), _PySparkListener()
     source = generate_source(folder / "source", events=1000, seed=7, files=3)
     own = open_lake(str(folder / "lake"))
     spark.streams.addListener(listener)
@@ -61,8 +63,8 @@ def told(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple
 
 
 @pytest.mark.parametrize("query", [INGEST, DEDUPLICATE, ATTRIBUTE, SESSIONIZE])
-def test_a_report_has_the_figures_that_spark_tells(query: str, told: tuple[Lake, list[StreamingQueryProgress]]) -> None:
-    lake, batches = told
+def test_a_report_has_the_figures_of_spark(query: str, finished_run: tuple[Lake, list[StreamingQueryProgress]]) -> None:
+    lake, batches = finished_run
     reported = read_report(lake, query)
     assert reported is not None
     report = QueryReport.model_validate(reported.model_dump() | _nothing_yet(reported))
@@ -71,7 +73,7 @@ def test_a_report_has_the_figures_that_spark_tells(query: str, told: tuple[Lake,
     for batch in own:
         report = after_batch(report, batch, datetime.now(UTC))
     assert report.model_dump(exclude=_WHEN_WRITTEN | _RATES) == reported.model_dump(exclude=_WHEN_WRITTEN | _RATES)
-    # Spark's text has them with one decimal.
+    # Spark's JSON rounds them to one decimal.
     assert report.model_dump(include=_RATES) == pytest.approx(reported.model_dump(include=_RATES), abs=0.051)
 
 
@@ -81,9 +83,9 @@ def _nothing_yet(report: QueryReport) -> dict[str, object]:
 
 
 def test_no_column_of_a_table_is_marked_as_event_time(
-    spark: SparkSession, told: tuple[Lake, list[StreamingQueryProgress]]
+    spark: SparkSession, finished_run: tuple[Lake, list[StreamingQueryProgress]]
 ) -> None:
-    lake, _ = told
+    lake, _ = finished_run
     for table in (BRONZE_EVENTS, SILVER_EVENTS, ATTRIBUTIONS, SESSIONS):
         schema = spark.read.format("delta").load(lake.table(table)).schema
         assert [field.name for field in schema if field.metadata] == [], table.path

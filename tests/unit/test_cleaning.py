@@ -1,4 +1,4 @@
-"""Only what a newer checkpoint has replaced for long enough goes, and nothing outside its folder."""
+"""Only checkpoints superseded for long enough are removed, and nothing outside their folder."""
 
 import os
 import subprocess
@@ -25,7 +25,7 @@ _MONTH_AGO = _NOW - timedelta(days=30)
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
-    """Three versions of a checkpoint: v2 came a month ago, v3 an hour ago."""
+    """Three versions of a checkpoint: v2 was created a month ago, v3 an hour ago."""
     lake = open_lake(str(tmp_path / "lake"))
     for version, begun in ((1, _MONTH_AGO), (2, _MONTH_AGO), (3, _NOW - timedelta(hours=1))):
         _begin(lake, version, begun)
@@ -42,7 +42,7 @@ def _fates(lake: Lake) -> dict[int, str]:
     return {finding.checkpoint.version: finding.why for finding in find_superseded(lake, _WEEK, _NOW)}
 
 
-def test_what_was_replaced_long_ago_goes_and_the_rest_stays(lake: Lake) -> None:
+def test_what_was_superseded_long_ago_is_removed_and_the_rest_stays(lake: Lake) -> None:
     fates = _fates(lake)
     assert fates[1] == ""
     assert fates[2].startswith("kept for 6d23h")
@@ -53,7 +53,7 @@ def test_what_was_replaced_long_ago_goes_and_the_rest_stays(lake: Lake) -> None:
 
 
 @pytest.mark.parametrize("version", [2, 3])
-def test_what_must_stay_is_not_removed_though_asked_for(lake: Lake, version: int) -> None:
+def test_a_checkpoint_that_must_stay_is_not_removed_on_request(lake: Lake, version: int) -> None:
     found = next(found for found in list_checkpoints(lake) if found.version == version)
     before = sorted(file.key for file in lake.files.walk(""))
     with pytest.raises(CheckpointError, match=f"v{version} stays"):
@@ -61,8 +61,8 @@ def test_what_must_stay_is_not_removed_though_asked_for(lake: Lake, version: int
     assert [key for key in sorted(file.key for file in lake.files.walk("")) if "lock" not in key] == before
 
 
-def test_nothing_goes_while_the_job_runs(lake: Lake) -> None:
-    # A lock of one process does not keep that process out: another must ask.
+def test_nothing_is_removed_while_the_job_runs(lake: Lake) -> None:
+    # A process is not kept out by its own lock, so another one must try.
     clean = [*ADLOOM, "checkpoints", "clean", "--lake", str(lake.path), "--delete"]
     with hold_job(lake, "attribute", S3Settings()):
         done = subprocess.run(clean, capture_output=True, text=True, check=False, timeout=60)
@@ -71,21 +71,21 @@ def test_nothing_goes_while_the_job_runs(lake: Lake) -> None:
     assert lake.files.read(f"{checkpoint_key('sessionize', 1)}/offsets/0")
 
 
-def test_one_without_a_manifest_or_with_a_damaged_successor_stays(lake: Lake) -> None:
+def test_a_checkpoint_without_a_manifest_or_with_a_damaged_successor_stays(lake: Lake) -> None:
     lake.files.delete([manifest_key("sessionize", 1)])
-    assert _fates(lake)[1] == "it has no manifest: nobody knows whose it is"
+    assert _fates(lake)[1] == "it has no manifest, so its owner is unknown"
     _begin(lake, 1, _MONTH_AGO)
     lake.files.write(manifest_key("sessionize", 2), b"{half a fi")
-    assert _fates(lake)[1] == "the manifest of v2, which took its place, is damaged"
+    assert _fates(lake)[1] == "the manifest of its successor v2 is damaged"
 
 
-def test_a_reset_that_was_not_finished_is_not_taken_for_the_one_in_use(lake: Lake) -> None:
+def test_an_unfinished_reset_is_not_mistaken_for_the_checkpoint_in_use(lake: Lake) -> None:
     lake.files.write(f"{checkpoint_key('sessionize', 4)}/offsets/0", b"v1")
     assert lake.version("sessionize") == 3
-    assert _fates(lake)[4].startswith("a reset that was not finished; kept for ")
+    assert _fates(lake)[4].startswith("left by an unfinished reset; kept for ")
 
 
-def test_what_a_killed_reset_left_goes_when_nobody_came_back_to_it(lake: Lake) -> None:
+def test_what_a_killed_reset_left_is_removed_after_the_retention(lake: Lake) -> None:
     file = f"{checkpoint_key('sessionize', 4)}/offsets/0"
     lake.files.write(file, b"v1")
     os.utime(lake.path / file, (_MONTH_AGO.timestamp(), _MONTH_AGO.timestamp()))
@@ -104,7 +104,7 @@ def test_a_symbolic_link_is_not_followed(lake: Lake, tmp_path: Path) -> None:
     lake.files.delete([f"{checkpoint_key('sessionize', 1)}/offsets/0"])
     place.symlink_to(precious)
     found = next(found for found in list_checkpoints(lake) if found.version == 1)
-    with pytest.raises(CheckpointError, match="a symbolic link leads out"):
+    with pytest.raises(CheckpointError, match="it is a symbolic link to"):
         remove(lake, found, S3Settings(), _WEEK, _NOW)
     assert (precious / "offsets" / "0").read_text() == "not to be lost"
 
@@ -134,12 +134,12 @@ def test_a_symbolic_link_is_not_followed(lake: Lake, tmp_path: Path) -> None:
         "file:///lake/_checkpoints/attribute/sessionize/v1",
     ],
 )
-def test_only_the_name_of_a_checkpoint_is_taken(target: str) -> None:
-    with pytest.raises(CheckpointError, match="names no checkpoint"):
+def test_only_the_name_of_a_checkpoint_is_accepted(target: str) -> None:
+    with pytest.raises(CheckpointError, match="is not the name of a checkpoint"):
         parse_targets([target])
 
 
-def test_a_name_is_taken_and_one_that_is_not_there_is_said(lake: Lake) -> None:
+def test_a_name_is_accepted_and_a_missing_checkpoint_is_an_error(lake: Lake) -> None:
     assert parse_targets(["attribute/sessionize/v12"]) == {("sessionize", 12)}
     with pytest.raises(CheckpointError, match="has no checkpoint attribute/sessionize/v12"):
         list(find_superseded(lake, _WEEK, _NOW, {("sessionize", 12)}))

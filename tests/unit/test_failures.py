@@ -1,4 +1,4 @@
-"""The one line that is made of a query's exception."""
+"""Reducing a query's exception to one line."""
 
 import pytest
 
@@ -32,9 +32,9 @@ org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error wh
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
-        pytest.param(_LOST, "records are gone from Kafka that were not read yet (Could not read records in", id="lost"),
+        pytest.param(_LOST, "records are gone from Kafka before they were read (Could not read records in", id="lost"),
         pytest.param(_RAISED, "a disk is full ([Errno 28] No space left on device): ", id="full"),
         pytest.param(_FULL_UNDER_STATE, "a disk is full (While appending to file: /tmp/x", id="state"),
         pytest.param(_CAUSED, "org.apache.spark.SparkException: Job aborted (cause: ConnectException: C", id="caused"),
@@ -42,6 +42,6 @@ org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error wh
         pytest.param("out of luck\nand more", "out of luck", id="first-line"),
     ],
 )
-def test_the_reason_is_one_line_that_names_the_cause(text: str, told: str) -> None:
-    assert reason(text).startswith(told)
+def test_the_reason_is_one_line_that_names_the_cause(text: str, expected: str) -> None:
+    assert reason(text).startswith(expected)
     assert "\n" not in reason(text)

@@ -1,4 +1,4 @@
-"""Every way to be broken earns the verdict the table promises, from a judge that shares no code with the generator."""
+"""Every way to break a record gets its documented verdict, from a judge that shares no code with the generator."""
 
 from collections import Counter
 from datetime import UTC, datetime
@@ -22,21 +22,21 @@ def verdict(record: bytes) -> str:
 
 
 @pytest.mark.parametrize("name", list(BROKEN))
-def test_each_way_to_be_broken_gets_its_verdict_whatever_the_draw(name: str) -> None:
+def test_each_broken_record_gets_its_verdict_for_any_seed(name: str) -> None:
     for seed in range(50):
         record = BROKEN[name].make(Random(seed), AROUND)
         assert b"\n" not in record
         assert verdict(record) == BROKEN[name].verdict, record
 
 
-def test_each_way_is_met_as_often_as_any_other() -> None:
+def test_all_ways_occur_equally_often() -> None:
     broken = BrokenRecords(Random(0))
     for _ in range(len(BROKEN) * 3):
         broken.next(AROUND)
     assert broken.made == dict.fromkeys(BROKEN, 3)
 
 
-def test_the_verdicts_of_a_whole_stream_add_up_to_what_is_counted() -> None:
+def test_the_verdicts_of_a_stream_add_up_to_the_counters() -> None:
     spec = GeneratorSpec(events=3000, malformed=0.1, seed=4)
     traffic = Traffic(spec)
     found = Counter(verdict(line.removesuffix(b"\n")) for chunk in traffic.chunks() for line in chunk)

@@ -1,4 +1,4 @@
-"""What the generator refuses, and what it makes of what it is given."""
+"""The generator's options: refusals and defaults."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -30,7 +30,7 @@ from spark_jobs.generator.spec import GeneratorSpec
         pytest.param({"start": datetime(2099, 1, 6, tzinfo=UTC)}, "2099-01-06", id="far-future"),
     ],
 )
-def test_a_value_outside_its_limits_is_refused_by_name_and_value(values: dict[str, Any], text: str) -> None:
+def test_a_value_outside_its_limits_is_refused_with_name_and_value(values: dict[str, Any], text: str) -> None:
     with pytest.raises(SettingsError) as refusal:
         GeneratorSpec(**({"events": 10} | values))
     assert text in str(refusal.value)
@@ -43,6 +43,6 @@ def test_both_ends_of_a_share_are_allowed(share: float) -> None:
 
 
 @pytest.mark.parametrize(("events", "users"), [(1, 50), (1000, 50), (100_000, 5000)])
-def test_the_number_of_users_follows_the_number_of_events_unless_it_is_given(events: int, users: int) -> None:
+def test_the_number_of_users_follows_the_number_of_events_by_default(events: int, users: int) -> None:
     assert GeneratorSpec(events=events).user_count == users
     assert GeneratorSpec(events=events, users=7).user_count == 7

@@ -1,4 +1,4 @@
-"""The stream itself: how much of what, in which order, and that it is held in bounded memory."""
+"""The generated stream: its contents, its order, and its bounded memory."""
 
 import json
 from collections import Counter, defaultdict
@@ -50,7 +50,7 @@ def events(spec: GeneratorSpec) -> list[Arrived]:
 
 
 @pytest.mark.parametrize("count", [1, 2, 17, 1000])
-def test_exactly_the_events_asked_for_come_out(count: int) -> None:
+def test_exactly_the_requested_number_of_events_is_generated(count: int) -> None:
     traffic = Traffic(replace(FAULTLESS, events=count))
     found = [json.loads(line) for chunk in traffic.chunks() for line in chunk]
     assert len({record["event_id"] for record in found}) == len(found) == count == traffic.visits.made
@@ -63,7 +63,7 @@ def test_the_kinds_of_events_have_their_usual_shares() -> None:
     assert kinds.total() == DAY.events
 
 
-def test_the_counters_say_what_the_lines_hold() -> None:
+def test_the_counters_match_the_lines() -> None:
     traffic = Traffic(DAY)
     for _ in traffic.chunks():
         pass
@@ -103,7 +103,7 @@ def test_thin_traffic_never_has_events_that_are_half_late(count: int) -> None:
     assert len(behind) == count
 
 
-def test_traffic_too_short_for_lateness_has_none() -> None:
+def test_traffic_too_short_for_late_events_has_none() -> None:
     traffic = Traffic(GeneratorSpec(events=5000, late=0.5, hours=3.5))
     for _ in traffic.chunks():
         pass
@@ -115,7 +115,7 @@ def test_events_do_arrive_out_of_order() -> None:
     assert max(event.behind for event in events(replace(DAY, late=0.0))) > timedelta(minutes=2)
 
 
-def test_every_event_but_a_click_lies_within_the_time_asked_for() -> None:
+def test_every_event_but_a_click_is_within_the_requested_time() -> None:
     start, span = datetime(2025, 3, 1, 19, 59, 59, 999_500, tzinfo=UTC), timedelta(hours=1.5)
     spec = GeneratorSpec(events=5000, start=start, hours=1.5)
     assert all(start <= event.time for event in events(spec))
@@ -164,7 +164,7 @@ def test_some_impressions_are_clicked_twice_and_some_clicks_miss_the_window() ->
 
 
 def test_about_four_visits_in_ten_end_with_a_logout() -> None:
-    # Events do not tell their visit, but a visit has six page views on average.
+    # Events do not name their visit, but a visit has six page views on average.
     activity = [event.fields for event in events(DAY) if event.fields["event_type"] == "activity"]
     logouts = sum(fields.get("is_last", False) for fields in activity)
     assert logouts / (len(activity) - logouts) == pytest.approx(0.4 / 6, rel=0.25)

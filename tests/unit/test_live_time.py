@@ -1,4 +1,4 @@
-"""Recorded times moved to the moment of their replay."""
+"""Moving recorded times to the moment of their replay."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -11,13 +11,13 @@ _NOW = datetime(2026, 3, 1, 7, tzinfo=UTC)
 
 
 def _sent(live: LiveTime, text: str, second: float) -> str:
-    """What becomes of an event recorded at ``text`` and sent ``second`` s after 07:00; from 07:00 in seconds."""
+    """The new time of an event recorded at ``text`` and sent ``second`` s after 07:00, in seconds after 07:00."""
     record = json.dumps({"event_id": "e", "event_time": text}).encode()
     moved = json.loads(live.retime(record, _NOW + timedelta(seconds=second)))["event_time"]
     return f"{(datetime.fromisoformat(moved) - _NOW).total_seconds():g}"
 
 
-def test_the_order_of_times_and_equal_times_stay_as_they_were() -> None:
+def test_order_and_equality_of_times_are_preserved() -> None:
     live = LiveTime()
     assert _sent(live, "2025-01-06T12:00:00Z", 0) == "0"
     assert _sent(live, "2025-01-06T12:10:00Z", 1) == "1"
@@ -28,7 +28,7 @@ def test_the_order_of_times_and_equal_times_stay_as_they_were() -> None:
     assert _sent(live, "2025-01-06T12:20:00Z", 6) == "6"
 
 
-def test_a_broken_clock_stays_broken_and_moves_no_other_time() -> None:
+def test_a_wrong_clock_stays_wrong_and_moves_no_other_time() -> None:
     live = LiveTime()
     assert _sent(live, "2025-01-06T12:00:00Z", 0) == "0"
     assert float(_sent(live, "2099-01-01T00:00:00Z", 1)) > 70 * 365 * 86400
@@ -45,7 +45,7 @@ def test_a_broken_clock_stays_broken_and_moves_no_other_time() -> None:
         pytest.param(b'{"event_time": "9999-12-31T23:59:59Z"}', id="end-of-time"),
     ],
 )
-def test_a_time_that_cannot_be_moved_stays_as_it_is(record: bytes) -> None:
+def test_a_time_that_cannot_be_moved_is_left_unchanged(record: bytes) -> None:
     live = LiveTime()
     live.retime(b'{"event_time": "2025-01-06T12:00:00Z"}', _NOW)
     assert live.retime(record, _NOW) == record

@@ -1,4 +1,4 @@
-"""What is told of a query after each batch, and the page that shows it."""
+"""The report of a query after each batch, and the status page that shows it."""
 
 import io
 import json
@@ -15,7 +15,7 @@ from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.lake import Lake, progress_key
 from spark_jobs.contracts.progress import QueryReport, QueryState
 from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.progress import after_batch, batch_told
+from spark_jobs.runtime.progress import after_batch, parse_progress
 
 _NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 _START = QueryReport(
@@ -24,7 +24,7 @@ _START = QueryReport(
 
 
 def _batch(**changes: object) -> StreamingQueryProgress:
-    """A batch as Spark tells it."""
+    """A batch as Spark reports it."""
     source = {
         "description": "KafkaV2[Subscribe[events]]",
         "startOffset": '{"events":{"0":0,"1":0}}',
@@ -35,7 +35,7 @@ def _batch(**changes: object) -> StreamingQueryProgress:
         "processedRowsPerSecond": 7.0,
         "metrics": {},
     }
-    told: dict[str, object] = {
+    progress: dict[str, object] = {
         "id": str(UUID(int=1)),
         "runId": str(UUID(int=2)),
         "name": "ingest",
@@ -52,10 +52,10 @@ def _batch(**changes: object) -> StreamingQueryProgress:
         "processedRowsPerSecond": 7.0,
         "observedMetrics": {},
     }
-    return StreamingQueryProgress.fromJson(told | changes)
+    return StreamingQueryProgress.fromJson(progress | changes)
 
 
-def test_the_backlog_of_kafka_is_what_came_in_and_was_not_read() -> None:
+def test_the_backlog_of_kafka_is_what_arrived_and_was_not_read() -> None:
     report = after_batch(_START, _batch(), _NOW)
     assert (report.batch_id, report.input_rows, report.total_input_rows) == (4, 14, 24)
     assert report.backlog_records == 2
@@ -63,23 +63,23 @@ def test_the_backlog_of_kafka_is_what_came_in_and_was_not_read() -> None:
     assert report.phases_ms == {"addBatch": 1800}
 
 
-def _as_text(told: dict[str, object]) -> str:
-    return json.dumps(told, default=str)
+def _as_text(progress: dict[str, object]) -> str:
+    return json.dumps(progress, default=str)
 
 
-def test_what_spark_leaves_out_of_its_text_is_nothing() -> None:
-    """Of a first batch it knows no rate, and its offsets are JSON within the JSON."""
+def test_figures_that_spark_omits_count_as_zero() -> None:
+    """In a first batch rates are missing, and offsets are JSON within the JSON."""
     source: dict[str, object] = {"description": "KafkaV2[Subscribe[events]]", "numInputRows": 5, "metrics": {}}
     source |= {"startOffset": None, "endOffset": {"events": {"0": 5}}, "latestOffset": {"events": {"0": 7}}}
-    told = {key: value for key, value in _batch().items() if not key.endswith("RowsPerSecond")}
-    batch = batch_told(_as_text(told | {"sources": [source]}))
+    progress = {key: value for key, value in _batch().items() if not key.endswith("RowsPerSecond")}
+    batch = parse_progress(_as_text(progress | {"sources": [source]}))
     report = after_batch(_START, batch, _NOW)
     assert report.backlog_records == 2
     assert (report.input_rows, report.input_rows_per_s, report.processed_rows_per_s) == (14, 0, 0)
     source["latestOffset"] = None
-    assert after_batch(_START, batch_told(_as_text(told | {"sources": [source]})), _NOW).backlog_records == 0
+    assert after_batch(_START, parse_progress(_as_text(progress | {"sources": [source]})), _NOW).backlog_records == 0
     del source["latestOffset"]
-    assert after_batch(_START, batch_told(_as_text(told | {"sources": [source]})), _NOW).backlog_records == 0
+    assert after_batch(_START, parse_progress(_as_text(progress | {"sources": [source]})), _NOW).backlog_records == 0
 
 
 def test_the_watermark_lags_behind_now_and_is_none_before_there_is_one() -> None:
@@ -116,7 +116,7 @@ def test_the_page_shows_each_query_and_its_last_error(tmp_path: Path) -> None:
     assert "sessionize" not in page, "it has not run"
 
 
-def test_a_lake_on_which_nothing_ran_says_what_to_start(tmp_path: Path) -> None:
+def test_for_an_unused_lake_the_page_says_what_to_start(tmp_path: Path) -> None:
     assert "no query has run" in _printed(open_lake(str(tmp_path)))
     with pytest.raises(LakeError, match="no lake at"):
         show_status(str(tmp_path / "nowhere"), once=True, config=None)

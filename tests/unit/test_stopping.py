@@ -1,4 +1,4 @@
-"""Signals, and waiting for batches to end."""
+"""Stop signals, and waiting for batches to end."""
 
 import os
 import signal
@@ -14,14 +14,14 @@ from spark_jobs.runtime.stopping import finish_batches, stop_on_signals
 
 @dataclass(eq=False)
 class _Query:
-    """As much of a query as is looked at; ``batches`` are the ends of its batches, told one by one."""
+    """The part of a query that is used; ``batches`` are the ids of its finished batches, reported one per call."""
 
     batches: list[int]
     busy: bool = True
     name: str = "one"
     isActive: bool = True  # noqa: N815 Spark's name
     stopped_after: int | None = None
-    _told: int = field(default=0)
+    _reported: int = field(default=0)
 
     @property
     def status(self) -> dict[str, Any]:
@@ -29,8 +29,8 @@ class _Query:
 
     @property
     def lastProgress(self) -> SimpleNamespace:  # noqa: N802 Spark's name
-        batch = self.batches[min(self._told, len(self.batches) - 1)]
-        self._told += 1
+        batch = self.batches[min(self._reported, len(self.batches) - 1)]
+        self._reported += 1
         return SimpleNamespace(batchId=batch)
 
     def stop(self) -> None:
@@ -41,7 +41,7 @@ def _as_query(query: _Query) -> StreamingQuery:
     return cast("StreamingQuery", query)
 
 
-def test_one_signal_asks_and_a_second_is_urgent() -> None:
+def test_one_signal_requests_a_stop_and_a_second_an_immediate_one() -> None:
     before = signal.getsignal(signal.SIGTERM)
     with stop_on_signals() as stop:
         assert not stop.is_made
@@ -63,13 +63,13 @@ def test_a_running_batch_is_waited_for() -> None:
     assert query.stopped_after == 4
 
 
-def test_a_query_with_nothing_to_do_is_stopped_at_once() -> None:
+def test_an_idle_query_is_stopped_at_once() -> None:
     query = _Query(batches=[3], busy=False)
     assert finish_batches([_as_query(query)], timeout_s=30)
     assert query.stopped_after == 3
 
 
-def test_after_the_time_or_when_told_to_give_up_the_query_is_left() -> None:
+def test_after_the_timeout_or_on_giving_up_the_query_keeps_running() -> None:
     query = _Query(batches=[3])
     assert not finish_batches([_as_query(query)], timeout_s=0.2)
     assert not finish_batches([_as_query(query)], timeout_s=30, give_up=lambda: True)

@@ -1,4 +1,4 @@
-"""The points that charts are drawn from: the last hour in detail, the last day in outline, nothing older."""
+"""The points behind the charts: the last hour in detail, the last day in outline, nothing older."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -28,7 +28,7 @@ def _after(steps: list[int]) -> Trend:
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(min_value=0, max_value=4000), min_size=1, max_size=200))
-def test_points_rise_lie_apart_and_are_a_day_old_at_most(steps: list[int]) -> None:
+def test_points_are_in_order_apart_and_at_most_a_day_old(steps: list[int]) -> None:
     points = _after(steps).points
     newest = points[-1].at
     for before, after in pairwise(points):
@@ -47,7 +47,7 @@ def test_two_days_of_batches_leaves_an_hour_in_detail_and_a_day_in_outline() -> 
     assert newest - points[0].at > timedelta(hours=23)
 
 
-def test_a_point_tells_what_the_report_told() -> None:
+def test_a_point_has_the_figures_of_the_report() -> None:
     report = _report(_BEGIN, input_rows_per_s=12.34, processed_rows_per_s=5.0, batch_ms=1500, state_rows=9, late_rows=2)
     (point,) = Trend().after(report).points
     assert (point.input_rows_per_s, point.processed_rows_per_s, point.batch_s) == (12.3, 5.0, 1.5)
