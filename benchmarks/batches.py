@@ -1,4 +1,4 @@
-"""What a small batch costs once Java is warm, whatever is in it: `make bench-batches`."""
+"""The fixed cost of a small batch on a warm JVM: `make bench-batches`."""
 
 import json
 import shutil
@@ -33,7 +33,7 @@ from spark_jobs.runtime.session import start_session
 
 
 class _Watch(StreamingQueryListener):
-    """How long batches took, by query; and when those of ``ingest`` ended, with the CPU seconds spent by then."""
+    """Batch durations by query; and for each batch of ``ingest`` when it ended and the CPU seconds spent until then."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, list[float]] = {}
@@ -46,31 +46,31 @@ class _Watch(StreamingQueryListener):
             self.rounds.append((time.monotonic(), cpu_seconds(psutil.Process().pid)))
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802
-        """Nothing to note."""
+        """Ignored."""
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
-        """Nothing to note."""
+        """Ignored."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
-        """Nothing to note."""
+        """Ignored."""
 
 
 def main(
-    batches: Annotated[int, typer.Option(min=8, help="Files, one to a batch; the later half counts.")] = 60,
-    rows: Annotated[int, typer.Option(min=100, help="Events in each.")] = 1000,
-    join_state: Annotated[JoinState, typer.Option(help="spark.join_state.")] = JoinState.BY_KEY,
+    batches: Annotated[int, typer.Option(min=8, help="Files, one per batch; the second half is measured.")] = 60,
+    rows: Annotated[int, typer.Option(min=100, help="Events per file.")] = 1000,
+    join_state: Annotated[JoinState, typer.Option(help="The setting spark.join_state.")] = JoinState.BY_KEY,
     out: Annotated[Path, typer.Option(help="Folder for input, lake and results; replaced.")] = Path(
         "build/bench-batches"
     ),
 ) -> None:
-    """Feed the main job one small file after the other: CPU seconds for a batch of each of its four queries."""
+    """Feed the main job one small file at a time, and measure CPU seconds per batch of its four queries."""
     console = Console()
     shutil.rmtree(out, ignore_errors=True)
     generate(GeneratorSpec(events=batches * rows, seed=1, late=0, malformed=0, files=batches), out / "events")
     settings = Settings.model_validate(
         {"ingest": {"max_bytes_per_batch": 1}, "spark": {"join_state": join_state.value}}
     )
-    # As the jobs without end, whose batches are small, are compiled.
+    # The JIT settings of long-running jobs, whose batches are small.
     spark = start_session(settings, log_file=out / "spark.log", lifetime=Lifetime.SERVICE)
     watch = _Watch()
     with console.status(f"{batches} batches of {rows:,} events"), listening(spark, watch):

@@ -1,4 +1,4 @@
-"""Events/s, CPU-seconds and peak memory of the main job, whole and by stage, beside DuckDB: `make bench`."""
+"""Events/s, CPU seconds and peak memory of the main job and of each stage, compared with DuckDB: `make bench`."""
 
 import json
 import os
@@ -20,13 +20,13 @@ _STAGES = ("ingest", "deduplicate", "attribute", "sessionize")
 
 def main(
     events: Annotated[int, typer.Option(help="Good events to generate.")] = 1_000_000,
-    out: Annotated[Path, typer.Option(help="Folder for input, lakes and results; its bench-* are replaced.")] = Path(
+    out: Annotated[Path, typer.Option(help="Folder for input, lakes and results; replaces its bench-*.")] = Path(
         "build"
     ),
-    users: Annotated[int | None, typer.Option(help="Of these users; by default one for 20 events.")] = None,
-    stages: Annotated[bool, typer.Option(help="Also each stage alone.")] = True,
+    users: Annotated[int | None, typer.Option(help="Number of users; by default one per 20 events.")] = None,
+    stages: Annotated[bool, typer.Option(help="Also measure each stage alone.")] = True,
 ) -> None:
-    """Measure adloom on generated events without lateness, and DuckDB on the same files: all that both do."""
+    """Measure adloom on generated events without late ones, and DuckDB doing the same work on the same files."""
     console, work = Console(), out / f"bench-{events}"
     shutil.rmtree(work, ignore_errors=True)
     records = make_events(events, work / "events", users=users)
@@ -48,13 +48,13 @@ def main(
     _report(console, costs, records, work)
 
 
-def _compare(work: Path, told: str) -> None:
-    """No figure counts unless both found the same."""
+def _compare(work: Path, output: str) -> None:
+    """Discards the figures unless both found the same rows."""
     ledger = json.loads((work / "lake" / "_progress" / "ledger.json").read_text())
     ours = {**ledger["attribution"], "sessions": sum(ledger["sessions"].values())}
-    theirs = {name: int(count) for name, count in (line.split() for line in told.splitlines())}
+    theirs = {name: int(count) for name, count in (line.split() for line in output.splitlines())}
     if ours != theirs:
-        raise SystemExit(f"adloom found {ours}, DuckDB {theirs}: the figures would mean nothing")
+        raise SystemExit(f"adloom found {ours}, DuckDB {theirs}: the results differ, so the figures are not comparable")
 
 
 def _report(console: Console, costs: dict[str, Cost], records: int, work: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a million events cost in containers, part by part: `make bench-compose`."""
+"""CPU cost of a million events in the container stack, by service: `make bench-compose`."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table as Lines
+from rich.table import Table
 
 from spark_jobs.contracts.progress import QueryReport
 from spark_jobs.generator.publish import generated_records, publish
@@ -24,12 +24,12 @@ _TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 def main(
-    events: Annotated[int, typer.Option(help="That count; as many as a fifth go before, to warm up.")] = 500_000,
+    events: Annotated[int, typer.Option(help="Events to measure; a fifth of that is sent first as warm-up.")] = 500_000,
     workers: Annotated[int, typer.Option(help="Spark workers.")] = 1,
-    cores: Annotated[int, typer.Option(help="Cores that each job takes of them.")] = 2,
+    cores: Annotated[int, typer.Option(help="Worker cores each job uses.")] = 2,
     out: Annotated[Path, typer.Option(help="Folder for results; replaced.")] = Path("build/bench-compose"),
 ) -> None:
-    """Start the stack, send events as fast as they go, count the CPU seconds of each container until all are done."""
+    """Start the stack, send events at full speed, and count CPU seconds per container until all are processed."""
     console = Console()
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
@@ -41,14 +41,14 @@ def main(
         stack.lake = stack.open_lake()
         with console.status("deploying the jobs"):
             stack.wait_for("deploy_streams", stack.trigger("deploy_streams"), "success")
-            # What is done now and then would be counted in.
+            # Periodic DAGs would distort the figures.
             for dag in ("validate_tables", "clean_checkpoints", "maintain_tables"):
                 stack.pause(dag, is_paused=True)
         with console.status("warming up"):
-            _carry(stack, events // 5, seed=1)
+            _process(stack, events // 5, seed=1)
         before, begin = _cpu_seconds(stack), time.monotonic()
-        with console.status(f"carrying {events:,} events"):
-            records = _carry(stack, events, seed=2)
+        with console.status(f"processing {events:,} events"):
+            records = _process(stack, events, seed=2)
         seconds = time.monotonic() - begin
         spent = {part: used - before[part] for part, used in _cpu_seconds(stack).items()}
     finally:
@@ -62,30 +62,30 @@ def main(
         "cpu_s_per_million": {part: round(used / records * 1e6, 1) for part, used in spent.items()},
     }
     (out / "results.json").write_text(json.dumps(result, indent=2) + "\n")
-    console.print(_lines(result))
+    console.print(_table(result))
 
 
-def _carry(stack: Stack, events: int, *, seed: int) -> int:
-    """Sends ``events`` as if they happened now and returns when every query has done them; how many records it were."""
+def _process(stack: Stack, events: int, *, seed: int) -> int:
+    """Sends ``events`` with current times, waits until every query has processed them, and returns the record count."""
     before = _done(stack)
     spec = GeneratorSpec(events=events, seed=seed, late=0, malformed=0, duplicates=0.03)
     sent = publish(generated_records(spec), stack.kafka, rate=None, is_live=True).records
     deadline = time.monotonic() + _LONGEST_S
     while (done := _done(stack))["ingest"] - before["ingest"] < sent or not _is_idle(stack):
         if time.monotonic() > deadline:
-            raise TimeoutError(f"after {_LONGEST_S} s they had done {done}")
+            raise TimeoutError(f"not all {sent:,} records were processed within {_LONGEST_S} s; rows by query: {done}")
         time.sleep(2)
     return sent
 
 
 def _done(stack: Stack) -> dict[str, int]:
-    """By query, the rows that it has done."""
+    """The rows each query has processed."""
     known = {report.query: report.total_rows for report in _reports(stack)}
     return {query: known.get(query, 0) for query in JOB_OF_QUERY}
 
 
 def _is_idle(stack: Stack) -> bool:
-    """Whether no query has anything left to do: the last batch of each had no rows, or none has come since."""
+    """Whether every query is idle: its latest report has no input rows and no backlog."""
     return all(not report.input_rows and not report.backlog_records for report in _reports(stack))
 
 
@@ -94,25 +94,25 @@ def _reports(stack: Stack) -> list[QueryReport]:
 
 
 def _cpu_seconds(stack: Stack) -> dict[str, float]:
-    """By service, the CPU seconds that its containers have used."""
+    """The CPU seconds used by the containers of each service."""
     ids = stack.containers()
     return {part: sum(_used_by(stack, container) for container in ids[part]) for part in _PARTS}
 
 
 def _used_by(stack: Stack, container: str) -> float:
-    """By its processes and those that they have waited for: where cgroups lie differs from host to host."""
-    told = stack.docker("exec", container, "sh", "-c", "cat /proc/[0-9]*/stat 2>/dev/null || true")
-    # After the command, which stands in brackets: utime, stime, cutime and cstime are the 12th to 15th.
-    times = [line.rpartition(")")[2].split()[11:15] for line in told.splitlines()]
+    """CPU seconds of the container's processes and their reaped children; cgroup paths differ from host to host."""
+    stats = stack.docker("exec", container, "sh", "-c", "cat /proc/[0-9]*/stat 2>/dev/null || true")
+    # After the command, which is in parentheses: utime, stime, cutime and cstime are the 12th to 15th.
+    times = [line.rpartition(")")[2].split()[11:15] for line in stats.splitlines()]
     return sum(int(ticks) for process in times for ticks in process) / _TICKS_A_SECOND
 
 
-def _lines(result: dict[str, Any]) -> Lines:
-    lines = Lines("part", "CPU s per million events", title=f"{result['records']:,} records in {result['wall_s']} s")
+def _table(result: dict[str, Any]) -> Table:
+    table = Table("part", "CPU s per million events", title=f"{result['records']:,} records in {result['wall_s']} s")
     for part, seconds in result["cpu_s_per_million"].items():
-        lines.add_row(part, f"{seconds:,.1f}")
-    lines.add_row("all", f"{sum(result['cpu_s_per_million'].values()):,.1f}", style="bold")
-    return lines
+        table.add_row(part, f"{seconds:,.1f}")
+    table.add_row("all", f"{sum(result['cpu_s_per_million'].values()):,.1f}", style="bold")
+    return table
 
 
 if __name__ == "__main__":

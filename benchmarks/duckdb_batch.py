@@ -48,7 +48,7 @@ COPY (
 
 
 def main(source: Path, out: Path) -> None:
-    """Does the work and prints the rows of attributions by status, and of sessions."""
+    """Does the work, and prints the row counts of attributions by status and of sessions."""
     out.mkdir(parents=True, exist_ok=True)
     attributions, sessions = str(out / "attributions.parquet"), str(out / "sessions.parquet")
     with duckdb.connect() as connection:

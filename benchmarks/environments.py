@@ -1,4 +1,4 @@
-"""Environments for peers and tools: what they need does not go together, nor with the project's own."""
+"""Virtual environments for peers and tools, whose requirements conflict with each other and with the project's."""
 
 import hashlib
 import subprocess
@@ -13,14 +13,14 @@ _PACKAGES = {
     "polars": ("polars==1.37.1",),
     "py-spy": ("py-spy==0.4.1",),
 }
-"""By environment."""
+"""Packages by environment."""
 
 
 def python_of(name: str) -> str:
-    """The interpreter of the environment ``name``, which is made where it is not there yet.
+    """The interpreter of the environment ``name``, which is created if missing.
 
     Raises:
-        subprocess.CalledProcessError: a package cannot be had.
+        subprocess.CalledProcessError: a package cannot be installed.
     """
     packages = _PACKAGES[name]
     digest = hashlib.sha256("\n".join((sys.version, *packages)).encode()).hexdigest()[:16]

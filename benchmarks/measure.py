@@ -1,4 +1,4 @@
-"""Runs a command and accounts for its whole process tree."""
+"""Runs a command and measures its whole process tree."""
 
 import resource
 import subprocess
@@ -14,7 +14,7 @@ _SAMPLE_S = 0.2
 
 @dataclass(frozen=True)
 class Cost:
-    """``wall_s`` and ``cpu_s`` in seconds over all processes; ``peak_mib``: their largest joint resident memory."""
+    """``wall_s`` and ``cpu_s`` in seconds, over all processes; ``peak_mib`` is their largest total resident memory."""
 
     wall_s: float
     cpu_s: float
@@ -22,12 +22,12 @@ class Cost:
 
 
 def run_measured(command: list[str], log: Path, *, servers: Sequence[int] = ()) -> Cost:
-    """Runs ``command`` to its end, its output into ``log``.
+    """Runs ``command`` to its end and writes its output to ``log``.
 
-    What the processes ``servers`` and those below them spend meanwhile counts too.
+    What the processes ``servers`` and their children use meanwhile counts too.
 
     Raises:
-        subprocess.CalledProcessError: it failed.
+        subprocess.CalledProcessError: the command failed.
     """
     start, cpu, peak = time.monotonic(), {}, 0
     spent_before, ended_before = sum(cpu_seconds(server) for server in servers), _of_ended()
@@ -48,19 +48,19 @@ def run_measured(command: list[str], log: Path, *, servers: Sequence[int] = ()) 
             time.sleep(_SAMPLE_S)
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)
-    # What ran shorter than a sample takes is told when it has ended, if its parent waited for it.
+    # Processes shorter than a sample interval are counted once reaped by their parent.
     spent = max(sum(cpu.values()) - spent_before, _of_ended() - ended_before)
     return Cost(time.monotonic() - start, spent, peak / 2**20)
 
 
 def _of_ended() -> float:
-    """CPU seconds of this process's children that have ended, and of those that they have waited for."""
+    """CPU seconds of this process's ended children, and of the children those reaped."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def cpu_seconds(pid: int) -> float:
-    """What the processes below ``pid``, and it, have spent so far; those that have ended are not counted."""
+    """CPU seconds used so far by ``pid`` and the processes below it; ended ones do not count."""
     spent = 0.0
     for member in _tree(pid):
         try:

@@ -1,4 +1,4 @@
-"""What each stateful operator costs, by keys and state store: `make bench-operators`."""
+"""The cost of each stateful operator, by number of keys and state store: `make bench-operators`."""
 
 import json
 import os
@@ -41,23 +41,23 @@ from spark_jobs.runtime.session import start_session, using
 _BATCHES = 8
 _START = datetime(2026, 3, 1, tzinfo=UTC)
 _CLICK_EVERY, _CLICK_AFTER = 10, 100
-"""Each tenth event is a click, on the impression so many events before it."""
+"""Every tenth event is a click, on the impression this many events before it."""
 _KEY_COUNTS = (10_000, 1_000_000)
 _READ, _AGGREGATE = "read", "aggregate by user"
 
 Operator = Callable[[DataFrame, DataFrame, DataFrame], DataFrame]
-"""Rows from the same events, read up to three times."""
+"""Builds output rows from up to three reads of the same events."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """An operator to be measured.
+    """An operator to measure.
 
     Attributes:
-        rows: what it makes of the events.
-        horizon: for how much of event time it keeps a key, about.
+        rows: applies it to the events.
+        horizon: how long it keeps a key, approximately, in event time.
         is_python: whether its state function runs in Python.
-        is_keyed_by_event: whether its keys are the events themselves; else they are users and campaigns.
+        is_keyed_by_event: whether its keys are events; else they are users or campaigns.
     """
 
     rows: Operator
@@ -67,7 +67,7 @@ class Case:
 
 
 def cases(settings: Settings) -> dict[str, Case]:
-    """All that is measured, by name; the first reads and keeps nothing."""
+    """All cases by name; the first only reads and keeps no state."""
     reach, window = settings.attribute.window, settings.campaign_stats.window
     average, status = settings.moving_average, settings.user_status
     return {
@@ -101,28 +101,28 @@ def cases(settings: Settings) -> dict[str, Case]:
 
 
 def _newest_by_user(events: DataFrame) -> DataFrame:
-    """The least that can be kept of a key, natively: what the state functions are held against."""
+    """The smallest native state per key: the baseline for the state functions."""
     return events.groupBy("user_id").agg(F.max("event_time").alias("newest"), F.count("*").alias("events"))
 
 
 def main(
-    events: Annotated[int, typer.Option(help="Events of each measurement.")] = 1_000_000,
-    only: Annotated[list[str] | None, typer.Option(help="Just this operator; may be given again.")] = None,
+    events: Annotated[int, typer.Option(help="Events per measurement.")] = 1_000_000,
+    only: Annotated[list[str] | None, typer.Option(help="Measure only this operator; repeatable.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for inputs and results; replaced.")] = Path("build/bench-operators"),
 ) -> None:
-    """Run each operator alone over the same number of events, with few keys and with many, on either state store."""
+    """Run each operator alone over the same number of events, with few and many keys, on both state stores."""
     console = Console()
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     chosen = {name: case for name, case in cases(Settings()).items() if not only or name in only}
     if only and (unknown := set(only) - chosen.keys()):
-        raise SystemExit(f"no operator {min(unknown)!r}; there are {', '.join(cases(Settings()))}")
+        raise SystemExit(f"there is no operator {min(unknown)!r}; the operators are {', '.join(cases(Settings()))}")
     plan = [
         (name, case, keys, store)
         for name, case in chosen.items()
         for keys in _KEY_COUNTS
         for store in StateStore
-        # Spark keeps the state of functions in RocksDB alone; what reads needs none, and no more than one measurement.
+        # State functions need RocksDB; reading keeps no state, so one measurement is enough.
         if store is StateStore.ROCKSDB or not (case.is_python or name == _READ)
     ]
     results = [_measured(out, events, *one) for one in track(plan, "operators", console=console)]
@@ -134,10 +134,10 @@ def main(
 
 
 def _measured(out: Path, events: int, name: str, case: Case, keys: int, store: StateStore) -> dict[str, Any]:
-    told = out / "told.json"
+    figures = out / "figures.json"
     command = [sys.executable, "-m", "benchmarks.operators", "--one", name, str(keys), store.value, str(events)]
-    cost = run_measured([*command, str(out), str(told)], out / "log.txt")
-    found: dict[str, Any] = json.loads(told.read_text())
+    cost = run_measured([*command, str(out), str(figures)], out / "log.txt")
+    found: dict[str, Any] = json.loads(figures.read_text())
     return {
         "operator": name,
         "state_in": "Python" if case.is_python else "Java",
@@ -161,8 +161,8 @@ def _report(console: Console, events: int, results: list[dict[str, Any]]) -> Non
     console.print(table)
 
 
-def run_one(name: str, keys: int, store: StateStore, events: int, out: Path, told: Path) -> None:
-    """Measures one operator in this process, and writes what it found to ``told``."""
+def run_one(name: str, keys: int, store: StateStore, events: int, out: Path, figures: Path) -> None:
+    """Measures one operator in this process and writes the results to the file ``figures``."""
     settings = Settings.model_validate({"spark": {"state_store": store.value}})
     case = cases(settings)[name]
     spark = start_session(settings)
@@ -203,13 +203,13 @@ def run_one(name: str, keys: int, store: StateStore, events: int, out: Path, tol
     }
     query.stop()
     spark.stop()
-    told.write_text(json.dumps(found))
+    figures.write_text(json.dumps(found))
 
 
 def _make_events(spark: SparkSession, folder: Path, events: int, keys: int, apart_us: int) -> None:
-    """A Delta table as silver is one; in the order of time, a version for each batch.
+    """Writes a Delta table with the schema of silver, in time order, one version per batch.
 
-    Each user and each campaign comes round again after ``keys`` events.
+    Each user and campaign recurs every ``keys`` events.
     """
     start_us = int(_START.timestamp()) * 1_000_000
     number = F.col("id")

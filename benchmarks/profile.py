@@ -1,4 +1,4 @@
-"""Where the CPU time of a run goes: flame graphs, and its parts in a table: `make profile`."""
+"""Where the CPU time of a run goes, as flame graphs and as a table: `make profile`."""
 
 import json
 import os
@@ -29,7 +29,7 @@ _ARTIFACT = "tools.profiler:async-profiler:4.2"
 _LIBRARY = "linux-x64/libasyncProfiler.so"
 _INTERVAL_MS = 5
 _DRAWN = "simple,norm,minwidth=0.1"
-"""Short names, code made twice taken together, nothing narrower than so many percent: a file of a size to be sent."""
+"""Short names, duplicate generated code merged, nothing narrower than 0.1 %: keeps the file small enough to send."""
 _PARTS = (
     ("Java: compiling", r"^\[(C1|C2) Comp"),
     ("Java: collecting garbage", r"^\[(GC|G1|Parallel)"),
@@ -47,13 +47,13 @@ _PARTS = (
     ("other work in tasks", r"^\[Executor"),
     ("planning and commits", r""),
 )
-"""By part, what its stacks have and those of the parts before it have not."""
+"""Parts with the pattern of their stacks; the first match counts."""
 
 
 def main(
     events: Annotated[int, typer.Option(help="Good events to generate.")] = 1_000_000,
-    store: Annotated[StateStore, typer.Option(help="Where the state is kept.")] = StateStore.ROCKSDB,
-    measure: Annotated[bool, typer.Option(help="The job measure too, and where its Python spends its time.")] = False,
+    store: Annotated[StateStore, typer.Option(help="The state store.")] = StateStore.ROCKSDB,
+    measure: Annotated[bool, typer.Option(help="Also run the job measure, and profile its Python code.")] = False,
     out: Annotated[Path, typer.Option(help="Folder for input, lake and results; replaced.")] = Path("build/profile"),
 ) -> None:
     """Run the main job on generated events under a sampling profiler of the whole Java process."""
@@ -66,14 +66,14 @@ def main(
     settings = Settings.model_validate({"spark": {"state_store": store.value}})
     spark = start_session(settings)
     jvm = spark.sparkContext._jvm  # noqa: SLF001
-    assert jvm is not None  # noqa: S101 it was started just now
+    assert jvm is not None  # noqa: S101 just started
     pid = int(jvm.java.lang.ProcessHandle.current().pid())
-    _tell(pid, library, f"start,event=ctimer,interval={_INTERVAL_MS}ms,threads")
+    _command_profiler(pid, library, f"start,event=ctimer,interval={_INTERVAL_MS}ms,threads")
     python = out / "python.svg"
     with console.status("adloom run, profiled"), _sampling_python(python) if measure else nullcontext():
         run(spark, settings, open_lake(str(out / "lake")), source, drain=True, measure=measure)
-    _tell(pid, library, f"dump,flamegraph,{_DRAWN},title=adloom run,file={out.resolve() / 'flame.html'}")
-    _tell(pid, library, f"stop,collapsed,file={stacks}")
+    _command_profiler(pid, library, f"dump,flamegraph,{_DRAWN},title=adloom run,file={out.resolve() / 'flame.html'}")
+    _command_profiler(pid, library, f"stop,collapsed,file={stacks}")
     spark.stop()
     seconds = _by_part(stacks)
     (out / "results.json").write_text(json.dumps({"events": events, "store": store.value, "cpu_s": seconds}, indent=2))
@@ -87,7 +87,7 @@ def main(
 
 
 def _profiler() -> Path:
-    """The library of async-profiler, from Maven's repository."""
+    """The library of async-profiler, downloaded from Maven Central if missing."""
     cache = CACHE / "profiler"
     library = cache / _LIBRARY
     if not library.exists():
@@ -100,15 +100,15 @@ def _profiler() -> Path:
     return library
 
 
-def _tell(pid: int, library: Path, command: str) -> None:
-    """Has the profiler in the Java process ``pid`` do ``command``."""
+def _command_profiler(pid: int, library: Path, command: str) -> None:
+    """Sends ``command`` to the profiler in the Java process ``pid``."""
     loading = ["jcmd", str(pid), "JVMTI.agent_load", str(library), f'"{command}"']
     subprocess.run(loading, check=True, capture_output=True, timeout=120)
 
 
 @contextmanager
 def _sampling_python(picture: Path) -> Iterator[None]:
-    """Has py-spy sample this process and the Python processes that Spark starts meanwhile: a flame graph, as SVG."""
+    """Samples this process and Spark's Python workers with py-spy; writes a flame graph as SVG."""
     sampler = Path(python_of("py-spy")).with_name("py-spy")
     of_these = ["--pid", str(os.getpid()), "--subprocesses"]
     with subprocess.Popen([sampler, "record", *of_these, "--output", picture], stdout=subprocess.DEVNULL) as sampling:

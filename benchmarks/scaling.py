@@ -31,10 +31,10 @@ _WRITTEN = (BRONZE_EVENTS, SILVER_EVENTS, ATTRIBUTIONS, SESSIONS)
 
 @dataclass(frozen=True)
 class Scale:
-    """A run with so many workers.
+    """A run with ``workers`` workers.
 
-    Bytes are for each record: of shuffles, of the state in checkpoints by query, of tables by name. ``task_cpu_s``
-    is what tasks have computed; ``cpu_s`` all processes, driver, workers, compilers and garbage collectors included.
+    Bytes are per record: of shuffles, of state in checkpoints by query, of tables by name. ``task_cpu_s`` is the CPU
+    time of tasks; ``cpu_s`` covers all processes: driver, workers, compilers and garbage collectors included.
     """
 
     workers: int
@@ -51,7 +51,7 @@ def main(
     events: Annotated[int, typer.Option(help="Good events to generate.")] = 1_000_000,
     out: Annotated[Path, typer.Option(help="Folder for input, lakes and results; replaced.")] = Path("build/scaling"),
 ) -> None:
-    """Run the main job on clusters of processes, and count what goes through shuffles, state and tables."""
+    """Run the main job on local clusters, and count the bytes in shuffles, state and tables."""
     console = Console()
     shutil.rmtree(out, ignore_errors=True)
     with console.status("making events"):
@@ -85,7 +85,7 @@ def _run(out: Path, workers: int, records: int) -> Scale:
             "SPARK_LOCAL_IP": "127.0.0.1",
             "ADLOOM_SPARK__MASTER": cluster.master,
             "ADLOOM_SPARK__MAX_CORES": workers,
-            # The most cores that can work on a query, the same in all runs.
+            # The most cores that can work on a query; the same in all runs.
             "ADLOOM_SPARK__SHUFFLE_PARTITIONS": max(_WORKERS),
         }
         command = ["env", *[f"{name}={value}" for name, value in settings.items()], *ADLOOM, "run"]
@@ -108,7 +108,7 @@ def _run(out: Path, workers: int, records: int) -> Scale:
 
 
 def _tasks(folder: Path) -> Counter[str]:
-    """What all tasks have computed and written to shuffles, from Spark's event log."""
+    """CPU time and shuffle bytes of all tasks, from Spark's event log."""
     sums: Counter[str] = Counter()
     for file in folder.glob("app-*"):
         with file.open() as events:
@@ -120,7 +120,7 @@ def _tasks(folder: Path) -> Counter[str]:
 
 
 def _bytes_below(folder: Path, name: str) -> int:
-    """The size of the files below ``folder`` that have ``name`` or lie in a folder of it."""
+    """The total size of the files below ``folder`` that match ``name`` or are in a folder that does."""
     return sum(
         file.stat().st_size for found in folder.rglob(name) for file in (found, *found.rglob("*")) if file.is_file()
     )

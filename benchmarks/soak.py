@@ -1,4 +1,4 @@
-"""Steady load for long, then a burst: do backlog, state and memory stay flat, does the burst drain? `make soak`."""
+"""A long steady load, then a burst: do backlog, state and memory stay flat, is the burst absorbed? `make soak`."""
 
 import json
 import os
@@ -36,12 +36,12 @@ _SAMPLE_S = 10.0
 _ROUNDS_OF_EVENTS = 200_000
 _FIRST_DAY = datetime(2025, 1, 1, tzinfo=UTC)
 _SLACK = 1.25
-"""How much more the last third may have than the second: what goes up and down within it."""
-_DRAIN_S = 3600
+"""How far the last third may exceed the second, to allow for fluctuation."""
+_LONGEST_BACKLOG_S = 3600
 _FILL_S = 240
-"""Longer than the state of :data:`_SHORT` reaches back."""
+"""Longer than the horizon of any state with the settings :data:`_SHORT`."""
 _SHORT = {
-    # Hours of watermark would need hours before the state can be flat.
+    # With watermarks of hours it would take hours for the state to level off.
     "ADLOOM_DEDUPLICATE__WATERMARK": "2min",
     "ADLOOM_ATTRIBUTE__IMPRESSION_WATERMARK": "1min",
     "ADLOOM_ATTRIBUTE__CLICK_WATERMARK": "2min",
@@ -53,9 +53,9 @@ _SHORT = {
 
 @dataclass(frozen=True)
 class Sample:
-    """One look: seconds since the start, records sent and not through all queries yet, rows of state, MiB of memory.
+    """One sample: seconds since the start, records sent, backlog of the slowest query, state rows, MiB of memory.
 
-    ``batch_s`` are the seconds of the last batch of each query, summed up.
+    ``batch_s`` is the sum of the latest batch durations of all queries, in seconds.
     """
 
     at_s: float
@@ -68,7 +68,7 @@ class Sample:
 
 @dataclass
 class Soak:
-    """Servers, both jobs, and what was seen of them."""
+    """The servers, both jobs, and the samples taken."""
 
     out: Path
     kafka: Kafka
@@ -81,21 +81,21 @@ class Soak:
     _begun: float = field(default_factory=time.monotonic)
 
     def send(self, records: int, rate: float | None) -> float:
-        """Sends so many records as if they happened now; returns the rate reached, in records a second."""
+        """Sends ``records`` events with current times; returns the rate reached, in records per second."""
         events = chain.from_iterable(generated_records(_traffic(day)) for day in self._days)
         settings = KafkaSettings(bootstrap_servers=self.kafka.address, topics=(_TOPIC,))
         before = self.sent
 
-        def told(done: int) -> None:
+        def count_sent(done: int) -> None:
             self.sent = before + done
 
         taken = (record for record, _ in zip(events, range(records), strict=False))
-        done = publish(taken, settings, rate=rate, is_live=True, on_progress=told)
+        done = publish(taken, settings, rate=rate, is_live=True, on_progress=count_sent)
         self.sent = before + done.records
         return done.records / done.seconds
 
     def look(self) -> Sample:
-        """What is there now."""
+        """Takes a sample."""
         reports = {query: self._report(query) for query in JOB_OF_QUERY}
         through = [report.total_rows if report else 0 for report in reports.values()]
         processes = [psutil.Process(job.process.pid) for job in self.jobs]
@@ -112,7 +112,7 @@ class Soak:
         return sample
 
     def look_while(self, work: Callable[[], object]) -> list[Sample]:
-        """Looks again and again while ``work`` is done beside."""
+        """Takes samples while ``work`` runs in another thread."""
         first = len(self.samples)
         worker = threading.Thread(target=work, daemon=True)
         worker.start()
@@ -121,12 +121,12 @@ class Soak:
             self.look()
         return self.samples[first:]
 
-    def drain(self, limit_s: float = _DRAIN_S) -> float:
-        """Waits until all that was sent has been taken in and nothing waits; returns the seconds it took."""
+    def catch_up(self, limit_s: float = _LONGEST_BACKLOG_S) -> float:
+        """Waits until the backlog is empty; returns the seconds it took."""
         start = time.monotonic()
         while self.look().backlog > 0:
             if time.monotonic() - start > limit_s:
-                raise typer.BadParameter(f"the backlog did not drain within {limit_s} s")
+                raise typer.BadParameter(f"the backlog was not processed within {limit_s} s")
             time.sleep(1)
         return time.monotonic() - start
 
@@ -136,7 +136,7 @@ class Soak:
 
 @contextmanager
 def soaking(out: Path) -> Iterator[Soak]:
-    """Servers and both jobs, which end with the context."""
+    """Starts the servers and both jobs, and stops them on exit."""
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     kafka, minio = Kafka(out / "kafka"), Minio(out / "minio")
@@ -171,17 +171,17 @@ def soaking(out: Path) -> Iterator[Soak]:
 
 
 def _traffic(day: int) -> GeneratorSpec:
-    """A day's events: one day after the other, for what is replayed live moves on by the recorded times.
+    """The events of a day; days follow each other because live replay advances with the recorded times.
 
-    None is late, broken or sent twice: as many rows come through each query as were sent, and what is behind can be
-    counted.
+    There are no late events, malformed records or duplicates, so every query processes as many rows as were sent, and
+    the backlog can be counted.
     """
     start = _FIRST_DAY + timedelta(days=day)
     return GeneratorSpec(events=_ROUNDS_OF_EVENTS, seed=day, start=start, late=0, malformed=0, duplicates=0)
 
 
 def is_flat(values: Sequence[float]) -> bool:
-    """Whether the last third of ``values`` is not above the second, but for what goes up and down within it."""
+    """Whether the last third of ``values`` is no higher than the second, apart from fluctuation."""
     third = max(1, len(values) // 3)
     second, last = values[third : 2 * third] or values, values[-third:]
     return statistics.mean(last) <= _SLACK * statistics.mean(second) + 1
@@ -192,21 +192,21 @@ def run_soak(
 ) -> dict[str, Any]:
     """Measures the maximum, holds ``share`` of it for ``minutes``, then ten times that for ``burst_s`` seconds.
 
-    The maximum is that with the state which half of a first guess fills: a join looks through its state in each batch.
-    What is held is held for :data:`_FILL_S` before it counts: until then the state still grows, as it must.
+    The maximum is measured with the state filled at half of a first estimate: a join scans its state in each batch. The
+    load is held for :data:`_FILL_S` before it counts, because the state still grows until then.
     """
     with console.status("warming up …"):
         soak.send(preload // 3, None)
-        soak.drain()
+        soak.catch_up()
         guess = _measure_maximum(soak, preload)
     with console.status(f"filling the state at {guess / 2:,.0f} records/s …"):
         soak.send(int(guess / 2 * _FILL_S), guess / 2)
-        soak.drain()
+        soak.catch_up()
     with console.status("measuring the maximum …"):
         maximum = _measure_maximum(soak, preload)
     rate = share * maximum
     console.print(f"maximum {maximum:,.0f} records/s; holding {rate:,.0f} for {minutes:g} minutes", highlight=False)
-    with console.status("holding: the state fills to what this load needs …"):
+    with console.status("holding: waiting for the state to level off …"):
         soak.send(int(rate * _FILL_S), rate)
     with console.status("holding …"):
         steady = soak.look_while(lambda: soak.send(int(rate * minutes * 60), rate))
@@ -218,7 +218,7 @@ def run_soak(
 
     with console.status("a burst …"):
         soak.look_while(burst)
-        drained_s = soak.drain()
+        absorbed_s = soak.catch_up()
     flat = {
         name: is_flat([float(getattr(sample, name)) for sample in steady])
         for name in ("backlog", "state_rows", "memory_mib")
@@ -229,27 +229,27 @@ def run_soak(
         "minutes": minutes,
         "flat": flat,
         "burst_records_per_s": round(burst_rate),
-        "burst_drained_s": round(drained_s, 1),
+        "burst_absorbed_s": round(absorbed_s, 1),
         "samples": [asdict(sample) for sample in soak.samples],
     }
 
 
 def _measure_maximum(soak: Soak, records: int) -> float:
-    """Records a second, from the first one sent to the last one through."""
+    """Records per second, from the first one sent to the last one processed."""
     start = time.monotonic()
     soak.send(records, None)
-    soak.drain()
+    soak.catch_up()
     return records / (time.monotonic() - start)
 
 
 def main(
-    minutes: Annotated[float, typer.Option(help="How long the load is held.")] = 30,
-    share: Annotated[float, typer.Option(help="Load, as a share of the maximum measured before.")] = 0.7,
+    minutes: Annotated[float, typer.Option(help="How long to hold the load.")] = 30,
+    share: Annotated[float, typer.Option(help="The load, as a share of the measured maximum.")] = 0.7,
     preload: Annotated[int, typer.Option(help="Records to measure the maximum with.")] = 300_000,
-    burst: Annotated[int, typer.Option(help="Seconds of ten times the load.")] = 60,
+    burst: Annotated[int, typer.Option(help="Seconds of ten times the load, at the end.")] = 60,
     out: Annotated[Path, typer.Option(help="Folder for servers, logs and results; replaced.")] = Path("build/soak"),
 ) -> None:
-    """Measure what both jobs can take, hold a share of it, and see that nothing grows; then send a burst."""
+    """Measure the maximum load of both jobs, hold a share of it, check that nothing grows, then send a burst."""
     console = Console()
     with soaking(out) as soak:
         result = run_soak(soak, minutes=minutes, share=share, preload=preload, burst_s=burst, console=console)

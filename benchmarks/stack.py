@@ -1,4 +1,4 @@
-"""From event sent to row visible in gold, through real Kafka, both jobs and MinIO: `make bench-stack`."""
+"""Latency from event sent to row visible in gold, through real Kafka, both jobs and MinIO: `make bench-stack`."""
 
 import json
 import os
@@ -34,7 +34,7 @@ _TOPIC = "events"
 
 @dataclass(frozen=True)
 class _Work:
-    """What a job has done: CPU seconds of its processes, and batches of its queries."""
+    """A job's CPU seconds and the number of batches of its queries."""
 
     cpu_s: float
     batches: int
@@ -44,18 +44,18 @@ class _Work:
 
 
 def main(
-    rate: Annotated[float, typer.Option(help="Records a second.")] = 1000,
-    seconds: Annotated[int, typer.Option(help="How long they are sent.")] = 180,
+    rate: Annotated[float, typer.Option(help="Records per second.")] = 1000,
+    seconds: Annotated[int, typer.Option(help="How long to send.")] = 180,
     interval: Annotated[
         str,
-        typer.Option(help="job.trigger_interval of ingest, as in 5s, sessions every 30 s; none: job.trigger = asap."),
+        typer.Option(help="job.trigger_interval of ingest, as in 5s; sessions every 30 s. Unset: job.trigger = asap."),
     ] = "",
-    warm_up: Annotated[int, typer.Option(help="Seconds at the beginning that do not count.")] = 60,
+    warm_up: Annotated[int, typer.Option(help="Seconds at the start to leave out of the figures.")] = 60,
     out: Annotated[Path, typer.Option(help="Folder for broker, MinIO and results; replaced.")] = Path(
         "build/bench-stack"
     ),
 ) -> None:
-    """Measure the time from the sending of a click to the moment its attribution can be read."""
+    """Measure the time from sending a click until its attribution can be read."""
     console = Console()
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
@@ -73,7 +73,7 @@ def main(
         threading.Timer(warm_up, lambda: at_begin.update(_work(jobs))).start()
         _send(kafka, rate, seconds, console)
         at_end = _work(jobs)
-        threading.Event().wait(30)  # the last ones on their way
+        threading.Event().wait(30)  # for the last records to arrive
         for job in jobs:
             job.stop()
         delays = _delays(lake, not_before=begin + warm_up)
@@ -101,7 +101,7 @@ def _start_jobs(kafka: Kafka, lake: Lake, out: Path, interval: str) -> list[Job]
         "ADLOOM_SPARK__DRIVER_MEMORY": "2g",
     }
     triggers = {
-        # The interval is ingest's: what leads to gold follows it. Sessions are due half an hour after their events.
+        # The interval is ingest's; the queries towards gold follow it. Sessions close half an hour later.
         "deduplicate": {"ADLOOM_JOB__TRIGGER_INTERVAL": interval} if interval else {"ADLOOM_JOB__TRIGGER": "asap"},
         "attribute": {"ADLOOM_JOB__TRIGGER_INTERVAL": "30s"} if interval else {"ADLOOM_JOB__TRIGGER": "asap"},
     }
@@ -116,13 +116,13 @@ def _start_jobs(kafka: Kafka, lake: Lake, out: Path, interval: str) -> list[Job]
 def _send(kafka: Kafka, rate: float, seconds: int, console: Console) -> None:
     spec = GeneratorSpec(events=int(rate * seconds), seed=1, late=0, malformed=0, duplicates=0)
     settings = KafkaSettings(bootstrap_servers=kafka.address, topics=(_TOPIC,))
-    with console.status(f"sending {rate:,.0f} records a second for {seconds} s"):
+    with console.status(f"sending {rate:,.0f} records per second for {seconds} s"):
         sent = publish(generated_records(spec), settings, rate=rate, is_live=True)
-    console.print(f"{sent.records:,} records sent, {sent.records / sent.seconds:,.0f} a second")
+    console.print(f"{sent.records:,} records sent, {sent.records / sent.seconds:,.0f} per second")
 
 
 def _work(jobs: list[Job]) -> dict[str, _Work]:
-    """By job, what it has done so far."""
+    """The work of each job so far."""
     return {job.name: _Work(cpu_seconds(job.process.pid), _batches(job)) for job in jobs}
 
 
@@ -132,7 +132,7 @@ def _batches(job: Job) -> int:
 
 
 def _delays(lake: Lake, *, not_before: float) -> list[float]:
-    """Seconds from each click since ``not_before`` (Unix time) to the commit that holds its attribution."""
+    """Seconds from each click since ``not_before`` (Unix time) to the commit with its attribution."""
     delays: list[float] = []
     with duckdb.connect() as connection, tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "rows.parquet"

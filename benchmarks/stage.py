@@ -1,4 +1,4 @@
-"""One query of the main job alone, over what the one before it left: `python -m benchmarks.stage NAME SOURCE LAKE`."""
+"""Runs one query of the main job on the output of the previous one: `python -m benchmarks.stage NAME SOURCE LAKE`."""
 
 import os
 import sys
@@ -18,7 +18,7 @@ from spark_jobs.sources.files import read_files
 
 
 def main(stage: str, source: Path, location: str) -> None:
-    """Runs ``stage`` until its source holds nothing more."""
+    """Runs ``stage`` until its source is exhausted."""
     settings = load_settings(None, os.environ)
     spark = start_session(settings)
     query = _start(stage, spark, settings, open_lake(location), source)

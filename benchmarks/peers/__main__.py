@@ -1,4 +1,4 @@
-"""adloom and what people would use instead, on the same files: `make bench-peers`."""
+"""adloom and its alternatives on the same files: `make bench-peers`."""
 
 import json
 import os
@@ -30,7 +30,7 @@ _FIGURES = {"events_per_s": "events/s", "events_per_cpu_s": "events/CPU s", "pea
 
 @dataclass
 class _Runs:
-    """What was measured so far: ``costs`` of each run of each contender, and by name why one ``failed``."""
+    """The measurements so far: ``costs`` of the runs of each contender, and by name why one ``failed``."""
 
     records: int
     cores: int
@@ -39,7 +39,7 @@ class _Runs:
     failed: dict[str, str] = field(default_factory=dict)
 
     def result(self) -> dict[str, Any]:
-        """As it is written to ``results.json``."""
+        """The content of ``results.json``."""
         return {
             "when": datetime.now(UTC).isoformat(timespec="seconds"),
             "records": self.records,
@@ -52,17 +52,19 @@ class _Runs:
 
 def main(
     events: Annotated[int, typer.Option(help="Good events to generate.")] = 1_000_000,
-    rounds: Annotated[int, typer.Option(help="How often each is run, one after the other.")] = 5,
-    only: Annotated[list[str] | None, typer.Option(help="Just those whose name begins so; may be given again.")] = None,
+    rounds: Annotated[int, typer.Option(help="Runs of each contender, taking turns.")] = 5,
+    only: Annotated[list[str] | None, typer.Option(help="Only contenders whose name starts so; repeatable.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for input, output and results; replaced.")] = Path("build/peers"),
-    chart: Annotated[Path | None, typer.Option(help="Where the chart goes, as SVG; by default beside them.")] = None,
+    chart: Annotated[Path | None, typer.Option(help="File for the chart (SVG); by default beside the results.")] = None,
 ) -> None:
-    """Run each contender on the same events, compare its rows with those that DuckDB finds, and take its time."""
+    """Run each contender on the same events, compare its rows with those DuckDB finds, and measure it."""
     console, cores = Console(), os.cpu_count() or 1
     shutil.rmtree(out, ignore_errors=True)
     chosen = [one for one in CONTENDERS if not only or one.name.lower().startswith(tuple(map(str.lower, only)))]
     if not chosen:
-        raise SystemExit(f"none begins with {only}; there are {', '.join(one.name for one in CONTENDERS)}")
+        raise SystemExit(
+            f"no contender starts with {only}; the contenders are {', '.join(one.name for one in CONTENDERS)}"
+        )
     with console.status("making events"):
         records = make_inputs(events, out, cores)
     runs = _Runs(records, cores, rounds)
@@ -76,7 +78,7 @@ def main(
                 cost = _measured(one, out, cores, expected)
                 runs.costs.setdefault(one, []).append(cost)
             except subprocess.CalledProcessError as error:
-                # It does not take from the others what they have done: hours, with many events.
+                # One failure must not discard the results of the others, which may have taken hours.
                 runs.failed[one.name] = f"exit code {error.returncode}"
                 kept = shutil.copy(out / "log.txt", out / f"failed-{len(runs.failed)}.txt")
                 console.print(f"{one.name} failed with {runs.failed[one.name]}: see {kept}")
@@ -88,7 +90,7 @@ def main(
 
 
 def _expect(connection: duckdb.DuckDBPyConnection, source: Path) -> None:
-    """What the rows of all must be, as the tables ``attributions`` and ``sessions``; computed from the files alone."""
+    """Computes the expected tables ``attributions`` and ``sessions`` from the files alone."""
     connection.execute("SET TimeZone = 'UTC'")
     connection.execute(
         f"""
@@ -126,7 +128,7 @@ def _measured(one: Contender, out: Path, cores: int, expected: duckdb.DuckDBPyCo
     place.mkdir()
     command = one.command(out.resolve() / one.reads, place, cores)
     cost = run_measured(command, out / "log.txt")
-    # No figure counts unless the rows are the right ones.
+    # Figures count only if the rows are correct.
     for table, found in (("attributions", one.attributions(place)), ("sessions", one.sessions(place))):
         columns = _COMPARED[table]
         theirs = f"SELECT {columns} FROM {found} WHERE user_id <> '{LATER}'"
@@ -154,7 +156,9 @@ def _summary(one: Contender, costs: list[Cost], records: int) -> dict[str, Any]:
 
 
 def _table(result: dict[str, Any]) -> Table:
-    title = f"{result['records']:,} records, {result['cores']} cores, {result['rounds']} rounds: median, least, most"
+    title = (
+        f"{result['records']:,} records, {result['cores']} cores, {result['rounds']} rounds: median, minimum, maximum"
+    )
     table = Table("", title=title)
     for heading in _FIGURES.values():
         table.add_column(heading, justify="right")
@@ -167,14 +171,14 @@ def _table(result: dict[str, Any]) -> Table:
 
 
 def _draw(result: dict[str, Any], file: Path) -> None:
-    """Bars of the events per CPU second; without the batch engines, beside which the others could not be seen."""
+    """Draws bars of events per CPU second, without the batch engines, which would dwarf the others."""
     rows = [{"name": row["name"], **row["events_per_cpu_s"]} for row in result["contenders"] if not row["is_batch"]]
     axis = {"labelColor": "#7d8795", "titleColor": "#7d8795", "titleFontWeight": "normal", "gridColor": "#8d97a530"}
     names = alt.Axis(minExtent=240, labelLimit=0, ticks=False, domain=False, labelFontSize=13, labelPadding=10)
     base = alt.Chart(alt.InlineData(values=rows)).encode(y=alt.Y("name:N", sort="-x", title=None, axis=names))
     is_ours = "indexof(datum.name, 'adloom') === 0"
     bars = base.mark_bar(height=18, cornerRadiusEnd=3).encode(
-        x=alt.X("median:Q", title="events per CPU second: the median; the line goes from the least to the most"),
+        x=alt.X("median:Q", title="events per CPU second: median, with a line from minimum to maximum"),
         color=alt.condition(is_ours, alt.value("#4f7ce8"), alt.value("#b4bcc8")),
     )
     spread = base.mark_rule(color="#3a414d", strokeWidth=2).encode(x="min:Q", x2="max:Q")

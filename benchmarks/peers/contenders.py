@@ -1,4 +1,4 @@
-"""Who is measured: how each is started, and where its rows are."""
+"""The contenders: how to start each one, and how to read its rows."""
 
 import sys
 from collections.abc import Callable
@@ -21,13 +21,13 @@ class Contender:
     """A program that does the work.
 
     Attributes:
-        name: as it is reported.
-        command: from the folder of the input, one for the output, and the number of cores.
-        attributions: of the folder of the output, SQL of DuckDB that gives ``status``, ``impression_id``, ``click_id``,
+        name: its name in reports.
+        command: the command line, given the input folder, the output folder and the number of cores.
+        attributions: given the output folder, DuckDB SQL that selects ``status``, ``impression_id``, ``click_id``,
             ``cost_micros``.
         sessions: the same for ``user_id``, ``session_start``, ``session_end`` (times) and ``event_count``.
-        reads: which of the folders of input, see ``benchmarks/peers/inputs.py``.
-        is_batch: it cannot go on tomorrow: a limit, not a peer.
+        reads: which input folder it reads, see ``benchmarks/peers/inputs.py``.
+        is_batch: it cannot continue with new data tomorrow, so it is an upper bound and not a peer.
     """
 
     name: str
@@ -136,4 +136,4 @@ CONTENDERS = (
         is_batch=True,
     ),
 )
-"""All of them, in the order in which they take turns."""
+"""All contenders, in the order in which they take turns."""

@@ -1,6 +1,6 @@
 """PyFlink doing the main job's work in SQL: `python flink.py SOURCE OUT BACKEND CORES`, BACKEND rocksdb or hashmap.
 
-One job: parsed once, deduplicated once, joined and sessionized from there. README.md tells why it is set like this.
+One job: parsed once, deduplicated once, joined and sessionized from there. README.md explains the settings.
 """
 
 import sys

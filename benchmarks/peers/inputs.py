@@ -1,4 +1,4 @@
-"""The events that all contenders read, each in the folder from which it can read them in the order of time."""
+"""The events that all contenders read, in folders from which each can read them in time order."""
 
 import gzip
 import json
@@ -13,21 +13,21 @@ from typing import Any
 from benchmarks.common import make_events
 
 EVENTS = "events"
-"""Files of JSON Lines, one after the other in time."""
+"""JSON Lines files in time order."""
 AND_LATER = "events-and-later"
-"""The same, and events of a year later: for those that put out what is open when time goes on, and not at the end."""
+"""The same plus events a year later, for contenders that emit open results only when time advances."""
 DEALT = "events-dealt"
-"""The same events dealt out to as many files as there are cores, compressed: for Flink, which reads the files of a
-folder, and the blocks of a file that it can split, in no order of time."""
+"""The same events distributed over one compressed file per core, for Flink, which reads the files of a folder, and the
+blocks of a splittable file, in no particular order."""
 LATER = "later"
-"""The user of those later events."""
+"""The user of the later events."""
 _LATER_TIME = "2026-01-01T00:00:00.000Z"
 
 
 def make_inputs(events: int, out: Path, cores: int) -> int:
-    """Makes the folders in ``out``, of ``events`` good events. Returns how many records each holds.
+    """Writes the folders in ``out`` with ``events`` good events each; returns the number of records in each.
 
-    All contenders can say the same of them: times in UTC with milliseconds, no session that an event ends.
+    The events use only what all contenders support: UTC times with milliseconds, and no sessions ended by an event.
     """
     raw, folder, later, dealt = (out / name for name in ("raw", EVENTS, AND_LATER, DEALT))
     records = make_events(events, raw)
@@ -42,7 +42,7 @@ def make_inputs(events: int, out: Path, cores: int) -> int:
             made = folder / file.name
             lines = [json.dumps(_plain(json.loads(line)), separators=(",", ":")) + "\n" for line in file.open()]
             made.write_text("".join(lines))
-            # Spark takes files by their age.
+            # Spark reads files in order of modification time.
             os.utime(made, (1_700_000_000 + number, 1_700_000_000 + number))
             os.link(made, later / file.name)
             for hand, writer in enumerate(hands):

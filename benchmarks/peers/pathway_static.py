@@ -1,6 +1,6 @@
 """Pathway doing the main job's work: `python pathway_static.py SOURCE OUT`, PATHWAY_THREADS in the environment.
 
-Its static mode: the files are read to their end, the engine is that of its streams. README.md tells why it is so set.
+Its static mode: the files are read to their end, the engine is that of its streams. README.md explains the settings.
 """
 
 import sys
@@ -26,7 +26,7 @@ def main(source: Path, out: Path) -> None:
         **{name: pw.reducers.any(found[name]) for name in ("event_time", "user_id", *_OF_SOME)},
     )
     ms = kept.event_time.dt.strptime("%Y-%m-%dT%H:%M:%S%.3fZ").dt.timestamp(unit="ms")
-    # It is told as a fraction, a little beside the millisecond.
+    # Pathway returns a fraction, slightly off the millisecond.
     silver = kept.with_columns(ms=pw.cast(int, ms + 0.5))
     pw.io.jsonlines.write(_attributions(silver), str(out / "attributions.jsonl"))
     pw.io.jsonlines.write(_sessions(silver), str(out / "sessions.jsonl"))

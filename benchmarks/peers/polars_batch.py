@@ -1,4 +1,4 @@
-"""Polars doing the main job's work in one batch: `python polars_batch.py SOURCE OUT`. A limit, not a peer."""
+"""Polars doing the main job's work in one batch: `python polars_batch.py SOURCE OUT`. An upper bound, not a peer."""
 
 import sys
 from pathlib import Path

@@ -1,7 +1,7 @@
 """PySpark as its Structured Streaming guide writes it: `python spark_guide.py SOURCE OUT CORES PARTITIONS`.
 
-Spark's defaults but for its heap and PARTITIONS. What is still open at the end comes out because the input ends with
-events of a year later; README.md tells more.
+Spark's defaults except for the heap and PARTITIONS. Open results are emitted because the input ends with events a year
+later; README.md says more.
 """
 
 import sys
