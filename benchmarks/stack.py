@@ -109,7 +109,7 @@ def _start_jobs(kafka: Kafka, lake: Lake, out: Path, interval: str) -> list[Job]
         start_job(name, lake, out / f"{name}.log", environment=environment | trigger)
         for name, trigger in triggers.items()
     ]
-    jobs[0].wait_until_told("ingest: started")
+    jobs[0].wait_for_log("ingest: started")
     return jobs
 
 

@@ -33,8 +33,8 @@ def airflow(kafka: Kafka, topic: str, lake: Lake, tmp_path: Path) -> Iterator[Ai
         **PATIENT_ENVIRONMENT,
     }
     own = Airflow(tmp_path / "airflow", lake, settings)
-    told = own.start()
-    assert own.address in told
+    printed = own.start()
+    assert own.address in printed
     yield own
     own.stop()
     assert own.left() == []

@@ -34,11 +34,11 @@ class Airflow(AirflowClient):
     supervisor_port: int = field(default_factory=free_port)
 
     def start(self) -> str:
-        """Starts it and gives what it told."""
+        """Starts it and returns its output."""
         return self._program("start")
 
     def stop(self) -> str:
-        """Ends it and gives what it told."""
+        """Stops it and returns its output."""
         return self._program("stop")
 
     @property
@@ -52,7 +52,7 @@ class Airflow(AirflowClient):
 
     def process(self, name: str) -> int:
         """The process of a part of Airflow: ``scheduler``, ``triggerer``, …; 0 while there is none."""
-        told = {
+        environment = {
             **os.environ,
             "ADLOOM_HOME": str(self.folder),
             "ADLOOM_CHECKOUT": str(_CHECKOUT),
@@ -60,7 +60,7 @@ class Airflow(AirflowClient):
             "ADLOOM_EXECUTION_PORT": str(self.execution_port),
         }
         command = [str(_BIN / "supervisorctl"), "-c", str(_CONF), "pid", name]
-        done = subprocess.run(command, env=told, capture_output=True, text=True, check=False, timeout=30)
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=30)
         return int(done.stdout.strip() or 0)
 
     def _program(self, word: str) -> str:

@@ -43,7 +43,7 @@ def _kill_part(airflow: Airflow, name: str) -> None:
 
 
 def _kill_supervisor(airflow: Airflow) -> None:
-    """Its drivers are told to stop, as by SIGTERM; those that take their place wait for the lock of the job."""
+    """Asks its drivers to stop, as by SIGTERM; their successors wait for the lock of the job."""
     orphans = {job: airflow.drivers(job) for job in JOBS}
     os.kill(airflow.supervisor(), signal.SIGKILL)
     for job, (orphan,) in orphans.items():

@@ -130,10 +130,10 @@ def _run_or_reset(spark: SparkSession, lake: Lake, source: Path, query: str, cas
     try:
         run_in(spark, _SETTINGS, lake, source)
     except AdloomError as error:
-        told = str(error)
-        print(f"{case}: {type(error).__name__}: {told}")
-        assert "\n" not in told
-        assert query in told or "checkpoint" in told, told
+        message = str(error)
+        print(f"{case}: {type(error).__name__}: {message}")
+        assert "\n" not in message
+        assert query in message or "checkpoint" in message, message
     else:
         print(f"{case}: went on")
         return

@@ -44,9 +44,9 @@ def test_a_full_disk_under_the_state_is_named_and_loses_nothing(tmp_path: Path, 
     scratch.mkdir()
     full = _run(source, lake, on=[*_ON_A_SMALL_DISK, _MOUNT, "sh", size, str(scratch)], scratch=scratch)
     assert full.returncode == 1, full.stdout
-    told = [line for line in full.stderr.splitlines() if line.startswith("error: ")]
-    assert len(told) == 1, full.stderr
-    assert "failed: a disk is full" in told[0]
+    errors = [line for line in full.stderr.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 1, full.stderr
+    assert "failed: a disk is full" in errors[0]
     assert "Traceback" not in full.stderr
     after = _run(source, lake, on=[], scratch=scratch)
     assert after.returncode == 0, after.stderr

@@ -1,4 +1,4 @@
-"""A window of the past computed anew is what the oracle says, and each row that differs is told, and no other."""
+"""A recomputed past window equals an independent computation, and exactly the rows that differ are reported."""
 
 import json
 import random
@@ -85,9 +85,9 @@ def test_what_came_too_late_differs_and_what_is_not_due_is_open(day: _Day) -> No
 def test_rows_lost_added_and_changed_are_told_and_no_other(spark: SparkSession, day: _Day, tmp_path: Path) -> None:
     lake = open_lake(str(shutil.copytree(day.lake.path, tmp_path / "lake")))
     before = {one.table: one.counts for one in day.found}
-    told = spark.read.format("delta").load(lake.uri(differences_key(_WHOLE, ATTRIBUTIONS))).where("difference = 'same'")
-    (clicked,) = told.where("live.status = 'clicked'").orderBy("subject_id").limit(1).collect()
-    (unclicked,) = told.where("live.status = 'unclicked'").orderBy("subject_id").limit(1).collect()
+    same = spark.read.format("delta").load(lake.uri(differences_key(_WHOLE, ATTRIBUTIONS))).where("difference = 'same'")
+    (clicked,) = same.where("live.status = 'clicked'").orderBy("subject_id").limit(1).collect()
+    (unclicked,) = same.where("live.status = 'unclicked'").orderBy("subject_id").limit(1).collect()
     attributions = f"delta.`{lake.table(ATTRIBUTIONS)}`"
     spark.sql(f"UPDATE {attributions} SET cost_micros = cost_micros + 1 WHERE click_id = '{clicked.subject_id}'")
     spark.sql(f"DELETE FROM {attributions} WHERE impression_id = '{unclicked.subject_id}' AND click_id IS NULL")
@@ -135,7 +135,7 @@ def test_windows_that_meet_hold_each_row_once(spark: SparkSession, day: _Day) ->
 
 
 @pytest.mark.parametrize(
-    ("begin", "end", "told"),
+    ("begin", "end", "message"),
     [
         (_DAY, _DAY, "must end later"),
         (_DAY, _DAY - timedelta(hours=1), "must end later"),
@@ -143,6 +143,6 @@ def test_windows_that_meet_hold_each_row_once(spark: SparkSession, day: _Day) ->
         (_DAY, datetime(2025, 1, 7), "no zone"),  # noqa: DTZ001 that is the mistake
     ],
 )
-def test_what_is_no_window_is_refused(begin: datetime, end: datetime, told: str) -> None:
-    with pytest.raises(SettingsError, match=told):
+def test_what_is_no_window_is_refused(begin: datetime, end: datetime, message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
         Window(begin, end)

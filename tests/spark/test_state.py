@@ -37,8 +37,8 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, request:
     begun.mkdir()
     shutil.copy2(first, begun)
     run_in(spark, settings, own, begun, drain=False, measure=True)
-    told = {query: report.state_rows for query in _STATEFUL if (report := read_report(own, query))}
-    assert [query for query in _STATEFUL if told[query] is None] == ["deduplicate", "attribute", "sessionize"]
+    rows = {query: report.state_rows for query in _STATEFUL if (report := read_report(own, query))}
+    assert [query for query in _STATEFUL if rows[query] is None] == ["deduplicate", "attribute", "sessionize"]
     for file in source.iterdir():
         shutil.copy2(file, begun)
     run_in(spark, settings, own, begun, drain=False, measure=True, count_state=True)
@@ -76,9 +76,9 @@ def test_the_commands_tell_the_weight_the_keys_and_the_entries(
     console = Console(record=True, width=200)
     monkeypatch.setattr(state, "_open", lambda *_: _Opened(console, spark, lake))
     state.show_summary([], lake.place(), None)
-    told = console.export_text(clear=True)
-    assert re.search(r"attribute +0 symmetricHashJoin left +\d+ +\d+ ", told)
-    assert all(query in told for query in _STATEFUL)
+    printed = console.export_text(clear=True)
+    assert re.search(r"attribute +0 symmetricHashJoin left +\d+ +\d+ ", printed)
+    assert all(query in printed for query in _STATEFUL)
     state.show_keys("user_status", lake.place(), 3, None)
     assert console.export_text(clear=True).count('{"user_id":"u-') == 3
     state.show_entries("user_status", lake.place(), "key.user_id = 'u-000001'", 5, None)

@@ -18,7 +18,7 @@ LONGEST_S = 180
 
 @dataclass
 class Job:
-    """``adloom job`` at work; ``log`` is what it told."""
+    """``adloom job`` at work; ``log`` is its log file."""
 
     name: str
     lake: Lake
@@ -43,32 +43,32 @@ class Job:
         """SIGTERM, and it must end well."""
         self.signal(signal.SIGTERM)
         code = self.wait()
-        assert code == 0, self.told
+        assert code == 0, self.output
 
     @property
-    def told(self) -> str:
-        """All it has told so far."""
+    def output(self) -> str:
+        """The content of its log so far."""
         return self.log.read_text(encoding="utf-8")
 
     def report(self, query: str) -> QueryReport | None:
-        """The query's progress, if it has told any."""
+        """The query's latest report, if there is one."""
         return read_report(self.lake, query)
 
-    def wait_until_told(self, text: str, seconds: float = LONGEST_S) -> None:
+    def wait_for_log(self, text: str, seconds: float = LONGEST_S) -> None:
         """Returns when the log holds ``text``."""
 
-        def is_told() -> bool:
-            assert self.process.poll() is None or text in self.told, self.told
-            return text in self.told
+        def is_logged() -> bool:
+            assert self.process.poll() is None or text in self.output, self.output
+            return text in self.output
 
-        wait_until(is_told, seconds, f"{self.name} did not tell {text!r}")
+        wait_until(is_logged, seconds, f"{self.name} did not log {text!r}")
 
 
 def start_job(name: str, lake: Lake, log: Path, *arguments: str, environment: Mapping[str, str]) -> Job:
     """Starts ``adloom job NAME`` in a process group of its own; doomed if the environment holds CRASH_AFTER."""
     command = [*(CRASHING if "CRASH_AFTER" in environment else ADLOOM), "job", name, "--lake", lake.root, *arguments]
-    with log.open("ab") as told:
+    with log.open("ab") as output:
         process = subprocess.Popen(
-            command, stdout=told, stderr=told, start_new_session=True, env={**os.environ, **environment}
+            command, stdout=output, stderr=output, start_new_session=True, env={**os.environ, **environment}
         )
     return Job(name, lake, log, process)

@@ -79,7 +79,7 @@ def test_drivers_on_yarn_are_one_of_each_drain_and_lose_nothing(place: Place, tm
         launcher.start(job)  # it is on its way: nothing happens
         _wait_for(place, job, DriverState.RUNNING)
     wait_until(lambda: len(read_table(place.lake, BRONZE_EVENTS)) == _records(first), _LONGEST_S, "it did not come in")
-    wait_until(lambda: launcher.look("deduplicate").process_id is not None, _LONGEST_S, "nothing is told of a process")
+    wait_until(lambda: launcher.look("deduplicate").process_id is not None, _LONGEST_S, "no process was reported")
 
     # Killed, it is gone, and can be started again.
     killed = launcher.look("deduplicate").process_id
@@ -87,7 +87,7 @@ def test_drivers_on_yarn_are_one_of_each_drain_and_lose_nothing(place: Place, tm
     os.kill(killed, signal.SIGKILL)
     shutil.copy2(second, tmp_path / "source")
     _wait_for(place, "deduplicate", DriverState.GIVEN_UP)
-    assert "137" in launcher.look("deduplicate").told, "SIGKILL, as a shell tells it"
+    assert "137" in launcher.look("deduplicate").told, "SIGKILL, as a shell reports it"
     launcher.start("deduplicate")
     wait_until(
         lambda: len(read_table(place.lake, BRONZE_EVENTS)) == _records(first, second), _LONGEST_S, "it did not go on"

@@ -28,11 +28,11 @@ def test_both_jobs_killed_and_started_again_give_what_the_oracle_gives(
     small_batches = {"ADLOOM_KAFKA__MAX_OFFSETS_PER_TRIGGER": "3000"}
     send(kafka, topic, records[:10_000])
     deduplicate, attribute = job("deduplicate", **small_batches), job("attribute")
-    deduplicate.wait_until_told("deduplicate: batch 0")
+    deduplicate.wait_for_log("deduplicate: batch 0")
     deduplicate.kill()
     send(kafka, topic, records[10_000:])
     deduplicate = job("deduplicate", **small_batches)
-    attribute.wait_until_told("attribute: batch 1")
+    attribute.wait_for_log("attribute: batch 1")
     attribute.kill()
     attribute = job("attribute")
     wait_for_rows(lake, len(records))
@@ -83,14 +83,14 @@ def test_a_second_driver_is_refused_and_a_second_signal_breaks_off_without_loss(
     records = list(read_records(source))
     send(kafka, topic, records)
     first = job("deduplicate", ADLOOM_KAFKA__MAX_OFFSETS_PER_TRIGGER="300")
-    first.wait_until_told("deduplicate: batch 1")
+    first.wait_for_log("deduplicate: batch 1")
     second = job("deduplicate")
     assert second.wait() == 1
-    assert "is being run by adloom, process" in second.told.strip().splitlines()[-1]
+    assert "is being run by adloom, process" in second.output.strip().splitlines()[-1]
     first.signal(signal.SIGTERM)
-    first.wait_until_told("stopping")
+    first.wait_for_log("stopping")
     first.signal(signal.SIGTERM)
-    assert first.wait() in (0, 143), first.told  # 0 if the batches were done before the second signal came
+    assert first.wait() in (0, 143), first.output  # 0 if the batches were done before the second signal came
     assert job("deduplicate", ADLOOM_JOB__TRIGGER="available_now").wait() == 0
     assert job("attribute", ADLOOM_JOB__TRIGGER="available_now").wait() == 0
     adloom("drain", "--lake", lake.root)
@@ -104,13 +104,13 @@ def test_on_the_way_to_gold_a_query_follows_the_one_before_it_and_others_wait_fo
     send(kafka, topic, records[:1000])
     assert job("deduplicate", ADLOOM_JOB__TRIGGER="available_now").wait() == 0
     gold = job("attribute", ADLOOM_JOB__TRIGGER="interval", ADLOOM_JOB__TRIGGER_INTERVAL="1000d")
-    gold.wait_until_told("attribute: batch 0")
-    gold.wait_until_told("sessionize: batch 0")
+    gold.wait_for_log("attribute: batch 0")
+    gold.wait_for_log("sessionize: batch 0")
     send(kafka, topic, records[1000:])
     assert job("deduplicate", ADLOOM_JOB__TRIGGER="available_now").wait() == 0
-    gold.wait_until_told("attribute: batch 1")
+    gold.wait_for_log("attribute: batch 1")
     gold.stop()
-    assert "sessionize: batch 1" not in gold.told
+    assert "sessionize: batch 1" not in gold.output
 
 
 def test_records_that_are_gone_stop_the_job_with_the_reason_in_the_last_line(
@@ -124,7 +124,7 @@ def test_records_that_are_gone_stop_the_job_with_the_reason_in_the_last_line(
         kafka.delete_records(topic, partition, before=800)
     refused = job("deduplicate", ADLOOM_JOB__TRIGGER="available_now")
     assert refused.wait() == 1
-    last_line = refused.told.strip().splitlines()[-1]
+    last_line = refused.output.strip().splitlines()[-1]
     assert "query ingest failed: records are gone from Kafka" in last_line
     assert "set kafka.fail_on_data_loss to false" in last_line
     report = refused.report("ingest")
@@ -132,7 +132,7 @@ def test_records_that_are_gone_stop_the_job_with_the_reason_in_the_last_line(
     assert report.state == "failed"
     assert "records are gone from Kafka" in (report.last_error or "")
     allowed = job("deduplicate", ADLOOM_JOB__TRIGGER="available_now", ADLOOM_KAFKA__FAIL_ON_DATA_LOSS="false")
-    assert allowed.wait() == 0, allowed.told
+    assert allowed.wait() == 0, allowed.output
 
 
 def test_what_is_wrong_with_the_source_is_one_line_without_the_password(
@@ -144,7 +144,7 @@ def test_what_is_wrong_with_the_source_is_one_line_without_the_password(
         "ADLOOM_KAFKA__USERNAME": "adloom",
         "ADLOOM_KAFKA__PASSWORD": canary,
     }
-    for settings, told in (
+    for settings, message in (
         ({"ADLOOM_KAFKA__TOPICS": "nowhere"}, "has no topic nowhere"),
         ({"ADLOOM_KAFKA__BOOTSTRAP_SERVERS": "127.0.0.1:1"}, "does not answer"),
         (login, "does not answer as SASL_PLAINTEXT"),
@@ -152,8 +152,8 @@ def test_what_is_wrong_with_the_source_is_one_line_without_the_password(
     ):
         refused = job("deduplicate", **settings)
         assert refused.wait() == 1
-        last_line = refused.told.strip().splitlines()[-1]
+        last_line = refused.output.strip().splitlines()[-1]
         assert last_line.startswith("error: ")
-        assert told in last_line
-        assert canary not in refused.told
+        assert message in last_line
+        assert canary not in refused.output
     assert topic in kafka.topics()

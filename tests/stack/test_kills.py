@@ -35,18 +35,18 @@ def test_drivers_killed_again_and_again_change_no_row(
     for kill in range(_KILLS):
         send(kafka, topic, records[kill * share : (kill + 1) * share])
         name = ("deduplicate", "attribute")[kill % 2]
-        drivers[name].wait_until_told(": started")
+        drivers[name].wait_for_log(": started")
         time.sleep(moments.uniform(0, _LONGEST_WORK_S))
-        assert drivers[name].process.poll() is None, drivers[name].told
+        assert drivers[name].process.poll() is None, drivers[name].output
         drivers[name].kill()
         drivers[name] = job(name, **small_batches)
     for driver in drivers.values():
-        driver.wait_until_told(": started")
+        driver.wait_for_log(": started")
         driver.stop()
     # What the killed ones left behind, in batches as large as they come.
     for name in drivers:
         last = job(name, ADLOOM_JOB__TRIGGER="available_now")
-        assert last.wait(_LONGEST_END_S) == 0, last.told
+        assert last.wait(_LONGEST_END_S) == 0, last.output
     adloom("drain", "--lake", lake.root)
     assert_lake_equals_oracle(lake, source)
 
@@ -67,10 +67,10 @@ def test_drivers_killed_at_each_moment_of_a_batch_change_no_row(
         if name == "attribute":
             assert job("deduplicate", **to_the_end).wait() == 0, "silver would have nothing new"
         doomed = job(name, CRASH_AFTER=f"{moment}:{table}:*", **to_the_end)
-        assert doomed.wait() == -signal.SIGKILL, f"{moment} of {table}: {doomed.told}"
+        assert doomed.wait() == -signal.SIGKILL, f"{moment} of {table}: {doomed.output}"
     send(kafka, topic, records[(len(cases) + 1) * share :])
     for name in ("deduplicate", "attribute"):
         last = job(name, **to_the_end)
-        assert last.wait() == 0, last.told
+        assert last.wait() == 0, last.output
     adloom("drain", "--lake", lake.root)
     assert_lake_equals_oracle(lake, source)

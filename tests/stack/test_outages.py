@@ -41,7 +41,7 @@ class Work:
     records: Sequence[bytes]
     jobs: list[Supervisor]
     sent: int = 0
-    told: list[str] = field(default_factory=list)
+    findings: list[str] = field(default_factory=list)
 
     def send(self, count: int = _SHARE) -> None:
         send(self.kafka, self.topic, self.records[self.sent : self.sent + count])
@@ -56,7 +56,7 @@ class Work:
         before, start = self.bronze_commits(), time.monotonic()
         wait_until(lambda: self.bronze_commits() > before, _RECOVERY_S, f"no batch within {_RECOVERY_S} s of {what}")
         restarts = sum(job.restarts for job in self.jobs)
-        self.told.append(f"{what}: first batch after {time.monotonic() - start:.1f} s, {restarts} restarts so far")
+        self.findings.append(f"{what}: first batch after {time.monotonic() - start:.1f} s, {restarts} restarts so far")
 
     def finish(self, source: Path) -> None:
         """Sends the rest and holds all tables against the oracle."""
@@ -65,7 +65,7 @@ class Work:
         for job in self.jobs:
             job.stop()
         adloom("drain", "--lake", self.lake.root)
-        print("\n".join(self.told))
+        print("\n".join(self.findings))
         assert_lake_equals_oracle(self.lake, source)
 
 

@@ -66,7 +66,7 @@ def servers(folder: Path, authority: Path) -> Iterator[tuple[Kafka, Minio]]:
 
 @pytest.fixture
 def environment(servers: tuple[Kafka, Minio], authority: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """What the jobs and this process are told; Spark writes down its environment."""
+    """The settings of the jobs and of this process; Spark logs its environment."""
     kafka, minio = servers
     folder = authority.parent
     events = folder / "spark-events"
@@ -76,7 +76,7 @@ def environment(servers: tuple[Kafka, Minio], authority: Path, monkeypatch: pyte
     account = {"enabled": "true", "compress": "false", "dir": events.as_uri()}
     lines = (f"spark.eventLog.{name} {value}\n" for name, value in account.items())
     (conf / "spark-defaults.conf").write_text("".join(lines))
-    told = minio.settings(
+    variables = minio.settings(
         ADLOOM_S3__CA_FILE=str(authority),
         ADLOOM_KAFKA__BOOTSTRAP_SERVERS=f"127.0.0.1:{kafka.secure_port}",
         ADLOOM_KAFKA__TOPICS=_TOPIC,
@@ -88,14 +88,14 @@ def environment(servers: tuple[Kafka, Minio], authority: Path, monkeypatch: pyte
         ADLOOM_JOB__LOG_FOLDER=str(folder / "logs"),
         SPARK_CONF_DIR=str(conf),
     )
-    for name, value in told.items():
+    for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    return told
+    return variables
 
 
 def _job(folder: Path, name: str, **environment: str) -> Job:
     lake = open_lake(_LAKE, S3Settings())
-    log = folder / "logs" / f"told-{len(list(folder.glob('logs/*')))}.log"
+    log = folder / "logs" / f"job-{len(list(folder.glob('logs/*')))}.log"
     log.parent.mkdir(exist_ok=True)
     return start_job(name, lake, log, environment=environment)
 
@@ -110,11 +110,11 @@ def test_a_lake_is_made_over_tls_by_users_who_log_in_and_no_secret_is_left_anywh
     adloom("init", "--lake", _LAKE, "--partitions", "2")
     source = generate_source(folder / "source", events=2000, seed=51)
     send(kafka, _TOPIC, list(read_records(source)))
-    told = [_job(folder, "deduplicate"), _job(folder, "attribute")]
-    assert told[0].wait() == 0, told[0].told
-    told[1].kill()  # it may have looked before silver was begun
-    told.append(_job(folder, "attribute"))
-    assert told[-1].wait() == 0, told[-1].told
+    jobs = [_job(folder, "deduplicate"), _job(folder, "attribute")]
+    assert jobs[0].wait() == 0, jobs[0].output
+    jobs[1].kill()  # it may have looked before silver was begun
+    jobs.append(_job(folder, "attribute"))
+    assert jobs[-1].wait() == 0, jobs[-1].output
     adloom("drain", "--lake", _LAKE)
     assert_lake_equals_oracle(lake, source)
     adloom("validate", "--lake", _LAKE)
@@ -129,7 +129,7 @@ def test_a_lake_is_made_over_tls_by_users_who_log_in_and_no_secret_is_left_anywh
 
 def _assert_refused_in_one_line(folder: Path, authority: Path) -> None:
     stranger = str(folder / "stranger.pem")
-    for settings, told in (
+    for settings, message in (
         ({"AWS_SECRET_ACCESS_KEY": "canary-e5a0-wrong"}, "refuses the keys it is given (SignatureDoesNotMatch)"),
         ({"AWS_ACCESS_KEY_ID": "nobody"}, "refuses the keys it is given (InvalidAccessKeyId)"),
         ({"ADLOOM_S3__PROFILE": "nobody"}, "s3.profile 'nobody' is not in ~/.aws"),
@@ -141,17 +141,17 @@ def _assert_refused_in_one_line(folder: Path, authority: Path) -> None:
         ({"ADLOOM_KAFKA__TOPICS": "nowhere"}, "has no topic nowhere"),
     ):
         refused = _job(folder, "deduplicate", **settings)
-        assert refused.wait() == 1, refused.told
-        last_line = refused.told.strip().splitlines()[-1]
-        assert last_line.startswith("error: "), refused.told
-        assert told in last_line, refused.told
-        assert "Traceback" not in refused.told
-        assert "canary" not in refused.told
+        assert refused.wait() == 1, refused.output
+        last_line = refused.output.strip().splitlines()[-1]
+        assert last_line.startswith("error: "), refused.output
+        assert message in last_line, refused.output
+        assert "Traceback" not in refused.output
+        assert "canary" not in refused.output
     missing = start_job(
         "deduplicate", open_lake("s3a://no-such-bucket/lake"), folder / "logs" / "missing.log", environment={}
     )
     assert missing.wait() == 1
-    assert "there is no bucket no-such-bucket; make it with `adloom init" in missing.told
+    assert "there is no bucket no-such-bucket; make it with `adloom init" in missing.output
     assert authority.exists()
 
 

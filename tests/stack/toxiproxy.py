@@ -42,8 +42,8 @@ class Toxiproxy:
 
     def lead(self, name: str, *, port: int, to: int) -> None:
         """Makes the proxy ``name``, which listens on ``port``."""
-        told = {"name": name, "listen": f"127.0.0.1:{port}", "upstream": f"127.0.0.1:{to}", "enabled": True}
-        self._ask("POST", "/proxies", told)
+        proxy = {"name": name, "listen": f"127.0.0.1:{port}", "upstream": f"127.0.0.1:{to}", "enabled": True}
+        self._ask("POST", "/proxies", proxy)
 
     @contextmanager
     def toxic(self, toxic: dict[str, Any], *names: str) -> Iterator[None]:

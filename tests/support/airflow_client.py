@@ -63,7 +63,7 @@ class AirflowClient(ABC):
         return [str(run["dag_run_id"]) for run in runs]
 
     def log(self, dag: str, run: str, task: str) -> str:
-        """What a task told."""
+        """The log of a task."""
         return json.dumps(self.call("GET", f"/dags/{dag}/dagRuns/{run}/taskInstances/{task}/logs/1"))
 
     def mark(self, dag: str, run: str, task: str, state: str) -> None:

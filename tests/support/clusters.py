@@ -34,11 +34,11 @@ def standalone_cluster(folder: Path, *, workers: int = 1, cores: int = 2, memory
     processes: list[subprocess.Popen[bytes]] = []
 
     def start(name: str, *command: str) -> Path:
-        told = folder / f"{name}.log"
-        with told.open("wb") as log:
+        log_file = folder / f"{name}.log"
+        with log_file.open("wb") as log:
             starting = [str(_SPARK / "bin" / "spark-class"), *command]
             processes.append(subprocess.Popen(starting, stdout=log, stderr=log, env=environment))
-        return told
+        return log_file
 
     try:
         start("master", f"{_DEPLOY}.master.Master", *_HERE, "--port", str(port))

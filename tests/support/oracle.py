@@ -241,9 +241,9 @@ def _measured(connection: duckdb.DuckDBPyConnection, settings: Settings) -> Iter
     yield connection.execute(_CAMPAIGN_STATS, {**sizes, "reach": reach}).fetchall()
     means = _MOVING_AVERAGES.format(key=average.key, values=", ".join(average.values))
     every = average.output is AverageOutput.EVERY
-    told = {"timeout": microseconds(average.timeout), "every": every}
+    parameters = {"timeout": microseconds(average.timeout), "every": every}
     # A frame takes no parameter.
-    yield connection.execute(means.replace("$before", str(average.size - 1)), told).fetchall()
+    yield connection.execute(means.replace("$before", str(average.size - 1)), parameters).fetchall()
     yield connection.execute(_USER_STATUS, {"idle": microseconds(settings.user_status.idle_after)}).fetchall()
 
 
@@ -288,14 +288,14 @@ def assert_same_rows(actual: Iterable[Row], expected: Sequence[Row], table: Tabl
 def assert_same_accounts(actual: Ledger, expected: Ledger, *, gold: bool = True) -> None:
     """Fail unless both ledgers say the same, counts of nothing left out; without ``gold`` only up to silver."""
 
-    def told(ledger: Ledger) -> dict[str, Any]:
+    def compared(ledger: Ledger) -> dict[str, Any]:
         return {
             name: {key: count for key, count in value.items() if count} if isinstance(value, dict) else value
             for name, value in ledger.as_json().items()
             if gold or not name.startswith(("attribution", "session"))
         }
 
-    there, due = told(actual), told(expected)
+    there, due = compared(actual), compared(expected)
     differences = [f"{name}: {there[name]} found, {due[name]} expected" for name in due if there[name] != due[name]]
     assert not differences, "the accounts differ; " + "; ".join(differences)
 

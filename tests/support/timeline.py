@@ -124,9 +124,9 @@ def due(case: Case) -> dict[str, list[str]]:
     """What ``case`` expects, as sorted lines by the name of the expectation."""
     lines = {"attributions": case.attributions, "sessions": case.sessions}
     words = {"kept": case.kept, "quarantined": case.quarantined}
-    told = {name: text.strip().splitlines() for name, text in lines.items() if text is not None}
-    told |= {name: text.split() for name, text in words.items() if text is not None}
-    return {name: sorted(" ".join(line.split()) for line in text) for name, text in told.items()}
+    tables = {name: text.strip().splitlines() for name, text in lines.items() if text is not None}
+    tables |= {name: text.split() for name, text in words.items() if text is not None}
+    return {name: sorted(" ".join(line.split()) for line in text) for name, text in tables.items()}
 
 
 def found(case: Case, tables: Mapping[str, Iterable[Row]]) -> dict[str, list[str]]:

@@ -147,10 +147,10 @@ def test_a_checkpoint_that_goes_with_its_table_may_be_used(lake: Lake, change: C
     compare_with_table(lake, _QUERY)
 
 
-@pytest.mark.parametrize(("change", "told"), _BAD.values(), ids=_BAD.keys())
-def test_one_that_does_not_is_refused(lake: Lake, change: Callable[[Lake], None], told: str) -> None:
+@pytest.mark.parametrize(("change", "reason"), _BAD.values(), ids=_BAD.keys())
+def test_one_that_does_not_is_refused(lake: Lake, change: Callable[[Lake], None], reason: str) -> None:
     change(lake)
-    with pytest.raises(CheckpointError, match=f"{told}.*adloom checkpoints reset sessionize"):
+    with pytest.raises(CheckpointError, match=f"{reason}.*adloom checkpoints reset sessionize"):
         compare_with_table(lake, _QUERY)
 
 

@@ -18,20 +18,20 @@ def adloom(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_help_names_every_command() -> None:
-    told = adloom("--help")
-    assert told.returncode == 0
-    assert [command for command in COMMANDS if command not in told.stdout] == []
+    done = adloom("--help")
+    assert done.returncode == 0
+    assert [command for command in COMMANDS if command not in done.stdout] == []
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_each_command_has_help(command: str) -> None:
-    told = adloom(command, "--help")
-    assert told.returncode == 0
-    assert "Usage" in told.stdout
+    done = adloom(command, "--help")
+    assert done.returncode == 0
+    assert "Usage" in done.stdout
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         pytest.param(["run", "--source", "{tmp}/none", "--lake", "{tmp}/lake"], "is not a folder", id="no-source"),
         pytest.param(["run", "--source", "{tmp}", "--lake", "{tmp}/lake"], "holds no file named", id="empty-source"),
@@ -42,9 +42,9 @@ def test_each_command_has_help(command: str) -> None:
         pytest.param(["settings", "--config", "{tmp}/none.toml"], "cannot be read", id="no-settings-file"),
     ],
 )
-def test_what_cannot_be_done_is_one_message_and_exit_code_1(arguments: list[str], told: str, tmp_path: Path) -> None:
+def test_what_cannot_be_done_is_one_message_and_exit_code_1(arguments: list[str], message: str, tmp_path: Path) -> None:
     done = adloom(*(argument.format(tmp=tmp_path) for argument in arguments))
     assert done.returncode == 1
-    assert told.format(tmp=tmp_path) in done.stderr
+    assert message.format(tmp=tmp_path) in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stderr.startswith("error:")

@@ -43,14 +43,14 @@ def test_what_a_query_reports_can_be_asked_for() -> None:
         serve_metrics(f"127.0.0.1:{port}", QueryMetrics(lambda: [_REPORT])),
         urlopen(f"http://127.0.0.1:{port}/metrics") as answer,
     ):
-        told = answer.read().decode().splitlines()
+        exported = answer.read().decode().splitlines()
     labels = '{job="attribute",query="sessionize"}'
-    assert f"adloom_query_up{labels} 1.0" in told
-    assert f"adloom_state_rows{labels} 42.0" in told
-    assert f"adloom_batch_duration_seconds{labels} 1.5" in told
-    assert f"adloom_late_rows_total{labels} 3.0" in told
-    assert f"adloom_quarantined_rows_total{labels} 5.0" in told
-    assert not [line for line in told if line.startswith("adloom_backlog_records{")], "not known: not told"
+    assert f"adloom_query_up{labels} 1.0" in exported
+    assert f"adloom_state_rows{labels} 42.0" in exported
+    assert f"adloom_batch_duration_seconds{labels} 1.5" in exported
+    assert f"adloom_late_rows_total{labels} 3.0" in exported
+    assert f"adloom_quarantined_rows_total{labels} 5.0" in exported
+    assert not [line for line in exported if line.startswith("adloom_backlog_records{")], "unknown, so not exported"
 
 
 def test_a_port_that_is_taken_is_named() -> None:
@@ -70,23 +70,23 @@ def test_of_a_lake_it_is_told_what_is_wanted_when_it_was_seen_and_what_validatio
     write_record(lake, progress_key("sessionize"), _REPORT)
     write_record(lake, progress_key("attribute"), _REPORT.model_copy(update={"query": "attribute"}))
     want(lake, "attribute", WantedState.RUNNING, "a test", _NOW)
-    told = generate_latest(LakeMetrics(lake)).decode().splitlines()
-    assert "adloom_lake_readable 1.0" in told
-    assert 'adloom_job_wanted{job="attribute"} 1.0' in told
-    assert 'adloom_job_wanted{job="deduplicate"} 0.0' in told
-    (seen,) = (line for line in told if line.startswith('adloom_job_last_seen_seconds{job="attribute"}'))
+    exported = generate_latest(LakeMetrics(lake)).decode().splitlines()
+    assert "adloom_lake_readable 1.0" in exported
+    assert 'adloom_job_wanted{job="attribute"} 1.0' in exported
+    assert 'adloom_job_wanted{job="deduplicate"} 0.0' in exported
+    (seen,) = (line for line in exported if line.startswith('adloom_job_last_seen_seconds{job="attribute"}'))
     assert float(seen.split()[1]) == _NOW.timestamp()
-    assert 'adloom_job_last_seen_seconds{job="deduplicate"} 0.0' in told, "never seen"
-    assert not [line for line in told if line.startswith("adloom_validation")], "never validated"
+    assert 'adloom_job_last_seen_seconds{job="deduplicate"} 0.0' in exported, "never seen"
+    assert not [line for line in exported if line.startswith("adloom_validation")], "never validated"
     lake.files.write("_reports/history.json", json.dumps({"validations": [_FOUND]}).encode())
-    told = generate_latest(LakeMetrics(lake)).decode().splitlines()
-    assert 'adloom_validation_failed{severity="critical"} 2.0' in told
-    assert 'adloom_validation_failed{severity="warning"} 1.0' in told
+    exported = generate_latest(LakeMetrics(lake)).decode().splitlines()
+    assert 'adloom_validation_failed{severity="critical"} 2.0' in exported
+    assert 'adloom_validation_failed{severity="warning"} 1.0' in exported
 
 
 def test_a_lake_that_cannot_be_read_is_told_to_be_so(tmp_path: Path) -> None:
     lake = open_lake(str(tmp_path))
     lake.files.write("_reports/history.json", b"{")
-    told = generate_latest(LakeMetrics(lake)).decode().splitlines()
-    assert "adloom_lake_readable 0.0" in told
-    assert not [line for line in told if line.startswith("adloom_job")]
+    exported = generate_latest(LakeMetrics(lake)).decode().splitlines()
+    assert "adloom_lake_readable 0.0" in exported
+    assert not [line for line in exported if line.startswith("adloom_job")]

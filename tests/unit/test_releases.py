@@ -115,7 +115,7 @@ def test_a_damaged_release_is_named(lake: Lake) -> None:
 
 
 def test_a_driver_ends_with_the_one_that_started_it(tmp_path: Path) -> None:
-    lake, told = tmp_path / "lake", tmp_path / "told"
+    lake, log = tmp_path / "lake", tmp_path / "driver.log"
     lake.mkdir()
     source = tmp_path / "source"
     source.mkdir()
@@ -127,11 +127,11 @@ def test_a_driver_ends_with_the_one_that_started_it(tmp_path: Path) -> None:
         "time.sleep(120)"
     )
     command = [*ADLOOM, "driver", "deduplicate", "--lake", str(lake), "--source", str(source)]
-    supervisor = subprocess.Popen([sys.executable, "-c", start, str(told), *command], stdout=subprocess.PIPE, text=True)
+    supervisor = subprocess.Popen([sys.executable, "-c", start, str(log), *command], stdout=subprocess.PIPE, text=True)
     assert supervisor.stdout
     pid = int(supervisor.stdout.readline())
     try:
-        wait_until(lambda: "starting Spark" in told.read_text(), 90, "Spark was not started")
+        wait_until(lambda: "starting Spark" in log.read_text(), 90, "Spark was not started")
         supervisor.send_signal(signal.SIGKILL)
         supervisor.wait()
         wait_until(lambda: not _is_alive(pid), 90, "the driver outlives its supervisor")
@@ -140,7 +140,7 @@ def test_a_driver_ends_with_the_one_that_started_it(tmp_path: Path) -> None:
         if _is_alive(pid):
             os.kill(pid, signal.SIGKILL)
         supervisor.stdout.close()
-    assert f"driver of deduplicate: process {pid}, release" in told.read_text()
+    assert f"driver of deduplicate: process {pid}, release" in log.read_text()
 
 
 def _is_alive(pid: int) -> bool:

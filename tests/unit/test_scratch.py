@@ -19,8 +19,8 @@ def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def _left_by_a_dead_process(base: Path) -> Path:
     make = "from spark_jobs.runtime.scratch import make_scratch; print(make_scratch())"
-    told = subprocess.run([sys.executable, "-c", make], capture_output=True, text=True, check=True, timeout=60)
-    left = Path(told.stdout.strip())
+    done = subprocess.run([sys.executable, "-c", make], capture_output=True, text=True, check=True, timeout=60)
+    left = Path(done.stdout.strip())
     assert left.parent == base
     (left / "state").mkdir()
     (left / "state" / "000010.sst").write_text("a working copy")

@@ -1,4 +1,4 @@
-"""What spark-submit is told: where, under which name, with which jars, and nothing secret."""
+"""The arguments of spark-submit: master, name, jars, and nothing secret."""
 
 import json
 import sys
@@ -13,19 +13,19 @@ from spark_jobs.contracts.errors import EnvironmentMissingError, SettingsError
 from spark_jobs.contracts.submission import application_name
 
 _KUBERNETES = "k8s://https://127.0.0.1:6443"
-Told = Callable[[], list[str]]
+Words = Callable[[], list[str]]
 
 
 @pytest.fixture
-def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Told:
-    """The words that spark-submit was given; it fails when there is a file ``broken``."""
+def arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Words:
+    """The arguments passed to spark-submit, which fails if there is a file ``broken``."""
     program, words = tmp_path / "spark" / "bin" / "spark-submit", tmp_path / "words.json"
     program.parent.mkdir(parents=True)
     program.write_text(
         f"#!{sys.executable}\nimport json, os, sys\n"
         f"if os.path.exists({str(tmp_path / 'broken')!r}):\n"
         "    sys.exit('Exception in thread main: broken\\n at a\\nCaused by: no such queue\\n ... 21 more')\n"
-        f"with open({str(words)!r}, 'w') as told: json.dump(sys.argv[1:], told)\n"
+        f"with open({str(words)!r}, 'w') as file: json.dump(sys.argv[1:], file)\n"
     )
     program.chmod(0o755)
     monkeypatch.setattr(module, "_SPARK", tmp_path / "spark")
@@ -44,9 +44,9 @@ def _conf(words: list[str]) -> dict[str, str]:
     return dict(pair.split("=", 1) for pair in pairs)
 
 
-def test_yarn_is_given_the_jars_and_one_try(told: Told, tmp_path: Path) -> None:
+def test_yarn_is_given_the_jars_and_one_try(arguments: Words, tmp_path: Path) -> None:
     _submit("yarn", str(tmp_path / "lake"))
-    words, conf = told(), _conf(told())
+    words, conf = arguments(), _conf(arguments())
     name = application_name((tmp_path / "lake").as_uri(), "attribute")
     assert words[:6] == ["--master", "yarn", "--deploy-mode", "cluster", "--name", name]
     assert (conf["spark.yarn.tags"], conf["spark.yarn.maxAppAttempts"]) == (name, "1")
@@ -57,9 +57,9 @@ def test_yarn_is_given_the_jars_and_one_try(told: Told, tmp_path: Path) -> None:
     assert words[-3:] == ["attribute", "--lake", str(tmp_path / "lake")]
 
 
-def test_kubernetes_is_given_names_and_what_lies_in_the_image(told: Told) -> None:
+def test_kubernetes_is_given_names_and_what_lies_in_the_image(arguments: Words) -> None:
     _submit(_KUBERNETES, "s3a://ads/lake")
-    words, conf = told(), _conf(told())
+    words, conf = arguments(), _conf(arguments())
     name = application_name("s3a://ads/lake", "attribute")
     assert conf["spark.kubernetes.driver.pod.name"] == name
     assert conf["spark.jars"].startswith("local:///")
@@ -68,31 +68,31 @@ def test_kubernetes_is_given_names_and_what_lies_in_the_image(told: Told) -> Non
 
 
 @pytest.mark.parametrize("master", ["yarn", _KUBERNETES])
-def test_no_key_is_sent(told: Told, master: str) -> None:
+def test_no_key_is_sent(arguments: Words, master: str) -> None:
     _submit(master, "s3a://ads/lake")
-    assert "canary" not in json.dumps(told())
+    assert "canary" not in json.dumps(arguments())
 
 
-def test_properties_go_before_what_adloom_would_say(told: Told, tmp_path: Path) -> None:
+def test_properties_go_before_what_adloom_would_say(arguments: Words, tmp_path: Path) -> None:
     properties = tmp_path / "cluster.conf"
     properties.write_text("# ours\nspark.driver.memory=5g\nspark.kubernetes.namespace   ads\n\n")
     _submit(_KUBERNETES, "s3a://ads/lake", properties=properties)
-    assert told()[6:8] == ["--properties-file", str(properties)]
-    assert "spark.driver.memory" not in _conf(told())
+    assert arguments()[6:8] == ["--properties-file", str(properties)]
+    assert "spark.driver.memory" not in _conf(arguments())
     with pytest.raises(SettingsError, match=r"nowhere\.conf cannot be read"):
         _submit(_KUBERNETES, "s3a://ads/lake", properties=tmp_path / "nowhere.conf")
 
 
 @pytest.mark.parametrize("master", ["local[*]", "spark://127.0.0.1:7077", "", "yarn; touch pwned"])
-def test_what_runs_no_drivers_is_refused(told: Told, master: str) -> None:
+def test_what_runs_no_drivers_is_refused(arguments: Words, master: str) -> None:
     with pytest.raises(SettingsError, match="is no cluster that runs drivers"):
         _submit(master, "s3a://ads/lake")
     with pytest.raises(FileNotFoundError):
-        told()
+        arguments()
 
 
-def test_what_spark_submit_says_last_is_the_error(told: Told, tmp_path: Path) -> None:
-    del told
+def test_what_spark_submit_says_last_is_the_error(arguments: Words, tmp_path: Path) -> None:
+    del arguments
     (tmp_path / "broken").touch()
     with pytest.raises(EnvironmentMissingError, match=r"ended with 1: no such queue$"):
         _submit("yarn", "s3a://ads/lake")
