@@ -1,7 +1,7 @@
 """DuckDB doing the main job's work in one batch: `python -m benchmarks.duckdb_batch SOURCE OUT`.
 
-It parses, drops repeats, joins and sessionizes, and writes Parquet. It keeps no bronze, judges nothing and cannot go on
-tomorrow: the limit of what the machine can do, not a peer.
+It parses, deduplicates, joins and sessionizes, and writes Parquet. It keeps no bronze, validates nothing and cannot
+continue with new data tomorrow: an upper bound for the machine, not a peer.
 """
 
 import sys

@@ -78,7 +78,7 @@ class Soak:
     samples: list[Sample] = field(default_factory=list)
     sent: int = 0
     _days: Iterator[int] = field(default_factory=lambda: count(1))
-    _begun: float = field(default_factory=time.monotonic)
+    _started: float = field(default_factory=time.monotonic)
 
     def send(self, records: int, rate: float | None) -> float:
         """Sends ``records`` events with current times; returns the rate reached, in records per second."""
@@ -101,7 +101,7 @@ class Soak:
         processes = [psutil.Process(job.process.pid) for job in self.jobs]
         family = [one for process in processes for one in (process, *process.children(recursive=True))]
         sample = Sample(
-            at_s=round(time.monotonic() - self._begun, 1),
+            at_s=round(time.monotonic() - self._started, 1),
             sent=self.sent,
             backlog=max(0, self.sent - min(through)),
             state_rows=sum(report.state_rows or 0 for report in reports.values() if report),

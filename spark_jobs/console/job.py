@@ -17,8 +17,8 @@ from spark_jobs.runtime.logs import spark_log
 from spark_jobs.runtime.session import start_session
 from spark_jobs.runtime.stopping import StopRequest, stop_on_signals
 
-_BROKEN_OFF = 143
-"""Exit code of a process that SIGTERM ended."""
+_TERMINATED = 143
+"""The exit code of a process ended by SIGTERM."""
 _log = logging.getLogger("adloom")
 
 
@@ -36,16 +36,18 @@ def run_job(job: str, location: str, *, source: Path | None, config: Path | None
         outcome = _run(job, settings, lake, stop, source)
     if outcome is Outcome.BROKEN_OFF:
         why = "a second signal" if stop.is_urgent else f"job.stop_timeout {format_duration(settings.job.stop_timeout)}"
-        _log.warning("%s: broken off by %s; the next start does the running batches again", job, why)
+        _log.warning("%s: interrupted by %s; the next start repeats the running batches", job, why)
         logging.shutdown()
-        # Not through Spark, which would wait for the batches. Java ends when this process does.
-        os._exit(_BROKEN_OFF)
-    _log.info("%s: %s", job, "all is processed" if outcome is Outcome.DONE else "stopped, nothing was left running")
+        # Bypasses Spark, which would wait for the batches. Java ends with this process.
+        os._exit(_TERMINATED)
+    _log.info(
+        "%s: %s", job, "everything is processed" if outcome is Outcome.DONE else "stopped after the running batches"
+    )
 
 
 def _run(job: str, settings: Settings, lake: Lake, stop: StopRequest, source: Path | None) -> Outcome:
     log = spark_log(lake, settings.job, job)
-    _log.info("%s: starting Spark for lake %s, process %d, its log in %s", job, lake.root, os.getpid(), log)
+    _log.info("%s: starting Spark for lake %s, process %d, logging to %s", job, lake.root, os.getpid(), log)
     spark = start_session(settings, lake=lake, log_file=log, lifetime=Lifetime.SERVICE)
     outcome = None
     try:

@@ -59,7 +59,7 @@ def claim(lake: Lake, settings: Settings, queries: Iterable[str], *, source: str
         )
     for query in queries:
         compare_with_table(lake, query)
-        if not _is_begun(lake, query):
+        if not _is_used(lake, query):
             before = read_manifest(lake, query, lake.version(query))
             marks = {"begins_at": before.begins_at, "follows": before.follows} if before else {}
             write_manifest(lake, new_manifest(query, settings, source, **marks), lake.version(query))
@@ -70,7 +70,7 @@ def preflight(lake: Lake, settings: Settings, queries: Iterable[str], *, source:
     """How ``settings`` differ from those with which the checkpoints of ``queries`` were created."""
     found: list[Change] = []
     for query in queries:
-        if not _is_begun(lake, query):
+        if not _is_used(lake, query):
             continue
         manifest = read_manifest(lake, query, lake.version(query))
         if manifest:
@@ -110,6 +110,6 @@ def _look_at(lake: Lake, query: str, version: int) -> Checkpoint:
     )
 
 
-def _is_begun(lake: Lake, query: str) -> bool:
+def _is_used(lake: Lake, query: str) -> bool:
     """Whether the checkpoint is in use: a batch has been planned."""
     return any(name.isdigit() for name in lake.files.names(f"{checkpoint_key(query, lake.version(query))}/offsets"))

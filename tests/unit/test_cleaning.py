@@ -27,14 +27,14 @@ _MONTH_AGO = _NOW - timedelta(days=30)
 def lake(tmp_path: Path) -> Lake:
     """Three versions of a checkpoint: v2 was created a month ago, v3 an hour ago."""
     lake = open_lake(str(tmp_path / "lake"))
-    for version, begun in ((1, _MONTH_AGO), (2, _MONTH_AGO), (3, _NOW - timedelta(hours=1))):
-        _begin(lake, version, begun)
+    for version, created_at in ((1, _MONTH_AGO), (2, _MONTH_AGO), (3, _NOW - timedelta(hours=1))):
+        _create(lake, version, created_at)
     return lake
 
 
-def _begin(lake: Lake, version: int, begun: datetime) -> None:
+def _create(lake: Lake, version: int, created_at: datetime) -> None:
     lake.files.write(f"{checkpoint_key('sessionize', version)}/offsets/0", b"v1")
-    manifest = new_manifest("sessionize", Settings(), "files").model_copy(update={"created_at": begun})
+    manifest = new_manifest("sessionize", Settings(), "files").model_copy(update={"created_at": created_at})
     write_manifest(lake, manifest, version)
 
 
@@ -74,7 +74,7 @@ def test_nothing_is_removed_while_the_job_runs(lake: Lake) -> None:
 def test_a_checkpoint_without_a_manifest_or_with_a_damaged_successor_stays(lake: Lake) -> None:
     lake.files.delete([manifest_key("sessionize", 1)])
     assert _fates(lake)[1] == "it has no manifest, so its owner is unknown"
-    _begin(lake, 1, _MONTH_AGO)
+    _create(lake, 1, _MONTH_AGO)
     lake.files.write(manifest_key("sessionize", 2), b"{half a fi")
     assert _fates(lake)[1] == "the manifest of its successor v2 is damaged"
 
