@@ -1,4 +1,4 @@
-"""Golden cases of deduplication and attribution. Window: 1 h."""
+"""Golden cases for deduplication and attribution. Window: 1 h."""
 
 from tests.golden.runs import STANDARD
 from tests.support.timeline import Case

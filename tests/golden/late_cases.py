@@ -1,4 +1,4 @@
-"""Golden cases of late records and of a run without drain. Deduplication's watermark: 3 h."""
+"""Golden cases for late records and for a run without drain. Deduplication watermark: 3 h."""
 
 from tests.golden.runs import LATE, STANDARD, UNDRAINED
 from tests.support.timeline import Case

@@ -1,4 +1,4 @@
-"""The golden cases, run through the pipeline. A failure names the case; its timeline says what was fed in."""
+"""The golden cases, run through the pipeline. A failure names the case; its timeline shows the input."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from tests.support.timeline import Case, Run, due, found, merge_cases
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What a run left behind, rows of all columns by table name, and what the oracle makes of its input."""
+    """The tables a run wrote, by name and with all columns, and what the oracle computes from its input."""
 
     tables: dict[str, list[Row]]
     ledger: Ledger
@@ -35,7 +35,7 @@ _OUTCOMES: dict[str, _Outcome | None] = {}
 
 @pytest.fixture
 def outcome_of(run_lake: RunLake, tmp_path_factory: pytest.TempPathFactory) -> OutcomeOf:
-    """The outcome of a run, made once for all cases that share it."""
+    """The outcome of a run, computed once for all cases that share it."""
 
     def of(run: Run) -> _Outcome:
         if run.name not in _OUTCOMES:
@@ -54,7 +54,7 @@ def outcome_of(run_lake: RunLake, tmp_path_factory: pytest.TempPathFactory) -> O
 
 
 @pytest.mark.parametrize("case", GOLDEN, ids=lambda case: f"{case.run.name}-{case.slug}")
-def test_the_lake_holds_what_the_timeline_says(case: Case, outcome_of: OutcomeOf) -> None:
+def test_the_lake_has_the_rows_of_the_timeline(case: Case, outcome_of: OutcomeOf) -> None:
     tables = outcome_of(case.run).tables
     assert found(case, {table.name: comparable(tables[table.name], table) for table in TABLES}) == due(case)
 
@@ -82,7 +82,7 @@ def test_the_late_rows_of_the_accounts_are_those_of_the_cases(outcome_of: Outcom
     assert outcome_of(LATE).ledger.late == sum(case.late for case in cases_of(LATE))
 
 
-def test_an_undrained_run_puts_out_nothing_that_a_drained_one_would_not(outcome_of: OutcomeOf) -> None:
+def test_an_undrained_run_emits_no_row_that_a_drained_one_would_not(outcome_of: OutcomeOf) -> None:
     outcome = outcome_of(UNDRAINED)
     for table in (ATTRIBUTIONS, SESSIONS):
         rows = comparable(outcome.tables[table.name], table)

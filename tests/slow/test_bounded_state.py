@@ -1,4 +1,4 @@
-"""State follows the traffic within the watermarks, not the length of the stream: `make test-state`."""
+"""State depends on the traffic within the watermarks, not on the length of the stream: `make test-state`."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Each kind of a checkpoint's files flipped, truncated or deleted: a named error or the right rows, nothing else."""
+"""Corrupts, truncates or deletes each kind of checkpoint file: the result is a clear error or the right rows."""
 
 import shutil
 from collections.abc import Callable
@@ -30,7 +30,7 @@ _NOW_AND_THEN = {
 
 @pytest.fixture(scope="module")
 def half_way(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
-    """A lake in the middle of a day; the source so far; and the whole source."""
+    """A lake in the middle of a day, the source so far, and the whole source."""
     folder = tmp_path_factory.mktemp("damaged")
     whole = generate_source(folder / "whole", events=1500, seed=71, files=6)
     so_far = folder / "so-far"
@@ -67,7 +67,7 @@ def _delete(file: Path) -> None:
 
 
 def _uncheck(file: Path) -> None:
-    """Takes away what Hadoop checks the file by: a lake in an object store has nothing of the kind."""
+    """Removes Hadoop's checksum of the file, which a lake in an object store does not have."""
     file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
 
 
@@ -114,13 +114,13 @@ def test_damage_is_named_or_harmless(
 
 
 def _forget_snapshots(lake: Lake, query: str) -> None:
-    """So that the state can be had from the logs of its changes alone, as before the first snapshot."""
+    """Leaves only the change logs to restore state from, as before the first snapshot."""
     for snapshot in (lake.path / checkpoint_key(query, 1)).glob("state/*/*/*/*.zip"):
         _delete(snapshot)
 
 
 def _newest(lake: Lake, query: str, pattern: str) -> Path:
-    """The file of the latest batch, of those that ``pattern`` names."""
+    """The file of the latest batch among those that match ``pattern``."""
     found = [file for file in (lake.path / checkpoint_key(query, 1)).glob(pattern) if not file.name.startswith(".")]
     assert found, f"no {pattern}: the case would prove nothing"
     return max(found, key=lambda file: (int(file.stem) if file.stem.isdigit() else 0, str(file)))

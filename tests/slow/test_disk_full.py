@@ -1,4 +1,4 @@
-"""A disk that fills up under the state: a named error, nothing lost, and the next run goes on."""
+"""A disk that fills up under the state: a clear error, nothing lost, and the next run continues."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 _ON_A_SMALL_DISK = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
 _MOUNT = 'mount -t tmpfs -o size="$1" none "$2" && shift 2 && exec "$@"'
-"""A disk that no other process sees, and that goes with this one: no rights are needed, and nothing to unmount."""
+"""A disk private to this process: it needs no privileges, and disappears with the process."""
 
 _SNAPSHOTS_AT_ONCE = (
     "--conf spark.sql.streaming.stateStore.minDeltasForSnapshot=1 "

@@ -1,4 +1,4 @@
-"""The long form of the kill tests: `make test-kill`."""
+"""The long version of the kill tests: `make test-kill`."""
 
 import signal
 from pathlib import Path

@@ -33,13 +33,13 @@ _TIMES: dict[str, Callable[[Row], datetime]] = {
     "attributions": lambda row: row[2] or row[8],
     "sessions": lambda row: row[1],
 }
-"""Of a row of the oracle, the event time that says in which window it lies."""
+"""The event time that assigns an oracle row to a window."""
 Expect = dict[Table, list[Row]]
 
 
 @dataclass
 class _Day:
-    """A day in which events came too late and some are open still; what batch makes of it; and a first comparison."""
+    """A day with late events and some still open, its batch computation, and a first comparison."""
 
     lake: Lake
     expected: Expect
@@ -66,7 +66,7 @@ def _recomputed(lake: Lake, window: Window, table: Table) -> list[Row]:
     return read_table(lake, replace(table, path=recomputed_key(window, table), partition_by=()))
 
 
-def test_what_came_too_late_differs_and_what_is_not_due_is_open(day: _Day) -> None:
+def test_late_events_differ_and_what_is_not_due_is_open(day: _Day) -> None:
     for comparison in day.found:
         table = comparison.table
         due = day.expected[table]
@@ -82,7 +82,7 @@ def test_what_came_too_late_differs_and_what_is_not_due_is_open(day: _Day) -> No
         assert counts[Difference.OPEN] > 0, "the input leaves nothing open: the test shows nothing"
 
 
-def test_rows_lost_added_and_changed_are_told_and_no_other(spark: SparkSession, day: _Day, tmp_path: Path) -> None:
+def test_exactly_the_lost_added_and_changed_rows_are_reported(spark: SparkSession, day: _Day, tmp_path: Path) -> None:
     lake = open_lake(str(shutil.copytree(day.lake.path, tmp_path / "lake")))
     before = {one.table: one.counts for one in day.found}
     same = spark.read.format("delta").load(lake.uri(differences_key(_WHOLE, ATTRIBUTIONS))).where("difference = 'same'")
@@ -116,7 +116,7 @@ def test_rows_lost_added_and_changed_are_told_and_no_other(spark: SparkSession, 
 
 
 @pytest.mark.slow
-def test_windows_that_meet_hold_each_row_once(spark: SparkSession, day: _Day) -> None:
+def test_adjacent_windows_contain_each_row_once(spark: SparkSession, day: _Day) -> None:
     lake, expected = day.lake, day.expected
     chance = random.Random(7)
     # Cuts where it hurts: at impressions, at sessions' first events, and one microsecond after them.
@@ -143,6 +143,6 @@ def test_windows_that_meet_hold_each_row_once(spark: SparkSession, day: _Day) ->
         (_DAY, datetime(2025, 1, 7), "no zone"),  # noqa: DTZ001 that is the mistake
     ],
 )
-def test_what_is_no_window_is_refused(begin: datetime, end: datetime, message: str) -> None:
+def test_an_invalid_window_is_refused(begin: datetime, end: datetime, message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         Window(begin, end)

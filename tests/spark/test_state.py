@@ -1,4 +1,4 @@
-"""What is read of a query's state is what the query says it keeps."""
+"""Reading a query's state yields the rows the query reports."""
 
 import re
 import shutil
@@ -27,7 +27,7 @@ _STATEFUL = [query for query in JOB_OF_QUERY if query != INGEST]
 
 @pytest.fixture(scope="module", params=JoinState)
 def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Lake:
-    """A lake in the middle of a day, for each form of a join's state; its rows were not counted at first."""
+    """A lake in the middle of a day, for each format of join state; state rows were not counted at first."""
     folder = tmp_path_factory.mktemp("state")
     source = generate_source(folder / "source", events=1000, seed=31, files=2)
     first, _second = sorted(source.iterdir())
@@ -45,7 +45,7 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, request:
     return own
 
 
-def test_every_query_has_as_many_rows_as_it_reports_and_nothing_is_changed(spark: SparkSession, lake: Lake) -> None:
+def test_every_query_has_the_state_rows_it_reports_and_nothing_changes(spark: SparkSession, lake: Lake) -> None:
     before = {file.key: file.bytes for file in lake.files.walk(CHECKPOINTS)}
     for query in _STATEFUL:
         read = sum(read_state(spark, lake, store).count() for store in find_stores(spark, lake, query))
@@ -70,7 +70,7 @@ def test_a_query_that_has_not_run_has_no_state(spark: SparkSession, tmp_path: Pa
     assert find_stores(spark, open_lake(str(tmp_path / "lake")), "attribute") == []
 
 
-def test_the_commands_tell_the_weight_the_keys_and_the_entries(
+def test_the_commands_print_sizes_keys_and_entries(
     spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     console = Console(record=True, width=200)
@@ -88,7 +88,7 @@ def test_the_commands_tell_the_weight_the_keys_and_the_entries(
 
 
 class _Opened:
-    """What the commands open, already open."""
+    """Passes the open session and lake to the commands."""
 
     def __init__(self, *opened: object) -> None:
         self._opened = opened

@@ -1,4 +1,4 @@
-"""The example of the weather stations: its own input, and an hour that never comes is waited for by the clock alone."""
+"""The weather station example on its own data; stations end by wall-clock silence."""
 
 import shutil
 from datetime import timedelta
@@ -47,7 +47,7 @@ def test_each_mean_is_that_of_the_last_ten_readings_and_silence_ends_a_station(
     quick = STATIONS.model_copy(update={"timeout": timedelta(seconds=3)})
     query = start_averages(spark, readings, tmp_path / "out", quick)
     try:
-        # Not until all is processed: Spark goes on to look for silence.
+        # processAllAvailable would not return: Spark keeps looking for silent stations.
         wait_until(lambda: _count_last(spark, tmp_path / "out") == 6, 90, "the stations were not forgotten")
     finally:
         query.stop()
