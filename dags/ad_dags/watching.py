@@ -36,7 +36,8 @@ class Limits:
     """How patient the watch is.
 
     Attributes:
-        stall_after: without a sign, or with rows coming in under a watermark that stands still, a driver is stalled.
+        stall_after: without a sign, or with newer events coming in under a watermark that stands still, a driver is
+            stalled.
         most_restarts: so many restarts ``within`` are one too many.
         within: see ``most_restarts``.
         first_pause: before the first restart; each further one waits twice as long.
@@ -69,10 +70,11 @@ class Limits:
 
 @dataclass(frozen=True)
 class _Seen:
-    """A query: its watermark and when that last moved, its rows and when more of them last came."""
+    """A query: its watermark, since when that should have moved, its rows and when more of them last came."""
 
     watermark: datetime | None
-    moved_at: datetime
+    due_since: datetime | None
+    """None while the watermark lies where it belongs."""
     rows: int
     fed_at: datetime
 
@@ -159,12 +161,22 @@ def _start_in_time(
 
 
 def _see(now: datetime, report: QueryReport, seen: dict[str, _Seen]) -> _Seen:
-    before = seen.get(report.query)
-    if before is None:
-        return _Seen(report.watermark, now, report.total_input_rows, now)
-    moved_at = before.moved_at if report.watermark == before.watermark else now
-    fed_at = before.fed_at if report.total_input_rows == before.rows else now
-    return _Seen(report.watermark, moved_at, report.total_input_rows, fed_at)
+    before, rows = seen.get(report.query), report.total_input_rows
+    due_since = now if _must_move(report) else None
+    if due_since and before and before.due_since and report.watermark == before.watermark:
+        due_since = before.due_since
+    fed_at = before.fed_at if before and rows == before.rows else now
+    return _Seen(report.watermark, due_since, rows, fed_at)
+
+
+def _must_move(report: QueryReport) -> bool:
+    """Whether events came that are newer than what the watermark stands for.
+
+    After a drain it stands for a time that live events have yet to reach; old events and repeats do not move it either.
+    """
+    if report.watermark is None or report.newest_event_time is None or report.watermark_delay_s is None:
+        return False
+    return report.newest_event_time > report.watermark + timedelta(seconds=report.watermark_delay_s)
 
 
 def _stalled(now: datetime, driver: Driver, reports: Sequence[QueryReport], memory: Memory, limits: Limits) -> str:
@@ -174,8 +186,10 @@ def _stalled(now: datetime, driver: Driver, reports: Sequence[QueryReport], memo
     if now - last > limits.stall_after:
         return f"it has given no sign since {last:%H:%M:%S} UTC"
     for query, seen in memory.queries.items():
-        # Where nothing comes, time may stand still.
-        is_fed = seen.fed_at > seen.moved_at and now - seen.fed_at < limits.stall_after
-        if seen.watermark is not None and is_fed and now - seen.moved_at > limits.stall_after:
-            return f"rows come in and the watermark of {query} stands still at {seen.watermark:%Y-%m-%d %H:%M:%S} UTC"
+        if seen.due_since is None or now - seen.due_since <= limits.stall_after:
+            continue
+        # A batch runs under the watermark that the batch before it left: where no batch runs, it may stand still.
+        if seen.due_since < seen.fed_at and now - seen.fed_at < limits.stall_after:
+            watermark = f"the watermark of {query} stands still at {seen.watermark:%Y-%m-%d %H:%M:%S} UTC"
+            return f"newer events come in and {watermark}"
     return ""

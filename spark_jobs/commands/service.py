@@ -204,13 +204,38 @@ def maintain(
 
 @app.command(
     rich_help_panel=_PANEL,
-    epilog="Example:  adloom drain --lake lake   Stop the jobs of the lake first: running ones would inherit the time "
-    "that the drain moves on to.",
+    epilog="Example:  adloom stop attribute --lake s3a://ads/lake   A job that Airflow supervises is no longer wanted "
+    "then: trigger its DAG supervise_JOB to start it again. Exit code 1 when a job has not stopped a minute after "
+    "job.stop_timeout.",
+)
+def stop(
+    lake: LakeOption,
+    job: Annotated[
+        list[str] | None,
+        typer.Argument(help="Only these: deduplicate, attribute, measure.", metavar="[JOB]...", show_default=False),
+    ] = None,
+    config: ConfigOption = None,
+) -> None:
+    """Stop running jobs when their batches are done, wherever they run. Nothing is lost, and event time stays.
+
+    The next start continues where they stopped.
+    """
+    from spark_jobs.console.stop import stop as stop_jobs
+
+    stop_jobs(job or [], lake, config=config)
+
+
+@app.command(
+    rich_help_panel=_PANEL,
+    epilog="The jobs of the lake must be stopped first (`adloom stop`): running jobs would inherit the drained "
+    "watermark.",
 )
 def drain(lake: LakeOption, config: ConfigOption = None) -> None:
-    """Take what the jobs left on the way through to gold, close all that is open, and balance the accounts.
+    """Close all that is open in a lake whose input has ended, and balance the ledger.
 
-    Events that arrive after a drain with earlier times are late.
+    A drain moves event time past everything that is open. Events that arrive later with an earlier time are late:
+    silver keeps them, but gold lacks them. The drain prints up to which time. A lake can go on live after it, and is on
+    time again once the wall clock has passed that time. To end jobs without moving event time, use `adloom stop`.
     """
     from spark_jobs.console.run import drain_lake
 

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -12,10 +13,12 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from spark_jobs.contracts.durations import format_duration
 from spark_jobs.contracts.jobs import MEASURE_JOB, jobs_of_run
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.settings import Settings, load_settings
+from spark_jobs.jobs.drain import drain_lead, late_up_to
 from spark_jobs.jobs.run import RunResult, run
 from spark_jobs.queries import QUERIES_OF_JOB
 from spark_jobs.runtime.failures import naming_the_cause
@@ -42,18 +45,43 @@ def run_lake(source: Path, location: str, *, drain: bool, measure: bool, config:
     with session(console, settings, lake, lifetime=lifetime_of(source)) as spark:
         result = run_with_bars(console, spark, settings, lake, source, drain=drain, measure=measure)
     print_ledger(console, result.ledger)
+    if result.drained_to:
+        _print_cost(console, settings, result.drained_to)
     console.print(f"tables in {lake.place()}; next: adloom validate --lake {location}", highlight=False, soft_wrap=True)
 
 
 def drain_lake(location: str, *, config: Path | None) -> None:
-    """Processes what is left in the lake at ``location``, drains it, and prints the ledger."""
+    """Finishes what the jobs left unprocessed in the lake at ``location``, drains it, and prints the ledger."""
     console, settings = Console(), load_settings(config, os.environ)
     lake = open_existing(location, settings.s3)
+    console.print(
+        f"A drain moves event time {format_duration(drain_lead(settings))} past the last event, to close everything "
+        f"that is open. To stop running jobs without that, use `adloom stop --lake {location}`.",
+        highlight=False,
+    )
     with session(console, settings, lake) as spark, console.status("draining …"):
-        # Draining does not start a job that has never run on this lake.
+        # A drain does not start a job that never ran on this lake.
         has_measured = any(lake.versions(query) for query in QUERIES_OF_JOB[MEASURE_JOB])
         result = run(spark, settings, lake, None, drain=True, measure=has_measured)
     print_ledger(console, result.ledger)
+    if result.drained_to:
+        _print_cost(console, settings, result.drained_to)
+
+
+def _print_cost(console: Console, settings: Settings, drained_to: datetime) -> None:
+    """Prints which events are late from now on."""
+    late = late_up_to(settings, drained_to)
+    console.print(
+        f"drained: event time is {_utc(drained_to)}. Of the events that arrive from now on, those with a time up to "
+        f"{_utc(max(late.values()))} are late: silver keeps them and the ledger counts them, but gold lacks them:",
+        highlight=False,
+    )
+    for table, time in late.items():
+        console.print(f"  {table}: up to {_utc(time)}", highlight=False)
+
+
+def _utc(time: datetime) -> str:
+    return f"{time.astimezone(UTC).isoformat(timespec='milliseconds').removesuffix('+00:00')}Z"
 
 
 @contextmanager

@@ -49,6 +49,8 @@ class QueryReport(BaseModel):
     newest_event_time: datetime | None = None
     """The largest event time in any batch since the query was started."""
     watermark: datetime | None = None
+    watermark_delay_s: float | None = None
+    """How far behind the largest event time ever read the watermark belongs; None if that is not known."""
     watermark_lag_s: float | None = None
     """From the watermark to ``updated_at``."""
     state_rows: int | None = 0

@@ -1,72 +1,64 @@
-"""Moving event time on while nothing arrives."""
+"""Heartbeats: event time goes on while no event moves it."""
 
 import threading
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
 
+from spark_jobs.contracts.choices import Trigger
 from spark_jobs.contracts.commits import CommitNote
 from spark_jobs.contracts.durations import EPOCH, microseconds
 from spark_jobs.contracts.events import HEARTBEAT
 from spark_jobs.contracts.lake import Lake
-from spark_jobs.contracts.sections import HeartbeatSettings
+from spark_jobs.contracts.progress import QueryReport
+from spark_jobs.contracts.sections import HeartbeatSettings, JobSettings
 from spark_jobs.contracts.tables import SILVER_EVENTS
+from spark_jobs.jobs.silence import Moment, QueryView, Silence
+from spark_jobs.queries import Query
 from spark_jobs.sinks.delta import append_rows
-from spark_jobs.sources.delta import newest_event_time, read_table
+from spark_jobs.sources.silver_times import SilverTimes
 
 _WRITER = "heartbeat idle"
+_ASAP = timedelta(seconds=1)
+"""More than the interval at which queries with ``job.trigger = asap`` look for data."""
 
 
-@dataclass
-class Silence:
-    """How long nothing has arrived, and when that is worth a heartbeat: each ``idle_after`` of it (0: never)."""
-
-    idle_after: timedelta
-    rows_seen: int = -1
-    since: datetime | None = None
-    next_beat: datetime | None = None
-
-    def observe(self, now: datetime, *, rows: int, is_busy: bool) -> bool:
-        """Takes notice of ``now``. Returns whether silence has just begun anew.
-
-        Args:
-            now: with zone.
-            rows: all that has ever been read.
-            is_busy: whether something is being read, or waits to be: a long batch is no silence.
-        """
-        is_anew = is_busy or rows != self.rows_seen or self.since is None
-        if is_anew:
-            self.rows_seen, self.since, self.next_beat = rows, now, now + self.idle_after
-        return is_anew
-
-    def length(self, now: datetime) -> timedelta | None:
-        """How long it has lasted, if a heartbeat is due; the next one is due ``idle_after`` later."""
-        if not self.idle_after or self.since is None or self.next_beat is None or now < self.next_beat:
-            return None
-        self.next_beat = now + self.idle_after
-        return now - self.since
+def view_of(query: Query, running: StreamingQuery, report: QueryReport | None, settings: JobSettings) -> QueryView:
+    """What ``query`` looks like now, by its status and its last ``report``."""
+    status = running.status
+    backlog = (report.backlog_records, report.backlog_bytes) if report else ()
+    interval = settings.follow_interval if query.is_followed else settings.trigger_interval
+    return QueryView(
+        batch=-1 if report is None or report.batch_id is None else report.batch_id,
+        is_active=status["isTriggerActive"],
+        has_data=status["isDataAvailable"],
+        is_behind=any(backlog),
+        interval_s=(_ASAP if settings.trigger is Trigger.ASAP else interval).total_seconds(),
+    )
 
 
 class Heartbeats:
-    """Writes a heartbeat to silver each time that nothing has arrived for ``idle_after``.
+    """Writes a heartbeat to silver each time that no event has moved event time for ``idle_after``.
 
-    While nothing arrives event time is taken to pass as fast as the clock on the wall: a heartbeat lies as far past the
-    newest event as the silence has lasted. So nothing is closed sooner than it would be if events came, and an event
-    that comes after the silence is as late as it would have been.
+    In silence event time is taken to pass as fast as the wall clock: a heartbeat lies as far past the newest time in
+    silver as the silence has lasted. So nothing closes sooner than it would if events kept coming, and an event that
+    comes after the silence is as late as it would have been. A heartbeat never lies ahead of the wall clock. Where
+    silver's newest time does, after a drain or an event from a fast clock, there is none until the clock has passed it.
 
     ::
 
         events       e 12:00                                        f 12:07
-        on the wall  12:00:02    12:01:02    12:02:02    …          12:07:02
+        wall clock   12:00:02    12:01:02    12:02:02    …          12:07:02
         heartbeats               12:01:00    12:02:00    …  12:07:00
 
-    One heartbeat moves the watermark, and the next makes the batch that runs under it.
+    One heartbeat moves the watermark, and the next triggers the batch that runs under it.
     """
 
     def __init__(self, spark: SparkSession, lake: Lake, settings: HeartbeatSettings, silver: threading.Lock) -> None:
-        """Begins to listen for silence.
+        """Starts to listen for silence.
 
         Args:
             spark: the session.
@@ -75,51 +67,84 @@ class Heartbeats:
             silver: held while silver is written: it has one writer at a time.
         """
         self._spark, self._lake, self._silver = spark, lake, silver
-        self._silence = Silence(settings.idle_after)
-        self._newest: datetime | None = None
-        self._has_silver = False
+        self._silence, self._times = Silence(settings.idle_after), SilverTimes(lake)
+        self._base: datetime | None = None
+        """The newest time in silver when the silence began."""
+        self._batch: int | None = None
 
-    def tick(self, now: datetime, *, rows: int, is_busy: bool, is_waiting: bool) -> bool:
-        """Writes a heartbeat if one is due at ``now`` (UTC); to be called often. Returns whether it did.
+    def tick(self, now: Moment, views: Sequence[QueryView]) -> datetime | None:
+        """Writes a heartbeat if one is due; to be called every second or so.
 
         Args:
-            now: the clock on the wall.
-            rows: all that the queries have read so far.
-            is_busy: whether one of them reads, or has something to read.
-            is_waiting: whether all of them have looked for something to read, and wait to look again. A source that
-                does not answer is not silent.
+            now: read before the queries were looked at.
+            views: of the queries that lead to silver, in the order in which rows flow.
+
+        Returns:
+            The event time of the heartbeat; None if there is none.
         """
-        if self._silence.observe(now, rows=rows, is_busy=is_busy):
-            self._newest = None
-        if not is_waiting:
-            return False
-        # To ask is to list the table's log, which is no thing to do at every tick.
-        self._has_silver = self._has_silver or self._lake.has(SILVER_EVENTS)
-        if not self._has_silver:
-            return False
-        elapsed = self._silence.length(now)
-        if elapsed is None:
-            return False
-        with self._silver:
-            # Heartbeats of an earlier silence included: they are not to be undone.
-            silver = read_table(self._spark, self._lake, SILVER_EVENTS)
-            self._newest = self._newest or newest_event_time(silver) or EPOCH
-            beat = self._newest + elapsed
-            number = microseconds(beat - EPOCH)
-            event_id = f"idle-{beat.isoformat()}"
-            append_heartbeat(self._spark, self._lake, beat, event_id, writer=_WRITER, number=number)
-        return True
+        if not self._silence.idle_after:
+            return None
+        if self._silence.observe(now, views):
+            self._base = None
+        is_due = self._silence.is_due
+        if (is_due or views[-1].batch != self._batch) and self._times.follow():
+            self._silence.restart(now)
+            self._base, is_due = None, False
+        self._batch = views[-1].batch
+        return self._beat(now) if is_due else None
+
+    def _beat(self, now: Moment) -> datetime | None:
+        newest = self._times.newest(self._spark)
+        if newest is None:  # nothing is open
+            self._silence.postpone()
+            return None
+        self._base = self._base or newest
+        beat = min(self._base + self._silence.length, now.wall)
+        if beat <= newest:
+            self._silence.postpone()
+            return None
+        if not self._silver.acquire(blocking=False):  # a batch is being written: it is no silence if it brings events
+            return None
+        try:
+            self._append(beat)
+        finally:
+            self._silver.release()
+        self._silence.postpone()
+        return beat
+
+    def _append(self, beat: datetime) -> None:
+        event_id, number = f"idle-{beat.isoformat()}", microseconds(beat - EPOCH)
+        # Events that were received by then lie before it in silver, and those after it were received later.
+        as_of = self._silence.through.wall
+        append_heartbeat(self._spark, self._lake, beat, event_id, writer=_WRITER, number=number, as_of=as_of)
 
 
 def append_heartbeat(
-    spark: SparkSession, lake: Lake, event_time: datetime, event_id: str, *, writer: str, number: int
+    spark: SparkSession,
+    lake: Lake,
+    event_time: datetime,
+    event_id: str,
+    *,
+    writer: str,
+    number: int,
+    as_of: datetime | None = None,
 ) -> None:
-    """Appends a heartbeat at ``event_time`` (with zone) to silver, unless ``writer`` has appended this ``number``.
+    """Appends a heartbeat at ``event_time`` to silver, unless ``writer`` has already appended this ``number``.
 
     Must be called while no batch of the query ``deduplicate`` is being written: silver has one writer.
+
+    Args:
+        spark: the session.
+        lake: whose silver.
+        event_time: up to where it moves event time; with zone.
+        event_id: its id.
+        writer: who writes; with ``number`` it makes the append exactly-once.
+        number: larger for each heartbeat of ``writer``.
+        as_of: its ``ingest_time``, with zone: silver holds every event that was received by then. None: now.
     """
+    ingest_time = F.current_timestamp() if as_of is None else F.lit(as_of)
     beat = {"event_type": F.lit(HEARTBEAT), "event_id": F.lit(event_id), "event_time": F.lit(event_time)}
-    beat |= {"ingest_time": F.current_timestamp(), "event_date": F.to_date(F.lit(event_time)), "is_last": F.lit(False)}
+    beat |= {"ingest_time": ingest_time, "event_date": F.to_date(F.lit(event_time)), "is_last": F.lit(False)}
     row = spark.range(1).select(
         *[
             beat.get(column.name, F.lit(None)).cast(column.sql_type).alias(column.name)

@@ -3,15 +3,12 @@
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime
 from pathlib import Path
 
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark_jobs.contracts.errors import QueryFailedError
-from spark_jobs.contracts.events import HEARTBEAT
 from spark_jobs.contracts.jobs import jobs_of_run
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.ledger import Ledger
@@ -20,8 +17,8 @@ from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.spark_names import UNCOUNTED_STATE_CONF
 from spark_jobs.contracts.tables import BRONZE_EVENTS, SILVER_EVENTS
 from spark_jobs.jobs import accounts
+from spark_jobs.jobs.drain import drain_lake
 from spark_jobs.jobs.flow import Flow
-from spark_jobs.jobs.heartbeat import append_heartbeat
 from spark_jobs.jobs.starting import start
 from spark_jobs.queries import JOB_OF_QUERY, QUERIES, TABLES, Query
 from spark_jobs.runtime import checkpoints
@@ -29,7 +26,6 @@ from spark_jobs.runtime.failures import naming_the_cause
 from spark_jobs.runtime.lock import Check, hold_job
 from spark_jobs.runtime.progress import ProgressFiles, listening
 from spark_jobs.sinks.delta import ASAP, AVAILABLE_NOW, Within, create_table
-from spark_jobs.sources.delta import newest_event_time, read_table
 from spark_jobs.sources.files import read_files
 
 _TICK_S = 0.2
@@ -42,6 +38,8 @@ class RunResult:
 
     ledger: Ledger
     progress: ProgressFiles
+    drained_to: datetime | None = None
+    """The event time that a drain moved to; None if there was none, or no event."""
 
 
 def run(
@@ -105,11 +103,10 @@ def run(
             on_progress(progress)
         for table in TABLES:  # those without a batch so far
             create_table(spark, lake, table)
-        if drain:
-            _drain(spark, settings, lake, flow)
+        drained_to = drain_lake(spark, settings, lake, flow) if drain else None
         flow.stop()
     on_progress(progress)  # by now it has heard of every batch
-    return RunResult(accounts.balance(spark, settings, lake, drained=drain), progress)
+    return RunResult(accounts.balance(spark, settings, lake, drained=drain), progress, drained_to)
 
 
 def _process_all(flow: Flow) -> Iterator[None]:
@@ -132,43 +129,6 @@ def _holding(jobs: Iterable[str], lake: Lake, settings: Settings, spark: SparkSe
                 one()
 
         yield check
-
-
-def _drain(spark: SparkSession, settings: Settings, lake: Lake, flow: Flow) -> None:
-    """Moves time past everything that is open.
-
-    A batch closes what lies behind the watermark that the batch before it left. So it takes two heartbeats: the first
-    moves the watermark, the second makes a batch that runs under it. Each is consumed before the next is written, and
-    is written only if it is not there yet, so a run that is killed in between goes on where it stopped.
-    """
-    events = read_table(spark, lake, SILVER_EVENTS).where(F.col("event_type") != HEARTBEAT)
-    last = newest_event_time(events)
-    if last is None:
-        return
-    beat_time = last + drain_lead(settings)
-    for beat in (1, 2):
-        event_id = f"drain-{beat_time.isoformat()}-{beat}"
-        append_heartbeat(spark, lake, beat_time, event_id, writer=f"heartbeat {event_id}", number=0)
-        flow.finish(SILVER_EVENTS)
-    for query, running in flow.running.items():
-        if query.is_closed_by_drain(settings):
-            _check_closed(running)
-
-
-def _check_closed(query: StreamingQuery) -> None:
-    """Raises a QueryFailedError where a drain left state in ``query``, if it counts it."""
-    batch = query.lastProgress
-    left = sum(operator.numRowsTotal for operator in batch.stateOperators) if batch else 0
-    if left:
-        raise QueryFailedError(
-            f"query {query.name} still holds {left} rows of state after the drain: its watermark did not follow the "
-            "heartbeats, so rows of gold are missing; keep the lake for inspection and report it"
-        )
-
-
-def drain_lead(settings: Settings) -> timedelta:
-    """How far past the last event the heartbeat of a drain lies: just far enough to close everything."""
-    return max(query.closes_after(settings) for query in QUERIES) + timedelta(milliseconds=2)
 
 
 @contextmanager

@@ -5,7 +5,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from datetime import UTC, datetime
 from enum import Enum, auto
 from pathlib import Path
 
@@ -18,7 +17,8 @@ from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.manifest import FILES, KAFKA
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import SILVER_EVENTS
-from spark_jobs.jobs.heartbeat import Heartbeats
+from spark_jobs.jobs.heartbeat import Heartbeats, view_of
+from spark_jobs.jobs.silence import Moment
 from spark_jobs.jobs.starting import start
 from spark_jobs.queries import QUERIES_OF_JOB, Query, ingest, queries_of, writer_of
 from spark_jobs.runtime.checkpoints import claim
@@ -70,7 +70,8 @@ def run_job(
         CheckpointError: its checkpoints belong to other settings and cannot be used with these.
         QueryFailedError: a query ended with an error.
     """
-    queries, progress, silver = queries_of(job), ProgressFiles(lake), threading.Lock()
+    queries, silver = queries_of(job), threading.Lock()
+    progress = ProgressFiles(lake, delays={query.name: query.watermark(settings) for query in queries})
     records = None if all(query.reads for query in queries) else _records(spark, settings, lake, source)
     beats = SILVER_EVENTS in [query.writes for query in queries]
     heartbeats = Heartbeats(spark, lake, settings.heartbeat, silver) if beats else None
@@ -82,8 +83,9 @@ def run_job(
         return start(query, spark, settings, lake, records=taken, trigger=trigger, within=within)
 
     def on_tick(running: Mapping[Query, StreamingQuery]) -> None:
-        if heartbeats and settings.job.trigger is not Trigger.AVAILABLE_NOW:
-            _beat(heartbeats, progress, running, len(queries))
+        is_complete = len(running) == len(queries)
+        if heartbeats and is_complete and settings.job.trigger is not Trigger.AVAILABLE_NOW:
+            _beat(heartbeats, progress, running, settings)
 
     with hold_job(lake, job, settings.s3, spark=spark) as check_lock, _reporting(spark, settings, progress):
         _claim(lake, settings, job, FILES if source else KAFKA)
@@ -92,17 +94,13 @@ def run_job(
 
 
 def _beat(
-    heartbeats: Heartbeats, progress: ProgressFiles, running: Mapping[Query, StreamingQuery], queries: int
+    heartbeats: Heartbeats, progress: ProgressFiles, running: Mapping[Query, StreamingQuery], settings: Settings
 ) -> None:
-    """Lets a heartbeat through if one is due."""
-    states = [query.status for query in running.values()]
-    if heartbeats.tick(
-        datetime.now(UTC),
-        rows=sum(report.total_input_rows for report in progress.reports()),
-        is_busy=any(state["isDataAvailable"] for state in states),
-        is_waiting=len(states) == queries and not any(state["isTriggerActive"] for state in states),
-    ):
-        _log.info("nothing arrives: a heartbeat moved time on")
+    """Writes a heartbeat if one is due."""
+    now = Moment.now()  # before the queries are looked at
+    views = [view_of(query, own, progress.report(query.name), settings.job) for query, own in running.items()]
+    if beat := heartbeats.tick(now, views):
+        _log.info("no event moves time: heartbeat at %s", beat.isoformat(timespec="milliseconds"))
 
 
 @contextmanager

@@ -30,9 +30,13 @@ def _open_events(at: Position) -> "DataFrame":
     return undecided_pairs(silver, attributions, at.settled_before, at.longest("attribute.window"))
 
 
+def _watermark(settings: Settings) -> timedelta:
+    # Spark takes the slower of the two.
+    return max(settings.attribute.impression_watermark, settings.attribute.click_watermark)
+
+
 def _closes_after(settings: Settings) -> timedelta:
-    own = settings.attribute
-    return max(own.impression_watermark, own.click_watermark) + own.window
+    return _watermark(settings) + settings.attribute.window
 
 
 QUERY = Query(
@@ -55,6 +59,7 @@ QUERY = Query(
     ),
     open_events=_open_events,
     closes_after=_closes_after,
+    watermark=_watermark,
     is_in_ledger=True,
     is_followed=True,
 )

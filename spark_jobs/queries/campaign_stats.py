@@ -70,4 +70,5 @@ QUERY = Query(
     ),
     open_events=_open_events,
     closes_after=_closes_after,
+    watermark=lambda settings: settings.campaign_stats.watermark,
 )

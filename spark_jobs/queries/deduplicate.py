@@ -60,6 +60,7 @@ QUERY = Query(
         *ENGINE,
     ),
     open_events=_open_events,
+    watermark=lambda settings: settings.deduplicate.watermark if _forgets(settings) else None,
     is_in_ledger=True,
     is_followed=True,
 )

@@ -99,8 +99,11 @@ class Query:
     """The state that it can be given at its first start; None: it always starts empty."""
     closes_after: Callable[[Settings], timedelta] = field(default=lambda _: timedelta(), repr=False)
     """How far event time must pass an event until every row that the event can affect has been emitted."""
-    is_closed_by_drain: Callable[[Settings], bool] = field(default=lambda _: True, repr=False)
-    """Whether a drain leaves no state; not if the query goes by processing time."""
+    watermark: Callable[[Settings], timedelta | None] = field(default=lambda _: None, repr=False)
+    """How far its watermark lies behind the newest event time that it has read; None: it has no watermark, because it
+    keeps no state or goes by processing time."""
+    grace: Callable[[Settings], timedelta] = field(default=lambda _: timedelta(), repr=False)
+    """An event is late when the watermark has passed its time by so much, if not earlier."""
     is_in_ledger: bool = False
     """Whether the ledger follows its rows one by one, so that their state need not be counted."""
     is_followed: bool = False

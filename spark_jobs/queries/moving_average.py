@@ -37,6 +37,10 @@ def _known_state(at: Position) -> "DataFrame":
     return last_values(at.read(SILVER_EVENTS), at.settled_before, at.settings.moving_average)
 
 
+def _watermark(settings: Settings) -> timedelta | None:
+    return settings.moving_average.watermark if settings.moving_average.clock is Clock.EVENT else None
+
+
 def _closes_after(settings: Settings) -> timedelta:
     return settings.moving_average.watermark + settings.moving_average.timeout
 
@@ -64,5 +68,5 @@ QUERY = Query(
     open_events=_open_events,
     known_state=_known_state,
     closes_after=_closes_after,
-    is_closed_by_drain=lambda settings: settings.moving_average.clock is Clock.EVENT,
+    watermark=_watermark,
 )

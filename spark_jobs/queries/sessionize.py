@@ -51,5 +51,7 @@ QUERY = Query(
     ),
     open_events=_open_events,
     closes_after=_closes_after,
+    watermark=lambda settings: settings.sessionize.watermark,
+    grace=lambda settings: settings.sessionize.gap,
     is_in_ledger=True,
 )

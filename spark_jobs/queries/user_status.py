@@ -37,6 +37,10 @@ def _known_state(at: Position) -> "DataFrame":
     return users_there(at.read(SILVER_EVENTS), at.read(USER_STATUS), at.settled_before)
 
 
+def _watermark(settings: Settings) -> timedelta | None:
+    return settings.user_status.watermark if settings.user_status.clock is Clock.EVENT else None
+
+
 def _closes_after(settings: Settings) -> timedelta:
     return settings.user_status.watermark + settings.user_status.idle_after
 
@@ -61,5 +65,5 @@ QUERY = Query(
     open_events=_open_events,
     known_state=_known_state,
     closes_after=_closes_after,
-    is_closed_by_drain=lambda settings: settings.user_status.clock is Clock.EVENT,
+    watermark=_watermark,
 )

@@ -5,7 +5,7 @@ import logging
 import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from math import isfinite, nan
 from typing import Any
 
@@ -39,9 +39,17 @@ _log = logging.getLogger(__name__)
 class ProgressFiles(StreamingQueryListener):
     """Writes a :class:`QueryReport` and a :class:`Trend` for each query, and logs a line per batch."""
 
-    def __init__(self, lake: Lake, *, uncounted: Collection[str] = ()) -> None:
-        """``uncounted``: the queries that run with :data:`spark_jobs.contracts.spark_names.UNCOUNTED_STATE_CONF`."""
-        self._lake, self._uncounted = lake, uncounted
+    def __init__(
+        self, lake: Lake, *, uncounted: Collection[str] = (), delays: Mapping[str, timedelta | None] | None = None
+    ) -> None:
+        """Prepares to write the reports of ``lake``.
+
+        Args:
+            lake: where the files go.
+            uncounted: queries that run with :data:`spark_jobs.contracts.spark_names.UNCOUNTED_STATE_CONF`.
+            delays: by query, how far its watermark lies behind the newest event time.
+        """
+        self._lake, self._uncounted, self._delays = lake, uncounted, delays or {}
         self._by_run: dict[str, QueryReport] = {}
         self._trends: dict[str, Trend] = {}
 
@@ -65,6 +73,7 @@ class ProgressFiles(StreamingQueryListener):
         """Starts a new report."""
         if event.name in JOB_OF_QUERY:
             now, state_rows = datetime.now(UTC), None if event.name in self._uncounted else 0
+            delay = self._delays.get(event.name)
             report = QueryReport(
                 job=JOB_OF_QUERY[event.name],
                 query=event.name,
@@ -73,6 +82,7 @@ class ProgressFiles(StreamingQueryListener):
                 started_at=now,
                 updated_at=now,
                 reads=len(find_query(event.name).reads) or 1,
+                watermark_delay_s=None if delay is None else delay.total_seconds(),
                 state_rows=state_rows,
                 peak_state_rows=state_rows,
             )

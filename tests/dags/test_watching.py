@@ -16,6 +16,7 @@ _LIMITS = Limits(
     within=timedelta(minutes=30),
     first_pause=timedelta(seconds=10),
 )
+_DELAY_S = 3600.0
 _DEAD = (DriverState.STOPPED, DriverState.GIVEN_UP)
 
 
@@ -28,7 +29,13 @@ def _driver(state: DriverState = DriverState.RUNNING, pid: int | None = 1) -> Dr
 
 
 def _report(
-    told: float, *, query: str = "attribute", pid: int = 1, rows: int = 0, mark: float | None = None
+    told: float,
+    *,
+    query: str = "attribute",
+    pid: int = 1,
+    rows: int = 0,
+    mark: float | None = None,
+    newest: float | None = None,
 ) -> QueryReport:
     return QueryReport(
         job="attribute",
@@ -39,6 +46,8 @@ def _report(
         updated_at=_at(told),
         total_input_rows=rows,
         watermark=None if mark is None else _at(mark),
+        watermark_delay_s=_DELAY_S,
+        newest_event_time=None if newest is None else _at(newest),
     )
 
 
@@ -138,31 +147,57 @@ def test_signs_of_an_earlier_process_are_none() -> None:
     assert watch.act(601, _driver(pid=2), _report(601, pid=1)) is Action.DRAIN
 
 
-def test_time_that_stands_still_while_rows_come_is_a_stall() -> None:
+def test_a_watermark_that_stands_still_while_newer_events_come_is_a_stall() -> None:
     watch, found = _Watch(), None
-    for minute in range(12):
-        report = _report(minute * 60, rows=100 * minute, mark=-60)
+    for minute in range(13):
+        report = _report(minute * 60, rows=100 * minute, mark=-60 - _DELAY_S, newest=minute * 60)
         found = watch.look(minute * 60, _driver(), [report])
         assert (found.action is Action.DRAIN) == (minute * 60 > 600)
     assert found
-    assert "the watermark of attribute stands still at 2026-01-01 11:59:00" in found.why
+    assert "the watermark of attribute stands still at 2026-01-01 10:59:00" in found.why
 
 
-def test_time_may_stand_still_while_nothing_comes() -> None:
+@pytest.mark.parametrize(
+    ("mark", "newest"),
+    [
+        pytest.param(4 * 3600 - _DELAY_S, 0, id="live-events-after-a-drain"),
+        pytest.param(-60 - _DELAY_S, -120, id="old-events-only"),
+        pytest.param(-60 - _DELAY_S, None, id="broken-records-only"),
+    ],
+)
+def test_a_watermark_stands_still_until_newer_events_come(mark: float, newest: float | None) -> None:
     watch = _Watch()
-    watch.act(0, _driver(), _report(0, rows=100, mark=-60))
-    watch.act(60, _driver(), _report(60, rows=101, mark=-60))
-    for minute in range(2, 60):
-        report = _report(minute * 60, rows=101, mark=-60)
+    for minute in range(60):
+        moving = None if newest is None else newest + (minute * 60 if newest == 0 else 0)
+        report = _report(minute * 60, rows=100 * minute, mark=mark, newest=moving)
         assert watch.act(minute * 60, _driver(), report) is Action.NOTHING, minute
+
+
+def test_a_watermark_may_stand_still_while_nothing_comes() -> None:
+    watch = _Watch()
+    watch.act(0, _driver(), _report(0, rows=100, mark=-60 - _DELAY_S, newest=-60))
+    watch.act(60, _driver(), _report(60, rows=101, mark=-60 - _DELAY_S, newest=50))
+    for minute in range(2, 60):
+        report = _report(minute * 60, rows=101, mark=-60 - _DELAY_S, newest=50)
+        assert watch.act(minute * 60, _driver(), report) is Action.NOTHING, minute
+
+
+def test_the_first_batch_after_a_long_pause_is_no_stall() -> None:
+    watch = _Watch()
+    watch.act(0, _driver(), _report(0, rows=100, mark=-60 - _DELAY_S, newest=0))
+    for minute in range(1, 60):
+        watch.act(minute * 60, _driver(), _report(minute * 60, rows=100, mark=-60 - _DELAY_S, newest=0))
+    report = _report(3600, rows=101, mark=-_DELAY_S, newest=3600)
+    assert watch.act(3600, _driver(), report) is Action.NOTHING
 
 
 def test_one_query_that_stalls_is_enough() -> None:
     watch, action = _Watch(), Action.NOTHING
-    for minute in range(12):
-        good = _report(minute * 60, rows=100 * minute, mark=minute * 60)
-        bad = _report(minute * 60, query="sessionize", rows=100 * minute, mark=0)
-        action = watch.act(minute * 60, _driver(), good, bad)
+    for minute in range(13):
+        now = minute * 60
+        good = _report(now, rows=100 * minute, mark=now - _DELAY_S, newest=now)
+        bad = _report(now, query="sessionize", rows=100 * minute, mark=-_DELAY_S, newest=now)
+        action = watch.act(now, _driver(), good, bad)
     assert action is Action.DRAIN
 
 
