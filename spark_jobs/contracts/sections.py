@@ -195,11 +195,11 @@ class UserStatusSettings(Section):
 
 
 class HeartbeatSettings(Section):
-    """``[heartbeat]``: moving event time on while nothing arrives."""
+    """``[heartbeat]``: event time goes on while no event moves it."""
 
     idle_after: Duration = Field(
         _MINUTE,
-        description="while nothing arrives, move event time on by this much each time this much passes; 0s: never",
+        description="a heartbeat is due when no event has moved event time for so long, and again each time; 0s: never",
     )
 
 

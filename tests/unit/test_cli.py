@@ -9,7 +9,7 @@ from tests.support.drivers import ADLOOM
 
 COMMANDS = (
     *("generate", "run", "validate", "show", "demo", "settings"),
-    *("job", "status", "drain", "preflight", "checkpoints", "report", "state"),
+    *("job", "status", "stop", "drain", "preflight", "checkpoints", "report", "state"),
 )
 
 
