@@ -77,6 +77,8 @@ class Passage:
         self._first_batch = views[stage].batch if stage < len(views) else -1
 
     def _is_through(self, now: Moment, view: QueryView) -> bool:
+        if self._first_batch < 0 <= view.batch:  # the first batch of this process, whatever its number
+            self._first_batch = view.batch - 1
         # The next batch may have started before this stage did; the one after it has not.
         if view.batch >= self._first_batch + 2 and not view.is_behind:
             return True

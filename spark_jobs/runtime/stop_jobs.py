@@ -53,9 +53,9 @@ def stop_jobs(
             if clock() > deadline:
                 raise LakeInUseError(
                     f"job {job} of lake {lake.root} is still running {patience_s:.0f} s after it was asked to stop: "
-                    "its batch takes longer, its driver hangs, or it is an `adloom run`, which ends by itself. Run `adloom "
-                    "stop` again to wait on, or send the process SIGTERM, twice to break off the batch (the next start "
-                    "repeats it)"
+                    "its batch takes longer, its driver hangs, or it is an `adloom run`, which ends by itself. Run "
+                    "`adloom stop` again to wait on, or send the process SIGTERM, twice to break off the batch (the "
+                    "next start repeats it)"
                 )
             sleep(_POLL_S)
         yield job, has_run

@@ -38,6 +38,10 @@ def test_each_command_has_help(command: str) -> None:
         pytest.param(["run", "--source", "{tmp}", "--lake", "gs://b/lake"], "'gs' is not served", id="other-scheme"),
         pytest.param(["validate", "--lake", "{tmp}/none"], "{tmp}/none", id="no-lake"),
         pytest.param(["show", "silver", "--lake", "{tmp}/none"], "{tmp}/none", id="show-no-lake"),
+        pytest.param(
+            ["stop", "all", "--lake", "{tmp}/none"], "no job 'all'; the jobs are deduplicate", id="stop-no-job"
+        ),
+        pytest.param(["stop", "--lake", "{tmp}/none"], "{tmp}/none", id="stop-no-lake"),
         pytest.param(["generate", "--out", "{tmp}", "--start", "soon"], "--start 'soon' is not a time", id="no-time"),
         pytest.param(["settings", "--config", "{tmp}/none.toml"], "cannot be read", id="no-settings-file"),
     ],

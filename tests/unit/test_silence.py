@@ -148,6 +148,13 @@ def test_a_backlog_is_no_silence() -> None:
     assert job.beats == []
 
 
+def test_the_first_batch_of_a_process_may_have_started_before_the_mark() -> None:
+    passage = Passage()
+    assert passage.observe(Moment(_NOON, 0), [_view(-1)]) is None
+    assert passage.observe(Moment(_NOON, 1), [_view(57)]) is None
+    assert passage.observe(Moment(_NOON, 2), [_view(58)]) == Moment(_NOON, 0)
+
+
 def test_a_batch_that_started_before_the_mark_does_not_count() -> None:
     passage, mark = Passage(), Moment(_NOON, 0)
     assert passage.observe(mark, [_view(7), _view(4)]) is None
