@@ -1,56 +1,68 @@
 #!/usr/bin/env bash
-# Sets up .venv with the locked Python packages and the jars that Spark needs. Run by `make setup`; quick when done before.
+# Sets up .venv with the locked Python packages and the jars that Spark needs. `make setup` runs it; it returns at once
+# when nothing has changed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 CACHE=${ADLOOM_CACHE:-$HOME/.cache/adloom}
 UV_VERSION=0.13.9
-MAVEN_PLUGIN=org.apache.maven.plugins:maven-dependency-plugin:3.8.1
+DOWNLOADED_PYTHON=3.13
 
 fail() { echo "setup: $*" >&2; exit 1; }
 
-stamp=$(cat pyproject.toml uv.lock infra/jars/pom.xml infra/setup.sh | sha256sum | cut -c1-16)
+stamp=$(cat pyproject.toml uv.lock infra/jars/pom.xml infra/jars/jars.lock infra/setup.sh | sha256sum | cut -c1-16)
 [ "$(cat .venv/.adloom-setup 2>/dev/null || true)" = "$stamp" ] && [ -x .venv/bin/adloom ] && exit 0
 
-# Python 3.11, Java 17 or 21, Maven: one line each when they are missing.
+# PYTHON, or the system's own Python where adloom runs on it, or the oldest other one.
+is_supported() { "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null; }
 python=
-for candidate in "${PYTHON:-}" python3.11 python3 python; do
-  [ -n "$candidate" ] && "$candidate" -c 'import sys, venv; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null && python=$candidate && break
-done
-[ -n "$python" ] || fail "Python 3.11 is needed and was not found (python3 is $(python3 --version 2>&1 || true)): install it (Debian: apt-get install python3.11 python3.11-venv) or set PYTHON=/path/to/python3.11"
+if [ -n "${PYTHON:-}" ]; then
+  is_supported "$PYTHON" || fail "PYTHON=$PYTHON is not Python 3.11, 3.12 or 3.13 (it is $("$PYTHON" --version 2>&1 || true)): set it to one that is, or unset it"
+  python=$PYTHON
+else
+  for candidate in python3 python3.11 python3.12 python3.13 python; do
+    is_supported "$candidate" && python=$candidate && break
+  done
+fi
+
 java=java
 [ -z "${JAVA_HOME:-}" ] || java=$JAVA_HOME/bin/java
 version=$("$java" -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | head -n1 || true)
+install_java="apt-get install openjdk-17-jre-headless on Debian 12 or Ubuntu, openjdk-21-jre-headless on Debian 13"
 case "$version" in
   17 | 21) ;;
-  "") fail "Java 17 is needed and $java was not found: install it (Debian: apt-get install openjdk-17-jre-headless)" ;;
-  *) fail "Java 17 or 21 is needed and $java is Java $version: install one (Debian: apt-get install openjdk-17-jre-headless) or set JAVA_HOME" ;;
+  "") fail "Java 17 or 21 is needed and $java was not found: install it ($install_java)" ;;
+  *) fail "Java 17 or 21 is needed and $java is Java $version: install one of them ($install_java) or set JAVA_HOME" ;;
 esac
-command -v mvn >/dev/null || fail "Maven is needed and mvn was not found: install it (Debian: apt-get install maven)"
 
 mkdir -p "$CACHE"
 uv=$(command -v uv || true)
-if [ -z "$uv" ]; then
-  uv=$CACHE/uv-$UV_VERSION/bin/uv
-  if [ ! -x "$uv" ]; then
-    echo "setup: uv $UV_VERSION"
-    "$python" -m venv "$CACHE/uv-$UV_VERSION"
-    "$CACHE/uv-$UV_VERSION/bin/python" -m pip install --quiet --disable-pip-version-check "uv==$UV_VERSION"
+[ -n "$uv" ] || uv=$CACHE/uv-$UV_VERSION/bin/uv
+if [ ! -x "$uv" ]; then
+  # Any Python 3 can install uv, even one that adloom does not run on.
+  any=${python:-python3}
+  if ! "$any" -c 'import ensurepip, venv' 2>/dev/null; then
+    [ -n "$python" ] || fail "Python 3.11, 3.12 or 3.13 is needed and was not found (python3 is $(python3 --version 2>&1 || true)): install one (apt-get install python3 python3-venv; on Ubuntu 22.04 python3.11 python3.11-venv), set PYTHON to one, or install uv, which can download one"
+    fail "$python lacks the module venv, which installs uv: install it (apt-get install python3-venv; on Ubuntu 22.04 python3.11-venv)"
   fi
+  echo "setup: uv $UV_VERSION"
+  "$any" -m venv "$CACHE/uv-$UV_VERSION"
+  "$CACHE/uv-$UV_VERSION/bin/python" -m pip install --quiet --disable-pip-version-check "uv==$UV_VERSION"
 fi
 
+if [ -n "$python" ]; then
+  interpreter=(--no-python-downloads --python "$("$python" -c 'import sys; print(sys.executable)')")
+else
+  echo "setup: Python $DOWNLOADED_PYTHON, downloaded by uv, for this machine has no Python 3.11, 3.12 or 3.13"
+  "$uv" python install --quiet "$DOWNLOADED_PYTHON" ||
+    fail "uv could not download Python $DOWNLOADED_PYTHON: install Python 3.11, 3.12 or 3.13 (apt-get install python3.11) or set PYTHON to one"
+  interpreter=(--python "$DOWNLOADED_PYTHON")
+fi
 echo "setup: Python packages"
-"$uv" sync --quiet --locked --no-python-downloads --python "$("$python" -c 'import sys; print(sys.executable)')" --compile-bytecode
+"$uv" sync --quiet --locked "${interpreter[@]}" --compile-bytecode
 
-jars=$CACHE/jars-$(sha256sum <infra/jars/pom.xml | cut -c1-16)
-if [ ! -d "$jars" ]; then
-  echo "setup: jars"
-  rm -rf "$jars.new"
-  log=$(mktemp)
-  mvn --batch-mode --quiet --file infra/jars/pom.xml $MAVEN_PLUGIN:copy-dependencies \
-    -DoutputDirectory="$jars.new" -DincludeScope=runtime >"$log" 2>&1 || fail "Maven could not fetch the jars: $(grep -m1 ERROR "$log" || tail -n1 "$log")"
-  rm -f "$log"
-  mv "$jars.new" "$jars"
-fi
+jars=$CACHE/jars-$(sha256sum <infra/jars/jars.lock | cut -c1-16)
+[ -d "$jars" ] || echo "setup: jars"
+.venv/bin/python infra/jars/fetch.py infra/jars "$jars"
 mkdir -p .venv/share/adloom
 rm -rf .venv/share/adloom/jars
 cp -r "$jars" .venv/share/adloom/jars

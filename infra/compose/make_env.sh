@@ -27,6 +27,10 @@ MINIO_PORT=9000
 MINIO_CONSOLE_PORT=9001
 PROMETHEUS_PORT=9090
 
+# Airflow posts a JSON message ("text", "dag", "task", "run") to this address when a task fails, for example a chat
+# webhook. Empty: failures are in the task log only.
+ALERT_URL=
+
 # How much of the machine: docs/scaling.md.
 SPARK_WORKERS=1
 WORKER_CORES=6

@@ -1,11 +1,5 @@
-# Airflow's parts run from this image: Airflow, the DAGs, and the command adloom with its jars for the tasks that need it.
-# Its first stages are those of spark.Dockerfile, word for word, so that they are built once.
-FROM maven:3.9-eclipse-temurin-17 AS jars
-COPY infra/jars/pom.xml /jars/pom.xml
-RUN --mount=type=cache,target=/root/.m2 \
-    mvn --batch-mode --quiet --file /jars/pom.xml org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies \
-      -DoutputDirectory=/jars/lib -DincludeScope=runtime
-
+# The image of all Airflow services: Airflow, the DAGs, and the adloom command with its jars for tasks that need it.
+# The first stages are the same text as in spark.Dockerfile, so they are built once.
 FROM python:3.11-slim-bookworm AS base
 RUN apt-get update && apt-get install -y --no-install-recommends openjdk-17-jre-headless tini \
  && rm -rf /var/lib/apt/lists/* \
@@ -21,6 +15,11 @@ COPY pyproject.toml uv.lock ./
 RUN --mount=type=cache,target=/root/.cache/uv \
     uv sync --quiet --locked --no-install-project --no-default-groups --group drivers
 
+FROM packages AS jars
+COPY infra/jars /jars/infra/jars
+RUN --mount=type=cache,target=/var/cache/jars \
+    python /jars/infra/jars/fetch.py /jars/infra/jars /var/cache/jars/lib && cp -r /var/cache/jars/lib /jars/lib
+
 FROM packages AS built
 RUN --mount=type=cache,target=/root/.cache/uv \
     uv sync --quiet --locked --no-install-project --no-default-groups --group drivers --group airflow --group postgres
@@ -33,7 +32,7 @@ RUN --mount=type=cache,target=/root/.cache/uv \
 FROM base
 COPY --from=built /opt/adloom/.venv .venv
 COPY --from=jars /jars/lib .venv/share/adloom/jars
-# Whole, for deploy_streams builds releases from it.
+# The whole source: deploy_streams builds releases from it.
 COPY pyproject.toml uv.lock README.md ./
 COPY spark_jobs spark_jobs
 COPY expectations expectations

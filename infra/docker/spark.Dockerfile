@@ -1,11 +1,5 @@
-# The jobs: Spark's master, its workers and the drivers run from this image. Python packages as uv.lock has them, jars as
-# infra/jars/pom.xml has them. The first stages are those of airflow.Dockerfile, word for word, so that they are built once.
-FROM maven:3.9-eclipse-temurin-17 AS jars
-COPY infra/jars/pom.xml /jars/pom.xml
-RUN --mount=type=cache,target=/root/.m2 \
-    mvn --batch-mode --quiet --file /jars/pom.xml org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies \
-      -DoutputDirectory=/jars/lib -DincludeScope=runtime
-
+# The image of Spark's master, its workers and the drivers. Python packages come from uv.lock, jars from
+# infra/jars/jars.lock. The first stages are the same text as in airflow.Dockerfile, so they are built once.
 FROM python:3.11-slim-bookworm AS base
 RUN apt-get update && apt-get install -y --no-install-recommends openjdk-17-jre-headless tini \
  && rm -rf /var/lib/apt/lists/* \
@@ -20,6 +14,11 @@ RUN --mount=type=cache,target=/root/.cache/pip pip install --quiet --root-user-a
 COPY pyproject.toml uv.lock ./
 RUN --mount=type=cache,target=/root/.cache/uv \
     uv sync --quiet --locked --no-install-project --no-default-groups --group drivers
+
+FROM packages AS jars
+COPY infra/jars /jars/infra/jars
+RUN --mount=type=cache,target=/var/cache/jars \
+    python /jars/infra/jars/fetch.py /jars/infra/jars /var/cache/jars/lib && cp -r /var/cache/jars/lib /jars/lib
 
 FROM packages AS built
 COPY README.md ./

@@ -8,7 +8,7 @@ from pathlib import Path
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.stack.maven import jars_of
+from tests.stack.jars import jars_of
 from tests.support.servers import end, free_port, wait_until
 
 _START_S = 60

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyspark
 
-from tests.stack.maven import jars_of
+from tests.stack.jars import jars_of
 from tests.support.servers import end, free_port, is_open, wait_until
 
 _SPARK_JARS = Path(pyspark.__file__).parent / "jars"

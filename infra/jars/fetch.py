@@ -1,0 +1,146 @@
+"""Fetches the jars that a ``jars.lock`` lists and checks each by its SHA-256: ``python infra/jars/fetch.py FOLDER TARGET``.
+
+The download is done by Ivy, which PySpark ships for its own ``--packages``, so Java is all it takes. The jars come from
+Maven Central, or from the mirror that ``ADLOOM_MAVEN_URL`` names. Interrupted, it continues where it stopped.
+"""
+
+import fcntl
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import urllib.parse
+import urllib.request
+from collections.abc import Iterable
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+sys.path.insert(0, str(Path(__file__).parents[2]))  # as a script it is given its own folder only
+
+from infra.jars.lock import Jar, LockError, digest, read_lock
+
+_CENTRAL = "https://repo.maven.apache.org/maven2"
+_DONE = "[SUCCESSFUL ]"
+_SETTINGS = """<ivysettings>
+  <settings defaultResolver="repository"/>
+  <property name="ivy.checksums" value=""/>
+  <caches defaultCacheDir={cache}/>
+  <resolvers><ibiblio name="repository" m2compatible="true" usepoms="false" root={root}/></resolvers>
+</ivysettings>
+"""
+_MODULE = """<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">
+  <info organisation="adloom" module="jars"/>
+  <dependencies>
+{}  </dependencies>
+</ivy-module>
+"""
+
+
+class FetchError(Exception):
+    """Raised when a jar could not be fetched, or is not the one that was locked."""
+
+
+def fetch(folder: Path, target: Path) -> None:
+    """Makes ``target`` hold exactly the jars of ``folder/jars.lock``; quick when it does already.
+
+    Raises:
+        FetchError: the repository does not answer or lacks a jar, or a jar has another SHA-256.
+        LockError: jars.lock was made from another pom.xml.
+    """
+    jars = read_lock(folder)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with target.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if target.is_dir() and not _differing(jars, target):
+            return
+        work = target.with_suffix(".new")
+        work.mkdir(exist_ok=True)
+        root = os.environ.get("ADLOOM_MAVEN_URL") or _CENTRAL
+        _download(jars, root, work)
+        if differing := _differing(jars, work / "jars"):
+            shutil.rmtree(work)
+            raise FetchError(
+                f"{differing[0]} from {_shown(root)} has not the SHA-256 in {folder}/jars.lock, so no jar was installed: "
+                "do not use this repository, or find out who changed the jar"
+            )
+        shutil.rmtree(target, ignore_errors=True)
+        (work / "jars").rename(target)
+        shutil.rmtree(work)
+
+
+def _differing(jars: list[Jar], folder: Path) -> list[str]:
+    """Names of the jars in ``folder`` that are missing, unknown, or have another SHA-256."""
+    found = {path.name: digest(path) for path in folder.iterdir()}
+    wanted = {jar.name: jar.sha256 for jar in jars}
+    return sorted(name for name in found.keys() | wanted.keys() if found.get(name) != wanted.get(name))
+
+
+def _download(jars: list[Jar], root: str, work: Path) -> None:
+    """Has Ivy put the jars into ``work/jars``; what it has fetched stays in ``work`` if it fails."""
+    settings, module = work / "settings.xml", work / "ivy.xml"
+    settings.write_text(_SETTINGS.format(cache=quoteattr(str(work / "cache")), root=quoteattr(root.rstrip("/") + "/")))
+    module.write_text(_MODULE.format("".join(map(_dependency, jars))))
+    shutil.rmtree(work / "jars", ignore_errors=True)
+    ivy = ["-settings", str(settings), "-ivy", str(module)]
+    retrieve = ["-retrieve", f"{work}/jars/[artifact]-[revision](-[classifier]).[ext]"]
+    command = [_java(), *_proxy(), "-cp", _ivy_jars(), "org.apache.ivy.Main", *ivy, *retrieve]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert process.stdout is not None
+    problems = _follow(process.stdout, len(jars))
+    if process.wait():
+        raise FetchError(
+            f"the jars could not be fetched from {_shown(root)}: {problems}; try again to continue, "
+            "or set ADLOOM_MAVEN_URL to a mirror of Maven Central"
+        )
+
+
+def _follow(lines: Iterable[str], total: int) -> str:
+    """Shows on a terminal how far the download is, and returns what Ivy has to complain about."""
+    done, problems = 0, []
+    for line in lines:
+        done += _DONE in line
+        if _DONE in line and sys.stderr.isatty():
+            print(f"\rsetup: jars {done}/{total}", end="\n" if done == total else "", file=sys.stderr, flush=True)
+        if any(word in line for word in ("not found", "Exception", "FAILED", "ERROR", "Error")):
+            problems.append(line.strip(" :\t\n"))
+    return problems[0] if problems else "Ivy gave no reason"
+
+
+def _dependency(jar: Jar) -> str:
+    named = f"org={quoteattr(jar.group)} name={quoteattr(jar.artifact)} rev={quoteattr(jar.version)}"
+    classifier = f" m:classifier={quoteattr(jar.classifier)}" if jar.classifier else ""
+    artifact = f'<artifact name={quoteattr(jar.artifact)} type="jar" ext="jar"{classifier}/>'
+    return f'    <dependency {named} transitive="false">{artifact}</dependency>\n'
+
+
+def _java() -> str:
+    home = os.environ.get("JAVA_HOME")
+    return f"{home}/bin/java" if home else "java"
+
+
+def _proxy() -> list[str]:
+    """Java does not read ``https_proxy``."""
+    proxy = urllib.parse.urlsplit(urllib.request.getproxies().get("https", ""))
+    return [f"-Dhttps.proxyHost={proxy.hostname}", f"-Dhttps.proxyPort={proxy.port or 80}"] if proxy.hostname else []
+
+
+def _ivy_jars() -> str:
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise FetchError(f"{sys.executable} has no pyspark, whose Ivy fetches the jars: install the Python packages first")
+    jars = Path(spec.origin).with_name("jars")
+    return os.pathsep.join(str(path) for name in ("ivy-*.jar", "commons-cli-*.jar") for path in jars.glob(name))
+
+
+def _shown(root: str) -> str:
+    """The address without a password that it may contain."""
+    parts = urllib.parse.urlsplit(root)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+
+
+if __name__ == "__main__":
+    try:
+        fetch(Path(sys.argv[1]), Path(sys.argv[2]))
+    except (FetchError, LockError) as error:
+        sys.exit(f"setup: {error}")
