@@ -8,6 +8,9 @@ help: ## This list
 setup: ## Python packages and jars, as locked; quick when done before
 	@bash infra/setup.sh
 
+lock-jars: ## Lock the jars of every pom.xml again, after a change (needs Maven)
+	$(PY) -m infra.jars.lock infra/jars infra/kafka infra/yarn
+
 demo: setup ## A day of events: made, run, validated, reported
 	@.venv/bin/adloom demo
 
@@ -36,7 +39,7 @@ check: setup ## Lint, format, types, import rules
 test: setup ## Every test but the slow ones below
 	$(PY) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -m "not slow and not stack and not airflow and not compose" tests
 
-test-stack: setup ## The jobs on real Kafka and MinIO (Maven and Go fetch and build them the first time)
+test-stack: setup ## The jobs on real Kafka and MinIO (fetched, and built with Go, the first time)
 	@$(PY) -m tests.stack.gobuilt
 	$(PY) -m pytest -m "stack and not slow" tests/stack
 
@@ -98,4 +101,4 @@ clean: ## Remove what was made, .venv excepted: containers and their data too
 	@if [ -f .env ] && docker compose version >/dev/null 2>&1; then docker compose --profile generate down --volumes; fi
 	rm -rf demo build dist .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup demo up down airflow airflow-stop docs check test test-stack test-stack-full test-airflow test-airflow-full test-compose test-compose-core test-kill test-damage test-state bench bench-batches bench-operators bench-peers bench-scaling profile bench-stack bench-compose soak clean
+.PHONY: help setup lock-jars demo up down airflow airflow-stop docs check test test-stack test-stack-full test-airflow test-airflow-full test-compose test-compose-core test-kill test-damage test-state bench bench-batches bench-operators bench-peers bench-scaling profile bench-stack bench-compose soak clean

@@ -62,7 +62,7 @@ echo "setup: Python packages"
 
 jars=$CACHE/jars-$(sha256sum <infra/jars/jars.lock | cut -c1-16)
 [ -d "$jars" ] || echo "setup: jars"
-.venv/bin/python infra/jars/fetch.py infra/jars "$jars"
+.venv/bin/python -m infra.jars.fetch infra/jars "$jars"
 mkdir -p .venv/share/adloom
 rm -rf .venv/share/adloom/jars
 cp -r "$jars" .venv/share/adloom/jars

@@ -16,9 +16,9 @@ RUN --mount=type=cache,target=/root/.cache/uv \
     uv sync --quiet --locked --no-install-project --no-default-groups --group drivers
 
 FROM packages AS jars
-COPY infra/jars /jars/infra/jars
+COPY infra/jars infra/jars
 RUN --mount=type=cache,target=/var/cache/jars \
-    python /jars/infra/jars/fetch.py /jars/infra/jars /var/cache/jars/lib && cp -r /var/cache/jars/lib /jars/lib
+    python -m infra.jars.fetch infra/jars /var/cache/jars/lib && cp -r /var/cache/jars/lib /jars
 
 FROM packages AS built
 COPY README.md ./
@@ -28,7 +28,7 @@ RUN --mount=type=cache,target=/root/.cache/uv uv sync --quiet --locked --no-edit
 
 FROM base
 COPY --from=built /opt/adloom/.venv .venv
-COPY --from=jars /jars/lib .venv/share/adloom/jars
+COPY --from=jars /jars .venv/share/adloom/jars
 COPY infra/supervisor/drivers.conf infra/supervisor/drivers.conf
 COPY infra/docker/spark infra/docker/spark
 ENV SPARK_HOME=/opt/adloom/.venv/lib/python3.11/site-packages/pyspark

@@ -1,7 +1,8 @@
-"""Fetches the jars that a ``jars.lock`` lists and checks each by its SHA-256: ``python infra/jars/fetch.py FOLDER TARGET``.
+"""Fetches the jars that a ``jars.lock`` lists and checks the SHA-256 of each.
 
-The download is done by Ivy, which PySpark ships for its own ``--packages``, so Java is all it takes. The jars come from
-Maven Central, or from the mirror that ``ADLOOM_MAVEN_URL`` names. Interrupted, it continues where it stopped.
+``python -m infra.jars.fetch FOLDER TARGET`` reads ``FOLDER/jars.lock`` and puts the jars into TARGET. It needs Java but
+not Maven: Ivy does the download, which PySpark ships for its own ``--packages``. The jars come from Maven Central, or
+from the mirror that ``ADLOOM_MAVEN_URL`` names. After an interruption it continues where it stopped.
 """
 
 import fcntl
@@ -16,12 +17,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
-sys.path.insert(0, str(Path(__file__).parents[2]))  # as a script it is given its own folder only
-
 from infra.jars.lock import Jar, LockError, digest, read_lock
 
 _CENTRAL = "https://repo.maven.apache.org/maven2"
 _DONE = "[SUCCESSFUL ]"
+_PROBLEMS = ("not found", "Exception", "FAILED", "ERROR", "Error")
 _SETTINGS = """<ivysettings>
   <settings defaultResolver="repository"/>
   <property name="ivy.checksums" value=""/>
@@ -61,8 +61,8 @@ def fetch(folder: Path, target: Path) -> None:
         if differing := _differing(jars, work / "jars"):
             shutil.rmtree(work)
             raise FetchError(
-                f"{differing[0]} from {_shown(root)} has not the SHA-256 in {folder}/jars.lock, so no jar was installed: "
-                "do not use this repository, or find out who changed the jar"
+                f"{differing[0]} from {_shown(root)} does not have the SHA-256 that {folder}/jars.lock lists; no jar "
+                "was installed: the download or the repository is damaged; try again, or use another repository"
             )
         shutil.rmtree(target, ignore_errors=True)
         (work / "jars").rename(target)
@@ -85,26 +85,26 @@ def _download(jars: list[Jar], root: str, work: Path) -> None:
     ivy = ["-settings", str(settings), "-ivy", str(module)]
     retrieve = ["-retrieve", f"{work}/jars/[artifact]-[revision](-[classifier]).[ext]"]
     command = [_java(), *_proxy(), "-cp", _ivy_jars(), "org.apache.ivy.Main", *ivy, *retrieve]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    assert process.stdout is not None
-    problems = _follow(process.stdout, len(jars))
-    if process.wait():
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        problem = _follow(process.stdout or (), len(jars))
+    if process.returncode:
         raise FetchError(
-            f"the jars could not be fetched from {_shown(root)}: {problems}; try again to continue, "
+            f"the jars could not be fetched from {_shown(root)}: {problem}; try again to continue, "
             "or set ADLOOM_MAVEN_URL to a mirror of Maven Central"
         )
 
 
 def _follow(lines: Iterable[str], total: int) -> str:
-    """Shows on a terminal how far the download is, and returns what Ivy has to complain about."""
-    done, problems = 0, []
+    """Shows the progress of the download on a terminal, and returns the first problem that Ivy reports."""
+    done, problem = 0, ""
     for line in lines:
         done += _DONE in line
         if _DONE in line and sys.stderr.isatty():
-            print(f"\rsetup: jars {done}/{total}", end="\n" if done == total else "", file=sys.stderr, flush=True)
-        if any(word in line for word in ("not found", "Exception", "FAILED", "ERROR", "Error")):
-            problems.append(line.strip(" :\t\n"))
-    return problems[0] if problems else "Ivy gave no reason"
+            sys.stderr.write(f"\rsetup: jars {done}/{total}" + "\n" * (done == total))
+            sys.stderr.flush()
+        if not problem and any(word in line for word in _PROBLEMS):
+            problem = line.strip(" :\t\n")
+    return problem or "Ivy gave no reason"
 
 
 def _dependency(jar: Jar) -> str:
@@ -128,7 +128,9 @@ def _proxy() -> list[str]:
 def _ivy_jars() -> str:
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
-        raise FetchError(f"{sys.executable} has no pyspark, whose Ivy fetches the jars: install the Python packages first")
+        raise FetchError(
+            f"{sys.executable} has no pyspark, whose Ivy fetches the jars: install the Python packages first"
+        )
     jars = Path(spec.origin).with_name("jars")
     return os.pathsep.join(str(path) for name in ("ivy-*.jar", "commons-cli-*.jar") for path in jars.glob(name))
 

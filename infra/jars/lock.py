@@ -1,6 +1,6 @@
 """Writes ``jars.lock`` beside a ``pom.xml``: the jars Maven resolves from it, each with its SHA-256.
 
-``python infra/jars/lock.py FOLDER...`` or ``make lock-jars``, after a change of a ``pom.xml``. Only this needs Maven.
+``make lock-jars`` runs it after a change of a ``pom.xml``. Nothing else needs Maven.
 """
 
 import hashlib
@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1"
-_HEADER = "# Written by `make lock-jars` from the pom.xml with this SHA-256; group:artifact:version[:classifier], SHA-256.\n"
+_HEADER = (
+    "# Written by `make lock-jars` from the pom.xml with this SHA-256; group:artifact:version[:classifier], SHA-256.\n"
+)
 _POM = "pom.xml"
 
 
@@ -28,6 +30,11 @@ class Jar:
     version: str
     classifier: str
     sha256: str
+
+    @property
+    def coordinates(self) -> str:
+        """``group:artifact:version[:classifier]``."""
+        return ":".join(filter(None, (self.group, self.artifact, self.version, self.classifier)))
 
     @property
     def name(self) -> str:
@@ -62,9 +69,7 @@ def write_lock(folder: Path) -> None:
         options = [f"-DoutputDirectory={resolved}", "-DincludeScope=runtime", "-Dmdep.useRepositoryLayout=true"]
         subprocess.run([*maven, *options], check=True)
         jars = sorted(_jar(path, Path(resolved)) for path in Path(resolved).rglob("*.jar"))
-    lines = [_HEADER, f"{_POM} {digest(pom)}\n"]
-    for jar in jars:
-        lines.append(f"{':'.join(filter(None, (jar.group, jar.artifact, jar.version, jar.classifier)))} {jar.sha256}\n")
+    lines = [_HEADER, f"{_POM} {digest(pom)}\n", *(f"{jar.coordinates} {jar.sha256}\n" for jar in jars)]
     (folder / "jars.lock").write_text("".join(lines))
 
 

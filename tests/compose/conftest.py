@@ -7,19 +7,28 @@ from pathlib import Path
 
 import pytest
 
+from tests.compose.receiver import Receiver, receiving
 from tests.compose.stack import Stack, has_engine
 
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    with running(Stack(tmp_path_factory.mktemp("stack"), f"adloom-test-{os.getpid()}")) as own:
+def receiver() -> Iterator[Receiver]:
+    _check_engine()
+    with receiving() as own:
+        yield own
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory, receiver: Receiver) -> Iterator[Stack]:
+    settings = {"ALERT_URL": receiver.url}
+    with running(Stack(tmp_path_factory.mktemp("stack"), f"adloom-test-{os.getpid()}", settings)) as own:
         yield own
 
 
 @contextmanager
 def running(own: Stack) -> Iterator[Stack]:
     """``own``, up and with its lake open; down afterwards, with nothing left."""
-    assert has_engine(), "no Docker engine answers: start one (`docker info` must work)"
+    _check_engine()
     try:
         told = own.up()
         assert own.address in told
@@ -34,6 +43,10 @@ def running(own: Stack) -> Iterator[Stack]:
         _keep_logs(own)
         own.down()
         assert own.left() == []
+
+
+def _check_engine() -> None:
+    assert has_engine(), "no Docker engine answers: start one (`docker info` must work)"
 
 
 def _keep_logs(own: Stack) -> None:

@@ -17,6 +17,10 @@ class Receiver:
     url: str = ""
     messages: list[dict[str, Any]] = field(default_factory=list)
 
+    def of_runs(self) -> dict[str, dict[str, Any]]:
+        """The messages by the id of their run."""
+        return {message["run"]: message for message in self.messages}
+
 
 @contextmanager
 def receiving() -> Iterator[Receiver]:

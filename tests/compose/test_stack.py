@@ -15,6 +15,7 @@ from spark_jobs.generator.publish import publish
 from spark_jobs.queries import QUERIES_OF_JOB
 from spark_jobs.runtime.reports import read_reports
 from spark_jobs.sources.files import read_records
+from tests.compose.receiver import Receiver
 from tests.compose.stack import LAKE, Stack
 from tests.stack.flow import wait_for_rows
 from tests.support.browser import chromium, log_in
@@ -74,6 +75,21 @@ def test_the_jobs_are_deployed_from_airflow_and_carry_events(stack: Stack, sende
     reports = {report.query: report for report in read_reports(stack.lake, ("ingest", "sessionize"))}
     assert reports["ingest"].total_input_rows == sender.sent
     assert reports["ingest"].quarantined_rows, "some of the records are broken"
+
+
+def test_a_failed_task_reaches_a_receiver_outside_the_networks_of_the_stack(stack: Stack, receiver: Receiver) -> None:
+    beginning, end = "2026-03-02T00:00:00Z", "2026-03-01T00:00:00Z"
+    run = stack.trigger("backfill_window", **{"from": beginning, "to": end})
+    stack.wait_for("backfill_window", run, "failed")
+    wait_until(lambda: run in receiver.of_runs(), 60, f"no alert arrived but of {receiver.of_runs()}")
+    message = receiver.of_runs()[run]
+    assert (message["dag"], message["task"]) == ("backfill_window", "backfill_window")
+    assert message["text"].startswith("backfill_window: backfill_window failed: ")
+    post = f'import urllib.request; urllib.request.urlopen({receiver.url!r}, data=b\'{{"run": "probe"}}\', timeout=10)'
+    stack.compose("exec", "-T", "dag-processor", "python", "-c", post)
+    assert "probe" in receiver.of_runs(), "it sends the alerts of tasks whose process died"
+    with pytest.raises(AssertionError, match=r"unreachable|timed out"):
+        stack.compose("exec", "-T", "triggerer", "python", "-c", post)
 
 
 def test_prometheus_asks_every_part_and_its_rules_are_as_tested(stack: Stack) -> None:

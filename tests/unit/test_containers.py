@@ -63,14 +63,27 @@ def test_a_service_is_limited_watched_pinned_and_published_on_loopback_alone(ser
     assert told["networks"]
 
 
-def test_all_networks_but_the_one_of_published_ports_reach_nothing_outside() -> None:
+def test_only_published_ports_and_alerts_have_a_route_outside() -> None:
     networks = yaml.safe_load(_TEXT)["networks"]
-    assert {name for name, told in networks.items() if not told.get("internal")} == {"front"}
-    outward = {name for name, told in _SERVICES.items() if "front" in told["networks"]}
-    assert outward == {name for name, told in _SERVICES.items() if told.get("ports")}
+    assert {name for name, network in networks.items() if not network.get("internal")} == {"front", "alerts"}
+    published = {name for name, service in _SERVICES.items() if service.get("ports")}
+    assert {name for name, service in _SERVICES.items() if "front" in service["networks"]} == published
+    on_alerts = {name for name, service in _SERVICES.items() if "alerts" in service["networks"]}
+    assert on_alerts == {"scheduler", "dag-processor"}, "the services that run the callbacks of failed tasks"
     assert [
-        name for name, told in _SERVICES.items() if "airflow" in told["networks"] and "events" in told["networks"]
+        name
+        for name, service in _SERVICES.items()
+        if "airflow" in service["networks"] and "events" in service["networks"]
     ] == []
+
+
+def test_every_variable_of_the_environment_file_is_read_by_compose(tmp_path: Path) -> None:
+    file = tmp_path / "env"
+    script = str(_CHECKOUT / "infra" / "compose" / "make_env.sh")
+    subprocess.run(["bash", script], env={"PATH": "/usr/bin:/bin", "COMPOSE_ENV_FILES": str(file)}, check=True)
+    named = set(re.findall(r"^(\w+)=", file.read_text(), re.MULTILINE))
+    assert "ALERT_URL" in named
+    assert named <= set(re.findall(r"\$\{(\w+)", _TEXT))
 
 
 def test_the_images_begin_with_the_same_stages_so_that_they_are_built_once() -> None:

@@ -1,4 +1,4 @@
-"""What a machine must have: each thing that is missing is told in one line that says what to install."""
+"""What a machine must have: for each thing that is missing, one line says what to install."""
 
 import os
 import stat
@@ -23,7 +23,7 @@ def checkout(tmp_path: Path) -> Path:
     programs.mkdir()
     for tool in TOOLS:
         (programs / tool).symlink_to(next(p for p in (Path("/bin") / tool, Path("/usr/bin") / tool) if p.exists()))
-    for name in ("pyproject.toml", "uv.lock", "infra/jars/pom.xml", "infra/setup.sh"):
+    for name in ("pyproject.toml", "uv.lock", "infra/jars/pom.xml", "infra/jars/jars.lock", "infra/setup.sh"):
         copy = checkout / name
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes((SETUP.parents[1] / name).read_bytes())
@@ -36,8 +36,8 @@ def put(folder: Path, name: str, script: str) -> None:
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
 
 
-def set_up(checkout: Path) -> subprocess.CompletedProcess[str]:
-    environ = {"PATH": str(checkout.parent / "bin"), "HOME": str(checkout.parent)}
+def set_up(checkout: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    environ = {"PATH": str(checkout.parent / "bin"), "HOME": str(checkout.parent), **more}
     command = [checkout.parent / "bin" / "bash", checkout / "infra" / "setup.sh"]
     return subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=60)
 
@@ -47,24 +47,77 @@ JAVA = "echo 'openjdk version \"{}.0.1\"' >&2"
 
 
 @pytest.mark.parametrize(
-    ("programs", "told"),
+    ("programs", "problem"),
     [
-        pytest.param({}, "Python 3.11 is needed and was not found", id="no-python"),
-        pytest.param({"python3": "exit 1"}, "Python 3.11 is needed and was not found", id="other-python"),
-        pytest.param({"python3.11": PYTHON}, "Java 17 is needed and java was not found", id="no-java"),
-        pytest.param({"python3.11": PYTHON, "java": JAVA.format(11)}, "java is Java 11", id="old-java"),
-        pytest.param({"python3.11": PYTHON, "java": JAVA.format(25)}, "java is Java 25", id="new-java"),
-        pytest.param({"python3.11": PYTHON, "java": JAVA.format(17)}, "Maven is needed", id="no-maven"),
+        pytest.param({"java": JAVA.format(11)}, "java is Java 11", id="old-java"),
+        pytest.param({"java": JAVA.format(25)}, "java is Java 25", id="new-java"),
+        pytest.param({"python3": PYTHON}, "Java 17 or 21 is needed and java was not found", id="no-java"),
+        pytest.param(
+            {"java": JAVA.format(17)}, "Python 3.11, 3.12 or 3.13 is needed and was not found", id="no-python"
+        ),
+        pytest.param(
+            {"java": JAVA.format(21), "python3": "exit 1"},
+            "Python 3.11, 3.12 or 3.13 is needed and was not found",
+            id="other-python",
+        ),
+        pytest.param(
+            {"java": JAVA.format(21), "python3": 'case "$2" in *venv*) exit 1;; esac'},
+            "python3 lacks the module venv",
+            id="no-venv",
+        ),
     ],
 )
-def test_set_up_names_what_is_missing_and_how_to_get_it(checkout: Path, programs: dict[str, str], told: str) -> None:
+def test_set_up_names_what_is_missing_and_how_to_get_it(checkout: Path, programs: dict[str, str], problem: str) -> None:
     for name, script in programs.items():
         put(checkout.parent / "bin", name, script)
     done = set_up(checkout)
     assert done.returncode == 1
-    assert told in done.stderr
+    assert problem in done.stderr
     assert "apt-get install" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_a_python_that_was_asked_for_and_does_not_fit_is_refused(checkout: Path) -> None:
+    put(checkout.parent / "bin", "python3.9", "[ $1 = -c ] && exit 1; echo Python 3.9.2")
+    put(checkout.parent / "bin", "python3", PYTHON)
+    done = set_up(checkout, PYTHON="python3.9")
+    assert done.returncode == 1
+    assert "PYTHON=python3.9 is not Python 3.11, 3.12 or 3.13 (it is Python 3.9.2)" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("installed", "chosen"),
+    [
+        pytest.param(("python3", "python3.12"), "python3", id="the-systems-own"),
+        pytest.param(("python3.13", "python3.12"), "python3.12", id="the-oldest-of-the-others"),
+    ],
+)
+def test_set_up_takes_a_python_of_the_system(checkout: Path, installed: tuple[str, ...], chosen: str) -> None:
+    for name in installed:
+        put(checkout.parent / "bin", name, f'case "$2" in *executable*) echo /usr/bin/{name};; esac')
+    assert uv_commands(checkout) == [
+        f"sync --quiet --locked --no-python-downloads --python /usr/bin/{chosen} --compile-bytecode"
+    ]
+
+
+def test_where_the_system_has_no_python_that_fits_uv_downloads_one(checkout: Path) -> None:
+    assert uv_commands(checkout) == [
+        "python install --quiet 3.13",
+        "sync --quiet --locked --python 3.13 --compile-bytecode",
+    ]
+    put(checkout.parent / "bin", "uv", "exit 2")
+    done = set_up(checkout)
+    assert done.returncode == 1
+    assert "uv could not download Python 3.13: install Python 3.11, 3.12 or 3.13" in done.stderr
+
+
+def uv_commands(checkout: Path) -> list[str]:
+    """Sets up with a uv that only writes down what it is asked for, in the order of asking."""
+    put(checkout.parent / "bin", "java", JAVA.format(17))
+    put(checkout.parent / "bin", "uv", f'echo "$@" >>{checkout.parent}/asked')
+    # There is no .venv, as that uv makes none.
+    assert set_up(checkout).returncode != 0
+    return (checkout.parent / "asked").read_text().splitlines()
 
 
 @pytest.mark.parametrize(
@@ -84,18 +137,20 @@ def test_how_long_java_is_to_work_comes_from_the_size_of_the_input(
     assert lifetime_of(tmp_path) is lifetime
 
 
-@pytest.mark.parametrize(("version", "told"), [("11", "is Java 11"), ("25", "is Java 25"), ("", "an unknown version")])
+@pytest.mark.parametrize(("version", "found"), [("11", "is Java 11"), ("25", "is Java 25"), ("", "an unknown version")])
 def test_a_java_that_spark_does_not_run_on_is_refused(
-    version: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    version: str, found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "bin").mkdir()
     put(tmp_path / "bin", "java", JAVA.format(version) if version else "true")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(EnvironmentMissingError, match=told):
+    with pytest.raises(EnvironmentMissingError, match=found):
         check_java()
 
 
-def test_no_java_is_told_with_where_it_was_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_java_is_reported_with_where_it_was_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", os.fspath(tmp_path))
     with pytest.raises(EnvironmentMissingError, match="no Java found"):
