@@ -1,29 +1,29 @@
-# adloom: `make help` lists what there is to do.
+# adloom: `make help` lists the targets.
 .DEFAULT_GOAL := help
 PY := .venv/bin/python
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: ## Python packages and jars, as locked; quick when done before
+setup: ## Python packages and jars, as locked; instant when nothing changed
 	@bash infra/setup.sh
 
 lock-jars: ## Lock the jars of every pom.xml again, after a change (needs Maven)
 	$(PY) -m infra.jars.lock infra/jars infra/kafka infra/yarn
 
-demo: setup ## A day of events: made, run, validated, reported
+demo: setup ## A day of events: generated, run, validated, reported
 	@.venv/bin/adloom demo
 
-airflow: setup ## Airflow and the drivers on this machine: prints the address, and at first the passwords
+airflow: setup ## Start Airflow and the drivers on this machine: prints the address, the first time the passwords
 	@$(PY) infra/airflow/embedded.py start
 
-airflow-stop: ## End what `make airflow` started; the drivers finish their batches
+airflow-stop: ## Stop what `make airflow` started; the drivers finish their batches
 	@$(PY) infra/airflow/embedded.py stop
 
-up: ## The whole stack in containers (Docker): makes .env with random secrets, prints the addresses
+up: ## Start the whole stack in containers (Docker): writes .env with random secrets, prints the addresses
 	@bash infra/compose/up.sh
 
-down: ## End what `make up` started; the data stay
+down: ## Stop what `make up` started; the data stay
 	docker compose --profile generate down
 
 docs: setup ## Write the reference pages in docs/ anew from the code: settings, tables, commands, variables, DAGs
@@ -35,8 +35,8 @@ check: setup ## Lint, format, types, import rules
 	.venv/bin/mypy
 	PYTHONPATH=dags .venv/bin/lint-imports
 
-# In the order of the folders: by itself xdist takes files with few tests last, and those are the long ones.
-test: setup ## Every test but the slow ones below
+# In the order of the folders: by default xdist starts files with few tests last, and those are the long ones.
+test: setup ## Every test except the slow ones below
 	$(PY) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -m "not slow and not stack and not airflow and not compose" tests
 
 test-stack: setup ## The jobs on real Kafka and MinIO (fetched, and built with Go, the first time)
@@ -47,36 +47,36 @@ test-stack-full: setup ## The same, and kill -9 at 50 moments (KILLS), outages (
 	@$(PY) -m tests.stack.gobuilt
 	$(PY) -m pytest -m stack tests/stack
 
-test-airflow: setup ## Airflow for real, on Kafka and MinIO, in a browser: deploy, watch, kill, validate, clean
+test-airflow: setup ## A real Airflow, on Kafka and MinIO, in a browser: deploy, watch, kill, validate, clean
 	@$(PY) -m tests.stack.gobuilt
 	$(PY) -m pytest -m "airflow and not slow" tests/airflow
 
-test-airflow-full: setup ## The same, and each part killed 5 times (KILLS)
+test-airflow-full: setup ## The same, and each process killed 5 times (KILLS)
 	@$(PY) -m tests.stack.gobuilt
 	KILLS=$${KILLS:-5} $(PY) -m pytest -m airflow tests/airflow
 
-test-compose: setup ## The stack in containers, for real: flow, kills, secrets, nothing left (needs Docker)
+test-compose: setup ## The real stack in containers: flow, kills, secrets, alerts, nothing left behind (needs Docker)
 	$(PY) -m pytest -m compose tests/compose
 
-test-compose-core: setup ## Its core: up, flow, equal to the oracle, down
+test-compose-core: setup ## The core of it: up, flow, alerts, equal to an independent computation, down
 	$(PY) -m pytest -m "compose and not slow" tests/compose
 
-test-kill: setup ## kill -9 at 20 seeded moments of a run, at 4 directed ones and at 3 with measure, each restarted
+test-kill: setup ## kill -9 at 20 seeded moments of a run, 4 chosen ones and 3 with measure; each run is restarted
 	$(PY) -m pytest -m slow --timeout 3600 tests/slow/test_kills.py
 
-test-damage: setup ## Each kind of checkpoint file flipped, truncated, deleted, and a full disk: nothing is lost
+test-damage: setup ## Every kind of checkpoint file flipped, truncated, deleted, and a full disk: nothing is lost
 	$(PY) -m pytest -m slow -s --timeout 1200 tests/slow/test_damaged_checkpoints.py tests/slow/test_disk_full.py
 
-test-state: setup ## Ten days of events need no more state than one; windows computed anew that meet; measure begun anew
+test-state: setup ## Ten days of events need no more state than one; adjacent backfills; measure reset
 	$(PY) -m pytest -m slow -s tests/slow/test_bounded_state.py tests/spark/test_backfill.py tests/spark/test_measure.py
 
-bench: setup ## Events/s, CPU and memory of every stage on 1,000,000 events, beside DuckDB
+bench: setup ## Events/s, CPU and memory of every stage on 1,000,000 events, next to DuckDB
 	$(PY) -m benchmarks.bench
 
-bench-batches: setup ## What a small batch costs once Java is warm, whatever is in it
+bench-batches: setup ## The fixed cost of a small batch once Java is warm
 	$(PY) -m benchmarks.batches
 
-bench-operators: setup ## Each stateful operator alone: 10,000 and 1,000,000 keys, RocksDB and memory, Java and Python
+bench-operators: setup ## Each stateful operator by itself: 10,000 and 1,000,000 keys, RocksDB and memory, Java and Python
 	$(PY) -m benchmarks.operators
 
 bench-peers: setup ## adloom, PyFlink, plain PySpark, Pathway, DuckDB, Polars: the same work on the same files, rows compared
@@ -85,19 +85,19 @@ bench-peers: setup ## adloom, PyFlink, plain PySpark, Pathway, DuckDB, Polars: t
 bench-scaling: setup ## The main job on standalone clusters of 1, 2 and 4 single-core workers; shuffle and state bytes
 	$(PY) -m benchmarks.scaling
 
-profile: setup ## Where the CPU time of a run goes: a flame graph, and its parts in a table
+profile: setup ## Where the CPU time of a run goes: a flame graph, and a table of its parts
 	$(PY) -m benchmarks.profile
 
 bench-stack: setup ## From click sent to row in gold at 1,000 events/s, through a real broker and both jobs
 	$(PY) -m benchmarks.stack
 
-bench-compose: setup ## What a million events cost in containers, part by part (needs Docker)
+bench-compose: setup ## What a million events cost in containers, service by service (needs Docker)
 	$(PY) -m benchmarks.containers
 
-soak: setup ## 70 % of the maximum for 30 minutes, then ten times that for one: flat, and drained?
+soak: setup ## 70 % of the maximum for 30 minutes, then ten times that for one: flat, and caught up?
 	$(PY) -m benchmarks.soak
 
-clean: ## Remove what was made, .venv excepted: containers and their data too
+clean: ## Remove everything generated except .venv; containers and their data too
 	@if [ -f .env ] && docker compose version >/dev/null 2>&1; then docker compose --profile generate down --volumes; fi
 	rm -rf demo build dist .mypy_cache .ruff_cache .hypothesis
 

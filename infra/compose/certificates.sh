@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Makes an authority of its own and certificates for Kafka and MinIO, for docker-compose.tls.yml, in
-# infra/compose/certificates or the folder that CERTIFICATES names (for Compose too: put it into .env).
-# Certificates of your own authority do as well: put them in place of these.
+# Creates an authority and certificates for Kafka and MinIO, for docker-compose.tls.yml, in infra/compose/certificates or
+# the folder that CERTIFICATES names (Compose reads it from .env). You can replace them with certificates of your own
+# authority.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 place=${CERTIFICATES:-$here/certificates}
-[ -e "$place" ] && { echo "certificates: $place is there already; remove it to make new ones" >&2; exit 1; }
+[ -e "$place" ] && { echo "certificates: $place already exists; remove it to create new ones" >&2; exit 1; }
 umask 077
 mkdir "$place.new"
 trap 'rm -rf "$place.new"' EXIT
@@ -13,7 +13,7 @@ cd "$place.new"
 mkdir ca kafka minio
 days=${DAYS:-825}
 openssl req -x509 -newkey rsa:3072 -nodes -days "$days" -subj "/CN=adloom authority" -keyout authority.key -out ca/ca.crt 2>/dev/null
-sign() { # NAME, of a service: FOLDER/NAME.key and FOLDER/NAME.crt
+sign() { # SERVICE: writes SERVICE/SERVICE.key and SERVICE/SERVICE.crt
   openssl req -newkey rsa:3072 -nodes -subj "/CN=$1" -keyout "$1/$1.key" -out request 2>/dev/null
   openssl x509 -req -in request -CA ca/ca.crt -CAkey authority.key -CAcreateserial -days "$days" -out "$1/$1.crt" \
     -extfile <(echo "subjectAltName=DNS:$1,DNS:localhost,IP:127.0.0.1") 2>/dev/null

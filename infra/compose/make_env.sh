@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Makes .env (or the file that COMPOSE_ENV_FILES names) with random secrets and the ports, unless it is there. Docker Compose reads it.
+# Writes .env (or the file that COMPOSE_ENV_FILES names) for Docker Compose, with random secrets and the ports, unless it
+# exists.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 file=${COMPOSE_ENV_FILES:-.env}
@@ -7,7 +8,7 @@ file=${COMPOSE_ENV_FILES:-.env}
 secret() { head -c 24 /dev/urandom | base64 | tr -d '\n=' | tr '+/' '-_'; }
 umask 077
 cat >"$file.new" <<END
-# Made by \`make up\`; not for others to read. Whoever has it has everything.
+# Written by \`make up\`. Keep it secret: it gives access to everything.
 MINIO_ROOT_PASSWORD=$(secret)
 KAFKA_JOBS_PASSWORD=$(secret)
 KAFKA_SENDER_PASSWORD=$(secret)
@@ -20,7 +21,7 @@ AIRFLOW_FERNET_KEY=$(head -c 32 /dev/urandom | base64 | tr '+/' '-_')
 AIRFLOW_JWT_SECRET=$(secret)
 AIRFLOW_API_SECRET=$(secret)
 
-# Each on 127.0.0.1 alone.
+# On 127.0.0.1 only.
 AIRFLOW_PORT=8080
 KAFKA_PORT=9094
 MINIO_PORT=9000
@@ -31,11 +32,11 @@ PROMETHEUS_PORT=9090
 # webhook. Empty: failures are in the task log only.
 ALERT_URL=
 
-# How much of the machine: docs/scaling.md.
+# How much of the machine to use: docs/scaling.md.
 SPARK_WORKERS=1
 WORKER_CORES=6
 WORKER_MEMORY=4g
 MAX_CORES=2
 END
 mv "$file.new" "$file"
-echo "secrets and ports: $file, made just now"
+echo "wrote new secrets and ports to $file"

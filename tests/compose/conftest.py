@@ -1,4 +1,4 @@
-"""The stack, up for the tests that share it and down after them."""
+"""The stack: started for the tests that share it, stopped after them."""
 
 import os
 from collections.abc import Iterator
@@ -27,16 +27,15 @@ def stack(tmp_path_factory: pytest.TempPathFactory, receiver: Receiver) -> Itera
 
 @contextmanager
 def running(own: Stack) -> Iterator[Stack]:
-    """``own``, up and with its lake open; down afterwards, with nothing left."""
+    """``own``, started and with its lake open; stopped afterwards, with nothing left."""
     _check_engine()
     try:
-        told = own.up()
-        assert own.address in told
+        assert own.address in own.up()
         with pytest.MonkeyPatch.context() as patch:
             for name in [name for name in os.environ if name.startswith("AWS_")]:
                 patch.delenv(name)
             patch.setenv("AWS_ACCESS_KEY_ID", "adloom-root")
-            patch.setenv("AWS_SECRET_ACCESS_KEY", own.told["MINIO_ROOT_PASSWORD"])
+            patch.setenv("AWS_SECRET_ACCESS_KEY", own.variables["MINIO_ROOT_PASSWORD"])
             own.lake = own.open_lake()
             yield own
     finally:
@@ -50,7 +49,7 @@ def _check_engine() -> None:
 
 
 def _keep_logs(own: Stack) -> None:
-    """What the containers told, for whoever looks into a failure; `LOGS=folder` names where to."""
+    """The logs of the containers go to the folder in `LOGS`, to look into a failure."""
     if folder := os.environ.get("LOGS"):
         Path(folder).mkdir(parents=True, exist_ok=True)
         (Path(folder) / f"{own.name}.log").write_text(own.compose("logs", "--no-color", "--timestamps"))

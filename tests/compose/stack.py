@@ -1,4 +1,4 @@
-"""The stack of docker-compose.yml under a name, on ports and with secrets of its own."""
+"""The stack of docker-compose.yml under its own name, with its own ports and secrets."""
 
 import json
 import os
@@ -24,21 +24,21 @@ _PORTS = ("AIRFLOW_PORT", "KAFKA_PORT", "MINIO_PORT", "MINIO_CONSOLE_PORT", "PRO
 
 @dataclass
 class Stack(AirflowClient):
-    """The containers; ``settings`` go before those that `make up` would choose."""
+    """The containers; ``settings`` override the variables that `make up` would choose."""
 
     folder: Path
     name: str
     settings: Mapping[str, str] = field(default_factory=dict)
-    told: dict[str, str] = field(default_factory=dict)
-    """Variables of its file of secrets and ports."""
+    variables: dict[str, str] = field(default_factory=dict)
+    """What its .env file sets: secrets and ports."""
     authority: Path | None = None
-    """That of its certificates; None: nothing is encrypted."""
+    """The authority that signed its certificates; None: nothing is encrypted."""
 
     def up(self) -> str:
-        """Builds and starts it as `make up` does, and gives what it told."""
+        """Builds and starts it as `make up` does, and returns what that printed."""
         file = self.folder / "env"
         self.script("make_env.sh")
-        # Parts are killed while events come: those that wait then are not to be late for `measure`.
+        # Containers are killed while events arrive: events that wait meanwhile must not be late for `measure`.
         jobs = self.folder / "adloom.toml"
         jobs.write_text((CHECKOUT / "infra" / "compose" / "adloom.toml").read_text() + PATIENT_TOML)
         jobs.chmod(0o644)
@@ -46,27 +46,27 @@ class Stack(AirflowClient):
         with file.open("a") as more:
             more.writelines(f"{name}={value}\n" for name, value in {**ports, **self.settings}.items())
         lines = [line.partition("=") for line in file.read_text().splitlines() if "=" in line and line[0] != "#"]
-        self.told = {name: value for name, _, value in lines}
+        self.variables = {name: value for name, _, value in lines}
         return self.script("up.sh", seconds=_UP_S)
 
     def script(self, name: str, *, seconds: float = _LONGEST_S) -> str:
-        """Runs a script of ``infra/compose`` and gives what it told."""
+        """Runs a script of ``infra/compose`` and returns what it printed."""
         return self._run(["bash", str(CHECKOUT / "infra" / "compose" / name)], seconds=seconds)
 
     def down(self) -> None:
-        """Ends it and removes what it has kept."""
+        """Stops it and removes its data."""
         self.compose("--profile", "generate", "down", "--volumes", "--timeout", "60")
 
     def compose(self, *words: str, seconds: float = _LONGEST_S) -> str:
-        """Runs ``docker compose WORDS`` and gives what it told."""
+        """Runs ``docker compose WORDS`` and returns what it printed."""
         return self._run(["docker", "compose", *words], seconds=seconds)
 
     def docker(self, *words: str) -> str:
-        """Runs ``docker WORDS`` and gives what it told."""
+        """Runs ``docker WORDS`` and returns what it printed."""
         return self._run(["docker", *words])
 
     def adloom(self, *words: str) -> str:
-        """Runs a command of adloom where the drivers run, in a process of its own."""
+        """Runs an adloom command in the drivers' container, as a separate process."""
         return self.compose("exec", "-T", "-e", "ADLOOM_SPARK__MASTER=local[2]", "drivers", "adloom", *words)
 
     def drain(self) -> None:
@@ -75,7 +75,7 @@ class Stack(AirflowClient):
         self.adloom("drain")
 
     def containers(self) -> dict[str, list[str]]:
-        """By service, the ids of its containers, those that have ended among them."""
+        """The ids of each service's containers, including those that have exited."""
         found: dict[str, list[str]] = {}
         for line in self.compose("ps", "--all", "--format", "json").splitlines():
             container = json.loads(line)
@@ -83,37 +83,37 @@ class Stack(AirflowClient):
         return found
 
     def left(self) -> list[str]:
-        """Containers, networks and volumes that bear its name."""
+        """Containers, networks and volumes with its name."""
         label = f"label=com.docker.compose.project={self.name}"
         kinds = (("ps", "--all"), ("network", "ls"), ("volume", "ls"))
         return [line for kind in kinds for line in self.docker(*kind, "--quiet", "--filter", label).split()]
 
     @property
     def address(self) -> str:
-        """Of Airflow's pages."""
-        return f"http://127.0.0.1:{self.told['AIRFLOW_PORT']}"
+        """The address of Airflow's web pages."""
+        return f"http://127.0.0.1:{self.variables['AIRFLOW_PORT']}"
 
     def password(self, user: str) -> str:
-        """What ``user`` logs in to Airflow with."""
-        return self.told[f"AIRFLOW_{user.upper()}_PASSWORD"]
+        """The password of ``user`` in Airflow."""
+        return self.variables[f"AIRFLOW_{user.upper()}_PASSWORD"]
 
     @property
     def kafka(self) -> KafkaSettings:
-        """Kafka, as a sender on this machine reaches it."""
+        """Kafka as a sender on this machine reaches it."""
         return KafkaSettings.model_validate(
             {
-                "bootstrap_servers": f"127.0.0.1:{self.told['KAFKA_PORT']}",
+                "bootstrap_servers": f"127.0.0.1:{self.variables['KAFKA_PORT']}",
                 "security_protocol": SecurityProtocol.SASL_SSL if self.authority else SecurityProtocol.SASL_PLAINTEXT,
                 "ca_file": self.authority,
                 "sasl_mechanism": SaslMechanism.PLAIN,
                 "username": "sender",
-                "password": self.told["KAFKA_SENDER_PASSWORD"],
+                "password": self.variables["KAFKA_SENDER_PASSWORD"],
             }
         )
 
     def open_lake(self) -> Lake:
-        """The lake, with the keys that this process's environment holds."""
-        address = f"{'https' if self.authority else 'http'}://127.0.0.1:{self.told['MINIO_PORT']}"
+        """The lake, with the keys in this process's environment."""
+        address = f"{'https' if self.authority else 'http'}://127.0.0.1:{self.variables['MINIO_PORT']}"
         return open_lake(LAKE, S3Settings(endpoint=address, ca_file=self.authority))
 
     def _run(self, command: list[str], *, seconds: float = _LONGEST_S) -> str:

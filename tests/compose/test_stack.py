@@ -1,4 +1,4 @@
-"""The stack for real: events in, gold out, equal to the oracle; its secrets kept; each container killed."""
+"""The stack for real: events in, gold out, equal to the oracle; secrets stay apart; every container is killed."""
 
 import json
 import re
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.compose, pytest.mark.timeout(3600)]
 
 _LONGEST_S, _LONGEST_MS = 420, 60_000
 _ONCE = {"init", "airflow-migrate"}
-"""Services that do their work and end."""
+"""Services that do their work and exit."""
 _SECRET = re.compile(r"PASSWORD|SECRET|KEY")
 _OWNERS = {
     "MINIO_ROOT_PASSWORD": {"minio", "init"},
@@ -36,13 +36,13 @@ _OWNERS = {
     "AIRFLOW_ADMIN_PASSWORD": {"api-server"},
     "AIRFLOW_VIEWER_PASSWORD": {"api-server"},
 }
-"""By secret, the services that may have it; all others are of Airflow's parts together."""
+"""The services that may know each secret; the others belong to all of Airflow's services together."""
 _AIRFLOW = {"airflow-migrate", "api-server", "scheduler", "dag-processor", "triggerer"}
 
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A day of events; the tests send it piece by piece."""
+    """A day of events, which the tests send piece by piece."""
     return generate_source(tmp_path_factory.mktemp("events") / "source", events=4000, seed=97)
 
 
@@ -52,19 +52,19 @@ def sender(stack: Stack, source: Path) -> "Sender":
 
 
 class Sender:
-    """Sends the records, some at a time."""
+    """Sends the records, a few at a time."""
 
     def __init__(self, stack: Stack, records: list[bytes]) -> None:
         self._stack, self._records, self.sent = stack, records, 0
 
     def send(self, records: int | None = None) -> None:
-        """Sends so many more of them, or all that are left."""
+        """Sends that many more of them, or all that are left."""
         share = self._records[self.sent :][:records]
         assert publish(share, self._stack.kafka, rate=None, is_live=False).records == len(share)
         self.sent += len(share)
 
     def wait_for_all(self) -> None:
-        """Returns when bronze has what was sent."""
+        """Returns when bronze has everything that was sent."""
         wait_for_rows(self._stack.lake, self.sent, _LONGEST_S)
 
 
@@ -92,17 +92,17 @@ def test_a_failed_task_reaches_a_receiver_outside_the_networks_of_the_stack(stac
         stack.compose("exec", "-T", "triggerer", "python", "-c", post)
 
 
-def test_prometheus_asks_every_part_and_its_rules_are_as_tested(stack: Stack) -> None:
-    told = stack.compose("exec", "-T", "prometheus", "promtool", "test", "rules", "/etc/prometheus/rules_test.yml")
-    assert "SUCCESS" in told
-    wait_until(lambda: set(_targets(stack).values()) == {"up"}, 120, f"not all is up: {_targets(stack)}")
+def test_prometheus_scrapes_every_service_and_its_rules_pass_their_tests(stack: Stack) -> None:
+    printed = stack.compose("exec", "-T", "prometheus", "promtool", "test", "rules", "/etc/prometheus/rules_test.yml")
+    assert "SUCCESS" in printed
+    wait_until(lambda: set(_targets(stack).values()) == {"up"}, 120, f"not every target is up: {_targets(stack)}")
     assert len(_targets(stack)) == 7, "three drivers, the exporter, Spark's master, a worker, MinIO"
     rows = _ask(stack, "sum by (query) (adloom_input_rows_total)")
     assert {row["metric"]["query"] for row in rows} == {query for some in QUERIES_OF_JOB.values() for query in some}
 
 
 def test_no_container_has_the_secrets_of_another(stack: Stack) -> None:
-    secrets = {name: value for name, value in stack.told.items() if _SECRET.search(name)}
+    secrets = {name: value for name, value in stack.variables.items() if _SECRET.search(name)}
     assert len(secrets) == 11
     assert all(len(value) >= 32 for value in secrets.values())
     found = {
@@ -115,7 +115,7 @@ def test_no_container_has_the_secrets_of_another(stack: Stack) -> None:
     logs = stack.compose("logs", "--no-color")
     keys = stack.compose("exec", "-T", "scheduler", "cat", "/keys/credentials")
     written = re.findall(r"aws_secret_access_key = (\S+)", keys)
-    assert len(written) == 2, "those of the jobs and those of Airflow"
+    assert len(written) == 2, "one of the jobs and one of Airflow"
     assert [value for value in [*secrets.values(), *written] if value in logs] == []
     assert [value for value in written if value in json.dumps(found)] == []
 
@@ -139,7 +139,7 @@ def test_every_container_can_be_killed_and_nothing_is_lost(stack: Stack, sender:
     for service in killed:
         sender.send(100)
         stack.docker("kill", *stack.containers()[service])
-        # A kill is somebody's own doing, so the engine leaves it to him to start it again.
+        # The engine does not restart a container that was killed on purpose.
         stack.compose("up", "--detach", "--wait", "--no-build", "--no-recreate", service)
         _wait_until_healthy(stack)
         sender.wait_for_all()
@@ -166,7 +166,7 @@ def test_the_report_is_seen_in_airflow(stack: Stack) -> None:
 
 
 def _targets(stack: Stack) -> dict[str, str]:
-    """By address, whether each that Prometheus asks answers."""
+    """The health of each target of Prometheus, by its address."""
     active = _prometheus(stack, "targets")["activeTargets"]
     return {target["scrapeUrl"]: target["health"] for target in active}
 
@@ -177,10 +177,10 @@ def _ask(stack: Stack, query: str) -> list[dict[str, dict[str, str]]]:
 
 
 def _prometheus(stack: Stack, what: str) -> dict[str, Any]:
-    address = f"http://127.0.0.1:{stack.told['PROMETHEUS_PORT']}/api/v1/{what}"
+    address = f"http://127.0.0.1:{stack.variables['PROMETHEUS_PORT']}/api/v1/{what}"
     with urllib.request.urlopen(address, timeout=30) as answer:
-        told: dict[str, Any] = json.load(answer)["data"]
-        return told
+        data: dict[str, Any] = json.load(answer)["data"]
+        return data
 
 
 def _wait_until_healthy(stack: Stack) -> None:
@@ -190,4 +190,4 @@ def _wait_until_healthy(stack: Stack) -> None:
             if container["Service"] not in _ONCE and container["Health"] != "healthy":
                 yield container["Service"]
 
-    wait_until(lambda: not list(sick()), _LONGEST_S, "not all became healthy again")
+    wait_until(lambda: not list(sick()), _LONGEST_S, "not every container became healthy again")

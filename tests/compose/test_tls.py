@@ -25,15 +25,15 @@ _SETTINGS = {
 }
 
 
-def test_events_pass_encrypted_at_a_steady_rate_and_all_tables_equal_the_oracle(tmp_path: Path) -> None:
+def test_events_travel_encrypted_and_all_tables_equal_the_oracle(tmp_path: Path) -> None:
     own = Stack(tmp_path, "adloom-test-tls", _SETTINGS, authority=tmp_path / "certificates/ca/ca.crt")
     own.script("certificates.sh")
     with running(own) as stack:
         for port in ("KAFKA_PORT", "MINIO_PORT"):
-            assert _speaks_tls(int(stack.told[port]), own.authority)
+            assert _speaks_tls(int(stack.variables[port]), own.authority)
         stack.compose("--profile", "generate", "up", "--detach", "generator")
         stack.wait_for("deploy_streams", stack.trigger("deploy_streams"), "success")
-        wait_until(lambda: _has_ended(stack, "generator"), _LONGEST_S, "the generator goes on and on")
+        wait_until(lambda: _has_ended(stack, "generator"), _LONGEST_S, "the generator does not end")
         source = tmp_path / "source"
         records = _keep_topic(stack.kafka, source)
         assert records > 3000, "some are sent twice"
@@ -50,7 +50,7 @@ def _has_ended(stack: Stack, service: str) -> bool:
 
 
 def _keep_topic(settings: KafkaSettings, folder: Path) -> int:
-    """Writes what the topic holds to a file in ``folder``, a line for each record, and gives their number."""
+    """Writes the topic to a file in ``folder``, one line per record, and returns the number of records."""
     group = {"group.id": "the oracle", "auto.offset.reset": "earliest", "enable.partition.eof": True}
     consumer = Consumer({**client_options(settings), **group})
     partitions = len(consumer.list_topics(settings.topics[0], timeout=30).topics[settings.topics[0]].partitions)
@@ -71,7 +71,7 @@ def _keep_topic(settings: KafkaSettings, folder: Path) -> int:
 
 
 def _speaks_tls(port: int, authority: Path | None) -> bool:
-    """Whether what listens on ``port`` shows a certificate of ``authority``; an SSLError if of another."""
+    """Whether the server on ``port`` has a certificate of ``authority``; an SSLError if it is another's."""
     context = ssl.create_default_context(cafile=authority)
     with (
         socket.create_connection(("127.0.0.1", port), timeout=20) as plain,

@@ -1,4 +1,4 @@
-"""Servers written in Go, built once and kept in the cache outside the checkout."""
+"""Servers written in Go, built once and kept in a cache outside the checkout."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ _BUILD_S = 1800
 
 
 def built(program: tuple[str, str, str]) -> Path:
-    """The program (name, module, version), built the first time: MinIO takes minutes."""
+    """The path of a program (name, module, version), built the first time; MinIO takes minutes."""
     name, module, version = program
     cache = Path(os.environ.get("ADLOOM_CACHE", str(Path.home() / ".cache" / "adloom")))
     place = cache / f"{module.split('/')[2]}-{version}"
@@ -25,6 +25,6 @@ def built(program: tuple[str, str, str]) -> Path:
     return place / name
 
 
-if __name__ == "__main__":  # before the tests, each of which has little time
+if __name__ == "__main__":  # before the tests, whose timeouts are shorter than a build
     for each in (MINIO, TOXIPROXY):
         print(f"{each[1]} {each[2]}: {built(each)}", flush=True)

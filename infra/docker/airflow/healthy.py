@@ -1,4 +1,4 @@
-"""Whether a part of Airflow is alive, as the api-server sees it: ``healthy.py scheduler``."""
+"""Fails unless a service of Airflow is healthy, according to the api-server: ``healthy.py scheduler``."""
 
 import json
 import sys

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# One part of Airflow: `migrate`, `api-server`, `scheduler`, `dag-processor` or `triggerer`; any other command as it stands.
+# Runs `migrate`, `api-server`, `scheduler`, `dag-processor` or `triggerer` of Airflow, or any other command unchanged.
 set -euo pipefail
 case "${1:-}" in
   migrate) exec airflow db migrate ;;
   api-server)
-    # In memory only; the others need no passwords.
+    # On tmpfs; the other services need no passwords.
     (
       umask 077
       python -c 'import json, os
@@ -14,7 +14,7 @@ print(json.dumps({name: os.environ[f"{name.upper()}_PASSWORD"] for name in ("adm
     unset ADMIN_PASSWORD VIEWER_PASSWORD
     exec airflow api-server
     ;;
-  # The logs lie on a volume that the api-server reads.
+  # The api-server reads the logs from a volume.
   scheduler | triggerer) exec airflow "$1" --skip-serve-logs ;;
   dag-processor) exec airflow dag-processor ;;
   *) exec "$@" ;;

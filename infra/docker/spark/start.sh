@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# What a container of this image is: `master`, `worker`, `drivers`, or any other command as it stands.
+# Runs `master`, `worker` or `drivers`, or any other command unchanged.
 set -euo pipefail
 master=spark-master deploy=org.apache.spark.deploy
 
-# The address of this container on the network that it shares with the master, which may take a moment to be there.
+# The address of this container on the network that it shares with the master. Waits until the master's name resolves.
 own_address() {
   python - "$master" <<'PY'
 import socket, sys, time
@@ -14,7 +14,7 @@ while True:
             probe.connect((sys.argv[1], 7077))
         except OSError as error:
             if time.monotonic() > deadline:
-                sys.exit(f"{sys.argv[1]} is not to be found: {error}")
+                sys.exit(f"{sys.argv[1]} was not found: {error}")
         else:
             print(probe.getsockname()[0])
             break
@@ -22,17 +22,17 @@ while True:
 PY
 }
 
-# Spark's configuration with the secret that all its parts share: in memory only.
+# Writes Spark's configuration, with the shared secret, to tmpfs.
 configure() {
   export SPARK_CONF_DIR=/tmp/spark-conf
   mkdir -m 700 -p "$SPARK_CONF_DIR"
   cp /opt/adloom/infra/docker/spark/metrics.properties "$SPARK_CONF_DIR/"
-  sed "s|@SECRET@|${SPARK_SECRET:?is what the parts of Spark know each other by}|" \
+  sed "s|@SECRET@|${SPARK_SECRET:?is the secret that all Spark processes share}|" \
     /opt/adloom/infra/docker/spark/spark-defaults.conf >"$SPARK_CONF_DIR/spark-defaults.conf"
   unset SPARK_SECRET
 }
 
-# Executors take it from the worker: the settings of a job name no authority for them.
+# Executors inherit the trust store from the worker: the settings of a job do not reach them.
 trust() {
   [ -z "${ADLOOM_S3__CA_FILE:-}" ] && return
   JAVA_TOOL_OPTIONS=$(python -c 'import os; from spark_jobs.contracts.settings import load_settings
@@ -60,7 +60,7 @@ case "${1:-}" in
   drivers)
     configure
     address=$(own_address)
-    # As its name, too: the name of the container leads to any of its networks.
+    # Also as its host name: the container's own name resolves to any of its networks.
     export SPARK_LOCAL_IP=$address SPARK_LOCAL_HOSTNAME=$address SPARK_LOCAL_DIRS=/var/lib/adloom/scratch
     mkdir -p "$ADLOOM_DRIVERS" "$SPARK_LOCAL_DIRS"
     exec supervisord -c /opt/adloom/infra/supervisor/drivers.conf
