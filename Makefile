@@ -85,7 +85,7 @@ bench-peers: setup ## adloom, PyFlink, plain PySpark, Pathway, DuckDB, Polars: t
 bench-scaling: setup ## The main job on standalone clusters of 1, 2 and 4 single-core workers; shuffle and state bytes
 	$(PY) -m benchmarks.scaling
 
-profile: setup ## Where the CPU time of a run goes: a flame graph, and a table of its parts
+profile: setup ## Where the CPU time of a run goes: a flame graph, and a table of its parts (needs Maven and a JDK)
 	$(PY) -m benchmarks.profile
 
 bench-stack: setup ## From click sent to row in gold at 1,000 events/s, through a real broker and both jobs

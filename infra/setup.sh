@@ -53,7 +53,7 @@ if [ -n "$python" ]; then
   interpreter=(--no-python-downloads --python "$("$python" -c 'import sys; print(sys.executable)')")
 else
   echo "setup: Python $DOWNLOADED_PYTHON, downloaded by uv, for this machine has no Python 3.11, 3.12 or 3.13"
-  "$uv" python install --quiet "$DOWNLOADED_PYTHON" ||
+  "$uv" python install "$DOWNLOADED_PYTHON" ||
     fail "uv could not download Python $DOWNLOADED_PYTHON: install Python 3.11, 3.12 or 3.13 (apt-get install python3.11) or set PYTHON to one"
   interpreter=(--python "$DOWNLOADED_PYTHON")
 fi

@@ -102,7 +102,7 @@ def test_set_up_takes_a_python_of_the_system(checkout: Path, installed: tuple[st
 
 def test_where_the_system_has_no_python_that_fits_uv_downloads_one(checkout: Path) -> None:
     assert uv_commands(checkout) == [
-        "python install --quiet 3.13",
+        "python install 3.13",
         "sync --quiet --locked --python 3.13 --compile-bytecode",
     ]
     put(checkout.parent / "bin", "uv", "exit 2")
