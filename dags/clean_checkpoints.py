@@ -1,26 +1,27 @@
-"""Removes checkpoints that others have taken the place of.
+"""Removes superseded checkpoints.
 
-Every day; by hand with **dry run** to see what would go. A checkpoint goes when its query has used a newer one for
-`job.checkpoint_retention`; one that is in use stays. The log of the task tells what went, what stayed, and why.
+Runs daily. Trigger it with **dry run** to see what it would remove. A checkpoint is removed once its query has used a
+newer one for `job.checkpoint_retention`; one that is in use stays. The task's log says what was removed, what stayed,
+and why.
 """
 
 from airflow.sdk import Param, task
 
 from ad_dags.defaults import adloom_dag
-from ad_dags.tasks.care import clean_checkpoints
+from ad_dags.tasks.maintenance import clean_checkpoints
 
 with adloom_dag(
     "clean_checkpoints",
     __doc__,
-    tag="care",
+    tag="maintenance",
     schedule="30 3 * * *",
     params={
-        "dry_run": Param(False, type="boolean", title="Dry run", description="Only tell what would go."),
+        "dry_run": Param(False, type="boolean", title="Dry run", description="Only list what would be removed."),
         "checkpoints": Param(
             [],
             type="array",
             title="Checkpoints",
-            description="Only these, one a line, as in attribute/sessionize/v1; none: all that may go.",
+            description="Only these, one per line, as in attribute/sessionize/v1. Empty: all that can be removed.",
             items={"type": "string", "pattern": "^[a-z]+/[a-z_]+/v[1-9][0-9]{0,8}$"},
         ),
     },

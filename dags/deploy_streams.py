@@ -1,18 +1,20 @@
-"""Puts a release of the jobs to work, takes it back, or stops them.
+"""Deploys a release of the streaming jobs, rolls it back, or stops the jobs.
 
-Trigger it and fill in the form. A release is built and put into the lake with its SHA-256, checked against the
-checkpoints, and swapped in: the old driver finishes its batches, the new one starts. When its first good batch does not
-come within five minutes the release before runs again and the run fails.
+Trigger it and fill in the form. A release is built, stored in the lake with its SHA-256, checked against the
+checkpoints, and swapped in: the old driver finishes its batches and stops, then the new one starts. If the new release
+does not complete a batch within five minutes, the previous one is started again and the run fails.
 
 | to | choose |
 |---|---|
-| run what lies in this checkout | action **start** or **restart**, release *build from this checkout* |
+| run the code in this checkout | action **start** or **restart**, release *build from this checkout* |
 | run an earlier release | action **restart**, and its version |
-| go back to the one before | action **rollback** |
-| stop | action **drain** |
+| return to the previous release | action **rollback** |
+| stop | action **stop** |
 
-When a release cannot use the checkpoints the run stops with the reason, and nothing was stopped. **Confirm reset**
-begins those checkpoints anew: no row is lost, none comes twice.
+A stop loses nothing and closes nothing: the next start continues where the job stopped.
+
+If a release cannot use the checkpoints, the run fails with the reason before anything is stopped. **Confirm reset**
+rebuilds those checkpoints: no row is lost or repeated.
 """
 
 from datetime import timedelta
@@ -21,8 +23,8 @@ from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOpe
 from airflow.sdk import Param, chain, task
 
 from ad_dags.defaults import adloom_dag
-from ad_dags.tasks.care import find_unwatched
-from ad_dags.tasks.deploy import ALL_JOBS, FROM_CHECKOUT, Wish, build, check, swap
+from ad_dags.tasks.deploy import ALL_JOBS, FROM_CHECKOUT, DeployAction, build, check, swap
+from ad_dags.tasks.reconcile import find_unwatched
 from spark_jobs.contracts.releases import VERSION
 from spark_jobs.queries import QUERIES_OF_JOB
 
@@ -37,13 +39,16 @@ with adloom_dag(
             ALL_JOBS,
             enum=[ALL_JOBS, *QUERIES_OF_JOB],
             title="Job",
-            description="Which of the streaming jobs.",
+            description="The streaming job, or all of them.",
         ),
         "action": Param(
-            Wish.START.value,
-            enum=[wish.value for wish in Wish],
+            DeployAction.START.value,
+            enum=[action.value for action in DeployAction],
             title="Action",
-            description="start: if it does not run this release already; restart: in any case.",
+            description=(
+                "start: unless this release is already running; stop: after the running batches, nothing is lost; "
+                "restart: in any case; rollback: to the previous release."
+            ),
         ),
         "release": Param(
             FROM_CHECKOUT,
@@ -56,11 +61,11 @@ with adloom_dag(
             False,
             type="boolean",
             title="Confirm reset",
-            description="Begin checkpoints anew that the release cannot use.",
+            description="Reset checkpoints that the release cannot use.",
         ),
     },
 ):
-    # Each takes what the one before returned, of which Airflow hands on a reference.
+    # At run time each task gets the result of the one before; here Airflow passes a reference to it.
     version = task(build)()
     resets = task(check)(version)  # type: ignore[arg-type]
     swapped = task(swap)(version, resets)  # type: ignore[arg-type]

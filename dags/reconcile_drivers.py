@@ -1,7 +1,8 @@
-"""Repairs what nobody watches over.
+"""Picks up jobs that nobody watches.
 
-Every few minutes: a job that is wanted, and that no task of `supervise_<job>` has looked at for two minutes, is looked
-after, and its supervising DAG is started. So a triggerer or scheduler that died costs minutes of watching, and no job.
+Every few minutes it looks for jobs that are wanted and that no task of `supervise_<job>` has looked at for two minutes.
+It looks after each of them once and starts its supervising DAG. If the triggerer or the scheduler dies, the jobs keep
+running and are unwatched for a few minutes only.
 """
 
 from datetime import timedelta
@@ -10,7 +11,7 @@ from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOpe
 from airflow.sdk import task
 
 from ad_dags.defaults import adloom_dag
-from ad_dags.tasks.care import find_unwatched
+from ad_dags.tasks.reconcile import find_unwatched
 
 with adloom_dag(
     "reconcile_drivers",

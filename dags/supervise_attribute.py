@@ -1,10 +1,10 @@
 """Keeps the job `attribute` running.
 
-Joins clicks to impressions, and groups users' events into sessions, from silver.
+Joins clicks to impressions, and groups each user's events into sessions, from silver.
 """
 
 from airflow.sdk import DAG
 
-from ad_dags.supervising import supervising_dag
+from ad_dags.supervision.dag import supervising_dag
 
 dag: DAG = supervising_dag("attribute", __doc__)

@@ -1,10 +1,10 @@
 """Keeps the job `deduplicate` running.
 
-Judges what comes in into bronze, and carries each event once into silver.
+Writes every record to bronze with a verdict, and each valid event once to silver.
 """
 
 from airflow.sdk import DAG
 
-from ad_dags.supervising import supervising_dag
+from ad_dags.supervision.dag import supervising_dag
 
 dag: DAG = supervising_dag("deduplicate", __doc__)

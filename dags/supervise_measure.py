@@ -1,10 +1,10 @@
 """Keeps the job `measure` running.
 
-Counts campaigns in windows, averages values, and tells which users are there, from silver.
+Counts events per campaign and window, averages recent values, and tracks which users are online, from silver.
 """
 
 from airflow.sdk import DAG
 
-from ad_dags.supervising import supervising_dag
+from ad_dags.supervision.dag import supervising_dag
 
 dag: DAG = supervising_dag("measure", __doc__)

@@ -1,4 +1,4 @@
-"""Telling people that a task failed."""
+"""Alerts about failed tasks."""
 
 import json
 import logging
@@ -12,10 +12,10 @@ _TIMEOUT_S = 10
 _log = logging.getLogger(__name__)
 
 
-def tell_of_failure(context: Any) -> None:
+def alert_on_failure(context: Any) -> None:
     """Logs that a task failed, and posts it as JSON (``text``, ``dag``, ``task``, ``run``) to ``ADLOOM_ALERT_URL``.
 
-    The address may hold a key, so it is never told. An alert that cannot be sent changes nothing for the task.
+    The URL may contain a key, so it is never logged. An alert that cannot be sent does not affect the task.
     """
     instance = context["task_instance"]
     reason = str(context.get("exception") or "no reason was given")
@@ -25,13 +25,13 @@ def tell_of_failure(context: Any) -> None:
     if not address:
         return
     if urlsplit(address).scheme not in ("http", "https"):
-        _log.error("%s is no http address; the failure is told here only", _URL)
+        _log.error("%s is not an http or https URL; no alert was sent", _URL)
         return
-    told = {"text": text, "dag": instance.dag_id, "task": instance.task_id, "run": context["run_id"]}
-    request = urllib.request.Request(  # noqa: S310 its scheme was looked at
-        address, data=json.dumps(told).encode(), headers={"Content-Type": "application/json"}
+    message = {"text": text, "dag": instance.dag_id, "task": instance.task_id, "run": context["run_id"]}
+    request = urllib.request.Request(  # noqa: S310 the scheme was checked above
+        address, data=json.dumps(message).encode(), headers={"Content-Type": "application/json"}
     )
     try:
         urllib.request.urlopen(request, timeout=_TIMEOUT_S).close()  # noqa: S310
     except OSError as error:
-        _log.error("the failure could not be told to %s: %s", _URL, type(error).__name__)
+        _log.error("the alert could not be sent to %s: %s", _URL, type(error).__name__)

@@ -1,4 +1,4 @@
-"""Where the jobs and their lake are: from the environment of Airflow's processes, when a task runs."""
+"""The lake, its settings and its launcher, from the environment of Airflow's processes; read when a task runs."""
 
 import os
 from collections.abc import Mapping
@@ -22,14 +22,14 @@ _LAKE, _CONFIG = "ADLOOM_LAKE", "ADLOOM_CONFIG"
 _ADDRESS, _PASSWORD = "ADLOOM_SUPERVISOR_ADDRESS", "ADLOOM_SUPERVISOR_PASSWORD"
 _CHECKOUT, _JOBS = "ADLOOM_CHECKOUT", "ADLOOM_JOBS"
 _MASTER, _SOURCE, _PROPERTIES = "ADLOOM_CLUSTER", "ADLOOM_SOURCE", "ADLOOM_SUBMIT_PROPERTIES"
-"""Of drivers on a cluster: where, what they read if not Kafka, and more Spark properties."""
+"""For drivers on a cluster: the cluster, the input if it is not Kafka, and further Spark properties."""
 _YARN, _NAMESPACE, _ACCOUNT = "ADLOOM_YARN_ADDRESS", "ADLOOM_KUBERNETES_NAMESPACE", "ADLOOM_KUBERNETES_ACCOUNT"
 _AFTER_STOP_TIMEOUT = timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
 class Place:
-    """A lake, the settings of its jobs, and what starts their drivers."""
+    """A lake, the settings of its jobs, and the launcher of their drivers."""
 
     location: str
     config: Path | None
@@ -39,39 +39,39 @@ class Place:
 
     @property
     def stop_patience(self) -> timedelta:
-        """How long a driver may take to stop."""
+        """How long a driver may take to stop before it is killed."""
         return _stop_patience(self.settings)
 
 
 def find_place(environment: Mapping[str, str] | None = None) -> Place:
-    """The place that ``environment`` (by default the process's own) names.
+    """The place that ``environment`` (by default that of this process) describes.
 
     Raises:
         SettingsError: a variable is missing, or a setting is wrong.
     """
-    told = os.environ if environment is None else environment
-    _require(told, _LAKE, f"{_LAKE} is the lake")
-    config = Path(told[_CONFIG]) if told.get(_CONFIG) else None
-    settings = load_settings(config, told)
-    lake = open_lake(told[_LAKE], settings.s3)
-    return Place(told[_LAKE], config, settings, lake, _launcher(told, settings, lake, config))
+    variables = os.environ if environment is None else environment
+    _require(variables, _LAKE, f"{_LAKE} is the lake")
+    config = Path(variables[_CONFIG]) if variables.get(_CONFIG) else None
+    settings = load_settings(config, variables)
+    lake = open_lake(variables[_LAKE], settings.s3)
+    return Place(variables[_LAKE], config, settings, lake, _launcher(variables, settings, lake, config))
 
 
-def _launcher(told: Mapping[str, str], settings: Settings, lake: Lake, config: Path | None) -> Launcher:
-    master = told.get(_MASTER, "")
+def _launcher(variables: Mapping[str, str], settings: Settings, lake: Lake, config: Path | None) -> Launcher:
+    master = variables.get(_MASTER, "")
     if not master:
-        _require(told, _ADDRESS, _PASSWORD, "they are those of the supervisord that runs the drivers")
-        return SupervisorLauncher(told[_ADDRESS], told[_PASSWORD])
+        _require(variables, _ADDRESS, _PASSWORD, "they belong to the supervisord that runs the drivers")
+        return SupervisorLauncher(variables[_ADDRESS], variables[_PASSWORD])
     options = {
-        "--lake": told[_LAKE],
+        "--lake": variables[_LAKE],
         "--master": master,
         "--config": config and str(config),
-        "--source": told.get(_SOURCE),
-        "--properties": told.get(_PROPERTIES),
+        "--source": variables.get(_SOURCE),
+        "--properties": variables.get(_PROPERTIES),
     }
     words = [f"{option}={value}" for option, value in options.items() if value]
     return ClusterLauncher(
-        _cluster(told, master, lake.root),
+        _cluster(variables, master, lake.root),
         lake,
         lambda job: run_program(["submit", job, *words]),
         _stop_patience(settings),
@@ -82,38 +82,39 @@ def _stop_patience(settings: Settings) -> timedelta:
     return settings.job.stop_timeout + _AFTER_STOP_TIMEOUT
 
 
-def _cluster(told: Mapping[str, str], master: str, root: str) -> Cluster:
+def _cluster(variables: Mapping[str, str], master: str, root: str) -> Cluster:
     if master == "yarn":
-        _require(told, _YARN, "it is the ResourceManager, as in http://host:8088")
-        return YarnCluster(told[_YARN], root)
+        _require(variables, _YARN, "it is the ResourceManager, as in http://host:8088")
+        return YarnCluster(variables[_YARN], root)
     if not master.startswith("k8s://"):
         raise SettingsError(
-            f"{_MASTER} {master!r} is no cluster that runs drivers; set yarn, k8s://https://host:port or none"
+            f"{_MASTER} {master!r} is not a cluster that can run drivers; set yarn, k8s://https://host:port or nothing"
         )
-    account = {"account": Path(told[_ACCOUNT])} if told.get(_ACCOUNT) else {}
-    return KubernetesCluster(master.removeprefix("k8s://"), root, told.get(_NAMESPACE) or "default", **account)
+    account = {"account": Path(variables[_ACCOUNT])} if variables.get(_ACCOUNT) else {}
+    return KubernetesCluster(master.removeprefix("k8s://"), root, variables.get(_NAMESPACE) or "default", **account)
 
 
-def _require(told: Mapping[str, str], *names_and_why: str) -> None:
+def _require(variables: Mapping[str, str], *names_and_why: str) -> None:
     *names, why = names_and_why
-    if missing := [name for name in names if not told.get(name)]:
+    if missing := [name for name in names if not variables.get(name)]:
         raise SettingsError(f"{', '.join(missing)} not set in the environment of Airflow's processes: {why}")
 
 
 def checkout() -> Path:
-    """The checkout that releases are built from: ``ADLOOM_CHECKOUT``, or the one that the DAGs lie in."""
-    told = os.environ.get(_CHECKOUT)
-    return Path(told) if told else Path(__file__).resolve().parents[2]
+    """The checkout that releases are built from: ``ADLOOM_CHECKOUT``, or the one that contains the DAGs."""
+    folder = os.environ.get(_CHECKOUT)
+    return Path(folder) if folder else Path(__file__).resolve().parents[2]
 
 
 def jobs_here() -> list[str]:
-    """The jobs that are deployed together: those that ADLOOM_JOBS names, separated by commas, or all; as rows flow.
+    """The jobs that are deployed together, in the order in which rows flow.
+
+    They are those that ADLOOM_JOBS names, separated by commas; all if it is empty.
 
     Raises:
-        SettingsError: there is no such job.
+        SettingsError: it names a job that does not exist.
     """
-    told = os.environ.get(_JOBS, "")
-    named = {name.strip() for name in told.split(",") if name.strip()}
+    named = {name.strip() for name in os.environ.get(_JOBS, "").split(",") if name.strip()}
     if unknown := named - QUERIES_OF_JOB.keys():
         raise SettingsError(f"{_JOBS} names {min(unknown)!r}; there are {', '.join(QUERIES_OF_JOB)}")
     return [job for job in QUERIES_OF_JOB if job in named or not named]

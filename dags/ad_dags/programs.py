@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 _COMMAND = "ADLOOM_COMMAND"
-"""Names the command adloom; by default it is the one beside Airflow's own Python."""
+"""Names the command adloom; by default the one next to Airflow's own Python."""
 _PASSED_ON = re.compile(r"(?:AWS|ADLOOM|SPARK|JAVA|HADOOP|YARN|LC|SSL|XDG)_\w+|PATH|HOME|LANG|TMPDIR|TZ|USER")
 _KEPT_BACK = {"ADLOOM_SUPERVISOR_PASSWORD", "ADLOOM_ALERT_URL"}
 _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -19,30 +19,30 @@ _log = logging.getLogger(__name__)
 
 
 class CommandError(Exception):
-    """Raised when a command ends with an exit code that is not expected; the text is its last line."""
+    """Raised when a command ends with an unexpected exit code; the text ends with its last line of output."""
 
 
 def run_program(
     words: Sequence[str], *, allowed: Sequence[int] = (0,), variables: Mapping[str, str] | None = None
 ) -> tuple[int, str]:
-    """Runs ``adloom WORDS`` and logs what it tells, line by line.
+    """Runs ``adloom WORDS`` and logs its output, line by line.
 
     Args:
         words: the command and its arguments.
-        allowed: exit codes that are no error.
-        variables: of its environment, beside those of Airflow's that it needs.
+        allowed: exit codes that are not errors.
+        variables: environment variables to add to those that it needs of Airflow's.
 
     Returns:
-        The exit code, and the last lines that it told.
+        The exit code, and the last lines of its output.
 
     Raises:
         CommandError: it ended with another exit code.
     """
-    whole = [*_program(os.environ), *words]
-    _log.info("%s", " ".join(whole))
-    told: deque[str] = deque(maxlen=_LINES_KEPT)
+    command = [*_program(os.environ), *words]
+    _log.info("%s", " ".join(command))
+    output: deque[str] = deque(maxlen=_LINES_KEPT)
     with subprocess.Popen(
-        whole,
+        command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -50,24 +50,24 @@ def run_program(
         errors="replace",
         env={**environment_of_commands(os.environ), **(variables or {})},
     ) as process:
-        assert process.stdout is not None  # noqa: S101 it was asked for
+        assert process.stdout is not None  # noqa: S101 because of PIPE
         try:
             for line in process.stdout:
                 plain = _COLOURS.sub("", line).rstrip()
                 if plain:
                     _log.info("%s", plain)
-                    told.append(plain)
+                    output.append(plain)
         except BaseException:
-            process.terminate()  # Airflow ends the task: so must what it started
+            process.terminate()  # Airflow is ending the task, so its command must end too
             raise
     if process.returncode not in allowed:
-        last = told[-1] if told else "it told nothing"
+        last = output[-1] if output else "it printed nothing"
         raise CommandError(f"adloom {words[0]} ended with exit code {process.returncode}: {last}")
-    return process.returncode, "\n".join(told)
+    return process.returncode, "\n".join(output)
 
 
 def environment_of_commands(environment: Mapping[str, str]) -> dict[str, str]:
-    """What of Airflow's ``environment`` a command needs: not Airflow's own secrets, nor the supervisor's password."""
+    """The part of Airflow's ``environment`` that a command needs: neither Airflow's secrets nor the supervisor's."""
     return {
         **{name: value for name, value in environment.items() if _PASSED_ON.fullmatch(name) and name not in _KEPT_BACK},
         "COLUMNS": "160",
@@ -75,5 +75,5 @@ def environment_of_commands(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _program(environment: Mapping[str, str]) -> list[str]:
-    told = environment.get(_COMMAND)
-    return [told] if told else [str(Path(sys.executable).with_name("adloom"))]
+    command = environment.get(_COMMAND)
+    return [command] if command else [str(Path(sys.executable).with_name("adloom"))]

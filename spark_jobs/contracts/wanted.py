@@ -9,7 +9,7 @@ from spark_jobs.contracts.lake import PROGRESS
 
 
 class WantedState(StrEnum):
-    """What is wanted of a job."""
+    """The state that a job is wanted to be in."""
 
     RUNNING = "running"
     STOPPED = "stopped"
@@ -22,14 +22,14 @@ class Wanted(BaseModel):
 
     state: WantedState
     why: str
-    """Who wants it, and what for; for people."""
+    """Who wants it, and what for; for people to read."""
     since: datetime
     until: datetime | None = None
-    """Of a pause: when the job is to run again, should whoever asked for the pause not come back."""
+    """The end of a pause: when the job is to run again even if whoever paused it does not resume it."""
 
     @property
     def is_paused(self) -> bool:
-        """Whether it is stopped for a while only."""
+        """Whether the job is stopped for a limited time."""
         return self.until is not None
 
     def runs_at(self, now: datetime) -> bool:
@@ -38,15 +38,15 @@ class Wanted(BaseModel):
 
 
 def wanted_key(job: str) -> str:
-    """What is wanted of ``job``, as JSON."""
+    """Where the lake keeps what is wanted of ``job``, as JSON."""
     return f"{PROGRESS}/{job}/wanted.json"
 
 
 def stop_key(job: str) -> str:
-    """Is there while the driver of ``job`` is asked to stop, for drivers that no signal reaches."""
+    """The request that asks the driver of ``job`` to stop, for drivers that no signal reaches; JSON."""
     return f"{PROGRESS}/{job}/stop.json"
 
 
 def watcher_key(job: str) -> str:
-    """When the one that watches over ``job`` last did so, as JSON."""
+    """Who watches ``job``, and when it last looked; JSON."""
     return f"{PROGRESS}/{job}/watcher.json"

@@ -28,7 +28,7 @@ from spark_jobs.runtime.manifests import read_manifest
 from spark_jobs.runtime.metrics import QueryMetrics, serve_metrics
 from spark_jobs.runtime.progress import ProgressFiles, listening
 from spark_jobs.runtime.stopping import StopRequest, finish_batches
-from spark_jobs.runtime.wanted import asked_to_stop, forget_wish_to_stop
+from spark_jobs.runtime.wanted import clear_stop_request, stop_requested_at
 from spark_jobs.sinks.delta import Within, start_of
 from spark_jobs.sources.files import read_files
 from spark_jobs.sources.kafka import check_topics, read_kafka, starting_offsets
@@ -135,7 +135,7 @@ class _StopWish:
     def __init__(self, lake: Lake, job: str) -> None:
         """What an earlier driver was asked does not hold for this one."""
         self._lake, self._job = lake, job
-        forget_wish_to_stop(lake, job)
+        clear_stop_request(lake, job)
         self._looked_at = time.monotonic()
 
     def heed(self, stop: StopRequest) -> None:
@@ -144,7 +144,7 @@ class _StopWish:
             return
         self._looked_at = time.monotonic()
         try:
-            is_asked = asked_to_stop(self._lake, self._job) is not None
+            is_asked = stop_requested_at(self._lake, self._job) is not None
         except (AdloomError, OSError) as error:
             _log.warning("%s: the lake does not say whether to stop: %s", self._job, error)
             return

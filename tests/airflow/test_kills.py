@@ -53,7 +53,7 @@ def test_whatever_is_killed_there_is_one_driver_and_no_row_is_lost(
     assert airflow.is_wanted(WATCHED)
     wait_for_one(airflow, WATCHED)
 
-    airflow.wait_for("deploy_streams", airflow.trigger("deploy_streams", action="drain"), "success")
+    airflow.wait_for("deploy_streams", airflow.trigger("deploy_streams", action="stop"), "success")
     assert [airflow.drivers(job) for job in JOBS] == [[], []]
     assert len(airflow.workers(b": <idle>")) <= _WORKERS, "those of the schedulers that were killed are gone"
     adloom("drain", "--lake", lake.root)

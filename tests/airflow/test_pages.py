@@ -46,7 +46,7 @@ def test_what_an_operator_does_in_a_day(airflow: Airflow, kafka: Kafka, topic: s
         assert airflow.drivers("attribute") == []
         assert not airflow.is_wanted("attribute")
         wait_for_one(airflow, WATCHED)
-        airflow.wait_for("deploy_streams", airflow.trigger("deploy_streams", action="drain"), "success")
+        airflow.wait_for("deploy_streams", airflow.trigger("deploy_streams", action="stop"), "success")
         assert airflow.drivers("deduplicate") == []
         adloom("drain", "--lake", lake.root)
         assert_lake_equals_oracle(lake, source)

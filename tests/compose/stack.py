@@ -71,7 +71,7 @@ class Stack(AirflowClient):
 
     def drain(self) -> None:
         """Has Airflow drain the jobs, and closes all that they have left open."""
-        self.wait_for("deploy_streams", self.trigger("deploy_streams", action="drain"), "success")
+        self.wait_for("deploy_streams", self.trigger("deploy_streams", action="stop"), "success")
         self.adloom("drain")
 
     def containers(self) -> dict[str, list[str]]:

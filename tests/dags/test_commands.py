@@ -1,4 +1,4 @@
-"""Commands that tasks run: with the arguments as they are, without Airflow's secrets, and with an end that is told."""
+"""Commands that tasks run: their arguments arrive unchanged, Airflow's secrets do not, their outcome is reported."""
 
 import logging
 from pathlib import Path
@@ -32,14 +32,14 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     return Place(str(tmp_path / "lake"), Path("a.toml"), Settings(), lake, SupervisorLauncher("127.0.0.1:1", "hush"))
 
 
-def test_arguments_reach_the_command_as_they_are(place: Place, tmp_path: Path) -> None:
-    _, told = run_adloom(place, ["echo", *_NASTY])
+def test_arguments_reach_the_command_unchanged(place: Place, tmp_path: Path) -> None:
+    _, output = run_adloom(place, ["echo", *_NASTY])
     expected = ["echo", *_NASTY, "--lake", place.location, "--config", "a.toml"]
-    assert told == "\n".join([*(f"<{argument}>" for argument in expected), "supervisor []"])
+    assert output == "\n".join([*(f"<{argument}>" for argument in expected), "supervisor []"])
     assert not (tmp_path / "pwned").exists()
 
 
-def test_what_went_wrong_is_told_in_one_line(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failure_is_reported_in_one_line(place: Place, caplog: pytest.LogCaptureFixture) -> None:
     with (
         caplog.at_level(logging.INFO),
         pytest.raises(CommandError, match=r"^adloom fail ended with exit code 3: error: it is broken$"),
@@ -49,8 +49,8 @@ def test_what_went_wrong_is_told_in_one_line(place: Place, caplog: pytest.LogCap
     assert run_adloom(place, ["fail"], allowed=(0, 3))[0] == 3
 
 
-def test_airflows_own_secrets_are_kept_back() -> None:
-    told = {
+def test_airflows_own_secrets_are_not_passed_on() -> None:
+    environment = {
         "AIRFLOW__API_AUTH__JWT_SECRET": "x",
         "AIRFLOW_CONN_POSTGRES": "x",
         "ADLOOM_SUPERVISOR_PASSWORD": "x",
@@ -62,11 +62,11 @@ def test_airflows_own_secrets_are_kept_back() -> None:
         "JAVA_HOME": "/java",
     }
     kept = {"AWS_ACCESS_KEY_ID", "ADLOOM_LAKE", "PATH", "JAVA_HOME", "COLUMNS"}
-    assert environment_of_commands(told).keys() == kept
+    assert environment_of_commands(environment).keys() == kept
 
 
 @pytest.mark.parametrize(("changes_lake", "profile"), [(False, "adloom-airflow"), (True, "adloom-jobs")])
-def test_what_changes_the_lake_does_so_with_the_keys_of_the_jobs(
+def test_commands_that_change_the_lake_use_the_keys_of_the_jobs(
     place: Place, monkeypatch: pytest.MonkeyPatch, *, changes_lake: bool, profile: str
 ) -> None:
     program = place.lake.path.parent / "adloom"

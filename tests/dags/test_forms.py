@@ -1,4 +1,4 @@
-"""What people write into a form is refused, or reaches a command as one word that is no option; never a shell."""
+"""What is typed into a form is refused, or reaches a command as one word that is not an option; never a shell."""
 
 import json
 import sys
@@ -12,12 +12,12 @@ from airflow.dag_processing.dagbag import DagBag
 from airflow.sdk.exceptions import ParamValidationError
 
 from ad_dags.place import Place
-from ad_dags.tasks import care, deploy
+from ad_dags.tasks import deploy, maintenance
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.lake import CHECKPOINTS
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.runtime.lakes import open_lake
-from tests.dags.fakes import NotingLauncher
+from tests.dags.fakes import RecordingLauncher
 
 _DAGS = Path(__file__).parents[2] / "dags"
 _NASTY = (
@@ -51,7 +51,7 @@ _GOOD: dict[str, dict[str, Any]] = {
     "clean_checkpoints": {"dry_run": True, "checkpoints": ["attribute/sessionize/v1"]},
     "backfill_window": {"from": "2026-03-01T00:00:00Z", "to": "2026-03-02T00:00:00+02:00"},
 }
-"""By DAG, a form filled in as it is meant."""
+"""By DAG, a form filled in properly."""
 _FIELDS = [(dag, field) for dag, form in _GOOD.items() for field in form]
 
 
@@ -61,20 +61,20 @@ def bag() -> DagBag:
 
 
 @pytest.fixture
-def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[list[str]]]:
-    """The commands that tasks have run, word by word, on a lake that has been begun."""
+def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[list[str]]]:
+    """The commands that tasks have run, word by word, on a lake that jobs have run on."""
     program, words = tmp_path / "adloom", tmp_path / "words.jsonl"
     program.write_text(
         f"#!{sys.executable}\nimport json, sys\n"
-        f"with open({str(words)!r}, 'a') as told: told.write(json.dumps(sys.argv[1:]) + '\\n')\nprint('[]')\n"
+        f"with open({str(words)!r}, 'a') as file: file.write(json.dumps(sys.argv[1:]) + '\\n')\nprint('[]')\n"
     )
     program.chmod(0o755)
     lake = open_lake(str(tmp_path / "lake"))
     lake.files.write(f"{CHECKPOINTS}/attribute/sessionize/v1.json", b"{}")
-    place = Place(str(lake.path), None, Settings(), lake, NotingLauncher())
+    place = Place(str(lake.path), None, Settings(), lake, RecordingLauncher())
     monkeypatch.setenv("ADLOOM_COMMAND", str(program))
     monkeypatch.chdir(tmp_path)
-    for tasks in (care, deploy):
+    for tasks in (maintenance, deploy):
         monkeypatch.setattr(tasks, "find_place", lambda: place)
     return lambda: [json.loads(line) for line in words.read_text().splitlines()] if words.exists() else []
 
@@ -90,53 +90,53 @@ def _accepts(bag: DagBag, dag: str, form: dict[str, Any]) -> bool:
 
 
 def _submit(dag: str, form: dict[str, Any]) -> None:
-    """Runs what the form reaches."""
+    """Runs the tasks that read the form."""
     if dag == "clean_checkpoints":
-        care.clean_checkpoints(params=form)
+        maintenance.clean_checkpoints(params=form)
     elif dag == "backfill_window":
-        care.backfill_window(params=form)
+        maintenance.backfill_window(params=form)
     else:
         deploy.check(deploy.build(params=form), params=form)
 
 
-def test_every_form_is_looked_at(bag: DagBag) -> None:
+def test_every_form_is_covered(bag: DagBag) -> None:
     assert {name: set(dag.params) for name, dag in bag.dags.items() if dag.params} == {
         name: set(form) for name, form in _GOOD.items()
     }
 
 
 @pytest.mark.parametrize("dag", _GOOD)
-def test_a_form_as_it_is_meant_is_accepted(bag: DagBag, dag: str) -> None:
+def test_a_proper_form_is_accepted(bag: DagBag, dag: str) -> None:
     assert _accepts(bag, dag, _GOOD[dag])
 
 
 @pytest.mark.parametrize("value", _NASTY, ids=range(len(_NASTY)))
 @pytest.mark.parametrize(("dag", "field"), _FIELDS)
-def test_nothing_nasty_gets_beyond_its_own_word(
-    bag: DagBag, told: Callable[[], list[list[str]]], dag: str, field: str, value: str
+def test_nasty_values_are_refused(
+    bag: DagBag, commands: Callable[[], list[list[str]]], dag: str, field: str, value: str
 ) -> None:
     good = _GOOD[dag]
     form = {**good, field: [value] if isinstance(good[field], list) else value}
-    assert not _accepts(bag, dag, form), "the form takes it"
-    assert not told()
+    assert not _accepts(bag, dag, form), "the form accepts it"
+    assert not commands()
 
 
 @pytest.mark.parametrize("value", [value for value in _NASTY if "\x00" not in value], ids=str)
 @pytest.mark.parametrize("field", ["from", "to"])
-def test_even_unchecked_a_time_is_one_word_and_no_option(
-    told: Callable[[], list[list[str]]], field: str, value: str
+def test_even_unchecked_a_time_is_one_word_and_not_an_option(
+    commands: Callable[[], list[list[str]]], field: str, value: str
 ) -> None:
     _submit("backfill_window", {**_GOOD["backfill_window"], field: value})
-    (words,) = told()
+    (words,) = commands()
     assert words[0] == "backfill"
     assert f"--{field}={value}" in words
     assert len(words) == 5
     assert not (Path.cwd() / "pwned").exists()
 
 
-def test_even_unchecked_a_release_leads_nowhere(told: Callable[[], list[list[str]]]) -> None:
+def test_even_unchecked_a_release_leads_nowhere(commands: Callable[[], list[list[str]]]) -> None:
     for value in _NASTY:
         with pytest.raises(LakeError, match="has no release"):
             _submit("deploy_streams", {**_GOOD["deploy_streams"], "release": value})
-    assert not told()
+    assert not commands()
     assert sorted(path.name for path in Path.cwd().iterdir()) == ["adloom", "lake"]

@@ -1,4 +1,4 @@
-"""New versions of gold are told once, not too often, and again after a validation that found the last ones good."""
+"""New versions of gold fire once, not too often, and only until a validation has passed them."""
 
 import asyncio
 import json
@@ -15,7 +15,7 @@ from spark_jobs.contracts.lake import VALIDATED, Lake, commit_key
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, SESSIONS, SILVER_EVENTS, Table
 from spark_jobs.runtime.lakes import open_lake
-from tests.dags.fakes import NotingLauncher
+from tests.dags.fakes import RecordingLauncher
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def _commit(lake: Lake, table: Table, version: int) -> None:
     lake.files.write(commit_key(table, version), b"{}")
 
 
-def test_what_was_neither_found_good_nor_told_is_new(lake: Lake) -> None:
+def test_versions_that_were_neither_validated_nor_fired_are_new(lake: Lake) -> None:
     assert new_versions(lake, {}) == {}
     _commit(lake, SILVER_EVENTS, 7)
     assert new_versions(lake, {}) == {}, "silver is not gold"
@@ -42,16 +42,16 @@ def test_what_was_neither_found_good_nor_told_is_new(lake: Lake) -> None:
 
 
 @pytest.mark.parametrize("damaged", [b"{half a fi", b"[]", b""])
-def test_a_damaged_record_of_what_is_good_hides_nothing(lake: Lake, damaged: bytes) -> None:
+def test_a_damaged_record_of_validations_hides_nothing(lake: Lake, damaged: bytes) -> None:
     _commit(lake, SESSIONS, 1)
     lake.files.write(VALIDATED, damaged)
     assert new_versions(lake, {}) == {"sessions": 1}
 
 
-def test_the_trigger_tells_each_version_once_and_outlives_a_lake_that_is_away(
+def test_the_trigger_fires_once_per_version_and_survives_an_unavailable_lake(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = Place(str(lake.path), None, Settings(), lake, NotingLauncher())
+    place = Place(str(lake.path), None, Settings(), lake, RecordingLauncher())
     looked = 0
 
     def find() -> Place:
@@ -67,19 +67,19 @@ def test_the_trigger_tells_each_version_once_and_outlives_a_lake_that_is_away(
     _commit(lake, SESSIONS, 0)
 
     async def first_two() -> list[dict[str, int]]:
-        told = []
+        fired = []
         async with aclosing(NewVersionsTrigger(pause_s=0.02, poll_s=0.01).run()) as events:
             async for event in events:
-                told.append(event.payload["versions"])
-                if len(told) == 2:
+                fired.append(event.payload["versions"])
+                if len(fired) == 2:
                     break
-        return told
+        return fired
 
     assert asyncio.run(asyncio.wait_for(first_two(), 20)) == [{"sessions": 0}, {"sessions": 1}]
     assert looked >= 5
 
 
-def test_it_is_made_anew_from_what_it_is_stored_as() -> None:
+def test_it_is_recreated_from_its_serialized_form() -> None:
     path, arguments = NewVersionsTrigger(pause_s=60.0).serialize()
     assert path == "ad_dags.triggers.new_versions.NewVersionsTrigger"
     assert NewVersionsTrigger(**arguments).serialize() == (path, arguments)

@@ -1,4 +1,4 @@
-"""The pages in Airflow's UI: nobody without a login, nothing without the right, and no file outside of the reports."""
+"""The pages in Airflow's UI: nothing without a login or without permission, and no file outside of the reports."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -27,7 +27,7 @@ from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.records import write_record
 from spark_jobs.runtime.releases import write_deployment
 from spark_jobs.runtime.wanted import want
-from tests.dags.fakes import NotingLauncher
+from tests.dags.fakes import RecordingLauncher
 
 _NOW = datetime.now(UTC)
 _PAGES = (
@@ -48,7 +48,7 @@ def place(tmp_path: Path) -> Place:
     lake.files.write(f"{REPORTS}/index.html", b"<h1>Data quality</h1>")
     lake.files.write(OVERVIEW, b"<h1>What the tables say</h1>")
     lake.files.write(_PAGE, b"<h1>bronze</h1>")
-    return Place(str(tmp_path / "lake"), None, Settings(), lake, NotingLauncher(DriverState.RUNNING))
+    return Place(str(tmp_path / "lake"), None, Settings(), lake, RecordingLauncher(DriverState.RUNNING))
 
 
 @pytest.fixture
@@ -66,20 +66,20 @@ def _log_in(role: str | None) -> None:
 
 
 @pytest.mark.parametrize("path", _PAGES)
-def test_without_a_login_there_is_nothing(client: TestClient, path: str) -> None:
+def test_without_a_login_nothing_is_served(client: TestClient, path: str) -> None:
     assert client.get(path).status_code == 401
 
 
 @pytest.mark.parametrize("path", _PAGES[:-1])
-def test_who_has_no_rights_sees_nothing_and_is_told_which(client: TestClient, path: str) -> None:
+def test_users_without_permission_see_nothing_and_learn_which_one_is_missing(client: TestClient, path: str) -> None:
     _log_in(None)
     answer = client.get(path)
     assert answer.status_code == 403
-    assert "no right to read the DAG" in answer.json()["detail"]
+    assert "no permission to read the DAG" in answer.json()["detail"]
 
 
 @pytest.mark.parametrize("path", _PAGES)
-def test_a_viewer_sees_all_of_it_and_nothing_may_frame_or_run_it_elsewhere(client: TestClient, path: str) -> None:
+def test_a_viewer_sees_every_page_and_no_other_site_may_frame_it(client: TestClient, path: str) -> None:
     _log_in("viewer")
     answer = client.get(path)
     assert answer.status_code == 200
@@ -92,7 +92,7 @@ def test_a_viewer_sees_all_of_it_and_nothing_may_frame_or_run_it_elsewhere(clien
 
 
 class _OnlyAttribute(SimpleAuthManager):
-    """Who may read one DAG alone, and not its logs."""
+    """A user who may read one DAG only, and not its logs."""
 
     def is_authorized_dag(
         self,
@@ -106,7 +106,7 @@ class _OnlyAttribute(SimpleAuthManager):
         return access_entity is None and details is not None and details.id == "supervise_attribute"
 
 
-def test_each_sees_the_jobs_whose_dags_are_his_to_see(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_users_see_only_the_jobs_whose_dags_they_may_read(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(access, "get_auth_manager", _OnlyAttribute)
     _log_in("viewer")
     assert [job["job"] for job in client.get("/api/streams").json()["jobs"]] == ["attribute"]
@@ -115,7 +115,7 @@ def test_each_sees_the_jobs_whose_dags_are_his_to_see(client: TestClient, monkey
     assert client.get("/reports/index.html").status_code == 403
 
 
-def test_the_streams_page_tells_what_the_lake_and_the_launcher_know(client: TestClient, place: Place) -> None:
+def test_the_streams_page_shows_what_the_lake_and_the_launcher_know(client: TestClient, place: Place) -> None:
     _log_in("viewer")
     report = QueryReport(
         job="deduplicate",
@@ -153,7 +153,7 @@ def test_the_streams_page_tells_what_the_lake_and_the_launcher_know(client: Test
 
 def test_a_launcher_that_does_not_answer_or_a_damaged_file_hides_nothing_else(client: TestClient, place: Place) -> None:
     _log_in("viewer")
-    assert isinstance(place.launcher, NotingLauncher)
+    assert isinstance(place.launcher, RecordingLauncher)
     place.launcher.is_away = True
     write_deployment(place.lake, Deployment(job="attribute", version="1.0.0", deployed_at=_NOW))
     place.lake.files.write("_releases/deployed/attribute.json", b"{")
@@ -162,9 +162,9 @@ def test_a_launcher_that_does_not_answer_or_a_damaged_file_hides_nothing_else(cl
         "state": "unknown",
         "process_id": None,
         "since": None,
-        "told": "supervisord at nowhere: it does not answer",
+        "detail": "supervisord at nowhere: it does not answer",
     }
-    assert "is damaged" in attribute["troubles"][0]
+    assert "is damaged" in attribute["problems"][0]
 
 
 def test_there_is_a_log_of_each_job_and_of_nothing_else(client: TestClient) -> None:
@@ -228,7 +228,7 @@ def test_nothing_but_pages_of_the_reports_is_served(client: TestClient, place: P
     assert "secret" not in answer.text
 
 
-def test_before_a_validation_the_page_says_how_to_come_by_one(client: TestClient, place: Place) -> None:
+def test_before_a_validation_the_page_says_how_to_get_one(client: TestClient, place: Place) -> None:
     _log_in("viewer")
     assert 'src="reports/index.html"' in client.get("/quality").text
     place.lake.files.delete([f"{REPORTS}/index.html"])

@@ -1,4 +1,4 @@
-"""Watching over a driver, on a real lake and with a launcher that only notes what it is asked."""
+"""Supervising a driver, on a real lake and with a launcher that only records its calls."""
 
 import asyncio
 import threading
@@ -10,21 +10,22 @@ import pytest
 from airflow.sdk.exceptions import AirflowFailException
 from airflow.triggers.base import TriggerEvent
 
+from ad_dags.job_control import stop
 from ad_dags.launchers import DriverState
 from ad_dags.operators.supervise import SuperviseDriverOperator
 from ad_dags.place import Place, find_place
-from ad_dags.tasks import care
-from ad_dags.tasks.supervise import drain, is_watched, look_and_act
+from ad_dags.supervision.rules import Action, Decision, Limits, Memory
+from ad_dags.supervision.watch import is_watched, supervise_once
+from ad_dags.tasks import reconcile
 from ad_dags.triggers import supervise as supervise_trigger
 from ad_dags.triggers.supervise import SuperviseDriverTrigger
-from ad_dags.watching import Action, Judgement, Limits, Memory
 from spark_jobs.contracts.errors import LakeError, SettingsError
 from spark_jobs.contracts.lake import progress_key
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.wanted import WantedState, wanted_key
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.wanted import read_wanted, want, watch
-from tests.dags.fakes import NotingLauncher
+from tests.dags.fakes import RecordingLauncher
 
 _JOB = "attribute"
 _NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -32,12 +33,12 @@ _LIMITS = {"stall_after_s": 600.0, "most_restarts": 1.0, "within_s": 600.0, "fir
 
 
 @pytest.fixture
-def launcher() -> NotingLauncher:
-    return NotingLauncher()
+def launcher() -> RecordingLauncher:
+    return RecordingLauncher()
 
 
 @pytest.fixture
-def place(tmp_path: Path, launcher: NotingLauncher, monkeypatch: pytest.MonkeyPatch) -> Place:
+def place(tmp_path: Path, launcher: RecordingLauncher, monkeypatch: pytest.MonkeyPatch) -> Place:
     """The place that the trigger finds."""
     lake = open_lake(str(tmp_path / "lake"))
     found = Place(str(tmp_path / "lake"), None, Settings(), lake, launcher)
@@ -45,38 +46,38 @@ def place(tmp_path: Path, launcher: NotingLauncher, monkeypatch: pytest.MonkeyPa
     return found
 
 
-def _look(place: Place, now: datetime, memory: Memory | None = None) -> Judgement:
-    return look_and_act(place.lake, place.launcher, _JOB, memory or Memory(), Limits(), now, name="test")
+def _look(place: Place, now: datetime, memory: Memory | None = None) -> Decision:
+    return supervise_once(place.lake, place.launcher, _JOB, memory or Memory(), Limits(), now, name="test")
 
 
-def test_a_job_nobody_ever_wanted_is_left_alone(place: Place, launcher: NotingLauncher) -> None:
+def test_a_job_that_nobody_ever_wanted_is_left_alone(place: Place, launcher: RecordingLauncher) -> None:
     assert _look(place, _NOON).action is Action.FINISH
-    assert launcher.asked == []
+    assert launcher.calls == []
 
 
-def test_a_wanted_job_is_started_and_word_is_left_of_the_watch(place: Place, launcher: NotingLauncher) -> None:
+def test_a_wanted_job_is_started_and_its_watcher_is_recorded(place: Place, launcher: RecordingLauncher) -> None:
     want(place.lake, _JOB, WantedState.RUNNING, "a test", _NOON)
     assert not is_watched(place.lake, _JOB, _NOON, patience=timedelta(minutes=1))
     assert _look(place, _NOON).action is Action.START
-    assert launcher.asked == ["start attribute"]
+    assert launcher.calls == ["start attribute"]
     assert is_watched(place.lake, _JOB, _NOON + timedelta(minutes=1), patience=timedelta(minutes=1))
     assert not is_watched(place.lake, _JOB, _NOON + timedelta(seconds=61), patience=timedelta(minutes=1))
 
 
-def test_a_pause_that_nobody_ends_ends_by_itself(place: Place, launcher: NotingLauncher) -> None:
+def test_a_pause_that_nobody_ends_ends_by_itself(place: Place, launcher: RecordingLauncher) -> None:
     until = _NOON + timedelta(minutes=10)
     want(place.lake, _JOB, WantedState.STOPPED, "tables are compacted", _NOON, until=until)
     found = _look(place, until - timedelta(seconds=1))
-    assert (found.action, found.why) == (Action.NOTHING, "it pauses: tables are compacted")
+    assert (found.action, found.why) == (Action.NOTHING, "it is paused: tables are compacted")
     assert _look(place, until).action is Action.START
-    assert launcher.asked == ["start attribute"]
+    assert launcher.calls == ["start attribute"]
     wanted = read_wanted(place.lake, _JOB)
     assert wanted
     assert wanted.state is WantedState.RUNNING
     assert wanted.why == "its pause is over (tables are compacted)"
 
 
-def test_a_launcher_that_is_away_is_waited_for(place: Place, launcher: NotingLauncher) -> None:
+def test_a_launcher_that_is_away_is_waited_for(place: Place, launcher: RecordingLauncher) -> None:
     want(place.lake, _JOB, WantedState.RUNNING, "a test", _NOON)
     launcher.is_away = True
     remembered = Memory(process_id=7)
@@ -85,11 +86,11 @@ def test_a_launcher_that_is_away_is_waited_for(place: Place, launcher: NotingLau
     assert found.memory == remembered
 
 
-def test_what_is_wanted_and_cannot_be_read_is_not_guessed(place: Place, launcher: NotingLauncher) -> None:
+def test_a_damaged_record_of_what_is_wanted_is_an_error(place: Place, launcher: RecordingLauncher) -> None:
     place.lake.files.write(wanted_key(_JOB), b'{"state": "sideways"}')
     with pytest.raises(LakeError, match="is damaged"):
         _look(place, _NOON)
-    assert launcher.asked == []
+    assert launcher.calls == []
 
 
 @pytest.mark.parametrize(
@@ -99,12 +100,12 @@ def test_what_is_wanted_and_cannot_be_read_is_not_guessed(place: Place, launcher
         pytest.param(_NOON + timedelta(seconds=1), WantedState.RUNNING, id="cleared"),
     ],
 )
-def test_a_drain_does_not_undo_what_was_wanted_after_it(
-    place: Place, launcher: NotingLauncher, wanted_at: datetime, state: WantedState
+def test_a_stop_does_not_undo_a_later_start(
+    place: Place, launcher: RecordingLauncher, wanted_at: datetime, state: WantedState
 ) -> None:
     want(place.lake, _JOB, WantedState.RUNNING, "its task", wanted_at)
-    drain(place.lake, launcher, _JOB, "its task was marked", _NOON + timedelta(seconds=2), unless_after=_NOON)
-    assert launcher.asked == ["drain attribute"]
+    stop(place.lake, launcher, _JOB, "its task was marked", _NOON + timedelta(seconds=2), unless_after=_NOON)
+    assert launcher.calls == ["stop attribute"]
     wanted = read_wanted(place.lake, _JOB)
     assert wanted
     assert wanted.state is state
@@ -117,38 +118,38 @@ def _event(trigger: SuperviseDriverTrigger) -> TriggerEvent:
     return asyncio.run(first())
 
 
-def test_the_trigger_ends_when_the_job_is_not_wanted_any_more(place: Place, launcher: NotingLauncher) -> None:
+def test_the_trigger_ends_when_the_job_is_no_longer_wanted(place: Place, launcher: RecordingLauncher) -> None:
     want(place.lake, _JOB, WantedState.STOPPED, "a test", _NOON)
     launcher.state = DriverState.RUNNING
     event = _event(SuperviseDriverTrigger(_JOB, _LIMITS, 0.01))
-    assert event.payload == {"action": "finish", "why": "it is not wanted, and has stopped"}
-    assert launcher.asked == ["drain attribute"]
+    assert event.payload == {"action": "finish", "why": "it is no longer wanted, and has stopped"}
+    assert launcher.calls == ["stop attribute"]
 
 
-def test_the_trigger_ends_when_starting_again_does_not_help(place: Place, launcher: NotingLauncher) -> None:
+def test_the_trigger_ends_when_restarts_do_not_help(place: Place, launcher: RecordingLauncher) -> None:
     want(place.lake, _JOB, WantedState.RUNNING, "a test", _NOON)
     launcher.is_broken = True
     event = _event(SuperviseDriverTrigger(_JOB, _LIMITS, 0.01))
     assert event.payload["action"] == "fail"
-    assert "it said why" in event.payload["why"]
+    assert "the reason" in event.payload["why"]
     operator = SuperviseDriverOperator(task_id="supervise", job=_JOB)
-    with pytest.raises(AirflowFailException, match="job attribute: it was started again"):
+    with pytest.raises(AirflowFailException, match="job attribute: it was restarted"):
         operator.watch_is_over({}, event.payload)
 
 
-def test_a_killed_trigger_drains_the_driver(place: Place, launcher: NotingLauncher) -> None:
+def test_a_killed_trigger_stops_the_driver(place: Place, launcher: RecordingLauncher) -> None:
     want(place.lake, _JOB, WantedState.RUNNING, "a test", _NOON)
     asyncio.run(SuperviseDriverTrigger(_JOB, _LIMITS, 0.01).on_kill())
-    assert launcher.asked == ["drain attribute"]
+    assert launcher.calls == ["stop attribute"]
     wanted = read_wanted(place.lake, _JOB)
     assert wanted
     assert wanted.state is WantedState.STOPPED
 
 
-def test_a_killed_trigger_that_is_cancelled_half_way_drains_all_the_same(
-    place: Place, launcher: NotingLauncher, monkeypatch: pytest.MonkeyPatch
+def test_a_killed_trigger_that_is_cancelled_half_way_still_stops_the_driver(
+    place: Place, launcher: RecordingLauncher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As Airflow does when it takes longer than a moment."""
+    """Airflow cancels it if it takes longer than a moment."""
     want(place.lake, _JOB, WantedState.RUNNING, "a test", _NOON)
     is_looking = threading.Event()
 
@@ -167,17 +168,17 @@ def test_a_killed_trigger_that_is_cancelled_half_way_drains_all_the_same(
             await killing
 
     asyncio.run(kill_and_cancel())
-    assert launcher.asked == ["drain attribute"]
+    assert launcher.calls == ["stop attribute"]
 
 
-def test_a_trigger_is_made_anew_from_what_it_tells() -> None:
+def test_a_trigger_is_recreated_from_its_serialized_form() -> None:
     trigger = SuperviseDriverTrigger(_JOB, _LIMITS, 5.0)
     path, kwargs = trigger.serialize()
     assert path == "ad_dags.triggers.supervise.SuperviseDriverTrigger"
     assert SuperviseDriverTrigger(**kwargs).serialize() == (path, kwargs)
 
 
-def test_damaged_progress_does_not_end_the_watch(place: Place, launcher: NotingLauncher) -> None:
+def test_damaged_progress_does_not_end_the_watch(place: Place, launcher: RecordingLauncher) -> None:
     want(place.lake, _JOB, WantedState.RUNNING, "a test", _NOON)
     launcher.state = DriverState.RUNNING
     place.lake.files.write(progress_key(_JOB), b"{")
@@ -190,52 +191,52 @@ def test_a_place_names_what_is_missing() -> None:
 
 
 def test_a_place_does_not_show_the_password(tmp_path: Path) -> None:
-    told = {
+    environment = {
         "ADLOOM_LAKE": str(tmp_path),
         "ADLOOM_SUPERVISOR_ADDRESS": "127.0.0.1:1",
         "ADLOOM_SUPERVISOR_PASSWORD": "hush",
     }
-    assert "hush" not in repr(find_place(told))
+    assert "hush" not in repr(find_place(environment))
 
 
 def _reconcile(place: Place, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    monkeypatch.setattr(care, "find_place", lambda: place)
-    return care.find_unwatched()
+    monkeypatch.setattr(reconcile, "find_place", lambda: place)
+    return reconcile.find_unwatched()
 
 
 def test_a_wanted_job_that_nobody_watches_is_started_and_watched(
-    place: Place, launcher: NotingLauncher, monkeypatch: pytest.MonkeyPatch
+    place: Place, launcher: RecordingLauncher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     want(place.lake, _JOB, WantedState.RUNNING, "a test", _NOON)
     assert _reconcile(place, monkeypatch) == ["supervise_attribute"]
-    assert launcher.asked == ["start attribute"]
+    assert launcher.calls == ["start attribute"]
 
 
 def test_a_job_that_is_watched_is_left_to_its_watcher(
-    place: Place, launcher: NotingLauncher, monkeypatch: pytest.MonkeyPatch
+    place: Place, launcher: RecordingLauncher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     want(place.lake, _JOB, WantedState.RUNNING, "a test", _NOON)
     watch(place.lake, _JOB, "somebody", datetime.now(UTC))
     assert _reconcile(place, monkeypatch) == []
-    assert launcher.asked == []
+    assert launcher.calls == []
 
 
 @pytest.mark.parametrize(
-    ("state", "asked"),
-    [(DriverState.RUNNING, ["drain attribute"]), (DriverState.DRAINING, []), (DriverState.STOPPED, [])],
+    ("state", "calls"),
+    [(DriverState.RUNNING, ["stop attribute"]), (DriverState.STOPPING, ["stop attribute"]), (DriverState.STOPPED, [])],
 )
-def test_a_job_that_was_stopped_on_purpose_and_runs_is_drained(
-    place: Place, launcher: NotingLauncher, monkeypatch: pytest.MonkeyPatch, state: DriverState, asked: list[str]
+def test_a_driver_of_a_job_that_was_stopped_on_purpose_is_stopped(
+    place: Place, launcher: RecordingLauncher, monkeypatch: pytest.MonkeyPatch, state: DriverState, calls: list[str]
 ) -> None:
     want(place.lake, _JOB, WantedState.STOPPED, "a test", _NOON)
     launcher.state = state
     assert _reconcile(place, monkeypatch) == []
-    assert launcher.asked == asked
+    assert launcher.calls == calls
 
 
 def test_a_job_that_nobody_ever_asked_for_is_left_alone(
-    place: Place, launcher: NotingLauncher, monkeypatch: pytest.MonkeyPatch
+    place: Place, launcher: RecordingLauncher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     launcher.state = DriverState.RUNNING
     assert _reconcile(place, monkeypatch) == []
-    assert launcher.asked == []
+    assert launcher.calls == []

@@ -1,4 +1,4 @@
-"""Drivers under a real supervisord: one a job, drained by SIGTERM to Python alone, started again when they fail."""
+"""Drivers under a real supervisord: one per job, stopped by SIGTERM to Python only, restarted when they fail."""
 
 import configparser
 import os
@@ -19,18 +19,18 @@ from tests.support.servers import end, free_port, is_open, wait_until
 _CONF = Path(__file__).parents[2] / "infra" / "supervisor" / "drivers.conf"
 _PASSWORD = "correct horse"  # noqa: S105
 _DRIVER = """#!{python}
-# Stands for `adloom driver`: tells what it was given, waits, and ends well on SIGTERM after finishing its batch.
+# Stands in for `adloom driver`: prints its arguments, waits, and on SIGTERM finishes its batch and exits with 0.
 import os, pathlib, signal, subprocess, sys, time
 here = pathlib.Path({folder!r})
 print("driver", *sys.argv[1:], "password", repr(os.environ.get("ADLOOM_SUPERVISOR_PASSWORD")), flush=True)
 child = subprocess.Popen(["sleep", "300"])
 (here / "child").write_text(str(child.pid))
-def drain(*_):
+def stop(*_):
     time.sleep(0.5)
     print("child alive at the end:", child.poll() is None, flush=True)
     child.kill()
     sys.exit(0)
-signal.signal(signal.SIGTERM, drain)
+signal.signal(signal.SIGTERM, stop)
 if (here / "broken").exists():
     child.kill()
     sys.exit("it is broken")
@@ -41,7 +41,7 @@ while True:
 
 @dataclass
 class Supervisor:
-    """A supervisord of the test's own, with startsecs of 1 s so that a test need not wait."""
+    """The test's own supervisord, with startsecs of 1 s to keep the tests short."""
 
     folder: Path
     port: int
@@ -86,10 +86,10 @@ def launcher(supervisor: Supervisor) -> SupervisorLauncher:
 
 
 def _becomes(launcher: SupervisorLauncher, state: DriverState, job: str = "attribute") -> None:
-    wait_until(lambda: launcher.look(job).state is state, 30, f"{job} was never {state}")
+    wait_until(lambda: launcher.inspect(job).state is state, 30, f"{job} was never {state}")
 
 
-def test_there_is_a_program_for_every_job_and_all_are_run_alike() -> None:
+def test_there_is_a_program_for_every_job_and_all_have_the_same_settings() -> None:
     parser = configparser.RawConfigParser()
     parser.read(_CONF)
     programs = {name.removeprefix("program:"): dict(parser[name]) for name in parser if name.startswith("program:")}
@@ -101,42 +101,43 @@ def test_there_is_a_program_for_every_job_and_all_are_run_alike() -> None:
     assert all(program == alike[0] for program in alike)
 
 
-def test_a_driver_is_started_once_and_drained(launcher: SupervisorLauncher, supervisor: Supervisor) -> None:
-    assert launcher.look("attribute").state is DriverState.STOPPED
+def test_a_driver_is_started_once_and_stopped(launcher: SupervisorLauncher, supervisor: Supervisor) -> None:
+    assert launcher.inspect("attribute").state is DriverState.STOPPED
     launcher.start("attribute")
     launcher.start("attribute")
     _becomes(launcher, DriverState.RUNNING)
-    process_id = launcher.look("attribute").process_id
+    process_id = launcher.inspect("attribute").process_id
     launcher.start("attribute")
-    assert launcher.look("attribute").process_id == process_id
-    assert launcher.look("deduplicate").state is DriverState.STOPPED
-    launcher.drain("attribute")
-    assert launcher.look("attribute").state is DriverState.DRAINING
+    assert launcher.inspect("attribute").process_id == process_id
+    assert launcher.inspect("deduplicate").state is DriverState.STOPPED
+    launcher.stop("attribute")
+    assert launcher.inspect("attribute").state is DriverState.STOPPING
+    launcher.stop("attribute")
     _becomes(launcher, DriverState.STOPPED)
-    launcher.drain("attribute")
-    told = launcher.log("attribute")
-    assert told.count("driver driver attribute --lake s3a://ads/lake --config adloom.toml") == 1
-    assert "child alive at the end: True" in told, "SIGTERM went to Java too"
-    assert _PASSWORD not in told
+    launcher.stop("attribute")
+    log = launcher.log("attribute")
+    assert log.count("driver driver attribute --lake s3a://ads/lake --config adloom.toml") == 1
+    assert "child alive at the end: True" in log, "SIGTERM went to Java too"
+    assert _PASSWORD not in log
     assert _PASSWORD not in (supervisor.folder / "supervisord.log").read_text()
 
 
-def test_a_driver_that_is_killed_is_started_again(launcher: SupervisorLauncher) -> None:
+def test_a_driver_that_is_killed_is_restarted(launcher: SupervisorLauncher) -> None:
     launcher.start("attribute")
     _becomes(launcher, DriverState.RUNNING)
-    first = launcher.look("attribute").process_id
+    first = launcher.inspect("attribute").process_id
     assert first
     os.kill(first, 9)
-    wait_until(lambda: launcher.look("attribute").process_id not in (None, first), 30, "it was not started again")
+    wait_until(lambda: launcher.inspect("attribute").process_id not in (None, first), 30, "it was not restarted")
 
 
-def test_a_driver_that_cannot_start_is_given_up_and_its_log_tells_why(
+def test_a_driver_that_cannot_start_is_given_up_and_its_log_says_why(
     launcher: SupervisorLauncher, supervisor: Supervisor
 ) -> None:
     (supervisor.folder / "broken").touch()
     launcher.start("attribute")
     _becomes(launcher, DriverState.GIVEN_UP)
-    found = launcher.look("attribute")
+    found = launcher.inspect("attribute")
     assert not found.state.is_alive
     assert found.process_id is None
     assert "it is broken" in launcher.log("attribute")
@@ -146,20 +147,20 @@ def test_a_driver_that_cannot_start_is_given_up_and_its_log_tells_why(
 
 
 @pytest.mark.parametrize(
-    ("ask", "told"),
+    ("connect", "why"),
     [
         pytest.param(lambda address: SupervisorLauncher(address, "wrong"), "refuses the password", id="password"),
         pytest.param(lambda _: SupervisorLauncher(f"127.0.0.1:{free_port()}", "x"), "does not answer", id="nobody"),
     ],
 )
-def test_what_is_wrong_is_said_without_the_password(
-    supervisor: Supervisor, ask: Callable[[str], SupervisorLauncher], told: str
+def test_errors_do_not_contain_the_password(
+    supervisor: Supervisor, connect: Callable[[str], SupervisorLauncher], why: str
 ) -> None:
-    with pytest.raises(LauncherError, match=told) as raised:
-        ask(f"127.0.0.1:{supervisor.port}").start("attribute")
+    with pytest.raises(LauncherError, match=why) as raised:
+        connect(f"127.0.0.1:{supervisor.port}").start("attribute")
     assert "wrong" not in str(raised.value)
 
 
 def test_an_unknown_job_is_named(launcher: SupervisorLauncher) -> None:
     with pytest.raises(LauncherError, match="has no program nonsense"):
-        launcher.look("nonsense")
+        launcher.inspect("nonsense")

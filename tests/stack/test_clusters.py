@@ -13,7 +13,7 @@ from ad_dags.place import Place, find_place
 from spark_jobs.contracts.tables import BRONZE_EVENTS
 from spark_jobs.queries import QUERIES_OF_JOB
 from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.wanted import asked_to_stop
+from spark_jobs.runtime.wanted import stop_requested_at
 from tests.stack.flow import adloom
 from tests.stack.yarn import Yarn
 from tests.support.equality import assert_lake_equals_oracle, generate_source
@@ -64,7 +64,7 @@ def place(yarn: Yarn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
 
 
 def _wait_for(place: Place, job: str, *states: DriverState) -> None:
-    wait_until(lambda: place.launcher.look(job).state in states, _LONGEST_S, f"{job} is not {states}")
+    wait_until(lambda: place.launcher.inspect(job).state in states, _LONGEST_S, f"{job} is not {states}")
 
 
 @pytest.mark.timeout(1800)
@@ -72,22 +72,22 @@ def test_drivers_on_yarn_are_one_of_each_drain_and_lose_nothing(place: Place, tm
     whole = generate_source(tmp_path / "whole", events=2400, seed=97, files=3)
     first, second, third = sorted(whole.iterdir())
     launcher = place.launcher
-    assert launcher.look("attribute").state is DriverState.STOPPED
+    assert launcher.inspect("attribute").state is DriverState.STOPPED
     shutil.copy2(first, tmp_path / "source")
     for job in QUERIES_OF_JOB:
         launcher.start(job)
         launcher.start(job)  # it is on its way: nothing happens
         _wait_for(place, job, DriverState.RUNNING)
     wait_until(lambda: len(read_table(place.lake, BRONZE_EVENTS)) == _records(first), _LONGEST_S, "it did not come in")
-    wait_until(lambda: launcher.look("deduplicate").process_id is not None, _LONGEST_S, "no process was reported")
+    wait_until(lambda: launcher.inspect("deduplicate").process_id is not None, _LONGEST_S, "no process was reported")
 
     # Killed, it is gone, and can be started again.
-    killed = launcher.look("deduplicate").process_id
+    killed = launcher.inspect("deduplicate").process_id
     assert killed
     os.kill(killed, signal.SIGKILL)
     shutil.copy2(second, tmp_path / "source")
     _wait_for(place, "deduplicate", DriverState.GIVEN_UP)
-    assert "137" in launcher.look("deduplicate").told, "SIGKILL, as a shell reports it"
+    assert "137" in launcher.inspect("deduplicate").detail, "SIGKILL, as a shell reports it"
     launcher.start("deduplicate")
     wait_until(
         lambda: len(read_table(place.lake, BRONZE_EVENTS)) == _records(first, second), _LONGEST_S, "it did not go on"
@@ -95,19 +95,19 @@ def test_drivers_on_yarn_are_one_of_each_drain_and_lose_nothing(place: Place, tm
 
     # Asked to stop, it finishes its batches; the next one does not heed what its predecessor was asked.
     for job in QUERIES_OF_JOB:
-        launcher.drain(job)
-        assert asked_to_stop(place.lake, job)
+        launcher.stop(job)
+        assert stop_requested_at(place.lake, job)
         _wait_for(place, job, DriverState.STOPPED)
         assert "asked to stop by word in the lake" in launcher.log(job)
         assert "nothing was left running" in launcher.log(job)
     shutil.copy2(third, tmp_path / "source")
     launcher.start("deduplicate")
     wait_until(lambda: len(read_table(place.lake, BRONZE_EVENTS)) == _records(*whole.iterdir()), _LONGEST_S, "it waits")
-    launcher.drain("deduplicate")
+    launcher.stop("deduplicate")
     _wait_for(place, "deduplicate", DriverState.STOPPED)
     launcher.start("attribute")
     _wait_for(place, "attribute", DriverState.RUNNING)
-    launcher.drain("attribute")
+    launcher.stop("attribute")
     _wait_for(place, "attribute", DriverState.STOPPED)
 
     lake = open_lake(place.location)

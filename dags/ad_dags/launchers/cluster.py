@@ -1,76 +1,85 @@
-"""Drivers on a cluster, put there by ``adloom submit``; no signal reaches them, so the lake asks them to stop."""
+"""Drivers on a cluster, started by ``adloom submit``. No signal reaches them: a file in the lake asks them to stop."""
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Protocol
 
+from ad_dags.clock import utc_now
 from ad_dags.launchers.launcher import Driver, DriverState
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.queries import QUERIES_OF_JOB
 from spark_jobs.runtime.reports import read_reports
-from spark_jobs.runtime.wanted import ask_to_stop, asked_to_stop, forget_wish_to_stop
+from spark_jobs.runtime.wanted import clear_stop_request, request_stop, stop_requested_at
 
 
 class Cluster(Protocol):
-    """What a cluster tells of the driver of a job, and does with it; a method that cannot raises a LauncherError."""
+    """What a launcher needs from a cluster. Every method raises a LauncherError if it cannot do what it says."""
 
-    def look(self, job: str) -> Driver:
+    def inspect(self, job: str) -> Driver:
         """The latest driver of ``job``."""
         ...
 
     def kill(self, job: str) -> None:
-        """Ends the driver of ``job`` at once, if there is one, and clears away what is left of it."""
+        """Ends the driver of ``job`` at once, if there is one, and removes what is left of it."""
         ...
 
     def log(self, job: str, last_bytes: int) -> str:
-        """The end of what the latest driver of ``job`` told."""
+        """The end of the log of the latest driver of ``job``."""
         ...
 
 
 class ClusterLauncher:
     """Drivers on ``cluster``; see :class:`ad_dags.launchers.Launcher`.
 
-    A driver that does not stop within ``patience`` of being asked is killed when it is asked again: nothing is lost by
-    that, its last batch is done again.
+    A driver that has not stopped within ``patience`` is killed by the next call of :meth:`stop`. Nothing is lost: the
+    next driver repeats the last batch.
     """
 
-    def __init__(self, cluster: Cluster, lake: Lake, submit: Callable[[str], object], patience: timedelta) -> None:
-        """Takes what has the cluster start the driver of a job in ``submit``; it returns when that is taken on."""
+    def __init__(
+        self,
+        cluster: Cluster,
+        lake: Lake,
+        submit: Callable[[str], object],
+        patience: timedelta,
+        clock: Callable[[], datetime] = utc_now,
+    ) -> None:
+        """``submit`` starts the driver of a job; it returns once the cluster has accepted it."""
         self._cluster, self._lake, self._submit, self._patience = cluster, lake, submit, patience
+        self._clock = clock
 
     def start(self, job: str) -> None:
-        """Has the driver of ``job`` started, unless it is."""
-        if self._cluster.look(job).state.is_alive:
+        """Starts the driver of ``job`` unless there is one."""
+        if self._cluster.inspect(job).state.is_alive:
             return
         self._cluster.kill(job)
-        forget_wish_to_stop(self._lake, job)
+        clear_stop_request(self._lake, job)
         self._submit(job)
 
-    def drain(self, job: str) -> None:
-        """Asks the driver of ``job`` to finish its batches and stop, if there is one."""
-        if not self._cluster.look(job).state.is_alive:
+    def stop(self, job: str) -> None:
+        """Asks the driver of ``job``, if there is one, to finish its batches and stop."""
+        if not self._cluster.inspect(job).state.is_alive:
             return
-        now, asked_at = datetime.now(UTC), asked_to_stop(self._lake, job)
-        if asked_at is None:
-            ask_to_stop(self._lake, job, now)
-        elif now - asked_at > self._patience:
+        now, requested_at = self._clock(), stop_requested_at(self._lake, job)
+        if requested_at is None:
+            request_stop(self._lake, job, now)
+        elif now - requested_at > self._patience:
             self._cluster.kill(job)
 
-    def look(self, job: str) -> Driver:
-        """The driver of ``job``; its process is the one that its queries tell of."""
-        found = self._cluster.look(job)
-        if not found.state.is_alive:
-            return found
+    def inspect(self, job: str) -> Driver:
+        """The driver of ``job``; its process id is the one in the latest report of its queries."""
+        driver = self._cluster.inspect(job)
+        if not driver.state.is_alive:
+            return driver
         reports = list(read_reports(self._lake, QUERIES_OF_JOB[job]))
         newest = max(reports, key=lambda report: report.started_at, default=None)
-        is_asked = asked_to_stop(self._lake, job) is not None
+        is_stopping = stop_requested_at(self._lake, job) is not None
         return replace(
-            found,
-            state=DriverState.DRAINING if is_asked else found.state,
+            driver,
+            state=DriverState.STOPPING if is_stopping else driver.state,
             process_id=newest.process_id if newest else None,
         )
 
     def log(self, job: str, last_bytes: int = 20_000) -> str:
-        """The end of what the driver of ``job`` told."""
+        """The end of the log of the driver of ``job``."""
         return self._cluster.log(job, last_bytes)

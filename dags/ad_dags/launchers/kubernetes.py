@@ -39,25 +39,25 @@ class KubernetesCluster:
             ssl.create_default_context(cafile=str(authority)) if authority.exists() else None,
         )
 
-    def look(self, job: str) -> Driver:
+    def inspect(self, job: str) -> Driver:
         """The pod of ``job``."""
         pod: dict[str, Any] | None = self._rest.call("GET", self._pod(job))
         if pod is None:
             return Driver(job, DriverState.STOPPED, None, None, "it has no pod")
         status = pod["status"]
-        state = DriverState.DRAINING if pod["metadata"].get("deletionTimestamp") else _STATES[status["phase"]]
+        state = DriverState.STOPPING if pod["metadata"].get("deletionTimestamp") else _STATES[status["phase"]]
         began = status.get("startTime") or pod["metadata"].get("creationTimestamp")
-        told = f"pod {pod['metadata']['name']} {status['phase'].lower()} {_why(status)}".strip()
-        return Driver(job, state, None, datetime.fromisoformat(began) if began else None, told)
+        detail = f"pod {pod['metadata']['name']} {status['phase'].lower()} {_why(status)}".strip()
+        return Driver(job, state, None, datetime.fromisoformat(began) if began else None, detail)
 
     def kill(self, job: str) -> None:
         """Deletes the pod of ``job``, if there is one."""
         self._rest.call("DELETE", f"{self._pod(job)}?gracePeriodSeconds=0")
 
     def log(self, job: str, last_bytes: int) -> str:
-        """The end of what its driver told, while the pod is there."""
-        told = self._rest.text("GET", f"{self._pod(job)}/log?tailLines=1000") or ""
-        return told[-last_bytes:]
+        """The end of its driver's log, for as long as the pod exists."""
+        log = self._rest.text("GET", f"{self._pod(job)}/log?tailLines=1000") or ""
+        return log[-last_bytes:]
 
     def _pod(self, job: str) -> str:
         return f"/api/v1/namespaces/{self._namespace}/pods/{quote(application_name(self._root, job))}"

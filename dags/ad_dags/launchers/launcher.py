@@ -1,4 +1,4 @@
-"""What starts, drains and looks at drivers, which are programs of their own."""
+"""The interface to what starts, stops and inspects drivers. A driver is a program of its own, not an Airflow task."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,56 +7,59 @@ from typing import Protocol
 
 
 class LauncherError(Exception):
-    """Raised when a launcher does not answer, or refuses; the text is meant for the user."""
+    """Raised when a launcher does not answer, or refuses a request; the text is meant for the user."""
 
 
 class DriverState(StrEnum):
-    """Where a driver stands."""
+    """The state of a driver."""
 
     STARTING = "starting"
-    """Too young to be trusted."""
+    """It has not been up long enough to count as running."""
     RUNNING = "running"
-    DRAINING = "draining"
-    """It finishes its batches."""
+    STOPPING = "stopping"
+    """It was asked to stop and is finishing its batches, or should be."""
     STOPPED = "stopped"
-    """Nobody wants it to run, or it came to its end by itself, well."""
+    """It was stopped, or ended by itself without an error."""
     RETRYING = "retrying"
-    """It failed, and is started again after a pause."""
+    """It failed; its launcher restarts it after a pause."""
     GIVEN_UP = "given up"
-    """It failed each time it was started."""
+    """It failed every time it was started."""
 
     @property
     def is_alive(self) -> bool:
         """Whether there is a process."""
-        return self in (DriverState.STARTING, DriverState.RUNNING, DriverState.DRAINING)
+        return self in (DriverState.STARTING, DriverState.RUNNING, DriverState.STOPPING)
 
 
 @dataclass(frozen=True)
 class Driver:
-    """A driver as it is now. ``since`` (UTC) is when it came into this state; ``told`` says more, in words."""
+    """A driver as it is now. ``since`` (UTC) is when it entered this state; ``detail`` is the launcher's own text."""
 
     job: str
     state: DriverState
     process_id: int | None
     since: datetime | None
-    told: str
+    detail: str
 
 
 class Launcher(Protocol):
-    """Runs drivers, at most one for each job. Every method raises a LauncherError if it is not done."""
+    """Runs drivers, at most one per job. Every method raises a LauncherError if it cannot do what it says."""
 
     def start(self, job: str) -> None:
-        """Has the driver of ``job`` started, unless it is; returns before it is up."""
+        """Starts the driver of ``job`` unless there is one; returns before it is up."""
         ...
 
-    def drain(self, job: str) -> None:
-        """Asks the driver of ``job`` to finish its batches and stop, if there is one; returns at once."""
+    def stop(self, job: str) -> None:
+        """Asks the driver of ``job``, if there is one, to finish its batches and stop; returns at once.
+
+        Call it again until the driver is gone: one that takes too long is killed.
+        """
         ...
 
-    def look(self, job: str) -> Driver:
+    def inspect(self, job: str) -> Driver:
         """The driver of ``job``."""
         ...
 
     def log(self, job: str, last_bytes: int = 20_000) -> str:
-        """The end of what the driver of ``job`` told."""
+        """The end of the log of the driver of ``job``."""
         ...

@@ -1,4 +1,7 @@
-"""Talking to the REST interface of a cluster."""
+"""A small JSON client for the REST interfaces of YARN.
+
+No maintained Python client for YARN exists: yarn-api-client had its last release in 2021, hadoop-yarn-rest-api in 2019.
+"""
 
 import http.client
 import json
@@ -16,7 +19,7 @@ _MOST_BYTES = 10_000_000
 
 @dataclass(frozen=True)
 class Rest:
-    """The interface at ``address`` of what people call ``name``; ``token`` goes in a header and is never told."""
+    """The interface at ``address`` of what people call ``name``; ``token`` goes in a header and is never shown."""
 
     name: str
     address: str
@@ -24,7 +27,7 @@ class Rest:
     trust: ssl.SSLContext | None = field(default=None, repr=False)
 
     def call(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
-        """What it answers, from JSON; None if there is no such thing.
+        """The answer, parsed from JSON; None if there is no such resource.
 
         Raises:
             LauncherError: it does not answer, or refuses.
@@ -38,7 +41,7 @@ class Rest:
             ) from None
 
     def text(self, method: str, path: str, body: dict[str, Any] | None = None) -> str | None:
-        """The same, as it is.
+        """The answer as text; None if there is no such resource.
 
         Raises:
             LauncherError: it does not answer, or refuses.
@@ -55,8 +58,8 @@ class Rest:
         )
         try:
             with urllib.request.urlopen(request, timeout=_TIMEOUT_S, context=self.trust) as answer:  # noqa: S310
-                told: bytes = answer.read(_MOST_BYTES)
-                return told.decode(errors="replace")
+                content: bytes = answer.read(_MOST_BYTES)
+                return content.decode(errors="replace")
         except urllib.error.HTTPError as error:
             with error:
                 if error.code == http.client.NOT_FOUND:

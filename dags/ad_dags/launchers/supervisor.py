@@ -14,7 +14,7 @@ _BAD_NAME, _SPAWN_ERROR, _ALREADY_STARTED, _NOT_RUNNING = 10, 50, 60, 70
 _STATES = {
     "STARTING": DriverState.STARTING,
     "RUNNING": DriverState.RUNNING,
-    "STOPPING": DriverState.DRAINING,
+    "STOPPING": DriverState.STOPPING,
     "STOPPED": DriverState.STOPPED,
     "EXITED": DriverState.STOPPED,
     "BACKOFF": DriverState.RETRYING,
@@ -29,33 +29,38 @@ class SupervisorLauncher:
     """
 
     def __init__(self, address: str, password: str) -> None:
-        """Names the supervisor at ``address`` (host:port); nothing is asked of it yet."""
+        """``address`` is the supervisor's host:port; nothing is sent to it yet."""
         self.address = address
-        # As a header: in the address it would stand in the text of errors.
+        # Sent as a header: in the address, the password would appear in error messages.
         login = base64.b64encode(f"{_USER}:{password}".encode()).decode()
         self._headers = [("Authorization", f"Basic {login}")]
 
     def start(self, job: str) -> None:
-        """Has the driver of ``job`` started, unless it is."""
+        """Starts the driver of ``job`` unless there is one."""
         self._ask("startProcess", job, False, ignoring=_ALREADY_STARTED)
 
-    def drain(self, job: str) -> None:
-        """Asks the driver of ``job`` to finish its batches and stop, if there is one."""
+    def stop(self, job: str) -> None:
+        """Asks the driver of ``job``, if there is one, to finish its batches and stop.
+
+        One that takes longer than ``stopwaitsecs`` is killed by supervisord itself.
+        """
         self._ask("stopProcess", job, False, ignoring=_NOT_RUNNING)
 
-    def look(self, job: str) -> Driver:
+    def inspect(self, job: str) -> Driver:
         """The driver of ``job``."""
-        found = self._ask("getProcessInfo", job)
-        state = _STATES.get(found["statename"])
+        process = self._ask("getProcessInfo", job)
+        state = _STATES.get(process["statename"])
         if state is None:
-            raise LauncherError(f"supervisord at {self.address} cannot tell the state of {job}: {found['statename']}")
-        began = found["start"] if state.is_alive else found["stop"]
-        since = datetime.fromtimestamp(began, UTC) if began else None
-        told = found["spawnerr"] or found["description"]
-        return Driver(job, state, found["pid"] or None, since, str(told))
+            raise LauncherError(
+                f"supervisord at {self.address} reports an unknown state of {job}: {process['statename']}"
+            )
+        entered = process["start"] if state.is_alive else process["stop"]
+        since = datetime.fromtimestamp(entered, UTC) if entered else None
+        detail = process["spawnerr"] or process["description"]
+        return Driver(job, state, process["pid"] or None, since, str(detail))
 
     def log(self, job: str, last_bytes: int = 20_000) -> str:
-        """The end of what the driver of ``job`` told."""
+        """The end of the log of the driver of ``job``."""
         return str(self._ask("readProcessStdoutLog", job, -last_bytes, 0))
 
     def _ask(self, method: str, job: str, *arguments: Any, ignoring: int | None = None) -> Any:
@@ -66,15 +71,15 @@ class SupervisorLauncher:
             if fault.faultCode == ignoring:
                 return None
             why = {
-                _BAD_NAME: f"it has no program {job}: is infra/supervisor/drivers.conf the one it runs with?",
-                _SPAWN_ERROR: f"{job} cannot be started; its log tells why",
+                _BAD_NAME: f"it has no program {job}: does it run with infra/supervisor/drivers.conf?",
+                _SPAWN_ERROR: f"{job} cannot be started; see its log",
             }.get(fault.faultCode, fault.faultString)
         except ProtocolError as error:
             why = (
-                "it refuses the password; set the same ADLOOM_SUPERVISOR_PASSWORD for it and for Airflow"
+                "it refuses the password; set the same ADLOOM_SUPERVISOR_PASSWORD for supervisord and Airflow"
                 if error.errcode == http.client.UNAUTHORIZED
                 else f"it answers {error.errcode} {error.errmsg}"
             )
         except (OSError, http.client.HTTPException) as error:
-            why = f"it does not answer ({error}); does it run, and is ADLOOM_SUPERVISOR_ADDRESS right?"
+            why = f"it does not answer ({error}); check that it is running and that ADLOOM_SUPERVISOR_ADDRESS is right"
         raise LauncherError(f"supervisord at {self.address}: {why}") from None

@@ -23,51 +23,51 @@ _NAME = "YARN's ResourceManager"
 
 
 class YarnCluster:
-    """Applications that bear the tag of their driver; see :class:`ad_dags.launchers.cluster.Cluster`.
+    """Applications tagged with the name of their driver; see :class:`ad_dags.launchers.cluster.Cluster`.
 
     Source: `YARN's ResourceManager REST API
     <https://hadoop.apache.org/docs/stable/hadoop-yarn/hadoop-yarn-site/ResourceManagerRest.html>`_.
     """
 
     def __init__(self, address: str, root: str, user: str | None = None) -> None:
-        """Names the ResourceManager (``http://host:8088``), the lake whose drivers are meant, and who asks."""
+        """``address`` is the ResourceManager (``http://host:8088``), ``root`` the lake, ``user`` the one to act as."""
         self._rest, self._root = Rest(_NAME, address), root
         self._user = quote(user or getpass.getuser())
 
-    def look(self, job: str) -> Driver:
+    def inspect(self, job: str) -> Driver:
         """The latest application of ``job``."""
-        found = self._newest(job)
-        if found is None:
+        newest = self._newest(job)
+        if newest is None:
             return Driver(job, DriverState.STOPPED, None, None, "it has never been started here")
-        state = _STATES[found["state"]]
-        if found["state"] == "FINISHED" and found["finalStatus"] == "SUCCEEDED":
+        state = _STATES[newest["state"]]
+        if newest["state"] == "FINISHED" and newest["finalStatus"] == "SUCCEEDED":
             state = DriverState.STOPPED
-        since = datetime.fromtimestamp((found["finishedTime"] or found["startedTime"]) / 1000, UTC)
-        told = f"{found['id']} {found['state'].lower()} {found.get('diagnostics') or ''}".strip()
-        return Driver(job, state, None, since, told)
+        since = datetime.fromtimestamp((newest["finishedTime"] or newest["startedTime"]) / 1000, UTC)
+        detail = f"{newest['id']} {newest['state'].lower()} {newest.get('diagnostics') or ''}".strip()
+        return Driver(job, state, None, since, detail)
 
     def kill(self, job: str) -> None:
         """Ends the application of ``job`` at once, if it has one."""
-        found = self._newest(job)
-        if found and _STATES[found["state"]].is_alive:
+        newest = self._newest(job)
+        if newest and _STATES[newest["state"]].is_alive:
             self._rest.call(
-                "PUT", f"/ws/v1/cluster/apps/{found['id']}/state?user.name={self._user}", {"state": "KILLED"}
+                "PUT", f"/ws/v1/cluster/apps/{newest['id']}/state?user.name={self._user}", {"state": "KILLED"}
             )
 
     def log(self, job: str, last_bytes: int) -> str:
-        """The end of what its driver told, while the machine that it ran on keeps it."""
-        found = self._newest(job)
-        if found is None or not found.get("amContainerLogs"):
+        """The end of its driver's log, for as long as the machine that it ran on keeps it."""
+        newest = self._newest(job)
+        if newest is None or not newest.get("amContainerLogs"):
             return ""
-        # http://machine:port/node/containerlogs/<container>/<user>; Java passes on as stdout what Python tells.
-        place = urlsplit(found["amContainerLogs"])
-        container = place.path.split("/")[3]
-        machine = Rest("YARN's NodeManager", f"{place.scheme}://{place.netloc}")
+        # http://machine:port/node/containerlogs/<container>/<user>; Java passes the output of Python on to stdout.
+        url = urlsplit(newest["amContainerLogs"])
+        container = url.path.split("/")[3]
+        machine = Rest("YARN's NodeManager", f"{url.scheme}://{url.netloc}")
         path = f"/ws/v1/node/containerlogs/{quote(container)}/stdout?size=-{last_bytes}&user.name={self._user}"
         return machine.text("GET", path) or ""
 
     def _newest(self, job: str) -> dict[str, Any] | None:
         tag = quote(application_name(self._root, job))
-        found = self._rest.call("GET", f"/ws/v1/cluster/apps?applicationTags={tag}&user.name={self._user}")
-        apps = ((found or {}).get("apps") or {}).get("app") or []
+        answer = self._rest.call("GET", f"/ws/v1/cluster/apps?applicationTags={tag}&user.name={self._user}")
+        apps = ((answer or {}).get("apps") or {}).get("app") or []
         return max(apps, key=lambda app: app["startedTime"], default=None)

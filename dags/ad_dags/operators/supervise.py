@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowFailException
 
+from ad_dags.clock import utc_now
 from ad_dags.place import find_place
-from ad_dags.tasks.supervise import utc_now
+from ad_dags.supervision.rules import Action, Limits
 from ad_dags.triggers.supervise import SuperviseDriverTrigger
-from ad_dags.watching import Action, Limits
 from spark_jobs.contracts.wanted import WantedState
 from spark_jobs.runtime.wanted import want
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class SuperviseDriverOperator(BaseOperator):
-    """Keeps the driver of ``job`` running for as long as it is wanted; waits in the triggerer.
+    """Keeps the driver of ``job`` running for as long as the job is wanted; it waits in the triggerer.
 
-    It succeeds when the job was drained on purpose, and fails when starting it again does not help. Marked failed or
-    succeeded, or cleared, it has the driver drained.
+    The task succeeds when the job was stopped on purpose, and fails when restarts do not help. Marking it failed or
+    successful, or clearing it, stops the driver.
     """
 
     def __init__(self, *, job: str, limits: Limits | None = None, poll_s: float = 10.0, **kwargs: Any) -> None:
@@ -28,14 +28,14 @@ class SuperviseDriverOperator(BaseOperator):
         self.job, self.poll_s = job, poll_s
         self.limits = limits or Limits()
 
-    def execute(self, context: "Context") -> None:  # noqa: ARG002 Airflow gives it
-        """Says that the job is wanted, and hands over to the trigger."""
+    def execute(self, context: "Context") -> None:  # noqa: ARG002 required by Airflow
+        """Records that the job is wanted, and defers to the trigger."""
         want(find_place().lake, self.job, WantedState.RUNNING, f"supervised by {self.dag_id}", utc_now())
         trigger = SuperviseDriverTrigger(self.job, self.limits.numbers(), self.poll_s)
         self.defer(trigger=trigger, method_name="watch_is_over")
 
     def watch_is_over(self, context: "Context", event: dict[str, str]) -> str:  # noqa: ARG002
-        """Ends as the trigger's event says."""
+        """Succeeds or fails as the event of the trigger says."""
         if event["action"] == Action.FAIL:
             raise AirflowFailException(f"job {self.job}: {event['why']}")
         return event["why"]

@@ -1,4 +1,4 @@
-"""The web application behind the pages; every address needs a login, and rights on the DAGs that it shows."""
+"""The web application behind the pages. Every URL needs a login, and permissions on the DAGs whose data it shows."""
 
 from datetime import timedelta
 from enum import StrEnum
@@ -13,26 +13,27 @@ from airflow.api_fastapi.core_api.security import get_user
 from fastapi import Depends, FastAPI, HTTPException, Query, Request, Response, status
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
 
+from ad_dags.clock import utc_now
 from ad_dags.launchers import LauncherError
 from ad_dags.pages.access import check, may_see
 from ad_dags.pages.reports import INDEX, read_page
 from ad_dags.pages.streams import StreamsPage, streams_page
 from ad_dags.place import Place, find_place
-from ad_dags.tasks.supervise import dag_of, utc_now
+from ad_dags.supervision.naming import supervising_dag_id
 from spark_jobs.contracts.errors import AdloomError
 from spark_jobs.queries import QUERIES_OF_JOB
 
 QUALITY_DAG = "validate_tables"
-"""Who may see its runs may see the reports."""
+"""Users who may see its runs may see the reports."""
 _OWN = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "frame-src 'self'"
 )
 _REPORT = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox allow-same-origin"
-"""What is served from the lake can look like anything, and do nothing."""
+"""Content from the lake can have any style, but run nothing."""
 _HERE = "ad_dags.pages"
 _STATIC = {
-    # The reports of the lake and these pages look alike.
+    # Shared with the reports in the lake, so that both look the same.
     "base.css": ("expectations", "templates/_style.css.j2", "text/css"),
     "pages.css": (_HERE, "static/pages.css", "text/css"),
     "streams.js": (_HERE, "static/streams.js", "text/javascript"),
@@ -41,12 +42,12 @@ _STATIC = {
     "streams.svg": (_HERE, "static/streams.svg", "image/svg+xml"),
     "quality.svg": (_HERE, "static/quality.svg", "image/svg+xml"),
 }
-"""By name: the package that it lies in, where in it, and what it is."""
+"""By name: its package, its path in the package, and its media type."""
 _LOG_BYTES = 60_000
 
 
 class Span(StrEnum):
-    """How far back the charts go."""
+    """The time span of the charts."""
 
     HOUR = "hour"
     DAY = "day"
@@ -59,7 +60,7 @@ class Span(StrEnum):
 
 @cache
 def own_place() -> Place:
-    """That of this process, whose environment does not change."""
+    """The place of this process; cached, because its environment does not change."""
     return find_place()
 
 
@@ -67,13 +68,13 @@ User = Annotated[BaseUser, Depends(get_user)]
 OwnPlace = Annotated[Place, Depends(own_place)]
 
 app = FastAPI(title="adloom", docs_url=None, redoc_url=None, openapi_url=None)
-"""To be mounted below a prefix of its own."""
+"""To be mounted under a prefix."""
 
 
 @app.exception_handler(AdloomError)
 @app.exception_handler(LauncherError)
-def tell(_request: Request, error: Exception) -> Response:
-    """What is wrong with the place is no mistake of the page."""
+def report_unavailable(_request: Request, error: Exception) -> Response:
+    """An unavailable lake or launcher is not an internal error of the page."""
     return JSONResponse({"detail": str(error)}, status.HTTP_503_SERVICE_UNAVAILABLE)
 
 
@@ -86,7 +87,7 @@ def streams(user: User) -> Response:
 
 @app.get("/api/streams")
 def streams_data(user: User, place: OwnPlace, span: Annotated[Span, Query()] = Span.HOUR) -> StreamsPage:
-    """What the page Streams shows: of the jobs that the user may see."""
+    """The data of the page Streams, for the jobs that the user may see."""
     return streams_page(place, _visible_jobs(user), utc_now(), span=span.duration)
 
 
@@ -95,7 +96,7 @@ def log(user: User, place: OwnPlace, job: str) -> Response:
     """The end of the driver's log."""
     if job not in QUERIES_OF_JOB:
         raise HTTPException(status.HTTP_404_NOT_FOUND, f"there is no job {job!r}")
-    check(user, dag_of(job), DagAccessEntity.TASK_LOGS)
+    check(user, supervising_dag_id(job), DagAccessEntity.TASK_LOGS)
     return PlainTextResponse(place.launcher.log(job, _LOG_BYTES), headers=_headers(_OWN))
 
 
@@ -111,15 +112,15 @@ def quality(user: User, place: OwnPlace) -> Response:
 def report(user: User, place: OwnPlace, name: str) -> Response:
     """A page of the validation reports in the lake."""
     check(user, QUALITY_DAG, DagAccessEntity.RUN)
-    found = read_page(place.lake, name)
-    if found is None:
+    content = read_page(place.lake, name)
+    if content is None:
         raise HTTPException(status.HTTP_404_NOT_FOUND, f"the reports have no page {name!r}")
-    return HTMLResponse(found, headers=_headers(_REPORT))
+    return HTMLResponse(content, headers=_headers(_REPORT))
 
 
 @app.get("/static/{name}")
 def static(_user: User, name: str) -> Response:
-    """What the pages are made of."""
+    """Scripts, styles and icons of the pages."""
     if name not in _STATIC:
         raise HTTPException(status.HTTP_404_NOT_FOUND, f"there is no file {name!r}")
     package, file, kind = _STATIC[name]
@@ -127,9 +128,9 @@ def static(_user: User, name: str) -> Response:
 
 
 def _visible_jobs(user: BaseUser) -> list[str]:
-    jobs = [job for job in QUERIES_OF_JOB if may_see(user, dag_of(job))]
+    jobs = [job for job in QUERIES_OF_JOB if may_see(user, supervising_dag_id(job))]
     if not jobs:
-        raise HTTPException(status.HTTP_403_FORBIDDEN, "you have no right to read the DAG of any streaming job")
+        raise HTTPException(status.HTTP_403_FORBIDDEN, "you have no permission to read the DAG of any streaming job")
     return jobs
 
 

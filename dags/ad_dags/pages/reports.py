@@ -1,4 +1,4 @@
-"""The validation reports as the lake holds them: which of its files may be shown, and nothing else."""
+"""The validation reports in the lake: which files of the lake may be served, and no others."""
 
 import re
 
@@ -8,14 +8,14 @@ INDEX = "index.html"
 _SHOWN = re.compile(
     r"index\.html|overview\.html|data_docs/(?:[A-Za-z0-9_+-][A-Za-z0-9_.+-]*/)*[A-Za-z0-9_+-][A-Za-z0-9_.+-]*\.html"
 )
-"""Pages alone, and no name that begins with a dot."""
+"""HTML pages only, and no name that starts with a dot."""
 
 
 def read_page(lake: Lake, name: str) -> bytes | None:
-    """The page ``name`` of the reports of ``lake``; None if there is none, or it is no page of the reports."""
+    """The page ``name`` of the reports of ``lake``; None if there is no such page, or it is not one of the reports."""
     if not _SHOWN.fullmatch(name):
         return None
     key = f"{REPORTS}/{name}"
     if lake.is_local and not (lake.path / key).resolve().is_relative_to((lake.path / REPORTS).resolve()):
-        return None  # a link that leads out
+        return None  # a link that leads out of the reports
     return lake.files.read(key)

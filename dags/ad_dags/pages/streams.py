@@ -1,4 +1,4 @@
-"""What the page Streams shows: each job, its driver, and how its queries fare."""
+"""The data of the page Streams: each job, its driver and the progress of its queries."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from ad_dags.launchers import LauncherError
 from ad_dags.place import Place
-from ad_dags.tasks.supervise import dag_of
+from ad_dags.supervision.naming import supervising_dag_id
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.progress import QueryReport
 from spark_jobs.contracts.releases import Deployment
@@ -21,7 +21,7 @@ from spark_jobs.runtime.wanted import read_wanted
 
 
 class QueryPart(BaseModel):
-    """A query; ``report`` is None before its first start."""
+    """A query; ``report`` is None until it has started for the first time."""
 
     query: str
     report: QueryReport | None
@@ -29,16 +29,16 @@ class QueryPart(BaseModel):
 
 
 class DriverPart(BaseModel):
-    """A driver as the launcher sees it; ``state`` is ``unknown`` where that does not answer, and ``told`` says why."""
+    """A driver as the launcher sees it; ``state`` is ``unknown`` if it does not answer, and ``detail`` says why."""
 
     state: str
     process_id: int | None = None
     since: datetime | None = None
-    told: str = ""
+    detail: str = ""
 
 
 class JobPart(BaseModel):
-    """A job: its driver, what is wanted of it, what it runs, its queries in the order in which rows flow."""
+    """A job: its driver, what is wanted of it, its release, and its queries in the order in which rows flow."""
 
     job: str
     dag: str
@@ -46,11 +46,11 @@ class JobPart(BaseModel):
     wanted: Wanted | None
     deployment: Deployment | None
     queries: list[QueryPart]
-    troubles: list[str]
+    problems: list[str]
 
 
 class StreamsPage(BaseModel):
-    """All that the page shows, as it was ``at`` (UTC)."""
+    """Everything that the page shows, as of ``at`` (UTC)."""
 
     at: datetime
     lake: str
@@ -58,38 +58,38 @@ class StreamsPage(BaseModel):
 
 
 def streams_page(place: Place, jobs: Iterable[str], now: datetime, *, span: timedelta) -> StreamsPage:
-    """The page for ``jobs``, with the trends of the last ``span``. What cannot be told is told as a trouble."""
+    """The page for ``jobs``, with the trends of the last ``span``. What cannot be read is listed as a problem."""
     return StreamsPage(at=now, lake=place.location, jobs=[_job(place, job, now - span) for job in jobs])
 
 
-def _job(place: Place, job: str, begin: datetime) -> JobPart:
-    troubles: list[str] = []
+def _job(place: Place, job: str, start: datetime) -> JobPart:
+    problems: list[str] = []
     wanted, deployment = None, None
     try:
         wanted = read_wanted(place.lake, job)
         deployment = read_deployment(place.lake, job)
     except LakeError as error:
-        troubles.append(str(error))
+        problems.append(str(error))
     return JobPart(
         job=job,
-        dag=dag_of(job),
+        dag=supervising_dag_id(job),
         driver=_driver(place, job),
         wanted=wanted,
         deployment=deployment,
-        queries=[_query(place, query, begin) for query in QUERIES_OF_JOB[job]],
-        troubles=troubles,
+        queries=[_query(place, query, start) for query in QUERIES_OF_JOB[job]],
+        problems=problems,
     )
 
 
 def _driver(place: Place, job: str) -> DriverPart:
     try:
-        found = place.launcher.look(job)
+        driver = place.launcher.inspect(job)
     except LauncherError as error:
-        return DriverPart(state="unknown", told=str(error))
-    return DriverPart(state=found.state.value, process_id=found.process_id, since=found.since, told=found.told)
+        return DriverPart(state="unknown", detail=str(error))
+    return DriverPart(state=driver.state.value, process_id=driver.process_id, since=driver.since, detail=driver.detail)
 
 
-def _query(place: Place, query: str, begin: datetime) -> QueryPart:
+def _query(place: Place, query: str, start: datetime) -> QueryPart:
     trend = find_record(place.lake, trend_key(query), Trend) or Trend()
-    points = [point for point in trend.points if point.at >= begin]
+    points = [point for point in trend.points if point.at >= start]
     return QueryPart(query=query, report=read_report(place.lake, query), trend=points)

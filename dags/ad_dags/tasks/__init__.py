@@ -1,1 +1,1 @@
-"""What the tasks of the DAGs do."""
+"""The bodies of the DAGs' tasks."""

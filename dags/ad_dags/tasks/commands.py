@@ -1,4 +1,4 @@
-"""Running the command ``adloom`` on the lake: what needs Spark is done by a process of its own."""
+"""Running the command ``adloom`` on the lake: whatever needs Spark runs in a process of its own."""
 
 import os
 from collections.abc import Sequence
@@ -19,16 +19,16 @@ def run_adloom(
     code: Path | None = None,
     changes_lake: bool = False,
 ) -> tuple[int, str]:
-    """Runs ``adloom COMMAND … --lake LAKE OPTIONS``, as :func:`ad_dags.programs.run_program` tells.
+    """Runs ``adloom COMMAND … --lake LAKE OPTIONS``; returns and raises as :func:`ad_dags.programs.run_program`.
 
     Args:
         place: the lake and its settings.
-        command: words of the command.
-        options: what comes last.
-        allowed: exit codes that are no error.
-        code: the folder of a release whose code is to run; by default that which is installed.
-        changes_lake: whether it writes to tables or checkpoints: then with the keys of ``ADLOOM_CARE_PROFILE``, if
-            Airflow's own may not.
+        command: the words of the command.
+        options: appended at the end.
+        allowed: exit codes that are not errors.
+        code: the folder of the release whose code is to run; by default the installed code.
+        changes_lake: whether it writes to tables or checkpoints. If so, it runs with the keys of
+            ``ADLOOM_CARE_PROFILE``, if that is set, because Airflow's own keys may not do so.
     """
     settings = ["--config", str(place.config)] if place.config else []
     variables = {"PYTHONPATH": str(code)} if code else {}

@@ -1,4 +1,4 @@
-"""Deploying a release: built, checked against the checkpoints, swapped in, and taken back if it does not work."""
+"""Deploying a release: build it, check it against the checkpoints, swap it in, and roll back if it does not work."""
 
 import json
 import logging
@@ -9,10 +9,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from ad_dags.clock import utc_now
+from ad_dags.job_control import pause, stop, stop_and_wait
 from ad_dags.launchers import DriverState
 from ad_dags.place import Place, checkout, find_place, jobs_here
 from ad_dags.tasks.commands import run_adloom
-from ad_dags.tasks.supervise import drain, drain_and_wait, pause, utc_now
 from spark_jobs.contracts.errors import CheckpointError
 from spark_jobs.contracts.progress import QueryReport, QueryState
 from spark_jobs.contracts.wanted import WantedState
@@ -33,47 +34,47 @@ from spark_jobs.runtime.wanted import read_wanted, want
 FROM_CHECKOUT = "build from this checkout"
 ALL_JOBS = "all"
 _FIRST_BATCH = timedelta(minutes=5)
-"""How long a new release may take to its first good batch."""
+"""How long a new release may take to complete its first batch."""
 _POLL_S = 1.0
 _log = logging.getLogger(__name__)
 
 
-class Wish(StrEnum):
-    """What the form asks for."""
+class DeployAction(StrEnum):
+    """The actions that the form offers."""
 
     START = "start"
-    DRAIN = "drain"
+    STOP = "stop"
     RESTART = "restart"
     ROLLBACK = "rollback"
 
 
 class DeployError(Exception):
-    """Raised when a release was not deployed; the text says why, and what runs now."""
+    """Raised when a release was not deployed; the text says why, and what is running now."""
 
 
 def jobs_of(params: dict[str, Any]) -> list[str]:
-    """The jobs that the form means: upstream ones first, as rows flow, but drained the other way round.
+    """The jobs that the form means: upstream jobs first, and last when jobs are stopped.
 
     Raises:
-        SettingsError: ADLOOM_JOBS names a job that there is none of.
+        SettingsError: ADLOOM_JOBS names a job that does not exist.
     """
-    is_drain = params["action"] == Wish.DRAIN
+    is_stop = params["action"] == DeployAction.STOP
     jobs = [params["job"]]
     if params["job"] == ALL_JOBS:
-        # Whatever runs is drained; what is started is for the place to say.
-        jobs = list(QUERIES_OF_JOB) if is_drain else jobs_here()
-    return jobs[::-1] if is_drain else jobs
+        # ADLOOM_JOBS limits what is started. Whatever is running can be stopped.
+        jobs = list(QUERIES_OF_JOB) if is_stop else jobs_here()
+    return jobs[::-1] if is_stop else jobs
 
 
 def build(params: dict[str, Any] | None = None) -> str:
-    """The version to deploy: built from the checkout, or the one that the form names; empty where none is needed.
+    """The version to deploy: built from the checkout, or as named in the form; empty if the action needs none.
 
     Raises:
         LakeError: there is no such release.
     """
-    assert params is not None  # noqa: S101 Airflow gives it
-    place, action = find_place(), Wish(params["action"])
-    if action in (Wish.DRAIN, Wish.ROLLBACK):
+    assert params is not None  # noqa: S101 Airflow passes it
+    place, action = find_place(), DeployAction(params["action"])
+    if action in (DeployAction.STOP, DeployAction.ROLLBACK):
         return ""
     if params["release"] != FROM_CHECKOUT:
         return read_release(place.lake, params["release"]).version
@@ -85,10 +86,10 @@ def build(params: dict[str, Any] | None = None) -> str:
 
 
 def check(version: str, params: dict[str, Any] | None = None) -> list[str]:
-    """The queries whose checkpoints ``version`` cannot use, of the jobs that the form means.
+    """The queries of the form's jobs whose checkpoints ``version`` cannot use.
 
     Raises:
-        CheckpointError: there are some, and the form did not confirm that they are begun anew.
+        CheckpointError: there are some, and the form did not confirm a reset of these checkpoints.
     """
     assert params is not None  # noqa: S101
     if not version:
@@ -100,53 +101,53 @@ def check(version: str, params: dict[str, Any] | None = None) -> list[str]:
     broken = [change for change in changes if change["verdict"] == "breaking" and JOB_OF_QUERY[change["query"]] in jobs]
     queries = list(dict.fromkeys(change["query"] for change in broken))
     if queries and not params["confirm_reset"]:
-        told = "; ".join(f"{one['query']}: {one['setting']} was {one['before']}, is {one['now']}" for one in broken)
+        listed = "; ".join(f"{one['query']}: {one['setting']} was {one['before']}, is {one['now']}" for one in broken)
         raise CheckpointError(
-            f"release {version} cannot use the checkpoints: {told}. Nothing was stopped. Set them back, or deploy with "
-            "'confirm reset', which begins these checkpoints anew without losing or repeating a row"
+            f"release {version} cannot use the checkpoints: {listed}. Nothing was stopped. Change the settings back, "
+            "or deploy with 'confirm reset', which rebuilds these checkpoints without losing or repeating a row"
         )
     return queries
 
 
 def swap(version: str, resets: list[str], params: dict[str, Any] | None = None) -> list[str]:
-    """Does what the form asks for, job by job. Returns what runs now, a line for each.
+    """Performs the form's action, job by job. Returns one line per job on what is running now.
 
     Raises:
-        DeployError: a new release did not come to its first good batch; the one before runs again.
+        DeployError: a new release did not complete its first batch; the previous one was restored.
     """
     assert params is not None  # noqa: S101
-    place, action = find_place(), Wish(params["action"])
+    place, action = find_place(), DeployAction(params["action"])
     return [_swap_one(place, job, action, version, resets) for job in jobs_of(params)]
 
 
-def _swap_one(place: Place, job: str, action: Wish, version: str, resets: list[str]) -> str:
+def _swap_one(place: Place, job: str, action: DeployAction, version: str, resets: list[str]) -> str:
     now = utc_now()
-    if action is Wish.DRAIN:
-        drain(place.lake, place.launcher, job, "drained by deploy_streams", now)
-        drain_and_wait(place, job)
+    if action is DeployAction.STOP:
+        stop(place.lake, place.launcher, job, "stopped by deploy_streams", now)
+        stop_and_wait(place, job)
         return f"{job}: stopped"
     before = read_deployment(place.lake, job)
-    if action is Wish.ROLLBACK:
+    if action is DeployAction.ROLLBACK:
         version = release_before(place.lake, job)
     is_same = before is not None and before.version == version
-    if action is Wish.START and is_same and place.launcher.look(job).state is DriverState.RUNNING:
-        return f"{job}: release {version} runs already"
+    if action is DeployAction.START and is_same and place.launcher.inspect(job).state is DriverState.RUNNING:
+        return f"{job}: release {version} is already running"
     _replace(place, job, version, [query for query in resets if JOB_OF_QUERY[query] == job])
     if why := _why_not_good(place, job, now):
         failure = f"{job}: release {version} does not work: {why}"
         if before is None or is_same:
-            drain(place.lake, place.launcher, job, failure, utc_now())
-            raise DeployError(f"{failure}; there is none to go back to, so it is stopped")
+            stop(place.lake, place.launcher, job, failure, utc_now())
+            raise DeployError(f"{failure}; there is no previous release, so the job was stopped")
         _replace(place, job, before.version, [])
-        write_deployment(place.lake, before)  # a later rollback must not lead to what did not work
-        raise DeployError(f"{failure}; release {before.version} runs again")
-    return f"{job}: release {version} runs"
+        write_deployment(place.lake, before)  # or a later rollback would lead to the release that did not work
+        raise DeployError(f"{failure}; release {before.version} was started again")
+    return f"{job}: release {version} is running"
 
 
 def _replace(place: Place, job: str, version: str, resets: list[str]) -> None:
-    """Drains the driver, if there is one, and starts ``version`` in its place."""
-    if not pause(place, job, f"release {version} is deployed", utc_now()):
-        drain_and_wait(place, job)
+    """Stops the driver, if there is one, and starts ``version`` in its place."""
+    if not pause(place, job, f"deployment of release {version}", utc_now()):
+        stop_and_wait(place, job)
     for query in resets:
         run_adloom(place, ["checkpoints", "reset", query], code=_code(place, version), changes_lake=True)
     deploy(place.lake, job, version, utc_now())
@@ -155,25 +156,25 @@ def _replace(place: Place, job: str, version: str, resets: list[str]) -> None:
 
 
 def _why_not_good(place: Place, job: str, since: datetime) -> str:
-    """Why the driver that was started after ``since`` did not come to a good batch; empty if it did.
+    """Why the driver that was started after ``since`` did not complete a batch; empty if it did.
 
-    A query that has nothing to read gives a sign of life instead of a batch.
+    A query without input reports that it is running instead.
     """
     deadline = time.monotonic() + _FIRST_BATCH.total_seconds()
     while time.monotonic() < deadline:
-        driver = place.launcher.look(job)
+        driver = place.launcher.inspect(job)
         if (wanted := read_wanted(place.lake, job)) and wanted.is_paused:
-            # Another task has it pause, and will let it go on.
+            # Another task has paused the job, and will resume it.
             deadline = time.monotonic() + _FIRST_BATCH.total_seconds()
             time.sleep(_POLL_S)
             continue
         if driver.state in (DriverState.GIVEN_UP, DriverState.STOPPED, DriverState.RETRYING):
             last = place.launcher.log(job, 2000).strip().splitlines()[-1:]
-            return f"its driver is {driver.state} ({last[0] if last else driver.told})"
+            return f"its driver is {driver.state} ({last[0] if last else driver.detail})"
         reports = [one for one in read_reports(place.lake, QUERIES_OF_JOB[job]) if one.started_at > since]
         if failed := [one for one in reports if one.state is QueryState.FAILED]:
             return f"query {failed[0].query} failed: {failed[0].last_error}"
-        # A query starts when the table that it reads has been begun.
+        # A query starts once the table that it reads exists.
         queries = [
             query
             for query in QUERIES_OF_JOB[job]
@@ -182,7 +183,7 @@ def _why_not_good(place: Place, job: str, since: datetime) -> str:
         if driver.state is DriverState.RUNNING and set(queries) <= {one.query for one in reports if _is_good(one)}:
             return ""
         time.sleep(_POLL_S)
-    return f"no batch within {_FIRST_BATCH}"
+    return f"it completed no batch within {_FIRST_BATCH}"
 
 
 def _is_good(report: QueryReport) -> bool:

@@ -1,1 +1,1 @@
-"""Triggers: what waits in the triggerer, each paired with an operator of the same name."""
+"""Triggers, which wait in the triggerer; each is paired with an operator of the same name."""

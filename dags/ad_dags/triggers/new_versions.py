@@ -1,8 +1,8 @@
-"""Noticing that the gold tables have something new, in the triggerer."""
+"""Watches the gold tables for new versions, in the triggerer."""
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
@@ -14,10 +14,10 @@ from spark_jobs.contracts.tables import ATTRIBUTIONS, SESSIONS
 
 
 class NewVersionsTrigger(BaseEventTrigger):
-    """Tells, at most every ``pause_s`` seconds, that a gold table has a version that nobody has found good yet.
+    """Fires, at most every ``pause_s`` seconds, when a gold table has a version that no validation has passed yet.
 
-    A streaming job commits many times a minute, and a validation takes a minute: so the pause. What a validation did
-    not find good is told once, not again and again until somebody has mended it.
+    The pause is there because a streaming job commits many times a minute and a validation takes about a minute. A
+    version that failed its validation fires once, not again and again until somebody has fixed it.
     """
 
     def __init__(self, pause_s: float = 900.0, poll_s: float = 30.0) -> None:
@@ -25,42 +25,42 @@ class NewVersionsTrigger(BaseEventTrigger):
         self.pause_s, self.poll_s = pause_s, poll_s
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """What Airflow makes it anew from."""
+        """What Airflow recreates the trigger from."""
         return (f"{type(self).__module__}.{type(self).__qualname__}", {"pause_s": self.pause_s, "poll_s": self.poll_s})
 
     async def run(self) -> AsyncGenerator[TriggerEvent, None]:
-        """An event each time, with the ``versions`` of the tables that have something new."""
-        told: dict[str, int] = {}
+        """Events with the ``versions`` of the tables that have something new."""
+        fired: dict[str, int] = {}
         while True:
             try:
-                new = await asyncio.to_thread(_new_versions, told)
+                new = await asyncio.to_thread(_new_versions, fired)
             except AdloomError as error:
-                self.log.warning("the gold tables cannot be looked at: %s", error)
+                self.log.warning("the gold tables cannot be read: %s", error)
                 new = {}
             if new:
-                told |= new
+                fired |= new
                 yield TriggerEvent({"versions": new})
             await asyncio.sleep(self.pause_s if new else self.poll_s)
 
 
-def _new_versions(told: dict[str, int]) -> dict[str, int]:
-    return new_versions(find_place().lake, told)
+def _new_versions(fired: Mapping[str, int]) -> dict[str, int]:
+    return new_versions(find_place().lake, fired)
 
 
-def new_versions(lake: Lake, told: dict[str, int]) -> dict[str, int]:
-    """By name, the newest version of the gold tables that have one which was neither ``told`` nor found good."""
-    good = _validated(lake)
+def new_versions(lake: Lake, fired: Mapping[str, int]) -> dict[str, int]:
+    """By name, the newest version of each gold table that is newer than what has ``fired`` and what was validated."""
+    validated = _validated(lake)
     newest = {table.name: lake.newest_commit(table.path) for table in (ATTRIBUTIONS, SESSIONS)}
     return {
         name: version
         for name, version in newest.items()
-        if version is not None and version > max(good.get(name, -1), told.get(name, -1))
+        if version is not None and version > max(validated.get(name, -1), fired.get(name, -1))
     }
 
 
 def _validated(lake: Lake) -> dict[str, int]:
     try:
-        found = json.loads(lake.files.read(VALIDATED) or b"{}")
+        versions = json.loads(lake.files.read(VALIDATED) or b"{}")
     except ValueError:
-        return {}  # the validation says what is wrong with it
-    return found if isinstance(found, dict) else {}
+        return {}  # the validation reports the damage
+    return versions if isinstance(versions, dict) else {}

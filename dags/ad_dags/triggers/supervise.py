@@ -1,4 +1,4 @@
-"""Watching over a driver, in the triggerer."""
+"""The watch over a driver, in the triggerer."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,27 +7,29 @@ from typing import Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
+from ad_dags.clock import utc_now
+from ad_dags.job_control import stop
 from ad_dags.place import find_place
-from ad_dags.tasks.supervise import drain, look_and_act, utc_now
-from ad_dags.watching import Action, Limits, Memory
+from ad_dags.supervision.rules import Action, Limits, Memory
+from ad_dags.supervision.watch import supervise_once
 from spark_jobs.contracts.errors import AdloomError
 
 
 class SuperviseDriverTrigger(BaseTrigger):
-    """Looks at the driver of ``job`` every ``poll_s`` seconds until it is not wanted any more, or cannot be helped.
+    """Looks at the driver of ``job`` every ``poll_s`` seconds, until it is no longer wanted or restarts do not help.
 
-    What runs is the driver's own process: a triggerer that dies stops nothing, and the one after it goes on to look.
-    When the task is marked failed or succeeded, or cleared, the driver is drained.
+    The driver is a process of its own: if the triggerer dies the driver keeps running, and the next triggerer resumes
+    the watch. Marking the task failed or successful, or clearing it, stops the driver.
     """
 
     def __init__(self, job: str, limits: dict[str, float], poll_s: float) -> None:
-        """Takes the limits as numbers (seconds, and the number of restarts): a trigger travels as JSON."""
+        """``limits`` are those of :meth:`Limits.numbers`: a trigger is stored as JSON."""
         super().__init__()
         self.job, self.limits, self.poll_s = job, limits, poll_s
         self._looked_at = utc_now()
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """What Airflow makes it anew from."""
+        """What Airflow recreates the trigger from."""
         kwargs = {"job": self.job, "limits": self.limits, "poll_s": self.poll_s}
         return (f"{type(self).__module__}.{type(self).__qualname__}", kwargs)
 
@@ -35,31 +37,31 @@ class SuperviseDriverTrigger(BaseTrigger):
         """Ends with one event: ``action`` (``finish`` or ``fail``) and ``why``."""
         limits, memory = Limits.of(self.limits), Memory()
         place = await asyncio.to_thread(find_place)
-        look = partial(look_and_act, place.lake, place.launcher, self.job, name="supervise")
+        look = partial(supervise_once, place.lake, place.launcher, self.job, name="supervise")
         while True:
             self._looked_at = utc_now()
             try:
-                found = await asyncio.to_thread(look, memory, limits, self._looked_at)
+                decision = await asyncio.to_thread(look, memory, limits, self._looked_at)
             except AdloomError as error:
-                # The lake may be away for a while; the driver waits for it too.
+                # The lake may be unavailable for a while; the driver waits for it too.
                 self.log.warning("%s: %s", self.job, error)
             else:
-                memory = found.memory
-                if found.action in (Action.FINISH, Action.FAIL):
-                    yield TriggerEvent({"action": found.action.value, "why": found.why})
+                memory = decision.memory
+                if decision.action in (Action.FINISH, Action.FAIL):
+                    yield TriggerEvent({"action": decision.action.value, "why": decision.why})
                     return
             await asyncio.sleep(self.poll_s)
 
     async def on_kill(self) -> None:
-        """Drains the driver: somebody ended the task on purpose.
+        """Stops the driver: somebody ended the task on purpose.
 
-        Where the task was cleared its next try has said meanwhile that the job is wanted; then that stands, and the
-        next try starts the driver when it is drained.
+        If the task was cleared, its next try may already have recorded that the job is wanted. That record stands, and
+        the next try starts the driver once the old one has stopped.
         """
-        # In one thread, which goes on to its end: Airflow cancels this when it takes longer than a moment.
-        await asyncio.to_thread(self._drain)
+        # In one thread, which runs to its end even though Airflow cancels this coroutine after a moment.
+        await asyncio.to_thread(self._stop)
 
-    def _drain(self) -> None:
+    def _stop(self) -> None:
         place = find_place()
         why = "its task was marked in Airflow"
-        drain(place.lake, place.launcher, self.job, why, utc_now(), unless_after=self._looked_at)
+        stop(place.lake, place.launcher, self.job, why, utc_now(), unless_after=self._looked_at)

@@ -1,4 +1,4 @@
-"""Puts the pages Streams and Data quality into Airflow's UI."""
+"""Adds the pages Streams and Data quality to Airflow's UI."""
 
 from typing import Any
 
@@ -8,11 +8,11 @@ from ad_dags.pages.app import app
 
 
 class AdloomPages(AirflowPlugin):
-    """The application behind the pages, and their places in the navigation."""
+    """The application behind the pages, and their entries in the navigation."""
 
     name = "adloom"
-    fastapi_apps: list[Any] = [{"app": app, "url_prefix": "/adloom", "name": "adloom"}]  # noqa: RUF012 as Airflow has it
-    external_views: list[Any] = [  # noqa: RUF012 as Airflow has it
+    fastapi_apps: list[Any] = [{"app": app, "url_prefix": "/adloom", "name": "adloom"}]  # noqa: RUF012 required by Airflow
+    external_views: list[Any] = [  # noqa: RUF012 required by Airflow
         {
             "name": "Streams",
             "href": "/adloom/streams",

@@ -1,8 +1,8 @@
-// The pages stand in a frame of Airflow's UI, which lets a frame open nothing outside of itself; and it has a theme.
+// Airflow's UI shows the pages in a frame. Links out of the frame, and Airflow's theme, need some help.
 
 const outer = window.parent === window ? null : window.parent;
 
-/** Follows a link in the window around the frame; without a frame the link is an ordinary one. */
+/** Opens a link in the window around the frame; without a frame it is an ordinary link. */
 export function openOutside(link) {
   link.addEventListener("click", (event) => {
     if (!outer) return;
@@ -15,7 +15,7 @@ export function openOutside(link) {
   });
 }
 
-/** Makes `page` dark or light as the UI around it is, and keeps it so. */
+/** Keeps `page` dark or light, as the UI around it is. */
 export function followTheme(page) {
   if (!outer) return;
   const root = outer.document.documentElement;

@@ -1,4 +1,4 @@
-// The page Data quality: the report of the lake in a frame of its own, in which nothing can run.
+// The page Data quality: the report from the lake, in a frame in which no script can run.
 import { followTheme, openOutside } from "./links.js";
 
 for (const link of document.querySelectorAll("a.outside")) openOutside(link);

@@ -1,4 +1,4 @@
-// The page Streams: asks for the state of all jobs every few seconds and draws it.
+// The page Streams: fetches the state of all jobs every few seconds and renders it.
 import { followTheme, openOutside } from "./links.js";
 
 const REFRESH_MS = 5000;
@@ -6,12 +6,12 @@ const PATIENCE_MS = 15000;
 const SILENT_S = 60;
 const SVG = "http://www.w3.org/2000/svg";
 const WIDTH = 150, HEIGHT = 34;
-/** How far apart two points may be that a line joins, in seconds, by span. */
-const JOINED_S = { hour: 90, day: 900 };
-/** What the charts of a young lake show at least. */
+/** The longest gap between two points that a line joins, in seconds, by span. */
+const MAX_GAP_S = { hour: 90, day: 900 };
+/** The shortest span of a chart, for a lake that was created moments ago. */
 const LEAST_S = 600;
 const SPAN_S = { hour: 3600, day: 86400 };
-const DRIVER_TONES = { running: "good", starting: "warn", draining: "warn", retrying: "bad", "given up": "bad", unknown: "bad" };
+const DRIVER_TONES = { running: "good", starting: "warn", stopping: "warn", retrying: "bad", "given up": "bad", unknown: "bad" };
 
 const METRICS = [
   { label: "rows in", now: (r) => r.input_rows_per_s, past: (p) => p.input_rows_per_s, format: rate },
@@ -19,15 +19,15 @@ const METRICS = [
   { label: "batch time", now: (r) => (r.batch_id === null ? null : r.batch_ms / 1000), past: (p) => p.batch_s, format: duration },
   { label: "watermark lag", now: (r) => r.watermark_lag_s, past: (p) => p.watermark_lag_s, format: duration },
   { label: "in state", now: (r) => r.state_rows, past: (p) => p.state_rows, format: count, more: (r) => (r.state_bytes ? bytes(r.state_bytes) : "") },
-  { label: "dropped as late", now: (r) => r.late_rows, past: (p) => p.late_rows, format: count, more: () => "since its start" },
-  { label: "waiting", now: (r) => r.backlog_records ?? r.backlog_bytes, format: (v, r) => (r.backlog_records === null ? bytes(v) : `${count(v)} records`) },
+  { label: "late, dropped", now: (r) => r.late_rows, past: (p) => p.late_rows, format: count, more: () => "since the start" },
+  { label: "backlog", now: (r) => r.backlog_records ?? r.backlog_bytes, format: (v, r) => (r.backlog_records === null ? bytes(v) : `${count(v)} records`) },
 ];
 
 let span = "hour";
 let newest = 0;
 let asOf = null;
 let oldest = 0; // of all points, in seconds
-const logs = new Map(); // by job, the panel that shows its driver's log
+const logs = new Map(); // by job, the panel with its driver's log
 
 const byId = (id) => document.getElementById(id);
 
@@ -78,20 +78,20 @@ function outside(text, path) {
   return link;
 }
 
-function drawn(kind, d) {
+function svgPath(kind, d) {
   const path = document.createElementNS(SVG, "path");
   path.setAttribute("class", kind);
   path.setAttribute("d", d);
   return path;
 }
 
-/** `points` where a line may join them: apart where a value is missing, or nothing was told for long. */
+/** `points` as pieces of a line, split where a value is missing or nothing was reported for a while. */
 function pieces(points) {
   const found = [];
   let before = null;
   for (const point of points) {
     if (point[1] === null) { before = null; continue; }
-    if (before === null || point[0] - before > JOINED_S[span]) found.push([]);
+    if (before === null || point[0] - before > MAX_GAP_S[span]) found.push([]);
     found.at(-1).push(point);
     before = point[0];
   }
@@ -110,13 +110,13 @@ function chart(metric, part, now) {
   const bottom = Math.min(...known.map(([, value]) => value), 0);
   const x = (at) => ((at - begin) / (end - begin)) * WIDTH;
   const y = (value) => HEIGHT - 2 - ((value - bottom) / (top - bottom)) * (HEIGHT - 5);
-  svg.append(drawn("base", `M0 ${y(0).toFixed(1)}H${WIDTH}`));
+  svg.append(svgPath("base", `M0 ${y(0).toFixed(1)}H${WIDTH}`));
   for (const piece of pieces(points)) {
     const line = piece.map(([at, value]) => `${x(at).toFixed(1)} ${y(value).toFixed(1)}`).join("L");
     const ground = y(0).toFixed(1);
     svg.append(
-      drawn("area", `M${x(piece[0][0]).toFixed(1)} ${ground}L${line}V${ground}Z`),
-      drawn("line", `M${line}${piece.length === 1 ? "h.6" : ""}`),
+      svgPath("area", `M${x(piece[0][0]).toFixed(1)} ${ground}L${line}V${ground}Z`),
+      svgPath("line", `M${line}${piece.length === 1 ? "h.6" : ""}`),
     );
   }
   svg.addEventListener("mousemove", (event) => {
@@ -142,7 +142,7 @@ function queryState(report, now) {
   if (report.state === "failed") return tag("failed", "bad");
   if (report.state === "stopped") return tag("stopped", "none");
   const silent = since(report.updated_at, now);
-  return silent > SILENT_S ? tag(`no sign for ${duration(silent)}`, "warn") : tag("running", "good");
+  return silent > SILENT_S ? tag(`no report for ${duration(silent)}`, "warn") : tag("running", "good");
 }
 
 function queryRow(part, now) {
@@ -150,14 +150,14 @@ function queryRow(part, now) {
   const head = make("div", { className: "query" }, make("h3", { textContent: part.query }));
   if (!report) {
     head.append(tag("not started yet", "none"));
-    return make("div", { className: "row" }, head, make("div", { className: "soft small", textContent: "It starts when what it reads has its first rows." }));
+    return make("div", { className: "row" }, head, make("div", { className: "soft small", textContent: "It starts once the table that it reads exists." }));
   }
   head.append(queryState(report, now));
   head.append(make("div", { className: "soft small", textContent: report.batch_id === null ? "no batch yet" : `batch ${count(report.batch_id)}, ${clock(report.updated_at)} UTC` }));
   const cells = METRICS.map((metric) => {
     const value = metric.now(report);
     const shown = value === null || value === undefined ? "–" : metric.format(value, report);
-    const cell = make("div", { className: "metric" }, make("div", { className: "label", textContent: metric.label }), make("div", { className: "value", textContent: shown, title: value === null ? "not known" : String(value) }));
+    const cell = make("div", { className: "metric" }, make("div", { className: "label", textContent: metric.label }), make("div", { className: "value", textContent: shown, title: value === null ? "unknown" : String(value) }));
     if (metric.past) cell.append(chart(metric, part, now));
     const more = metric.more?.(report);
     if (more) cell.append(make("div", { className: "soft small", textContent: more }));
@@ -170,23 +170,23 @@ function queryRow(part, now) {
 
 function jobCard(job, now) {
   const driver = job.driver;
-  const told = [];
-  if (job.deployment) told.push(`release ${job.deployment.version}, deployed ${duration(since(job.deployment.deployed_at, now))} ago`);
-  else told.push("no release deployed: what is installed runs");
-  if (driver.process_id) told.push(`process ${driver.process_id}`);
-  if (driver.since) told.push(`${driver.state} for ${duration(since(driver.since, now))}`);
+  const facts = [];
+  if (job.deployment) facts.push(`release ${job.deployment.version}, deployed ${duration(since(job.deployment.deployed_at, now))} ago`);
+  else facts.push("no release deployed: it runs the installed code");
+  if (driver.process_id) facts.push(`process ${driver.process_id}`);
+  if (driver.since) facts.push(`${driver.state} for ${duration(since(driver.since, now))}`);
   const logButton = make("button", { type: "button", className: "link", textContent: logs.has(job.job) ? "Hide the log" : "Driver’s log" });
   logButton.addEventListener("click", () => toggleLog(job.job));
   const tone = driver.state === "stopped" ? (job.wanted?.state === "running" ? "bad" : "none") : DRIVER_TONES[driver.state] ?? "none";
   const head = make("div", { className: "job" },
     make("h2", { textContent: job.job }), tag(driver.state, tone),
-    make("span", { className: "soft small grow", textContent: told.join(" · ") }),
+    make("span", { className: "soft small grow", textContent: facts.join(" · ") }),
     outside("Supervision", `dags/${job.dag}`), outside("Deploy", "dags/deploy_streams"), logButton);
   const card = make("section", { className: "card", dataset: { job: job.job } }, head);
-  if (job.wanted && job.wanted.state !== "running") card.append(make("p", { className: "note soft", textContent: job.wanted.until ? `Pauses until ${clock(job.wanted.until)} UTC at the latest: ${job.wanted.why}` : `Not wanted: ${job.wanted.why}` }));
-  if (!job.wanted) card.append(make("p", { className: "note soft", textContent: "Nobody has asked for it yet: trigger deploy_streams." }));
-  if (driver.state === "unknown" || driver.state === "given up") card.append(make("p", { className: "note bad", textContent: driver.told }));
-  for (const trouble of job.troubles) card.append(make("p", { className: "note bad", textContent: trouble }));
+  if (job.wanted && job.wanted.state !== "running") card.append(make("p", { className: "note soft", textContent: job.wanted.until ? `Paused until ${clock(job.wanted.until)} UTC at the latest: ${job.wanted.why}` : `Stopped on purpose: ${job.wanted.why}` }));
+  if (!job.wanted) card.append(make("p", { className: "note soft", textContent: "It has never been started: trigger deploy_streams." }));
+  if (driver.state === "unknown" || driver.state === "given up") card.append(make("p", { className: "note bad", textContent: driver.detail }));
+  for (const problem of job.problems) card.append(make("p", { className: "note bad", textContent: problem }));
   card.append(...job.queries.map((part) => queryRow(part, now)));
   if (logs.has(job.job)) card.append(logs.get(job.job));
   return card;
@@ -195,8 +195,8 @@ function jobCard(job, now) {
 async function ask(path) {
   const answer = await fetch(path, { headers: { Accept: "application/json" }, signal: AbortSignal.timeout(PATIENCE_MS) });
   if (answer.ok) return answer;
-  const detail = await answer.json().then((told) => told.detail, () => answer.statusText);
-  throw new Error(answer.status === 401 ? "you are not logged in any more: reload the page" : detail);
+  const detail = await answer.json().then((body) => body.detail, () => answer.statusText);
+  throw new Error(answer.status === 401 ? "your session has expired: reload the page" : detail);
 }
 
 function toggleLog(job) {
@@ -209,8 +209,8 @@ function toggleLog(job) {
 async function readLog(job, panel) {
   const isAtEnd = panel.scrollTop + panel.clientHeight >= panel.scrollHeight - 20;
   try {
-    const told = await (await ask(`api/streams/${job}/log`)).text();
-    panel.textContent = told || "it has told nothing yet";
+    const log = await (await ask(`api/streams/${job}/log`)).text();
+    panel.textContent = log || "the log is empty";
   } catch (error) {
     panel.textContent = `the log cannot be read: ${error.message}`;
   }
@@ -229,13 +229,13 @@ async function refresh() {
     const places = [...logs].map(([job, panel]) => [panel, panel.scrollTop, job]);
     byId("jobs").replaceChildren(...page.jobs.map((job) => jobCard(job, now)));
     for (const [panel, place] of places) panel.scrollTop = place;
-    byId("trouble").hidden = true;
+    byId("problem").hidden = true;
     asOf = Date.now();
     await Promise.all(places.map(([panel, , job]) => readLog(job, panel)));
   } catch (error) {
     if (turn !== newest) return;
-    byId("trouble").textContent = `What is shown may be old: ${error.message}`;
-    byId("trouble").hidden = false;
+    byId("problem").textContent = `This page may be out of date: ${error.message}`;
+    byId("problem").hidden = false;
   }
 }
 

@@ -1,13 +1,14 @@
-"""What to do about a driver, from how it looks: rules alone, with the clock and all that is known given to them.
+"""What to do about a driver, given its state: pure rules, which take the time and everything else as arguments.
 
 ::
 
-    wanted  driver     what is done
+    wanted  driver     action
     ─────── ────────── ──────────────────────────────────────────────────────────────
-    no      alive      it is drained
-    no      gone       the watch is over
-    yes     gone       it is started, later each time; after too many times the watch fails
-    yes     alive      nothing while it makes progress; one that makes none is drained, and then gone
+    no      alive      stop it
+    no      gone       finish: the watch is over
+    yes     gone       start it, after a longer pause each time; too many restarts fail the watch
+    yes     alive      none while it makes progress; otherwise stop it, and then it is gone
+    either  stopping   stop it again, until it is gone: the launcher kills one that takes too long
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,11 +25,11 @@ class Action(StrEnum):
 
     NOTHING = "nothing"
     START = "start"
-    DRAIN = "drain"
+    STOP = "stop"
     FINISH = "finish"
-    """It is not wanted any more, and is gone."""
+    """The driver is no longer wanted, and is gone."""
     FAIL = "fail"
-    """It cannot be helped by starting it again: people must look."""
+    """Restarts do not help: somebody must look into it."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +37,11 @@ class Limits:
     """How patient the watch is.
 
     Attributes:
-        stall_after: without a sign, or with newer events coming in under a watermark that stands still, a driver is
-            stalled.
-        most_restarts: so many restarts ``within`` are one too many.
+        stall_after: a driver has stalled if it reports nothing for so long, or if newer events arrive for so long and
+            its watermark does not move.
+        most_restarts: the watch fails after more restarts than this ``within`` that time.
         within: see ``most_restarts``.
-        first_pause: before the first restart; each further one waits twice as long.
+        first_pause: the pause before the first restart; it doubles with each further one.
     """
 
     stall_after: timedelta = timedelta(minutes=10)
@@ -49,7 +50,7 @@ class Limits:
     first_pause: timedelta = timedelta(seconds=5)
 
     def numbers(self) -> dict[str, float]:
-        """The limits as JSON can carry them, times in seconds; :meth:`of` takes them back."""
+        """The limits in a form that fits JSON, times in seconds; :meth:`of` is the inverse."""
         return {
             "stall_after_s": self.stall_after.total_seconds(),
             "most_restarts": self.most_restarts,
@@ -59,7 +60,7 @@ class Limits:
 
     @staticmethod
     def of(numbers: Mapping[str, float]) -> "Limits":
-        """The limits that ``numbers`` say."""
+        """The limits that :meth:`numbers` gave."""
         return Limits(
             stall_after=timedelta(seconds=numbers["stall_after_s"]),
             most_restarts=int(numbers["most_restarts"]),
@@ -70,7 +71,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class _Seen:
-    """A query: its watermark, since when that should have moved, its rows and when more of them last came."""
+    """A query: its watermark, since when that should have moved, its rows and when more of them last arrived."""
 
     watermark: datetime | None
     due_since: datetime | None
@@ -81,7 +82,7 @@ class _Seen:
 
 @dataclass(frozen=True)
 class Memory:
-    """What the watch remembers from one look to the next."""
+    """What the watch remembers between looks."""
 
     process_id: int | None = None
     alive_since: datetime | None = None
@@ -91,7 +92,7 @@ class Memory:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Decision:
     """What to do, why, and what to remember."""
 
     action: Action
@@ -99,65 +100,63 @@ class Judgement:
     memory: Memory
 
 
-def judge(
+def decide(
     now: datetime, driver: Driver, reports: Sequence[QueryReport], memory: Memory, limits: Limits, *, is_wanted: bool
-) -> Judgement:
+) -> Decision:
     """What to do about ``driver`` at ``now``.
 
     Args:
-        now: with zone.
+        now: with a time zone.
         driver: as the launcher sees it.
-        reports: the latest of its queries; those of an earlier process are passed over.
-        memory: that of the judgement before; empty for the first.
+        reports: the latest of each of its queries; those of an earlier process are ignored.
+        memory: that of the previous decision; empty for the first.
         limits: how patient to be.
         is_wanted: whether it is to run.
     """
     if not is_wanted:
-        return _let_go(driver, memory)
+        return _wind_down(driver, memory)
     memory = _recall(now, driver, memory)
     recent = [moment for moment in memory.restarts if moment > now - limits.within]
     if len(recent) > limits.most_restarts:
-        why = f"it was started again {len(recent)} times within {limits.within}; the last time: {driver.told}"
-        return Judgement(Action.FAIL, why, memory)
+        why = f"it was restarted {len(recent)} times within {limits.within}; the last time: {driver.detail}"
+        return Decision(Action.FAIL, why, memory)
     if driver.state in (DriverState.STOPPED, DriverState.GIVEN_UP):
-        return _start_in_time(now, driver, recent, memory, limits)
-    if driver.state in (DriverState.RETRYING, DriverState.DRAINING):
-        return Judgement(Action.NOTHING, f"it is {driver.state}", memory)
+        return _restart(now, driver, recent, memory, limits)
+    if driver.state in (DriverState.RETRYING, DriverState.STOPPING):
+        action = Action.STOP if driver.state is DriverState.STOPPING else Action.NOTHING
+        return Decision(action, f"it is {driver.state}", memory)
     own = [report for report in reports if report.process_id == driver.process_id]
     queries = {report.query: _see(now, report, memory.queries) for report in own}
     memory = replace(memory, start_at=None, queries=queries)
     if why := _stalled(now, driver, own, memory, limits):
-        return Judgement(Action.DRAIN, why, memory)
-    return Judgement(Action.NOTHING, "it makes progress", memory)
+        return Decision(Action.STOP, why, memory)
+    return Decision(Action.NOTHING, "it makes progress", memory)
 
 
-def _let_go(driver: Driver, memory: Memory) -> Judgement:
+def _wind_down(driver: Driver, memory: Memory) -> Decision:
     if driver.state in (DriverState.STOPPED, DriverState.GIVEN_UP):
-        return Judgement(Action.FINISH, "it is not wanted, and has stopped", Memory())
-    action = Action.NOTHING if driver.state is DriverState.DRAINING else Action.DRAIN
-    return Judgement(action, "it is not wanted", memory)
+        return Decision(Action.FINISH, "it is no longer wanted, and has stopped", Memory())
+    return Decision(Action.STOP, "it is no longer wanted", memory)
 
 
 def _recall(now: datetime, driver: Driver, memory: Memory) -> Memory:
-    """``memory`` with the process of ``driver``: another one than before is a restart, whoever made it."""
+    """``memory`` with the process of ``driver``: a new process counts as a restart, whoever started it."""
     if driver.process_id in (None, memory.process_id):
         return memory
     restarts = memory.restarts if memory.process_id is None else (*memory.restarts, now)
     return replace(memory, process_id=driver.process_id, alive_since=now, restarts=restarts, queries={})
 
 
-def _start_in_time(
-    now: datetime, driver: Driver, recent: Sequence[datetime], memory: Memory, limits: Limits
-) -> Judgement:
+def _restart(now: datetime, driver: Driver, recent: Sequence[datetime], memory: Memory, limits: Limits) -> Decision:
     if memory == Memory():
-        return Judgement(Action.START, "it is wanted, and does not run", replace(memory, start_at=now))
+        return Decision(Action.START, "it is wanted, and is not running", replace(memory, start_at=now))
     start_at = memory.start_at or now + limits.first_pause * 2 ** len(recent)
     if now < start_at:
-        why = f"it is {driver.state}, and is started at {start_at:%H:%M:%S}"
-        return Judgement(Action.NOTHING, why, replace(memory, start_at=start_at))
-    # Should this start come to nothing, the next one waits longer: it counts, whether or not a process is seen.
+        why = f"it is {driver.state}; the next start is at {start_at:%H:%M:%S} UTC"
+        return Decision(Action.NOTHING, why, replace(memory, start_at=start_at))
+    # Counted whether or not a process is ever seen: if this start fails at once, the next one waits longer.
     counted = replace(memory, start_at=None, process_id=None, restarts=(*memory.restarts, now))
-    return Judgement(Action.START, f"it is {driver.state}: {driver.told}", counted)
+    return Decision(Action.START, f"it is {driver.state}: {driver.detail}", counted)
 
 
 def _see(now: datetime, report: QueryReport, seen: dict[str, _Seen]) -> _Seen:
@@ -181,15 +180,15 @@ def _must_move(report: QueryReport) -> bool:
 
 def _stalled(now: datetime, driver: Driver, reports: Sequence[QueryReport], memory: Memory, limits: Limits) -> str:
     """Why a driver that is alive makes no progress; empty if it does."""
-    signs = [report.updated_at for report in reports]
-    last = max([*signs, memory.alive_since or driver.since or now])
+    reported = [report.updated_at for report in reports]
+    last = max([*reported, memory.alive_since or driver.since or now])
     if now - last > limits.stall_after:
-        return f"it has given no sign since {last:%H:%M:%S} UTC"
+        return f"it has reported nothing since {last:%H:%M:%S} UTC"
     for query, seen in memory.queries.items():
         if seen.due_since is None or now - seen.due_since <= limits.stall_after:
             continue
         # A batch runs under the watermark that the batch before it left: where no batch runs, it may stand still.
         if seen.due_since < seen.fed_at and now - seen.fed_at < limits.stall_after:
-            watermark = f"the watermark of {query} stands still at {seen.watermark:%Y-%m-%d %H:%M:%S} UTC"
-            return f"newer events come in and {watermark}"
+            watermark = f"the watermark of {query} is stuck at {seen.watermark:%Y-%m-%d %H:%M:%S} UTC"
+            return f"newer events arrive, but {watermark}"
     return ""

@@ -1,4 +1,4 @@
-"""What is done about a driver: timelines, each moment with how the driver looks and what is done."""
+"""What to do about a driver: timelines of driver states and the expected actions."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from ad_dags.launchers import Driver, DriverState
-from ad_dags.watching import Action, Judgement, Limits, Memory, judge
+from ad_dags.supervision.rules import Action, Decision, Limits, Memory, decide
 from spark_jobs.contracts.progress import QueryReport
 
 _NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -25,11 +25,11 @@ def _at(seconds: float) -> datetime:
 
 
 def _driver(state: DriverState = DriverState.RUNNING, pid: int | None = 1) -> Driver:
-    return Driver("attribute", state, None if state in _DEAD else pid, None, "it said why")
+    return Driver("attribute", state, None if state in _DEAD else pid, None, "the reason")
 
 
 def _report(
-    told: float,
+    updated: float,
     *,
     query: str = "attribute",
     pid: int = 1,
@@ -43,7 +43,7 @@ def _report(
         version="1",
         process_id=pid,
         started_at=_NOON,
-        updated_at=_at(told),
+        updated_at=_at(updated),
         total_input_rows=rows,
         watermark=None if mark is None else _at(mark),
         watermark_delay_s=_DELAY_S,
@@ -52,15 +52,15 @@ def _report(
 
 
 class _Watch:
-    """A watch over time."""
+    """The decisions of one watch over time."""
 
     def __init__(self) -> None:
         self.memory = Memory()
 
     def look(
         self, seconds: float, driver: Driver, reports: Sequence[QueryReport] = (), *, is_wanted: bool = True
-    ) -> Judgement:
-        found = judge(_at(seconds), driver, reports, self.memory, _LIMITS, is_wanted=is_wanted)
+    ) -> Decision:
+        found = decide(_at(seconds), driver, reports, self.memory, _LIMITS, is_wanted=is_wanted)
         self.memory = found.memory
         return found
 
@@ -68,23 +68,23 @@ class _Watch:
         return self.look(seconds, driver, reports, is_wanted=is_wanted).action
 
 
-def test_what_is_wanted_and_does_not_run_is_started_at_once() -> None:
+def test_a_wanted_job_that_does_not_run_is_started_at_once() -> None:
     assert _Watch().act(0, _driver(DriverState.STOPPED)) is Action.START
 
 
-def test_what_is_not_wanted_is_drained_once_and_then_the_watch_is_over() -> None:
+def test_a_job_that_is_no_longer_wanted_is_stopped_and_then_the_watch_is_over() -> None:
     watch = _Watch()
     assert watch.act(0, _driver(), is_wanted=True) is Action.NOTHING
-    assert watch.act(10, _driver(), is_wanted=False) is Action.DRAIN
-    assert watch.act(20, _driver(DriverState.DRAINING), is_wanted=False) is Action.NOTHING
+    assert watch.act(10, _driver(), is_wanted=False) is Action.STOP
+    assert watch.act(20, _driver(DriverState.STOPPING), is_wanted=False) is Action.STOP
     assert watch.act(30, _driver(DriverState.STOPPED), is_wanted=False) is Action.FINISH
 
 
-def test_what_is_not_wanted_is_drained_even_between_two_tries() -> None:
-    assert _Watch().act(0, _driver(DriverState.RETRYING, pid=None), is_wanted=False) is Action.DRAIN
+def test_a_job_that_is_no_longer_wanted_is_stopped_even_between_two_retries() -> None:
+    assert _Watch().act(0, _driver(DriverState.RETRYING, pid=None), is_wanted=False) is Action.STOP
 
 
-def test_a_dead_driver_is_started_later_each_time() -> None:
+def test_a_dead_driver_is_restarted_after_a_longer_pause_each_time() -> None:
     watch = _Watch()
     watch.act(0, _driver(pid=1))
     assert watch.act(10, _driver(DriverState.GIVEN_UP)) is Action.NOTHING
@@ -96,17 +96,17 @@ def test_a_dead_driver_is_started_later_each_time() -> None:
     assert watch.act(50, _driver(DriverState.GIVEN_UP)) is Action.START
 
 
-def test_too_many_restarts_fail_the_watch_whoever_made_them() -> None:
+def test_too_many_restarts_fail_the_watch_whoever_caused_them() -> None:
     watch = _Watch()
-    for pid in range(1, 5):  # the first, and three restarts: as many as are borne
+    for pid in range(1, 5):  # the first process and three restarts, the most allowed
         assert watch.act(pid * 60, _driver(pid=pid)) is Action.NOTHING
     found = watch.look(300, _driver(pid=5))
     assert found.action is Action.FAIL
-    assert "started again 4 times" in found.why
-    assert "it said why" in found.why
+    assert "restarted 4 times" in found.why
+    assert "the reason" in found.why
 
 
-def test_starts_that_come_to_nothing_count() -> None:
+def test_starts_that_fail_at_once_count() -> None:
     watch, actions = _Watch(), []
     for seconds in range(0, 600, 5):
         actions.append(watch.act(seconds, _driver(DriverState.GIVEN_UP)))
@@ -116,7 +116,7 @@ def test_starts_that_come_to_nothing_count() -> None:
     assert actions.count(Action.START) == 1 + 4
 
 
-def test_restarts_of_long_ago_are_forgiven() -> None:
+def test_restarts_from_long_ago_do_not_count() -> None:
     watch = _Watch()
     for pid in range(1, 20):
         assert watch.act(pid * 1000, _driver(pid=pid)) is Action.NOTHING
@@ -124,37 +124,37 @@ def test_restarts_of_long_ago_are_forgiven() -> None:
 
 @pytest.mark.parametrize(
     ("silent_s", "action"),
-    [pytest.param(600, Action.NOTHING, id="just-borne"), pytest.param(601, Action.DRAIN, id="too-long")],
+    [pytest.param(600, Action.NOTHING, id="at-the-limit"), pytest.param(601, Action.STOP, id="too-long")],
 )
-def test_a_driver_that_gives_no_sign_is_drained(silent_s: float, action: Action) -> None:
+def test_a_driver_that_reports_nothing_is_stopped(silent_s: float, action: Action) -> None:
     watch = _Watch()
     watch.act(0, _driver())
-    sign = _report(100)
-    assert watch.act(100, _driver(), sign) is Action.NOTHING
-    assert watch.act(100 + silent_s, _driver(), sign) is action
+    report = _report(100)
+    assert watch.act(100, _driver(), report) is Action.NOTHING
+    assert watch.act(100 + silent_s, _driver(), report) is action
 
 
-def test_a_driver_that_never_gave_a_sign_is_drained_after_as_long() -> None:
+def test_a_driver_that_never_reported_is_stopped_after_the_same_time() -> None:
     watch = _Watch()
     watch.act(0, _driver())
     assert watch.act(600, _driver()) is Action.NOTHING
-    assert watch.act(601, _driver()) is Action.DRAIN
+    assert watch.act(601, _driver()) is Action.STOP
 
 
-def test_signs_of_an_earlier_process_are_none() -> None:
+def test_reports_of_an_earlier_process_do_not_count() -> None:
     watch = _Watch()
     watch.act(0, _driver(pid=2), _report(0, pid=1))
-    assert watch.act(601, _driver(pid=2), _report(601, pid=1)) is Action.DRAIN
+    assert watch.act(601, _driver(pid=2), _report(601, pid=1)) is Action.STOP
 
 
-def test_a_watermark_that_stands_still_while_newer_events_come_is_a_stall() -> None:
+def test_a_watermark_that_does_not_move_while_newer_events_arrive_is_a_stall() -> None:
     watch, found = _Watch(), None
     for minute in range(13):
         report = _report(minute * 60, rows=100 * minute, mark=-60 - _DELAY_S, newest=minute * 60)
         found = watch.look(minute * 60, _driver(), [report])
-        assert (found.action is Action.DRAIN) == (minute * 60 > 600)
+        assert (found.action is Action.STOP) == (minute * 60 > 600)
     assert found
-    assert "the watermark of attribute stands still at 2026-01-01 10:59:00" in found.why
+    assert "the watermark of attribute is stuck at 2026-01-01 10:59:00" in found.why
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_a_watermark_stands_still_until_newer_events_come(mark: float, newest: f
         assert watch.act(minute * 60, _driver(), report) is Action.NOTHING, minute
 
 
-def test_a_watermark_may_stand_still_while_nothing_comes() -> None:
+def test_a_watermark_may_stand_still_while_nothing_arrives() -> None:
     watch = _Watch()
     watch.act(0, _driver(), _report(0, rows=100, mark=-60 - _DELAY_S, newest=-60))
     watch.act(60, _driver(), _report(60, rows=101, mark=-60 - _DELAY_S, newest=50))
@@ -198,13 +198,13 @@ def test_one_query_that_stalls_is_enough() -> None:
         good = _report(now, rows=100 * minute, mark=now - _DELAY_S, newest=now)
         bad = _report(now, query="sessionize", rows=100 * minute, mark=-_DELAY_S, newest=now)
         action = watch.act(now, _driver(), good, bad)
-    assert action is Action.DRAIN
+    assert action is Action.STOP
 
 
-def test_a_stalled_driver_is_drained_and_then_started_again() -> None:
+def test_a_stalled_driver_is_stopped_and_then_restarted() -> None:
     watch = _Watch()
     watch.act(0, _driver(pid=1))
-    assert watch.act(601, _driver(pid=1)) is Action.DRAIN
-    assert watch.act(605, _driver(DriverState.DRAINING, pid=1)) is Action.NOTHING
+    assert watch.act(601, _driver(pid=1)) is Action.STOP
+    assert watch.act(605, _driver(DriverState.STOPPING, pid=1)) is Action.STOP, "its launcher may have to kill it"
     assert watch.act(620, _driver(DriverState.STOPPED)) is Action.NOTHING
     assert watch.act(630, _driver(DriverState.STOPPED)) is Action.START

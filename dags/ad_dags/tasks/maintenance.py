@@ -1,0 +1,76 @@
+"""Maintenance of the lake: cleaning checkpoints, compacting, validating and backfilling tables."""
+
+from typing import Any
+
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+
+from ad_dags.clock import utc_now
+from ad_dags.job_control import pause, resume
+from ad_dags.place import Place, find_place
+from ad_dags.programs import CommandError
+from ad_dags.tasks.commands import run_adloom
+from spark_jobs.contracts.lake import CHECKPOINTS
+from spark_jobs.queries import queries_of
+
+_FAILED = 1
+"""Exit code of a validation in which a critical expectation failed, and of one that could not run."""
+
+
+def clean_checkpoints(params: dict[str, Any] | None = None) -> str:
+    """Removes superseded checkpoints, or those in ``params["checkpoints"]``; if ``dry_run``, only lists them."""
+    assert params is not None  # noqa: S101 Airflow passes it
+    place, delete = _place_of_started_lake(), [] if params["dry_run"] else ["--delete"]
+    _, output = run_adloom(place, ["checkpoints", "clean", *params["checkpoints"]], delete, changes_lake=True)
+    return output
+
+
+def maintain_tables(job: str) -> str:
+    """Compacts and vacuums the tables that ``job`` writes while the job is paused, then resumes it.
+
+    A table has one writer at a time, so the job is stopped first. It is resumed however this ends.
+    """
+    place = _place_of_started_lake()
+    tables = [query.writes.name for query in queries_of(job)]
+    is_paused = pause(place, job, "table maintenance", utc_now())
+    try:
+        _, output = run_adloom(place, ["maintain", *tables], changes_lake=True)
+    finally:
+        if is_paused:
+            resume(place, job)
+    return output
+
+
+def backfill_window(params: dict[str, Any] | None = None) -> str:
+    """Recomputes the window from ``params["from"]`` to ``params["to"]`` and reports how the live rows differ."""
+    assert params is not None  # noqa: S101 Airflow passes it
+    # Each is one word with its option, so that nothing typed into the form is ever read as an option.
+    _, output = run_adloom(
+        _place_of_started_lake(), ["backfill"], [f"--from={params['from']}", f"--to={params['to']}"], changes_lake=True
+    )
+    return output
+
+
+def validate_tables() -> str:
+    """Validates what is new in the tables. A warning is logged; a failed critical expectation is an error."""
+    code, output = run_adloom(_place_of_started_lake(), ["validate"], ["--critical"], allowed=(0, _FAILED))
+    if code == _FAILED:
+        failed = "; ".join(line.strip() for line in output.splitlines() if line.strip().startswith("critical: "))
+        if not failed:
+            raise CommandError(output.splitlines()[-1] if output else "adloom validate printed nothing")
+        # A retry would find the same.
+        raise AirflowFailException(failed)
+    return output
+
+
+def draw_overview() -> str:
+    """Renders the page of charts about the tables."""
+    _, output = run_adloom(_place_of_started_lake(), ["report"])
+    return output
+
+
+def _place_of_started_lake() -> Place:
+    """The place. If no job has ever run on its lake, the task is skipped."""
+    place = find_place()
+    if not place.lake.files.names(CHECKPOINTS):
+        raise AirflowSkipException(f"no job has run on {place.lake.root} yet")
+    return place
