@@ -44,7 +44,7 @@ def main() -> None:
         app()
     except AdloomError as error:
         Console(stderr=True).print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
-        sys.exit(1)
+        sys.exit(error.exit_code)
     except KeyboardInterrupt:
         Console(stderr=True).print("interrupted; the same command goes on where it stopped", highlight=False)
         sys.exit(130)

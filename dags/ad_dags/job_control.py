@@ -1,19 +1,26 @@
 """Stopping, pausing and resuming a job: what is wanted of it, and its driver, together."""
 
+import logging
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from ad_dags.clock import utc_now
 from ad_dags.launchers import Launcher, LauncherError
 from ad_dags.place import Place
+from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.wanted import WantedState
 from spark_jobs.runtime.wanted import read_wanted, want
 
 _LONGEST_PAUSE = timedelta(hours=1)
+_RESUME_WITHIN = timedelta(minutes=10)
+"""How long to retry when the end of a pause cannot be recorded."""
 _TO_DIE = timedelta(minutes=1)
 """How long a driver that its launcher kills may take to be gone."""
 _POLL_S = 1.0
+_log = logging.getLogger(__name__)
 
 
 def stop(
@@ -46,27 +53,44 @@ def stop_and_wait(place: Place, job: str) -> None:
         place.launcher.stop(job)
 
 
-def pause(place: Place, job: str, why: str, now: datetime) -> bool:
-    """Stops the driver of ``job`` and waits until it is gone; the job is to run again after an hour at the latest.
+def is_wanted(lake: Lake, job: str, now: datetime) -> bool:
+    """Whether ``job`` is to run at ``now``."""
+    wanted = read_wanted(lake, job)
+    return wanted is not None and wanted.runs_at(now)
 
-    Returns:
-        Whether the job was wanted: only then is it to be resumed.
+
+@contextmanager
+def paused(place: Place, job: str, why: str) -> Iterator[None]:
+    """Stops the driver of ``job`` for the duration of its block; does nothing if the job is not wanted.
+
+    However the block ends, the job is wanted again afterwards, and its watcher starts the driver. If this process dies,
+    the job runs again after an hour.
 
     Raises:
-        LauncherError: it did not stop in time; it is wanted again.
+        LauncherError: the driver did not stop; the block did not run.
     """
-    wanted = read_wanted(place.lake, job)
-    if wanted is None or not wanted.runs_at(now):
-        return False
+    now = utc_now()
+    if not is_wanted(place.lake, job, now):
+        yield
+        return
     want(place.lake, job, WantedState.STOPPED, why, now, until=now + _LONGEST_PAUSE)
     try:
         stop_and_wait(place, job)
-    except LauncherError:
-        resume(place, job)
-        raise
-    return True
+        yield
+    finally:
+        _resume(place, job, f"its pause is over ({why})")
 
 
-def resume(place: Place, job: str) -> None:
-    """Records that ``job`` is wanted again after a pause; its watcher starts the driver."""
-    want(place.lake, job, WantedState.RUNNING, "its pause is over", utc_now())
+def _resume(place: Place, job: str, why: str) -> None:
+    """Records that ``job`` is wanted again; retried, because the block may have failed for want of the same lake."""
+    deadline = time.monotonic() + _RESUME_WITHIN.total_seconds()
+    while True:
+        try:
+            want(place.lake, job, WantedState.RUNNING, why, utc_now())
+        except LakeError as error:
+            if time.monotonic() > deadline:
+                raise
+            _log.warning("%s: still paused, retrying to resume it: %s", job, error)
+            time.sleep(_POLL_S)
+        else:
+            return

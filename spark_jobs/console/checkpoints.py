@@ -14,7 +14,7 @@ from rich.text import Text
 
 from spark_jobs.console.run import session
 from spark_jobs.contracts.durations import format_duration
-from spark_jobs.contracts.errors import CheckpointError, SettingsError
+from spark_jobs.contracts.errors import AdloomError, CheckpointError, PreflightError, SettingsError
 from spark_jobs.contracts.lake import Lake, checkpoint_key
 from spark_jobs.contracts.manifest import FILES, KAFKA, Verdict
 from spark_jobs.contracts.settings import load_settings
@@ -30,15 +30,20 @@ def show_preflight(location: str, config: Path | None, *, as_json: bool = False)
     """Prints how the settings differ from those of the lake's checkpoints. Returns whether all may be started.
 
     Raises:
-        LakeError: there is no lake.
+        PreflightError: there is no lake, it does not answer, or a setting is wrong.
     """
-    console, settings = Console(), load_settings(config, os.environ)
-    lake = open_existing(location, settings.s3)
-    begun = {found.query: found.manifest for found in list_checkpoints(lake) if found.is_current}
-    ingest = begun.get("ingest")
-    # What ingest reads is said at its start, not in the settings: no change of it can be foreseen here.
-    source = ingest.settings.get("source", FILES) if ingest else KAFKA if settings.kafka.bootstrap_servers else FILES
-    found = preflight(lake, settings, JOB_OF_QUERY, source=source)
+    console = Console()
+    try:
+        settings = load_settings(config, os.environ)
+        lake = open_existing(location, settings.s3)
+        begun = {found.query: found.manifest for found in list_checkpoints(lake) if found.is_current}
+        ingest = begun.get("ingest")
+        # What ingest reads is an argument of its start, not a setting: a change of it cannot be foreseen here.
+        default = KAFKA if settings.kafka.bootstrap_servers else FILES
+        source = ingest.settings.get("source", FILES) if ingest else default
+        found = preflight(lake, settings, JOB_OF_QUERY, source=source)
+    except AdloomError as error:
+        raise PreflightError(str(error)) from error
     may_start = all(change.verdict is not Verdict.BREAKING for change in found)
     if as_json:
         console.out(json.dumps([asdict(change) for change in found]), highlight=False)

@@ -1,8 +1,13 @@
 """Every error adloom raises on purpose. The text says what, which value, why, and what to do."""
 
+from typing import ClassVar
+
 
 class AdloomError(Exception):
     """Raised when adloom itself refuses or fails; the text is meant for the user. Base of all others."""
+
+    exit_code: ClassVar[int] = 1
+    """Of the command that ends with this error."""
 
 
 class SettingsError(AdloomError):
@@ -27,6 +32,13 @@ class LakeInUseError(LakeError):
 
 class CheckpointError(LakeError):
     """Raised when a checkpoint was made with other settings and would be misused."""
+
+
+class PreflightError(AdloomError):
+    """Raised when preflight cannot compare the settings with the checkpoints."""
+
+    exit_code: ClassVar[int] = 2
+    """Exit code 1 of preflight means that it did compare, and found a breaking change."""
 
 
 class QueryFailedError(AdloomError):

@@ -433,8 +433,8 @@ def test_a_pause_outlasts_a_driver_that_hangs(lake: Lake, timeline: _Timeline, m
         return timeline.clock.now.timestamp()
 
     monkeypatch.setattr(job_control, "time", SimpleNamespace(sleep=sleep, monotonic=monotonic))
-    assert job_control.pause(place, _JOB, "a deployment", timeline.clock.now)
-    assert not timeline.hung.is_alive
+    with job_control.paused(place, _JOB, "a deployment"):
+        assert not timeline.hung.is_alive
 
 
 # What goes wrong.

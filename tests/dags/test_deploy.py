@@ -1,21 +1,27 @@
 """Deploying: on a real lake, with real releases and a launcher that only records its calls."""
 
 import json
+import sys
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ad_dags import job_control
 from ad_dags.launchers import DriverState
 from ad_dags.place import Place
+from ad_dags.programs import CommandError
+from ad_dags.tasks import compatibility
 from ad_dags.tasks import deploy as tasks
 from ad_dags.tasks.deploy import DeployAction, DeployError, build, check, jobs_of, swap
 from spark_jobs.contracts.errors import CheckpointError, LakeError, SettingsError
 from spark_jobs.contracts.lake import progress_key
 from spark_jobs.contracts.progress import QueryReport, QueryState
 from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.wanted import wanted_key
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.releases import publish, read_deployment
 from spark_jobs.runtime.wanted import read_wanted
@@ -162,16 +168,161 @@ def test_checkpoints_that_a_release_cannot_use_fail_the_run_before_anything_is_s
     change = {"query": "deduplicate", "setting": "deduplicate.mode", "before": "forever", "now": "within_watermark"}
     others = {"query": "sessionize", "setting": "sessionize.gap", "before": "5min", "now": "9min"}
     changes = [{**change, "verdict": "breaking", "why": "so"}, {**others, "verdict": "breaking", "why": "so"}]
-    monkeypatch.setattr(tasks, "run_adloom", _preflight(changes))
-    monkeypatch.setattr(tasks, "_code", lambda *_: Path())
+    monkeypatch.setattr(compatibility, "run_adloom", _preflight(changes))
+    monkeypatch.setattr(tasks, "code_of", lambda *_: Path())
     why = r"deduplicate\.mode was forever, is within_watermark\. Nothing was stopped"
     with pytest.raises(CheckpointError, match=why):
         check(_NEW, _form(DeployAction.RESTART))
     assert drivers.calls == []
     assert check(_NEW, _form(DeployAction.RESTART, confirm_reset=True)) == ["deduplicate"]
     assert check(_NEW, _form(DeployAction.RESTART, confirm_reset=True, job="all")) == ["deduplicate", "sessionize"]
-    monkeypatch.setattr(tasks, "run_adloom", _preflight([]))
+    monkeypatch.setattr(compatibility, "run_adloom", _preflight([]))
     assert check(_NEW, _form(DeployAction.RESTART)) == []
+
+
+_PROGRAM = """#!{python}
+# Stands in for the command adloom: notes its arguments and its release, and does what `script` says.
+import json, os, pathlib, sys
+release = pathlib.Path(os.environ.get("PYTHONPATH", "installed")).name
+words = [release, *sys.argv[1:sys.argv.index("--lake")]]
+with open({calls!r}, "a") as calls:
+    calls.write(" ".join(words) + "\\n")
+code, printed = json.loads(pathlib.Path({script!r}).read_text()).get(" ".join(words), [0, "[]"])
+print(printed)
+sys.exit(code)
+"""
+_AWAY = "error: lake s3a://ads/lake at http://127.0.0.1:1: listing the bucket: it does not answer"
+
+
+@dataclass
+class _Command:
+    """The command adloom. ``script``: by release and words, the exit code and the output; else 0 and no changes."""
+
+    folder: Path
+    script: dict[str, tuple[int, str]] = field(default_factory=dict)
+
+    def will(self, words: str, code: int, printed: str) -> None:
+        self.script[words] = (code, printed)
+        (self.folder / "script.json").write_text(json.dumps(self.script))
+
+    @property
+    def calls(self) -> list[str]:
+        return (self.folder / "calls").read_text().splitlines()
+
+
+@pytest.fixture
+def command(drivers: _Drivers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> _Command:
+    """The command adloom, for releases whose code is in folders of their versions."""
+    program = tmp_path / "adloom"
+    program.write_text(
+        _PROGRAM.format(python=sys.executable, calls=str(tmp_path / "calls"), script=str(tmp_path / "script.json"))
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("ADLOOM_COMMAND", str(program))
+    monkeypatch.setattr(compatibility, "unpack", lambda _, release: Path(release.version))
+    found = _Command(tmp_path)
+    found.will("", 0, "")
+    swap(_OLD, [], _form(DeployAction.START))
+    drivers.calls.clear()
+    return found
+
+
+def _breaking(query: str) -> str:
+    return json.dumps(
+        [{"query": query, "setting": "mode", "before": "a", "now": "b", "verdict": "breaking", "why": ""}]
+    )
+
+
+def _is_wanted(drivers: _Drivers) -> bool:
+    wanted = read_wanted(drivers.place.lake, "deduplicate")
+    return wanted is not None and (wanted.state, wanted.until) == ("running", None)
+
+
+def test_a_reset_that_fails_leaves_the_job_running_as_before(drivers: _Drivers, command: _Command) -> None:
+    command.will("1.0.1 checkpoints reset deduplicate", 1, "error: the disk is full")
+    why = r"1\.0\.1 was not deployed: .* exit code 1: error: the disk is full; release 1\.0\.0 was started again"
+    with pytest.raises(DeployError, match=why):
+        swap(_NEW, ["deduplicate"], _form(DeployAction.RESTART))
+    assert drivers.calls == ["stop deduplicate", "start deduplicate 1.0.0"]
+    assert _is_wanted(drivers)
+
+
+def test_checkpoints_that_were_reset_before_one_failed_are_given_back(drivers: _Drivers, command: _Command) -> None:
+    """Otherwise the old release could not use them."""
+    command.will("1.0.1 checkpoints reset deduplicate", 1, "error: the disk is full")
+    command.will("1.0.0 preflight", 1, _breaking("ingest"))
+    with pytest.raises(DeployError, match=r"release 1\.0\.0 was started again"):
+        swap(_NEW, ["ingest", "deduplicate"], _form(DeployAction.RESTART))
+    assert command.calls == [
+        "1.0.1 checkpoints reset ingest",
+        "1.0.1 checkpoints reset deduplicate",
+        "1.0.0 preflight",
+        "1.0.0 checkpoints reset ingest",
+    ]
+    assert drivers.calls[-1] == "start deduplicate 1.0.0"
+
+
+def test_a_release_that_does_not_work_gives_back_the_checkpoints_too(drivers: _Drivers, command: _Command) -> None:
+    drivers.bad_releases = (_NEW,)
+    command.will("1.0.0 preflight", 1, _breaking("deduplicate"))
+    with pytest.raises(DeployError, match=r"does not work: .*; release 1\.0\.0 was started again"):
+        swap(_NEW, ["deduplicate"], _form(DeployAction.RESTART))
+    assert command.calls == [
+        "1.0.1 checkpoints reset deduplicate",
+        "1.0.0 preflight",
+        "1.0.0 checkpoints reset deduplicate",
+    ]
+    assert drivers.calls[-1] == "start deduplicate 1.0.0"
+
+
+def test_a_previous_release_that_cannot_be_restored_is_reported_with_both_reasons(
+    drivers: _Drivers, command: _Command
+) -> None:
+    drivers.bad_releases = (_NEW,)
+    command.will("1.0.0 preflight", 2, _AWAY)
+    with pytest.raises(DeployError, match=r"out of luck; the previous release could not be restored: .*not answer"):
+        swap(_NEW, ["deduplicate"], _form(DeployAction.RESTART))
+
+
+def test_a_job_that_was_not_wanted_is_not_started_by_a_failed_deployment(drivers: _Drivers, command: _Command) -> None:
+    swap("", [], _form(DeployAction.STOP))
+    drivers.calls.clear()
+    command.will("1.0.1 checkpoints reset deduplicate", 1, "error: the disk is full")
+    with pytest.raises(DeployError, match="it was not wanted before, and was not started"):
+        swap(_NEW, ["deduplicate"], _form(DeployAction.START))
+    assert drivers.calls == ["stop deduplicate"]
+    assert not _is_wanted(drivers)
+
+
+def test_a_lake_that_is_away_for_a_while_leaves_no_pause_behind(
+    drivers: _Drivers, command: _Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reset fails because the lake is away, which must not keep the job paused either."""
+    command.will("1.0.1 checkpoints reset deduplicate", 1, _AWAY)
+    files, refused = drivers.place.lake.files, []
+    write = files.write
+
+    def write_sometimes(key: str, data: bytes) -> None:
+        is_resuming = key == wanted_key("deduplicate") and b"its pause is over" in data
+        if is_resuming and len(refused) < 3:
+            refused.append(key)
+            raise LakeError("it does not answer")
+        write(key, data)
+
+    monkeypatch.setattr(files, "write", write_sometimes)
+    monkeypatch.setattr(job_control, "_POLL_S", 0.01)
+    with pytest.raises(DeployError, match=r"does not answer; release 1\.0\.0 was started again"):
+        swap(_NEW, ["deduplicate"], _form(DeployAction.RESTART))
+    assert len(refused) == 3
+    assert _is_wanted(drivers)
+
+
+@pytest.mark.parametrize("code", [1, 2], ids=["as-old-releases", "as-this-release"])
+def test_a_preflight_that_cannot_compare_says_why(drivers: _Drivers, command: _Command, code: int) -> None:
+    command.will("1.0.1 preflight", code, _AWAY)
+    with pytest.raises(CommandError, match=r"adloom preflight .*: error: lake s3a://ads/lake .* does not answer"):
+        check(_NEW, _form(DeployAction.RESTART))
+    assert drivers.calls == []
 
 
 def test_confirmed_resets_are_done_between_the_old_driver_and_the_new_one(
@@ -179,7 +330,7 @@ def test_confirmed_resets_are_done_between_the_old_driver_and_the_new_one(
 ) -> None:
     swap(_OLD, [], _form(DeployAction.START))
     drivers.calls.clear()
-    monkeypatch.setattr(tasks, "run_adloom", lambda _, command, **__: drivers.calls.append(" ".join(command)))
-    monkeypatch.setattr(tasks, "_code", lambda *_: Path())
+    monkeypatch.setattr(compatibility, "run_adloom", lambda _, command, **__: drivers.calls.append(" ".join(command)))
+    monkeypatch.setattr(compatibility, "code_of", lambda *_: Path())
     swap(_NEW, ["deduplicate", "sessionize"], _form(DeployAction.RESTART))
     assert drivers.calls == ["stop deduplicate", "checkpoints reset deduplicate", "start deduplicate 1.0.1"]

@@ -1,6 +1,5 @@
 """Deploying a release: build it, check it against the checkpoints, swap it in, and roll back if it does not work."""
 
-import json
 import logging
 import tempfile
 import time
@@ -10,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from ad_dags.clock import utc_now
-from ad_dags.job_control import pause, stop, stop_and_wait
-from ad_dags.launchers import DriverState
+from ad_dags.job_control import is_wanted, paused, stop, stop_and_wait
+from ad_dags.launchers import DriverState, LauncherError
 from ad_dags.place import Place, checkout, find_place, jobs_here
-from ad_dags.tasks.commands import run_adloom
-from spark_jobs.contracts.errors import CheckpointError
+from ad_dags.programs import CommandError
+from ad_dags.tasks.compatibility import breaking_changes, code_of, reset, unusable
+from spark_jobs.contracts.errors import AdloomError, CheckpointError
 from spark_jobs.contracts.progress import QueryReport, QueryState
+from spark_jobs.contracts.releases import Deployment
 from spark_jobs.contracts.wanted import WantedState
 from spark_jobs.queries import JOB_OF_QUERY, QUERIES_OF_JOB, find_query
 from spark_jobs.runtime.building import build_wheel
@@ -25,7 +26,6 @@ from spark_jobs.runtime.releases import (
     read_deployment,
     read_release,
     release_before,
-    unpack,
     write_deployment,
 )
 from spark_jobs.runtime.reports import read_reports
@@ -36,6 +36,7 @@ ALL_JOBS = "all"
 _FIRST_BATCH = timedelta(minutes=5)
 """How long a new release may take to complete its first batch."""
 _POLL_S = 1.0
+_FAILURES = (AdloomError, LauncherError, CommandError, OSError)
 _log = logging.getLogger(__name__)
 
 
@@ -90,15 +91,14 @@ def check(version: str, params: dict[str, Any] | None = None) -> list[str]:
 
     Raises:
         CheckpointError: there are some, and the form did not confirm a reset of these checkpoints.
+        CommandError: the checkpoints could not be compared.
     """
     assert params is not None  # noqa: S101
     if not version:
         return []
     place = find_place()
-    _, printed = run_adloom(place, ["preflight"], ["--json"], allowed=(0, 1), code=_code(place, version))
-    changes = json.loads(printed.splitlines()[-1])
     jobs = jobs_of(params)
-    broken = [change for change in changes if change["verdict"] == "breaking" and JOB_OF_QUERY[change["query"]] in jobs]
+    broken = [one for one in breaking_changes(place, code_of(place, version)) if JOB_OF_QUERY[one["query"]] in jobs]
     queries = list(dict.fromkeys(change["query"] for change in broken))
     if queries and not params["confirm_reset"]:
         listed = "; ".join(f"{one['query']}: {one['setting']} was {one['before']}, is {one['now']}" for one in broken)
@@ -113,7 +113,8 @@ def swap(version: str, resets: list[str], params: dict[str, Any] | None = None) 
     """Performs the form's action, job by job. Returns one line per job on what is running now.
 
     Raises:
-        DeployError: a new release did not complete its first batch; the previous one was restored.
+        DeployError: a checkpoint could not be reset, or a new release did not complete a batch. The text says what is
+            running now: the previous release, if there is one.
     """
     assert params is not None  # noqa: S101
     place, action = find_place(), DeployAction(params["action"])
@@ -132,27 +133,50 @@ def _swap_one(place: Place, job: str, action: DeployAction, version: str, resets
     is_same = before is not None and before.version == version
     if action is DeployAction.START and is_same and place.launcher.inspect(job).state is DriverState.RUNNING:
         return f"{job}: release {version} is already running"
-    _replace(place, job, version, [query for query in resets if JOB_OF_QUERY[query] == job])
+    own_resets = [query for query in resets if JOB_OF_QUERY[query] == job]
+    _replace(place, job, version, own_resets, before)
     if why := _why_not_good(place, job, now):
         failure = f"{job}: release {version} does not work: {why}"
         if before is None or is_same:
             stop(place.lake, place.launcher, job, failure, utc_now())
             raise DeployError(f"{failure}; there is no previous release, so the job was stopped")
-        _replace(place, job, before.version, [])
+        try:
+            _replace(place, job, before.version, unusable(place, before, own_resets), before)
+        except (DeployError, CommandError) as error:
+            raise DeployError(f"{failure}; the previous release could not be restored: {error}") from error
         write_deployment(place.lake, before)  # or a later rollback would lead to the release that did not work
         raise DeployError(f"{failure}; release {before.version} was started again")
     return f"{job}: release {version} is running"
 
 
-def _replace(place: Place, job: str, version: str, resets: list[str]) -> None:
-    """Stops the driver, if there is one, and starts ``version`` in its place."""
-    if not pause(place, job, f"deployment of release {version}", utc_now()):
-        stop_and_wait(place, job)
-    for query in resets:
-        run_adloom(place, ["checkpoints", "reset", query], code=_code(place, version), changes_lake=True)
-    deploy(place.lake, job, version, utc_now())
+def _replace(place: Place, job: str, version: str, resets: list[str], before: Deployment | None) -> None:
+    """Stops the driver, if there is one, and starts ``version`` in its place.
+
+    Raises:
+        DeployError: ``version`` was not deployed. If the job was wanted, it was started again as it was ``before``.
+    """
+    was_wanted = is_wanted(place.lake, job, utc_now())
+    try:
+        with paused(place, job, f"deployment of release {version}"):
+            if not was_wanted:
+                stop_and_wait(place, job)
+            reset(place, version, resets, before)
+            deploy(place.lake, job, version, utc_now())
+    except _FAILURES as error:
+        outcome = _start_again(place, job, before) if was_wanted else "it was not wanted before, and was not started"
+        raise DeployError(f"{job}: release {version} was not deployed: {error}; {outcome}") from error
     want(place.lake, job, WantedState.RUNNING, f"release {version} was deployed", utc_now())
     place.launcher.start(job)
+
+
+def _start_again(place: Place, job: str, before: Deployment | None) -> str:
+    """Starts ``job`` as it was ``before``; its watcher does so too, but later. Returns what came of it."""
+    code = f"release {before.version}" if before else "the installed code"
+    try:
+        place.launcher.start(job)
+    except _FAILURES as error:
+        return f"{code} could not be started again ({error}); its watcher keeps trying"
+    return f"{code} was started again"
 
 
 def _why_not_good(place: Place, job: str, since: datetime) -> str:
@@ -188,7 +212,3 @@ def _why_not_good(place: Place, job: str, since: datetime) -> str:
 
 def _is_good(report: QueryReport) -> bool:
     return report.state is QueryState.RUNNING and report.updated_at > report.started_at
-
-
-def _code(place: Place, version: str) -> Path:
-    return unpack(place.lake, read_release(place.lake, version))

@@ -4,8 +4,7 @@ from typing import Any
 
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from ad_dags.clock import utc_now
-from ad_dags.job_control import pause, resume
+from ad_dags.job_control import paused
 from ad_dags.place import Place, find_place
 from ad_dags.programs import CommandError
 from ad_dags.tasks.commands import run_adloom
@@ -31,12 +30,8 @@ def maintain_tables(job: str) -> str:
     """
     place = _place_of_started_lake()
     tables = [query.writes.name for query in queries_of(job)]
-    is_paused = pause(place, job, "table maintenance", utc_now())
-    try:
+    with paused(place, job, "table maintenance"):
         _, output = run_adloom(place, ["maintain", *tables], changes_lake=True)
-    finally:
-        if is_paused:
-            resume(place, job)
     return output
 
 
