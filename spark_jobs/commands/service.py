@@ -164,9 +164,9 @@ def exporter(
 
 @app.command(
     rich_help_panel=_PANEL,
-    epilog="Example:  adloom preflight --lake lake --config new.toml   Exit codes: 0 if the checkpoints can be used; 1 if "
-    "a change is breaking; 2 if they could not be compared, with the reason on stderr. Every job makes the same check "
-    "before it starts.",
+    epilog="Example:  adloom preflight --lake lake --config new.toml   Exit codes: 0 if the checkpoints can be used; 1 "
+    "if a change is breaking; 2 if they could not be compared, with the reason on stderr. Every job makes the same "
+    "check before it starts.",
 )
 def preflight(
     lake: LakeOption,

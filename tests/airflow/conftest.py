@@ -1,4 +1,4 @@
-"""Airflow and the drivers, reading a real Kafka and writing a lake on a real MinIO as a user who may do little."""
+"""Airflow and the drivers, reading a real Kafka and writing a lake on a real MinIO as a user with few permissions."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.stack.kafka import Kafka
 from tests.support.lateness import PATIENT_ENVIRONMENT
 
 JOBS = (DEDUPLICATE_JOB, ATTRIBUTE_JOB)
-"""Those that are deployed."""
+"""The jobs that are deployed."""
 __all__ = ["airflow", "kafka", "lake", "minio", "topic"]
 
 
@@ -27,9 +27,9 @@ def airflow(kafka: Kafka, topic: str, lake: Lake, tmp_path: Path) -> Iterator[Ai
         "ADLOOM_S3__PROFILE": JOBS_USER,
         "AWS_ACCESS_KEY_ID": "",
         "AWS_SECRET_ACCESS_KEY": "",
-        # Three drivers, Airflow and a browser are too much for two cores; in containers all jobs run.
+        # Three drivers, Airflow and a browser are too much for two cores; the tests in containers run all jobs.
         "ADLOOM_JOBS": ",".join(JOBS),
-        # Parts are killed while events come: those that wait then are not to be late for `measure`.
+        # Parts are killed while events arrive; events that wait meanwhile must not be late for `measure`.
         **PATIENT_ENVIRONMENT,
     }
     own = Airflow(tmp_path / "airflow", lake, settings)

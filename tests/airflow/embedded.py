@@ -1,4 +1,4 @@
-"""`make airflow` for a test: in a folder of its own, on free ports, driven over Airflow's REST API."""
+"""`make airflow` for tests: in its own folder, on free ports, driven through Airflow's REST API."""
 
 import json
 import os
@@ -28,7 +28,7 @@ class Airflow(AirflowClient):
     folder: Path
     lake: Lake
     settings: Mapping[str, str]
-    """Of the jobs, as variables."""
+    """Settings of the jobs, as environment variables."""
     port: int = field(default_factory=free_port)
     execution_port: int = field(default_factory=free_port)
     supervisor_port: int = field(default_factory=free_port)
@@ -43,11 +43,11 @@ class Airflow(AirflowClient):
 
     @property
     def address(self) -> str:
-        """Of its pages."""
+        """The URL of its pages."""
         return f"http://127.0.0.1:{self.port}"
 
     def password(self, user: str) -> str:
-        """What ``user`` logs in with."""
+        """The password of ``user``."""
         return str(json.loads((self.folder / "passwords.json").read_text())[user])
 
     def process(self, name: str) -> int:
@@ -79,35 +79,35 @@ class Airflow(AirflowClient):
         return done.stdout
 
     def drivers(self, job: str) -> list[int]:
-        """The processes that run ``job`` on this lake."""
+        """The ids of the processes that run ``job`` on this lake."""
         wanted = f"job\0{job}\0--lake\0{self.lake.root}\0".encode()
         return [int(entry.name) for entry, command in _processes() if wanted in command]
 
     def supervisor(self) -> int:
-        """The process of the supervisord that runs the drivers."""
+        """The process id of the supervisord that runs the drivers."""
         return int((self.folder / "drivers" / "supervisord.pid").read_text())
 
     def left(self) -> list[int]:
-        """The drivers of any job, and workers of a scheduler, that are still there."""
+        """The drivers of all jobs, and the workers of schedulers, that are still running."""
         return [*(pid for job in QUERIES_OF_JOB for pid in self.drivers(job)), *self.workers()]
 
     def workers(self, doing: bytes = b"") -> list[int]:
-        """The processes in which schedulers, killed ones among them, run tasks: all, or those ``doing`` so."""
-        called = b"airflow worker -- LocalExecutor" + doing
-        found = [entry for entry, command in _processes() if command.startswith(called)]
+        """The worker processes of all schedulers, killed ones included; only those ``doing`` this, if given."""
+        title = b"airflow worker -- LocalExecutor" + doing
+        found = [entry for entry, command in _processes() if command.startswith(title)]
         return [int(entry.name) for entry in found if _folder_of(entry) == self.folder]
 
 
 def _processes() -> Iterator[tuple[Path, bytes]]:
-    """Each process of this machine, as its folder in /proc, with its command line."""
+    """Each process of this machine: its folder in /proc and its command line."""
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
-            with suppress(OSError):  # it has just ended
+            with suppress(OSError):  # it has just exited
                 yield entry, (entry / "cmdline").read_bytes()
 
 
 def _folder_of(process: Path) -> Path | None:
-    """The folder that a process works in; None if it has ended."""
+    """The working directory of a process; None if it has exited."""
     with suppress(OSError):
         return (process / "cwd").readlink()
     return None

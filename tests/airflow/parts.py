@@ -1,4 +1,4 @@
-"""The parts of an embedded Airflow and of what it watches: each killed, and seen to be there again."""
+"""The parts of an embedded Airflow and what it watches; each is killed, and must come back."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ Kill = Callable[[Airflow], None]
 
 def wait_for_one(airflow: Airflow, job: str) -> None:
     """Returns when ``job`` has one driver."""
-    wait_until(lambda: len(airflow.drivers(job)) == 1, _LONGEST_S, f"{job} has not one driver")
+    wait_until(lambda: len(airflow.drivers(job)) == 1, _LONGEST_S, f"{job} does not have exactly one driver")
 
 
 def wait_until_watched(airflow: AirflowClient, job: str) -> None:
@@ -29,16 +29,16 @@ def wait_until_watched(airflow: AirflowClient, job: str) -> None:
 def _kill_driver(airflow: Airflow) -> None:
     (killed,) = airflow.drivers(WATCHED)
     os.kill(killed, signal.SIGKILL)
-    wait_until(lambda: airflow.drivers(WATCHED) not in ([], [killed]), _LONGEST_S, "it was not started again")
+    wait_until(lambda: airflow.drivers(WATCHED) not in ([], [killed]), _LONGEST_S, "it was not restarted")
     assert len(airflow.drivers(WATCHED)) == 1
 
 
 def _kill_part(airflow: Airflow, name: str) -> None:
-    """A dead part of Airflow changes nothing for the drivers."""
+    """The death of a part of Airflow does not affect the drivers."""
     before = {job: airflow.drivers(job) for job in JOBS}
     killed = airflow.process(name)
     os.kill(killed, signal.SIGKILL)
-    wait_until(lambda: airflow.process(name) not in (0, killed), _LONGEST_S, f"the {name} was not started again")
+    wait_until(lambda: airflow.process(name) not in (0, killed), _LONGEST_S, f"the {name} was not restarted")
     assert {job: airflow.drivers(job) for job in JOBS} == before
 
 
@@ -51,7 +51,7 @@ def _kill_supervisor(airflow: Airflow) -> None:
 
 
 def _wait_until_replaced(airflow: Airflow, job: str, orphan: int) -> None:
-    wait_until(lambda: airflow.drivers(job) not in ([], [orphan]), _LONGEST_S, f"nobody took the place of {job}")
+    wait_until(lambda: airflow.drivers(job) not in ([], [orphan]), _LONGEST_S, f"{job} was not replaced")
     wait_until(lambda: orphan not in airflow.drivers(job), _LONGEST_S, f"the orphan of {job} did not stop")
 
 
@@ -61,4 +61,4 @@ PARTS: dict[str, Kill] = {
     "scheduler": partial(_kill_part, name="scheduler"),
     "supervisord": _kill_supervisor,
 }
-"""How each is killed; it returns when the part is there again."""
+"""By name, what kills the part and waits until it is back."""

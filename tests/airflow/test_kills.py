@@ -1,4 +1,4 @@
-"""Airflow for real: a deployment, each part of it killed again and again, and rows that equal the oracle."""
+"""Airflow for real: a deployment, each part of it killed again and again, and rows that equal the oracle's."""
 
 import os
 from pathlib import Path
@@ -16,10 +16,10 @@ from tests.support.equality import assert_lake_equals_oracle, generate_source
 from tests.support.servers import wait_until
 
 _KILLS = int(os.environ.get("KILLS", "1"))
-"""Of each part."""
+"""The number of times each part is killed."""
 _LONGEST_S = 300
 _WORKERS = 4
-"""Of a scheduler."""
+"""The number of workers of a scheduler."""
 
 pytestmark = [pytest.mark.airflow, pytest.mark.slow, pytest.mark.timeout(1200 + 600 * _KILLS)]
 
@@ -45,16 +45,16 @@ def test_whatever_is_killed_there_is_one_driver_and_no_row_is_lost(
             wait_for_one(airflow, job)
     wait_for_rows(lake, len(records))
 
-    # The watch is still there: what is marked is drained, and the other job is not.
+    # The watch still works: the job whose task is marked is stopped, and the other one is not.
     (run,) = airflow.running("supervise_attribute")
     airflow.mark("supervise_attribute", run, "supervise", "failed")
-    wait_until(lambda: airflow.drivers("attribute") == [], _LONGEST_S, "it was not drained")
+    wait_until(lambda: airflow.drivers("attribute") == [], _LONGEST_S, "it was not stopped")
     assert not airflow.is_wanted("attribute")
     assert airflow.is_wanted(WATCHED)
     wait_for_one(airflow, WATCHED)
 
     airflow.wait_for("deploy_streams", airflow.trigger("deploy_streams", action="stop"), "success")
     assert [airflow.drivers(job) for job in JOBS] == [[], []]
-    assert len(airflow.workers(b": <idle>")) <= _WORKERS, "those of the schedulers that were killed are gone"
+    assert len(airflow.workers(b": <idle>")) <= _WORKERS, "those of killed schedulers are gone"
     adloom("drain", "--lake", lake.root)
     assert_lake_equals_oracle(lake, source)

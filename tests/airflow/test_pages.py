@@ -1,4 +1,4 @@
-"""In a browser: deployed by the form, watched, killed, marked and seen to stop; a fault seen; checkpoints cleaned."""
+"""In a browser: deployed by the form, watched, killed, marked and seen to stop; a fault found; checkpoints cleaned."""
 
 import json
 import os
@@ -22,8 +22,8 @@ from tests.support.lakes import read_table
 
 pytestmark = [pytest.mark.airflow, pytest.mark.timeout(1500)]
 
-_PICTURES = Path(os.environ["PICTURES"]) if os.environ.get("PICTURES") else None
-"""Where pictures of the pages are put, for the docs."""
+_SCREENSHOTS = Path(os.environ["PICTURES"]) if os.environ.get("PICTURES") else None
+"""The folder for screenshots of the pages, for the docs."""
 _LONGEST_MS = 120_000
 
 
@@ -31,7 +31,7 @@ def test_what_an_operator_does_in_a_day(airflow: Airflow, kafka: Kafka, topic: s
     source = generate_source(tmp_path / "source", events=3000, seed=96)
     records = list(read_records(source))
     send(kafka, topic, records[: len(records) // 2])
-    # New versions of gold would have it validate in the midst of all the rest.
+    # Otherwise new versions of gold would start validations in the middle of all this.
     airflow.pause("validate_tables", is_paused=True)
     with chromium() as browser:
         _refused(log_in(browser, airflow, "viewer"))
@@ -50,13 +50,13 @@ def test_what_an_operator_does_in_a_day(airflow: Airflow, kafka: Kafka, topic: s
         assert airflow.drivers("deduplicate") == []
         adloom("drain", "--lake", lake.root)
         assert_lake_equals_oracle(lake, source)
-        _planted_fault_seen(person, lake)
+        _planted_fault_found(person, lake)
         _checkpoint_cleaned(person, lake)
         assert len(read_table(lake, BRONZE_EVENTS)) == len(records)
 
 
 def _refused(viewer: Person) -> None:
-    """A viewer sees the pages, and can trigger nothing."""
+    """A viewer sees the pages, and cannot trigger anything."""
     expect(viewer.open_page("Streams").get_by_role("heading", name="deduplicate").first).to_be_visible()
     expect(viewer.open_page("Data quality").get_by_text("Nothing has been validated")).to_be_visible()
     form = viewer.open_form("deploy_streams")
@@ -70,8 +70,8 @@ def _refused(viewer: Person) -> None:
 
 def _deployed(person: Person) -> None:
     form = person.open_form("deploy_streams")
-    expect(form.get_by_text("Begin checkpoints anew that the release cannot use.")).to_be_visible()
-    _picture(person, "deploy")
+    expect(form.get_by_text("Reset checkpoints that the release cannot use.")).to_be_visible()
+    _screenshot(person, "deploy")
     run = person.submit(form, "deploy_streams")
     person.airflow.wait_for("deploy_streams", unquote(run), "success")
 
@@ -85,13 +85,13 @@ def _seen_to_run(person: Person) -> None:
     for query in ("ingest", "deduplicate", "attribute", "sessionize"):
         row = streams.locator(f".row[data-query={query}]")
         expect(row.locator(".tag").first).to_have_text("running", timeout=_LONGEST_MS)
-        # It is asked for again and again: the number comes by itself.
+        # The page refreshes itself.
         expect(row.locator(".spark .line").first).to_be_attached(timeout=_LONGEST_MS)
     expect(streams.locator(".row[data-query=ingest]").locator(".soft").first).to_contain_text("batch")
     streams.get_by_role("button", name="s log").first.click()
     expect(streams.locator("pre.log")).to_contain_text("ingest: batch", timeout=_LONGEST_MS)
     streams.get_by_role("button", name="Hide the log").click()
-    _picture(person, "streams")
+    _screenshot(person, "streams")
     streams.get_by_role("link", name="Supervision").first.click()
     person.page.wait_for_url("**/dags/supervise_deduplicate")
 
@@ -102,11 +102,11 @@ def _marked_and_seen_to_stop(person: Person) -> None:
     person.mark_failed("supervise_attribute", run, "supervise")
     card = person.open_page("Streams").locator("section[data-job=attribute]")
     expect(card.locator(".job .tag")).to_have_text("stopped", timeout=_LONGEST_MS)
-    expect(card).to_contain_text("Not wanted: its task was marked in Airflow")
+    expect(card).to_contain_text("Stopped on purpose: its task was marked in Airflow")
 
 
-def _planted_fault_seen(person: Person, lake: Lake) -> None:
-    """Every attribution of a file is there twice: that must not go unseen."""
+def _planted_fault_found(person: Person, lake: Lake) -> None:
+    """Every attribution in one file is duplicated: validation must find it."""
     _plant_a_second_copy(lake)
     person.airflow.pause("validate_tables", is_paused=False)
     run = person.airflow.trigger("validate_tables")
@@ -114,12 +114,12 @@ def _planted_fault_seen(person: Person, lake: Lake) -> None:
     report = person.open_page("Data quality").frame_locator("#report")
     expect(report.locator(".banner")).to_contain_text("Failed", timeout=_LONGEST_MS)
     expect(report.locator("body")).to_contain_text("A click counts once: click_id is unique.")
-    _picture(person, "quality")
+    _screenshot(person, "quality")
     card = report.locator("article", has=report.get_by_role("heading", name="attributions"))
     card.get_by_role("link", name="Every expectation").click()
     expect(report.locator("body")).to_contain_text("click_unique", timeout=_LONGEST_MS)
     expect(report.locator(".fa-times, .text-danger").first).to_be_visible()
-    _picture(person, "data_docs")
+    _screenshot(person, "data_docs")
 
 
 def _plant_a_second_copy(lake: Lake) -> None:
@@ -158,7 +158,7 @@ def _checkpoint_cleaned(person: Person, lake: Lake) -> None:
     assert lake.version("sessionize") == 2
 
 
-def _picture(person: Person, name: str) -> None:
-    if _PICTURES:
+def _screenshot(person: Person, name: str) -> None:
+    if _SCREENSHOTS:
         person.page.wait_for_timeout(1500)
-        person.picture(_PICTURES / f"{name}.png")
+        person.screenshot(_SCREENSHOTS / f"{name}.png")

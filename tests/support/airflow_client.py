@@ -1,4 +1,4 @@
-"""Airflow as a program asks it, over its REST API."""
+"""A client of Airflow's REST API."""
 
 import json
 import urllib.request
@@ -14,21 +14,21 @@ _LONGEST_S = 400
 
 
 class AirflowClient(ABC):
-    """An Airflow that runs somewhere, and whose jobs write ``lake``."""
+    """An Airflow that runs somewhere, whose jobs write to ``lake``."""
 
     lake: Lake
 
     @property
     @abstractmethod
     def address(self) -> str:
-        """Of its pages."""
+        """The URL of its pages."""
 
     @abstractmethod
     def password(self, user: str) -> str:
-        """What ``user`` logs in with."""
+        """The password of ``user``."""
 
     def call(self, method: str, path: str, body: Mapping[str, Any] | None = None, *, user: str = "admin") -> Any:
-        """A request to the REST API as ``user``; an HTTPError if it is refused."""
+        """Sends a request to the REST API as ``user``; raises an HTTPError if it is refused."""
         login = {"username": user, "password": self.password(user)}
         token = self._request("POST", "/auth/token", login, {})["access_token"]
         return self._request(method, f"/api/v2{path}", body, {"Authorization": f"Bearer {token}"})
@@ -44,7 +44,7 @@ class AirflowClient(ABC):
             return json.loads(answer.read() or b"null")
 
     def trigger(self, dag: str, **form: object) -> str:
-        """Starts a run of ``dag`` with ``form`` and gives its id."""
+        """Triggers a run of ``dag`` with ``form`` and returns its id."""
         run = self.call("POST", f"/dags/{dag}/dagRuns", {"logical_date": None, "conf": form})
         return str(run["dag_run_id"])
 
@@ -53,12 +53,12 @@ class AirflowClient(ABC):
         return str(self.call("GET", f"/dags/{dag}/dagRuns/{run}")["state"])
 
     def wait_for(self, dag: str, run: str, state: str) -> None:
-        """Returns when the run has ended in ``state``."""
+        """Waits until the run has ended, and checks that it ended in ``state``."""
         wait_until(lambda: self.state(dag, run) in ("success", "failed"), _LONGEST_S, f"{dag} did not end")
         assert self.state(dag, run) == state, f"{dag}: {self.state(dag, run)}, not {state}"
 
     def running(self, dag: str) -> list[str]:
-        """The ids of the runs of ``dag`` that are going on."""
+        """The ids of the active runs of ``dag``."""
         runs = self.call("GET", f"/dags/{dag}/dagRuns?state=running")["dag_runs"]
         return [str(run["dag_run_id"]) for run in runs]
 
@@ -67,11 +67,11 @@ class AirflowClient(ABC):
         return json.dumps(self.call("GET", f"/dags/{dag}/dagRuns/{run}/taskInstances/{task}/logs/1"))
 
     def mark(self, dag: str, run: str, task: str, state: str) -> None:
-        """Marks a task as in the UI."""
+        """Marks a task, as the UI does."""
         self.call("PATCH", f"/dags/{dag}/dagRuns/{run}/taskInstances/{task}", {"new_state": state})
 
     def pause(self, dag: str, *, is_paused: bool) -> None:
-        """Pauses ``dag``, or lets it go on."""
+        """Pauses or unpauses ``dag``."""
         self.call("PATCH", f"/dags/{dag}", {"is_paused": is_paused})
 
     def is_wanted(self, job: str) -> bool:

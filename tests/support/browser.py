@@ -1,4 +1,4 @@
-"""Airflow's pages in a real Chromium, driven as a person would."""
+"""Airflow's pages in a real Chromium, used as a person would use them."""
 
 import shutil
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ _SIZE = {"width": 1400, "height": 900}
 
 @dataclass
 class Person:
-    """Somebody who has logged in."""
+    """A logged-in user."""
 
     airflow: AirflowClient
     page: Page
@@ -30,7 +30,7 @@ class Person:
         return form
 
     def submit(self, form: Locator, dag: str) -> str:
-        """Submits the form and gives the id of the run that it starts."""
+        """Submits the form and returns the id of the run that it starts."""
         form.get_by_role("button", name="Trigger").click()
         self.page.wait_for_url(f"**/dags/{dag}/runs/**")
         return self.page.url.rpartition("/runs/")[2].partition("/")[0].partition("?")[0]
@@ -44,31 +44,31 @@ class Person:
         expect(self.page.get_by_role("dialog")).to_have_count(0)
 
     def open_page(self, name: str) -> FrameLocator:
-        """Opens a page of adloom by the navigation."""
+        """Opens a page of adloom through the navigation."""
         self.page.goto(self.airflow.address)
         self.page.get_by_role("link", name=name, exact=True).click()
         return self.page.frame_locator("iframe").first
 
-    def picture(self, file: Path) -> None:
-        """What is seen."""
+    def screenshot(self, file: Path) -> None:
+        """Takes a screenshot."""
         file.parent.mkdir(parents=True, exist_ok=True)
         self.page.screenshot(path=file)
 
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """The Chromium of this machine; it must have one."""
+    """The Chromium installed on this machine."""
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     assert program, "no Chromium found: install it (Debian: apt-get install chromium)"
     with sync_playwright() as playwright:
-        # Where tests run as root in a container, Chromium's own sandbox cannot be had; it sees loopback alone.
+        # Chromium's sandbox does not work for root in a container; only pages on loopback are opened.
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         yield browser
         browser.close()
 
 
 def log_in(browser: Browser, airflow: AirflowClient, user: str) -> Person:
-    """Logs ``user`` in, in a context of his own."""
+    """Logs ``user`` in, in a browser context of their own."""
     page = browser.new_context(viewport=_SIZE).new_page()  # type: ignore[arg-type] # a dict of two numbers
     page.set_default_timeout(_LONGEST_MS)
     page.goto(airflow.address)

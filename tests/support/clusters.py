@@ -1,4 +1,4 @@
-"""A standalone Spark cluster of processes on this machine, from the Spark that pyspark ships."""
+"""A standalone Spark cluster of local processes, from the Spark in pyspark."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ _HERE = ("--host", "127.0.0.1", "--webui-port", "0")
 
 @dataclass(frozen=True)
 class Cluster:
-    """``master``: its address; ``pids`` of master and workers."""
+    """``master`` is its address; ``pids`` are those of master and workers."""
 
     master: str
     pids: tuple[int, ...]
@@ -27,7 +27,7 @@ class Cluster:
 
 @contextmanager
 def standalone_cluster(folder: Path, *, workers: int = 1, cores: int = 2, memory: str = "2g") -> Iterator[Cluster]:
-    """A master with ``workers`` workers of ``cores`` cores and ``memory`` each; their logs go to ``folder``."""
+    """A master and ``workers`` workers with ``cores`` cores and ``memory`` each; their logs go to ``folder``."""
     port = free_port()
     address = f"spark://127.0.0.1:{port}"
     environment = {**os.environ, "SPARK_HOME": str(_SPARK), "SPARK_LOCAL_IP": "127.0.0.1"}
@@ -42,7 +42,7 @@ def standalone_cluster(folder: Path, *, workers: int = 1, cores: int = 2, memory
 
     try:
         start("master", f"{_DEPLOY}.master.Master", *_HERE, "--port", str(port))
-        wait_until(lambda: is_open(port), 60, "the master does not listen")
+        wait_until(lambda: is_open(port), 60, "the master is not listening")
         sizes = ("--cores", str(cores), "--memory", memory)
         work = [
             start(f"worker-{n}", f"{_DEPLOY}.worker.Worker", *_HERE, *sizes, "-d", str(folder / f"work-{n}"), address)

@@ -5,10 +5,9 @@ No maintained Python client for YARN exists: yarn-api-client had its last releas
 
 import http.client
 import json
-import ssl
 import urllib.error
 import urllib.request
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from ad_dags.launchers.launcher import LauncherError
@@ -19,12 +18,10 @@ _MOST_BYTES = 10_000_000
 
 @dataclass(frozen=True)
 class Rest:
-    """The interface at ``address`` of what people call ``name``; ``token`` goes in a header and is never shown."""
+    """The interface at ``address``; ``name`` is for messages."""
 
     name: str
     address: str
-    token: str = field(default="", repr=False)
-    trust: ssl.SSLContext | None = field(default=None, repr=False)
 
     def call(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
         """The answer, parsed from JSON; None if there is no such resource.
@@ -50,14 +47,10 @@ class Rest:
             self.address.rstrip("/") + path,
             method=method,
             data=None if body is None else json.dumps(body).encode(),
-            headers={
-                "Accept": "application/json, text/plain",
-                "Content-Type": "application/json",
-                **({"Authorization": f"Bearer {self.token}"} if self.token else {}),
-            },
+            headers={"Accept": "application/json, text/plain", "Content-Type": "application/json"},
         )
         try:
-            with urllib.request.urlopen(request, timeout=_TIMEOUT_S, context=self.trust) as answer:  # noqa: S310
+            with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as answer:  # noqa: S310
                 content: bytes = answer.read(_MOST_BYTES)
                 return content.decode(errors="replace")
         except urllib.error.HTTPError as error:
