@@ -299,7 +299,8 @@ def test_a_lake_that_is_away_for_a_while_leaves_no_pause_behind(
 ) -> None:
     """The reset fails because the lake is away, which must not keep the job paused either."""
     command.will("1.0.1 checkpoints reset deduplicate", 1, _AWAY)
-    files, refused = drivers.place.lake.files, []
+    files = drivers.place.lake.files
+    refused: list[str] = []
     write = files.write
 
     def write_sometimes(key: str, data: bytes) -> None:
