@@ -11,7 +11,7 @@ from ad_dags.launchers.launcher import Driver, DriverState, LauncherError
 from spark_jobs.contracts.errors import EnvironmentMissingError
 from spark_jobs.contracts.submission import application_name
 
-# The client is imported by those who use a cluster only, and late: it takes seconds and some 130 MB.
+# The client is imported late, and only if Kubernetes is used: it takes seconds and some 130 MB.
 
 _ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where a pod finds the token and the certificate authority of its own account."""
@@ -48,8 +48,9 @@ class KubernetesCluster:
         pod = self._call("read_namespaced_pod", job)
         if pod is None:
             return Driver(job, DriverState.STOPPED, None, None, "it has no pod")
-        state = DriverState.STOPPING if pod.metadata.deletion_timestamp else _STATES[pod.status.phase]
-        detail = f"pod {pod.metadata.name} {pod.status.phase.lower()} {_reasons(pod.status)}".strip()
+        phase = pod.status.phase or "Pending"
+        state = DriverState.STOPPING if pod.metadata.deletion_timestamp else _STATES[phase]
+        detail = f"pod {pod.metadata.name} {phase.lower()} {_reasons(pod.status)}".strip()
         return Driver(job, state, None, pod.status.start_time or pod.metadata.creation_timestamp, detail)
 
     def kill(self, job: str) -> None:

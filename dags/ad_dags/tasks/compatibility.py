@@ -33,7 +33,7 @@ def breaking_changes(place: Place, code: Path | None) -> list[dict[str, str]]:
     _, output = run_adloom(place, ["preflight"], ["--json"], allowed=(0, _BREAKING), code=code)
     lines = output.splitlines()
     if not lines or not lines[-1].startswith("["):
-        # Releases up to 0.1.0 end with exit code 1 for errors too.
+        # Earlier releases end with exit code 1 for errors too.
         raise CommandError(f"adloom preflight could not compare: {lines[-1] if lines else 'it printed nothing'}")
     changes: list[dict[str, str]] = json.loads(lines[-1])
     return [change for change in changes if change["verdict"] == "breaking"]

@@ -1,0 +1,70 @@
+"""Table maintenance: the job is paused meanwhile, and resumed however it ends."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from ad_dags.launchers import DriverState
+from ad_dags.place import Place
+from ad_dags.programs import CommandError
+from ad_dags.tasks import maintenance
+from spark_jobs.contracts.lake import CHECKPOINTS
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.wanted import WantedState
+from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.runtime.wanted import read_wanted, want
+from tests.dags.fakes import RecordingLauncher
+
+_NOW = datetime.now(UTC)
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    lake = open_lake(str(tmp_path / "lake"))
+    lake.files.write(f"{CHECKPOINTS}/attribute/sessionize/v1.json", b"{}")
+    place = Place(str(tmp_path / "lake"), None, Settings(), lake, RecordingLauncher(DriverState.RUNNING))
+    monkeypatch.setattr(maintenance, "find_place", lambda: place)
+    return place
+
+
+def _command(place: Place, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    program = place.lake.path.parent / "adloom"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("ADLOOM_COMMAND", str(program))
+
+
+def _state(place: Place) -> tuple[str, bool]:
+    wanted = read_wanted(place.lake, "attribute")
+    assert wanted
+    return wanted.state.value, wanted.is_paused
+
+
+def test_the_job_is_paused_while_its_tables_are_maintained(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    want(place.lake, "attribute", WantedState.RUNNING, "a test", _NOW)
+    wanted = place.lake.path / "_progress" / "attribute" / "wanted.json"
+    _command(place, monkeypatch, f'echo "$@"; cat {wanted}')
+    output = maintenance.maintain_tables("attribute")
+    assert output.startswith("maintain attributions sessions --lake")
+    assert '"state": "stopped"' in output
+    assert isinstance(place.launcher, RecordingLauncher)
+    assert place.launcher.calls == ["stop attribute"], "its watcher starts it again"
+    assert _state(place) == ("running", False)
+
+
+def test_a_maintenance_that_fails_resumes_the_job(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    want(place.lake, "attribute", WantedState.RUNNING, "a test", _NOW)
+    _command(place, monkeypatch, "echo error: the disk is full; exit 1")
+    with pytest.raises(CommandError, match="the disk is full"):
+        maintenance.maintain_tables("attribute")
+    assert _state(place) == ("running", False)
+
+
+def test_a_job_that_was_stopped_on_purpose_stays_stopped(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    want(place.lake, "attribute", WantedState.STOPPED, "a test", _NOW)
+    _command(place, monkeypatch, "exit 0")
+    maintenance.maintain_tables("attribute")
+    assert isinstance(place.launcher, RecordingLauncher)
+    assert place.launcher.calls == []
+    assert _state(place) == ("stopped", False)
