@@ -39,12 +39,20 @@ def open_lake(location: str, s3: S3Settings | None = None, *, is_patient: bool =
 
 
 def check_store(lake: Lake) -> None:
-    """Checks that the store of ``lake`` can be used, so that what is wrong is said at once and in one line.
+    """Checks that ``lake`` can be written, so that a command fails at once and with one line.
 
     Raises:
-        LakeError: it does not answer, refuses our keys, is not who it must be, or has no such bucket.
+        LakeError: the store does not answer, refuses the keys, shows a certificate that is not trusted, has no such
+            bucket, or ignores conditional requests.
     """
     lake.files.names("")
+    if not lake.is_local:
+        # Imported here: boto3 takes a moment to load, and a lake in a folder does not need it.
+        from spark_jobs.runtime.conditions import check_conditional_writes  # noqa: PLC0415
+        from spark_jobs.runtime.objects import Objects  # noqa: PLC0415
+
+        assert isinstance(lake.files, Objects)  # noqa: S101 what is not local is in an object store
+        check_conditional_writes(lake.files)
 
 
 def open_existing(location: str, s3: S3Settings | None = None) -> Lake:

@@ -50,10 +50,12 @@ def hold_job(lake: Lake, job: str, s3: S3Settings, *, spark: SparkSession | None
 
 @contextmanager
 def _leased(lake: Lake, job: str, s3: S3Settings, jvm: Any) -> Iterator[Check]:
-    from spark_jobs.runtime.lease import Lease, holder  # noqa: PLC0415 boto3 takes a moment
+    from spark_jobs.runtime.conditions import check_conditional_writes  # noqa: PLC0415 boto3 takes a moment
+    from spark_jobs.runtime.lease import Lease, holder  # noqa: PLC0415
     from spark_jobs.runtime.objects import Objects  # noqa: PLC0415
 
     assert isinstance(lake.files, Objects)  # noqa: S101 what is not local is in an object store
+    check_conditional_writes(lake.files)
     java = (jvm.java.lang.ProcessHandle.current().pid(),) if jvm is not None else ()
     lease = Lease(lake.files, lock_key(job), s3.lease.total_seconds(), (os.getpid(), *java))
     if not lease.acquire():

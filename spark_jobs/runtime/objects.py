@@ -43,7 +43,7 @@ class Objects:
         """
         parts = urlsplit(root)
         self.bucket, self.prefix = parts.netloc, parts.path.strip("/")
-        self._settings, self.root = settings, root
+        self._settings, self.root, self.endpoint = settings, root, settings.endpoint
         self.client = client(settings, is_patient=is_patient)
 
     def read(self, key: str) -> bytes | None:
@@ -199,8 +199,13 @@ def asking(settings: S3Settings, root: str, bucket: str, what: str) -> Iterator[
                 f"the store refuses the keys it is given ({code}); check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
                 f"or s3.profile, and that their policy allows the bucket {bucket}"
             )
+        elif code == "NotImplemented":
+            why = (
+                f"the store does not support the request ({_message(error)}); adloom needs conditional writes "
+                "(If-None-Match, If-Match), as Amazon S3 and MinIO offer them"
+            )
         else:
-            why = f"{code}: {error.response.get('Error', {}).get('Message', 'no reason given')}"
+            why = f"{code}: {_message(error)}"
     except NoCredentialsError:
         why = f"{_NO_KEYS}; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or s3.profile"
     except SSLError as error:
@@ -217,6 +222,10 @@ def asking(settings: S3Settings, root: str, bucket: str, what: str) -> Iterator[
 
 def _code(error: ClientError) -> str:
     return str(error.response.get("Error", {}).get("Code", ""))
+
+
+def _message(error: ClientError) -> str:
+    return str(error.response.get("Error", {}).get("Message", "no reason given"))
 
 
 def _last_reason(error: BotoCoreError) -> str:
