@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import os
 import secrets
 import socket
@@ -62,15 +63,15 @@ class Lease:
         if tag:
             return tag
         found = self.objects.read_version(self.key)
-        if found and not _is_void(found[0]) and not self._stays(found[1]):
+        if found and not _is_void(found[0]) and not self._stays(found[1], _length(found[0], self.seconds)):
             return None
         return self.objects.replace(self.key, self._text(), found[1] if found else None)
 
-    def _stays(self, tag: str) -> bool:
-        """Whether the object is still the version ``tag`` after all the time in which it should have been renewed."""
-        deadline = time.monotonic() + self.seconds
+    def _stays(self, tag: str, seconds: float) -> bool:
+        """Whether the object is still the version ``tag`` after ``seconds``, the length of its holder's lease."""
+        deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            time.sleep(min(1.0, self.seconds / _RENEWALS))
+            time.sleep(min(1.0, seconds / _RENEWALS))
             found = self.objects.read_version(self.key)
             if found is None or found[1] != tag:
                 return False
@@ -101,6 +102,7 @@ class Lease:
         told = {
             "name": self._name,
             "is_held": is_held,
+            "lease_seconds": self.seconds,
             "renewals": self._renewals,
             "host": socket.gethostname(),
             "here": here(),
@@ -122,6 +124,12 @@ def _told(text: bytes) -> dict[str, Any]:
     except ValueError:
         return {}
     return told if isinstance(told, dict) else {}
+
+
+def _length(text: bytes, otherwise: float) -> float:
+    """How long the lease of the lock ``text`` is, in seconds; ``otherwise`` where an older version wrote it without."""
+    seconds = _told(text).get("lease_seconds")
+    return float(seconds) if isinstance(seconds, int | float) and 0 < seconds < math.inf else otherwise
 
 
 def _is_void(text: bytes) -> bool:
