@@ -11,7 +11,6 @@ from spark_jobs.generator.generate import GeneratedSummary, generate
 from spark_jobs.generator.publish import generated_records, publish
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.sources.files import read_records
-from spark_jobs.sources.kafka import check_topics
 
 
 def generate_events(spec: GeneratorSpec, out: Path) -> GeneratedSummary:
@@ -49,7 +48,6 @@ def send_events(
     """
     console, kafka = Console(), load_settings(config, os.environ).kafka
     kafka = kafka.model_copy(update={"bootstrap_servers": brokers, "topics": (topic or kafka.topics[0],)})
-    check_topics(kafka)
     records = read_records(replay) if replay else generated_records(spec)
     columns = (TextColumn("{task.description:12}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as bar:

@@ -38,10 +38,12 @@ def prepare_lake(
     """
     console, settings = Console(), load_settings(config, os.environ)
     if settings.kafka.bootstrap_servers:
-        from spark_jobs.sources.topics import prepare_topics
+        from spark_jobs.runtime.gateway import java_gateway
+        from spark_jobs.sources.topics import create_topics
 
-        for line in prepare_topics(settings.kafka, partitions):
-            console.print(line, highlight=False)
+        with java_gateway(settings) as jvm:
+            for line in create_topics(jvm, settings.kafka, partitions):
+                console.print(line, highlight=False)
     lake = open_lake(location, settings.s3)
     if lake.is_local:
         lake.path.mkdir(parents=True, exist_ok=True)
@@ -52,6 +54,7 @@ def prepare_lake(
 
 def _prepare_store(console: Console, settings: Settings, lake: Lake, user: str | None, role: Role) -> None:
     from spark_jobs.runtime.bucket import policy_of, prepare_bucket
+    from spark_jobs.runtime.conditions import check_conditional_writes
     from spark_jobs.runtime.minio_server import MinioServer
     from spark_jobs.runtime.objects import Objects, credentials
 
@@ -61,6 +64,8 @@ def _prepare_store(console: Console, settings: Settings, lake: Lake, user: str |
     server = candidate if candidate and candidate.is_there() else None
     for line in prepare_bucket(lake.files, settings.s3, server):
         console.print(line, highlight=False)
+    check_conditional_writes(lake.files)
+    console.print("conditional writes: the store obeys them", highlight=False)
     policy = policy_of(lake.files, role)
     name = f"adloom-{lake.root.partition('://')[2].replace('/', '-')}" + ("" if role is Role.JOBS else f"-{role}")
     if server is None:

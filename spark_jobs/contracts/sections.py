@@ -100,7 +100,9 @@ class KafkaSettings(Section):
         description="PEM file of the CA that signed the brokers' certificates; default: the machine's own CAs",
     )
     options: Annotated[tuple[tuple[str, str], ...], BeforeValidator(_pairs)] = Field(
-        (), description="more options of Kafka's Java client, under Kafka's own names; as JSON in the environment"
+        (),
+        description="more options of Kafka's Java client, under Kafka's own names, e.g. for a client certificate, OAuth or a "
+        "cloud login; as JSON in the environment",
     )
 
 

@@ -112,10 +112,12 @@ class Settings(Section):
     def _check_kafka(self) -> None:
         kafka = self.kafka
         has_login = kafka.security_protocol.has_login
-        if has_login and not (kafka.username and kafka.password.get_secret_value()):
+        has_user = kafka.username and kafka.password.get_secret_value()
+        if has_login and not has_user and "sasl.mechanism" not in dict(kafka.options):
             raise ValueError(
                 f"kafka.security_protocol {kafka.security_protocol} needs kafka.username and kafka.password: "
-                f"set {ENV_PREFIX}KAFKA__USERNAME and {ENV_PREFIX}KAFKA__PASSWORD"
+                f"set {ENV_PREFIX}KAFKA__USERNAME and {ENV_PREFIX}KAFKA__PASSWORD, or give another login in "
+                "kafka.options, by sasl.mechanism and sasl.jaas.config"
             )
         if kafka.username and not has_login:
             raise ValueError(

@@ -9,7 +9,7 @@ from zlib import crc32
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from spark_jobs.contracts.errors import SourceError
-from spark_jobs.contracts.kafka import client_options
+from spark_jobs.contracts.kafka import librdkafka_options
 from spark_jobs.contracts.sections import KafkaSettings
 from spark_jobs.generator.livetime import LiveTime
 from spark_jobs.generator.spec import GeneratorSpec
@@ -18,6 +18,7 @@ from spark_jobs.generator.traffic import Traffic
 _SLICE_S = 0.05
 """Records are sent in bursts of this duration's worth."""
 _FLUSH_S = 60.0
+_ANSWER_S = 15
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,8 @@ def publish(
         on_progress: called with the number sent so far, many times a second.
 
     Raises:
-        SourceError: a record was not acknowledged.
+        SourceError: no broker answers, there is no such topic, or a record was not acknowledged.
+        SettingsError: ``kafka.options`` name a login that librdkafka does not have.
     """
     failures: list[KafkaError] = []
 
@@ -60,8 +62,10 @@ def publish(
         if error:
             failures.append(error)
 
-    quiet = {"error_cb": lambda _: None, "log_level": 0}
-    producer = Producer({**client_options(settings), **quiet, "enable.idempotence": True, "linger.ms": 20})
+    errors: list[str] = []
+    quiet = {"error_cb": lambda error: errors.append(error.str()), "log_level": 0}
+    producer = Producer({**librdkafka_options(settings), **quiet, "enable.idempotence": True, "linger.ms": 20})
+    _check_topic(producer, settings, errors)
     clock, begin, sent = LiveTime(), time.monotonic(), 0
     for record in records:
         if rate and sent >= rate * (time.monotonic() - begin + _SLICE_S):
@@ -78,6 +82,23 @@ def publish(
         why = failures[0].str() if failures else f"{left} records were not acknowledged within {_FLUSH_S:.0f} s"
         raise SourceError(f"records cannot be sent to {settings.topics[0]} at {settings.bootstrap_servers}: {why}")
     return Published(sent, time.monotonic() - begin)
+
+
+def _check_topic(producer: Producer, settings: KafkaSettings, errors: list[str]) -> None:
+    try:
+        known = producer.list_topics(timeout=_ANSWER_S).topics
+    except KafkaException as error:
+        raise SourceError(
+            f"Kafka at {settings.bootstrap_servers} does not answer as {settings.security_protocol}: "
+            f"{errors[0] if errors else error.args[0].str()}; check --kafka, kafka.security_protocol, kafka.ca_file "
+            "and the user"
+        ) from error
+    if settings.topics[0] not in known:
+        has = ", ".join(sorted(name for name in known if not name.startswith("__"))) or "none"
+        raise SourceError(
+            f"Kafka at {settings.bootstrap_servers} has no topic {settings.topics[0]} (it has: {has}); create it "
+            "(`adloom init` does), or give another --topic"
+        )
 
 
 def _send(

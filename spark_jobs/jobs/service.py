@@ -121,11 +121,11 @@ def _claim(lake: Lake, settings: Settings, job: str, source: str) -> None:
 def _records(spark: SparkSession, settings: Settings, lake: Lake, source: Path | None) -> DataFrame:
     if source:
         return read_files(spark, source, settings.ingest)
-    check_topics(settings.kafka)
+    partitions = check_topics(spark, settings.kafka)
     manifest = read_manifest(lake, ingest.NAME, lake.version(ingest.NAME))
     if not (manifest and manifest.begins_at):
         return read_kafka(spark, settings.kafka)
-    offsets = starting_offsets(settings.kafka, manifest.begins_at)
+    offsets = starting_offsets(partitions, manifest.begins_at)
     return read_kafka(spark, settings.kafka.model_copy(update={"starting_offsets": offsets}))
 
 

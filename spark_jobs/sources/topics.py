@@ -1,69 +1,119 @@
-"""Kafka's topics: whether they are there, and making them."""
+"""Kafka's topics: which there are, and creating them.
+
+The client is Java's own with the very options that Spark's reader gets. So a check passes where Spark passes, whatever
+``kafka.options`` name: a client certificate, OAuth, a login module of a cloud.
+"""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient, NewTopic
+from py4j.protocol import Py4JJavaError
 
 from spark_jobs.contracts.errors import SourceError
-from spark_jobs.contracts.kafka import client_options
+from spark_jobs.contracts.kafka import java_options
 from spark_jobs.contracts.sections import KafkaSettings
 
-_ANSWER_S = 15
+_TIMEOUT_MS = 15_000
 
 
-def partitions_of_topics(settings: KafkaSettings) -> dict[str, list[str]]:
-    """By name of each topic that the brokers have, its partitions.
-
-    Raises:
-        SourceError: no broker answers, or it refuses the user or is not who it must be.
-    """
-    return _list(settings, *_connect(settings))
-
-
-def prepare_topics(settings: KafkaSettings, partitions: int) -> Iterator[str]:
-    """Makes those topics of the settings that are missing; leaves alone what is there.
+def partitions_of_topics(jvm: Any, settings: KafkaSettings) -> dict[str, list[str]]:
+    """By name of each topic of the settings that the brokers have, its partitions.
 
     Args:
+        jvm: Java's classes, as py4j gives them.
         settings: of Kafka.
-        partitions: of a topic that is made. It has as many replicas as the brokers are set to give.
+
+    Raises:
+        SourceError: no broker answers, it refuses the client, or its certificate is not trusted.
+    """
+    with _admin(jvm, settings) as admin:
+        return _partitions(jvm, admin, settings, _names(admin))
+
+
+def names_of_topics(jvm: Any, settings: KafkaSettings) -> list[str]:
+    """The topics that the client may see, sorted, without Kafka's own.
+
+    Raises:
+        SourceError: see :func:`partitions_of_topics`.
+    """
+    with _admin(jvm, settings) as admin:
+        return sorted(name for name in _names(admin) if not name.startswith("__"))
+
+
+def create_topics(jvm: Any, settings: KafkaSettings, partitions: int) -> Iterator[str]:
+    """Creates those topics of the settings that are missing; leaves the others as they are.
+
+    Args:
+        jvm: Java's classes, as py4j gives them.
+        settings: of Kafka.
+        partitions: of a new topic. The brokers' default says how many replicas it has.
 
     Yields:
         A line for each topic.
 
     Raises:
-        SourceError: see :func:`partitions_of_topics`, or a topic cannot be made.
+        SourceError: see :func:`partitions_of_topics`, or a topic cannot be created.
     """
-    client, told = _connect(settings)
-    known = _list(settings, client, told)
-    for topic in settings.topics:
-        if topic in known:
-            yield f"topic {topic}: is there, with {len(known[topic])} partitions"
-            continue
-        try:
-            client.create_topics([NewTopic(topic, partitions)])[topic].result(timeout=_ANSWER_S)
-        except KafkaException as error:
-            raise SourceError(
-                f"topic {topic} cannot be made at {settings.bootstrap_servers}: {error.args[0].str()}"
-            ) from error
-        yield f"topic {topic}: made, with {partitions} partitions"
+    optional = jvm.java.util.Optional
+    with _admin(jvm, settings) as admin:
+        known = _partitions(jvm, admin, settings, _names(admin))
+        for topic in settings.topics:
+            if topic in known:
+                yield f"topic {topic}: exists, with {len(known[topic])} partitions"
+                continue
+            new = jvm.org.apache.kafka.clients.admin.NewTopic(topic, optional.of(partitions), optional.empty())
+            try:
+                admin.createTopics(_collection(jvm, [new])).all().get()
+            except Py4JJavaError as error:
+                raise SourceError(
+                    f"topic {topic} cannot be created at {settings.bootstrap_servers}: {_reason(error)}"
+                ) from None
+            yield f"topic {topic}: created, with {partitions} partitions"
 
 
-def _connect(settings: KafkaSettings) -> tuple[Any, list[str]]:
-    """A client, and what it tells of troubles from now on."""
-    told: list[str] = []
-    quiet = {"error_cb": lambda error: told.append(str(error.str())), "log_level": 0}
-    return AdminClient({**client_options(settings), **quiet}), told
-
-
-def _list(settings: KafkaSettings, client: Any, told: list[str]) -> dict[str, list[str]]:
+@contextmanager
+def _admin(jvm: Any, settings: KafkaSettings) -> Iterator[Any]:
+    """Kafka's client for administrators."""
+    properties = jvm.java.util.Properties()
+    timeouts = {"default.api.timeout.ms": str(_TIMEOUT_MS), "request.timeout.ms": str(_TIMEOUT_MS)}
+    for name, value in {**java_options(settings), **timeouts}.items():
+        properties.setProperty(name, value)
+    admin = None
     try:
-        known = client.list_topics(timeout=_ANSWER_S).topics
-    except KafkaException as error:
-        reason = told[0] if told else error.args[0].str()
+        admin = jvm.org.apache.kafka.clients.admin.AdminClient.create(properties)
+        yield admin
+    except Py4JJavaError as error:
+        # Without its Java trace, which may be long.
         raise SourceError(
-            f"Kafka at {settings.bootstrap_servers} does not answer as {settings.security_protocol}: {reason}; "
-            "check kafka.bootstrap_servers, kafka.security_protocol, kafka.ca_file and the user"
-        ) from error
-    return {name: [str(partition) for partition in topic.partitions] for name, topic in known.items()}
+            f"Kafka at {settings.bootstrap_servers} does not answer as {settings.security_protocol}: {_reason(error)}; "
+            "check kafka.bootstrap_servers, kafka.security_protocol, kafka.ca_file, the user and kafka.options"
+        ) from None
+    finally:
+        if admin is not None:
+            admin.close(jvm.java.time.Duration.ZERO)
+
+
+def _names(admin: Any) -> set[str]:
+    return set(admin.listTopics().names().get())
+
+
+def _partitions(jvm: Any, admin: Any, settings: KafkaSettings, known: set[str]) -> dict[str, list[str]]:
+    wanted = [topic for topic in settings.topics if topic in known]
+    found = admin.describeTopics(_collection(jvm, wanted)).allTopicNames().get()
+    return {name: [str(partition.partition()) for partition in found[name].partitions()] for name in wanted}
+
+
+def _collection(jvm: Any, values: list[Any]) -> Any:
+    collection = jvm.java.util.ArrayList()
+    for value in values:
+        collection.add(value)
+    return collection
+
+
+def _reason(error: Py4JJavaError) -> str:
+    """The first cause of a Java exception, in one line."""
+    cause = error.java_exception
+    while (deeper := cause.getCause()) is not None:
+        cause = deeper
+    return " ".join(f"{cause.getClass().getSimpleName()}: {cause.getMessage()}".split())

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, KafkaError
 
-from spark_jobs.contracts.kafka import client_options
+from spark_jobs.contracts.kafka import librdkafka_options
 from spark_jobs.contracts.sections import KafkaSettings
 from tests.compose.conftest import running
 from tests.compose.stack import Stack
@@ -52,7 +52,7 @@ def _has_ended(stack: Stack, service: str) -> bool:
 def _keep_topic(settings: KafkaSettings, folder: Path) -> int:
     """Writes the topic to a file in ``folder``, one line per record, and returns the number of records."""
     group = {"group.id": "the oracle", "auto.offset.reset": "earliest", "enable.partition.eof": True}
-    consumer = Consumer({**client_options(settings), **group})
+    consumer = Consumer({**librdkafka_options(settings), **group})
     partitions = len(consumer.list_topics(settings.topics[0], timeout=30).topics[settings.topics[0]].partitions)
     consumer.subscribe(list(settings.topics))
     lines, ended = [], 0

@@ -21,6 +21,7 @@ class Kafka:
     Attributes:
         proxied_port: where a proxy listens that leads to ``behind_proxy_port``; who comes by it is sent there again.
         certificate: a PEM file with the key and the certificate for ``secure_port``, where a user must log in.
+        authority: a PEM file with that of the certificates that clients must show at ``mutual_port``.
     """
 
     folder: Path
@@ -29,7 +30,9 @@ class Kafka:
     proxied_port: int = field(default_factory=free_port)
     behind_proxy_port: int = field(default_factory=free_port)
     secure_port: int = field(default_factory=free_port)
+    mutual_port: int = field(default_factory=free_port)
     certificate: Path | None = None
+    authority: Path | None = None
     user: str = "adloom"
     password: str = "canary-7c31-password-of-kafka"  # noqa: S105
     process: subprocess.Popen[bytes] | None = None
@@ -96,13 +99,27 @@ class Kafka:
         if self.certificate:
             ports["SECURE"], protocols["SECURE"] = (self.secure_port, self.secure_port), "SASL_SSL"
             secure = [
-                "sasl.enabled.mechanisms=SCRAM-SHA-512",
+                "sasl.enabled.mechanisms=SCRAM-SHA-512,OAUTHBEARER",
                 (
                     "listener.name.secure.scram-sha-512.sasl.jaas.config="
                     "org.apache.kafka.common.security.scram.ScramLoginModule required;"
                 ),
+                (
+                    "listener.name.secure.oauthbearer.sasl.jaas.config="
+                    "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required "
+                    'unsecuredLoginStringClaim_sub="broker";'
+                ),
                 "listener.name.secure.ssl.keystore.type=PEM",
                 f"listener.name.secure.ssl.keystore.location={self.certificate}",
+            ]
+        if self.authority:
+            ports["MUTUAL"], protocols["MUTUAL"] = (self.mutual_port, self.mutual_port), "SSL"
+            secure += [
+                "listener.name.mutual.ssl.client.auth=required",
+                "listener.name.mutual.ssl.keystore.type=PEM",
+                f"listener.name.mutual.ssl.keystore.location={self.certificate}",
+                "listener.name.mutual.ssl.truststore.type=PEM",
+                f"listener.name.mutual.ssl.truststore.location={self.authority}",
             ]
         listeners = [f"{name}://127.0.0.1:{port}" for name, (port, _) in ports.items()]
         advertised = [f"{name}://127.0.0.1:{port}" for name, (_, port) in ports.items()]

@@ -7,17 +7,12 @@ from pathlib import Path
 import duckdb
 import pytest
 import trustme
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    load_pem_private_key,
-)
 
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.sections import S3Settings
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.sources.files import read_records
+from tests.stack.certificates import kafka_pem
 from tests.stack.flow import adloom, send
 from tests.stack.jobs import Job, start_job
 from tests.stack.kafka import Kafka
@@ -44,9 +39,7 @@ def authority(folder: Path) -> Path:
     (folder / "minio-tls").mkdir()
     certificate.private_key_pem.write_to_path(folder / "minio-tls" / "private.key")
     certificate.cert_chain_pems[0].write_to_path(folder / "minio-tls" / "public.crt")
-    key = load_pem_private_key(certificate.private_key_pem.bytes(), None)
-    in_pkcs8 = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())  # the form that Kafka takes
-    (folder / "kafka.pem").write_bytes(in_pkcs8 + certificate.cert_chain_pems[0].bytes())
+    (folder / "kafka.pem").write_bytes(kafka_pem(certificate))
     signer.cert_pem.write_to_path(folder / "authority.pem")
     trustme.CA().cert_pem.write_to_path(folder / "stranger.pem")
     return folder / "authority.pem"
