@@ -1,11 +1,9 @@
-"""What Spark must know to keep a lake in an S3-compatible object store."""
+"""Spark's configuration for a lake in an S3-compatible object store."""
 
-import hashlib
 import os
 import re
 import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -13,17 +11,17 @@ from spark_jobs.contracts.errors import EnvironmentMissingError, SettingsError
 from spark_jobs.contracts.sections import S3Settings
 
 _CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
-_JAVAS_OWN_PASSWORD = "changeit"  # noqa: S105 of the certificates that ship with every Java; nothing is secret in them
+_DEFAULT_PASSWORD = "changeit"  # noqa: S105 of the trust store that ships with every Java; it holds no secret
 _FIXED = {
     "fs.s3a.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
-    # A file that may not exist yet is made by a conditional request, without a look first. So a commit of Delta or of a
-    # checkpoint that another driver made before is never overwritten: the store itself refuses.
+    # A file that must be new is created with a conditional request, without looking first. So the store itself refuses
+    # to overwrite a Delta or checkpoint commit that another driver has made.
     "fs.s3a.performance.flags": "create,delete,mkdir",
     "fs.s3a.input.stream.type": "classic",
-    # Files are small: kept in memory till they are sent, not on a disk that may be full.
+    # Files are small: buffer them in memory, not on a disk that may be full.
     "fs.s3a.fast.upload.buffer": "array",
     "fs.s3a.multipart.size": "16M",
-    # The defaults wait minutes for a network that has gone silent. Retries together outlast half a minute without it.
+    # By default Hadoop waits minutes for a silent network. With these, retries outlast an outage of half a minute.
     "fs.s3a.connection.establish.timeout": "5s",
     "fs.s3a.connection.timeout": "20s",
     "fs.s3a.connection.request.timeout": "60s",
@@ -35,32 +33,36 @@ _OBJECT_CHECKPOINTS = "org.apache.spark.internal.io.cloud.AbortableStreamBasedCh
 
 
 def s3a_conf(settings: S3Settings) -> dict[str, str]:
-    """Spark's configuration for a lake at ``s3a://``. It holds no key: Java takes them from where boto3 does."""
+    """Spark's configuration for a lake at ``s3a://``. It holds no keys: Java finds them where boto3 does."""
     by_profile = "software.amazon.awssdk.auth.credentials.ProfileCredentialsProvider"
     by_chain = "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider"
-    told = {
+    options = {
         **_FIXED,
         "fs.s3a.endpoint.region": settings.region,
         "fs.s3a.path.style.access": str(settings.path_style).lower(),
         "fs.s3a.aws.credentials.provider": by_profile if settings.profile else by_chain,
     }
     if settings.endpoint:
-        told["fs.s3a.endpoint"] = settings.endpoint
-        told["fs.s3a.connection.ssl.enabled"] = str(urlsplit(settings.endpoint).scheme == "https").lower()
+        options["fs.s3a.endpoint"] = settings.endpoint
+        options["fs.s3a.connection.ssl.enabled"] = str(urlsplit(settings.endpoint).scheme == "https").lower()
     return {
-        **{f"spark.hadoop.{name}": value for name, value in told.items()},
+        **{f"spark.hadoop.{name}": value for name, value in options.items()},
         "spark.sql.streaming.checkpointFileManagerClass": _OBJECT_CHECKPOINTS,
     }
 
 
 def name_profile(settings: S3Settings) -> None:
-    """Tells the Java process, which is yet to be started, the profile to use."""
+    """Has the Java process, which starts later, use the profile."""
     if settings.profile:
         os.environ["AWS_PROFILE"] = settings.profile
 
 
-def trust_options(settings: S3Settings) -> list[str]:
+def trust_options(settings: S3Settings, folder: Path) -> list[str]:
     """Options for Java to trust the authority of ``s3.ca_file`` beside those that it knows.
+
+    Args:
+        settings: of the store.
+        folder: where the trust store is written. Nobody else may write there, and it must outlive the Java process.
 
     Raises:
         SettingsError: the file cannot be read, or holds no certificate.
@@ -74,33 +76,25 @@ def trust_options(settings: S3Settings) -> list[str]:
         raise SettingsError(f"s3.ca_file {settings.ca_file} cannot be read: {error.strerror}") from error
     if not certificates:
         raise SettingsError(f"s3.ca_file {settings.ca_file} holds no PEM certificate; give that of the authority")
-    store = _trust_store(certificates)
-    return [f"-Djavax.net.ssl.trustStore={store}", f"-Djavax.net.ssl.trustStorePassword={_JAVAS_OWN_PASSWORD}"]
+    store = _trust_store(certificates, folder)
+    return [f"-Djavax.net.ssl.trustStore={store}", f"-Djavax.net.ssl.trustStorePassword={_DEFAULT_PASSWORD}"]
 
 
-def _trust_store(certificates: list[str]) -> Path:
-    """Java's own trust store with ``certificates`` added, made once for each set of them."""
-    mark = hashlib.sha256("".join(certificates).encode()).hexdigest()[:16]
-    store = Path(tempfile.gettempdir()) / f"adloom-trust-{os.getuid()}-{mark}.p12"
-    if store.exists():
-        return store
-    keytool = _keytool()
-    with tempfile.TemporaryDirectory() as folder:
-        draft = Path(folder) / "trust.p12"
-        own = Path(keytool).resolve().parents[1] / "lib" / "security" / "cacerts"
-        if own.is_file():
-            shutil.copyfile(own, draft)
-            draft.chmod(0o600)
-        for number, text in enumerate(certificates):
-            pem = Path(folder) / "one.pem"
-            pem.write_text(text + "\n", encoding="ascii")
-            command = [keytool, "-importcert", "-noprompt", "-alias", f"adloom-{mark}-{number}", "-file", str(pem)]
-            command += ["-keystore", str(draft), "-storepass", _JAVAS_OWN_PASSWORD]
-            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-            if done.returncode:
-                raise EnvironmentMissingError(f"keytool refuses s3.ca_file: {(done.stdout + done.stderr).strip()}")
-        shutil.copyfile(draft, store.with_suffix(".part"))
-        store.with_suffix(".part").replace(store)
+def _trust_store(certificates: list[str], folder: Path) -> Path:
+    """A copy of Java's own trust store with ``certificates`` added."""
+    store, keytool = folder / "trust.p12", _keytool()
+    own = Path(keytool).resolve().parents[1] / "lib" / "security" / "cacerts"
+    if own.is_file():
+        shutil.copyfile(own, store)
+        store.chmod(0o600)
+    pem = folder / "authority.pem"
+    for number, text in enumerate(certificates):
+        pem.write_text(text + "\n", encoding="ascii")
+        command = [keytool, "-importcert", "-noprompt", "-alias", f"adloom-{number}", "-file", str(pem)]
+        command += ["-keystore", str(store), "-storepass", _DEFAULT_PASSWORD]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        if done.returncode:
+            raise EnvironmentMissingError(f"keytool refuses s3.ca_file: {(done.stdout + done.stderr).strip()}")
     return store
 
 

@@ -49,7 +49,8 @@ def spark_conf(
         settings: see ``[spark]``, and ``[s3]`` for a lake that is not local.
         is_local: whether the lake is.
         log_file: where Spark's own log goes; None: only its errors are kept, on stderr.
-        scratch: folder for temporary files; by default the machine's.
+        scratch: this process's own folder for temporary files. By default the machine's; then Java trusts the authorities
+            that it knows, and not s3.ca_file, as on a cluster, whose machines have their own.
         lifetime: how long the session will work.
 
     Raises:
@@ -59,8 +60,8 @@ def spark_conf(
     if not any(JARS.glob("delta-spark_*.jar")):
         raise EnvironmentMissingError(f"no Delta jar in {JARS}: Spark cannot write tables; run `make setup`")
     java_options = driver_options(lifetime, log_file=log_file, temporary=scratch)
-    if not is_local:
-        java_options.extend(trust_options(settings.s3))
+    if scratch and not is_local:
+        java_options.extend(trust_options(settings.s3, scratch))
     properties = table_properties(settings.tables)
     return {
         "spark.driver.memory": settings.spark.driver_memory,

@@ -35,9 +35,11 @@ configure() {
 # Executors inherit the trust store from the worker: the settings of a job do not reach them.
 trust() {
   [ -z "${ADLOOM_S3__CA_FILE:-}" ] && return
-  JAVA_TOOL_OPTIONS=$(python -c 'import os; from spark_jobs.contracts.settings import load_settings
+  JAVA_TOOL_OPTIONS=$(python -c 'import os, tempfile; from pathlib import Path
+from spark_jobs.contracts.settings import load_settings
 from spark_jobs.runtime.s3a import trust_options
-print(*trust_options(load_settings(None, {"ADLOOM_S3__CA_FILE": os.environ["ADLOOM_S3__CA_FILE"]}).s3))')
+settings = load_settings(None, {"ADLOOM_S3__CA_FILE": os.environ["ADLOOM_S3__CA_FILE"]})
+print(*trust_options(settings.s3, Path(tempfile.mkdtemp(prefix="adloom-trust-"))))')
   export JAVA_TOOL_OPTIONS
 }
 
