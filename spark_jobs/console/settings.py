@@ -2,19 +2,25 @@
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rich.console import Console
 from rich.table import Table
 
+from spark_jobs.console.terminal import terminal
 from spark_jobs.contracts.durations import format_duration
 from spark_jobs.contracts.settings import ENV_PREFIX, Settings, load_settings
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+
+
+_SECRET = re.compile(r"password|secret|token|jaas|keystore\.key", re.IGNORECASE)
+"""In the name of an option of a client: its value is not shown."""
+_MASK = "**********"
 
 
 class SettingInfo(NamedTuple):
@@ -49,7 +55,7 @@ def list_settings(config: Path | None) -> None:
         table.add_column(heading, overflow="fold")
     for info in describe_settings(load_settings(config, os.environ)):
         table.add_row(*info, style="bold" if info.value != info.default else "")
-    Console().print(table)
+    terminal().print(table)
 
 
 def _text(value: Any) -> str:
@@ -59,7 +65,7 @@ def _text(value: Any) -> str:
         case None | ():
             return ""
         case ((_, _), *_):
-            return json.dumps(dict(value))
+            return json.dumps({name: _MASK if _SECRET.search(name) else text for name, text in value})
         case tuple():
             return ",".join(value)
         case _:

@@ -1,5 +1,6 @@
 """Settings: where they come from, and what is refused."""
 
+import json
 import os
 from datetime import timedelta
 from pathlib import Path
@@ -7,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.console.settings import list_settings
-from spark_jobs.contracts.choices import JoinType
+from spark_jobs.contracts.choices import JoinType, SecurityProtocol
 from spark_jobs.contracts.durations import format_duration, parse_duration
 from spark_jobs.contracts.errors import SettingsError
+from spark_jobs.contracts.kafka import java_options, librdkafka_options
+from spark_jobs.contracts.sections import KafkaSettings
 from spark_jobs.contracts.settings import Settings, load_settings
 from spark_jobs.queries.partitions import partitions as count_partitions
 
@@ -119,3 +122,48 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, content: bytes | No
 def test_a_duration_reads_back_as_it_was_written(text: str) -> None:
     duration = parse_duration(text)
     assert parse_duration(format_duration(duration)) == duration
+
+
+def test_a_secret_among_the_options_of_kafka_is_not_shown(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    canary = "canary-17"
+    secrets = ("sasl.jaas.config", "ssl.key.password", "ssl.keystore.key", "sasl.oauthbearer.client.credentials.secret")
+    options = {"client.id": "adloom-reader", **dict.fromkeys(secrets, canary)}
+    monkeypatch.setenv("ADLOOM_KAFKA__OPTIONS", json.dumps(options))
+    monkeypatch.setenv("COLUMNS", "400")
+    list_settings(None)
+    shown = capsys.readouterr().out
+    assert "adloom-reader" in shown
+    assert canary not in shown
+
+
+@pytest.mark.parametrize("mechanism", ["OAUTHBEARER", "AWS_MSK_IAM"])
+def test_another_login_of_kafka_needs_no_user_and_reaches_java_as_it_is(mechanism: str) -> None:
+    options = {"sasl.mechanism": mechanism, "sasl.jaas.config": "some.Module required;"}
+    environment = {"ADLOOM_KAFKA__SECURITY_PROTOCOL": "SASL_SSL", "ADLOOM_KAFKA__OPTIONS": json.dumps(options)}
+    kafka = load_settings(None, environment).kafka
+    assert java_options(kafka) == {"bootstrap.servers": "", "security.protocol": "SASL_SSL", **options}
+    with pytest.raises(SettingsError, match=r"sasl\.mechanism is an option of Kafka's Java client"):
+        librdkafka_options(kafka)
+
+
+def test_a_client_certificate_is_an_option_of_either_client() -> None:
+    options = {
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.certificate.chain": "the certificate",
+        "ssl.keystore.key": "the key",
+        "ssl.key.password": "its password",
+        "fetch.max.bytes": "1000",
+    }
+    kafka = KafkaSettings(
+        bootstrap_servers="b:1", security_protocol=SecurityProtocol.SSL, options=tuple(options.items())
+    )
+    basis = {"bootstrap.servers": "b:1", "security.protocol": "SSL"}
+    assert java_options(kafka) == {**basis, **options}
+    assert librdkafka_options(kafka) == {
+        **basis,
+        "ssl.certificate.pem": "the certificate",
+        "ssl.key.pem": "the key",
+        "ssl.key.password": "its password",
+    }
