@@ -34,6 +34,7 @@ from spark_jobs.queries.sessionize import NAME as SESSIONIZE
 from spark_jobs.runtime.reports import read_report
 from spark_jobs.sources.delta import read_table
 from spark_jobs.transforms.differences import differences
+from spark_jobs.transforms.json_rows import json_row
 
 _KEYS = {ATTRIBUTIONS: ("subject", "subject_id"), SESSIONS: ("session_id",)}
 """By table, what names a row: of attributions the click, or the impression that nobody clicked."""
@@ -143,13 +144,19 @@ def _first_of_each(bronze: DataFrame, is_in_reach: Column) -> DataFrame:
     """The events in reach, each as it first came; a copy out of reach may have been the first."""
     good = bronze.where(F.col("verdict") == OK).drop("raw", "verdict")
     keys = good.where(is_in_reach).select(*KEY).distinct()
-    arrival = Over.partitionBy(*KEY).orderBy("ingest_time", "source")
+    arrival = Over.partitionBy(*KEY).orderBy("ingest_time", *_place())
     first = (
         good.join(keys, on=list(KEY), how="left_semi")
         .withColumn("arrival", F.row_number().over(arrival))
         .where(F.col("arrival") == 1)
     )
     return first.where(is_in_reach).drop("arrival", "source")
+
+
+def _place() -> tuple[Column, Column]:
+    """Where ``source`` says that a record lay, to sort by: its partition or file, and its offset there as a number."""
+    parts = r"^(.*)(?:/|#bytes=)(\d+)(?:-\d+)?$"
+    return F.regexp_extract("source", parts, 1), F.regexp_extract("source", parts, 2).try_cast("bigint")
 
 
 def _named(rows: DataFrame, table: Table) -> DataFrame:
@@ -190,7 +197,7 @@ def _comparison(spark: SparkSession, lake: Lake, window: Window, table: Table, s
     first = (
         differ.orderBy("difference", *_KEYS[table])
         .limit(shown)
-        .select("difference", "columns", F.to_json("live").alias("live"), F.to_json("recomputed").alias("recomputed"))
+        .select("difference", "columns", *[_json(side) for side in ("live", "recomputed")])
         .collect()
     )
     return Comparison(
@@ -200,3 +207,7 @@ def _comparison(spark: SparkSession, lake: Lake, window: Window, table: Table, s
         recomputed=recomputed_key(window, table),
         differences=differences_key(window, table),
     )
+
+
+def _json(side: str) -> Column:
+    return F.when(F.col(side).isNotNull(), json_row(f"{side}.*")).alias(side)

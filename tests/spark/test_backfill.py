@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from spark_jobs.contracts.backfill import Difference, Window, differences_key, recomputed_key
 from spark_jobs.contracts.errors import SettingsError
@@ -20,7 +21,7 @@ from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, SESSIONS, Table
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
-from spark_jobs.jobs.backfill import Comparison, backfill
+from spark_jobs.jobs.backfill import Comparison, _first_of_each, backfill
 from spark_jobs.runtime.lakes import open_lake
 from tests.support.lakes import read_table
 from tests.support.oracle import Row, assert_same_rows, comparable, expected_tables
@@ -113,6 +114,25 @@ def test_exactly_the_lost_added_and_changed_rows_are_reported(spark: SparkSessio
     compared = spark.read.format("delta").load(lake.uri(differences_key(_WHOLE, SESSIONS)))
     (only,) = compared.where("session_id = 'made up'").collect()
     assert (only["difference"], only["recomputed"]) == ("only live", None)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        pytest.param("events/0/9", "events/0/10", id="kafka"),
+        pytest.param("file:///in/a.jsonl#bytes=900-1000", "file:///in/a.jsonl#bytes=1000-1100", id="file"),
+    ],
+)
+def test_of_copies_in_one_batch_the_first_is_the_one_at_the_lower_offset(
+    spark: SparkSession, first: str, second: str
+) -> None:
+    names = ("event_type", "event_id", "event_time", "ingest_time", "source", "verdict", "raw")
+    copies = [
+        ("click", "c1", _DAY + timedelta(seconds=number), _DAY, source, "ok", "")
+        for number, source in enumerate((first, second))
+    ]
+    found = _first_of_each(spark.createDataFrame(copies, names), F.lit(True)).collect()
+    assert [row["event_time"].astimezone(UTC) for row in found] == [_DAY]
 
 
 @pytest.mark.slow
