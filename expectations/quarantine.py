@@ -1,5 +1,6 @@
 """The quarantine query: finds rows that break rules and stores them with the reasons."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,6 +13,7 @@ from pyspark.sql import functions as F
 from expectations.rules import Rule, sql_text
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.tables import Table
+from spark_jobs.transforms.json_rows import json_row
 
 SHOWN_ROWS = 20
 """How many failing rows of a table the report shows; the table of failing rows has them all."""
@@ -74,16 +76,17 @@ def keep_failing_rows(
         else:
             writer.mode("append").save(place)
         columns = (*table.column_names, "reasons")
-        first = kept.select(*columns).limit(SHOWN_ROWS).collect()
+        first = [json.loads(row[0]) for row in kept.limit(SHOWN_ROWS).select(json_row(*columns)).collect()]
     finally:
         kept.unpersist()
-    return FailingRows(count, place, columns, tuple(tuple(map(_as_text, row)) for row in first))
+    shown = tuple(tuple(_as_text(row[column]) for column in columns) for row in first)
+    return FailingRows(count, place, columns, shown)
 
 
 def _as_text(value: Any) -> str:
     if value is None:
         return ""
-    text = (
-        "; ".join(map(str, value)) if isinstance(value, list) and all(isinstance(v, str) for v in value) else str(value)
-    )
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return "; ".join(value)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _SHOWN_CHARACTERS or isinstance(value, list) else f"{text[:_SHOWN_CHARACTERS]}…"

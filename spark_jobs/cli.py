@@ -4,10 +4,11 @@ import sys
 from typing import Annotated
 
 import typer
-from rich.console import Console
+from rich.text import Text
 
 from spark_jobs import __version__
 from spark_jobs.commands import once, service
+from spark_jobs.console.terminal import terminal
 from spark_jobs.contracts.errors import AdloomError
 
 app = typer.Typer(
@@ -25,7 +26,7 @@ for commands in (service.app, once.app):
 
 def _version(wanted: bool) -> None:  # noqa: FBT001
     if wanted:
-        Console().print(f"adloom {__version__}", highlight=False)
+        terminal().print(f"adloom {__version__}")
         raise typer.Exit
 
 
@@ -43,8 +44,8 @@ def main() -> None:
     try:
         app()
     except AdloomError as error:
-        Console(stderr=True).print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
+        terminal(stderr=True).print(Text.assemble(("error:", "bold red"), f" {error}"), soft_wrap=True)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
-        Console(stderr=True).print("interrupted; the same command goes on where it stopped", highlight=False)
+        terminal(stderr=True).print("interrupted; run the same command again to continue")
         sys.exit(130)

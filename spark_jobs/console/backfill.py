@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from spark_jobs.console.run import session
+from spark_jobs.console.terminal import terminal, utc
 from spark_jobs.contracts.backfill import Difference, Window
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import load_settings
@@ -33,7 +34,7 @@ def backfill_window(begin: datetime, end: datetime, location: str, config: Path 
         SettingsError: it is no window.
         LakeError: there is no lake, or a table of it is missing.
     """
-    console, settings, window = Console(), load_settings(config, os.environ), Window(begin, end)
+    console, settings, window = terminal(), load_settings(config, os.environ), Window(begin, end)
     lake = open_existing(location, settings.s3)
     with session(console, settings, lake) as spark, console.status("reading bronze …") as status:
         found = backfill(spark, settings, lake, window, on_progress=lambda told: status.update(f"{told} …"))
@@ -44,7 +45,7 @@ def backfill_window(begin: datetime, end: datetime, location: str, config: Path 
 
 def _print_counts(console: Console, window: Window, found: list[Comparison]) -> None:
     table = Table(
-        title=f"{window.begin:%Y-%m-%d %H:%M:%S %Z} to {window.end:%Y-%m-%d %H:%M:%S %Z}, live beside computed anew",
+        title=f"{utc(window.begin)} to {utc(window.end)}, live beside computed anew",
         title_justify="left",
         box=SIMPLE_HEAD,
         caption="open: the live job has not come to it yet",
@@ -69,11 +70,11 @@ def _print_rows(console: Console, lake: Lake, comparison: Comparison) -> None:
         console.print(Text(f"{name}: {kind.value}", style=_STYLES[kind]))
         for what, row in (("live", live), ("anew", recomputed)):
             if row is not None:
-                console.print(f"  {what}  {_row(row, columns)}", highlight=False, soft_wrap=True, markup=False)
+                console.print(f"  {what}  {_row(row, columns)}", soft_wrap=True, markup=False)
     if comparison.differing > len(comparison.first):
         console.print(f"{name}: {comparison.differing - len(comparison.first):,} more differ")
     places = f"{lake.place(comparison.recomputed)}   row by row: {lake.place(comparison.differences)}"
-    console.print(f"{name}: computed anew: {places}", highlight=False, soft_wrap=True)
+    console.print(f"{name}: computed anew: {places}", soft_wrap=True)
 
 
 def _row(text: str, columns: list[str]) -> str:

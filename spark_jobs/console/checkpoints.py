@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from spark_jobs.console.run import session
+from spark_jobs.console.terminal import terminal, utc
 from spark_jobs.contracts.durations import format_duration
 from spark_jobs.contracts.errors import AdloomError, CheckpointError, PreflightError, SettingsError
 from spark_jobs.contracts.lake import Lake, checkpoint_key
@@ -32,7 +32,7 @@ def show_preflight(location: str, config: Path | None, *, as_json: bool = False)
     Raises:
         PreflightError: there is no lake, it does not answer, or a setting is wrong.
     """
-    console = Console()
+    console = terminal()
     try:
         settings = load_settings(config, os.environ)
         lake = open_existing(location, settings.s3)
@@ -46,10 +46,10 @@ def show_preflight(location: str, config: Path | None, *, as_json: bool = False)
         raise PreflightError(str(error)) from error
     may_start = all(change.verdict is not Verdict.BREAKING for change in found)
     if as_json:
-        console.out(json.dumps([asdict(change) for change in found]), highlight=False)
+        console.out(json.dumps([asdict(change) for change in found]))
         return may_start
     if not found:
-        console.print(f"{lake.place()}: {len(begun)} checkpoints, all made with these settings", highlight=False)
+        console.print(f"{lake.place()}: {len(begun)} checkpoints, all made with these settings")
         return True
     table = Table(
         box=SIMPLE_HEAD, title=f"{lake.place()}: changed since the checkpoints were begun", title_justify="left"
@@ -69,15 +69,15 @@ def list_all(location: str, config: Path | None) -> None:
     Raises:
         LakeError: there is no lake.
     """
-    console, lake = Console(), open_existing(location, load_settings(config, os.environ).s3)
+    console, lake = terminal(), open_existing(location, load_settings(config, os.environ).s3)
     table = Table(box=SIMPLE_HEAD, title=f"{lake.place()}: checkpoints", title_justify="left")
-    for heading in ("checkpoint", "begun (UTC)", "by adloom"):
+    for heading in ("checkpoint", "begun", "by adloom"):
         table.add_column(heading, no_wrap=True)
     for heading in ("batches", "MB"):
         table.add_column(heading, justify="right")
     for found in list_checkpoints(lake):
         manifest = found.manifest
-        begun = f"{manifest.created_at:%Y-%m-%d %H:%M}" if manifest else "no manifest"
+        begun = utc(manifest.created_at) if manifest else "no manifest"
         package = manifest.package_version if manifest else ""
         batches, size = f"{found.last_batch + 1:,}", f"{found.bytes / 1e6:,.1f}"
         style = "" if found.is_current else "dim"
@@ -92,7 +92,7 @@ def show_one(target: str, location: str, config: Path | None) -> None:
         LakeError: there is no lake.
         CheckpointError: there is no such checkpoint.
     """
-    console, settings = Console(), load_settings(config, os.environ)
+    console, settings = terminal(), load_settings(config, os.environ)
     lake = open_existing(location, settings.s3)
     (finding,) = find_superseded(lake, settings.job.checkpoint_retention, datetime.now(UTC), parse_targets([target]))
     found = finding.checkpoint
@@ -106,9 +106,9 @@ def _facts(lake: Lake, found: Checkpoint, why_it_stays: str) -> Iterator[tuple[s
     yield "place", lake.place(checkpoint_key(found.query, found.version))
     yield "standing", why_it_stays or "may be removed by `adloom checkpoints clean`"
     if found.manifest:
-        yield "begun", f"{found.manifest.created_at:%Y-%m-%d %H:%M:%S} UTC by adloom {found.manifest.package_version}"
+        yield "begun", f"{utc(found.manifest.created_at)} by adloom {found.manifest.package_version}"
     if found.written_at:
-        yield "last written", f"{found.written_at:%Y-%m-%d %H:%M:%S} UTC"
+        yield "last written", utc(found.written_at)
     yield "last batch done", f"{found.last_batch:,}" if found.last_batch >= 0 else "none"
     yield "files", f"{found.files:,}, {found.bytes / 1e6:,.1f} MB"
     yield from (found.manifest.settings if found.manifest else {}).items()
@@ -126,14 +126,13 @@ def reset_checkpoint(query: str, location: str, source: Path | None, config: Pat
 
     if query not in JOB_OF_QUERY:
         raise SettingsError(f"no query {query!r}; there are {', '.join(JOB_OF_QUERY)}")
-    console, settings = Console(), load_settings(config, os.environ)
+    console, settings = terminal(), load_settings(config, os.environ)
     lake = open_existing(location, settings.s3)
     with session(console, settings, lake) as spark, console.status(f"rebuilding the state of {query} …"):
         done = reset(spark, settings, lake, query, source)
     console.print(
         f"{query}: v{done.version} is in use from now on, its state rebuilt from {done.open_events:,} open events; "
         f"v{done.version - 1} may be cleaned away after {format_duration(settings.job.checkpoint_retention)}",
-        highlight=False,
         soft_wrap=True,
     )
 
@@ -145,7 +144,7 @@ def clean(targets: list[str], location: str, *, delete: bool, config: Path | Non
         CheckpointError: a target names no checkpoint, or one that must stay.
         LakeInUseError: the job of one that may go is running.
     """
-    console, settings = Console(), load_settings(config, os.environ)
+    console, settings = terminal(), load_settings(config, os.environ)
     lake, wanted, now = open_existing(location, settings.s3), parse_targets(targets), datetime.now(UTC)
     retention = settings.job.checkpoint_retention
     table = Table(box=SIMPLE_HEAD, title=f"{lake.place()}: checkpoints", title_justify="left")
@@ -162,9 +161,9 @@ def clean(targets: list[str], location: str, *, delete: bool, config: Path | Non
         raise CheckpointError(f"{found.name} stays: {kept[0].why}; nothing was removed")
     going = [finding.checkpoint for finding in findings if not finding.why]
     if not delete:
-        console.print(f"{len(going)} would go; nothing was removed: add --delete to remove", highlight=False)
+        console.print(f"{len(going)} would go; nothing was removed: add --delete to remove")
         return
     for found in going:
         remove(lake, found, settings.s3, retention, now)
     freed = sum(found.bytes for found in going) / 1e6
-    console.print(f"{len(going)} removed, {freed:,.1f} MB", highlight=False)
+    console.print(f"{len(going)} removed, {freed:,.1f} MB")

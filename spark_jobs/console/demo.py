@@ -4,11 +4,10 @@ import os
 import shutil
 from pathlib import Path
 
-from rich.console import Console
-
 from spark_jobs.console.generate import generate_events
 from spark_jobs.console.overview import print_overview, write_with_status
 from spark_jobs.console.run import lifetime_of, print_ledger, run_with_bars, session
+from spark_jobs.console.terminal import terminal
 from spark_jobs.console.validate import print_validation, validate_with_status
 from spark_jobs.contracts.errors import SettingsError
 from spark_jobs.contracts.settings import Settings, load_settings
@@ -25,7 +24,7 @@ def run_demo(out: Path, events: int, seed: int) -> bool:
     Raises:
         SettingsError: ``out`` exists and was not created by a demo.
     """
-    console = Console()
+    console = terminal()
     _clear(out)
     generate_events(GeneratorSpec(events=events, seed=seed, files=_FILES, late=0.004), out / "events")
     settings, lake = _file_by_file(load_settings(None, os.environ)), open_lake(str(out / "lake"))

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
-from rich.console import Console
 
 from expectations.history import last_validation
+from spark_jobs.console.terminal import terminal
 from spark_jobs.contracts.errors import AdloomError
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import load_settings
@@ -75,6 +75,6 @@ def export(location: str, *, listen: str, config: Path | None) -> None:
     """
     lake = open_lake(location, load_settings(config, os.environ).s3)
     with stop_on_signals() as stop, serve_metrics(listen, LakeMetrics(lake), setting="--listen"):
-        Console().print(f"metrics of {lake.place()}: http://{listen}/metrics", highlight=False, soft_wrap=True)
+        terminal().print(f"metrics of {lake.place()}: http://{listen}/metrics", soft_wrap=True)
         while not stop.is_made:
             stop.wait(60)

@@ -3,9 +3,9 @@
 import os
 from pathlib import Path
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from spark_jobs.console.terminal import terminal
 from spark_jobs.contracts.settings import load_settings
 from spark_jobs.generator.generate import GeneratedSummary, generate
 from spark_jobs.generator.publish import generated_records, publish
@@ -15,7 +15,7 @@ from spark_jobs.sources.files import read_records
 
 def generate_events(spec: GeneratorSpec, out: Path) -> GeneratedSummary:
     """Writes the events of ``spec`` to ``out`` with a progress bar, and prints a summary."""
-    console = Console()
+    console = terminal()
     columns = (TextColumn("{task.description:12}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as bar:
         task = bar.add_task("generate", total=spec.events)
@@ -25,7 +25,6 @@ def generate_events(spec: GeneratorSpec, out: Path) -> GeneratedSummary:
         f"{summary.impressions:,} impressions, {summary.clicks:,} clicks, {summary.activity:,} activity; "
         f"{summary.duplicates:,} duplicates, {summary.late:,} hours late, "
         f"{sum(summary.malformed.values()):,} malformed",
-        highlight=False,
         soft_wrap=True,
     )
     return summary
@@ -46,7 +45,7 @@ def send_events(
     Raises:
         SourceError: there is nothing to replay, the topic does not exist, or the brokers refuse the records.
     """
-    console, kafka = Console(), load_settings(config, os.environ).kafka
+    console, kafka = terminal(), load_settings(config, os.environ).kafka
     kafka = kafka.model_copy(update={"bootstrap_servers": brokers, "topics": (topic or kafka.topics[0],)})
     records = read_records(replay) if replay else generated_records(spec)
     columns = (TextColumn("{task.description:12}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -58,6 +57,5 @@ def send_events(
     console.print(
         f"{sent.records:,} records sent to {kafka.topics[0]} at {brokers} in {sent.seconds:,.1f} s "
         f"({sent.records / max(sent.seconds, 1e-9):,.0f} per second)",
-        highlight=False,
         soft_wrap=True,
     )

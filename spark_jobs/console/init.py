@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from spark_jobs.console.terminal import terminal
 from spark_jobs.contracts.choices import Role
 from spark_jobs.contracts.errors import SettingsError
 from spark_jobs.contracts.lake import Lake
@@ -36,18 +37,18 @@ def prepare_lake(
         LakeError: the store did not do as it was asked.
         SourceError: Kafka did not do as it was asked.
     """
-    console, settings = Console(), load_settings(config, os.environ)
+    console, settings = terminal(), load_settings(config, os.environ)
     if settings.kafka.bootstrap_servers:
         from spark_jobs.runtime.gateway import java_gateway
         from spark_jobs.sources.topics import create_topics
 
         with java_gateway(settings) as jvm:
             for line in create_topics(jvm, settings.kafka, partitions):
-                console.print(line, highlight=False)
+                console.print(line)
     lake = open_lake(location, settings.s3)
     if lake.is_local:
         lake.path.mkdir(parents=True, exist_ok=True)
-        console.print(f"{lake.place()}: a folder needs nothing more", highlight=False)
+        console.print(f"{lake.place()}: a folder needs nothing more")
         return
     _prepare_store(console, settings, lake, user, role)
 
@@ -63,9 +64,9 @@ def _prepare_store(console: Console, settings: Settings, lake: Lake, user: str |
     candidate = MinioServer(settings.s3) if settings.s3.endpoint else None
     server = candidate if candidate and candidate.is_there() else None
     for line in prepare_bucket(lake.files, settings.s3, server):
-        console.print(line, highlight=False)
+        console.print(line)
     check_conditional_writes(lake.files)
-    console.print("conditional writes: the store obeys them", highlight=False)
+    console.print("conditional writes: the store obeys them")
     policy = policy_of(lake.files, role)
     name = f"adloom-{lake.root.partition('://')[2].replace('/', '-')}" + ("" if role is Role.JOBS else f"-{role}")
     if server is None:
@@ -76,12 +77,12 @@ def _prepare_store(console: Console, settings: Settings, lake: Lake, user: str |
         console.print_json(json.dumps(policy))
         return
     server.set_policy(name, policy)
-    console.print(f"policy {name}: set", highlight=False)
+    console.print(f"policy {name}: set")
     if user:
         for line in _add_user(server, user, name):
-            console.print(line, highlight=False, soft_wrap=True)
+            console.print(line, soft_wrap=True)
     else:
-        console.print(f"user: none asked for; --user NAME makes one for the role {role}", highlight=False)
+        console.print(f"user: none asked for; --user NAME makes one for the role {role}")
 
 
 def _add_user(server: "MinioServer", user: str, policy: str) -> Iterator[str]:

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from spark_jobs.console.run import session
+from spark_jobs.console.terminal import terminal
 from spark_jobs.contracts.errors import SettingsError
 from spark_jobs.contracts.settings import load_settings
 from spark_jobs.jobs.maintain import Care, maintain
@@ -28,7 +29,7 @@ def maintain_tables(names: list[str], location: str, *, remove: bool, config: Pa
     if unknown := [name for name in names if name not in TABLES_BY_NAME]:
         raise SettingsError(f"there is no table {unknown[0]!r}; the tables are {', '.join(TABLES_BY_NAME)}")
     tables = [TABLES_BY_NAME[name] for name in names] or list(TABLES)
-    console, settings = Console(), load_settings(config, os.environ)
+    console, settings = terminal(), load_settings(config, os.environ)
     lake = open_existing(location, settings.s3)
     done: list[Care] = []
     with session(console, settings, lake) as spark, console.status("maintaining the tables …") as status:
@@ -52,4 +53,4 @@ def _print(console: Console, done: list[Care], place: str) -> None:
     for care in done:
         if why := care.skipped or care.not_removed:
             what = "skipped" if care.skipped else "nothing removed"
-            console.print(f"{care.table}: {what}: {why}", highlight=False, soft_wrap=True)
+            console.print(f"{care.table}: {what}: {why}", soft_wrap=True)

@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 from spark_jobs.console.run import session
+from spark_jobs.console.terminal import terminal
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import load_settings
 from spark_jobs.runtime.lakes import open_existing
@@ -19,7 +20,7 @@ def write_report(location: str, *, config: Path | None) -> None:
     Raises:
         LakeError: there is no lake.
     """
-    console, settings = Console(), load_settings(config, os.environ)
+    console, settings = terminal(), load_settings(config, os.environ)
     lake = open_existing(location, settings.s3)
     with session(console, settings, lake) as spark:
         page = write_with_status(console, spark, lake)
@@ -37,4 +38,4 @@ def write_with_status(console: Console, spark: SparkSession, lake: Lake) -> str:
 
 def print_overview(console: Console, lake: Lake, page: str) -> None:
     """Prints the place of the page."""
-    console.print(f"charts: {lake.place(page)}", highlight=False, soft_wrap=True)
+    console.print(f"charts: {lake.place(page)}", soft_wrap=True)

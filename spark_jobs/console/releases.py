@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import NoReturn
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
 from spark_jobs import __version__
+from spark_jobs.console.terminal import terminal, utc
 from spark_jobs.contracts.errors import SettingsError
 from spark_jobs.contracts.jobs import DEDUPLICATE_JOB
 from spark_jobs.contracts.settings import load_settings
@@ -40,11 +40,11 @@ def build(checkout: Path, location: str, config: Path | None) -> None:
     Raises:
         AdloomError: it is no checkout, cannot be built, or the lake cannot be written.
     """
-    console, lake = Console(), open_lake(location, load_settings(config, os.environ).s3)
+    console, lake = terminal(), open_lake(location, load_settings(config, os.environ).s3)
     with tempfile.TemporaryDirectory() as folder, console.status("building …"):
         wheel, version = build_wheel(checkout, Path(folder))
         release = publish(lake, wheel, version, datetime.now(UTC))
-    console.print(f"{release.version} is in {lake.place()}, SHA-256 {release.sha256}", highlight=False, soft_wrap=True)
+    console.print(f"{release.version} is in {lake.place()}, SHA-256 {release.sha256}", soft_wrap=True)
 
 
 def list_all(location: str, config: Path | None) -> None:
@@ -53,14 +53,14 @@ def list_all(location: str, config: Path | None) -> None:
     Raises:
         LakeError: one is damaged, or the store does not answer.
     """
-    console, lake = Console(), open_lake(location, load_settings(config, os.environ).s3)
+    console, lake = terminal(), open_lake(location, load_settings(config, os.environ).s3)
     deployed = [found for job in QUERIES_OF_JOB if (found := read_deployment(lake, job))]
     table = Table(box=SIMPLE_HEAD, title=f"{lake.place()}: releases", title_justify="left")
-    for heading in ("release", "built (UTC)", "SHA-256", "deployed for"):
+    for heading in ("release", "built", "SHA-256", "deployed for"):
         table.add_column(heading, no_wrap=True)
     for release in list_releases(lake):
         jobs = ", ".join(found.job for found in deployed if found.version == release.version)
-        table.add_row(release.version, f"{release.built_at:%Y-%m-%d %H:%M}", f"{release.sha256[:12]}…", jobs)
+        table.add_row(release.version, utc(release.built_at), f"{release.sha256[:12]}…", jobs)
     console.print(table)
 
 
@@ -70,11 +70,11 @@ def choose(job: str, version: str | None, location: str, config: Path | None) ->
     Raises:
         LakeError: there is no such release, or none before.
     """
-    console, lake = Console(), open_lake(location, load_settings(config, os.environ).s3)
+    console, lake = terminal(), open_lake(location, load_settings(config, os.environ).s3)
     check_job(job)
     done = deploy(lake, job, version or release_before(lake, job), datetime.now(UTC))
     before = f" (before: {done.previous})" if done.previous else ""
-    console.print(f"{job} runs {done.version} from its next start on{before}", highlight=False, soft_wrap=True)
+    console.print(f"{job} runs {done.version} from its next start on{before}", soft_wrap=True)
 
 
 def drive(job: str, location: str, source: Path | None, config: Path | None) -> NoReturn:
@@ -94,7 +94,7 @@ def drive(job: str, location: str, source: Path | None, config: Path | None) -> 
     if deployment:
         environment["PYTHONPATH"] = str(unpack(lake, read_release(lake, deployment.version)))
     version = deployment.version if deployment else f"{__version__}, which is installed here: none is deployed"
-    Console(stderr=True).print(f"driver of {job}: process {os.getpid()}, release {version}", highlight=False)
+    terminal(stderr=True).print(f"driver of {job}: process {os.getpid()}, release {version}")
     _stop_with_parent()
     options = options_of_driver(job, location, source, config)
     # Without the current folder, which may hold a package of the same name.

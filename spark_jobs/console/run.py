@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from spark_jobs.console.terminal import terminal
 from spark_jobs.contracts.durations import format_duration
 from spark_jobs.contracts.jobs import MEASURE_JOB, jobs_of_run
 from spark_jobs.contracts.lake import Lake
@@ -38,7 +39,7 @@ _SHORT_BYTES = 16 << 20
 
 def run_lake(source: Path, location: str, *, drain: bool, measure: bool, config: Path | None) -> None:
     """Runs ``source`` into the lake at ``location`` and prints the ledger."""
-    console, settings = Console(), load_settings(config, os.environ)
+    console, settings = terminal(), load_settings(config, os.environ)
     lake = open_lake(location, settings.s3)
     list_files(source)
     check_store(lake)
@@ -47,17 +48,16 @@ def run_lake(source: Path, location: str, *, drain: bool, measure: bool, config:
     print_ledger(console, result.ledger)
     if result.drained_to:
         _print_cost(console, settings, result.drained_to)
-    console.print(f"tables in {lake.place()}; next: adloom validate --lake {location}", highlight=False, soft_wrap=True)
+    console.print(f"tables in {lake.place()}; next: adloom validate --lake {location}", soft_wrap=True)
 
 
 def drain_lake(location: str, *, config: Path | None) -> None:
     """Finishes what the jobs left unprocessed in the lake at ``location``, drains it, and prints the ledger."""
-    console, settings = Console(), load_settings(config, os.environ)
+    console, settings = terminal(), load_settings(config, os.environ)
     lake = open_existing(location, settings.s3)
     console.print(
         f"A drain moves event time {format_duration(drain_lead(settings))} past the last event, to close everything "
         f"that is open. To stop running jobs without that, use `adloom stop --lake {location}`.",
-        highlight=False,
     )
     with session(console, settings, lake) as spark, console.status("draining …"):
         # A drain does not start a job that never ran on this lake.
@@ -74,10 +74,9 @@ def _print_cost(console: Console, settings: Settings, drained_to: datetime) -> N
     console.print(
         f"drained: event time is {_utc(drained_to)}. Of the events that arrive from now on, those with a time up to "
         f"{_utc(max(late.values()))} are late: silver keeps them and the ledger counts them, but gold lacks them:",
-        highlight=False,
     )
     for table, time in late.items():
-        console.print(f"  {table}: up to {_utc(time)}", highlight=False)
+        console.print(f"  {table}: up to {_utc(time)}")
 
 
 def _utc(time: datetime) -> str:

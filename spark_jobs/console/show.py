@@ -1,5 +1,6 @@
 """``adloom show``: rows of a table, for eyes."""
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from spark_jobs.console.run import session
+from spark_jobs.console.terminal import terminal
 from spark_jobs.contracts.errors import LakeError, SettingsError
 from spark_jobs.contracts.events import OK
 from spark_jobs.contracts.lake import Lake, failing_rows_key
@@ -18,6 +20,7 @@ from spark_jobs.contracts.tables import BRONZE_EVENTS
 from spark_jobs.queries import TABLES_BY_NAME
 from spark_jobs.runtime.lakes import open_existing
 from spark_jobs.sources.delta import read_table
+from spark_jobs.transforms.json_rows import json_row
 
 QUARANTINE = "quarantine"
 FAILING = "failing"
@@ -34,11 +37,12 @@ def show_table(name: str, location: str, limit: int, config: Path | None) -> Non
     known = (*TABLES_BY_NAME, QUARANTINE, FAILING)
     if name not in known:
         raise SettingsError(f"no table {name!r}; there are {', '.join(known)}")
-    console, settings = Console(), load_settings(config, os.environ)
+    console, settings = terminal(), load_settings(config, os.environ)
     lake = open_existing(location, settings.s3)
     with session(console, settings, lake) as spark:
         rows = _rows(spark, lake, name)
-        _print(console, name, rows.columns, [tuple(row) for row in rows.limit(limit).collect()])
+        found = rows.limit(limit).select(json_row(*rows.columns)).collect()
+        _print(console, name, rows.columns, [json.loads(row[0]) for row in found])
 
 
 def _rows(spark: SparkSession, lake: Lake, name: str) -> DataFrame:
@@ -56,7 +60,7 @@ def _failing(spark: SparkSession, lake: Lake) -> DataFrame:
     parts = [
         spark.read.format("delta")
         .load(lake.failing_rows(table))
-        .select(F.lit(table.name).alias("table"), "reasons", F.to_json(F.struct(*table.column_names)).alias("row"))
+        .select(F.lit(table.name).alias("table"), "reasons", json_row(*table.column_names).alias("row"))
         for table in found
     ]
     every = parts[0]
@@ -65,18 +69,19 @@ def _failing(spark: SparkSession, lake: Lake) -> DataFrame:
     return every
 
 
-def _print(console: Console, name: str, columns: list[str], rows: list[tuple[Any, ...]]) -> None:
+def _print(console: Console, name: str, columns: list[str], rows: list[dict[str, Any]]) -> None:
     table = Table(title=name, title_justify="left")
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
-        table.add_row(*[_cell(value) for value in row])
+        table.add_row(*[_cell(row[column]) for column in columns])
     console.print(table)
-    console.print(f"{len(rows)} rows", style="dim", highlight=False)
+    console.print(f"{len(rows)} rows", style="dim")
 
 
 def _cell(value: Any) -> str:
-    text = "" if value is None else str(value)
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     printable = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
-    short = printable if len(printable) <= _LONGEST_CELL else printable[: _LONGEST_CELL - 1] + "…"
-    return short.replace("[", r"\[")
+    return printable if len(printable) <= _LONGEST_CELL else printable[: _LONGEST_CELL - 1] + "…"

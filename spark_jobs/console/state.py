@@ -11,8 +11,10 @@ from pyspark.sql import functions as F
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from spark_jobs.console.run import session
+from spark_jobs.console.terminal import terminal, utc
 from spark_jobs.contracts.errors import SettingsError
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import load_settings
@@ -109,15 +111,15 @@ def show_entries(query: str, location: str, where: str | None, limit: int, confi
         for store in find_stores(spark, lake, query):
             rows = read_state(spark, lake, store)
             chosen = rows.where(where) if where else rows
-            console.print(f"[bold]{query}, {store.name}[/] after batch {store.batch}", highlight=False)
+            console.print(Text.assemble((f"{query}, {store.name}", "bold"), f" after batch {store.batch}"))
             shown = chosen.select("partition_id", F.to_json("key").alias("key"), F.to_json("value").alias("value"))
             for row in shown.orderBy("key").limit(limit).collect():
-                console.out(f"  {row['partition_id']}  {row['key']}  {row['value']}", highlight=False)
+                console.out(f"  {row['partition_id']}  {row['key']}  {row['value']}")
 
 
 @contextmanager
 def _open(location: str, config: Path | None) -> Iterator[tuple[Console, SparkSession, Lake]]:
-    console, settings = Console(), load_settings(config, os.environ)
+    console, settings = terminal(), load_settings(config, os.environ)
     lake = open_existing(location, settings.s3)
     with session(console, settings, lake) as spark:
         yield console, spark, lake
@@ -130,4 +132,4 @@ def _check(queries: list[str]) -> None:
 
 
 def _time(us: int | None) -> str:
-    return "" if us is None else f"{datetime.fromtimestamp(us / 1e6, tz=UTC):%Y-%m-%d %H:%M:%S}"
+    return "" if us is None else utc(datetime.fromtimestamp(us / 1e6, tz=UTC))

@@ -7,11 +7,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from spark_jobs.console.terminal import terminal, utc
 from spark_jobs.contracts.durations import format_duration
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.progress import QueryReport, QueryState
@@ -32,7 +33,7 @@ def show_status(location: str, *, once: bool, config: Path | None) -> None:
     Raises:
         LakeError: there is no lake.
     """
-    console, lake = Console(), open_existing(location, load_settings(config, os.environ).s3)
+    console, lake = terminal(), open_existing(location, load_settings(config, os.environ).s3)
     if once or not console.is_terminal:
         console.print(status_page(lake, datetime.now(UTC)))
         return
@@ -46,7 +47,7 @@ def status_page(lake: Lake, now: datetime) -> RenderableType:
     """A table of all queries, followed by their last errors."""
     reports = list(read_reports(lake, JOB_OF_QUERY))
     table = Table(
-        title=f"{lake.place()} at {now:%Y-%m-%d %H:%M:%S} UTC",
+        title=f"{lake.place()} at {utc(now)}",
         title_justify="left",
         caption="seen: last report; behind: watermark lag; late: dropped since the query started",
         caption_justify="left",

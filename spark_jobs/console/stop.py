@@ -4,8 +4,7 @@ import os
 from datetime import timedelta
 from pathlib import Path
 
-from rich.console import Console
-
+from spark_jobs.console.terminal import terminal
 from spark_jobs.contracts.errors import SettingsError
 from spark_jobs.contracts.jobs import JOB_NAMES
 from spark_jobs.contracts.settings import load_settings
@@ -24,9 +23,9 @@ def stop(jobs: list[str], location: str, *, config: Path | None) -> None:
     """
     if unknown := [job for job in jobs if job not in JOB_NAMES]:
         raise SettingsError(f"no job {unknown[0]!r}; the jobs are {', '.join(JOB_NAMES)}")
-    console, settings = Console(), load_settings(config, os.environ)
+    console, settings = terminal(), load_settings(config, os.environ)
     lake = open_existing(location, settings.s3)
     patience_s = (settings.job.stop_timeout + _AFTER_STOP_TIMEOUT).total_seconds()
     with console.status("stopping …"):
         for job, has_run in stop_jobs(lake, jobs or list(JOB_NAMES), settings.s3, patience_s=patience_s):
-            console.print(f"{job}: {'stopped' if has_run else 'was not running'}", highlight=False)
+            console.print(f"{job}: {'stopped' if has_run else 'was not running'}")

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pyspark
-from rich.console import Console
 
 from spark_jobs.console.releases import check_job, options_of_driver
+from spark_jobs.console.terminal import terminal
 from spark_jobs.contracts.errors import EnvironmentMissingError, SettingsError
 from spark_jobs.contracts.settings import Settings, load_settings
 from spark_jobs.contracts.submission import application_name
@@ -60,7 +60,7 @@ def submit(
     if done.returncode:
         why = _reason(done.stdout + done.stderr)
         raise EnvironmentMissingError(f"spark-submit to {master} ended with {done.returncode}: {why}")
-    Console().print(f"{job}: {master} has taken on {name}", highlight=False, soft_wrap=True)
+    terminal().print(f"{job}: {master} has taken on {name}", soft_wrap=True)
 
 
 def _conf(settings: Settings, master: str, name: str, *, is_local: bool, own: set[str]) -> Iterator[tuple[str, str]]:

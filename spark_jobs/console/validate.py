@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from spark_jobs.console.run import session
+from spark_jobs.console.terminal import terminal
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import Settings, load_settings
 from spark_jobs.runtime.lakes import open_existing
@@ -23,7 +24,7 @@ def validate_tables(location: str, *, whole: bool, config: Path | None) -> "Vali
     Raises:
         LakeError: there is no lake.
     """
-    console, settings = Console(), load_settings(config, os.environ)
+    console, settings = terminal(), load_settings(config, os.environ)
     lake = open_existing(location, settings.s3)
     with session(console, settings, lake) as spark:
         validation = validate_with_status(console, spark, lake, settings, whole=whole)
@@ -56,5 +57,5 @@ def print_validation(console: Console, lake: Lake, validation: "ValidationResult
     console.print(table)
     for result in validation.tables:
         for failure in result.failed:
-            console.print(f"  {failure.severity}: {result.table}: {failure.reason}", highlight=False, soft_wrap=True)
-    console.print(f"report: {lake.place(validation.report)}", highlight=False, soft_wrap=True)
+            console.print(f"  {failure.severity}: {result.table}: {failure.reason}", soft_wrap=True)
+    console.print(f"report: {lake.place(validation.report)}", soft_wrap=True)

@@ -101,8 +101,8 @@ class KafkaSettings(Section):
     )
     options: Annotated[tuple[tuple[str, str], ...], BeforeValidator(_pairs)] = Field(
         (),
-        description="more options of Kafka's Java client, under Kafka's own names, e.g. for a client certificate, OAuth or a "
-        "cloud login; as JSON in the environment",
+        description="more options of Kafka's Java client, under Kafka's own names, e.g. for a client certificate, "
+        "OAuth or a cloud login; as JSON in the environment",
     )
 
 

@@ -49,8 +49,8 @@ def spark_conf(
         settings: see ``[spark]``, and ``[s3]`` for a lake that is not local.
         is_local: whether the lake is.
         log_file: where Spark's own log goes; None: only its errors are kept, on stderr.
-        scratch: this process's own folder for temporary files. By default the machine's; then Java trusts the authorities
-            that it knows, and not s3.ca_file, as on a cluster, whose machines have their own.
+        scratch: this process's own folder for temporary files. Without it Java uses the machine's, and trusts the
+            machine's authorities and not s3.ca_file, as on a cluster.
         lifetime: how long the session will work.
 
     Raises:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from collections import Counter
 from datetime import timedelta
 from pathlib import Path
@@ -130,6 +131,29 @@ def test_validating_a_version_twice_stores_its_failing_rows_once(
         }
         assert "missing" in _of(result, "silver").note
         assert ("lake", "ledger_received_not_null") in _broken(result), "no ledger is a warning of its own"
+
+
+def test_the_report_shows_times_in_utc_wherever_the_machine_stands(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from expectations.quarantine import failing_rows, keep_failing_rows
+    from expectations.suites import table_suites
+
+    lake, row = open_lake(str(tmp_path / "lake")), {**good_rows("silver")[0], "user_id": None}
+    append(spark, lake, SILVER_EVENTS, [row])
+    (suite,) = (suite for suite in table_suites(Settings()) if suite.table is SILVER_EVENTS)
+    failing = failing_rows(suite.prepare(spark.read.format("delta").load(lake.table(SILVER_EVENTS)), None), suite.rules)
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        kept = keep_failing_rows(failing, SILVER_EVENTS, lake, row["ingest_time"], 0)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert kept is not None
+    shown = dict(zip(kept.columns, kept.first[0], strict=True))
+    assert shown["event_time"] == f"{row['event_time']:%Y-%m-%dT%H:%M:%S}.000000Z"
+    assert "user_id" in shown["reasons"]
 
 
 def test_a_new_row_that_conflicts_with_an_old_one_is_found(

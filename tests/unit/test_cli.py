@@ -52,3 +52,11 @@ def test_what_cannot_be_done_is_one_message_and_exit_code_1(arguments: list[str]
     assert message.format(tmp=tmp_path) in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stderr.startswith("error:")
+
+
+def test_an_error_is_printed_as_it_is(tmp_path: Path) -> None:
+    for name in ("[x]", "[/x]", "[bold]", ":cat:"):
+        done = adloom("validate", "--lake", str(tmp_path / name))
+        assert done.returncode == 1
+        assert done.stderr.startswith(f"error: no lake at {tmp_path / name}")
+        assert "Traceback" not in done.stderr
