@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -11,8 +12,10 @@ from pyspark.sql import functions as F
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.tables import Table
+from spark_jobs.runtime.failures import reason
 
 _CHANGES_THAT_ADD = ("insert", "update_postimage")
+_UNSEEN = "rows that were added since the last validated version and replaced or deleted again were not checked"
 
 
 @dataclass(frozen=True)
@@ -20,10 +23,10 @@ class VersionRange:
     """Versions of a Delta table, both ends included.
 
     Attributes:
-        first: The first version to validate; 0 for the whole table.
-        last: The table's version when the validation started.
-        whole: Whether to validate all rows of version ``last``.
-        note: Why this range was chosen, if that is not obvious.
+        first: The first version whose rows are included; 0 for the whole table.
+        last: The table's version when the validation began.
+        whole: Whether all rows of version ``last`` are included.
+        note: Why the range differs from what one would expect, and what it leaves out; empty if it does not.
     """
 
     first: int
@@ -33,11 +36,11 @@ class VersionRange:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the table has no version after the last validated one."""
+        """Whether there is no version after the last validated one."""
         return self.first > self.last
 
     def __str__(self) -> str:
-        """The range as shown in the report."""
+        """The range as the report shows it."""
         if self.is_empty:
             return f"nothing after version {self.last}"
         return f"whole table at version {self.last}" if self.whole else f"versions {self.first} to {self.last}"
@@ -49,9 +52,9 @@ class Rows:
 
     Attributes:
         range: The versions they come from.
-        new: The rows to validate.
-        table: The whole table at the range's last version; None if ``new`` is the whole table.
-        is_empty: Whether the range added no row, as after OPTIMIZE; always false for a whole table.
+        new: The rows themselves.
+        table: The whole table at the range's last version; None when ``new`` is all of it.
+        is_empty: Whether the range added no row, as after OPTIMIZE; False for a whole table.
     """
 
     range: VersionRange
@@ -73,7 +76,7 @@ def current_version(lake: Lake, table: Table) -> int:
 
 
 def range_to_validate(lake: Lake, table: Table, validated: int | None, *, whole: bool) -> VersionRange:
-    """The versions to validate, given ``validated``, the last version that passed (None: none has)."""
+    """The versions to validate if ``validated`` was the last one without critical failures (None: none)."""
     last = current_version(lake, table)
     if whole:
         return VersionRange(0, last, whole=True)
@@ -86,27 +89,41 @@ def range_to_validate(lake: Lake, table: Table, validated: int | None, *, whole:
 
 
 def read_rows(spark: SparkSession, lake: Lake, table: Table, versions: VersionRange) -> Rows:
-    """The rows of ``versions``; the whole table, with a note, if change data is missing from the first of them."""
+    """The rows of ``versions``; the whole table, with a note, where these can no longer be read one by one.
+
+    That happens when the table kept no change data, or when the versions are so old that log cleanup or VACUUM has
+    removed part of them: as long as a critical rule is broken, the range starts at the same version and grows.
+    """
     everything = spark.read.format("delta").option("versionAsOf", versions.last).load(lake.table(table))
     if versions.whole:
         return Rows(versions, everything, None)
+    try:
+        new = _added_rows(spark, lake, table, versions).select(*everything.columns)
+        # Opens every file of the range. Delta looks for them only when a job runs, and isEmpty stops at the first one.
+        is_empty = new.count() == 0
+    except (PySparkException, Py4JJavaError) as error:
+        note = f"{_why(versions, str(error))}, so the whole table was read; {_UNSEEN}"
+        return Rows(VersionRange(0, versions.last, whole=True, note=note), everything, None)
+    return Rows(versions, new, everything, is_empty=is_empty)
+
+
+def _added_rows(spark: SparkSession, lake: Lake, table: Table, versions: VersionRange) -> DataFrame:
     changes = (
         spark.read.format("delta")
         .option("readChangeFeed", "true")
         .option("startingVersion", versions.first)
         .option("endingVersion", versions.last)
     )
-    try:
-        feed = changes.load(lake.table(table))
-        new = feed.where(F.col("_change_type").isin(*_CHANGES_THAT_ADD)).select(*everything.columns)
-        # Delta looks up the change data when it plans a job, not when it loads.
-        nothing_new = new.isEmpty()
-    except PySparkException as error:
-        if error.getCondition() != "DELTA_MISSING_CHANGE_DATA":
-            raise
-        note = f"no change data feed from version {versions.first} on, so the whole table was read"
-        return Rows(VersionRange(0, versions.last, whole=True, note=note), everything, None)
-    return Rows(versions, new, everything, is_empty=nothing_new)
+    return changes.load(lake.table(table)).where(F.col("_change_type").isin(*_CHANGES_THAT_ADD))
+
+
+def _why(versions: VersionRange, error: str) -> str:
+    if "DELTA_MISSING_CHANGE_DATA" in error:
+        return f"no change data feed from version {versions.first} on"
+    return (
+        f"the change feed of versions {versions.first} to {versions.last} cannot be read any more, as after VACUUM or "
+        f"log cleanup ({reason(error)})"
+    )
 
 
 def read_state(lake: Lake, key: str) -> dict[str, Any]:

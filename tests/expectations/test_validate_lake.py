@@ -4,8 +4,10 @@ import json
 import re
 import time
 from collections import Counter
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -14,7 +16,7 @@ from expectations.ranges import range_to_validate, read_rows, read_state
 from expectations.results import TableResult, ValidationResult
 from expectations.validate import validate_lake
 from spark_jobs.contracts.errors import LakeError
-from spark_jobs.contracts.lake import VALIDATED, Lake
+from spark_jobs.contracts.lake import VALIDATED, Lake, commit_key
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
 from spark_jobs.queries import TABLES
@@ -186,6 +188,48 @@ def test_without_a_change_data_feed_the_whole_table_is_read_with_a_note(spark: S
     assert rows.new.count() == 6
 
 
+def _compact_and_vacuum(spark: SparkSession, lake: Lake) -> None:
+    table = f"delta.`{lake.table(SILVER_EVENTS)}`"
+    spark.sql(f"OPTIMIZE {table}")
+    spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+    try:
+        spark.sql(f"VACUUM {table} RETAIN 0 HOURS")
+    finally:
+        spark.conf.unset("spark.databricks.delta.retentionDurationCheck.enabled")
+
+
+def _clean_log(spark: SparkSession, lake: Lake) -> None:
+    jvm: Any = spark.sparkContext._jvm
+    deltas = jvm.org.apache.spark.sql.delta.DeltaLog
+    deltas.forTable(spark._jsparkSession, lake.table(SILVER_EVENTS)).checkpoint()
+    for version in range(2):
+        (lake.path / commit_key(SILVER_EVENTS, version)).unlink()
+    deltas.clearCache()
+
+
+@pytest.mark.parametrize("lose", [_compact_and_vacuum, _clean_log])
+def test_versions_whose_files_are_gone_are_validated_as_far_as_they_can_be_seen(
+    spark: SparkSession, good_lake: Lake, settings: Settings, lose: Callable[[SparkSession, Lake], None]
+) -> None:
+    validate_lake(spark, good_lake, settings)
+    for number in range(2):  # a duplicate, which is critical: the validated version stays where it is
+        append(spark, good_lake, SILVER_EVENTS, [{**good_rows("silver")[0], "user_id": f"u{number}"}])
+    before = validate_lake(spark, good_lake, settings)
+    lose(spark, good_lake)
+    after = validate_lake(spark, good_lake, settings)
+
+    assert [_of(found, "silver").rows for found in (before, after)] == [2, 27]
+    for found in (before, after):
+        assert {name for table, name in _broken(found) if table == "silver"} == {"event_unique"}
+    note = _of(after, "silver").note
+    assert "the change feed of versions 1 to" in note
+    assert "cannot be read any more" in note
+    assert "replaced or deleted again were not checked" in note
+    page = (good_lake.files.read(after.report) or b"").decode()
+    assert "cannot be read any more" in page
+    assert _validated(good_lake)["silver"] == 0
+
+
 def test_a_version_that_adds_no_row_counts_as_nothing_new(spark: SparkSession, good_lake: Lake) -> None:
     spark.sql(f"OPTIMIZE delta.`{good_lake.table(SILVER_EVENTS)}`")
     spark.sql(f"ALTER TABLE delta.`{good_lake.table(SILVER_EVENTS)}` SET TBLPROPERTIES ('comment' = 'x')")
@@ -202,7 +246,7 @@ def test_a_recreated_table_is_validated_whole(spark: SparkSession, good_lake: La
 
 
 def test_a_missing_lake_is_refused(spark: SparkSession, tmp_path: Path, settings: Settings) -> None:
-    with pytest.raises(LakeError, match="holds no table of a lake"):
+    with pytest.raises(LakeError, match="has no table of a lake"):
         validate_lake(spark, open_lake(str(tmp_path / "nowhere")), settings)
     assert list(tmp_path.iterdir()) == []
 
