@@ -13,7 +13,7 @@ from spark_jobs.contracts.errors import AdloomError
 
 app = typer.Typer(
     name="adloom",
-    help="Joins ad impressions with clicks: exact, validated Delta tables from late, repeated and broken events.",
+    help="Joins ad impressions with clicks: exact, validated Delta tables from late, duplicate and broken events.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
@@ -40,7 +40,7 @@ def _root(
 
 
 def main() -> None:
-    """Entry point of the console command: errors meant for the user become one message and an exit code."""
+    """Entry point of the command: an AdloomError becomes one message and exit code 1."""
     try:
         app()
     except AdloomError as error:

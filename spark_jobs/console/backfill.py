@@ -1,4 +1,4 @@
-"""``adloom backfill``: a window computed anew, and how the live tables differ."""
+"""``adloom backfill``: a recomputed window, and how the live tables differ from it."""
 
 import json
 import os
@@ -28,16 +28,16 @@ _STYLES = {
 
 
 def backfill_window(begin: datetime, end: datetime, location: str, config: Path | None) -> None:
-    """Computes the window anew and prints how many rows differ, the first ones of them, and where all of them lie.
+    """Recomputes the window and prints how many rows differ, the first of them, and where all of them are stored.
 
     Raises:
-        SettingsError: it is no window.
-        LakeError: there is no lake, or a table of it is missing.
+        SettingsError: the window is invalid.
+        LakeError: there is no lake, or one of its tables is missing.
     """
     console, settings, window = terminal(), load_settings(config, os.environ), Window(begin, end)
     lake = open_existing(location, settings.s3)
     with session(console, settings, lake) as spark, console.status("reading bronze …") as status:
-        found = backfill(spark, settings, lake, window, on_progress=lambda told: status.update(f"{told} …"))
+        found = backfill(spark, settings, lake, window, on_progress=lambda line: status.update(f"{line} …"))
     _print_counts(console, window, found)
     for comparison in found:
         _print_rows(console, lake, comparison)
@@ -45,10 +45,10 @@ def backfill_window(begin: datetime, end: datetime, location: str, config: Path 
 
 def _print_counts(console: Console, window: Window, found: list[Comparison]) -> None:
     table = Table(
-        title=f"{utc(window.begin)} to {utc(window.end)}, live beside computed anew",
+        title=f"{utc(window.begin)} to {utc(window.end)}, live and recomputed",
         title_justify="left",
         box=SIMPLE_HEAD,
-        caption="open: the live job has not come to it yet",
+        caption="open: the live job has not reached these rows yet",
         caption_justify="left",
     )
     table.add_column("rows")
@@ -68,17 +68,17 @@ def _print_rows(console: Console, lake: Lake, comparison: Comparison) -> None:
         console.print(f"{name}: no row differs", style="green")
     for kind, columns, live, recomputed in comparison.first:
         console.print(Text(f"{name}: {kind.value}", style=_STYLES[kind]))
-        for what, row in (("live", live), ("anew", recomputed)):
+        for what, row in (("live      ", live), ("recomputed", recomputed)):
             if row is not None:
                 console.print(f"  {what}  {_row(row, columns)}", soft_wrap=True, markup=False)
     if comparison.differing > len(comparison.first):
         console.print(f"{name}: {comparison.differing - len(comparison.first):,} more differ")
-    places = f"{lake.place(comparison.recomputed)}   row by row: {lake.place(comparison.differences)}"
-    console.print(f"{name}: computed anew: {places}", soft_wrap=True)
+    places = f"{lake.place(comparison.recomputed)}   comparison: {lake.place(comparison.differences)}"
+    console.print(f"{name}: recomputed rows: {places}", soft_wrap=True)
 
 
 def _row(text: str, columns: list[str]) -> str:
-    """The columns that differ if both sides have the row, else the row without its list of events."""
+    """The columns that differ if both sides have the row, else the whole row except its list of events."""
     row = json.loads(text)
     if columns:
         return ", ".join(f"{name}={row.get(name)!r}" for name in columns)

@@ -1,4 +1,4 @@
-"""``adloom exporter``: what can be told of a lake from outside of its jobs, for Prometheus."""
+"""``adloom exporter``: Prometheus metrics of a lake that its jobs cannot report themselves."""
 
 import os
 from collections.abc import Iterator
@@ -21,34 +21,35 @@ from spark_jobs.runtime.stopping import stop_on_signals
 from spark_jobs.runtime.wanted import read_wanted
 
 _SEVERITIES = {"critical": "critical", "warning": "warnings"}
-"""By severity, its name in the history of validations."""
+"""By severity, its key in the history of validations."""
 
 
 class LakeMetrics(Collector):
-    """What is wanted of the jobs of ``lake``, when they were last seen, and what the latest validation found."""
+    """Which jobs of ``lake`` should run, when they last reported, and what the latest validation found."""
 
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
 
     def collect(self) -> Iterator[Metric]:
-        """The metrics as the lake tells them now; when it cannot be read, that alone."""
+        """The current metrics; only ``adloom_lake_readable`` if the lake cannot be read."""
         try:
-            told = [*self._jobs(datetime.now(UTC)), *self._validation()]
+            metrics = [*self._jobs(datetime.now(UTC)), *self._validation()]
         except AdloomError:
-            told = []
-        yield GaugeMetricFamily("adloom_lake_readable", "1 if the lake could be read just now", value=float(bool(told)))
-        yield from told
+            metrics = []
+        is_readable = float(bool(metrics))
+        yield GaugeMetricFamily("adloom_lake_readable", "1 if the lake could be read just now", value=is_readable)
+        yield from metrics
 
     def _jobs(self, now: datetime) -> Iterator[Metric]:
-        wanted = GaugeMetricFamily("adloom_job_wanted", "1 if the job is to run", labels=["job"])
+        wanted = GaugeMetricFamily("adloom_job_wanted", "1 if the job should run", labels=["job"])
         seen = GaugeMetricFamily(
-            "adloom_job_last_seen_seconds", "Unix time of the last sign of all its queries", labels=["job"]
+            "adloom_job_last_seen_seconds", "Unix time of the oldest last report among its queries", labels=["job"]
         )
         for job, queries in QUERIES_OF_JOB.items():
             known = read_wanted(self._lake, job)
             wanted.add_metric([job], float(known is not None and known.runs_at(now)))
             reports = [read_report(self._lake, query) for query in queries]
-            # A query that has never run has been seen never.
+            # 0 for a query that has never run.
             seen.add_metric([job], min(report.updated_at.timestamp() if report else 0.0 for report in reports))
         yield wanted
         yield seen
@@ -58,7 +59,7 @@ class LakeMetrics(Collector):
         if latest is None:
             return
         failed = GaugeMetricFamily(
-            "adloom_validation_failed", "expectations that did not hold in the latest validation", labels=["severity"]
+            "adloom_validation_failed", "failed expectations in the latest validation", labels=["severity"]
         )
         for severity, name in _SEVERITIES.items():
             failed.add_metric([severity], latest[name])
@@ -68,10 +69,10 @@ class LakeMetrics(Collector):
 
 
 def export(location: str, *, listen: str, config: Path | None) -> None:
-    """Serves the metrics of the lake at ``location`` on ``listen`` (``host:port``) until a signal comes.
+    """Serves the metrics of the lake at ``location`` on ``listen`` (``host:port``) until a signal stops it.
 
     Raises:
-        SettingsError: the location is refused, or nothing can listen there.
+        SettingsError: the location is invalid, or the address cannot be used.
     """
     lake = open_lake(location, load_settings(config, os.environ).s3)
     with stop_on_signals() as stop, serve_metrics(listen, LakeMetrics(lake), setting="--listen"):

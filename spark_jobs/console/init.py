@@ -1,4 +1,4 @@
-"""``adloom init``: a bucket made fit for a lake, and a user for its jobs."""
+"""``adloom init``: prepares Kafka's topics, the bucket of a lake, and a user for its jobs."""
 
 import json
 import os
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 def prepare_lake(
     location: str, *, user: str | None, role: Role = Role.JOBS, partitions: int = 1, config: Path | None
 ) -> None:
-    """Prepares the topics and the store of the lake at ``location`` and prints what was done.
+    """Prepares the topics and the store of the lake at ``location`` and prints each step.
 
     Args:
         location: of the lake.
-        user: whom to make in the store, with the rights of ``role``; None for nobody.
+        user: the user to create in the store, with the rights of ``role``; None for none.
         role: what the user is for.
-        partitions: of a topic that is not there yet.
-        config: file of the settings.
+        partitions: of a new topic.
+        config: the settings file.
 
     Raises:
-        SettingsError: the location, a setting or ``user`` is refused.
-        LakeError: the store did not do as it was asked.
-        SourceError: Kafka did not do as it was asked.
+        SettingsError: the location, a setting or ``user`` is invalid.
+        LakeError: a request to the store failed, or the store ignores conditional writes.
+        SourceError: a request to Kafka failed.
     """
     console, settings = terminal(), load_settings(config, os.environ)
     if settings.kafka.bootstrap_servers:
@@ -48,7 +48,7 @@ def prepare_lake(
     lake = open_lake(location, settings.s3)
     if lake.is_local:
         lake.path.mkdir(parents=True, exist_ok=True)
-        console.print(f"{lake.place()}: a folder needs nothing more")
+        console.print(f"{lake.place()}: a folder needs no preparation")
         return
     _prepare_store(console, settings, lake, user, role)
 
@@ -66,13 +66,13 @@ def _prepare_store(console: Console, settings: Settings, lake: Lake, user: str |
     for line in prepare_bucket(lake.files, settings.s3, server):
         console.print(line)
     check_conditional_writes(lake.files)
-    console.print("conditional writes: the store obeys them")
+    console.print("conditional writes: supported")
     policy = policy_of(lake.files, role)
     name = f"adloom-{lake.root.partition('://')[2].replace('/', '-')}" + ("" if role is Role.JOBS else f"-{role}")
     if server is None:
         console.print(
-            f"policy and user: {settings.s3.endpoint or 'Amazon S3'} offers these keys no admin API of MinIO; "
-            "give the jobs a user of their own with this policy:"
+            f"policy and user: {settings.s3.endpoint or 'Amazon S3'} has no MinIO admin API for these keys; "
+            "create a user for the jobs with this policy:"
         )
         console.print_json(json.dumps(policy))
         return
@@ -82,7 +82,7 @@ def _prepare_store(console: Console, settings: Settings, lake: Lake, user: str |
         for line in _add_user(server, user, name):
             console.print(line, soft_wrap=True)
     else:
-        console.print(f"user: none asked for; --user NAME makes one for the role {role}")
+        console.print(f"user: not requested; --user NAME creates one for the role {role}")
 
 
 def _add_user(server: "MinioServer", user: str, policy: str) -> Iterator[str]:
@@ -91,14 +91,14 @@ def _add_user(server: "MinioServer", user: str, policy: str) -> Iterator[str]:
     secret = secret_of(user, user)
     if secret is None:
         if has_profile(user):
-            raise SettingsError(f"profile {user} in {credentials_file()} holds other keys; give another --user")
+            raise SettingsError(f"profile {user} in {credentials_file()} has other keys; give another --user")
         if server.has_user(user):
             raise SettingsError(
-                f"user {user} is on the server and its secret is not in {credentials_file()}: a new one would lock out "
-                "the jobs that use it; bring the profile here, or give another --user"
+                f"user {user} exists on the server, but its secret is not in {credentials_file()}: a new secret would "
+                "lock out the jobs that use it; copy the profile here, or give another --user"
             )
         secret = secrets.token_urlsafe(30)
         add_profile(user, user, secret)
     server.add_user(user, secret, policy)
-    yield f"user {user}: may do what the policy says; its keys are in {credentials_file()}"
-    yield f"they are used with the setting s3.profile, as in ADLOOM_S3__PROFILE={user}"
+    yield f"user {user}: has the policy; its keys are in {credentials_file()}"
+    yield f"use them with the setting s3.profile, as in ADLOOM_S3__PROFILE={user}"

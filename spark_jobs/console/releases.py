@@ -31,14 +31,14 @@ from spark_jobs.runtime.releases import (
 )
 
 _PR_SET_PDEATHSIG = 1
-_RUN_IT = "from spark_jobs.cli import main; main()"
+_RUN = "from spark_jobs.cli import main; main()"
 
 
 def build(checkout: Path, location: str, config: Path | None) -> None:
-    """Builds the package of ``checkout`` and puts it into the lake at ``location``.
+    """Builds the package of ``checkout`` and publishes it in the lake at ``location``.
 
     Raises:
-        AdloomError: it is no checkout, cannot be built, or the lake cannot be written.
+        AdloomError: it is not a checkout, the build fails, or the lake cannot be written.
     """
     console, lake = terminal(), open_lake(location, load_settings(config, os.environ).s3)
     with tempfile.TemporaryDirectory() as folder, console.status("building …"):
@@ -48,10 +48,10 @@ def build(checkout: Path, location: str, config: Path | None) -> None:
 
 
 def list_all(location: str, config: Path | None) -> None:
-    """Prints the releases of the lake at ``location``, and the jobs that run them.
+    """Prints the releases of the lake at ``location`` and the jobs they are deployed for.
 
     Raises:
-        LakeError: one is damaged, or the store does not answer.
+        LakeError: a record is damaged, or the store does not answer.
     """
     console, lake = terminal(), open_lake(location, load_settings(config, os.environ).s3)
     deployed = [found for job in QUERIES_OF_JOB if (found := read_deployment(lake, job))]
@@ -65,26 +65,26 @@ def list_all(location: str, config: Path | None) -> None:
 
 
 def choose(job: str, version: str | None, location: str, config: Path | None) -> None:
-    """Has ``job`` run ``version`` from its next start on; None: the one before.
+    """Deploys ``version`` for ``job`` from its next start; None: the previous release.
 
     Raises:
-        LakeError: there is no such release, or none before.
+        LakeError: there is no such release, or no previous one.
     """
     console, lake = terminal(), open_lake(location, load_settings(config, os.environ).s3)
     check_job(job)
     done = deploy(lake, job, version or release_before(lake, job), datetime.now(UTC))
     before = f" (before: {done.previous})" if done.previous else ""
-    console.print(f"{job} runs {done.version} from its next start on{before}", soft_wrap=True)
+    console.print(f"{job} will run {done.version} from its next start{before}", soft_wrap=True)
 
 
 def drive(job: str, location: str, source: Path | None, config: Path | None) -> NoReturn:
-    """Becomes the deployed release of ``job``: the same process, so that a supervisor's signals reach it.
+    """Replaces this process with the deployed release of ``job``, so that a supervisor's signals reach it.
 
-    When the process that started this one ends, even by SIGKILL, it is told to stop as by SIGTERM: a supervisor that is
-    started again finds no driver that it does not know of.
+    If the parent process ends, even by SIGKILL, this one gets SIGTERM: a restarted supervisor never meets a driver that
+    it does not know.
 
     Raises:
-        LakeError: the release that is deployed is not there, or not the one that was put there.
+        LakeError: the deployed release is missing, or its wheel is not the one that was published.
     """
     check_job(job)
     settings = load_settings(config, os.environ)
@@ -93,25 +93,25 @@ def drive(job: str, location: str, source: Path | None, config: Path | None) -> 
     environment = dict(os.environ)
     if deployment:
         environment["PYTHONPATH"] = str(unpack(lake, read_release(lake, deployment.version)))
-    version = deployment.version if deployment else f"{__version__}, which is installed here: none is deployed"
+    version = deployment.version if deployment else f"{__version__}, installed here, because none is deployed"
     terminal(stderr=True).print(f"driver of {job}: process {os.getpid()}, release {version}")
     _stop_with_parent()
     options = options_of_driver(job, location, source, config)
-    # Without the current folder, which may hold a package of the same name.
-    os.execve(sys.executable, [sys.executable, "-P", "-c", _RUN_IT, "job", job, *options], environment)
+    # -P leaves out the current folder, which may hold a package of the same name.
+    os.execve(sys.executable, [sys.executable, "-P", "-c", _RUN, "job", job, *options], environment)
 
 
 def options_of_driver(job: str, location: str, source: Path | None, config: Path | None) -> list[str]:
-    """The options of ``adloom driver`` and ``adloom job``, as words."""
+    """The command-line options of ``adloom driver`` and ``adloom job``."""
     options = ["--lake", location, *(["--source", str(source)] if source and job == DEDUPLICATE_JOB else [])]
     return [*options, *(["--config", str(config)] if config else [])]
 
 
 def check_job(job: str) -> None:
-    """Refuses what is no job.
+    """Checks that ``job`` exists.
 
     Raises:
-        SettingsError: there is no ``job``.
+        SettingsError: it does not.
     """
     if job not in QUERIES_OF_JOB:
         raise SettingsError(f"no job {job!r}; there are {', '.join(QUERIES_OF_JOB)}")

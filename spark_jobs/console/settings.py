@@ -24,7 +24,7 @@ _MASK = "**********"
 
 
 class SettingInfo(NamedTuple):
-    """A setting as it is told to a person."""
+    """A setting as shown to a user."""
 
     name: str
     default: str
@@ -49,8 +49,8 @@ def describe_settings(settings: Settings) -> Iterator[SettingInfo]:
 
 
 def list_settings(config: Path | None) -> None:
-    """Prints all settings as they would hold for a run."""
-    table = Table(title="Settings: TOML file (--config), then environment, the later winning", title_justify="left")
+    """Prints all settings with the values that a run would use."""
+    table = Table(title="Settings: from the TOML file (--config) and the environment, which wins", title_justify="left")
     for heading in ("setting", "default", "now", "variable", "meaning"):
         table.add_column(heading, overflow="fold")
     for info in describe_settings(load_settings(config, os.environ)):
@@ -69,4 +69,4 @@ def _text(value: Any) -> str:
         case tuple():
             return ",".join(value)
         case _:
-            return str(value)  # of a secret: asterisks
+            return str(value)  # asterisks if it is a secret

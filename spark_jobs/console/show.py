@@ -1,4 +1,4 @@
-"""``adloom show``: rows of a table, for eyes."""
+"""``adloom show``: rows of a table."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def show_table(name: str, location: str, limit: int, config: Path | None) -> Non
     """Prints ``limit`` rows of the table ``name``.
 
     Raises:
-        SettingsError: there is no table of that name.
+        SettingsError: there is no such table.
         LakeError: the lake has no such table yet.
     """
     known = (*TABLES_BY_NAME, QUARANTINE, FAILING)
@@ -56,7 +56,7 @@ def _rows(spark: SparkSession, lake: Lake, name: str) -> DataFrame:
 def _failing(spark: SparkSession, lake: Lake) -> DataFrame:
     found = [table for table in TABLES_BY_NAME.values() if lake.is_table(failing_rows_key(table))]
     if not found:
-        raise LakeError(f"no row of {lake.place()} has failed validation; `adloom validate` looks for some")
+        raise LakeError(f"no row of {lake.place()} has failed validation; run `adloom validate` to check")
     parts = [
         spark.read.format("delta")
         .load(lake.failing_rows(table))

@@ -1,4 +1,4 @@
-"""``adloom submit``: a job's driver put onto a cluster, which runs it from then on."""
+"""``adloom submit``: runs a job's driver on a cluster."""
 
 import os
 import subprocess
@@ -19,31 +19,29 @@ from spark_jobs.runtime.spark_conf import JARS, spark_conf
 
 _SPARK = Path(pyspark.__file__).parent
 _DRIVER = Path(__file__).parents[1] / "submit" / "adloom_driver.py"
-_LONGEST_S = 300
+_TIMEOUT_S = 300
 
 
 def submit(
     job: str, location: str, *, master: str, source: Path | None, config: Path | None, properties: Path | None
 ) -> None:
-    """Has the cluster ``master`` start the driver of ``job``; returns when it has taken it on.
+    """Submits the driver of ``job`` to the cluster ``master``; returns once the cluster has accepted it.
 
     Args:
-        job: which.
+        job: its name.
         location: of the lake.
         master: ``yarn`` or ``k8s://https://host:port``.
-        source: a folder of files that the cluster's machines see; None: Kafka.
+        source: a folder of files visible on the cluster's machines; None: Kafka.
         config: settings as a TOML file, at the same path on the cluster's machines.
-        properties: a file of Spark properties that go before adloom's own: image, namespace, queue.
+        properties: a file of Spark properties that override adloom's own: image, namespace, queue.
 
     Raises:
-        SettingsError: there is no such job, or it is no such cluster.
-        EnvironmentMissingError: spark-submit failed; the text ends as its own does.
+        SettingsError: there is no such job, or the cluster cannot run drivers.
+        EnvironmentMissingError: spark-submit failed; the text ends with its reason.
     """
     check_job(job)
     if master != "yarn" and not master.startswith("k8s://"):
-        raise SettingsError(
-            f"--master {master!r} is no cluster that runs drivers; give yarn or k8s://https://host:port"
-        )
+        raise SettingsError(f"--master {master!r} cannot run drivers; give yarn or k8s://https://host:port")
     settings = load_settings(config, os.environ)
     lake = open_lake(location, settings.s3)
     name = application_name(lake.root, job)
@@ -55,33 +53,33 @@ def submit(
     command += [file, "driver", job, *options_of_driver(job, location, source, config)]
     environment = {**os.environ, "SPARK_HOME": str(_SPARK)}
     done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, errors="replace", check=False, timeout=_LONGEST_S
+        command, env=environment, capture_output=True, text=True, errors="replace", check=False, timeout=_TIMEOUT_S
     )
     if done.returncode:
         why = _reason(done.stdout + done.stderr)
         raise EnvironmentMissingError(f"spark-submit to {master} ended with {done.returncode}: {why}")
-    terminal().print(f"{job}: {master} has taken on {name}", soft_wrap=True)
+    terminal().print(f"{job}: {master} has accepted {name}", soft_wrap=True)
 
 
 def _conf(settings: Settings, master: str, name: str, *, is_local: bool, own: set[str]) -> Iterator[tuple[str, str]]:
-    """Spark's configuration of the driver; nothing secret: keys are the cluster's to give."""
+    """Spark's configuration of the driver. It holds no secrets: the cluster provides the keys."""
     is_kubernetes = master.startswith("k8s://")
     jars = sorted(JARS.glob("*.jar"))
     submitted = {
         **spark_conf(settings, is_local=is_local, lifetime=Lifetime.SERVICE),
-        # In an image they lie where they lie here; elsewhere they are sent.
+        # An image has them at the same path; YARN gets them uploaded.
         "spark.jars": ",".join(f"local://{jar}" if is_kubernetes else jar.as_uri() for jar in jars),
         "spark.pyspark.python": sys.executable,
         "spark.yarn.submit.waitAppCompletion": "false",
-        # Who watches starts it again, and counts.
+        # The supervising task restarts it and counts the restarts.
         "spark.yarn.maxAppAttempts": "1",
         "spark.yarn.tags": name,
         "spark.kubernetes.submission.waitAppCompletion": "false",
-        # Of one name there is one: Kubernetes itself refuses a second driver.
+        # The name is unique, so Kubernetes itself refuses a second driver.
         "spark.kubernetes.driver.pod.name": name,
         "spark.kubernetes.driver.label.adloom-job": name,
     }
-    # What spark-submit itself would need, and what names folders of this machine.
+    # Settings of spark-submit itself, and paths of this machine.
     for key in ("spark.driver.extraClassPath", "spark.hadoop.fs.file.impl"):
         submitted.pop(key, None)
     other = "spark.yarn." if is_kubernetes else "spark.kubernetes."
@@ -89,7 +87,7 @@ def _conf(settings: Settings, master: str, name: str, *, is_local: bool, own: se
 
 
 def _keys(properties: Path | None) -> set[str]:
-    """The keys that a file of Spark properties sets."""
+    """The keys set in a file of Spark properties."""
     if properties is None:
         return set()
     try:
@@ -99,9 +97,9 @@ def _keys(properties: Path | None) -> set[str]:
     return {line.replace("=", " ").split()[0] for line in map(str.strip, lines) if line and not line.startswith("#")}
 
 
-def _reason(told: str) -> str:
-    """The line of what spark-submit told that says why: the first cause of an exception, or else the last line."""
-    lines = [line.strip() for line in told.splitlines() if line.strip()]
+def _reason(output: str) -> str:
+    """The line of spark-submit's output that says why: the root cause of an exception, or else the last line."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
     thrown = [line for line in lines if line.startswith("Exception in thread")]
-    return (causes[-1:] or thrown[:1] or lines[-1:] or ["it told nothing"])[0]
+    return (causes[-1:] or thrown[:1] or lines[-1:] or ["it printed nothing"])[0]

@@ -1,4 +1,4 @@
-"""A window of the past of gold, computed anew: where it lies, and how a row of it may differ from the live one."""
+"""A recomputed window of gold: where it is stored, and how its rows may differ from the live ones."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -8,32 +8,32 @@ from spark_jobs.contracts.errors import SettingsError
 from spark_jobs.contracts.tables import Table
 
 BACKFILLS = "_backfills"
-"""Folder of the side tables, one folder for each window."""
+"""Folder of the recomputed tables, one folder per window."""
 
 
 class Difference(StrEnum):
-    """How a row of the live table and the row computed anew in its place differ."""
+    """How a row of the live table and the recomputed row with its key differ."""
 
     SAME = "same"
     CHANGED = "changed"
     ONLY_LIVE = "only live"
     ONLY_RECOMPUTED = "only recomputed"
     OPEN = "open"
-    """Computed anew, and not due yet in the live job, whose watermark has not passed it."""
+    """Recomputed, but not due yet in the live job: its watermark has not passed the row."""
 
 
 @dataclass(frozen=True)
 class Window:
-    """Event times (with zone) from ``begin`` to before ``end``."""
+    """Event times (with zone) from ``begin`` up to, not including, ``end``."""
 
     begin: datetime
     end: datetime
 
     def __post_init__(self) -> None:
-        """Refuses what is no window.
+        """Refuses an invalid window.
 
         Raises:
-            SettingsError: it has no zone, or ends before it begins.
+            SettingsError: a bound has no zone, or the window does not end after it begins.
         """
         for what, time in (("begins", self.begin), ("ends", self.end)):
             if time.tzinfo is None:
@@ -43,15 +43,15 @@ class Window:
 
     @property
     def name(self) -> str:
-        """As a name of a folder, in UTC."""
+        """The name of its folder, in UTC."""
         return "_".join(f"{time.astimezone(UTC):%Y%m%dT%H%M%S.%fZ}" for time in (self.begin, self.end))
 
 
 def recomputed_key(window: Window, table: Table) -> str:
-    """Delta table of the rows computed anew, with the columns of ``table``."""
+    """Delta table of the recomputed rows, with the columns of ``table``."""
     return f"{BACKFILLS}/{window.name}/{table.name}"
 
 
 def differences_key(window: Window, table: Table) -> str:
-    """Delta table that tells row by row how the live table differs: see :mod:`spark_jobs.jobs.backfill`."""
+    """Delta table of the comparison with the live table, row by row: see :mod:`spark_jobs.jobs.backfill`."""
     return f"{BACKFILLS}/{window.name}/{table.name}_differences"

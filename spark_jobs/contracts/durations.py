@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, PlainSerializer
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-"""From here times are counted."""
+"""The zero of Unix time."""
 
 _UNITS = {
     "ms": timedelta(milliseconds=1),
@@ -71,4 +71,4 @@ def _whole_milliseconds(value: object) -> object:
 
 
 Duration = Annotated[timedelta, BeforeValidator(_whole_milliseconds), PlainSerializer(format_duration)]
-"""A setting that is a length of time, in whole milliseconds, written with its unit."""
+"""A setting that is a duration in whole milliseconds, written with its unit."""

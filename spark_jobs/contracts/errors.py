@@ -1,37 +1,37 @@
-"""Every error adloom raises on purpose. The text says what, which value, why, and what to do."""
+"""The errors that adloom raises on purpose. Their texts say what, which value, why, and what to do."""
 
 from typing import ClassVar
 
 
 class AdloomError(Exception):
-    """Raised when adloom itself refuses or fails; the text is meant for the user. Base of all others."""
+    """Raised when adloom refuses to go on or fails; the text is meant for the user. Base of all others."""
 
     exit_code: ClassVar[int] = 1
     """Of the command that ends with this error."""
 
 
 class SettingsError(AdloomError):
-    """Raised when a setting is unknown, malformed, or unsafe together with another."""
+    """Raised when a setting is unknown, malformed, or unsafe in combination with another."""
 
 
 class EnvironmentMissingError(AdloomError):
-    """Raised when Java, a jar or another part of the machine's set-up is missing or has the wrong version."""
+    """Raised when Java, a jar or another prerequisite on the machine is missing or has the wrong version."""
 
 
 class SourceError(AdloomError):
-    """Raised when the input cannot be read: no such folder, no files, a damaged file."""
+    """Raised when the input cannot be read: a missing folder, no files, a damaged file, an unreachable broker."""
 
 
 class LakeError(AdloomError):
-    """Raised when a lake or one of its tables is not there or cannot be used."""
+    """Raised when a lake or one of its tables is missing or unusable."""
 
 
 class LakeInUseError(LakeError):
-    """Raised when another run holds the lake's lock."""
+    """Raised when another process holds a lock of the lake."""
 
 
 class CheckpointError(LakeError):
-    """Raised when a checkpoint was made with other settings and would be misused."""
+    """Raised when a checkpoint does not fit the settings, the source or its table."""
 
 
 class PreflightError(AdloomError):
@@ -42,8 +42,8 @@ class PreflightError(AdloomError):
 
 
 class QueryFailedError(AdloomError):
-    """Raised when a streaming query ends with an error."""
+    """Raised when a streaming query fails."""
 
 
 class LedgerError(AdloomError):
-    """Raised when the accounts of a run do not balance to the row."""
+    """Raised when the ledger of a run does not balance to the row."""

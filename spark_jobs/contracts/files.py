@@ -1,4 +1,4 @@
-"""The small files of a lake, wherever it lies: what adloom itself reads and writes beside Spark."""
+"""The interface to a lake's small files, which adloom itself reads and writes, in any store."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 
 def json_bytes(value: dict[str, Any]) -> bytes:
-    """``value`` as the JSON that people may look at too."""
+    """``value`` as indented JSON."""
     return (json.dumps(value, indent=2) + "\n").encode()
 
 
@@ -27,33 +27,33 @@ class FileInfo:
 
 
 class Files(Protocol):
-    """The files below a lake's root. A reader sees all of one version of a file, never half of it."""
+    """The files below a lake's root. Writes are atomic: a reader sees a whole version of a file."""
 
     def read(self, key: str) -> bytes | None:
-        """What the file holds; None if there is none."""
+        """The file's content; None if there is no such file."""
         ...
 
     def write(self, key: str, data: bytes) -> None:
-        """Puts ``data`` into the file, in one step."""
+        """Writes ``data`` to the file, atomically."""
         ...
 
     def walk(self, folder: str) -> Iterator[FileInfo]:
-        """Every file below ``folder``, at any depth, in no particular order; none if there is no such folder."""
+        """Every file below ``folder``, at any depth, in no particular order; nothing if there is no such folder."""
         ...
 
     def names(self, folder: str, *, after: str = "") -> list[str]:
-        """The names of the files and folders in ``folder`` itself, sorted; none if there is no such folder.
+        """The sorted names of the files and folders in ``folder`` itself; empty if there is no such folder.
 
         Args:
-            folder: which.
-            after: only those that sort behind this are listed.
+            folder: its key.
+            after: list only names that sort after this one.
         """
         ...
 
     def delete(self, keys: Iterable[str]) -> None:
-        """Deletes the files, and the folders that are empty then; one that is not there is no error."""
+        """Deletes the files, and the folders that this leaves empty; ignores missing files."""
         ...
 
     def delete_folder(self, folder: str) -> None:
-        """Deletes ``folder`` and all that is in it; a folder that is not there is no error."""
+        """Deletes ``folder`` and its content; ignores a missing folder."""
         ...

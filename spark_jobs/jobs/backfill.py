@@ -1,4 +1,4 @@
-"""A past window of gold computed anew from bronze, in batch, and compared with what the live job made of it.
+"""A past window of gold recomputed from bronze, in batch, and compared with the live tables.
 
 ::
 
@@ -6,10 +6,10 @@
                                                                                      │
     gold    ──rows of the window─────────────────────────────────────────────────────┴──compare──▶ differences
 
-In batch nothing is late, so the rows that differ are those that lateness has cost, those that the live job has not come
-to yet (``open``), and those that somebody has tampered with. The live tables are read and never written.
+In batch nothing is late. So rows differ where the live job dropped late events, where it has not reached them yet
+(``open``), or where someone changed the live table. The live tables are only read.
 
-*Cost*: reads all of bronze twice: a copy of an event may bear another time than the first one.
+*Cost*: reads all of bronze twice, because a duplicate may carry another event time than the first copy.
 """
 
 from collections.abc import Callable
@@ -37,18 +37,19 @@ from spark_jobs.transforms.differences import differences
 from spark_jobs.transforms.json_rows import json_row
 
 _KEYS = {ATTRIBUTIONS: ("subject", "subject_id"), SESSIONS: ("session_id",)}
-"""By table, what names a row: of attributions the click, or the impression that nobody clicked."""
+"""The key of each table; of attributions it is the click, or the impression that nobody clicked."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A table of the window: how many rows are how different, and the first ones that are, as JSON of either side.
+    """The comparison of one table over the window.
 
     Attributes:
         table: the live table.
-        counts: rows, by difference.
-        first: of the rows that differ and are not open: the difference, the columns, the live row, the other row.
-        recomputed: key in the lake of the rows computed anew.
+        counts: number of rows by difference.
+        first: the first rows that differ and are not open: the difference, the columns that differ, the live row and
+            the recomputed row, both as JSON.
+        recomputed: key in the lake of the recomputed rows.
         differences: key in the lake of the comparison.
     """
 
@@ -60,7 +61,7 @@ class Comparison:
 
     @property
     def differing(self) -> int:
-        """Rows that are not as they should be."""
+        """Number of rows that are not as they should be."""
         return sum(count for kind, count in self.counts.items() if kind not in (Difference.SAME, Difference.OPEN))
 
 
@@ -71,18 +72,18 @@ def backfill(
     window: Window,
     *,
     shown: int = 10,
-    on_progress: Callable[[str], None] = lambda _told: None,
+    on_progress: Callable[[str], None] = lambda _line: None,
 ) -> list[Comparison]:
-    """Computes the rows of gold anew whose event time lies in ``window``; the tables of an earlier time are replaced.
+    """Recomputes the rows of gold whose event time lies in ``window``; replaces the tables of an earlier backfill.
 
-    Of attributions it is the time of the impression, of an orphan click its own; of sessions that of the first event.
+    The event time of an attribution is that of its impression, or of the orphan click; that of a session is its start.
 
     Args:
         spark: the session.
         settings: those of the live job.
         lake: the lake.
         window: which rows.
-        shown: how many rows that differ are given back, of each table.
+        shown: how many differing rows of each table to return.
         on_progress: called with a line of text at every step.
 
     Raises:
@@ -95,11 +96,11 @@ def backfill(
         (ATTRIBUTIONS, _attributions, F.coalesce("impression_time", "click_time")),
         (SESSIONS, _sessions, F.col("session_start")),
     ):
-        on_progress(f"{table.name}: computing them anew from bronze")
+        on_progress(f"{table.name}: recomputing from bronze")
         rows = recompute(settings, lake, bronze, window)
         _write(rows.where(_within(time, window)), lake, recomputed_key(window, table))
         recomputed = spark.read.format("delta").load(lake.uri(recomputed_key(window, table)))
-        on_progress(f"{table.name}: comparing them with the live ones")
+        on_progress(f"{table.name}: comparing with the live table")
         compared = differences(
             _named(live[table].where(_within(time, window)), table),
             _named(recomputed, table),
@@ -112,7 +113,7 @@ def backfill(
 
 
 def _attributions(settings: Settings, lake: Lake, bronze: DataFrame, window: Window) -> DataFrame:
-    """All attributions of the window, and some around it; ``is_open``: see :class:`Difference`."""
+    """All attributions of the window and some around it, with ``is_open``: see :class:`Difference`."""
     reach = settings.attribute.window
     events = _first_of_each(bronze, F.col("event_time").between(window.begin - reach, window.end + reach))
     due = F.coalesce(F.col("impression_time") + _interval(microseconds(reach)), F.col("click_time"))
@@ -122,16 +123,16 @@ def _attributions(settings: Settings, lake: Lake, bronze: DataFrame, window: Win
 
 
 def _sessions(settings: Settings, lake: Lake, bronze: DataFrame, window: Window) -> DataFrame:
-    """All sessions that begin in the window, and some around it; ``is_open``: see :class:`Difference`.
+    """All sessions that begin in the window and some around it, with ``is_open``: see :class:`Difference`.
 
-    An event begins a session if the user was silent for the gap before it, so it is enough to look back that far. How
-    long a session goes on nobody knows: so the events of its user are read to their end.
+    An event begins a session if its user was silent for the gap before it, so looking back by the gap is enough. A
+    session may be of any length, so the events of its user are read to the end.
     """
     gap = settings.sessionize.gap
     events = _first_of_each(bronze, F.col("event_time") >= window.begin - gap)
     active = events.where(_within(F.col("event_time"), window)).select("user_id").distinct()
     sessions = sessionize(events.join(active, on="user_id", how="left_semi"), settings.sessionize)
-    # Pieces that is_last cut from one window come out together, when the whole of it is over.
+    # is_last splits a session window into pieces, which are emitted together when the window closes.
     of_user = Over.partitionBy("user_id").orderBy("session_start", "session_end")
     silence = F.unix_micros("session_start") - F.unix_micros(F.lag("session_end").over(of_user))
     is_first = F.coalesce(silence > microseconds(gap), F.lit(True))
@@ -141,7 +142,7 @@ def _sessions(settings: Settings, lake: Lake, bronze: DataFrame, window: Window)
 
 
 def _first_of_each(bronze: DataFrame, is_in_reach: Column) -> DataFrame:
-    """The events in reach, each as it first came; a copy out of reach may have been the first."""
+    """The first copy of each event, if it is in reach; a copy outside may have come first."""
     good = bronze.where(F.col("verdict") == OK).drop("raw", "verdict")
     keys = good.where(is_in_reach).select(*KEY).distinct()
     arrival = Over.partitionBy(*KEY).orderBy("ingest_time", *_place())
@@ -160,7 +161,7 @@ def _place() -> tuple[Column, Column]:
 
 
 def _named(rows: DataFrame, table: Table) -> DataFrame:
-    """``rows`` with the columns that name them."""
+    """``rows`` with their key columns."""
     if table != ATTRIBUTIONS:
         return rows
     is_click = F.col("click_id").isNotNull()

@@ -1,8 +1,8 @@
-"""Whether a checkpoint and the table that its query writes tell of the same batches.
+"""Whether a checkpoint and the table that its query writes agree on the batches done.
 
-Spark trusts the files of a checkpoint. One that was deleted, restored from a copy, or changed so that it can still be
-read would make batches be skipped or written twice. The commits of the table say what was written and how far the
-query had come then; so it is found out.
+Spark trusts the files of a checkpoint. If one was deleted, restored from a backup, or altered but still readable, Spark
+would skip batches or write them twice. The table's commits record what was written and how far the query had read, so a
+mismatch can be detected.
 """
 
 import json
@@ -18,10 +18,10 @@ from spark_jobs.runtime.reports import read_report
 
 
 def compare_with_table(lake: Lake, query: str) -> None:
-    """Checks that the checkpoint of ``query`` that is in use is that of the last batch in its table.
+    """Checks that the current checkpoint of ``query`` matches the last batch in its table.
 
     Raises:
-        CheckpointError: it is not, or a file of it cannot be read.
+        CheckpointError: it does not, or one of its files cannot be read.
     """
     note = last_note(lake, query)
     if note is None:
@@ -29,8 +29,8 @@ def compare_with_table(lake: Lake, query: str) -> None:
     checkpoint = checkpoint_key(query, lake.version(query))
     if why := _disagreement(lake, query, checkpoint, note):
         raise CheckpointError(
-            f"checkpoint {checkpoint} of {lake.root} is not the one that goes with its table: {why}; rows would be "
-            f"lost or written twice: bring back its files, or begin it anew with `adloom checkpoints reset {query}`"
+            f"checkpoint {checkpoint} of {lake.root} does not match its table: {why}; rows would be lost or written "
+            f"twice: restore its files, or start a new one with `adloom checkpoints reset {query}`"
         )
 
 
@@ -44,8 +44,8 @@ def _disagreement(lake: Lake, query: str, checkpoint: str, note: CommitNote) -> 
     if note.writer != writer:
         manifest = read_manifest(lake, query, lake.version(query))
         if manifest and manifest.follows == note.writer:
-            return ""  # begun anew, and has not written yet
-        return "the last batch in the table was written by another one"
+            return ""  # reset, and has not written yet
+        return "another checkpoint wrote the last batch in the table"
     return (
         _differs_at(read, note)
         or _is_ahead(lake.files.names(f"{checkpoint}/commits"), note)
@@ -69,21 +69,23 @@ def _differs_at(read: Callable[[str], bytes | None], note: CommitNote) -> str:
     except ValueError:
         return f"offsets/{note.batch} is damaged"
     if (plan.watermark_ms, plan.reached) != (note.watermark_ms, note.reached):
-        return f"offsets/{note.batch} tells of another end or watermark of that batch than the table does"
+        return f"offsets/{note.batch} and the table differ on the end or watermark of that batch"
     return ""
 
 
 def _is_ahead(commits: list[str], note: CommitNote) -> str:
     done = max((int(name) for name in commits if name.isdigit()), default=-1)
     if done > note.batch:
-        return f"it has done batch {done}, and the table ends with batch {note.batch}"
+        return f"it has committed batch {done}, and the table ends with batch {note.batch}"
     if done < note.batch - 1:
-        return f"commits/{note.batch - 1} is missing: it has done batch {done}, and the table has batch {note.batch}"
+        return (
+            f"commits/{note.batch - 1} is missing: it has committed batch {done}, and the table has batch {note.batch}"
+        )
     return ""
 
 
 def _lost_time(lake: Lake, query: str, read: Callable[[str], bytes | None], batch: int) -> str:
-    """Whether the watermark for the next batch lies past all that was seen, or differs from that of its plan."""
+    """Whether the watermark for the next batch lies past every event seen, or differs from the one planned."""
     done = read(f"commits/{batch}")
     if done is None:
         return ""
@@ -94,15 +96,15 @@ def _lost_time(lake: Lake, query: str, read: Callable[[str], bytes | None], batc
     except (ValueError, KeyError, TypeError, IndexError):
         return f"commits/{batch} or offsets/{batch + 1} is damaged"
     if planned_ms != next_ms:
-        return f"commits/{batch} and offsets/{batch + 1} tell of different watermarks"
+        return f"commits/{batch} and offsets/{batch + 1} have different watermarks"
     newest_ms = _newest_ms(lake, query, batch)
     if newest_ms is not None and next_ms > newest_ms:
-        return f"commits/{batch} tells of a watermark past every event that was seen"
+        return f"commits/{batch} has a watermark past every event seen"
     return ""
 
 
 def _newest_ms(lake: Lake, query: str, batch: int) -> int | None:
-    """The newest time that ``query`` has reported up to ``batch``; None if its report is of another batch."""
+    """The newest time that ``query`` has reported up to ``batch``; None if its report is about another batch."""
     report = read_report(lake, query)
     if report is None or report.batch_id != batch:
         return None

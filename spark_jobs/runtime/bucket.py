@@ -1,4 +1,4 @@
-"""Making a bucket fit for a lake: versions kept for a while, so that what was deleted by mistake can be had back."""
+"""Preparing a bucket for a lake: versioning with expiry, so that an accidental delete can be undone for a while."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,48 +10,48 @@ from spark_jobs.contracts.lake import PROGRESS, REPORTS
 from spark_jobs.contracts.releases import RELEASES
 from spark_jobs.contracts.sections import S3Settings
 from spark_jobs.runtime.minio_server import MinioServer
-from spark_jobs.runtime.objects import Objects, asking
+from spark_jobs.runtime.objects import Objects, explaining
 
 KEPT_DAYS = 7
-"""How long a version that was replaced or deleted can still be had back."""
+"""How long a replaced or deleted version can be restored."""
 _WRITTEN: dict[Role, tuple[str, ...]] = {
     Role.JOBS: ("*",),
     Role.AIRFLOW: (f"{RELEASES}/*", f"{REPORTS}/*", f"{PROGRESS}/*"),
 }
-"""By role, the keys in a lake that it may write."""
+"""The keys of a lake that each role may write."""
 
 
 def prepare_bucket(objects: Objects, settings: S3Settings, server: MinioServer | None) -> Iterator[str]:
-    """Makes the bucket of a lake, with versions and their end; leaves alone what is so already.
+    """Creates the bucket of a lake, with versioning and lifecycle rules; changes nothing that is already in place.
 
     Args:
         objects: of the lake.
         settings: of the store.
-        server: the store's own interface, if it is MinIO.
+        server: the admin API of the store, if it is MinIO.
 
     Yields:
-        A line for each thing done or found done.
+        A line for each step, whether it was needed or not.
 
     Raises:
-        LakeError: the store did not do as it was asked.
+        LakeError: a request to the store failed.
     """
     client, bucket = objects.client, objects.bucket
-    with asking(settings, objects.root, bucket, "making the bucket"):
-        yield f"bucket {bucket}: {'made' if _make(client, bucket, settings) else 'is there'}"
+    with explaining(settings, objects.root, bucket, "creating the bucket"):
+        yield f"bucket {bucket}: {'created' if _create(client, bucket, settings) else 'exists'}"
         versioned = client.get_bucket_versioning(Bucket=bucket).get("Status") == "Enabled"
-    with asking(settings, objects.root, bucket, "keeping versions"):
+    with explaining(settings, objects.root, bucket, "enabling versioning"):
         if server:
-            # A version for each renewal of a lock and each report of progress would be thousands a day.
+            # Lock renewals and progress reports would leave thousands of versions a day.
             server.keep_versions(bucket, but_not=f"{objects.name(PROGRESS)}/*")
         elif not versioned:
             client.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
-        yield f"versions: {'kept already' if versioned else 'kept from now on'}, those replaced for {KEPT_DAYS} days"
-    with asking(settings, objects.root, bucket, "setting lifecycle rules"):
+        yield f"versioning: {'on' if versioned else 'turned on'}; old versions are kept for {KEPT_DAYS} days"
+    with explaining(settings, objects.root, bucket, "setting lifecycle rules"):
         changed = _set_lifecycle(client, bucket, objects.prefix)
-        yield f"lifecycle rules: {'set' if changed else 'are set'}"
+        yield f"lifecycle rules: {'set' if changed else 'set already'}"
 
 
-def _make(client: Any, bucket: str, settings: S3Settings) -> bool:
+def _create(client: Any, bucket: str, settings: S3Settings) -> bool:
     try:
         client.head_bucket(Bucket=bucket)
     except ClientError as error:
@@ -65,7 +65,7 @@ def _make(client: Any, bucket: str, settings: S3Settings) -> bool:
 
 
 def _set_lifecycle(client: Any, bucket: str, prefix: str) -> bool:
-    """Sets the rules of the lake at ``prefix`` beside those of others; whether any was new."""
+    """Adds the rules of the lake at ``prefix`` to those of others. Returns whether any was new."""
     wanted = {rule["ID"]: rule for rule in _rules(prefix)}
     try:
         found = client.get_bucket_lifecycle_configuration(Bucket=bucket)["Rules"]
@@ -93,7 +93,7 @@ def _rules(prefix: str) -> Iterator[dict[str, Any]]:
 
 
 def policy_of(objects: Objects, role: Role) -> dict[str, Any]:
-    """What ``role`` may do with a lake, and no more: nothing outside of it."""
+    """The policy of ``role``: what it may do with the lake, and nothing outside of it."""
     everything, bucket = objects.name("*"), f"arn:aws:s3:::{objects.bucket}"
     return {
         "Version": "2012-10-17",

@@ -1,4 +1,4 @@
-"""A wheel from a checkout."""
+"""Building a wheel from a checkout."""
 
 import hashlib
 import re
@@ -13,24 +13,23 @@ from spark_jobs.contracts.errors import EnvironmentMissingError, SourceError
 _PACKAGES = ("spark_jobs", "expectations")
 _FILES = ("pyproject.toml", "README.md")
 _VERSION = re.compile(r'^__version__ = "([^"]+)"$', re.MULTILINE)
-_LONGEST_S = 300
+_TIMEOUT_S = 300
 
 
 def build_wheel(checkout: Path, folder: Path) -> tuple[Path, str]:
-    """Builds the package of ``checkout``, changes that were not committed included, into ``folder``.
+    """Builds the package of ``checkout``, uncommitted changes included, into ``folder``.
 
     Returns:
-        The wheel, and its version: that of the package with a digest of its files, so that the same files give the same
-        version and others another.
+        The wheel, and its version: the package's own plus a digest of its files. Equal files have equal versions.
 
     Raises:
-        SourceError: ``checkout`` is none of adloom.
-        EnvironmentMissingError: the package cannot be built here.
+        SourceError: ``checkout`` is not a checkout of adloom.
+        EnvironmentMissingError: the build fails on this machine.
     """
     marker = checkout / _PACKAGES[0] / "__init__.py"
     found = _VERSION.search(marker.read_text(encoding="utf-8")) if marker.is_file() else None
     if not found or not all((checkout / name).is_file() for name in _FILES):
-        raise SourceError(f"{checkout} is no checkout of adloom: {marker} or {' or '.join(_FILES)} is missing")
+        raise SourceError(f"{checkout} is not a checkout of adloom: {marker} or {' or '.join(_FILES)} is missing")
     version = f"{found[1]}+{_digest(checkout)}"
     copy = folder / "source"
     for name in _PACKAGES:
@@ -40,12 +39,12 @@ def build_wheel(checkout: Path, folder: Path) -> tuple[Path, str]:
     init = copy / _PACKAGES[0] / "__init__.py"
     init.write_text(_VERSION.sub(f'__version__ = "{version}"', init.read_text(encoding="utf-8")), encoding="utf-8")
     command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
-    done = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False, timeout=_LONGEST_S)
+    done = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S)
     wheels = list(folder.glob("*.whl"))
     if done.returncode or len(wheels) != 1:
-        told = (done.stderr or done.stdout).strip().splitlines()
+        output = (done.stderr or done.stdout).strip().splitlines()
         raise EnvironmentMissingError(
-            f"the package of {checkout} could not be built: {told[-1] if told else 'no reason was given'}"
+            f"the package of {checkout} could not be built: {output[-1] if output else 'hatchling gave no reason'}"
         )
     return wheels[0], version
 

@@ -1,4 +1,4 @@
-"""Opening a lake: from the location that a person gives to a root and its files."""
+"""Opening a lake: from the location a user gives to its root and files."""
 
 import re
 from pathlib import Path
@@ -14,15 +14,15 @@ _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 
 
 def open_lake(location: str, s3: S3Settings | None = None, *, is_patient: bool = False) -> Lake:
-    """The lake at ``location``, which need not have been begun; nothing is read or written yet.
+    """The lake at ``location``, which need not exist yet; reads and writes nothing.
 
     Args:
         location: ``s3a://bucket/prefix``, a ``file:///`` URI, or a plain path, which may be relative.
         s3: the object store of an ``s3a://`` location.
-        is_patient: whether to wait for an object store that does not answer for as long as Spark does.
+        is_patient: whether to retry an unavailable object store for as long as Spark does.
 
     Raises:
-        SettingsError: ``location`` is empty, malformed or of a scheme that is not served.
+        SettingsError: ``location`` is empty, malformed or has an unsupported scheme.
     """
     parts = urlsplit(location)
     if not location.strip():
@@ -31,7 +31,7 @@ def open_lake(location: str, s3: S3Settings | None = None, *, is_patient: bool =
         return _open_objects(location, s3 or S3Settings(), is_patient=is_patient)
     if parts.scheme not in ("", "file"):
         raise SettingsError(
-            f"lake {location!r}: scheme {parts.scheme!r} is not served; give a folder, a file:/// URI or "
+            f"lake {location!r}: scheme {parts.scheme!r} is not supported; give a folder, a file:/// URI or "
             "s3a://bucket/prefix"
         )
     path = Path(unquote(parts.path) if parts.scheme == "file" else location).expanduser().resolve()
@@ -56,11 +56,11 @@ def check_store(lake: Lake) -> None:
 
 
 def open_existing(location: str, s3: S3Settings | None = None) -> Lake:
-    """The lake at ``location``, which has been begun.
+    """The lake at ``location``, which must exist.
 
     Raises:
         SettingsError: see :func:`open_lake`.
-        LakeError: there is none, or its store does not answer.
+        LakeError: there is no lake, or its store does not answer.
     """
     lake = open_lake(location, s3)
     if not lake.files.names(""):
@@ -69,20 +69,20 @@ def open_existing(location: str, s3: S3Settings | None = None) -> Lake:
 
 
 def _open_objects(location: str, s3: S3Settings, *, is_patient: bool) -> Lake:
-    # Imported here: boto3 takes a moment, and a lake in a folder does without.
+    # Imported here: boto3 takes a moment to load, and a lake in a folder does not need it.
     from spark_jobs.runtime.objects import Objects  # noqa: PLC0415
 
     parts = urlsplit(location)
     if not _BUCKET.fullmatch(parts.netloc):
         raise SettingsError(
-            f"lake {location!r}: {parts.netloc!r} is no name of a bucket; give s3a://bucket/prefix, with a bucket of 3 "
-            "to 63 small letters, digits, dots and hyphens (no user, password or port)"
+            f"lake {location!r}: {parts.netloc!r} is not a bucket name; give s3a://bucket/prefix, with a bucket of 3 "
+            "to 63 lowercase letters, digits, dots and hyphens (no user, password or port)"
             if "@" not in parts.netloc
-            else "the lake's location holds a user or password: they do not belong on a command line; set "
+            else "the lake's location contains a user or password, which do not belong on a command line; set "
             "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY instead"
         )
     prefix = parts.path.strip("/")
     if any(part in ("", ".", "..") for part in prefix.split("/")) and prefix:
-        raise SettingsError(f"lake {location!r}: the prefix may hold no empty part and no . or ..")
+        raise SettingsError(f"lake {location!r}: the prefix must not contain empty parts, . or ..")
     root = f"{OBJECT_STORE}://{parts.netloc}/{prefix}".rstrip("/")
     return Lake(root, Objects(root, s3, is_patient=is_patient))

@@ -1,4 +1,4 @@
-"""The small files of a lake on this machine's disks."""
+"""The small files of a lake on a local disk."""
 
 import shutil
 from collections.abc import Iterable, Iterator
@@ -16,14 +16,14 @@ class LocalFiles:
         self.root = root
 
     def read(self, key: str) -> bytes | None:
-        """What the file holds; None if there is none."""
+        """The file's content; None if there is no such file."""
         try:
             return (self.root / key).read_bytes()
         except FileNotFoundError:
             return None
 
     def write(self, key: str, data: bytes) -> None:
-        """Puts ``data`` into the file, in one step."""
+        """Writes ``data`` to the file, atomically."""
         file = self.root / key
         file.parent.mkdir(parents=True, exist_ok=True)
         draft = file.with_name(f"{file.name}.part")
@@ -31,23 +31,23 @@ class LocalFiles:
         draft.replace(file)
 
     def walk(self, folder: str) -> Iterator[FileInfo]:
-        """Every file below ``folder``; symbolic links are neither given nor followed."""
+        """Every file below ``folder``; symbolic links are neither listed nor followed."""
         for path in (self.root / folder).rglob("*"):
-            with suppress(FileNotFoundError):  # gone since it was listed: others write here
+            with suppress(FileNotFoundError):  # deleted since it was listed: others write here
                 if path.is_file() and not path.is_symlink():
                     found = path.stat()
                     modified_at = datetime.fromtimestamp(found.st_mtime, UTC)
                     yield FileInfo(path.relative_to(self.root).as_posix(), found.st_size, modified_at)
 
     def names(self, folder: str, *, after: str = "") -> list[str]:
-        """The names in ``folder`` that sort behind ``after``, sorted."""
+        """The sorted names in ``folder`` that sort after ``after``."""
         try:
             return sorted(path.name for path in (self.root / folder).iterdir() if path.name > after)
         except (FileNotFoundError, NotADirectoryError):
             return []
 
     def delete(self, keys: Iterable[str]) -> None:
-        """Deletes the files, and the folders that are empty then."""
+        """Deletes the files, and the folders that this leaves empty."""
         for key in keys:
             (self.root / key).unlink(missing_ok=True)
             for folder in (self.root / key).parents:
@@ -55,7 +55,7 @@ class LocalFiles:
                     break
 
     def delete_folder(self, folder: str) -> None:
-        """Deletes ``folder`` and all that is in it; symbolic links in it are deleted, not followed."""
+        """Deletes ``folder`` and its content; symbolic links are deleted, not followed."""
         with suppress(FileNotFoundError):
             shutil.rmtree(self.root / folder)
 

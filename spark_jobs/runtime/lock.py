@@ -1,4 +1,4 @@
-"""One driver a job at a time."""
+"""One driver per job at a time."""
 
 import fcntl
 import os
@@ -22,17 +22,18 @@ Check = Callable[[], None]
 def hold_job(lake: Lake, job: str, s3: S3Settings, *, spark: SparkSession | None = None) -> Iterator[Check]:
     """Holds the lock of ``job`` on ``lake``: of its checkpoints, and of the tables that it writes.
 
-    On a local lake it belongs to the Java process of ``spark``, which does the writing and may outlive a killed Python
-    process for a moment; it goes with that process, however it ends. In an object store it is a lease.
+    On a local lake the lock belongs to the Java process of ``spark``, which does the writing and may briefly outlive a
+    killed Python process; the operating system releases it however that process ends. In an object store it is a lease.
 
     Args:
         lake: the lake.
         job: whose lock.
-        s3: how long a lease lasts.
+        s3: gives the length of a lease.
         spark: the session that writes; None if only this process does.
 
     Raises:
         LakeInUseError: another process holds it.
+        LakeError: the object store ignores conditional writes, or does not answer.
     """
     jvm = spark.sparkContext._jvm if spark else None  # noqa: SLF001 the JVM has no public door
     key = lock_key(job)
@@ -73,8 +74,8 @@ def _leased(lake: Lake, job: str, s3: S3Settings, jvm: Any) -> Iterator[Check]:
 
 def _refusal(lake: Lake, job: str, by: str) -> LakeInUseError:
     return LakeInUseError(
-        f"job {job} of lake {lake.root} is being run by {by}: two would corrupt its checkpoints; "
-        "wait for it to end or stop it, or give another --lake"
+        f"job {job} of lake {lake.root} is being run by {by}: two drivers would corrupt its checkpoints; "
+        "wait for it to end, stop it, or give another --lake"
     )
 
 
@@ -103,5 +104,5 @@ def _try_lock(channel: Any) -> bool:
         return channel.tryLock() is not None
     except Py4JJavaError as error:
         if error.java_exception.getClass().getSimpleName() == "OverlappingFileLockException":
-            return False  # this very process holds it
+            return False  # this process holds it itself
         raise

@@ -1,4 +1,4 @@
-"""Where Spark's own log goes."""
+"""Where Spark writes its own log."""
 
 import hashlib
 import tempfile
@@ -9,10 +9,10 @@ from spark_jobs.contracts.sections import JobSettings
 
 
 def spark_log(lake: Lake, settings: JobSettings, job: str = "") -> Path:
-    """The file of Spark's log of ``job`` on ``lake``, or of a command on it; its folder is made.
+    """The file of Spark's log of ``job`` on ``lake``, or of a command on it; creates its folder.
 
-    Under ``job.log_folder``, else in a local lake's own progress folder, else in the machine's folder for temporary
-    files: a log is written line by line, which an object store does not offer.
+    It lies in ``job.log_folder``, else in the progress folder of a local lake, else in the machine's folder for
+    temporary files: object stores cannot append to a log line by line.
     """
     if settings.log_folder:
         folder = settings.log_folder

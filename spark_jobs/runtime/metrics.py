@@ -14,12 +14,12 @@ _LABELS = ("job", "query")
 _Metrics = tuple[tuple[str, str, Callable[[QueryReport], float | None]], ...]
 _GAUGES: _Metrics = (
     ("adloom_query_up", "1 while the query runs", lambda report: float(report.state is QueryState.RUNNING)),
-    ("adloom_query_last_seen_seconds", "Unix time of its last sign", lambda report: report.updated_at.timestamp()),
+    ("adloom_query_last_seen_seconds", "Unix time of its last report", lambda report: report.updated_at.timestamp()),
     ("adloom_batch_id", "number of its latest batch", lambda report: report.batch_id),
     ("adloom_batch_duration_seconds", "of its latest batch", lambda report: report.batch_ms / 1000),
     ("adloom_batch_input_rows", "of its latest batch", lambda report: report.input_rows),
     ("adloom_processed_rows_per_second", "in its latest batch", lambda report: report.processed_rows_per_s),
-    ("adloom_watermark_lag_seconds", "from the watermark to its last sign", lambda report: report.watermark_lag_s),
+    ("adloom_watermark_lag_seconds", "from the watermark to its last report", lambda report: report.watermark_lag_s),
     ("adloom_state_rows", "in its state stores", lambda report: report.state_rows),
     ("adloom_state_bytes", "memory of its state stores", lambda report: report.state_bytes),
     ("adloom_backlog_records", "in Kafka, not read yet", lambda report: report.backlog_records),
@@ -33,13 +33,13 @@ _COUNTERS: _Metrics = (
 
 
 class QueryMetrics(Collector):
-    """What :class:`QueryReport` says, as metrics with the labels ``job`` and ``query``."""
+    """The figures of :class:`QueryReport` as metrics with the labels ``job`` and ``query``."""
 
     def __init__(self, reports: Callable[[], list[QueryReport]]) -> None:
         self._reports = reports
 
     def collect(self) -> Iterator[Metric]:
-        """The metrics as they are now; a value that is not known yet is left out."""
+        """The current metrics; unknown values are left out."""
         reports = self._reports()
         for family, metrics in ((GaugeMetricFamily, _GAUGES), (CounterMetricFamily, _COUNTERS)):
             for name, meaning, value in metrics:
@@ -56,11 +56,11 @@ def serve_metrics(address: str, metrics: Collector, *, setting: str = "job.metri
 
     Args:
         address: ``host:port``.
-        metrics: asked from another thread.
-        setting: what the address is called where it was given.
+        metrics: collected in another thread.
+        setting: the name of the setting or option that gave the address.
 
     Raises:
-        SettingsError: the address cannot be listened on.
+        SettingsError: cannot listen on the address.
     """
     if not address:
         yield
@@ -71,9 +71,9 @@ def serve_metrics(address: str, metrics: Collector, *, setting: str = "job.metri
     try:
         server, thread = start_http_server(int(port), host, registry)
     except (OSError, ValueError, OverflowError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no host:port"
+        why = error.strerror if isinstance(error, OSError) else "not a host:port"
         raise SettingsError(
-            f"{setting} {address} cannot be listened on: {why}; give another host:port, or none"
+            f"{setting} {address}: cannot listen there: {why}; give another host:port, or none"
         ) from error
     try:
         yield

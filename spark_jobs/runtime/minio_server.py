@@ -1,4 +1,4 @@
-"""What MinIO offers beyond S3: users, policies, and versions for a part of a bucket only."""
+"""What MinIO offers beyond S3: users, policies, and versioning that excludes parts of a bucket."""
 
 import json
 from typing import Any
@@ -21,10 +21,10 @@ _RETRIES = urllib3.Retry(total=2, backoff_factor=0.5)
 
 
 class MinioServer:
-    """The interface for administrators of a MinIO server."""
+    """The admin API of a MinIO server."""
 
     def __init__(self, settings: S3Settings) -> None:
-        """Names the server; nothing is asked of it yet."""
+        """Sets up the client; sends no request yet."""
         parts = urlsplit(settings.endpoint)
         self._endpoint, self._is_tls = parts.netloc, parts.scheme == "https"
         self._pool = urllib3.PoolManager(
@@ -36,7 +36,7 @@ class MinioServer:
         )
 
     def is_there(self) -> bool:
-        """Whether the store is MinIO and lets us administer it."""
+        """Whether the store is MinIO and accepts these keys as an administrator's."""
         try:
             json.loads(self._admin.info())
         except (MinioException, MinioAdminException, ValueError, urllib3.exceptions.HTTPError):
@@ -44,7 +44,7 @@ class MinioServer:
         return True
 
     def keep_versions(self, bucket: str, *, but_not: str) -> None:
-        """Keeps versions of the objects of ``bucket``, but not below the prefix ``but_not``, which may hold ``*``."""
+        """Enables versioning of ``bucket``, except below the prefix ``but_not``, which may contain ``*``."""
         store = Minio(endpoint=self._endpoint, credentials=self._keys, secure=self._is_tls, http_client=self._pool)
         try:
             found = store.get_bucket_versioning(bucket_name=bucket)
@@ -54,26 +54,27 @@ class MinioServer:
                     bucket_name=bucket, config=VersioningConfig(status=_ENABLED, excluded_prefixes=excluded)
                 )
         except S3Error as error:
-            raise LakeError(f"MinIO at {self._endpoint} does not keep versions of {bucket}: {error.message}") from error
+            raise LakeError(
+                f"MinIO at {self._endpoint} cannot enable versioning of {bucket}: {error.message}"
+            ) from error
 
     def set_policy(self, name: str, policy: dict[str, Any]) -> None:
-        """Makes or replaces the policy ``name``."""
-        self._ask(f"policy {name}", self._admin.policy_add, policy_name=name, policy=policy)
+        """Creates or replaces the policy ``name``."""
+        self._call(f"policy {name}", self._admin.policy_add, policy_name=name, policy=policy)
 
     def has_user(self, name: str) -> bool:
-        """Whether there is a user ``name``."""
-        return name in json.loads(self._ask("users", self._admin.user_list))
+        """Whether the user ``name`` exists."""
+        return name in json.loads(self._call("users", self._admin.user_list))
 
     def add_user(self, name: str, secret: str, policy: str) -> None:
-        """Makes the user ``name``, or gives it ``secret``, and attaches ``policy``, beside others that it has."""
-        self._ask(f"user {name}", self._admin.user_add, access_key=name, secret_key=secret)
-        held = json.loads(self._ask(f"user {name}", self._admin.user_info, access_key=name)).get("policyName", "")
+        """Creates the user ``name`` or changes its secret, and attaches ``policy``; its other policies stay."""
+        self._call(f"user {name}", self._admin.user_add, access_key=name, secret_key=secret)
+        held = json.loads(self._call(f"user {name}", self._admin.user_info, access_key=name)).get("policyName", "")
         if policy not in held.split(","):
-            self._ask(f"policy of user {name}", self._admin.attach_policy, policies=[policy], user=name)
+            self._call(f"policy of user {name}", self._admin.attach_policy, policies=[policy], user=name)
 
-    def _ask(self, what: str, question: Any, **options: Any) -> str:
+    def _call(self, what: str, method: Any, **options: Any) -> str:
         try:
-            return str(question(**options))
+            return str(method(**options))
         except MinioAdminException as error:
-            told = str(error)
-            raise LakeError(f"MinIO at {self._endpoint}: {what}: {told[:300]}") from error
+            raise LakeError(f"MinIO at {self._endpoint}: {what}: {str(error)[:300]}") from error

@@ -1,4 +1,4 @@
-"""The small files of a lake in an S3-compatible object store, by boto3."""
+"""The small files of a lake in an S3-compatible object store, read and written with boto3."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -13,30 +13,30 @@ from spark_jobs.contracts.errors import LakeError, SettingsError
 from spark_jobs.contracts.files import FileInfo
 from spark_jobs.contracts.sections import S3Settings
 
-_DELETED_AT_ONCE = 1000
+_DELETE_BATCH = 1000
 _NO_KEYS = "no keys are given"
 _CONNECT_S, _READ_S = 5, 20
 _ATTEMPTS, _PATIENT_ATTEMPTS = 4, 16
-"""With pauses between them that grow to 20 s: some seconds in all, and more than a minute."""
-_GONE = ("NoSuchKey", "404")
-_TAKEN = ("PreconditionFailed", "ConditionalRequestConflict", "412", "409")
+"""With growing pauses of up to 20 s: the first give up after seconds, the second after more than a minute."""
+_MISSING = ("NoSuchKey", "404")
+_CONFLICT = ("PreconditionFailed", "ConditionalRequestConflict", "412", "409")
 _REFUSED = ("InvalidAccessKeyId", "SignatureDoesNotMatch", "AccessDenied", "ExpiredToken", "403")
 
 
 class Objects:
     """A bucket's objects below a prefix; see :class:`spark_jobs.contracts.files.Files`.
 
-    Every method raises a LakeError if the store does not do what it is asked.
+    Every method raises a LakeError if a request fails.
     """
 
     def __init__(self, root: str, settings: S3Settings, *, is_patient: bool = False) -> None:
-        """Names the objects; nothing is asked of the store yet.
+        """Sets up the client; sends no request yet.
 
         Args:
             root: ``s3a://bucket/prefix``.
             settings: where the store is, and whose keys to use.
-            is_patient: whether to wait for a store that does not answer for as long as Spark does; by default it is
-                said within seconds.
+            is_patient: whether to retry an unavailable store for as long as Spark does; by default requests fail within
+                seconds.
 
         Raises:
             SettingsError: there is no such profile.
@@ -47,39 +47,39 @@ class Objects:
         self.client = client(settings, is_patient=is_patient)
 
     def read(self, key: str) -> bytes | None:
-        """What the object holds; None if there is none."""
+        """The object's content; None if there is no such object."""
         found = self.read_version(key)
         return found[0] if found else None
 
     def read_version(self, key: str) -> tuple[bytes, str] | None:
-        """What the object holds, and the tag of this version of it; None if there is none."""
-        with self._asking(f"reading {key}"):
+        """The object's content and the ETag of this version; None if there is no such object."""
+        with self._explaining(f"reading {key}"):
             try:
                 answer = self.client.get_object(Bucket=self.bucket, Key=self.name(key))
                 return answer["Body"].read(), answer["ETag"]
             except ClientError as error:
-                if _code(error) in _GONE:
+                if _code(error) in _MISSING:
                     return None
                 raise
 
     def write(self, key: str, data: bytes) -> None:
-        """Puts ``data`` into the object, in one step."""
-        with self._asking(f"writing {key}"):
+        """Writes ``data`` to the object, atomically."""
+        with self._explaining(f"writing {key}"):
             self.client.put_object(Bucket=self.bucket, Key=self.name(key), Body=data)
 
     def replace(self, key: str, data: bytes, tag: str | None) -> str | None:
-        """Puts ``data`` into the object if its version is still ``tag``; if ``tag`` is None, if there is no object.
+        """Writes ``data`` if the object's ETag is still ``tag`` or, where ``tag`` is None, if there is no object yet.
 
         Returns:
-            The tag of the new version; None if the object was another.
+            The ETag of the new version; None if the condition did not hold.
         """
         condition = {"IfMatch": tag} if tag else {"IfNoneMatch": "*"}
-        with self._asking(f"writing {key}"):
+        with self._explaining(f"writing {key}"):
             try:
                 answer = self.client.put_object(Bucket=self.bucket, Key=self.name(key), Body=data, **condition)
                 return str(answer["ETag"])
             except ClientError as error:
-                if _code(error) in (*_TAKEN, *_GONE):
+                if _code(error) in (*_CONFLICT, *_MISSING):
                     return None
                 raise
 
@@ -88,11 +88,11 @@ class Objects:
         for page in self._pages(folder):
             for found in page.get("Contents", ()):
                 if found["Key"].endswith("/"):
-                    continue  # stands for a folder
+                    continue  # a placeholder for a folder
                 yield FileInfo(self._key(found["Key"]), found["Size"], found["LastModified"])
 
     def names(self, folder: str, *, after: str = "") -> list[str]:
-        """The names in ``folder`` that sort behind ``after``, sorted."""
+        """The sorted names in ``folder`` that sort after ``after``."""
         start = len(self.name(folder)) + 1
         found: set[str] = set()
         skipping = {"StartAfter": f"{self.name(folder)}/{after}"} if after else {}
@@ -106,34 +106,34 @@ class Objects:
         self._delete([self.name(key) for key in keys])
 
     def delete_folder(self, folder: str) -> None:
-        """Deletes the objects below ``folder``, and the empty ones that stand for folders."""
+        """Deletes the objects below ``folder``, placeholders of folders included."""
         self._delete([found["Key"] for page in self._pages(folder) for found in page.get("Contents", ())])
 
     def _delete(self, names: list[str]) -> None:
-        for first in range(0, len(names), _DELETED_AT_ONCE):
-            some = [{"Key": name} for name in names[first : first + _DELETED_AT_ONCE]]
-            with self._asking(f"deleting {len(some)} objects"):
-                done = self.client.delete_objects(Bucket=self.bucket, Delete={"Objects": some, "Quiet": True})
-            if errors := done.get("Errors"):
+        for first in range(0, len(names), _DELETE_BATCH):
+            batch = [{"Key": name} for name in names[first : first + _DELETE_BATCH]]
+            with self._explaining(f"deleting {len(batch)} objects"):
+                answer = self.client.delete_objects(Bucket=self.bucket, Delete={"Objects": batch, "Quiet": True})
+            if errors := answer.get("Errors"):
                 raise LakeError(f"{self.root}: {errors[0]['Key']} could not be deleted: {errors[0]['Message']}")
 
     def _pages(self, folder: str, **options: str) -> Iterator[dict[str, Any]]:
         pages = self.client.get_paginator("list_objects_v2").paginate(
             Bucket=self.bucket, Prefix=f"{self.name(folder)}/".lstrip("/"), **options
         )
-        with self._asking(f"listing {folder or 'the bucket'}"):
+        with self._explaining(f"listing {folder or 'the bucket'}"):
             yield from pages
 
     def name(self, key: str) -> str:
-        """The object's own name in the bucket."""
+        """The object's full key in the bucket."""
         return f"{self.prefix}/{key}".strip("/")
 
     def _key(self, name: str) -> str:
         return name[len(self.prefix) :].lstrip("/")
 
     @contextmanager
-    def _asking(self, what: str) -> Iterator[None]:
-        with asking(self._settings, self.root, self.bucket, what):
+    def _explaining(self, what: str) -> Iterator[None]:
+        with explaining(self._settings, self.root, self.bucket, what):
             yield
 
 
@@ -158,7 +158,7 @@ def client(settings: S3Settings, *, is_patient: bool = False) -> Any:
 
 
 def credentials(settings: S3Settings) -> tuple[str, str, str | None]:
-    """The access key, secret key and session token in use. They must not be shown.
+    """The access key, secret key and session token in use. Never print them.
 
     Raises:
         SettingsError: there is no such profile, or there are no keys.
@@ -181,11 +181,17 @@ def _session(settings: S3Settings) -> boto3.Session:
 
 
 @contextmanager
-def asking(settings: S3Settings, root: str, bucket: str, what: str) -> Iterator[None]:
-    """Makes what goes wrong inside one line that says what to do.
+def explaining(settings: S3Settings, root: str, bucket: str, what: str) -> Iterator[None]:
+    """Turns an error of boto3 into one line that says what to do.
+
+    Args:
+        settings: of the store.
+        root: of the lake.
+        bucket: of the lake.
+        what: what was attempted, as in "reading a.json".
 
     Raises:
-        LakeError: the store did not do as it was asked.
+        LakeError: the request failed.
     """
     where = settings.endpoint or "Amazon S3"
     try:
@@ -193,10 +199,10 @@ def asking(settings: S3Settings, root: str, bucket: str, what: str) -> Iterator[
     except ClientError as error:
         code = _code(error)
         if code == "NoSuchBucket":
-            why = f"there is no bucket {bucket}; make it with `adloom init --lake {root}`"
+            why = f"there is no bucket {bucket}; create it with `adloom init --lake {root}`"
         elif code in _REFUSED:
             why = (
-                f"the store refuses the keys it is given ({code}); check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
+                f"the store rejects the keys ({code}); check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
                 f"or s3.profile, and that their policy allows the bucket {bucket}"
             )
         elif code == "NotImplemented":
@@ -211,10 +217,10 @@ def asking(settings: S3Settings, root: str, bucket: str, what: str) -> Iterator[
     except SSLError as error:
         why = (
             f"the store's certificate is not trusted ({_last_reason(error)}); "
-            "set s3.ca_file to the PEM file of its authority"
+            "set s3.ca_file to the PEM file of its certificate authority"
         )
     except BotoCoreError as error:
-        why = f"it does not answer ({_last_reason(error)}); check s3.endpoint and that the store runs"
+        why = f"the store does not answer ({_last_reason(error)}); check s3.endpoint and that the store is running"
     else:
         return
     raise LakeError(f"lake {root} at {where}: {what}: {why}") from None

@@ -1,15 +1,15 @@
-"""Telling processes apart, also after they have ended."""
+"""Identifying processes, even after they have ended."""
 
 from pathlib import Path
 
 _START_FIELD = 22 - 3
-"""Of /proc/<pid>/stat, counted from the field after the name; which may hold anything."""
+"""In /proc/<pid>/stat, counted from the field after the process name, which may contain anything."""
 
 
 def here() -> str:
-    """What process numbers are unique within: this start of this machine, and its containers apart.
+    """The scope in which process ids are unique: this boot of this machine and this PID namespace.
 
-    Empty where the system does not tell (other than Linux).
+    Empty on systems other than Linux.
     """
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
@@ -19,7 +19,7 @@ def here() -> str:
 
 
 def started(process_id: int) -> str:
-    """When the process was started, in the machine's own count; empty if there is none: numbers are used again."""
+    """When the process started, in clock ticks since boot; empty if it is not running. Tells reused ids apart."""
     try:
         fields = (
             Path(f"/proc/{process_id}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()

@@ -1,4 +1,4 @@
-"""Keys in AWS profiles: where boto3 and Java's SDK both look for them."""
+"""Keys in AWS profiles, where both boto3 and the Java SDK find them."""
 
 import configparser
 import os
@@ -8,12 +8,12 @@ _KEY, _SECRET = "aws_access_key_id", "aws_secret_access_key"
 
 
 def credentials_file() -> Path:
-    """The file that holds the keys of all profiles."""
+    """The file with the keys of all profiles."""
     return Path(os.environ.get("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials")).expanduser()
 
 
 def secret_of(profile: str, user: str) -> str | None:
-    """The secret key of ``user`` in ``profile``; None if it is not there."""
+    """The secret key of ``user`` in ``profile``; None if the profile does not have it."""
     profiles = _read()
     if not profiles.has_section(profile) or profiles.get(profile, _KEY, fallback="") != user:
         return None
@@ -21,12 +21,12 @@ def secret_of(profile: str, user: str) -> str | None:
 
 
 def has_profile(profile: str) -> bool:
-    """Whether there are keys under ``profile``."""
+    """Whether ``profile`` exists."""
     return _read().has_section(profile)
 
 
 def add_profile(profile: str, user: str, secret: str) -> None:
-    """Adds keys under ``profile``; nobody but the owner may read the file."""
+    """Adds ``profile``; only the owner may read the file."""
     file = credentials_file()
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a", encoding="utf-8") as added:

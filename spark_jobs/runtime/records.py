@@ -1,4 +1,4 @@
-"""The small JSON files of a lake that hold one record each."""
+"""Small JSON files of a lake that hold one record each."""
 
 from typing import TypeVar
 
@@ -11,12 +11,12 @@ Record = TypeVar("Record", bound=BaseModel)
 
 
 def write_record(lake: Lake, key: str, record: BaseModel, *, indent: int | None = 2) -> None:
-    """Puts ``record`` at ``key``, in one step; laid out for people too, unless ``indent`` is None."""
+    """Writes ``record`` to ``key``, atomically; on one line if ``indent`` is None."""
     lake.files.write(key, record.model_dump_json(indent=indent).encode() + b"\n")
 
 
 def find_record(lake: Lake, key: str, kind: type[Record]) -> Record | None:
-    """The record at ``key``; None if there is none, or it is damaged or of another version."""
+    """The record at ``key``; None if it is missing, damaged or of another version."""
     try:
         return kind.model_validate_json(lake.files.read(key) or b"")
     except ValidationError:

@@ -1,4 +1,4 @@
-"""Releases of this package in a lake: put there, chosen for a job, and brought to where the job runs."""
+"""Releases of this package in a lake: publishing, deploying for a job, and unpacking where the job runs."""
 
 import hashlib
 import io
@@ -24,54 +24,54 @@ from spark_jobs.runtime.records import read_record, write_record
 
 
 def publish(lake: Lake, wheel: Path, version: str, now: datetime) -> Release:
-    """Puts ``wheel`` into ``lake`` as release ``version``; one that is there already stays as it is.
+    """Publishes ``wheel`` in ``lake`` as release ``version``; an existing release stays as it is.
 
     Raises:
-        LakeError: there is such a release with other contents.
+        LakeError: the release exists with other contents.
     """
     data = wheel.read_bytes()
     release = Release(version=version, wheel=wheel.name, sha256=_digest(data), built_at=now)
     if known := _find_release(lake, version):
         if known.sha256 != release.sha256:
             raise LakeError(
-                f"release {version} of {lake.root} holds other code (SHA-256 {known.sha256[:12]}…, and this is "
-                f"{release.sha256[:12]}…): a release never changes; build one with another version"
+                f"release {version} of {lake.root} has other code (SHA-256 {known.sha256[:12]}…, and this is "
+                f"{release.sha256[:12]}…): a release never changes; build another version"
             )
         return known
     lake.files.write(wheel_key(release), data)
-    # Last: what has no such file is no release.
+    # Last: without this file it is not a release.
     write_record(lake, release_key(version), release)
     return release
 
 
 def list_releases(lake: Lake) -> Iterator[Release]:
-    """The releases of ``lake``, the newest first."""
+    """The releases of ``lake``, newest first."""
     known = [found for name in lake.files.names(RELEASES) if (found := _find_release(lake, name))]
     yield from sorted(known, key=lambda release: release.built_at, reverse=True)
 
 
 def read_release(lake: Lake, version: str) -> Release:
-    """What is known of release ``version``.
+    """The record of release ``version``.
 
     Raises:
-        LakeError: there is none, or nobody can tell what it is.
+        LakeError: there is no such release, or its record is damaged.
     """
     found = _find_release(lake, version)
     if found is None:
-        raise LakeError(f"lake {lake.root} has no release {version!r}; `adloom releases list` shows those it has")
+        raise LakeError(f"lake {lake.root} has no release {version!r}; `adloom releases list` lists them")
     return found
 
 
 def unpack(lake: Lake, release: Release, folder: Path | None = None) -> Path:
-    """Brings ``release`` into a folder of its own below ``folder``, unless it is there.
+    """Unpacks ``release`` into its own folder below ``folder``, unless it is there already.
 
-    By default that is the user's own cache: what lies there is run, so nobody else may write to it.
+    The default is the user's own cache: what lies there is executed, so nobody else may write to it.
 
     Returns:
         The folder to import it from.
 
     Raises:
-        LakeError: the wheel is not there, or is not the one that was put there.
+        LakeError: the wheel is missing, or is not the one that was published.
     """
     folder = folder or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "adloom" / "releases"
     place = folder / f"adloom-{release.sha256}"
@@ -81,8 +81,8 @@ def unpack(lake: Lake, release: Release, folder: Path | None = None) -> Path:
     if data is None or _digest(data) != release.sha256:
         found = "is missing" if data is None else f"has SHA-256 {_digest(data)}, not {release.sha256}"
         raise LakeError(
-            f"{lake.place(wheel_key(release))} {found}: it is not what was released and is not run; build and deploy "
-            "another release"
+            f"{lake.place(wheel_key(release))} {found}: it is not the published wheel and will not be run; build and "
+            "deploy another release"
         )
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as draft:
@@ -95,7 +95,7 @@ def unpack(lake: Lake, release: Release, folder: Path | None = None) -> Path:
 
 
 def deploy(lake: Lake, job: str, version: str, now: datetime) -> Deployment:
-    """Has ``job`` run release ``version`` from its next start on.
+    """Deploys release ``version`` for ``job``, which runs it from its next start.
 
     Raises:
         LakeError: there is no such release.
@@ -109,35 +109,35 @@ def deploy(lake: Lake, job: str, version: str, now: datetime) -> Deployment:
 
 
 def write_deployment(lake: Lake, deployment: Deployment) -> None:
-    """Says which release a job runs, and which it ran before."""
+    """Records which release a job runs, and which it ran before."""
     write_record(lake, deployment_key(deployment.job), deployment)
 
 
 def read_deployment(lake: Lake, job: str) -> Deployment | None:
-    """Which release ``job`` is to run; None if none was deployed.
+    """The release deployed for ``job``; None if there is none.
 
     Raises:
-        LakeError: nobody can tell.
+        LakeError: the record is damaged.
     """
-    return read_record(lake, deployment_key(job), Deployment, remedy="deploy a release anew")
+    return read_record(lake, deployment_key(job), Deployment, remedy="deploy a release again")
 
 
 def release_before(lake: Lake, job: str) -> str:
-    """The version that ``job`` ran before the present one.
+    """The version that ``job`` ran before the deployed one.
 
     Raises:
         LakeError: there is none.
     """
     now = read_deployment(lake, job)
     if now is None or now.previous is None:
-        raise LakeError(f"job {job} has no release to go back to; `adloom releases deploy {job} VERSION` takes one")
+        raise LakeError(f"job {job} has no earlier release; deploy one with `adloom releases deploy {job} VERSION`")
     return now.previous
 
 
 def _find_release(lake: Lake, version: str) -> Release | None:
     if not VERSION.fullmatch(version):
         return None
-    return read_record(lake, release_key(version), Release, remedy="build it anew")
+    return read_record(lake, release_key(version), Release, remedy="build it again")
 
 
 def _digest(data: bytes) -> str:

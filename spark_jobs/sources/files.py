@@ -16,26 +16,26 @@ PATTERNS = ("*.jsonl", "*.jsonl.gz", "*.ndjson", "*.ndjson.gz")
 
 
 def list_files(folder: Path) -> list[Path]:
-    """The files of ``folder`` that are read, in the order in which they are read: by modification time, then name.
+    """The input files of ``folder`` in reading order: by modification time, then name.
 
     Raises:
-        SourceError: there is no such folder, or none of its files is one to read.
+        SourceError: there is no such folder, or it has no input files.
     """
     if not folder.is_dir():
-        raise SourceError(f"source {folder} is not a folder; give the folder that holds the JSON Lines files")
+        raise SourceError(f"source {folder} is not a folder; give the folder with the JSON Lines files")
     files = [file for pattern in PATTERNS for file in folder.glob(pattern) if not file.name.startswith((".", "_"))]
     if not files:
-        raise SourceError(f"source {folder} holds no file named {', '.join(PATTERNS)}; give the folder of the events")
+        raise SourceError(f"source {folder} has no file named {', '.join(PATTERNS)}; give the folder of the events")
     return sorted(files, key=lambda file: (file.stat().st_mtime_ns, file.name))
 
 
 def open_file(file: Path) -> BinaryIO:
-    """``file``, one of :func:`list_files`, opened to be read as it was before it was compressed."""
+    """Opens ``file``, one of :func:`list_files`, decompressing it if needed."""
     return cast("BinaryIO", gzip.open(file)) if file.suffix == ".gz" else file.open("rb")
 
 
 def read_records(folder: Path) -> Iterator[bytes]:
-    """The non-blank records of the files in ``folder``, in the order of :func:`list_files`, without their line ends.
+    """The non-blank lines of the files in ``folder``, in the order of :func:`list_files`, without line endings.
 
     Raises:
         SourceError: see :func:`list_files`.
@@ -48,12 +48,12 @@ def read_records(folder: Path) -> Iterator[bytes]:
 def read_files(spark: SparkSession, folder: Path, settings: IngestSettings) -> DataFrame:
     """Streams the records of the files in ``folder``, each file once, in the order of :func:`list_files`.
 
-    Files are told apart by path: a file that grows after it was read is not read again.
+    A file is identified by its path: one that grows after it was read is not read again.
 
     Returns:
-        ``raw`` (string, without its line end), ``source`` (string, ``<file>#bytes=<from>-<to>``: the block of the file
-        that held it), ``ingest_time`` and ``received_time`` (timestamp: both when the batch was planned; a replayed
-        batch keeps it).
+        ``raw`` (string, without its line ending), ``source`` (string, ``<file>#bytes=<from>-<to>``: the block of the
+        file that held it), ``ingest_time`` and ``received_time`` (timestamp: both when the batch was planned; a
+        replayed batch keeps it).
 
     Raises:
         SourceError: see :func:`list_files`.
@@ -61,11 +61,11 @@ def read_files(spark: SparkSession, folder: Path, settings: IngestSettings) -> D
     list_files(folder)
     lines = (
         spark.readStream.format("text")
-        # Spark's own default also splits at "\r", which JSON allows between tokens.
+        # By default Spark also splits at "\r", which JSON allows between tokens.
         .option("lineSep", "\n")
         .option("pathGlobFilter", "{" + ",".join(PATTERNS) + "}")
         .option("maxBytesPerTrigger", settings.max_bytes_per_batch)
-        # Spark silently leaves out files a week older than the newest one seen.
+        # By default Spark silently skips files a week older than the newest one seen.
         .option("maxFileAge", "36500d")
         .load(folder.resolve().as_uri())
     )

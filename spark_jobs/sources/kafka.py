@@ -12,7 +12,7 @@ from spark_jobs.sources.topics import names_of_topics, partitions_of_topics
 from spark_jobs.transforms.clock import batch_time
 
 _EARLIEST = -2
-"""In place of an offset, Spark's sign for the first record there is."""
+"""Spark's value, in place of an offset, for the first record that the broker still has."""
 
 
 def check_topics(spark: SparkSession, settings: KafkaSettings) -> dict[str, list[str]]:
@@ -68,7 +68,7 @@ def read_kafka(spark: SparkSession, settings: KafkaSettings) -> DataFrame:
         F.coalesce(F.col("value").cast("string"), F.lit("")).alias("raw"),
         place.alias("source"),
         batch_time().alias("ingest_time"),
-        # Brokers before 0.10 gave records no time, which reads as one before 1970.
+        # Records written by brokers before 0.10 have no timestamp: it reads as a time before 1970.
         F.when(F.col("timestampType").isin(0, 1), F.col("timestamp")).alias("kafka_time"),
     )
     return taken.select("raw", "source", "ingest_time", F.least("kafka_time", "ingest_time").alias("received_time"))

@@ -1,4 +1,4 @@
-"""Two forms of a table, the live one and one computed anew, compared row by row."""
+"""A live table and its recomputation, compared row by row."""
 
 from collections.abc import Sequence
 
@@ -9,22 +9,22 @@ from spark_jobs.contracts.backfill import Difference
 
 
 def differences(live: DataFrame, recomputed: DataFrame, key: Sequence[str], is_open: Column) -> DataFrame:
-    """Each row of either side once.
+    """Full outer comparison: every row of either side once.
 
     Args:
-        live: the rows as they are; ``key`` (never null) names each of them once.
-        recomputed: the rows as they should be, with the same columns and more.
-        key: the columns by which rows belong together.
-        is_open: of a row of ``recomputed``, whether the live table cannot have it yet.
+        live: the actual rows; ``key`` (never null) is unique.
+        recomputed: the expected rows, with at least the same columns.
+        key: the columns to match rows by.
+        is_open: whether the live table cannot have a row of ``recomputed`` yet.
 
     Returns:
-        The columns of ``key``; ``difference``, see :class:`Difference`; ``columns``, the names of those that are other
-        (null unless changed); ``live`` and ``recomputed``, the rows as structs (null where there is none).
+        The columns of ``key``; ``difference``, see :class:`Difference`; ``columns``, the names of those that differ
+        (null unless changed); ``live`` and ``recomputed``, the rows as structs (null where missing).
     """
     names = live.columns
     left = live.select(F.struct(*names).alias("live"))
     right = recomputed.select(F.struct(*names).alias("recomputed"), is_open.alias("is_open"))
-    is_one = [F.col("live")[name] == F.col("recomputed")[name] for name in key]
+    same_key = [F.col("live")[name] == F.col("recomputed")[name] for name in key]
     changed = F.array_compact(
         F.array(*[F.when(~F.col("live")[name].eqNullSafe(F.col("recomputed")[name]), F.lit(name)) for name in names])
     )
@@ -36,7 +36,7 @@ def differences(live: DataFrame, recomputed: DataFrame, key: Sequence[str], is_o
         .otherwise(F.lit(Difference.CHANGED.value))
     )
     return (
-        left.join(right, on=is_one, how="full_outer")
+        left.join(right, on=same_key, how="full_outer")
         .withColumn("columns", changed)
         .withColumn("difference", difference)
         .withColumn("columns", F.when(F.col("difference") == Difference.CHANGED.value, F.col("columns")))

@@ -123,8 +123,8 @@ def test_a_lake_is_made_over_tls_by_users_who_log_in_and_no_secret_is_left_anywh
 def _assert_refused_in_one_line(folder: Path, authority: Path) -> None:
     stranger = str(folder / "stranger.pem")
     for settings, message in (
-        ({"AWS_SECRET_ACCESS_KEY": "canary-e5a0-wrong"}, "refuses the keys it is given (SignatureDoesNotMatch)"),
-        ({"AWS_ACCESS_KEY_ID": "nobody"}, "refuses the keys it is given (InvalidAccessKeyId)"),
+        ({"AWS_SECRET_ACCESS_KEY": "canary-e5a0-wrong"}, "rejects the keys (SignatureDoesNotMatch)"),
+        ({"AWS_ACCESS_KEY_ID": "nobody"}, "rejects the keys (InvalidAccessKeyId)"),
         ({"ADLOOM_S3__PROFILE": "nobody"}, "s3.profile 'nobody' is not in ~/.aws"),
         ({"ADLOOM_S3__CA_FILE": stranger}, "certificate is not trusted"),
         ({"ADLOOM_S3__CA_FILE": str(folder / "nowhere.pem")}, "s3.ca_file"),
@@ -144,7 +144,7 @@ def _assert_refused_in_one_line(folder: Path, authority: Path) -> None:
         "deduplicate", open_lake("s3a://no-such-bucket/lake"), folder / "logs" / "missing.log", environment={}
     )
     assert missing.wait() == 1
-    assert "there is no bucket no-such-bucket; make it with `adloom init" in missing.output
+    assert "there is no bucket no-such-bucket; create it with `adloom init" in missing.output
     assert authority.exists()
 
 

@@ -116,19 +116,19 @@ _BAD: dict[str, tuple[Callable[[Lake], None], str]] = {
     "half a metadata": (lambda lake: lake.files.write(f"{_CHECKPOINT}/metadata", b'{"id'), "metadata is missing"),
     "another checkpoint": (
         lambda lake: lake.files.write(f"{_CHECKPOINT}/metadata", b'{"id":"w9"}'),
-        "written by another one",
+        "another checkpoint wrote the last batch",
     ),
-    "begun anew after another": (lambda lake: _begin_anew(lake, "w0"), "written by another one"),
+    "begun anew after another": (lambda lake: _begin_anew(lake, "w0"), "another checkpoint wrote the last batch"),
     "no plan": (lambda lake: lake.files.delete([f"{_CHECKPOINT}/offsets/2"]), "offsets/2.*is missing"),
     "half a plan": (lambda lake: lake.files.write(f"{_CHECKPOINT}/offsets/2", b"v1\n{"), "offsets/2 is damaged"),
     "an empty plan": (lambda lake: lake.files.write(f"{_CHECKPOINT}/offsets/2", b""), "offsets/2 is damaged"),
     "another end": (
         lambda lake: lake.files.write(f"{_CHECKPOINT}/offsets/2", (lake.files.read(f"{_CHECKPOINT}/offsets/1") or b"")),
-        "another end or watermark",
+        "differ on the end or watermark",
     ),
-    "another watermark": (lambda lake: _plan(lake, 2, watermark=1), "another end or watermark"),
+    "another watermark": (lambda lake: _plan(lake, 2, watermark=1), "differ on the end or watermark"),
     "an old copy": (lambda lake: lake.files.delete([f"{_CHECKPOINT}/commits/1"]), "commits/1 is missing"),
-    "a table from before": (_restore_the_table, "it has done batch 2, and the table ends with batch 1"),
+    "a table from before": (_restore_the_table, "it has committed batch 2, and the table ends with batch 1"),
     "half an end": (lambda lake: lake.files.write(f"{_CHECKPOINT}/commits/2", b"v1\n{"), "damaged"),
     "an end with a time to come": (
         lambda lake: _end_and_report(lake, next_ms=4_000_000_000_000),
@@ -136,7 +136,7 @@ _BAD: dict[str, tuple[Callable[[Lake], None], str]] = {
     ),
     "a plan under another watermark": (
         lambda lake: _plan_next(lake, watermark=7),
-        "tell of different watermarks",
+        "have different watermarks",
     ),
 }
 

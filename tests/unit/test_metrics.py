@@ -59,7 +59,7 @@ def test_a_port_that_is_taken_is_named() -> None:
         taken.listen()
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         with (
-            pytest.raises(SettingsError, match=f"job.metrics {address} cannot be listened on"),
+            pytest.raises(SettingsError, match=f"job.metrics {address}: cannot listen there"),
             serve_metrics(address, QueryMetrics(list)),
         ):
             pass

@@ -58,7 +58,7 @@ def test_the_same_files_give_the_same_version_and_others_another(built: tuple[Pa
 
 
 def test_what_is_no_checkout_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="is no checkout of adloom"):
+    with pytest.raises(SourceError, match="is not a checkout of adloom"):
         build_wheel(tmp_path, tmp_path / "out")
 
 
