@@ -207,7 +207,14 @@ def _clean_log(spark: SparkSession, lake: Lake) -> None:
     deltas.clearCache()
 
 
-@pytest.mark.parametrize("lose", [_compact_and_vacuum, _clean_log])
+def _compact_and_lose_one_file(spark: SparkSession, lake: Lake) -> None:
+    spark.sql(f"OPTIMIZE delta.`{lake.table(SILVER_EVENTS)}`")
+    actions = map(json.loads, (lake.files.read(commit_key(SILVER_EVENTS, 2)) or b"").splitlines())
+    (added,) = (action["add"]["path"] for action in actions if "add" in action)
+    (lake.path / SILVER_EVENTS.path / added).unlink()
+
+
+@pytest.mark.parametrize("lose", [_compact_and_vacuum, _compact_and_lose_one_file, _clean_log])
 def test_versions_whose_files_are_gone_are_validated_as_far_as_they_can_be_seen(
     spark: SparkSession, good_lake: Lake, settings: Settings, lose: Callable[[SparkSession, Lake], None]
 ) -> None:

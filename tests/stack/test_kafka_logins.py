@@ -88,7 +88,7 @@ def test_topics_are_made_filled_and_read_with_a_client_certificate(broker: Kafka
     sent = _adloom(environment, "generate", "--kafka", brokers, "--events", "500", "--keep-times")
     assert sent.returncode == 0, sent.stderr
     job = _deduplicate(folder, tmp_path / "lake", environment)
-    assert job.wait() == 0, job.told
+    assert job.wait() == 0, job.output
     assert len(read_table(job.lake, BRONZE_EVENTS)) > 500
 
 
@@ -98,7 +98,7 @@ def test_a_job_reads_with_oauth(broker: Kafka, folder: Path, tmp_path: Path) -> 
     send(broker, "logins", records)
     environment = _oauth(broker, folder, _OAUTH_MODULE, unsecuredLoginStringClaim_sub="adloom")
     job = _deduplicate(folder, tmp_path / "oauth", environment)
-    assert job.wait() == 0, job.told
+    assert job.wait() == 0, job.output
     assert len(read_table(job.lake, BRONZE_EVENTS)) == len(records)
 
 
@@ -112,12 +112,12 @@ def test_who_is_refused_hears_it_in_one_line_without_a_secret(broker: Kafka, fol
     }
     for name, (environment, reason) in cases.items():
         refused = _deduplicate(folder, tmp_path / name, environment)
-        assert refused.wait() == 1, refused.told
-        last_line = refused.told.strip().splitlines()[-1]
-        assert last_line.startswith("error: Kafka at "), refused.told
+        assert refused.wait() == 1, refused.output
+        last_line = refused.output.strip().splitlines()[-1]
+        assert last_line.startswith("error: Kafka at "), refused.output
         assert reason in last_line
-        assert "Traceback" not in refused.told
-        assert _CANARY not in refused.told
+        assert "Traceback" not in refused.output
+        assert _CANARY not in refused.output
 
 
 def test_generate_says_which_login_it_does_not_have(broker: Kafka, folder: Path) -> None:

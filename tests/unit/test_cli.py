@@ -34,7 +34,7 @@ def test_each_command_has_help(command: str) -> None:
     ("arguments", "message"),
     [
         pytest.param(["run", "--source", "{tmp}/none", "--lake", "{tmp}/lake"], "is not a folder", id="no-source"),
-        pytest.param(["run", "--source", "{tmp}", "--lake", "{tmp}/lake"], "holds no file named", id="empty-source"),
+        pytest.param(["run", "--source", "{tmp}", "--lake", "{tmp}/lake"], "has no file named", id="empty-source"),
         pytest.param(["run", "--source", "{tmp}", "--lake", "gs://b/lake"], "'gs' is not supported", id="other-scheme"),
         pytest.param(["validate", "--lake", "{tmp}/none"], "{tmp}/none", id="no-lake"),
         pytest.param(["show", "silver", "--lake", "{tmp}/none"], "{tmp}/none", id="show-no-lake"),

@@ -68,7 +68,7 @@ def test_a_release_never_changes(lake: Lake, tmp_path: Path) -> None:
     other.write_bytes(b"other")
     release = publish(lake, one, "1.0.0", _NOW)
     assert publish(lake, one, "1.0.0", _NOW + timedelta(days=1)) == release
-    with pytest.raises(LakeError, match=r"release 1\.0\.0 of .* holds other code"):
+    with pytest.raises(LakeError, match=r"release 1\.0\.0 of .* has other code"):
         publish(lake, other, "1.0.0", _NOW)
 
 
@@ -77,7 +77,7 @@ def test_what_is_not_what_was_released_is_not_run(lake: Lake, tmp_path: Path) ->
     wheel.write_bytes(b"one")
     release = publish(lake, wheel, "1.0.0", _NOW)
     lake.files.write(wheel_key(release), b"another")
-    with pytest.raises(LakeError, match="is not what was released and is not run"):
+    with pytest.raises(LakeError, match="is not the published wheel and will not be run"):
         unpack(lake, release, tmp_path / "cache")
     lake.files.delete([wheel_key(release)])
     with pytest.raises(LakeError, match="is missing"):

@@ -27,7 +27,7 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("environ", "told"),
+    ("environ", "message"),
     [
         pytest.param({"ADLOOM_DEDUPLICATE__WATERMARK": "1h"}, "raise deduplicate.watermark to at least", id="dedup"),
         pytest.param({"ADLOOM_ATTRIBUTE__WINDOW": "2h1ms"}, "matches would be lost", id="window-above-watermark"),
@@ -51,20 +51,20 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
         pytest.param({"ADLOOM_SPARK__DRIVER_MEMORY": "3"}, "spark.driver_memory", id="memory-without-unit"),
     ],
 )
-def test_what_is_unknown_or_unsafe_is_refused_by_name(environ: dict[str, str], told: str) -> None:
+def test_what_is_unknown_or_unsafe_is_refused_by_name(environ: dict[str, str], message: str) -> None:
     with pytest.raises(SettingsError) as refusal:
         load_settings(None, environ)
-    assert told in str(refusal.value)
+    assert message in str(refusal.value)
 
 
 def test_kafka_takes_a_list_of_topics_and_a_table_of_options(tmp_path: Path) -> None:
     file = tmp_path / "adloom.toml"
     file.write_text('[kafka]\ntopics = ["clicks"]\n[kafka.options]\n"client.id" = "adloom"\n')
-    told = load_settings(file).kafka
-    assert (told.topics, dict(told.options)) == (("clicks",), {"client.id": "adloom"})
+    kafka = load_settings(file).kafka
+    assert (kafka.topics, dict(kafka.options)) == (("clicks",), {"client.id": "adloom"})
     environ = {"ADLOOM_KAFKA__TOPICS": "clicks, impressions", "ADLOOM_KAFKA__OPTIONS": '{"client.id": "other"}'}
-    told = load_settings(file, environ).kafka
-    assert (told.topics, dict(told.options)) == (("clicks", "impressions"), {"client.id": "other"})
+    kafka = load_settings(file, environ).kafka
+    assert (kafka.topics, dict(kafka.options)) == (("clicks", "impressions"), {"client.id": "other"})
     assert hash(load_settings(file)) != hash(Settings())
 
 
@@ -102,7 +102,7 @@ def test_a_window_as_long_as_the_watermark_is_safe() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         pytest.param(b"[sessionize", "is not TOML", id="broken"),
         pytest.param(b"\xff", "is not TOML", id="not-utf-8"),
@@ -110,11 +110,11 @@ def test_a_window_as_long_as_the_watermark_is_safe() -> None:
         pytest.param(None, "cannot be read", id="missing"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, content: bytes | None, told: str) -> None:
+def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, content: bytes | None, message: str) -> None:
     file = tmp_path / "adloom.toml"
     if content is not None:
         file.write_bytes(content)
-    with pytest.raises(SettingsError, match=told):
+    with pytest.raises(SettingsError, match=message):
         load_settings(file)
 
 
