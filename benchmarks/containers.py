@@ -37,7 +37,10 @@ def main(
     try:
         with console.status("starting the stack"):
             stack.up()
-        os.environ |= {"AWS_ACCESS_KEY_ID": "adloom-root", "AWS_SECRET_ACCESS_KEY": stack.told["MINIO_ROOT_PASSWORD"]}
+        os.environ |= {
+            "AWS_ACCESS_KEY_ID": "adloom-root",
+            "AWS_SECRET_ACCESS_KEY": stack.variables["MINIO_ROOT_PASSWORD"],
+        }
         stack.lake = stack.open_lake()
         with console.status("deploying the jobs"):
             stack.wait_for("deploy_streams", stack.trigger("deploy_streams"), "success")

@@ -58,7 +58,12 @@ def read_lock(folder: Path) -> list[Jar]:
     locked = dict(lines)
     if locked.pop(_POM) != digest(folder / _POM):
         raise LockError(f"{folder}/jars.lock was made from another {_POM}: run `make lock-jars` (needs Maven)")
-    return [Jar(*[*name.split(":"), ""][:4], sha256=sha256) for name, sha256 in locked.items()]
+    return [_parsed(name, sha256) for name, sha256 in locked.items()]
+
+
+def _parsed(coordinates: str, sha256: str) -> Jar:
+    group, artifact, version, *classifier = coordinates.split(":")
+    return Jar(group, artifact, version, "".join(classifier), sha256)
 
 
 def write_lock(folder: Path) -> None:

@@ -27,7 +27,7 @@ def java_gateway(settings: Settings) -> Iterator[Any]:
         if name.startswith("spark.driver."):
             conf.set(name, value)
     conf.set("spark.driver.memory", _HEAP)
-    gateway = launch_gateway(conf)
+    gateway = launch_gateway(conf)  # type: ignore[no-untyped-call] # it has no types
     try:
         yield gateway.jvm
     finally:

@@ -9,7 +9,7 @@ from spark_jobs.contracts.lake import Lake, lock_key
 from spark_jobs.contracts.sections import S3Settings
 from spark_jobs.contracts.wanted import WantedState
 from spark_jobs.runtime.lock import hold_job
-from spark_jobs.runtime.wanted import ask_to_stop, read_wanted, read_watcher, want
+from spark_jobs.runtime.wanted import read_wanted, read_watcher, request_stop, want
 
 _WATCHED_WITHIN = timedelta(minutes=2)
 """A watcher that has not looked for longer does not stop anything."""
@@ -68,7 +68,7 @@ def _ask(lake: Lake, job: str, *, is_running: bool) -> None:
     is_watched = watcher is not None and now - watcher.looked_at <= _WATCHED_WITHIN
     # Its watcher sends SIGTERM. With both a driver would take the second request for a sign of impatience.
     if is_running and not is_watched:
-        ask_to_stop(lake, job, now)
+        request_stop(lake, job, now)
 
 
 def _is_running(lake: Lake, job: str, s3: S3Settings) -> bool:

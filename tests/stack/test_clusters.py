@@ -49,7 +49,7 @@ def place(yarn: Yarn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     for folder in ("source", "lake"):
         (tmp_path / folder).mkdir()
     (tmp_path / "adloom.toml").write_text(_SETTINGS)
-    told = {
+    variables = {
         "ADLOOM_LAKE": str(tmp_path / "lake"),
         "ADLOOM_CONFIG": str(tmp_path / "adloom.toml"),
         "ADLOOM_SOURCE": str(tmp_path / "source"),
@@ -58,7 +58,7 @@ def place(yarn: Yarn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
         "HADOOP_CONF_DIR": str(yarn.configuration),
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
-    for name, value in told.items():
+    for name, value in variables.items():
         monkeypatch.setenv(name, value)
     return find_place()
 

@@ -51,16 +51,16 @@ def test_secrets_are_made_at_random_and_for_their_owner_alone(tmp_path: Path) ->
 
 @pytest.mark.parametrize("service", _SERVICES)
 def test_a_service_is_limited_watched_pinned_and_published_on_loopback_alone(service: str) -> None:
-    told = _SERVICES[service]
-    assert {"memory", "cpus"} <= told["deploy"]["resources"]["limits"].keys()
-    assert told["restart"]
-    assert "no-new-privileges:true" in told["security_opt"]
-    assert service in _ONCE | {"generator"} or "healthcheck" in told
-    assert not told["image"].endswith(":latest")
-    assert ":" in told["image"]
-    for port in told.get("ports", []):
+    found = _SERVICES[service]
+    assert {"memory", "cpus"} <= found["deploy"]["resources"]["limits"].keys()
+    assert found["restart"]
+    assert "no-new-privileges:true" in found["security_opt"]
+    assert service in _ONCE | {"generator"} or "healthcheck" in found
+    assert not found["image"].endswith(":latest")
+    assert ":" in found["image"]
+    for port in found.get("ports", []):
         assert re.fullmatch(r"127\.0\.0\.1:\$\{\w+:-\d+\}:\d+", port), port
-    assert told["networks"]
+    assert found["networks"]
 
 
 def test_only_published_ports_and_alerts_have_a_route_outside() -> None:

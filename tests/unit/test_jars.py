@@ -41,5 +41,5 @@ def test_a_lock_that_was_made_from_another_pom_is_refused(tmp_path: Path) -> Non
 )
 def test_a_jar_has_the_name_that_a_repository_gives_it(coordinates: str, name: str) -> None:
     group, artifact, version, *classifier = coordinates.split(":")
-    jar = Jar(group, artifact, version, *(classifier or [""]), sha256="0" * 64)
+    jar = Jar(group, artifact, version, "".join(classifier), "0" * 64)
     assert (jar.coordinates, jar.name) == (coordinates, name)

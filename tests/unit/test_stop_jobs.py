@@ -16,18 +16,18 @@ from spark_jobs.contracts.sections import S3Settings
 from spark_jobs.contracts.wanted import WantedState
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.stop_jobs import stop_jobs
-from spark_jobs.runtime.wanted import asked_to_stop, read_wanted, want, watch
+from spark_jobs.runtime.wanted import read_wanted, stop_requested_at, want, watch
 
 _DRIVER = """
 import sys, time
 from spark_jobs.contracts.sections import S3Settings
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.lock import hold_job
-from spark_jobs.runtime.wanted import asked_to_stop
+from spark_jobs.runtime.wanted import stop_requested_at
 lake = open_lake(sys.argv[1])
 with hold_job(lake, sys.argv[2], S3Settings()):
     print("held", flush=True)
-    while not asked_to_stop(lake, sys.argv[2]):
+    while not stop_requested_at(lake, sys.argv[2]):
         time.sleep(0.05)
 """
 _JOB = ATTRIBUTE_JOB
@@ -55,7 +55,7 @@ def _stop(lake: Lake, *jobs: str, patience_s: float = 30) -> list[tuple[str, boo
 def test_a_driver_is_asked_and_waited_for(lake: Lake, driver: "subprocess.Popen[str]") -> None:
     assert _stop(lake, DEDUPLICATE_JOB, _JOB) == [(DEDUPLICATE_JOB, False), (_JOB, True)]
     assert driver.wait(timeout=30) == 0
-    assert asked_to_stop(lake, DEDUPLICATE_JOB) is None, "what does not run is not asked"
+    assert stop_requested_at(lake, DEDUPLICATE_JOB) is None, "what does not run is not asked"
     assert read_wanted(lake, _JOB) is None, "nobody supervises it"
 
 
@@ -70,7 +70,7 @@ def test_what_is_watched_over_is_not_wanted_any_more_and_left_to_its_watcher(
     wanted = read_wanted(lake, _JOB)
     assert wanted is not None
     assert wanted.state is WantedState.STOPPED
-    assert asked_to_stop(lake, _JOB) is None
+    assert stop_requested_at(lake, _JOB) is None
     assert driver.poll() is None
 
 

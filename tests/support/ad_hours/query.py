@@ -1,0 +1,58 @@
+"""The query ``ad_hours``: impressions of each ad by hour, into gold/ad_hours."""
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from spark_jobs.contracts.jobs import MEASURE_JOB
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.tables import SILVER_EVENTS, Column, Table
+from spark_jobs.queries.description import Position, Query
+from spark_jobs.queries.state_settings import ENGINE, STATE_DISCARDED, may_shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame
+
+AD_HOURS = Table(
+    "ad_hours",
+    "gold/ad_hours",
+    "one for each ad and hour with an impression",
+    (
+        Column("hour", "TIMESTAMP", "the hour's first instant"),
+        Column("ad_id", "STRING", "whose impressions"),
+        Column("impressions", "BIGINT", "impressions in the hour"),
+    ),
+    key=("hour", "ad_id"),
+    stats_columns=("hour",),
+)
+
+
+def _rows(settings: Settings, sides: "Sequence[DataFrame]", _initial: "DataFrame | None") -> "DataFrame":
+    from spark_jobs.operators.ad_hours import ad_hours
+
+    rows: DataFrame = ad_hours(sides[0], settings.attribute.impression_watermark)
+    return rows
+
+
+def _open_events(at: Position) -> "DataFrame":
+    from spark_jobs.operators.ad_hours import in_open_hours
+
+    events: DataFrame = in_open_hours(at.read(SILVER_EVENTS), at.settled_before)
+    return events
+
+
+QUERY = Query(
+    name="ad_hours",
+    job=MEASURE_JOB,
+    summary="Counts the impressions of each ad by hour.",
+    reads=(SILVER_EVENTS,),
+    writes=AD_HOURS,
+    rows=_rows,
+    operator="windowed aggregation",
+    final="Every row, as soon as it is written.",
+    late="An impression whose hour is closed is dropped.",
+    state=(may_shorten("attribute.impression_watermark", STATE_DISCARDED), *ENGINE),
+    open_events=_open_events,
+    closes_after=lambda settings: settings.attribute.impression_watermark + timedelta(hours=1),
+)
