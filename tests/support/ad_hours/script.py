@@ -4,6 +4,7 @@ import json
 import shutil
 import sys
 from datetime import UTC, datetime, timedelta
+from io import StringIO
 from pathlib import Path
 
 import typer.main
@@ -31,18 +32,20 @@ settings = Settings(ingest=IngestSettings(max_bytes_per_batch=1), job=JobSetting
 spark = start_session(settings, log_file=Path(sys.argv[3]).with_suffix(".log"))
 names = [query.name for query in QUERIES]
 
+third, fourth = sorted(later.iterdir())
+run(spark, settings, lake, source)
+shutil.move(third, source)
 run(spark, settings, lake, source, measure=False)
 job = run_job(spark, settings, lake, MEASURE_JOB, StopRequest())
 after_job = spark.read.format("delta").load(lake.table(find_query("ad_hours").writes)).count()
 longer = settings.model_copy(update={"attribute": AttributeSettings(impression_watermark=timedelta(hours=3))})
 judged = [(change.setting, change.verdict) for change in preflight(lake, longer, ["ad_hours"], source="files")]
 done = reset(spark, settings, lake, "ad_hours")
-for file in sorted(later.iterdir()):
-    shutil.move(file, source)
+shutil.move(fourth, source)
 run(spark, settings, lake, source, drain=True)
 validation = {table.table: (table.passed, len(table.failed)) for table in validate_lake(spark, lake, settings).tables}
 cared = [care.table for care in maintain(spark, settings, lake, [find_query("ad_hours").writes], remove=False)]
-console = Console(width=200, record=True, quiet=True)
+console = Console(width=200, record=True, file=StringIO())
 console.print(status_page(lake, datetime.now(UTC)))
 spark.stop()
 reset_command = typer.main.get_command(app).commands["checkpoints"].commands["reset"]  # type: ignore[attr-defined]
