@@ -11,7 +11,7 @@ from ad_dags.launchers import Launcher, LauncherError
 from ad_dags.place import Place
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.lake import Lake
-from spark_jobs.contracts.wanted import WantedState
+from spark_jobs.contracts.wanted import Wanted, WantedState
 from spark_jobs.runtime.wanted import read_wanted, want
 
 _LONGEST_PAUSE = timedelta(hours=1)
@@ -63,8 +63,8 @@ def is_wanted(lake: Lake, job: str, now: datetime) -> bool:
 def paused(place: Place, job: str, why: str) -> Iterator[None]:
     """Stops the driver of ``job`` for the duration of its block; does nothing if the job is not wanted.
 
-    However the block ends, the job is wanted again afterwards, and its watcher starts the driver. If this process dies,
-    the job runs again after an hour.
+    However the block ends, the job is wanted again afterwards, and its watcher starts the driver, unless somebody has
+    stopped the job meanwhile. If this process dies, the job runs again after an hour.
 
     Raises:
         LauncherError: the driver did not stop; the block did not run.
@@ -73,20 +73,21 @@ def paused(place: Place, job: str, why: str) -> Iterator[None]:
     if not is_wanted(place.lake, job, now):
         yield
         return
-    want(place.lake, job, WantedState.STOPPED, why, now, until=now + _LONGEST_PAUSE)
+    pause = want(place.lake, job, WantedState.STOPPED, why, now, until=now + _LONGEST_PAUSE)
     try:
         stop_and_wait(place, job)
         yield
     finally:
-        _resume(place, job, f"its pause is over ({why})")
+        _resume(place, job, pause)
 
 
-def _resume(place: Place, job: str, why: str) -> None:
-    """Records that ``job`` is wanted again; retried, because the block may have failed for want of the same lake."""
+def _resume(place: Place, job: str, pause: Wanted) -> None:
+    """Ends ``pause``; retried, because the lake may be the reason why the block has failed."""
     deadline = time.monotonic() + _RESUME_WITHIN.total_seconds()
     while True:
         try:
-            want(place.lake, job, WantedState.RUNNING, why, utc_now())
+            if read_wanted(place.lake, job) == pause:
+                want(place.lake, job, WantedState.RUNNING, f"its pause is over ({pause.why})", utc_now())
         except LakeError as error:
             if time.monotonic() > deadline:
                 raise

@@ -68,3 +68,15 @@ def test_a_job_that_was_stopped_on_purpose_stays_stopped(place: Place, monkeypat
     assert isinstance(place.launcher, RecordingLauncher)
     assert place.launcher.calls == []
     assert _state(place) == ("stopped", False)
+
+
+def test_a_job_that_is_stopped_during_its_pause_stays_stopped(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    want(place.lake, "attribute", WantedState.RUNNING, "a test", _NOW)
+
+    def run_adloom(*_: object, **__: object) -> tuple[int, str]:
+        want(place.lake, "attribute", WantedState.STOPPED, "an operator", _NOW)
+        return 0, ""
+
+    monkeypatch.setattr(maintenance, "run_adloom", run_adloom)
+    maintenance.maintain_tables("attribute")
+    assert _state(place) == ("stopped", False)
