@@ -147,7 +147,7 @@ def test_a_first_release_that_does_not_work_is_stopped(drivers: _Drivers) -> Non
 
 def test_a_rollback_returns_to_the_previous_release(drivers: _Drivers) -> None:
     swap(_OLD, [], _form(DeployAction.START))
-    with pytest.raises(LakeError, match="no release to go back to"):
+    with pytest.raises(LakeError, match="has no earlier release"):
         swap("", [], _form(DeployAction.ROLLBACK))
     swap(_NEW, [], _form(DeployAction.RESTART))
     assert swap("", [], _form(DeployAction.ROLLBACK)) == ["deduplicate: release 1.0.0 is running"]
