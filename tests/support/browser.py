@@ -60,6 +60,7 @@ def chromium() -> Iterator[Browser]:
     """The Chromium installed on this machine."""
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     assert program, "no Chromium found: install it (Debian: apt-get install chromium)"
+    expect.set_options(timeout=_LONGEST_MS)  # a busy machine may need more than the default of 5 s
     with sync_playwright() as playwright:
         # Chromium's sandbox does not work for root in a container; only pages on loopback are opened.
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])

@@ -124,7 +124,7 @@ def swap(version: str, resets: list[str], params: dict[str, Any] | None = None) 
 def _swap_one(place: Place, job: str, action: DeployAction, version: str, resets: list[str]) -> str:
     now = utc_now()
     if action is DeployAction.STOP:
-        stop(place.lake, place.launcher, job, "stopped by deploy_streams", now)
+        stop(place.lake, place.launcher, job, "deploy_streams, action stop", now)
         stop_and_wait(place, job)
         return f"{job}: stopped"
     before = read_deployment(place.lake, job)
