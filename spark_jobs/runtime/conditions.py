@@ -1,4 +1,4 @@
-"""Whether an object store obeys conditional requests, on which locks and commits rest.
+"""Whether an object store honours conditional requests, on which locks and commits rely.
 
 Delta and Spark's checkpoints create each commit with ``If-None-Match: *``, and a lease is renewed with ``If-Match``. A
 store that ignores these headers reports success, and the second of two writers silently replaces the work of the first.
@@ -11,19 +11,19 @@ from spark_jobs.contracts.lake import PROGRESS
 from spark_jobs.runtime.objects import Objects
 
 _ONLY_IF_NEW, _ONLY_IF_UNCHANGED = "If-None-Match: *", "If-Match"
-_obedient: set[tuple[str, str]] = set()
-"""Endpoint and bucket of the stores that have passed: a process asks each of them once."""
+_passed: set[tuple[str, str]] = set()
+"""Endpoint and bucket of the stores that have passed: a process probes each of them once."""
 
 
 def check_conditional_writes(objects: Objects) -> None:
-    """Checks with four small writes and a delete that the store refuses to replace what it must not.
+    """Checks with four small writes and a delete that the store rejects a write whose condition does not hold.
 
     It cannot show that the store decides atomically between two requests that arrive at the same moment.
 
     Raises:
         LakeError: the store ignores a condition or does not support it, or does not answer.
     """
-    if (store := (objects.endpoint, objects.bucket)) in _obedient:
+    if (store := (objects.endpoint, objects.bucket)) in _passed:
         return
     # Below the progress folder, of which MinIO keeps no old versions.
     key = f"{PROGRESS}/probe-{secrets.token_hex(8)}"
@@ -34,16 +34,16 @@ def check_conditional_writes(objects: Objects) -> None:
         _must_refuse(objects, key, tag, _ONLY_IF_UNCHANGED)
     finally:
         objects.delete([key])
-    _obedient.add(store)
+    _passed.add(store)
 
 
 def _must_write(objects: Objects, key: str, data: bytes, tag: str | None, condition: str) -> str:
     new_tag = objects.replace(key, data, tag)
     if new_tag is None:
-        # If the answer to a first attempt was lost, the retry is refused because the first one succeeded.
+        # If the answer to a first attempt was lost, the retry is rejected because the first one succeeded.
         found = objects.read_version(key)
         if found is None or found[0] != data:
-            raise _error(objects, f"refuses a write with {condition} whose condition holds")
+            raise _error(objects, f"rejects a write with {condition} whose condition holds")
         new_tag = found[1]
     return new_tag
 

@@ -35,7 +35,7 @@ def hold_job(lake: Lake, job: str, s3: S3Settings, *, spark: SparkSession | None
         LakeInUseError: another process holds it.
         LakeError: the object store ignores conditional writes, or does not answer.
     """
-    jvm = spark.sparkContext._jvm if spark else None  # noqa: SLF001 the JVM has no public door
+    jvm = spark.sparkContext._jvm if spark else None  # noqa: SLF001 there is no public API for the JVM
     key = lock_key(job)
     if not lake.is_local:
         with _leased(lake, job, s3, jvm) as check:

@@ -26,7 +26,7 @@ def check_topics(spark: SparkSession, settings: KafkaSettings) -> dict[str, list
     """
     if not settings.bootstrap_servers:
         raise SourceError("no source: give --source DIR, or set kafka.bootstrap_servers to read Kafka")
-    jvm = spark.sparkContext._jvm  # noqa: SLF001 the JVM has no public door
+    jvm = spark.sparkContext._jvm  # noqa: SLF001 there is no public API for the JVM
     known = partitions_of_topics(jvm, settings)
     if missing := [topic for topic in settings.topics if topic not in known]:
         has = ", ".join(names_of_topics(jvm, settings)) or "none"
