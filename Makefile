@@ -26,7 +26,7 @@ up: ## Start the whole stack in containers (Docker): writes .env with random sec
 down: ## Stop what `make up` started; the data stay
 	docker compose --profile generate down
 
-docs: setup ## Write the reference pages in docs/ anew from the code: settings, tables, commands, variables, DAGs
+docs: setup ## Regenerate the reference pages in docs/ from the code: settings, tables, commands, variables, DAGs
 	$(PY) -m infra.docs.generate
 
 check: setup ## Lint, format, types, import rules

@@ -70,7 +70,7 @@ class Stack(AirflowClient):
         return self.compose("exec", "-T", "-e", "ADLOOM_SPARK__MASTER=local[2]", "drivers", "adloom", *words)
 
     def drain(self) -> None:
-        """Has Airflow drain the jobs, and closes all that they have left open."""
+        """Has Airflow stop the jobs, and drains the lake."""
         self.wait_for("deploy_streams", self.trigger("deploy_streams", action="stop"), "success")
         self.adloom("drain")
 
