@@ -11,9 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1"
-_HEADER = (
-    "# Written by `make lock-jars` from the pom.xml with this SHA-256; group:artifact:version[:classifier], SHA-256.\n"
-)
+_HEADER = "# Written by `make lock-jars`: group:artifact:version[:classifier] and SHA-256, first that of pom.xml.\n"
 _POM = "pom.xml"
 
 
