@@ -21,7 +21,7 @@ class Job:
 JOBS = (
     Job(
         DEDUPLICATE_JOB,
-        "Records in: each one judged into bronze, each event once into silver; heartbeats while nothing arrives.",
+        "Records in: each one judged into bronze, each event once into silver; heartbeats while no event moves time.",
     ),
     Job(ATTRIBUTE_JOB, "Clicks joined to impressions, and users' events grouped into sessions, from silver."),
     Job(MEASURE_JOB, "Campaign windows, moving averages and user status, from silver.", is_optional=True),
