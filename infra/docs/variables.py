@@ -166,8 +166,10 @@ DEVELOPMENT = Group(
     "Setup, tests and benchmarks",
     "",
     (
-        Variable("PYTHON", "python3, or else python3.11 to python3.13", "interpreter for `make setup`"),
-        Variable("ADLOOM_MAVEN_URL", "Maven Central", "Maven repository that the jars are fetched from"),
+        Variable("PYTHON", "a Python 3.11 to 3.13 on the PATH", "interpreter for `make setup`"),
+        Variable(
+            "ADLOOM_MAVEN_URL", "Maven Central", "address that `make setup` downloads the jars from, e.g. a mirror"
+        ),
         Variable("ADLOOM_CACHE", "~/.cache/adloom", "downloads of `make setup`, of the tests and of the benchmarks"),
         Variable(
             "KILLS", "1; 50 in `make test-stack-full`; 5 in `make test-airflow-full`", "how often tests kill a process"

@@ -228,8 +228,8 @@ def stop(
 
 @app.command(
     rich_help_panel=_PANEL,
-    epilog="Example:  adloom drain --lake lake   The jobs of the lake must be stopped first (`adloom stop`): running "
-    "jobs would inherit the drained watermark.",
+    epilog="Example:  adloom drain --lake lake   Stop the jobs of the lake first (`adloom stop`): running jobs would "
+    "inherit the drained watermark.",
 )
 def drain(lake: LakeOption, config: ConfigOption = None) -> None:
     """Close all that is open in a lake whose input has ended, and balance the ledger.
