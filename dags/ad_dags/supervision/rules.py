@@ -75,7 +75,7 @@ class _Seen:
 
     watermark: datetime | None
     due_since: datetime | None
-    """None while the watermark lies where it belongs."""
+    """None while the watermark is where it should be."""
     rows: int
     fed_at: datetime
 
@@ -169,9 +169,9 @@ def _see(now: datetime, report: QueryReport, seen: dict[str, _Seen]) -> _Seen:
 
 
 def _must_move(report: QueryReport) -> bool:
-    """Whether events came that are newer than what the watermark stands for.
+    """Whether events have arrived that are new enough to move the watermark.
 
-    After a drain it stands for a time that live events have yet to reach; old events and repeats do not move it either.
+    After a drain, the watermark is ahead of live events; old events and repeats do not move it either.
     """
     if report.watermark is None or report.newest_event_time is None or report.watermark_delay_s is None:
         return False
@@ -187,7 +187,7 @@ def _stalled(now: datetime, driver: Driver, reports: Sequence[QueryReport], memo
     for query, seen in memory.queries.items():
         if seen.due_since is None or now - seen.due_since <= limits.stall_after:
             continue
-        # A batch runs under the watermark that the batch before it left: where no batch runs, it may stand still.
+        # A batch runs under the watermark that the previous batch left: without batches, it does not move.
         if seen.due_since < seen.fed_at and now - seen.fed_at < limits.stall_after:
             watermark = f"the watermark of {query} is stuck at {seen.watermark:%Y-%m-%d %H:%M:%S} UTC"
             return f"newer events arrive, but {watermark}"
