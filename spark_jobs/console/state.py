@@ -1,4 +1,4 @@
-"""``adloom state``: what the queries keep, as it was after their last batch."""
+"""``adloom state``: the state of the queries after their last batch."""
 
 import os
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -20,14 +20,15 @@ from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import load_settings
 from spark_jobs.queries import JOB_OF_QUERY
 from spark_jobs.queries.ingest import NAME as INGEST
+from spark_jobs.runtime.java import Lifetime
 from spark_jobs.runtime.lakes import open_existing
-from spark_jobs.sources.state import find_stores, read_state
+from spark_jobs.sources.state import Part, find_stores, read_state, weigh
 
 _STATEFUL = [query for query in JOB_OF_QUERY if query != INGEST]
 
 
 def show_summary(queries: list[str], location: str, config: Path | None) -> None:
-    """Prints for each part of the state of ``queries``, or of all, how much it is, how old, and how it is spread.
+    """Prints for each store of ``queries``, or of all, its size, its age, and how it is spread over the partitions.
 
     Raises:
         LakeError: there is no lake.
@@ -36,32 +37,25 @@ def show_summary(queries: list[str], location: str, config: Path | None) -> None
     _check(queries)
     with _open(location, config) as (console, spark, lake):
         table = Table(box=SIMPLE_HEAD, title=f"{lake.place()}: state", title_justify="left")
-        for heading in ("query", "operator"):
-            table.add_column(heading, no_wrap=True)
+        table.add_column("query", overflow="fold")
+        table.add_column("operator", overflow="fold")
         for heading in ("batch", "rows", "KB", "heaviest partition", "share of rows"):
             table.add_column(heading, justify="right")
         table.add_column("oldest (UTC)", no_wrap=True)
-        for query in queries or _STATEFUL:
-            for store in find_stores(spark, lake, query):
-                table.add_row(query, store.name, str(store.batch), *_spread(read_state(spark, lake, store)))
+        for store, parts in weigh(spark, lake, find_stores(spark, lake, queries or _STATEFUL)).items():
+            table.add_row(store.query, store.name, str(store.batch), *_spread(parts))
         console.print(table)
 
 
-def _spread(rows: DataFrame) -> list[str]:
-    by_partition = rows.groupBy("partition_id").agg(
-        F.count("*").alias("rows"), F.sum("bytes").alias("bytes"), F.unix_micros(F.min("oldest")).alias("oldest_us")
-    )
-    found = by_partition.collect()
-    total = sum(part["rows"] for part in found)
-    if not total:
-        return ["0", "0", "", "", ""]
-    heaviest = max(found, key=lambda part: part["rows"])
-    oldest_us = min((part["oldest_us"] for part in found if part["oldest_us"] is not None), default=None)
+def _spread(parts: list[Part]) -> list[str]:
+    total, size = sum(part.rows for part in parts), sum(part.bytes for part in parts)
+    heaviest = max(parts, key=lambda part: part.rows, default=None)
+    oldest_us = min((part.oldest_us for part in parts if part.oldest_us is not None), default=None)
     return [
         f"{total:,}",
-        f"{sum(part['bytes'] for part in found) / 1000:,.1f}",
-        str(heaviest["partition_id"]),
-        f"{heaviest['rows'] / total:.0%}",
+        f"{size / 1000:,.1f}",
+        str(heaviest.partition) if heaviest else "none",
+        f"{heaviest.rows / total:.0%}" if heaviest else "0%",
         _time(oldest_us),
     ]
 
@@ -75,7 +69,7 @@ def show_keys(query: str, location: str, limit: int, config: Path | None) -> Non
     """
     _check([query])
     with _open(location, config) as (console, spark, lake):
-        for store in find_stores(spark, lake, query):
+        for store in find_stores(spark, lake, [query]):
             table = Table(box=SIMPLE_HEAD, title=f"{query}, {store.name}: heaviest keys", title_justify="left")
             table.add_column("key", overflow="fold")
             for heading in ("rows", "bytes", "partition"):
@@ -100,7 +94,14 @@ def show_keys(query: str, location: str, limit: int, config: Path | None) -> Non
 
 
 def show_entries(query: str, location: str, where: str | None, limit: int, config: Path | None) -> None:
-    """Prints entries of the state of ``query``, those that ``where`` (SQL over ``key``, ``value``, …) holds of.
+    """Prints entries of the state of ``query``, optionally only those for which ``where`` is true.
+
+    Args:
+        query: its name.
+        location: the lake.
+        where: SQL over ``key``, ``value``, ``partition_id``, ``bytes`` and ``oldest``.
+        limit: how many entries at most.
+        config: file of settings.
 
     Raises:
         LakeError: there is no lake.
@@ -108,7 +109,7 @@ def show_entries(query: str, location: str, where: str | None, limit: int, confi
     """
     _check([query])
     with _open(location, config) as (console, spark, lake):
-        for store in find_stores(spark, lake, query):
+        for store in find_stores(spark, lake, [query]):
             rows = read_state(spark, lake, store)
             chosen = rows.where(where) if where else rows
             console.print(Text.assemble((f"{query}, {store.name}", "bold"), f" after batch {store.batch}"))
@@ -119,16 +120,16 @@ def show_entries(query: str, location: str, where: str | None, limit: int, confi
 
 @contextmanager
 def _open(location: str, config: Path | None) -> Iterator[tuple[Console, SparkSession, Lake]]:
-    console, settings = terminal(), load_settings(config, os.environ)
+    console, settings = terminal(is_uncut=True), load_settings(config, os.environ)
     lake = open_existing(location, settings.s3)
-    with session(console, settings, lake) as spark:
+    with session(console, settings, lake, lifetime=Lifetime.SHORT) as spark:
         yield console, spark, lake
 
 
 def _check(queries: list[str]) -> None:
     for query in queries:
         if query not in _STATEFUL:
-            raise SettingsError(f"no query {query!r} keeps state; there are {', '.join(_STATEFUL)}")
+            raise SettingsError(f"no query {query!r} keeps state; those that do: {', '.join(_STATEFUL)}")
 
 
 def _time(us: int | None) -> str:

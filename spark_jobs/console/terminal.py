@@ -4,13 +4,23 @@ from datetime import UTC, datetime
 
 from rich.console import Console
 
+_UNLIMITED = 10_000
+"""More columns than any line has."""
 
-def terminal(*, stderr: bool = False) -> Console:
+
+def terminal(*, stderr: bool = False, is_uncut: bool = False) -> Console:
     """A console that prints every text as it is.
 
     Paths, errors and records may hold ``[x]`` or ``:x:``, which rich would take for a style or an emoji.
+
+    Args:
+        stderr: print to standard error.
+        is_uncut: where there is no terminal, print lines of any length; by default they have 80 columns there.
     """
-    return Console(stderr=stderr, markup=False, emoji=False, highlight=False)
+    console = Console(stderr=stderr, markup=False, emoji=False, highlight=False)
+    if is_uncut and not console.is_terminal:
+        console.width = _UNLIMITED
+    return console
 
 
 def utc(time: datetime) -> str:

@@ -1,4 +1,4 @@
-"""What a commit of a table tells of the batch that it is: its user metadata."""
+"""The note that a commit of a table carries as its user metadata: which batch it is, and how far its writer got."""
 
 import json
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _NO_OFFSET = "-"
 
 
 class BatchPlan(BaseModel):
-    """What Spark notes in a checkpoint before it runs a batch."""
+    """What Spark writes to a checkpoint before it runs a batch."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -22,26 +22,32 @@ class BatchPlan(BaseModel):
 
 
 class CommitNote(BaseModel):
-    """Who wrote a commit, and how far the writer had come in what it reads.
+    """Who wrote a commit, and how far the writer had read.
 
-    A table so tells by itself where its writer must go on, whatever becomes of the writer's checkpoint.
+    With these a table says by itself where its writer must resume, whatever happens to the writer's checkpoint.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     writer: str
-    """Id of the query, which lies in its checkpoint; or what else wrote."""
+    """Id of the query, from its checkpoint; otherwise the name of whatever else wrote."""
     batch: int
     query: str | None = None
     """Name of the query."""
     watermark_ms: int = 0
     """The watermark under which the batch ran, in milliseconds since 1970; 0 before there was one."""
     reached: list[JsonValue] = []
-    """For each source of the query, the end of the batch in it, as Spark's source writes it."""
+    """For each source of the query, where the batch ends in it, as Spark's source writes it."""
+    final_before_ms: int = 0
+    """In a table of windows: those that end by then, in milliseconds since 1970, are final. A reset keeps them."""
+
+    def as_metadata(self) -> str:
+        """As the user metadata of a commit; what is not set is left out."""
+        return self.model_dump_json(exclude_defaults=True)
 
 
 def commit_notes(lake: Lake, table: Table) -> Iterator[CommitNote]:
-    """The notes of the commits of ``table`` that bear one, the newest first; each is read when it is asked for."""
+    """The notes in the commits of ``table``, newest first. Lazy: a commit is read when its note is asked for."""
     newest = lake.newest_commit(table.path)
     for version in range(-1 if newest is None else newest, -1, -1):
         commit = lake.files.read(commit_key(table, version))
@@ -52,19 +58,19 @@ def commit_notes(lake: Lake, table: Table) -> Iterator[CommitNote]:
 
 
 def last_note(lake: Lake, query: str) -> CommitNote | None:
-    """The note of the last batch of ``query`` that its table holds; None if it holds none."""
+    """The note of the last batch of ``query`` in its table; None if the table holds none."""
     notes = commit_notes(lake, find_query(query).writes)
     return next((note for note in notes if note.query == query and note.reached), None)
 
 
 def batches_reached(lake: Lake) -> dict[str, str]:
-    """By query, the last batch that its table holds, as text to be compared; none for a query that has written none."""
+    """By query, the last batch in its table, as text to compare; queries that have written nothing are left out."""
     found = {query.name: last_note(lake, query.name) for query in QUERIES}
     return {query: f"{note.writer} {note.batch}" for query, note in found.items() if note}
 
 
 def note_in(commit: bytes) -> CommitNote | None:
-    """The note that ``commit``, a file of a table's log, bears; None if it bears none."""
+    """The note in ``commit``, a file of a table's log; None if it has none."""
     for line in commit.splitlines():
         if line.startswith(b'{"commitInfo"'):
             return read_note(json.loads(line)["commitInfo"].get("userMetadata"))
@@ -72,7 +78,7 @@ def note_in(commit: bytes) -> CommitNote | None:
 
 
 def read_note(user_metadata: str | None) -> CommitNote | None:
-    """The note in ``user_metadata``; None if it holds none."""
+    """The note in ``user_metadata``; None if it is not one."""
     try:
         return CommitNote.model_validate_json(user_metadata or "")
     except ValidationError:
@@ -80,14 +86,14 @@ def read_note(user_metadata: str | None) -> CommitNote | None:
 
 
 def read_plan(text: bytes) -> BatchPlan:
-    """The plan in ``text``: a version, the metadata, and for each source the end of the batch in it, line by line.
+    """The plan in ``text``: line by line a version, the metadata, and for each source where the batch ends in it.
 
     Raises:
-        ValueError: it is damaged.
+        ValueError: the text is damaged.
     """
     try:
         _version, metadata, *reached = text.decode().splitlines()
         offsets = [json.loads(offset) for offset in reached if offset != _NO_OFFSET]
         return BatchPlan(watermark_ms=json.loads(metadata)["batchWatermarkMs"], reached=offsets)
     except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"no plan of a batch: {error!r}") from error
+        raise ValueError(f"not the plan of a batch: {error!r}") from error

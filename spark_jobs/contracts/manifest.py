@@ -36,6 +36,8 @@ class Manifest(BaseModel):
     """The writer of the table's last batch when a reset created this version; empty: nobody had written."""
     begins_at: str = ""
     """Where a version created by a reset starts reading, as Spark's JSON of Kafka offsets; empty: at the start."""
+    final_before_ms: int = 0
+    """Windows that end by then (ms since 1970) were final before a reset, and are not written by this version."""
     initial_state: str = ""
     """The table or file that the first batch takes its state from; empty: the state starts empty."""
 

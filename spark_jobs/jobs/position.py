@@ -8,12 +8,13 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_jobs.contracts.commits import CommitNote
 from spark_jobs.contracts.durations import EPOCH, parse_duration
 from spark_jobs.contracts.lake import Lake
+from spark_jobs.contracts.manifest import Manifest
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import Table
 from spark_jobs.queries import Query
 from spark_jobs.queries.state_settings import setting
 from spark_jobs.runtime.manifests import read_manifest
-from spark_jobs.sources.delta import read_table
+from spark_jobs.sources.delta import read_table, version_reached
 
 
 @dataclass(frozen=True)
@@ -31,13 +32,22 @@ class TablePosition:
         """See :class:`spark_jobs.queries.Position`."""
         return EPOCH + timedelta(milliseconds=self.note.watermark_ms)
 
+    @property
+    def manifest(self) -> Manifest | None:
+        """See :class:`spark_jobs.queries.Position`."""
+        return read_manifest(self.lake, self.query.name, self.lake.version(self.query.name))
+
     def read(self, table: Table) -> DataFrame:
         """See :class:`spark_jobs.queries.Position`."""
         return read_table(self.spark, self.lake, table)
+
+    def read_consumed(self) -> DataFrame:
+        """See :class:`spark_jobs.queries.Position`."""
+        (table,), (offset,) = self.query.reads, self.note.reached
+        return read_table(self.spark, self.lake, table, version=version_reached(offset))
 
     def longest(self, name: str) -> timedelta:
         """See :class:`spark_jobs.queries.Position`."""
         now = setting(self.settings, name)
         assert isinstance(now, timedelta), f"{name} is not a duration"  # noqa: S101 a mistake of the caller
-        manifest = read_manifest(self.lake, self.query.name, self.lake.version(self.query.name))
-        return max(now, parse_duration(manifest.settings[name])) if manifest else now
+        return max(now, parse_duration(self.manifest.settings[name])) if self.manifest else now

@@ -2,16 +2,17 @@
 
 The contents of the old one are not read. The output table says how far the query had come: its commits carry a note
 (:mod:`spark_jobs.contracts.commits`). The events that were still open at that position are read again to rebuild the
-state. The output of that batch is not written, because the table has it already::
+state. Of the output of that batch only rows that changed settings add are written, because the table has the others::
 
     source versions   0 … 41    │ 42 … 57               │ 58 59 …
                       discarded │ some of it still open │ not read yet
-                                └── one batch, from open events only, whose output is not written
+                                └── one batch, from open events only
                                                         └── ordinary batches
 """
 
 import json
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -56,7 +57,23 @@ class Reset:
 def reset(spark: SparkSession, settings: Settings, lake: Lake, name: str, source: Path | None = None) -> Reset:
     """Creates a new version of the checkpoint of the query ``name``: no row of its output is lost or repeated.
 
-    Killed half-way, it leaves the version in use as it was.
+    What the query had decided stays; everything else follows the new settings, whichever of them changed:
+
+    - ``deduplicate``: events in silver stay, and their repeats are recognized.
+    - ``attribute``: emitted rows stay, even pairs that a shorter window would not make. Events that were waiting are
+      paired by the new window and emitted according to the new join.
+    - ``sessionize``: emitted sessions stay. Events of open sessions are grouped by the new gap.
+    - ``campaign_stats``: windows that were final stay. Every window that ends later is computed in full with the new
+      settings. If old and new windows start at different times, the first new ones overlap the last final ones; an
+      event still counts once among windows of one length. Open windows written in update mode are removed when the
+      output becomes ``append``, and return when they are final.
+    - ``moving_average``, ``user_status``: emitted rows stay. Values and events that were waiting for the watermark are
+      processed with the new settings, continuing from the last values and the current status of users.
+
+    There is no record of which events were late: those still within reach count now.
+
+    If it is killed half-way, the version in use stays as it was. If it had written to the table by then, no query
+    starts from that version; run the reset again.
 
     Args:
         spark: the session.
@@ -77,14 +94,17 @@ def reset(spark: SparkSession, settings: Settings, lake: Lake, name: str, source
         # A reset that was killed may have left it: without a manifest no query uses it.
         lake.files.delete_folder(checkpoint_key(name, version))
         note = _last_note(spark, lake, query)
-        begins_at, open_events = "", 0
+        begins_at, open_events, final_ms = "", 0, 0
         if not query.reads:
             begins_at = _restart_at_end(spark, settings, lake, query, note, source, version)
         elif note:
-            open_events = _rebuild(TablePosition(spark, settings, lake, query, note), version)
+            at = TablePosition(spark, settings, lake, query, note)
+            open_events, final_ms = _rebuild(at, version), query.final_before_ms(at)
+            note = last_note(lake, name)
         kind = FILES if query.reads or source else KAFKA
         follows = note.writer if note else ""
-        write_manifest(lake, new_manifest(name, settings, kind, begins_at=begins_at, follows=follows), version)
+        manifest = new_manifest(name, settings, kind, begins_at=begins_at, follows=follows, final_before_ms=final_ms)
+        write_manifest(lake, manifest, version)
     return Reset(name, version, open_events)
 
 
@@ -152,16 +172,20 @@ def _rebuild(at: TablePosition, version: int) -> int:
             ).join(keys, on=list(open_rows.KEY), how="left_semi")
             for last in reached
         ]
+        adapted = query.reread(at, sides) if query.reread else sides
         known = query.known_state(at) if query.known_state else None
+        write = query.write_rebuilt(at) if query.write_rebuilt else None
         with using(spark, query.spark_conf):
-            _run_one_batch(query.rows(at.settings, sides, known), lake, query.name, version)
+            _run_one_batch(query.rows(at.settings, adapted, known), lake, query.name, version, write)
     finally:
         events.unpersist()
     return int(count)
 
 
-def _run_one_batch(rows: DataFrame, lake: Lake, name: str, version: int) -> None:
-    started = start_rebuilding(rows, lake, query=name, version=version)
+def _run_one_batch(
+    rows: DataFrame, lake: Lake, name: str, version: int, write: Callable[[DataFrame], None] | None
+) -> None:
+    started = start_rebuilding(rows, lake, query=name, version=version, write=write)
     try:
         with naming_the_cause(lambda: [started]):
             while "0" not in lake.files.names(f"{checkpoint_key(name, version)}/commits"):

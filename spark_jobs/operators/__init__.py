@@ -1,1 +1,1 @@
-"""One stateful streaming operator a module."""
+"""One stateful streaming operator per module."""

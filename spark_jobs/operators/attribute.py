@@ -6,15 +6,15 @@
     impression i   12:00                          13:00
     click a        12:00 ✓ same instant
     click b              12:30 ✓
-    click c                                       13:00 ✓ the end belongs to the window
+    click c                                       13:00 ✓ the end is part of the window
     click d                                        13:00:00.000001 ✗ orphan_click
     impression j   12:10 … no click by 13:10                  unclicked
 
-*Watermark*: both sides see the time of *all* events, then drop those that are not theirs: the common clock. So a silent
-click topic cannot hold back an unclicked impression. Spark takes the slower of the two watermarks.
+*Watermark*: each side sees the time of *all* events before it drops those that are not its own: the common clock. So a
+silent click topic cannot hold back an unclicked impression. Spark takes the slower of the two watermarks.
 *State*: an impression until the watermark passes its time by the window, a click until the watermark passes its time.
-*Late rows*: dropped by Spark, counted in the ledger. With the same watermark as ``deduplicate`` or a shorter one on a
-lake that was not drained, there are only those that lie between the two.
+*Late rows*: dropped by Spark, counted in the ledger. On a lake that was never drained, an event in silver can be late
+only if the watermark here is shorter than that of ``deduplicate``.
 *Cost*: native symmetric hash join.
 """
 
@@ -29,7 +29,7 @@ from spark_jobs.transforms.clock import after_watermark
 
 
 def attribute(left: DataFrame, right: DataFrame, settings: AttributeSettings) -> DataFrame:
-    """The impressions of ``left`` and the clicks of ``right`` paired up.
+    """Joins the clicks of ``right`` to the impressions of ``left``.
 
     Args:
         left: streaming; the columns of ``silver/events``, heartbeats included.
@@ -42,7 +42,7 @@ def attribute(left: DataFrame, right: DataFrame, settings: AttributeSettings) ->
     Source: Spark's `Structured Streaming guide <https://spark.apache.org/docs/latest/streaming/>`_, outer joins with
     watermarking; the three outcomes are those of Google's Photon (SIGMOD 2013), which has no unclicked.
     """
-    # A literal: Spark derives from it how long each side is kept, before it folds any expression.
+    # A literal: Spark derives from it how long it keeps each side, and does so before it folds expressions.
     window = F.expr(f"INTERVAL {microseconds(settings.window)} MICROSECOND")
     is_match = (
         (F.col("clicked_impression_id") == F.col("impression_id"))
@@ -74,7 +74,7 @@ def _clicks(events: DataFrame, settings: AttributeSettings) -> DataFrame:
         F.col("event_id").alias("click_id"),
         F.col("event_time").alias("click_time"),
         F.col("user_id").alias("click_user_id"),
-        # Never null: else Spark infers a filter on it, pushes that below the watermark, and the clock stands still.
+        # Never null: otherwise Spark infers a filter, pushes it below the watermark, and event time stands still.
         F.coalesce("impression_id", F.lit("")).alias("clicked_impression_id"),
     ).withWatermark("click_time", f"{milliseconds(settings.click_watermark)} milliseconds")
     return side.where(after_watermark("click_time", F.col("click_type") == CLICK)).drop("click_type")

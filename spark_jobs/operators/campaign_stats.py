@@ -6,17 +6,17 @@
     campaign c1      i1 cost 250    i2 cost 100     k1 → i1
                    2 impressions, 0 clicks, 350   0 impressions, 1 click, 0, ctr null
 
-A click names no campaign: it is that of its impression, to which it is joined by id within the attribution window, and
-it counts at its own time. So a click counts here if and only if it is ``clicked`` in ``gold/attributions``, lateness
-apart. With ``slide`` shorter than ``window`` an event counts in each window that it lies in.
+A click names no campaign: it belongs to that of its impression, to which it is joined by id within the attribution
+window, and it counts at its own time. So a click counts here if and only if it is ``clicked`` in ``gold/attributions``,
+lateness apart. If ``slide`` is shorter than ``window``, an event counts in each window that contains it.
 
-*Watermark*: the largest time of *all* events, less ``campaign_stats.watermark``: the common clock.
-*Final*: a window's row comes when the watermark has passed its end by the attribution window: so long an impression is
-kept for clicks, and Spark holds back what comes after a join by as much. With ``output = update`` the rows that make up
-a window are put out at once, to be added up in the table.
+*Watermark*: the largest time of *all* events minus ``campaign_stats.watermark``: the common clock.
+*Final*: with ``append`` a window is emitted once the watermark has passed its end by the attribution window:
+impressions wait that long for clicks, and Spark delays by as much whatever follows the join. With ``update`` a row is
+emitted for each event at once, and the table adds them up.
 *State*: impressions for the length of the attribution window, clicks until the watermark passes them, and with
-``append`` a row for each campaign and open window.
-*Late rows*: a click behind the watermark is dropped by Spark; an impression counts as long as its window is open.
+``append`` a row per campaign and open window.
+*Late rows*: Spark drops a click behind the watermark; an impression counts as long as its window is open.
 *Cost*: native join and aggregation.
 """
 
@@ -40,15 +40,14 @@ def campaign_stats(
 
     Args:
         impressions: streaming; the columns of ``silver/events``, heartbeats included: the impressions to count.
-        clicked: the same events, read a second time: the impressions that clicks may name.
-        clicks: the same, read a third time: the clicks to count.
+        clicked: the same events, read a second time: the impressions that clicks refer to.
+        clicks: the same events, read a third time: the clicks to count.
         settings: windows, watermark and output.
         reach: ``attribute.window``.
 
     Returns:
-        The columns of ``gold/campaign_stats``. With ``append`` a row for each window that is final; with ``update`` one
-        for each event that counts and window that it lies in, to be added up: see
-        :func:`spark_jobs.transforms.windows.summed`.
+        The columns of ``gold/campaign_stats``. With ``append`` a row per final window. With ``update`` a row per event
+        and window that contains it, to be added up: see :func:`spark_jobs.transforms.windows.summed`.
 
     Source: Spark's `Structured Streaming guide <https://spark.apache.org/docs/latest/streaming/>`_, window operations
     and chained stateful operators.
@@ -67,7 +66,7 @@ def campaign_stats(
 
 
 def _clicks(clicked: DataFrame, clicks: DataFrame, delay: str, reach: timedelta) -> DataFrame:
-    """``event_time`` and ``campaign_id`` of each click on an impression that is known and not too long ago."""
+    """``event_time`` and ``campaign_id`` of each click whose impression is known and within ``reach``."""
     left = (
         clicked.select(
             F.col("event_type").alias("impression_type"),
@@ -79,7 +78,7 @@ def _clicks(clicked: DataFrame, clicks: DataFrame, delay: str, reach: timedelta)
         .where(after_watermark("impression_time", F.col("impression_type") == IMPRESSION))
     )
     right = (
-        # Never null: else Spark infers a filter on it, pushes that below the watermark, and the clock stands still.
+        # Never null: otherwise Spark infers a filter, pushes it below the watermark, and event time stands still.
         clicks.select("event_type", "event_time", F.coalesce("impression_id", F.lit("")).alias("clicked_impression_id"))
         .withWatermark("event_time", delay)
         .where(after_watermark("event_time", F.col("event_type") == CLICK))
@@ -87,14 +86,14 @@ def _clicks(clicked: DataFrame, clicks: DataFrame, delay: str, reach: timedelta)
     is_match = (
         (F.col("clicked_impression_id") == F.col("impression_id"))
         & (F.col("event_time") >= F.col("impression_time"))
-        # A literal: Spark derives from it how long each side is kept, before it folds any expression.
+        # A literal: Spark derives from it how long it keeps each side, and does so before it folds expressions.
         & (F.col("event_time") <= F.col("impression_time") + F.expr(f"INTERVAL {microseconds(reach)} MICROSECOND"))
     )
     return left.join(right, on=is_match, how="inner").select("event_time", "campaign_id")
 
 
 def _counted(events: DataFrame, *, impressions: int, cost: Column) -> DataFrame:
-    """What each of ``events`` adds."""
+    """What each of ``events`` adds to its window."""
     return events.select(
         "event_time",
         "campaign_id",

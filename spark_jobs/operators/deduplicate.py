@@ -1,4 +1,4 @@
-"""Each event once: the first to arrive of those with the same type and id.
+"""Each event once: of events with the same type and id, the first to arrive.
 
 ::
 
@@ -8,8 +8,8 @@
     batch 3          d 09:55 ✗ late (before 10:00)
     batch 4          a 12:00 ✗ late (before 13:30), no longer remembered and no longer needed
 
-*Watermark*: the largest event time seen in the batches before the last one, less ``deduplicate.watermark``.
-*State*: one key per event, for up to twice the watermark's delay; in mode ``forever`` one key per event for ever.
+*Watermark*: the largest event time seen in the batches before the last one, minus ``deduplicate.watermark``.
+*State*: one key per event, for up to twice the watermark's delay; in mode ``forever`` one key per event, forever.
 *Late rows*: dropped by Spark; the ledger counts them. In mode ``forever`` no row is late.
 *Cost*: native operator; only the two key columns are kept as state.
 """
@@ -27,8 +27,8 @@ def deduplicate(events: DataFrame, settings: DeduplicateSettings) -> DataFrame:
     """The first of each (``event_type``, ``event_id``) of ``events``.
 
     Args:
-        events: streaming; the columns of ``bronze/events``, verdict ok only: a null or future ``event_time`` would
-            pass twice or move the watermark past all good rows.
+        events: streaming; the columns of ``bronze/events``, verdict ok only: an event with a null ``event_time`` would
+            pass twice, and one in the future would move the watermark past all good rows.
         settings: the mode and the watermark.
 
     Returns:

@@ -1,6 +1,7 @@
-"""State functions in Python: one value and one timer for each key, whose rules are plain functions.
+"""State functions in Python, with one value and one timer per key; what they decide is in :mod:`spark_jobs.rules`.
 
-What is in this module goes to the workers by name: they need nothing of the package but this module and the rules.
+Classes in this module are pickled by reference, so the workers import it: it must not import more of the package than
+they need.
 """
 
 from abc import abstractmethod
@@ -26,7 +27,7 @@ _MONTH_MS = 30 * 24 * 3600 * 1000
 
 
 def _names(schema: str) -> list[str]:
-    """Of the fields of a schema whose types have no comma."""
+    """The names of the fields of ``schema``, whose types must contain no comma."""
     return [field.split()[0] for field in schema.split(", ")]
 
 
@@ -39,35 +40,35 @@ K = TypeVar("K", bound=_Known)
 
 
 class KeyedProcessor(StatefulProcessor, Generic[K]):
-    """Takes rows in and puts out what can be decided.
+    """Consumes rows and emits what can be decided.
 
-    In event time a row is held back until none can come before it, so what is put out does not depend on the order of
-    arrival. In processing time rows are taken as they come, and a key that is not touched for the timeout is closed, by
-    the next batch: while nothing arrives, that of a heartbeat.
+    In event time a row is held back until no earlier one can arrive, so the output does not depend on the order of
+    arrival. In processing time rows are processed as they arrive, and a key without rows for the timeout is closed by
+    the next batch; if nothing arrives, by the batch of the next heartbeat.
 
     Args:
-        timeout_ms: of silence, in processing time; None: the time is that of the events.
+        timeout_ms: the silence after which a key is closed, in processing time; None: event time.
     """
 
     schema: ClassVar[str]
-    """Of the state: its fields, and the time of its timer in milliseconds."""
+    """Of the state: its fields, and when its timer expires, in milliseconds."""
 
     def __init__(self, timeout_ms: int | None) -> None:
         self._timeout_ms = timeout_ms
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Begins a task."""
-        # The timer closes a key, and what it puts out must not be lost: so long no job stands still.
+        """Prepares a task."""
+        # The timer closes a key and emits its last rows; the TTL must not come first. No job is stopped for so long.
         ttl_ms = None if self._timeout_ms is None else self._timeout_ms + _MONTH_MS
         self._handle = handle
         self._state = handle.getValueState(STATE_VALUE, self.schema, ttl_ms)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: TimerValues) -> Iterator[Row]:  # noqa: N802, N803
-        """Takes in the rows of a key in a batch."""
+        """Processes the rows of a key in a batch."""
         known, timer_ms = self._load()
-        known, put_out = self.take(known, rows, self._until_us(timerValues))
+        known, emitted = self.take(known, rows, self._until_us(timerValues))
         self._keep(known, timer_ms, timerValues)
-        return self.rows(key, put_out)
+        return self.rows(key, emitted)
 
     def handleExpiredTimer(  # noqa: N802
         self,
@@ -75,29 +76,29 @@ class KeyedProcessor(StatefulProcessor, Generic[K]):
         timerValues: TimerValues,  # noqa: N803
         expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
     ) -> Iterator[Row]:
-        """Decides what its time has come for."""
+        """Emits what can be decided now that the timer has expired."""
         known, _ = self._load()
         if self._timeout_ms is None:
-            known, put_out = self.take(known, (), self._until_us(timerValues))
+            known, emitted = self.take(known, (), self._until_us(timerValues))
             self._keep(known, None, timerValues)
         else:
-            put_out = self.give_up(known, expiredTimerInfo.getExpiryTimeInMs() * 1000)
+            emitted = self.give_up(known, expiredTimerInfo.getExpiryTimeInMs() * 1000)
             self._state.clear()
-        return self.rows(key, put_out)
+        return self.rows(key, emitted)
 
     def handleInitialState(self, key: Any, initialState: Any, timerValues: TimerValues) -> None:  # noqa: ARG002, N802, N803
-        """Begins with what is known of a key: fields of the state, by name."""
+        """Starts a key with a given state: its fields, by name."""
         names = _names(self.schema)[:-1]
         known = self.decode(tuple(map(initialState.asDict().get, names)))
         self._keep(known, None, timerValues)
 
     @abstractmethod
     def take(self, known: K, rows: Iterable[Row], until_us: int) -> tuple[K, Iterable[Any]]:
-        """What is known after ``rows``, and what is put out; no row up to ``until_us`` will come any more."""
+        """The state after ``rows``, and what is emitted. No row up to ``until_us`` can arrive any more."""
 
     @abstractmethod
     def give_up(self, known: K, now_us: int) -> Iterable[Any]:
-        """What is put out at the timeout, in processing time."""
+        """What is emitted at the timeout, in processing time."""
 
     @abstractmethod
     def due_us(self, known: K) -> int | None:
@@ -105,15 +106,15 @@ class KeyedProcessor(StatefulProcessor, Generic[K]):
 
     @abstractmethod
     def decode(self, fields: tuple[Any, ...] | None) -> K:
-        """What the fields of the state say, without the timer; None: there is none."""
+        """The state from its fields, without the timer; None: the key has no state."""
 
     @abstractmethod
     def encode(self, known: K) -> tuple[Any, ...]:
         """The fields of the state, without the timer."""
 
     @abstractmethod
-    def rows(self, key: Any, put_out: Iterable[Any]) -> Iterator[Row]:
-        """The rows that are put out."""
+    def rows(self, key: Any, emitted: Iterable[Any]) -> Iterator[Row]:
+        """The rows to emit."""
 
     def _until_us(self, times: TimerValues) -> int:
         return times.getCurrentWatermarkInMs() * 1000 if self._timeout_ms is None else _FOR_EVER_US
@@ -139,7 +140,7 @@ class KeyedProcessor(StatefulProcessor, Generic[K]):
         if self._timeout_ms is not None:
             return times.getCurrentProcessingTimeInMs() + self._timeout_ms
         due_us = self.due_us(known)
-        # Rounded up: at that watermark it is decided.
+        # Rounded up: the watermark must have reached it.
         return None if due_us is None else -(-due_us // 1000)
 
 
@@ -168,7 +169,7 @@ class AverageProcessor(KeyedProcessor[Series]):
         return moving_average.settle(known, readings, until_us, self._rule)
 
     def give_up(self, known: Series, now_us: int) -> Iterable[Average]:  # noqa: ARG002
-        """The last average once more."""
+        """The last average, once more."""
         return moving_average.close(known)
 
     def due_us(self, known: Series) -> int | None:
@@ -187,9 +188,9 @@ class AverageProcessor(KeyedProcessor[Series]):
         parts = (known.window, known.waiting)
         return tuple(column for part in parts for column in ([r.time_us for r in part], [r.value for r in part]))
 
-    def rows(self, key: Any, put_out: Iterable[Average]) -> Iterator[Row]:
+    def rows(self, key: Any, emitted: Iterable[Average]) -> Iterator[Row]:
         """A row for each average."""
-        return iter([_AVERAGE(*key, *average) for average in put_out])
+        return iter([_AVERAGE(*key, *average) for average in emitted])
 
 
 _AVERAGE: Callable[..., Row] = Row(*_names(AverageProcessor.output))
@@ -235,9 +236,9 @@ class StatusProcessor(KeyedProcessor[Presence]):
         """Its fields."""
         return (known.status and known.status.value, known.last_us, list(known.waiting))
 
-    def rows(self, key: Any, put_out: Iterable[Change]) -> Iterator[Row]:
+    def rows(self, key: Any, emitted: Iterable[Change]) -> Iterator[Row]:
         """A row for each change."""
-        return iter([_CHANGE(*key, change.status.value, change.since_us) for change in put_out])
+        return iter([_CHANGE(*key, change.status.value, change.since_us) for change in emitted])
 
 
 _CHANGE: Callable[..., Row] = Row(*_names(StatusProcessor.output))

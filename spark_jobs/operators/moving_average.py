@@ -7,15 +7,16 @@
     output = full            .      .     6.0    5.0   5.0 last    .
     output = every           0      0     6.0    5.0   5.0 last    0
 
-Values of a key are taken in order of (event_time, value), whatever order they arrive in. Each column of
-``moving_average.values`` is averaged for itself, and a null is no value.
+Values of a key are processed in order of (event_time, value), in whatever order they arrive. Each column of
+``moving_average.values`` is averaged separately; nulls are skipped.
 
-*Watermark*: the largest event time of all events, less ``moving_average.watermark``. A value is put out when the
-watermark passes it. With ``clock = processing`` there is none: values are taken as they come.
-*State*: of each key the last ``size`` values, and those that the watermark has not passed. A key that is silent for
-longer than ``timeout`` is put out once more, and forgotten.
+*Watermark*: the largest event time of all events minus ``moving_average.watermark``. The mean up to a value is emitted
+when the watermark passes the value. With ``clock = processing`` there is no watermark: values are processed as they
+arrive.
+*State*: the last ``size`` values of each key, and those that the watermark has not passed. When a key has been silent
+for longer than ``timeout``, its mean is emitted once more and the key is forgotten.
 *Late rows*: dropped by Spark, and counted in the query's progress.
-*Cost*: a state function in Python, for no built-in operator can say "the last N"; see docs/architecture.md.
+*Cost*: a state function in Python, because no built-in operator can express "the last N"; see docs/architecture.md.
 """
 
 from pyspark.sql import DataFrame
@@ -31,7 +32,7 @@ from spark_jobs.transforms.clock import after_watermark
 from spark_jobs.transforms.measures import each_measure
 
 SERIES = ("key", "measure")
-"""What the values of one mean have in common."""
+"""What identifies a series of values to average."""
 
 
 def moving_average(
@@ -41,9 +42,9 @@ def moving_average(
 
     Args:
         events: streaming; ``event_time``, the column of the key (text) and those of the values (numbers).
-        settings: key, values, number, output and time.
-        initial: at rest: ``key``, ``measure``, and the last values of each, in order of time, as ``times`` (array of
-            bigint, microseconds since 1970) and ``values`` (array of double); only the first batch takes them.
+        settings: key, values, size, output and clock.
+        initial: not streaming: ``key``, ``measure``, and the last values of each in order of time, as ``times`` (array
+            of bigint, microseconds since 1970) and ``values`` (array of double). Only the first batch uses it.
 
     Returns:
         The columns of ``gold/moving_averages``.

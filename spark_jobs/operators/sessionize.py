@@ -1,20 +1,20 @@
-"""A user's events in order, cut where the user fell silent or said goodbye.
+"""A user's events in order, cut where the user fell silent or where an event says it is the last.
 
 ::
 
     gap 5min   12:00  12:03  12:08        12:13:01   12:14 last  12:15
                ├── a ─── b ──── c ┤        ├─ d ────── e ┤        ├─ f ─…
-               silence of exactly 5 min    e is the last          a new session, though
-               belongs to the session      of its session         the silence is short
+               a silence of exactly 5 min  e is the last          a new session, although
+               does not end the session    of its session         the silence is short
 
-*Watermark*: the largest event time seen, less ``sessionize.watermark``. Heartbeats move it and are then dropped.
+*Watermark*: the largest event time seen minus ``sessionize.watermark``. Heartbeats advance it and are then dropped.
 *State*: the events of each user's open window, until the watermark passes its last event by the gap. A user who is
-never silent for longer than the gap keeps one window open for ever.
-*Late rows*: an event whose own window (its time to its time + gap) lies before the watermark is dropped by Spark; the
-ledger counts it.
-*Order of arrival*: none matters within the watermark: events are sorted by (event_time, event_id, event_type) first.
-*Cost*: native ``session_window``; the cuts at ``is_last`` are higher-order functions over the sorted array, seven times
-faster than a state function in Python.
+never silent for longer than the gap keeps one window open forever.
+*Late rows*: Spark drops an event whose own window (its time to its time + gap) lies before the watermark; the ledger
+counts it.
+*Order of arrival*: does not matter within the watermark; events are first sorted by (event_time, event_id, event_type).
+*Cost*: native ``session_window``. The cuts at ``is_last`` are higher-order functions over the sorted array, seven times
+as fast as a state function in Python.
 """
 
 from pyspark.sql import Column, DataFrame
@@ -44,11 +44,11 @@ def sessionize(events: DataFrame, settings: SessionizeSettings) -> DataFrame:
         .withWatermark("event_time", f"{milliseconds(settings.watermark)} milliseconds")
         .where(after_watermark("event_time", F.col("event_type") != HEARTBEAT))
     )
-    # The order of the fields is the order of the events.
+    # Events are sorted by these fields, in this order.
     event = F.struct("event_time", "event_id", "event_type", "is_last")
     gap = f"{microseconds(settings.gap)} microseconds"
     windows = own.groupBy(F.session_window("event_time", gap), "user_id").agg(F.collect_list(event).alias("found"))
-    # A column of its own: inside the cut it would be sorted again for each piece.
+    # A separate column: inside the cut it would be sorted again for each piece.
     in_order = windows.select("user_id", F.sort_array("found").alias("events"))
     return _sessions(in_order.select("user_id", F.explode(_cut_after_last(F.col("events"))).alias("piece")))
 
@@ -56,7 +56,7 @@ def sessionize(events: DataFrame, settings: SessionizeSettings) -> DataFrame:
 def _cut_after_last(events: Column) -> Column:
     """``events`` (sorted) as an array of arrays, each ended by ``is_last`` or by the end of ``events``."""
     first_last = F.array_position(events["is_last"], F.lit(True))
-    # The cut goes through the events one by one, interpreted; few windows need it.
+    # The cut is interpreted, event by event; few windows need it.
     return F.when(first_last.isin(0, F.size(events)), F.array(events)).otherwise(_pieces(events))
 
 
@@ -70,11 +70,11 @@ def _pieces(events: Column) -> Column:
 
 def _sessions(pieces: DataFrame) -> DataFrame:
     piece, first, last = F.col("piece"), F.col("piece")[0], F.element_at("piece", -1)
-    # Two sessions of a user may begin at the same instant, when is_last cuts between two events of that instant.
+    # Two sessions of a user can start at the same instant: is_last may cut between two events of that instant.
     identity = F.concat_ws(
         "\0", "user_id", F.unix_micros(first["event_time"]).cast("string"), first["event_id"], first["event_type"]
     )
-    # Functions that work on whole arrays: those that call a lambda for each event are interpreted.
+    # Functions on whole arrays: those that take a lambda are interpreted, event by event.
     in_contract = F.arrays_zip(*[piece[name] for name in ("event_time", "event_type", "event_id")])
     return pieces.select(
         F.sha2(identity, 256).substr(1, 32).alias("session_id"),

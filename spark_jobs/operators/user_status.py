@@ -1,4 +1,4 @@
-"""Whether each user is there; every change once.
+"""Whether each user is online; a row per change.
 
 ::
 
@@ -6,16 +6,17 @@
     user u1           a        b       c                |          d
     status         online   active     .            inactive    online
 
-*Online* with the first event, *active* with the next one that comes within ``idle_after``, *inactive* that long after
-the last one, and with the next event online again. An event just ``idle_after`` after another finds the user there.
+A user is *online* from the first event, *active* from the next event within ``idle_after``, *inactive* when
+``idle_after`` has passed since the last event, and *online* again with the next event. An event exactly ``idle_after``
+after another is still within it.
 
-*Watermark*: the largest event time of all events, less ``user_status.watermark``. A change is put out when the
-watermark passes it, so the order of arrival does not matter. With ``clock = processing`` there is none: events are
-taken as they come, and a user is inactive when nothing has come for ``idle_after`` by the clock on the wall.
-*State*: of each user who is there the time of the last event, and the times that the watermark has not passed; of
-others nothing.
+*Watermark*: the largest event time of all events minus ``user_status.watermark``. A change is emitted when the
+watermark passes it, so the order of arrival does not matter. With ``clock = processing`` there is no watermark: events
+are processed as they arrive, and a user becomes inactive when none has arrived for ``idle_after`` of wall-clock time.
+*State*: for each user who is online or active the time of the last event, and event times that the watermark has not
+passed; for others nothing.
 *Late rows*: dropped by Spark, and counted in the query's progress.
-*Cost*: a state function in Python: a row at each event and one at each silence is what no built-in operator gives.
+*Cost*: a state function in Python, because no built-in operator emits rows both on events and on silence.
 """
 
 from pyspark.sql import DataFrame
@@ -35,9 +36,9 @@ def user_status(events: DataFrame, settings: UserStatusSettings, *, initial: Dat
 
     Args:
         events: streaming; the columns of ``silver/events``, heartbeats included.
-        settings: the silence, and its time.
-        initial: at rest: ``user_id``, ``status`` (online or active), ``last_us`` (bigint, the time of the last event in
-            microseconds since 1970) of the users who are there; only the first batch takes them.
+        settings: how long a silence makes a user inactive, and by which clock.
+        initial: not streaming: ``user_id``, ``status`` (online or active) and ``last_us`` (bigint, the time of the last
+            event in microseconds since 1970) of users who are not inactive. Only the first batch uses it.
 
     Returns:
         The columns of ``gold/user_status``.

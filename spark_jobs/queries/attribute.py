@@ -10,7 +10,7 @@ from spark_jobs.queries.description import Position, Query
 from spark_jobs.queries.state_settings import ENGINE, JOIN_STATE, STATE_DISCARDED, may_shorten, needs_reset
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pyspark.sql import DataFrame
 
@@ -33,6 +33,21 @@ def _open_events(at: Position) -> "DataFrame":
 def _watermark(settings: Settings) -> timedelta:
     # Spark takes the slower of the two.
     return max(settings.attribute.impression_watermark, settings.attribute.click_watermark)
+
+
+def _reread(at: Position, sides: "Sequence[DataFrame]") -> "Sequence[DataFrame]":
+    from spark_jobs.transforms.open_rows import moved_together, pairs_apart
+
+    before, now = at.longest("attribute.window"), at.settings.attribute.window
+    pairs = pairs_apart(at.read(ATTRIBUTIONS), at.settled_before, before, now)
+    return sides[0], moved_together(sides[1], pairs)
+
+
+def _write_rebuilt(at: Position) -> "Callable[[DataFrame], None]":
+    from spark_jobs.sinks.rebuilding import PAIR, append_missing, note_of_reset
+
+    # With a longer window, a waiting impression and a waiting click can become a pair.
+    return lambda rows: append_missing(rows, at.lake, ATTRIBUTIONS, note_of_reset(at.note), key=PAIR)
 
 
 def _closes_after(settings: Settings) -> timedelta:
@@ -58,6 +73,8 @@ QUERY = Query(
         *ENGINE,
     ),
     open_events=_open_events,
+    reread=_reread,
+    write_rebuilt=_write_rebuilt,
     closes_after=_closes_after,
     watermark=_watermark,
     is_in_ledger=True,

@@ -3,6 +3,8 @@
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from spark_jobs.contracts.choices import StatsOutput
+from spark_jobs.contracts.durations import EPOCH, parse_duration
 from spark_jobs.contracts.jobs import MEASURE_JOB
 from spark_jobs.contracts.manifest import Manifest
 from spark_jobs.contracts.settings import Settings
@@ -11,7 +13,7 @@ from spark_jobs.queries.description import Position, Query
 from spark_jobs.queries.state_settings import ENGINE, JOIN_STATE, STATE_DISCARDED, may_shorten, needs_reset
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pyspark.sql import DataFrame
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from spark_jobs.sinks.delta import Output
 
 NAME = "campaign_stats"
+_GRID = ("campaign_stats.window", "campaign_stats.slide")
 
 
 def _rows(settings: Settings, sides: "Sequence[DataFrame]", _initial: "DataFrame | None") -> "DataFrame":
@@ -30,15 +33,49 @@ def _rows(settings: Settings, sides: "Sequence[DataFrame]", _initial: "DataFrame
 def _outputs(settings: Settings, lake: "Lake", manifest: Manifest | None) -> "Sequence[Output]":
     from spark_jobs.sinks.windows import outputs_of_windows
 
-    return outputs_of_windows(settings.campaign_stats, lake, manifest)
+    return outputs_of_windows(settings, lake, manifest)
 
 
 def _open_events(at: Position) -> "DataFrame":
-    from spark_jobs.transforms.open_rows import within_reach
+    from spark_jobs.transforms.open_rows import events_since
 
-    # A window is open until the watermark has passed it by the reach of a click, whose impression lies as far back.
-    reach = at.settings.campaign_stats.window + 2 * at.longest("attribute.window")
-    return within_reach(at.read(SILVER_EVENTS), at.settled_before, reach)
+    # Every window that is not final, in full, and clicks that are not late; for both the impressions of the clicks.
+    own, final = at.settings.campaign_stats, EPOCH + timedelta(milliseconds=_final_ms(at))
+    begin = min(final - own.window, at.settled_before - own.watermark)
+    return events_since(at.read(SILVER_EVENTS), begin - at.settings.attribute.window)
+
+
+def _final_ms(at: Position) -> int:
+    """Windows that end by then (milliseconds since 1970) are final at a reset."""
+    from spark_jobs.sinks.windows import final_before_ms
+
+    if at.note.final_before_ms:
+        return at.note.final_before_ms
+    before = at.manifest
+    return final_before_ms(
+        at.note, parse_duration(before.settings["attribute.window"]) if before else at.settings.attribute.window
+    )
+
+
+def _final_before_ms(at: Position) -> int:
+    """A rebuilt query does not emit final windows again.
+
+    In update mode it may still add late events to any window, unless the windows are others than before: an early one
+    would be incomplete.
+    """
+    before, now = at.manifest, QUERY.state_settings(at.settings, "")
+    has_same_windows = before is not None and all(before.settings.get(name) == now[name] for name in _GRID)
+    if at.settings.campaign_stats.output is StatsOutput.UPDATE and before and has_same_windows:
+        return before.final_before_ms
+    return _final_ms(at)
+
+
+def _write_rebuilt(at: Position) -> "Callable[[DataFrame], None]":
+    from spark_jobs.sinks.rebuilding import note_of_reset
+    from spark_jobs.sinks.windows import write_rebuilt_windows
+
+    note, final_ms = note_of_reset(at.note), _final_ms(at)
+    return lambda rows: write_rebuilt_windows(rows, at.settings.campaign_stats, at.lake, note, final_ms=final_ms)
 
 
 def _closes_after(settings: Settings) -> timedelta:
@@ -69,6 +106,8 @@ QUERY = Query(
         *ENGINE,
     ),
     open_events=_open_events,
+    write_rebuilt=_write_rebuilt,
+    final_before_ms=_final_before_ms,
     closes_after=_closes_after,
     watermark=lambda settings: settings.campaign_stats.watermark,
 )

@@ -12,6 +12,7 @@ from spark_jobs.queries.state_settings import StateSetting
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from spark_jobs.contracts.commits import CommitNote
     from spark_jobs.contracts.lake import Lake
     from spark_jobs.contracts.manifest import Manifest
     from spark_jobs.sinks.delta import Output
@@ -30,8 +31,27 @@ class Position(Protocol):
         """The watermark of its last batch: earlier events were decided, emitted or dropped as late."""
         ...
 
+    @property
+    def note(self) -> "CommitNote":
+        """Of its last batch in the output table."""
+        ...
+
+    @property
+    def lake(self) -> "Lake":
+        """Where the tables lie."""
+        ...
+
+    @property
+    def manifest(self) -> "Manifest | None":
+        """Of the checkpoint in use; None if it is missing."""
+        ...
+
     def read(self, table: Table) -> "DataFrame":
         """The rows of ``table`` as they are now."""
+        ...
+
+    def read_consumed(self) -> "DataFrame":
+        """The rows of the table it reads that it has consumed; for a query that reads its table once."""
         ...
 
     def longest(self, setting: str) -> timedelta:
@@ -95,6 +115,14 @@ class Query:
     """The events that its state held at a position, with the columns of silver; None: it has no state."""
     known_state: "Callable[[Position], DataFrame] | None" = field(default=None, repr=False)
     """What its state held beside open events, as ``rows`` takes it for the initial state; None: nothing."""
+    reread: "Callable[[Position, Sequence[DataFrame]], Sequence[DataFrame]] | None" = field(default=None, repr=False)
+    """Adapts the open events, a streaming DataFrame for each entry of ``reads``, before a reset gives them to ``rows``;
+    None: they need no change."""
+    write_rebuilt: "Callable[[Position], Callable[[DataFrame], None] | None] | None" = field(default=None, repr=False)
+    """At a reset, writes those rows of the batch that rebuilds the state that the table does not have, because the
+    settings changed; None: it has them all."""
+    final_before_ms: Callable[[Position], int] = field(default=lambda _: 0, repr=False)
+    """For the manifest that a reset writes, see :attr:`spark_jobs.contracts.manifest.Manifest.final_before_ms`."""
     initial_state: InitialState | None = None
     """The state that it can be given at its first start; None: it always starts empty."""
     closes_after: Callable[[Settings], timedelta] = field(default=lambda _: timedelta(), repr=False)

@@ -12,7 +12,7 @@ from spark_jobs.queries.description import Position, Query
 from spark_jobs.queries.state_settings import PARTITIONS, STATE_DISCARDED, may_decrease, may_shorten, needs_reset
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pyspark.sql import DataFrame
 
@@ -26,14 +26,32 @@ def _rows(settings: Settings, sides: "Sequence[DataFrame]", initial: "DataFrame 
 
 
 def _open_events(at: Position) -> "DataFrame":
-    from spark_jobs.transforms.open_rows import not_settled
+    from spark_jobs.transforms.open_rows import newest_heartbeat, not_settled
 
-    return not_settled(at.read(SILVER_EVENTS), at.settled_before)
+    silver = at.read(SILVER_EVENTS)
+    return newest_heartbeat(silver) if _held_nothing_back(at) else not_settled(silver, at.settled_before)
+
+
+def _held_nothing_back(at: Position) -> bool:
+    """Whether it ran in processing time, and so without a watermark: its output is complete."""
+    return at.note.watermark_ms == 0 and not at.read(MOVING_AVERAGES).isEmpty()
+
+
+def _write_rebuilt(at: Position) -> "Callable[[DataFrame], None] | None":
+    from spark_jobs.sinks.rebuilding import append_some, note_of_reset
+
+    if at.settings.moving_average.clock is Clock.EVENT or _held_nothing_back(at):
+        return None
+    # Values that the watermark had not passed were still waiting; in processing time nothing waits.
+    note = note_of_reset(at.note).model_copy(update={"watermark_ms": 0})
+    return lambda rows: append_some(rows, at.lake, MOVING_AVERAGES, note)
 
 
 def _known_state(at: Position) -> "DataFrame":
-    from spark_jobs.transforms.known_states import last_values
+    from spark_jobs.transforms.known_states import last_taken, last_values
 
+    if _held_nothing_back(at):
+        return last_taken(at.read_consumed(), at.read(MOVING_AVERAGES), at.settings.moving_average)
     return last_values(at.read(SILVER_EVENTS), at.settled_before, at.settings.moving_average)
 
 
@@ -67,6 +85,7 @@ QUERY = Query(
     spark_conf=KEYED_STATE_CONF,
     open_events=_open_events,
     known_state=_known_state,
+    write_rebuilt=_write_rebuilt,
     closes_after=_closes_after,
     watermark=_watermark,
 )

@@ -1,1 +1,1 @@
-"""What a state function decides, as plain functions over plain values: no Spark, no clock."""
+"""What the state functions decide, as pure functions: no Spark, no clock."""

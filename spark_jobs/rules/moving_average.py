@@ -24,7 +24,7 @@ class Reading(NamedTuple):
 
 
 class Average(NamedTuple):
-    """What is put out: the bounds of the readings it is the mean of, and whether they are then forgotten."""
+    """An output: the mean, the first and the last of its readings, and whether they are forgotten afterwards."""
 
     window_start_us: int
     window_end_us: int
@@ -38,9 +38,9 @@ class AverageRule:
     """How readings become averages.
 
     Attributes:
-        size: how many readings make a mean.
-        output: when one is put out.
-        timeout_us: the longest silence between two readings of one mean; None: of any length.
+        size: number of readings in a mean.
+        output: when one is emitted.
+        timeout_us: the longest silence between two readings of one mean; None: any.
     """
 
     size: int
@@ -50,54 +50,54 @@ class AverageRule:
 
 @dataclass(frozen=True)
 class Series:
-    """What is known of a key: its last readings, and those that others may yet come before; both in order of time."""
+    """The state of a key: its last readings, and readings that earlier ones may still precede; in order of time."""
 
     window: tuple[Reading, ...] = ()
     waiting: tuple[Reading, ...] = ()
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to remember."""
+        """Whether there is nothing to keep."""
         return not (self.window or self.waiting)
 
 
 def settle(
     series: Series, readings: Iterable[Reading], until_us: int, rule: AverageRule
 ) -> tuple[Series, list[Average]]:
-    """Takes ``readings`` in, and decides all that nothing can change that comes later.
+    """Adds ``readings``, and decides everything that later ones cannot change.
 
     Args:
-        series: what was known.
+        series: the state before.
         readings: new ones, in any order.
-        until_us: no reading of this time or an earlier one will come any more.
-        rule: see there.
+        until_us: no reading of this time or an earlier one can arrive any more.
+        rule: how readings become averages.
 
     Returns:
-        What is known then, and what is put out, in order of time.
+        The state after, and the output in order of time.
     """
     waiting = sorted((*series.waiting, *readings))
     split = next((at for at, reading in enumerate(waiting) if reading.time_us > until_us), len(waiting))
-    window, put_out = series.window, list[Average]()
+    window, averages = series.window, list[Average]()
     for reading in waiting[:split]:
         if _is_silent(window, reading.time_us, rule):
-            put_out.append(_average(window, is_last=True))
+            averages.append(_average(window, is_last=True))
             window = ()
         window = (*window, reading)[-rule.size :]
-        put_out += _of_update(window, rule)
+        averages += _of_update(window, rule)
     known = Series(window, tuple(waiting[split:]))
-    # The reading that the silence could still have ended would have had to come by now.
+    # A reading that ended the silence would have arrived by now.
     if rule.timeout_us is not None and window and until_us >= window[-1].time_us + rule.timeout_us:
-        return replace(known, window=()), [*put_out, *close(known)]
-    return known, put_out
+        return replace(known, window=()), [*averages, *close(known)]
+    return known, averages
 
 
 def close(series: Series) -> list[Average]:
-    """What is put out when all that is known is forgotten."""
+    """The output when the key is forgotten."""
     return [_average(series.window, is_last=True)] if series.window else []
 
 
 def due_us(series: Series, rule: AverageRule) -> int | None:
-    """When, at the earliest, something more can be decided; None: nothing is open."""
+    """The earliest time at which more can be decided; None: nothing is open."""
     times = [series.waiting[0].time_us] if series.waiting else []
     if series.window and rule.timeout_us is not None:
         times.append(series.window[-1].time_us + rule.timeout_us)

@@ -1,4 +1,4 @@
-"""Whether a user is there: each change once.
+"""Whether a user is online, active or inactive: an output per change.
 
 ::
 
@@ -15,7 +15,7 @@ from spark_jobs.contracts.choices import UserStatus
 
 
 class Change(NamedTuple):
-    """A status, and since when it holds, in microseconds since 1970."""
+    """A status, and since when it applies, in microseconds since 1970."""
 
     status: UserStatus
     since_us: int
@@ -23,12 +23,12 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True)
 class Presence:
-    """What is known of a user.
+    """The state of a user.
 
     Attributes:
-        status: what was put out last; None: nothing, or that the user is inactive.
-        last_us: time of the last event; 0 while there is none.
-        waiting: times of events that others may yet come before, in order.
+        status: the last one emitted; None: none, or inactive.
+        last_us: time of the last event; 0 if there is none.
+        waiting: times of events that earlier ones may still precede, in order.
     """
 
     status: UserStatus | None = None
@@ -37,23 +37,23 @@ class Presence:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to remember."""
+        """Whether there is nothing to keep."""
         return self.status is None and not self.waiting
 
 
 def settle(
     presence: Presence, times_us: Iterable[int], until_us: int, idle_us: int | None
 ) -> tuple[Presence, list[Change]]:
-    """Takes events in, and decides all that nothing can change that comes later.
+    """Adds events, and decides everything that later ones cannot change.
 
     Args:
-        presence: what was known.
+        presence: the state before.
         times_us: of new events, in any order.
-        until_us: no event of this time or an earlier one will come any more.
-        idle_us: an event that comes later than this after the one before finds the user inactive; None: none does.
+        until_us: no event of this time or an earlier one can arrive any more.
+        idle_us: a user is inactive if this time passes without an event; None: never.
 
     Returns:
-        What is known then, and the changes, in order of time.
+        The state after, and the changes in order of time.
     """
     waiting = sorted((*presence.waiting, *times_us))
     split = next((at for at, time_us in enumerate(waiting) if time_us > until_us), len(waiting))
@@ -73,7 +73,7 @@ def settle(
 
 
 def due_us(presence: Presence, idle_us: int | None) -> int | None:
-    """When, at the earliest, something more can be decided; None: nothing is open."""
+    """The earliest time at which more can be decided; None: nothing is open."""
     times = [presence.waiting[0]] if presence.waiting else []
     if presence.status and idle_us is not None:
         times.append(presence.last_us + idle_us)
@@ -81,5 +81,5 @@ def due_us(presence: Presence, idle_us: int | None) -> int | None:
 
 
 def close(presence: Presence, now_us: int) -> list[Change]:
-    """What is put out when the user has been silent for too long by the clock on the wall, where it is ``now_us``."""
+    """The change when the user has been silent for too long, in wall-clock time, which is ``now_us``."""
     return [Change(UserStatus.INACTIVE, now_us)] if presence.status else []

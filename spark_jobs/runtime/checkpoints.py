@@ -61,8 +61,9 @@ def claim(lake: Lake, settings: Settings, queries: Iterable[str], *, source: str
         compare_with_table(lake, query)
         if not _is_used(lake, query):
             before = read_manifest(lake, query, lake.version(query))
-            marks = {"begins_at": before.begins_at, "follows": before.follows} if before else {}
-            write_manifest(lake, new_manifest(query, settings, source, **marks), lake.version(query))
+            kept = before.model_dump(include={"begins_at", "follows", "final_before_ms"}) if before else {}
+            manifest = new_manifest(query, settings, source).model_copy(update=kept)
+            write_manifest(lake, manifest, lake.version(query))
     return found
 
 

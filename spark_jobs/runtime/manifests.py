@@ -10,7 +10,9 @@ from spark_jobs.queries import find_query
 from spark_jobs.runtime.records import find_record, write_record
 
 
-def new_manifest(query: str, settings: Settings, source: str, *, begins_at: str = "", follows: str = "") -> Manifest:
+def new_manifest(
+    query: str, settings: Settings, source: str, *, begins_at: str = "", follows: str = "", final_before_ms: int = 0
+) -> Manifest:
     """The manifest of a new checkpoint of ``query``; see :class:`Manifest`."""
     return Manifest(
         query=query,
@@ -20,6 +22,7 @@ def new_manifest(query: str, settings: Settings, source: str, *, begins_at: str 
         settings=find_query(query).state_settings(settings, source),
         begins_at=begins_at,
         follows=follows,
+        final_before_ms=final_before_ms,
     )
 
 

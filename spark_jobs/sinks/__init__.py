@@ -1,1 +1,1 @@
-"""Where rows go: the only modules that call ``writeStream``."""
+"""Output: the only modules that call ``writeStream``."""

@@ -1,4 +1,4 @@
-"""Writing to the Delta tables of the lake, each batch exactly once."""
+"""Writes the Delta tables of the lake, each batch exactly once."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_jobs.contracts.choices import Trigger
-from spark_jobs.contracts.commits import CommitNote, commit_notes, read_plan
+from spark_jobs.contracts.commits import CommitNote, last_note, read_plan
 from spark_jobs.contracts.durations import milliseconds
 from spark_jobs.contracts.lake import Lake, checkpoint_key
 from spark_jobs.contracts.sections import JobSettings
@@ -19,43 +19,43 @@ from spark_jobs.queries import Query
 from spark_jobs.sinks.transaction import append_once
 
 _PROPERTIES = {
-    # Validation reads what is new since the last validated version; for appends the feed costs nothing.
+    # Validation reads the changes since the last validated version; for appends the change feed costs nothing.
     "delta.enableChangeDataFeed": "true",
 }
 Start = Mapping[str, Any]
-"""When a query starts its batches, as Spark's ``trigger`` takes it."""
+"""When a query starts its batches, as keyword arguments of Spark's ``trigger``."""
 AVAILABLE_NOW: Start = {"availableNow": True}
-"""To the end of what the source holds now; then the query ends."""
+"""Processes what the source holds now; then the query ends."""
 ASAP: Start = {"processingTime": "200 milliseconds"}
-"""One batch after the other; so often a query that has nothing to do looks for new versions of its source."""
+"""Starts the next batch when the last one is done. An idle query polls its source at this interval."""
 
 Within = Callable[[], AbstractContextManager[object]]
-"""What a batch is written within: made anew for each."""
+"""Gives the context manager that a batch is written within; called once per batch."""
 Write = Callable[[DataFrame, Lake, Table, CommitNote], None]
-"""How the rows of a batch get into a table; the commit bears the note."""
+"""How the rows of a batch get into a table; the commit carries the note."""
 
 
 class Output(Protocol):
-    """A place that batches are written to, and that remembers the last one."""
+    """A place that batches are written to."""
 
     def has(self, note: CommitNote) -> bool:
-        """Whether the batch of ``note`` is there already."""
+        """Whether the batch of ``note`` is there already, so that it must not be written again."""
         ...
 
     def write(self, rows: DataFrame, note: CommitNote) -> None:
-        """Writes the rows of a batch, and with them in one step that it is there."""
+        """Writes the rows of a batch and records the batch, in one step."""
         ...
 
 
 def start_of(settings: JobSettings, query: Query) -> Start:
-    """What the setting ``job.trigger`` asks for, for the batches of ``query``."""
+    """When ``query`` starts its batches, from the setting ``job.trigger``."""
     interval = settings.follow_interval if query.is_followed else settings.trigger_interval
     every: Start = {"processingTime": f"{milliseconds(interval)} milliseconds"}
     return {Trigger.AVAILABLE_NOW: AVAILABLE_NOW, Trigger.ASAP: ASAP, Trigger.INTERVAL: every}[settings.trigger]
 
 
 def create_table(spark: SparkSession, lake: Lake, table: Table) -> None:
-    """Begins ``table`` in ``lake`` where it does not exist."""
+    """Creates ``table`` in ``lake`` if it does not exist."""
     if not lake.has(table):
         nothing = spark.range(0).select(*[F.lit(None).cast(c.sql_type).alias(c.name) for c in table.columns])
         _writer(_plain(nothing, table), table).save(lake.table(table))
@@ -64,15 +64,30 @@ def create_table(spark: SparkSession, lake: Lake, table: Table) -> None:
 def append_rows(rows: DataFrame, lake: Lake, table: Table, note: CommitNote) -> None:
     """Appends ``rows`` to ``table``, unless the writer of ``note`` has already committed its batch or a later one.
 
-    Begins the table where it does not exist. The commit bears ``note`` as its user metadata.
+    Creates the table if it does not exist. The commit carries ``note`` as its user metadata.
     """
     plain = _plain(rows, table)
     append_once(plain, _writer(plain, table), lake, table, note)
 
 
+def replace_rows(rows: DataFrame, where: str, lake: Lake, table: Table, note: CommitNote) -> None:
+    """Replaces the rows of ``table`` that ``where`` holds for by ``rows``, in one commit that carries ``note``.
+
+    Args:
+        rows: with the columns of the table; ``where`` holds for all of them.
+        where: condition on the table's columns, in SQL.
+        lake: where the table lies.
+        table: which; created if it does not exist.
+        note: goes into the commit as its user metadata.
+    """
+    create_table(rows.sparkSession, lake, table)
+    writer = _plain(rows, table).write.format("delta").mode("overwrite")
+    writer.option("replaceWhere", where).option("userMetadata", note.as_metadata()).save(lake.table(table))
+
+
 @dataclass(frozen=True)
 class TableOutput:
-    """A table as a place that batches are written to."""
+    """A table as an output."""
 
     lake: Lake
     table: Table
@@ -81,8 +96,9 @@ class TableOutput:
 
     def has(self, note: CommitNote) -> bool:
         """See :class:`Output`."""
-        last = next((done for done in commit_notes(self.lake, self.table) if done.writer == note.writer), None)
-        return last is not None and last.batch >= note.batch
+        # The newest note of the query decides: after a reset it is another writer's, and the log may be long.
+        last = last_note(self.lake, note.query) if note.query else None
+        return last is not None and last.writer == note.writer and last.batch >= note.batch
 
     def write(self, rows: DataFrame, note: CommitNote) -> None:
         """See :class:`Output`."""
@@ -90,14 +106,14 @@ class TableOutput:
 
 
 def note_of_batch(lake: Lake, query: str, checkpoint: str, *, writer: str, batch_id: int) -> CommitNote:
-    """The note of a batch that is running: Spark wrote to ``checkpoint`` (a key) what it takes before it began."""
+    """The note of a running batch, from the plan that Spark wrote to ``checkpoint`` (a key) before it started it."""
     plan = read_plan(lake.files.read(f"{checkpoint}/offsets/{batch_id}") or b"")
     return CommitNote(writer=writer, batch=batch_id, query=query, watermark_ms=plan.watermark_ms, reached=plan.reached)
 
 
 def _plain(rows: DataFrame, table: Table) -> DataFrame:
-    # Without Spark's mark on the event-time column, which would go into the table and give its readers a watermark.
-    # Only where there is one: PySpark asks Java some twenty times for each such column, in every batch.
+    # Spark marks the event-time column; the mark would go into the table and give its readers a watermark. It is
+    # removed only where there is one: for each such column PySpark makes some twenty calls to Java, in every batch.
     marked = {field.name for field in rows.schema if field.metadata}
     columns = [F.col(name).alias(name, metadata={}) if name in marked else name for name in table.column_names]
     return rows.select(*columns)
@@ -121,18 +137,18 @@ def start_query(
 ) -> StreamingQuery:
     """Starts the streaming query that writes ``rows`` to the table of ``query``, each batch exactly once.
 
-    A batch that goes to several places goes to each of them exactly once, too: when it runs again after a crash, it is
-    written where it is missing.
+    A batch with several outputs reaches each of them exactly once: when it is run again after a crash, it is written
+    only where it is missing.
 
     Args:
         rows: a streaming DataFrame with the columns of the table.
         lake: where the table and the checkpoint lie.
-        query: what it is; its checkpoint bears its name.
+        query: its description; the checkpoint has its name.
         start: when its batches start.
-        within: gives a context manager, within which a batch is written.
-        version: of its checkpoint; by default the one in use.
-        outputs: where batches go, one after the other; by default they are appended to the table, which is created
-            where it does not exist.
+        within: gives a context manager; a batch is written within it.
+        version: of the checkpoint; by default the one in use.
+        outputs: where batches go, one after the other. By default they are appended to the table, which is created if
+            it does not exist.
     """
     spark, name = rows.sparkSession, query.name
     checkpoint = checkpoint_key(name, version or lake.version(name))
@@ -145,15 +161,15 @@ def start_query(
 
     def write_once(batch: DataFrame, batch_id: int) -> None:
         nonlocal is_first
-        # The id of the query lies in its checkpoint, so a new checkpoint does not find its batches already written.
+        # The id of a query lives in its checkpoint, so the batches of a new checkpoint do not count as written.
         (query_id,) = (active.id for active in spark.streams.active if active.name == name)
-        # Only the first batch after a start can be one that a crash kept Spark from noting. Its rows are there, but it
-        # must run all the same: from its rows Spark takes the watermark of the next batch.
+        # Only the first batch after a start can be in the table without Spark knowing it, after a crash. Its rows are
+        # there, but it must still run: Spark computes the watermark of the next batch from them.
         note = note_of_batch(lake, name, checkpoint, writer=query_id, batch_id=batch_id)
         _write_batch(batch, [output for output in places if not (is_first and output.has(note))], note)
         is_first = False
 
-    # A thread that Java made within a batch has its tags, and PySpark cannot tell listeners of a query with any.
+    # A thread that Java created within a batch inherits its tags, and PySpark's listeners fail on a query with tags.
     rows.sparkSession.sparkContext.setLocalProperty("spark.job.tags", None)  # type: ignore[arg-type] # its stub forgets
     writer = rows.writeStream.queryName(name).foreachBatch(write)
     return writer.option("checkpointLocation", lake.uri(checkpoint)).trigger(**start).start()
@@ -165,7 +181,7 @@ def _write_batch(batch: DataFrame, outputs: Sequence[Output], note: CommitNote) 
     elif len(outputs) == 1:
         outputs[0].write(batch, note)
     else:
-        # Computed once: the state that it leaves behind is of one run through its rows.
+        # Computed once: a second run through its rows would update the state again.
         kept = batch.persist()
         try:
             for output in outputs:
@@ -174,14 +190,32 @@ def _write_batch(batch: DataFrame, outputs: Sequence[Output], note: CommitNote) 
             kept.unpersist()
 
 
-def start_rebuilding(rows: DataFrame, lake: Lake, *, query: str, version: int) -> StreamingQuery:
-    """Starts the streaming query that builds the state of ``query`` from ``rows`` and writes none of its output.
+def start_rebuilding(
+    rows: DataFrame, lake: Lake, *, query: str, version: int, write: Callable[[DataFrame], None] | None = None
+) -> StreamingQuery:
+    """Starts the streaming query that rebuilds the state of ``query`` from ``rows``, in a single batch.
 
-    Its one batch is over when the first number stands among the checkpoint's commits; the next would begin a day later.
+    The batch is done when the checkpoint has its first commit; the next one would start a day later.
+
+    Args:
+        rows: a streaming DataFrame.
+        lake: where the checkpoint lies.
+        query: name of the query.
+        version: of the new checkpoint.
+        write: what becomes of the batch's output; by default nothing, because the table has it.
     """
 
     def compute(batch: DataFrame, _batch_id: int) -> None:
-        batch.write.format("noop").mode("overwrite").save()
+        if write is None:
+            batch.write.format("noop").mode("overwrite").save()
+            return
+        # Every partition once: the state of one that is not computed, or computed twice, would be wrong.
+        kept = batch.persist()
+        try:
+            kept.count()
+            write(kept)
+        finally:
+            kept.unpersist()
 
     writer = rows.writeStream.queryName(f"{query} rebuilt").foreachBatch(compute)
     writer = writer.option("checkpointLocation", lake.uri(checkpoint_key(query, version)))

@@ -1,14 +1,16 @@
-"""Appending to a Delta table exactly once, without a look at all of the table's log for each batch.
+"""Appends to a Delta table exactly once, without reading the whole log of the table for each batch.
 
-``DataFrameWriter`` with ``txnAppId`` asks the state of the table which batch its writer committed last, and Spark sums
-up the log for that, in a job of three stages for every commit: half of the CPU time of a small batch. What it is good
-for can be had for nothing:
+``DataFrameWriter`` with ``txnAppId`` asks for the state of the table, to learn which batch its writer committed last.
+Spark computes that state from the log, in a job of three stages for every commit: half of the CPU time of a small
+batch. What it is needed for costs next to nothing otherwise:
 
-- *done already*: a process that has appended knows its last batch, so only commits that came since are to be read;
-- *done meanwhile*: Delta refuses a commit if another one named the same writer after the transaction began.
+- *the batch is already there*: a process that has appended knows its last batch, so it reads newer commits only;
+- *another process commits it meanwhile*: Delta refuses a commit if another one named the same writer after the
+  transaction began.
 
-So the first append of a writer in a process goes by ``DataFrameWriter``, and those after it by Delta's own transaction,
-which has no other door than its Scala classes (delta-spark 4.4, ``WriteIntoDelta.run``).
+So the first append of a writer in a process goes through ``DataFrameWriter``, and later ones through Delta's own
+transaction. That has no public API: see :mod:`spark_jobs.sinks.delta_internals`, which also checks that the Delta at
+hand has it. With another Delta, every append goes through ``DataFrameWriter``.
 """
 
 from dataclasses import dataclass
@@ -18,11 +20,12 @@ from pyspark.sql import DataFrame, DataFrameWriter
 from spark_jobs.contracts.commits import CommitNote, note_in
 from spark_jobs.contracts.lake import Lake, commit_key
 from spark_jobs.contracts.tables import Table
+from spark_jobs.sinks.delta_internals import Transaction, has_internals
 
 
 @dataclass(frozen=True)
 class _Known:
-    """That up to a version a writer's last batch is one that it has appended, or found, in this process."""
+    """Up to ``version`` of a table, ``batch`` is the last one of a writer: appended or found by this process."""
 
     version: int
     batch: int
@@ -37,63 +40,47 @@ def append_once(plain: DataFrame, writer: DataFrameWriter, lake: Lake, table: Ta
 
     Args:
         plain: the rows, with the columns of ``table``.
-        writer: of these rows, appending to a Delta table; begins the table where it does not exist.
+        writer: of these rows, appending to a Delta table; creates the table if it does not exist.
         lake: where the table lies.
         table: which.
-        note: who writes, and which batch; the commit bears it as its user metadata.
+        note: who writes, and which batch; the commit carries it as its user metadata.
 
     Raises:
-        ConcurrentTransactionException: another process has committed as the same writer meanwhile.
+        ConcurrentTransactionException: another process has committed as the same writer in the meantime.
     """
     key = lake.table(table), note.writer
     # An append that fails leaves nothing known: it may have been committed all the same.
-    known = _KNOWN.pop(key, None)
-    version = None if known is None else _go_on(plain, lake, table, note, known)
+    known = _KNOWN.pop(key, None) if has_internals(plain.sparkSession) else None
+    version = None if known is None else _append_by_transaction(plain, lake, table, note, known)
     if version is None:
-        version = _begin(writer, lake, table, note)
+        version = _append_by_writer(writer, lake, table, note)
     _KNOWN[key] = _Known(version, max(note.batch, known.batch if known else note.batch))
 
 
-def _begin(writer: DataFrameWriter, lake: Lake, table: Table, note: CommitNote) -> int:
-    """Appends as Spark's users do. Returns a version before the commit: what comes after it is to be looked at."""
+def _append_by_writer(writer: DataFrameWriter, lake: Lake, table: Table, note: CommitNote) -> int:
+    """Appends through the public API. Returns a version before the commit: what comes after it is still unread."""
     newest = lake.newest_commit(table.path)
     once = writer.option("txnAppId", note.writer).option("txnVersion", note.batch)
-    once.option("userMetadata", _text(note)).save(lake.table(table))
+    once.option("userMetadata", note.as_metadata()).save(lake.table(table))
     return -1 if newest is None else newest
 
 
-def _go_on(rows: DataFrame, lake: Lake, table: Table, note: CommitNote, known: _Known) -> int | None:
-    """Appends by Delta's own transaction. Returns the version reached; None if this is another table by now."""
-    session = rows.sparkSession
-    java, jvm = session._jsparkSession, session._jvm  # noqa: SLF001 no public door
-    assert jvm is not None  # noqa: S101 there are rows
-    delta, scala, nothing = jvm.org.apache.spark.sql.delta, jvm.PythonUtils, jvm.scala.Option.empty()
-    log = delta.DeltaLog.forTable(java, lake.table(table))
-    transaction = log.startTransaction(nothing, nothing)
-    begun_at = int(transaction.readVersion())
-    if begun_at < known.version:
+def _append_by_transaction(rows: DataFrame, lake: Lake, table: Table, note: CommitNote, known: _Known) -> int | None:
+    """Appends through Delta's own transaction.
+
+    Returns:
+        The version reached; None if nothing was appended, because the table was recreated meanwhile.
+    """
+    transaction = Transaction(rows.sparkSession, lake.table(table), writer=note.writer)
+    if transaction.version < known.version:
         return None
-    if _is_done(lake, table, note, known, begun_at):
-        return begun_at
-    transaction.readTxn().addOne(note.writer)
-    append, some = jvm.org.apache.spark.sql.SaveMode.Append, jvm.scala.Option.apply
-    options = delta.DeltaOptions(scala.toScalaMap({"userMetadata": _text(note)}), java.sessionState().conf())
-    parts, no_properties = scala.toSeq(list(table.partition_by)), scala.toScalaMap({})
-    data = rows._jdf  # noqa: SLF001
-    into = delta.commands.WriteIntoDelta(log, append, options, parts, no_properties, data, nothing, nothing, False)
-    written = into.writeAndReturnCommitData(transaction, java, nothing, False).actions()
-    batch = delta.actions.SetTransaction(note.writer, note.batch, some(jvm.System.currentTimeMillis()))
-    flags = [nothing] * 5
-    operation = getattr(delta, "DeltaOperations$Write")(append, some(parts), nothing, some(_text(note)), *flags)
-    return int(transaction.commit(written.prepended(batch), operation))
-
-
-def _text(note: CommitNote) -> str:
-    return note.model_dump_json(exclude_defaults=True)
+    if _is_done(lake, table, note, known, transaction.version):
+        return transaction.version
+    return transaction.append(rows, table.partition_by, batch=note.batch, metadata=note.as_metadata())
 
 
 def _is_done(lake: Lake, table: Table, note: CommitNote, known: _Known, until: int) -> bool:
-    """Whether this batch of this writer, or a later one, is known or in a commit after those known up to ``until``."""
+    """Whether the batch of ``note``, or a later one, is known, or in a commit after the known ones up to ``until``."""
     if note.batch <= known.batch:
         return True
     for version in range(known.version + 1, until + 1):

@@ -1,4 +1,8 @@
-"""Writing the windows of campaigns: into a table by key, and into a file for dashboards."""
+"""Writing the windows of campaigns: to their table, and to a small file for dashboards.
+
+A row of the table is always a whole window: the query emits a window once, complete (``append``), or the table adds up
+what the query emits as events arrive (``update``). A reset keeps that: see :func:`replace_open_windows`.
+"""
 
 import json
 from dataclasses import dataclass
@@ -6,64 +10,116 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from delta.tables import DeltaTable
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_jobs.contracts.choices import StatsOutput
 from spark_jobs.contracts.commits import CommitNote
-from spark_jobs.contracts.durations import microseconds
+from spark_jobs.contracts.durations import EPOCH, microseconds, milliseconds
 from spark_jobs.contracts.files import json_bytes
 from spark_jobs.contracts.lake import FEED, Lake
 from spark_jobs.contracts.manifest import Manifest
 from spark_jobs.contracts.sections import CampaignStatsSettings
+from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import CAMPAIGN_STATS, Table
-from spark_jobs.sinks.delta import Output, TableOutput, Write, append_rows, create_table
+from spark_jobs.sinks.delta import Output, TableOutput, append_rows, create_table, replace_rows
 from spark_jobs.transforms.windows import KEY, SUMS, rate, summed
 
 Window = dict[str, Any]
 """A row of ``gold/campaign_stats``, its times as text."""
+_ROUNDING_MS = 2
+"""Spark rounds watermarks to milliseconds; windows this close to the watermark are taken for open."""
 
 
-def outputs_of_windows(settings: CampaignStatsSettings, lake: Lake, manifest: Manifest | None) -> list[Output]:
+def outputs_of_windows(settings: Settings, lake: Lake, manifest: Manifest | None) -> list[Output]:
     """Where the batches of ``campaign_stats`` go: its table and, unless switched off, the feed.
 
     Args:
-        settings: the output mode, and the length of the feed.
+        settings: output mode, length of the feed, ``attribute.window``.
         lake: where they lie.
         manifest: of the checkpoint in use.
     """
-    how: Write | None = None
-    if settings.output is StatsOutput.UPDATE:
-        how = add_to_windows
-    elif manifest and manifest.follows:
-        how = add_new_windows
-    table, feed = TableOutput(lake, CAMPAIGN_STATS, how), Feed(lake, settings.feed)
-    return [table, feed] if feed.length else [table]
+    own, since_ms = settings.campaign_stats, manifest.final_before_ms if manifest else 0
+    table = TableOutput(lake, CAMPAIGN_STATS, WindowsWriter(own.output, settings.attribute.window, since_ms))
+    return [table, Feed(lake, own.feed)] if own.feed else [table]
+
+
+def final_before_ms(note: CommitNote, reach: timedelta) -> int:
+    """The time (milliseconds since 1970) by which a window must end to be final after the batch of ``note``.
+
+    A click may refer to an impression as old as ``reach`` (``attribute.window``), so Spark delays by as much whatever
+    follows the join of the two.
+    """
+    return max(note.final_before_ms, note.watermark_ms - milliseconds(reach) - _ROUNDING_MS)
+
+
+@dataclass(frozen=True)
+class WindowsWriter:
+    """How a batch of windows gets into ``gold/campaign_stats``.
+
+    Attributes:
+        output: ``append``: rows are final windows; ``update``: rows are added to those in the table.
+        reach: ``attribute.window``.
+        since_ms: windows that end by then (milliseconds since 1970) are not written; they were final before a reset.
+    """
+
+    output: StatsOutput
+    reach: timedelta
+    since_ms: int
+
+    def __call__(self, rows: DataFrame, lake: Lake, table: Table, note: CommitNote) -> None:
+        """Writes ``rows`` (the columns of ``gold/campaign_stats``) in one commit, unless the batch is there already."""
+        own = rows.where(_is_open(self.since_ms)) if self.since_ms else rows
+        held = note.model_copy(update={"final_before_ms": self.since_ms})
+        write = add_to_windows if self.output is StatsOutput.UPDATE else append_rows
+        write(own, lake, table, note.model_copy(update={"final_before_ms": final_before_ms(held, self.reach)}))
+
+
+def _is_open(final_ms: int) -> str:
+    """In SQL: whether a window ends after ``final_ms`` (milliseconds since 1970)."""
+    return f"window_end > timestamp_millis({final_ms})"
+
+
+def replace_open_windows(rows: DataFrame, lake: Lake, table: Table, note: CommitNote) -> None:
+    """Replaces the windows of ``table`` that are not final with the sums of ``rows``; final windows are left alone.
+
+    A reset does this. ``rows`` is what the rebuilt query emits for the events that it has read again: nothing in append
+    mode, so that no open window is mistaken for a final one; every open window in full in update mode, whatever the
+    length of windows was before.
+
+    Args:
+        rows: the columns of ``gold/campaign_stats``.
+        lake: where the table lies.
+        table: the output.
+        note: ``final_before_ms`` says which windows are final; the commit carries it.
+    """
+    is_open = _is_open(note.final_before_ms)
+    replace_rows(summed(rows).where(is_open), is_open, lake, table, note)
 
 
 def add_to_windows(rows: DataFrame, lake: Lake, table: Table, note: CommitNote) -> None:
-    """Adds ``rows`` (the columns of ``gold/campaign_stats``) to those of ``table``, by key, and begins new ones.
+    """Adds ``rows`` (the columns of ``gold/campaign_stats``) to the windows in ``table``, and inserts new ones.
 
-    One commit, which bears ``note``; without effect if the writer of ``note`` has committed its batch already.
+    One commit, which carries ``note``; does nothing if the writer of ``note`` has already committed its batch.
     """
     spark = rows.sparkSession
     create_table(spark, lake, table)
     near = _near(rows)
     if near is None:
-        # A merge of nothing commits nothing, and the table must tell of every batch.
+        # A merge of nothing commits nothing, and the table must have a note of every batch.
         append_rows(rows, lake, table, note)
         return
     there = DeltaTable.forPath(spark, lake.table(table)).alias("there")
     same = " AND ".join(f"there.{name} <=> new.{name}" for name in KEY)
     total = {name: F.col(f"there.{name}") + F.col(f"new.{name}") for name in SUMS}
-    # Each query has a session of its own, which these hold for: no other writer is told so. Nor may its next batch be,
-    # which can be an append.
-    told = {
+    # A merge takes these from the session only. Each query has a session of its own, so no other writer sees them; the
+    # query's next batch must not either, for it can be an append.
+    marks = {
         "spark.databricks.delta.write.txnAppId": note.writer,
         "spark.databricks.delta.write.txnVersion": str(note.batch),
-        "spark.databricks.delta.commitInfo.userMetadata": note.model_dump_json(exclude_defaults=True),
+        "spark.databricks.delta.commitInfo.userMetadata": note.as_metadata(),
     }
-    for key, value in told.items():
+    for key, value in marks.items():
         spark.conf.set(key, value)
     try:
         (
@@ -73,28 +129,14 @@ def add_to_windows(rows: DataFrame, lake: Lake, table: Table, note: CommitNote) 
             .execute()
         )
     finally:
-        for key in told:
+        for key in marks:
             spark.conf.unset(key)
 
 
-def add_new_windows(rows: DataFrame, lake: Lake, table: Table, note: CommitNote) -> None:
-    """Appends those of ``rows`` (the columns of ``gold/campaign_stats``) whose window and campaign ``table`` has not.
-
-    For a checkpoint that was begun anew: its state holds parts of windows that were put out before.
-    """
-    spark = rows.sparkSession
-    create_table(spark, lake, table)
-    near = _near(rows)
-    if near is not None:
-        there = spark.read.format("delta").load(lake.table(table)).alias("there").where(near).select(*KEY)
-        rows = rows.join(there, on=list(KEY), how="left_anti")
-    append_rows(rows, lake, table, note)
-
-
 def _near(rows: DataFrame) -> Column | None:
-    """Holds for windows of the table (``there``) that lie among those of ``rows``; None: ``rows`` has none.
+    """Whether a window of the table (``there``) lies between the first and the last of ``rows``; None without rows.
 
-    Files of a table tell between which times their windows lie, so that the others are not read.
+    Delta knows the span of windows in each file, and so skips files outside.
     """
     ((first_us, last_us),) = rows.agg(
         F.unix_micros(F.min("window_start")), F.unix_micros(F.max("window_end"))
@@ -107,57 +149,88 @@ def _near(rows: DataFrame) -> Column | None:
 
 @dataclass(frozen=True)
 class Feed:
-    """The newest windows in one small JSON file, :data:`spark_jobs.contracts.lake.FEED`.
+    """The newest windows of ``gold/campaign_stats`` in one small JSON file, :data:`spark_jobs.contracts.lake.FEED`.
+
+    It is read from the table after each batch with rows, so it always agrees with the table.
 
     Attributes:
         lake: where it lies.
-        length: how much of event time it holds, up to the end of the newest window.
+        length: how much event time it covers, back from the end of the newest window.
     """
 
     lake: Lake
     length: timedelta
 
-    def has(self, note: CommitNote) -> bool:
-        """Whether the batch of ``note`` is in it."""
-        before = self._read()
-        return before.get("writer") == note.writer and before.get("batch", -1) >= note.batch
+    def has(self, note: CommitNote) -> bool:  # noqa: ARG002
+        """Never: writing the feed again changes nothing, and a crash may have come between the table and the feed."""
+        return False
 
-    def write(self, rows: DataFrame, note: CommitNote) -> None:
-        """Adds ``rows`` (the columns of ``gold/campaign_stats``) up with what it holds, and notes the batch in it."""
-        found = [row.asDict() for row in self._newest(summed(rows)).collect()]
-        windows = {_key(window): window for window in self._read().get("windows", [])}
-        for row in found:
-            new = row | {name: row[name].isoformat() + "Z" for name in KEY[:2]}
-            windows[_key(new)] = _added(windows.get(_key(new)), new)
-        kept = self._keep(sorted(windows.values(), key=_key))
-        content = {"writer": note.writer, "batch": note.batch, "windows": kept}
-        self.lake.files.write(FEED, json_bytes(content))
+    def write(self, rows: DataFrame, note: CommitNote) -> None:  # noqa: ARG002
+        """Writes the feed, after ``rows`` (the columns of ``gold/campaign_stats``) have been written to the table."""
+        ((newest_us,),) = rows.agg(F.unix_micros(F.max("window_end"))).collect()
+        if newest_us is not None:
+            self.refresh(rows.sparkSession, newest_us)
 
-    def _newest(self, windows: DataFrame) -> DataFrame:
-        ((last_us,),) = windows.agg(F.unix_micros(F.max("window_end"))).collect()
-        since_us = (last_us or 0) - microseconds(self.length)
-        return windows.where(F.unix_micros("window_end") > since_us).select(
-            *[F.col(name).cast("timestamp_ntz").alias(name) for name in KEY[:2]], *windows.columns[2:]
-        )
+    def refresh(self, spark: SparkSession, newest_us: int = 0) -> None:
+        """Writes the feed from the table.
 
-    def _keep(self, windows: list[Window]) -> list[Window]:
+        Args:
+            spark: the session.
+            newest_us: a lower bound (microseconds since 1970) for the end of the newest window in the table.
+        """
+        windows = self._windows(spark, max(newest_us, self._newest_us()))
         if not windows:
-            return []
-        last = max(datetime.fromisoformat(window["window_end"]) for window in windows)
-        return [one for one in windows if datetime.fromisoformat(one["window_end"]) > last - self.length]
+            table = spark.read.format("delta").load(self.lake.table(CAMPAIGN_STATS))
+            ((newest_us,),) = table.agg(F.unix_micros(F.max("window_end"))).collect()
+            windows = [] if newest_us is None else self._windows(spark, newest_us)
+        self.lake.files.write(FEED, json_bytes({"windows": windows}))
 
-    def _read(self) -> dict[str, Any]:
+    def _windows(self, spark: SparkSession, newest_us: int) -> list[Window]:
+        """The windows of the feed if the newest one ends at ``newest_us`` or later; none if it ends earlier."""
+        table = spark.read.format("delta").load(self.lake.table(CAMPAIGN_STATS))
+        since = F.timestamp_micros(F.lit(newest_us - microseconds(self.length)))
+        times = [F.col(name).cast("timestamp_ntz").alias(name) for name in KEY[:2]]
+        ends_us = F.unix_micros("window_end")
+        found = (
+            table.where(F.col("window_end") > since)
+            .select(ends_us.alias("ends_us"), *times, *CAMPAIGN_STATS.column_names[2:])
+            .collect()
+        )
+        last_us = max((row["ends_us"] for row in found), default=0)
+        if last_us < newest_us:
+            return []
+        kept = (row.asDict() for row in found if row["ends_us"] > last_us - microseconds(self.length))
+        return sorted(map(_window, kept), key=_key)
+
+    def _newest_us(self) -> int:
+        """Where the feed ends now, in microseconds since 1970; 0 if it has no window."""
         text = self.lake.files.read(FEED)
-        content: dict[str, Any] = json.loads(text) if text else {}
-        return content
+        windows: list[Window] = json.loads(text)["windows"] if text else []
+        ends = (datetime.fromisoformat(window["window_end"]) for window in windows)
+        return max((microseconds(end - EPOCH) for end in ends), default=0)
+
+
+def _window(row: dict[str, Any]) -> Window:
+    times = {name: row[name].isoformat() + "Z" for name in KEY[:2]}
+    return {name: times.get(name, row[name]) for name in CAMPAIGN_STATS.column_names}
 
 
 def _key(window: Window) -> tuple[str, ...]:
     return tuple(window[name] for name in KEY)
 
 
-def _added(there: Window | None, new: Window) -> Window:
-    if there is None:
-        return new
-    total = {name: there[name] + new[name] for name in SUMS}
-    return new | total | {"ctr": total["clicks"] / total["impressions"] if total["impressions"] else None}
+def write_rebuilt_windows(
+    rows: DataFrame, settings: CampaignStatsSettings, lake: Lake, note: CommitNote, *, final_ms: int
+) -> None:
+    """Writes what the batch that rebuilds the state emits, to the table and the feed: see :func:`replace_open_windows`.
+
+    Args:
+        rows: the columns of ``gold/campaign_stats``.
+        settings: the length of the feed.
+        lake: where they lie.
+        note: of the reset.
+        final_ms: windows that end by then (milliseconds since 1970) are final.
+    """
+    replace_open_windows(rows, lake, CAMPAIGN_STATS, note.model_copy(update={"final_before_ms": final_ms}))
+    if settings.feed:
+        Feed(lake, settings.feed).refresh(rows.sparkSession)

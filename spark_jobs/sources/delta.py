@@ -71,12 +71,15 @@ def newest_event_time(events: DataFrame) -> datetime | None:
     return None if newest_us is None else EPOCH + timedelta(microseconds=newest_us)
 
 
-def read_table(spark: SparkSession, lake: Lake, table: Table) -> DataFrame:
-    """The rows of ``table`` as they are now.
+def read_table(spark: SparkSession, lake: Lake, table: Table, *, version: int | None = None) -> DataFrame:
+    """The rows of ``table`` as they are now, or as they were in ``version``.
 
     Raises:
         LakeError: the lake has no such table yet.
     """
     if not lake.has(table):
         raise LakeError(f"lake {lake.root} has no table {table.name} ({table.path}) yet; run `adloom run` on it first")
-    return spark.read.format("delta").load(lake.table(table)).select(*table.column_names)
+    reader = spark.read.format("delta")
+    if version is not None:
+        reader = reader.option("versionAsOf", version)
+    return reader.load(lake.table(table)).select(*table.column_names)

@@ -1,9 +1,12 @@
-"""The state of a query as Spark keeps it in a checkpoint: read by Spark's state data source, which writes nothing.
+"""The state of queries, read from their checkpoints by Spark's state data source, which writes nothing.
 
-A checkpoint of a running query may be read: what is read is the state after its last batch.
+The query may be running: what is read is its state after the last batch.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import reduce
+from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -15,19 +18,19 @@ from spark_jobs.contracts.spark_names import STATE_VALUE
 _JOIN, _KEYED = "symmetricHashJoin", "transformWithState"
 _SIDES = ("left", "right")
 _TIMES_IN_US = ("expiresAtMicros", "last_us", "times", "waiting", "waiting_times")
-"""Numbers in states that are times, in microseconds since 1970."""
+"""Fields of states that hold times as numbers, in microseconds since 1970."""
 
 
 @dataclass(frozen=True)
 class Store:
-    """A part of the state of a query.
+    """The state of one stateful operator of a query, or of one side of a join.
 
     Attributes:
         query: its name.
-        operator_id: number of the stateful operator in the query, from its end.
-        operator: Spark's name of it.
-        side: of a join, ``left`` or ``right``; else empty.
-        batch: the last batch whose state there is.
+        operator_id: number of the operator in the query, counted from the end of the query.
+        operator: Spark's name for it.
+        side: of a join, ``left`` or ``right``; otherwise empty.
+        batch: the last batch whose state is there.
     """
 
     query: str
@@ -38,35 +41,77 @@ class Store:
 
     @property
     def name(self) -> str:
-        """As people tell it from the others of its query."""
+        """For people, unique within the query."""
         return f"{self.operator_id} {self.operator}{f' {self.side}' if self.side else ''}"
 
 
-def find_stores(spark: SparkSession, lake: Lake, query: str) -> list[Store]:
-    """The parts of the state of ``query`` in the checkpoint in use; none if it has not ended a batch."""
-    checkpoint = checkpoint_key(query, lake.version(query))
-    if not any(name.isdigit() for name in lake.files.names(f"{checkpoint}/commits")):
+class Part(NamedTuple):
+    """What a store keeps in one partition: entries, their length as JSON in bytes, their earliest time.
+
+    The time is in microseconds since 1970; None if the entries have none.
+    """
+
+    partition: int
+    rows: int
+    bytes: int
+    oldest_us: int | None
+
+
+def find_stores(spark: SparkSession, lake: Lake, queries: Iterable[str]) -> list[Store]:
+    """The stores of ``queries`` in the checkpoints in use; a query that has completed no batch has none."""
+    checkpoints = {query: checkpoint_key(query, lake.version(query)) for query in queries}
+    started = {
+        query: key
+        for query, key in checkpoints.items()
+        if any(name.isdigit() for name in lake.files.names(f"{key}/commits"))
+    }
+    if not started:
         return []
-    # Whoever reads a state asks a part of Spark for it that is there once the session knows of streams.
+    # Reading a state needs a part of Spark that is there only once the session has been asked for its streams.
     _ = spark.streams.active
-    found = spark.read.format("state-metadata").load(lake.uri(checkpoint))
-    operators = (
-        found.groupBy("operatorId", "operatorName").agg(F.max("maxBatchId").alias("batch")).orderBy("operatorId")
-    )
+    # All in one job: on a small machine a job for each query takes longer than what it reads.
+    operators = [
+        spark.read.format("state-metadata")
+        .load(lake.uri(key))
+        .groupBy(F.lit(query).alias("query"), "operatorId", "operatorName")
+        .agg(F.max("maxBatchId").alias("batch"))
+        for query, key in started.items()
+    ]
+    found = sorted(reduce(DataFrame.unionAll, operators).collect(), key=lambda row: row["operatorId"])
     stores = []
-    for row in operators.collect():
-        for side in _SIDES if row["operatorName"].startswith(_JOIN) else ("",):
-            name = row["operatorName"].removesuffix("Exec")
-            stores.append(Store(query, row["operatorId"], name, side, row["batch"]))
+    for query in started:
+        for row in (row for row in found if row["query"] == query):
+            for side in _SIDES if row["operatorName"].startswith(_JOIN) else ("",):
+                name = row["operatorName"].removesuffix("Exec")
+                stores.append(Store(query, row["operatorId"], name, side, row["batch"]))
     return stores
+
+
+def weigh(spark: SparkSession, lake: Lake, stores: list[Store]) -> dict[Store, list[Part]]:
+    """What each of ``stores`` keeps, by partition; partitions that keep nothing are left out."""
+    if not stores:
+        return {}
+    # One job again, see find_stores.
+    parts = [
+        read_state(spark, lake, store)
+        .groupBy(F.lit(number).alias("store"), "partition_id")
+        .agg(
+            F.count("*").alias("rows"), F.sum("bytes").alias("bytes"), F.unix_micros(F.min("oldest")).alias("oldest_us")
+        )
+        for number, store in enumerate(stores)
+    ]
+    found: dict[Store, list[Part]] = {store: [] for store in stores}
+    for number, *part in reduce(DataFrame.unionAll, parts).collect():
+        found[stores[number]].append(Part(*part))
+    return found
 
 
 def read_state(spark: SparkSession, lake: Lake, store: Store) -> DataFrame:
     """The entries of ``store``.
 
     Returns:
-        ``key`` and ``value`` (structs), ``partition_id``; ``bytes``, the length of both as JSON: a measure of weight,
-        not what they take on disk; ``oldest``, the earliest time in them, null where there is none.
+        ``key`` and ``value`` (structs), ``partition_id``; ``bytes``, the length of both as JSON, to compare entries by,
+        not their size on disk; ``oldest``, the earliest time in them, null if they have none.
     """
     reader = spark.read.format("statestore").option("operatorId", store.operator_id).option("batchId", store.batch)
     if store.side:
@@ -75,7 +120,7 @@ def read_state(spark: SparkSession, lake: Lake, store: Store) -> DataFrame:
         reader = reader.option("stateVarName", STATE_VALUE)
     rows = reader.load(lake.uri(checkpoint_key(store.query, lake.version(store.query))))
     if store.side:
-        # A join keeps a field more than it tells of: whether the row has met another.
+        # The stored value has one field more than its schema says: whether the row has been matched.
         named = [F.col("value")[name].alias(name) for name in rows.select("value.*").columns]
         rows = rows.withColumn("value", F.struct(*named))
     schema = rows.schema
@@ -86,7 +131,7 @@ def read_state(spark: SparkSession, lake: Lake, store: Store) -> DataFrame:
 
 
 def _times(kind: DataType, column: Column) -> list[Column]:
-    """The times in a struct, those of inner structs included."""
+    """The times in a struct, including those of nested structs."""
     if not isinstance(kind, StructType):
         return []
     found: list[Column] = []
@@ -99,6 +144,6 @@ def _times(kind: DataType, column: Column) -> list[Column]:
         elif field.name in _TIMES_IN_US and isinstance(field.dataType, ArrayType):
             found.append(F.timestamp_micros(F.array_min(inner)))
         elif field.name in _TIMES_IN_US and isinstance(field.dataType, LongType):
-            # 0 stands for none.
+            # 0 means none.
             found.append(F.timestamp_micros(F.when(inner > 0, inner)))
     return found

@@ -1,8 +1,8 @@
-"""Where each row went, key by key, from the tables alone.
+"""Where each event went, key by key, from the tables alone.
 
-Nothing here trusts what a query reported of itself: a query that was killed reports nothing, and a row that was lost
-is lost from its report as well. A row that is not in the next table counts as late only if it can have been: if rows
-that were received before it were so much newer that the watermark had a right to pass it.
+Nothing here relies on what a query reports about itself: a killed query reports nothing, and a lost row is missing
+from the report too. A row that is not in the next table counts as late only if it can have been late: if rows received
+before it were so much newer that the watermark may have passed it.
 """
 
 from collections.abc import Iterable
@@ -36,9 +36,9 @@ class LakeTables:
 class Group:
     """The rows of a table that share a label and, in bronze and silver, a batch.
 
-    ``table`` is ``bronze``, ``silver``, ``attributions`` or ``sessions``; ``label`` the verdict, status or end, empty
-    in silver; ``ingest_us`` and ``newest_us`` are the batch and its largest event time, in microseconds of Unix time,
-    0 where there is none.
+    ``table`` is ``bronze``, ``silver``, ``attributions`` or ``sessions``; ``label`` is the verdict, status or ending,
+    empty in silver; ``ingest_us`` and ``newest_us`` are the batch and its largest event time in microseconds since
+    1970, or 0 if there is none.
     """
 
     table: str
@@ -49,7 +49,7 @@ class Group:
 
 
 def groups(tables: LakeTables) -> DataFrame:
-    """Every :class:`Group` of ``tables``, a row each, with its fields as columns."""
+    """A row for every :class:`Group` of ``tables``, with its fields as columns."""
     return (
         _groups("bronze", tables.bronze, F.col("verdict"), has_batches=True)
         .unionAll(_groups("silver", tables.silver, F.lit(""), has_batches=True))
@@ -59,7 +59,7 @@ def groups(tables: LakeTables) -> DataFrame:
 
 
 def newest_before(batches: Iterable[Group]) -> list[tuple[int, int | None]]:
-    """For each batch (``ingest_us``) the largest event time (microseconds) of all earlier ones."""
+    """For each batch (``ingest_us``) the largest event time (microseconds) of all earlier batches."""
     in_order = sorted((group.ingest_us, group.newest_us) for group in batches)
     newest = accumulate((newest_us for _, newest_us in in_order), max)
     return list(zip((ingest_us for ingest_us, _ in in_order), (None, *newest), strict=False))
@@ -68,20 +68,20 @@ def newest_before(batches: Iterable[Group]) -> list[tuple[int, int | None]]:
 def key_accounts(
     tables: LakeTables, bronze_bounds: DataFrame, silver_bounds: DataFrame, settings: Settings
 ) -> DataFrame:
-    """One row per event key with how often it stands in each table.
+    """One row per event key: how often it occurs in each table.
 
     Args:
         tables: the lake.
         bronze_bounds: :func:`newest_before` of bronze, as columns ``ingest_us`` and ``newest_before_us``.
-        silver_bounds: the same of silver.
-        settings: the watermarks by which a row can have been late.
+        silver_bounds: the same for silver.
+        settings: the watermarks, which decide what can have been late.
 
     Returns:
-        ``key``: a 64-bit hash of type and id; two events that share one only add up, as the totals do.
-        As bigint: ``received`` (records with verdict ok), ``late`` (those of them that can have been late for
-        deduplicate), ``kept`` (rows of silver), ``joinable`` (those of them that the join must put out whether or not
-        they have a counterpart), ``join_late``, ``session_late`` (those of them that can have been late there),
-        ``attributed``, ``sessioned`` (rows of gold that hold it).
+        ``key``: a 64-bit hash of type and id; if two events share one, their counts add up, as they do in the totals.
+        As bigint: ``received`` (records with verdict ok), ``late`` (of these, records that can have been late for
+        deduplicate), ``kept`` (rows of silver), ``joinable`` (of these, rows that the join must emit with or without a
+        counterpart), ``join_late``, ``session_late`` (of these, rows that can have been late there), ``attributed``,
+        ``sessioned`` (rows of gold that contain the event).
     """
     marked = (
         _received(tables.bronze, bronze_bounds, settings)
@@ -89,8 +89,8 @@ def key_accounts(
         .unionAll(_attributed(tables.attributions))
         .unionAll(_in_sessions(tables.sessions))
     )
-    # Brought together before they are counted: nearly every key is alone in its partition until then, and counting
-    # there would only carry a count of each kind through the shuffle instead of one byte.
+    # Shuffled before counting: until then nearly every key occurs once per partition, and a partial count would only
+    # send eight numbers through the shuffle instead of one byte.
     together = marked.repartition(F.col("key"))
     return together.groupBy("key").agg(*[F.sum(_has(mark)).alias(mark) for mark in _MARKS])
 
@@ -100,7 +100,7 @@ def totals(keys: DataFrame) -> DataFrame:
 
     Returns:
         ``kept``, ``duplicates``, ``late``, ``unaccounted``, ``surplus``, ``attribution_late``, ``attribution_open``,
-        ``session_late``, ``session_open``, as :class:`spark_jobs.contracts.ledger.Ledger` means them.
+        ``session_late``, ``session_open``, as defined by :class:`spark_jobs.contracts.ledger.Ledger`.
     """
     is_kept, lost = F.col("kept") > 0, F.col("kept") - F.col("sessioned")
     in_time = F.col("received") - F.col("late")
@@ -166,7 +166,7 @@ def _in_sessions(sessions: DataFrame) -> DataFrame:
 
 
 def _marked(rows: DataFrame, **marks: Column | bool) -> DataFrame:
-    """``rows`` (``event_type``, ``event_id`` and more) as their ``key`` and their ``marks``, a bit each."""
+    """``rows`` (``event_type``, ``event_id`` and more) as ``key`` and ``marks``, one bit per mark."""
     bits = [F.when(F.lit(marks[name]), F.lit(1 << _MARKS.index(name))).otherwise(F.lit(0)) for name in marks]
     return rows.select(F.xxhash64("event_type", "event_id").alias("key"), reduce(add, bits).alias("marks"))
 
@@ -185,7 +185,7 @@ def _behind(watermark_us: int) -> Column:
 
 
 def _preserved(settings: Settings) -> tuple[str, ...]:
-    """The event types that the join puts out whether or not they found a counterpart."""
+    """The event types that the join emits with or without a counterpart."""
     return {
         JoinType.FULL_OUTER: (IMPRESSION, CLICK),
         JoinType.LEFT_OUTER: (IMPRESSION,),

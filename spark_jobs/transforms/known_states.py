@@ -1,15 +1,15 @@
-"""What a state function knew of each key: computed at rest from silver, for a checkpoint that is begun anew.
+"""The state of each key of a state function, computed from tables: a reset rebuilds the state from it.
 
-``settled_before`` is the watermark of the query's last batch: what lies behind it was decided. Nobody has noted which
-events came too late for the query; those that did are taken here as if they had not.
+``settled_before`` is the watermark of the query's last batch: events behind it are decided. There is no record of which
+events were late for the query; here they count as if they had been on time.
 """
 
 from datetime import datetime
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from spark_jobs.contracts.choices import UserStatus
+from spark_jobs.contracts.choices import Clock, UserStatus
 from spark_jobs.contracts.durations import microseconds
 from spark_jobs.contracts.events import HEARTBEAT
 from spark_jobs.contracts.sections import MovingAverageSettings
@@ -19,7 +19,7 @@ from spark_jobs.transforms.status import in_order
 
 
 def last_values(silver: DataFrame, settled_before: datetime, settings: MovingAverageSettings) -> DataFrame:
-    """The values that the means of ``moving_average`` go on from.
+    """The last values of each key, from which ``moving_average`` continues.
 
     Args:
         silver: all rows of silver.
@@ -27,11 +27,36 @@ def last_values(silver: DataFrame, settled_before: datetime, settings: MovingAve
         settings: those of the query.
 
     Returns:
-        ``key``, ``measure``, ``times``, ``values``, as :func:`spark_jobs.operators.moving_average.moving_average` takes
-        them.
+        ``key``, ``measure``, ``times``, ``values``: see
+        :func:`spark_jobs.operators.moving_average.moving_average`.
     """
-    values = (
-        silver.where(is_settled(settled_before) & F.col(settings.key).isNotNull())
+    # As in the rule: a value exactly at the timeout still follows; once that time has passed, none can.
+    until_now_us = settled_us(settled_before) - F.col("us")
+    is_over = until_now_us >= microseconds(settings.timeout)
+    values = _values(silver.where(is_settled(settled_before)), settings)
+    return _last(values, settings, is_over, is_cut_by_silence=True)
+
+
+def last_taken(silver: DataFrame, emitted: DataFrame, settings: MovingAverageSettings) -> DataFrame:
+    """The same for a query that ran in processing time, and so has emitted a mean for every value it has read.
+
+    Args:
+        silver: the rows of silver that the query has read.
+        emitted: the rows of ``gold/moving_averages``.
+        settings: those of the query.
+    """
+    series = ("key", "measure")
+    closed = emitted.where("is_last").groupBy(*series).agg(F.unix_micros(F.max("window_end")).alias("closed_us"))
+    values = _values(silver, settings).join(closed, on=list(series), how="left")
+    is_kept = F.col("closed_us").isNull() | (F.col("us") > F.col("closed_us"))
+    by_events = settings.clock is Clock.EVENT
+    return _last(values.where(is_kept).drop("closed_us"), settings, F.lit(False), is_cut_by_silence=by_events)
+
+
+def _values(silver: DataFrame, settings: MovingAverageSettings) -> DataFrame:
+    """``key``, ``measure``, ``us`` (microseconds since 1970) and ``value`` of each value in ``silver``."""
+    return (
+        silver.where(F.col(settings.key).isNotNull())
         .select(
             F.unix_micros("event_time").alias("us"),
             F.col(settings.key).alias("key"),
@@ -40,12 +65,14 @@ def last_values(silver: DataFrame, settled_before: datetime, settings: MovingAve
         .where(F.col("each.value").isNotNull())
         .select("key", "each.measure", "us", "each.value")
     )
-    timeout_us = microseconds(settings.timeout)
+
+
+def _last(values: DataFrame, settings: MovingAverageSettings, is_over: Column, *, is_cut_by_silence: bool) -> DataFrame:
+    """The last of ``values``, if wanted since the last silence; none if ``is_over`` is true for the newest of a key."""
     newest_first = Window.partitionBy("key", "measure").orderBy(F.desc("us"), F.desc("value"))
     silence_us = F.lag("us").over(newest_first) - F.col("us")
-    # As the rule has it: a value just at the timeout still follows, and once that time has passed none will.
-    until_now_us = settled_us(settled_before) - F.col("us")
-    is_over = F.coalesce(silence_us > timeout_us, until_now_us >= timeout_us).cast("int")
+    is_apart = silence_us > microseconds(settings.timeout) if is_cut_by_silence else silence_us < 0
+    is_over = F.coalesce(is_apart, is_over).cast("int")
     recent = (
         values.withColumn("place", F.row_number().over(newest_first))
         .withColumn("is_over", is_over)
@@ -60,20 +87,20 @@ def last_values(silver: DataFrame, settled_before: datetime, settings: MovingAve
     )
 
 
-def users_there(silver: DataFrame, put_out: DataFrame, settled_before: datetime) -> DataFrame:
-    """The users whom ``user_status`` has told to be there, and of whom it has not told that they are gone.
+def users_there(silver: DataFrame, emitted: DataFrame, settled_before: datetime) -> DataFrame:
+    """The users whose last emitted status is online or active.
 
     Args:
         silver: all rows of silver.
-        put_out: the rows of ``gold/user_status``.
+        emitted: the rows of ``gold/user_status``.
         settled_before: see above.
 
     Returns:
-        ``user_id``, ``status``, ``last_us``, as :func:`spark_jobs.operators.user_status.user_status` takes them.
+        ``user_id``, ``status``, ``last_us``: see :func:`spark_jobs.operators.user_status.user_status`.
     """
     last_one = F.max_by(F.struct("status", "since"), in_order()).alias("last")
     there = (
-        put_out.groupBy("user_id")
+        emitted.groupBy("user_id")
         .agg(last_one)
         .where(F.col("last.status") != UserStatus.INACTIVE.value)
         .select("user_id", "last.status", "last.since")

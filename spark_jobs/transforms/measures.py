@@ -1,4 +1,4 @@
-"""Columns whose values are averaged, as rows."""
+"""Columns to average, turned into rows."""
 
 from collections.abc import Iterable
 
@@ -7,6 +7,6 @@ from pyspark.sql import functions as F
 
 
 def each_measure(names: Iterable[str]) -> Column:
-    """A row for each column of ``names`` (numbers): a struct of ``measure`` (its name) and ``value`` (double)."""
+    """Explodes into a row per column of ``names`` (numbers): a struct of ``measure`` (name) and ``value`` (double)."""
     pairs = [F.struct(F.lit(name).alias("measure"), F.col(name).cast("double").alias("value")) for name in names]
     return F.explode(F.array(*pairs))

@@ -1,7 +1,7 @@
-"""Which events a query had taken in and not yet let go of: what the state of a new checkpoint is rebuilt from.
+"""The events in the state of a query, computed from tables: a reset rebuilds the state from them.
 
-Each is computed at rest, from the tables alone: from what the query reads, and what it has put out. ``settled_before``
-is the watermark of its last batch: what lies behind it was decided, put out or dropped as late.
+Each function uses what the query reads and what it has emitted. ``settled_before`` is the watermark of the query's last
+batch: events behind it are decided, that is emitted or dropped as late.
 """
 
 from datetime import datetime, timedelta
@@ -13,16 +13,16 @@ from spark_jobs.contracts.durations import milliseconds
 from spark_jobs.contracts.events import CLICK, HEARTBEAT, IMPRESSION
 
 KEY = ("event_type", "event_id")
-"""What an event is known by."""
+"""The key of an event."""
 
 
 def remembered_keys(silver: DataFrame, settled_before: datetime, delay: timedelta | None) -> DataFrame:
-    """The events of silver whose repeats ``deduplicate`` must still know.
+    """The events of silver whose repeats ``deduplicate`` must still recognize.
 
     Args:
         silver: all rows of silver.
         settled_before: see above.
-        delay: ``deduplicate.watermark``, the longer one of before and now; None: every event is remembered for ever.
+        delay: ``deduplicate.watermark``, the longer of before and now; None: every event is remembered forever.
 
     Returns:
         The columns of silver.
@@ -36,17 +36,17 @@ def undecided_pairs(
 ) -> DataFrame:
     """The impressions and clicks that ``attribute`` still holds.
 
-    An impression that a click has met already is among them while more clicks may come, and so is that click: from it
-    the join knows that the impression is not to come out as unclicked.
+    That includes an impression that has been clicked while more clicks may arrive, and the click: it tells the join not
+    to emit the impression as unclicked.
 
     Args:
         silver: all rows of silver.
-        attributions: what was put out.
+        attributions: the rows emitted so far.
         settled_before: see above.
-        window: ``attribute.window``, the longer one of before and now.
+        window: ``attribute.window``, the longer of before and now.
 
     Returns:
-        The columns of silver; the newest row, whatever it is, included.
+        The columns of silver; includes the newest row, of whatever type.
     """
     unclicked = attributions.where(F.col("status") == "unclicked").select(F.col("impression_id").alias("event_id"))
     impressions = silver.where(
@@ -63,18 +63,18 @@ def undecided_pairs(
 
 
 def open_sessions(silver: DataFrame, sessions: DataFrame, settled_before: datetime, gap: timedelta) -> DataFrame:
-    """The events of sessions that ``sessionize`` has not put out.
+    """The events of sessions that ``sessionize`` has not emitted yet.
 
-    Events that are in no session and lie further behind than a session could still be open were dropped as late.
+    Events that are in no session although theirs can no longer be open were dropped as late.
 
     Args:
         silver: all rows of silver.
-        sessions: what was put out.
+        sessions: the rows emitted so far.
         settled_before: see above.
-        gap: ``sessionize.gap``, the longer one of before and now.
+        gap: ``sessionize.gap``, the longer of before and now.
 
     Returns:
-        The columns of silver; the newest row, whatever it is, included.
+        The columns of silver; includes the newest row, of whatever type.
     """
     done = sessions.select(F.explode("events").alias("event")).select("event.event_type", "event.event_id")
     left = silver.where(F.col("event_type") != HEARTBEAT).join(done, on=list(KEY), how="left_anti")
@@ -87,30 +87,63 @@ def open_sessions(silver: DataFrame, sessions: DataFrame, settled_before: dateti
     return _union(silver, still_open, _newest(silver))
 
 
-def within_reach(silver: DataFrame, settled_before: datetime, reach: timedelta) -> DataFrame:
-    """The events that lie behind the watermark by no more than ``reach``, and those before it; some others, too.
+def pairs_apart(attributions: DataFrame, settled_before: datetime, before: timedelta, window: timedelta) -> DataFrame:
+    """The emitted pairs of open impressions whose click is too late for ``window``, which is shorter than ``before``.
+
+    Args:
+        attributions: the rows emitted so far.
+        settled_before: see above.
+        before: ``attribute.window``, the longer of before and now.
+        window: ``attribute.window`` from now on.
+
+    Returns:
+        ``event_type`` and ``event_id`` of the click, ``impression_time``.
+    """
+    delay_us = F.unix_micros("click_time") - F.unix_micros("impression_time")
+    is_apart = (F.col("status") == "clicked") & (delay_us > milliseconds(window) * 1000)
+    return attributions.where(is_apart & _is_after(F.col("impression_time"), settled_before, before)).select(
+        F.lit(CLICK).alias("event_type"), F.col("click_id").alias("event_id"), "impression_time"
+    )
+
+
+def moved_together(clicks: DataFrame, pairs: DataFrame) -> DataFrame:
+    """``clicks`` (streaming, the columns of silver) with those of ``pairs`` moved to the time of their impression.
+
+    So the join pairs them in spite of the shorter window, and emits neither impression nor click a second time.
+    """
+    time = F.coalesce("impression_time", "event_time").alias("event_time")
+    others = [name for name in clicks.columns if name != "event_time"]
+    return clicks.join(F.broadcast(pairs), on=list(KEY), how="left").select(*others, time)
+
+
+def events_since(silver: DataFrame, begin: datetime) -> DataFrame:
+    """The events from ``begin`` on.
 
     Args:
         silver: all rows of silver.
-        settled_before: see above.
-        reach: how far behind it an event can still matter.
+        begin: a time with its zone.
 
     Returns:
-        The columns of silver; the newest row, whatever it is, included.
+        The columns of silver; includes the newest row, of whatever type.
     """
-    events = silver.where(F.col("event_type") != HEARTBEAT)
-    return _union(silver, events.where(_is_after(F.col("event_time"), settled_before, reach)), _newest(silver))
+    is_since = F.unix_micros("event_time") >= F.lit(settled_us(begin))
+    return _union(silver, silver.where((F.col("event_type") != HEARTBEAT) & is_since), _newest(silver))
+
+
+def newest_heartbeat(silver: DataFrame) -> DataFrame:
+    """The newest heartbeat of ``silver``, with its columns; no row if there is none."""
+    return _union(silver, _newest(silver.where(F.col("event_type") == HEARTBEAT)))
 
 
 def not_settled(silver: DataFrame, settled_before: datetime) -> DataFrame:
-    """Just the events that the watermark has not passed; none that a state function has decided already.
+    """Exactly the events that the watermark has not passed, so none that a state function has decided already.
 
     Args:
         silver: all rows of silver.
         settled_before: see above.
 
     Returns:
-        The columns of silver; the newest heartbeat, which may be what the watermark is counted from, included.
+        The columns of silver; includes the newest heartbeat, which the watermark may be derived from.
     """
     is_beat = F.col("event_type") == HEARTBEAT
     events = silver.where(~is_beat & ~is_settled(settled_before))
@@ -118,22 +151,22 @@ def not_settled(silver: DataFrame, settled_before: datetime) -> DataFrame:
 
 
 def is_settled(before: datetime) -> Column:
-    """Whether the watermark ``before`` has passed the event: Spark drops what comes with such a time."""
+    """Whether the watermark ``before`` has passed the event; Spark drops rows with such a time."""
     return F.unix_micros("event_time") <= settled_us(before)
 
 
 def settled_us(before: datetime) -> int:
-    """The watermark ``before`` in microseconds since 1970, to the millisecond that Spark counts watermarks in."""
+    """The watermark ``before`` in microseconds since 1970, rounded down to milliseconds as Spark does."""
     return int(before.timestamp() * 1000) * 1000
 
 
 def _newest(silver: DataFrame) -> DataFrame:
-    """The row that the watermark is counted from, whatever its type."""
+    """The row that the watermark is derived from, whatever its type."""
     return silver.orderBy(F.desc("event_time")).limit(1)
 
 
 def _is_after(time: Column, settled_before: datetime, more: timedelta = timedelta()) -> Column:
-    """Whether ``time`` and ``more`` is not settled yet, or has been for a millisecond."""
+    """Whether ``time + more`` is not settled yet, or only by a millisecond."""
     bound_us = settled_us(settled_before) - (milliseconds(more) + 1) * 1000
     return F.unix_micros(time) >= F.lit(bound_us)
 

@@ -1,4 +1,4 @@
-"""The order of users' changes of status."""
+"""The order of status changes."""
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -7,6 +7,6 @@ from spark_jobs.contracts.choices import UserStatus
 
 
 def in_order() -> Column:
-    """What the rows of ``gold/user_status`` are ordered by: at one instant a user can come online and be active."""
+    """The sort key of ``gold/user_status`` rows: a user can become online and active at the same instant."""
     turn = F.array_position(F.array(*[F.lit(status.value) for status in UserStatus]), F.col("status"))
     return F.struct("since", turn)

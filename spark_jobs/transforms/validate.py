@@ -1,4 +1,4 @@
-"""Fields to a verdict: every record is kept, and the first rule it breaks is named."""
+"""Fields to a verdict: every record is kept, with the first rule that it breaks."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -8,14 +8,14 @@ from spark_jobs.contracts.sections import IngestSettings
 from spark_jobs.contracts.tables import BRONZE_EVENTS
 from spark_jobs.transforms import parse
 
-# RFC 3339, with at most microseconds. \z, not $, which would let a line end follow.
+# RFC 3339, with at most microseconds. \z, not $, which allows a line end after it.
 _RFC_3339 = (
     r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?(?:[Zz]|[+-][0-9]{2}:[0-9]{2})\z"
 )
 _EPOCH = "1970-01-01 00:00:00"
 
 _Rule = tuple[str, Column]
-"""A verdict, and the condition under which a record gets it."""
+"""A verdict, and the condition for it."""
 
 
 def judge(records: DataFrame, settings: IngestSettings) -> DataFrame:
@@ -23,12 +23,12 @@ def judge(records: DataFrame, settings: IngestSettings) -> DataFrame:
 
     Args:
         records: ``raw``, ``source`` (strings), ``ingest_time`` (timestamp: of the batch), ``received_time`` (timestamp:
-            when the record came in, by which its event cannot lie in the future).
+            when the record was received; its event cannot be later).
         settings: the limits.
 
     Returns:
-        The columns of ``bronze/events``. ``raw`` is as received, or, where that is not UTF-8, decoded as ISO-8859-1,
-        so that encoding it again gives the bytes. Fields that another event type owns are null.
+        The columns of ``bronze/events``. ``raw`` is as received; if that is not UTF-8, it is decoded as ISO-8859-1, so
+        encoding it again gives the original bytes. Fields that belong to another event type are null.
     """
     parsed = parse.parse(parse.drop_blank(records), settings.max_record_bytes)
     judged = parsed.withColumn("time", _time()).withColumn("verdict", _first_broken(_rules(settings)))
@@ -70,7 +70,7 @@ def _text_rules(field: str, known: tuple[str, ...] | None = None) -> list[_Rule]
 
 def _time() -> Column:
     text = F.col("json.event_time")
-    # RFC 3339 allows both cases, Spark one. Not upper(): it loads Unicode tables, which takes seconds of a small run.
+    # RFC 3339 allows both cases, Spark only one. Not upper(): it loads Unicode tables, which takes seconds.
     upper = F.when(text.rlike("[tz]"), F.translate(text, "tz", "TZ")).otherwise(text)
     return F.when(text.rlike(_RFC_3339), upper.try_cast("timestamp"))
 
@@ -86,7 +86,7 @@ def _of_type(event_type: str, rules: list[_Rule]) -> list[_Rule]:
 
 
 def _is_of_other_type(field: str, kind: str) -> Column:
-    """Whether ``field`` is neither of the JSON type ``kind`` nor null nor absent."""
+    """Whether ``field`` is present, not null, and not of the JSON type ``kind``."""
     is_right = F.schema_of_variant(f"any_type.{field}").isin(kind, "VOID")
     return ~F.coalesce(is_right, F.lit(True))
 
@@ -100,7 +100,7 @@ def _first_broken(rules: list[_Rule]) -> Column:
 
 
 def _fields() -> dict[str, Column]:
-    """The parsed fields; of a record that is not ok as far as they could be read."""
+    """The parsed fields; if the record is not ok, as many as could be read."""
     fields = {name: F.col(f"json.{name}") for name in parse.TEXT_FIELDS}
     fields["event_time"] = F.col("time")
     fields["is_last"] = F.coalesce("json.is_last", F.lit(False))

@@ -1,4 +1,4 @@
-"""Adding up the rows of campaigns' windows."""
+"""Sums over the rows of campaign windows."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -6,26 +6,26 @@ from pyspark.sql import functions as F
 from spark_jobs.contracts.tables import CAMPAIGN_STATS
 
 KEY = ("window_start", "window_end", "campaign_id")
-"""What names a row of ``gold/campaign_stats``."""
+"""The key of ``gold/campaign_stats``."""
 SUMS = ("impressions", "clicks", "cost_micros")
-"""Its columns that add up."""
+"""Its columns that are sums."""
 
 
 def sums() -> list[Column]:
-    """The sums of the columns that add up, by their own names."""
+    """The sums of the columns in :data:`SUMS`, under the same names."""
     return [F.sum(name).alias(name) for name in SUMS]
 
 
 def summed(rows: DataFrame) -> DataFrame:
-    """``rows`` (the columns of ``gold/campaign_stats``) at rest, added up: one for each window and campaign."""
+    """Adds up ``rows`` (the columns of ``gold/campaign_stats``, not streaming): one row per window and campaign."""
     return with_rate(rows.groupBy(*KEY).agg(*sums()))
 
 
 def with_rate(rows: DataFrame) -> DataFrame:
-    """``rows`` with the columns of ``gold/campaign_stats``, from those that add up."""
+    """``rows`` (key and sums) with all columns of ``gold/campaign_stats``."""
     return rows.withColumn("ctr", rate(F.col("impressions"), F.col("clicks"))).select(*CAMPAIGN_STATS.column_names)
 
 
 def rate(impressions: Column, clicks: Column) -> Column:
-    """Clicks per impression (double); null where there is no impression."""
+    """Clicks per impression (double); null without impressions."""
     return F.when(impressions > 0, clicks / impressions)

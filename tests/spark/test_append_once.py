@@ -1,4 +1,4 @@
-"""A batch is in a table once, whoever else has written it or writes it meanwhile."""
+"""A batch is in a table exactly once, even if another process has written it or writes it at the same time."""
 
 import json
 from pathlib import Path
@@ -14,6 +14,7 @@ from spark_jobs.queries.sessionize import NAME as SESSIONIZE
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.sinks import transaction
 from spark_jobs.sinks.delta import append_rows
+from spark_jobs.sinks.delta_internals import has_internals
 from tests.expectations.good_rows import frame, good_rows
 from tests.support.lakes import read_table
 
@@ -33,7 +34,7 @@ def _batch(number: int, writer: str = "query") -> CommitNote:
 
 
 def _by_another_process(rows: DataFrame, lake: Lake, note: CommitNote, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another process knows nothing of what this one has appended."""
+    """Another process does not know what this one has appended."""
     with monkeypatch.context() as there:
         there.setattr(transaction, "_KNOWN", {})
         append_rows(rows, lake, SESSIONS, note)
@@ -44,24 +45,25 @@ def _actions(lake: Lake, version: int) -> dict[str, dict[str, object]]:
     return {name: action for line in lines for name, action in json.loads(line).items()}
 
 
-def test_what_a_commit_tells_does_not_depend_on_how_it_was_made(rows: DataFrame, lake: Lake) -> None:
+def test_a_commit_says_the_same_however_it_was_made(rows: DataFrame, lake: Lake, spark: SparkSession) -> None:
+    assert has_internals(spark), "the second and the third append are to be made by Delta's own transaction"
     for number in range(3):
         append_rows(rows, lake, SESSIONS, _batch(number))
-    begun, gone_on, later = (_actions(lake, version) for version in range(3))
-    assert begun.keys() - gone_on.keys() == {"protocol", "metaData"}, "the table keeps what it began with"
-    for one, number in ((gone_on, 1), (later, 2)):
+    created, appended, later = (_actions(lake, version) for version in range(3))
+    assert created.keys() - appended.keys() == {"protocol", "metaData"}, "only the first commit says what the table is"
+    for one, number in ((appended, 1), (later, 2)):
         assert one["txn"]["appId"] == "query"
         assert one["txn"]["version"] == number
         same = ("operation", "operationParameters", "isolationLevel", "isBlindAppend", "engineInfo")
-        assert {name: one["commitInfo"][name] for name in same} == {name: begun["commitInfo"][name] for name in same}
-        assert one["commitInfo"]["operationMetrics"].keys() == begun["commitInfo"]["operationMetrics"].keys()  # type: ignore[attr-defined]
-        assert one["add"]["partitionValues"].keys() == begun["add"]["partitionValues"].keys()  # type: ignore[attr-defined]
-        assert one["add"]["stats"] == begun["add"]["stats"]
+        assert {name: one["commitInfo"][name] for name in same} == {name: created["commitInfo"][name] for name in same}
+        assert one["commitInfo"]["operationMetrics"].keys() == created["commitInfo"]["operationMetrics"].keys()  # type: ignore[attr-defined]
+        assert one["add"]["partitionValues"].keys() == created["add"]["partitionValues"].keys()  # type: ignore[attr-defined]
+        assert one["add"]["stats"] == created["add"]["stats"]
     assert last_note(lake, SESSIONIZE) == _batch(2)
     assert len(read_table(lake, SESSIONS)) == 3 * rows.count()
 
 
-def test_a_batch_that_is_there_is_not_appended_again_by_whoever_it_was(
+def test_a_batch_is_not_appended_again_whoever_appended_it(
     rows: DataFrame, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     append_rows(rows, lake, SESSIONS, _batch(0))
@@ -76,7 +78,7 @@ def test_a_batch_that_is_there_is_not_appended_again_by_whoever_it_was(
 
 
 @pytest.mark.parametrize("writer", ["query", "another query"])
-def test_a_batch_that_another_process_commits_meanwhile_is_refused_and_only_that(
+def test_only_a_batch_that_another_process_commits_meanwhile_is_refused(
     writer: str, rows: DataFrame, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(2):
@@ -100,7 +102,7 @@ def test_a_batch_that_another_process_commits_meanwhile_is_refused_and_only_that
         assert len(read_table(lake, SESSIONS)) == 4 * rows.count()
 
 
-def test_a_table_that_is_begun_anew_is_not_taken_for_the_one_before(rows: DataFrame, lake: Lake) -> None:
+def test_a_recreated_table_is_not_mistaken_for_the_old_one(rows: DataFrame, lake: Lake) -> None:
     for number in range(3):
         append_rows(rows, lake, SESSIONS, _batch(number))
     lake.files.delete_folder(SESSIONS.path)

@@ -1,4 +1,4 @@
-"""A checkpoint begun anew in the middle of the stream, whatever became of the old one, changes no row."""
+"""A checkpoint reset in the middle of the stream changes no row, whatever happened to the old one."""
 
 import shutil
 from datetime import UTC, datetime, timedelta
@@ -40,7 +40,7 @@ _FILE_BY_FILE = IngestSettings(max_bytes_per_batch=1)
 
 @pytest.fixture
 def half_way(run_lake: RunLake, tmp_path: Path) -> tuple[Lake, Path, list[Path]]:
-    """A lake in the middle of a day, its source, and the files that are yet to come."""
+    """A lake in the middle of a day, its source, and the files still to come."""
     source, later = generate_source(tmp_path / "source", events=3000, seed=41, files=4), tmp_path / "later"
     later.mkdir()
     coming = [Path(shutil.move(file, later)) for file in sorted(source.iterdir())[2:]]
@@ -56,7 +56,7 @@ def _reset_all(spark: SparkSession, settings: Settings, lake: Lake, source: Path
     return {one.query: one.open_events for one in done}
 
 
-def test_checkpoints_lost_and_begun_anew_with_other_settings_change_no_row(
+def test_lost_checkpoints_that_are_reset_with_other_settings_change_no_row(
     spark: SparkSession, run_lake: RunLake, half_way: tuple[Lake, Path, list[Path]]
 ) -> None:
     lake, source, coming = half_way
@@ -68,9 +68,9 @@ def test_checkpoints_lost_and_begun_anew_with_other_settings_change_no_row(
     )
     with pytest.raises(CheckpointError, match=r"deduplicate\.watermark was 3h, is 5h.*adloom checkpoints reset"):
         run_lake(source, settings=changed, lake=lake)
-    assert all(len(read_table(lake, table)) for table in (ATTRIBUTIONS, SESSIONS)), "nothing could come twice"
+    assert all(len(read_table(lake, table)) for table in (ATTRIBUTIONS, SESSIONS)), "no row could be written twice"
     shutil.rmtree(lake.path / CHECKPOINTS)
-    # What a reset that was killed leaves: not a checkpoint.
+    # Left behind by a reset that was killed; no checkpoint, because it has no manifest.
     lake.files.write(f"{checkpoint_key(DEDUPLICATE, 2)}/offsets/0", b"half a fi")
     open_events = _reset_all(spark, changed, lake, source)
     assert all(open_events[query] for query in _QUERIES if query != INGEST), open_events
@@ -82,12 +82,12 @@ def test_checkpoints_lost_and_begun_anew_with_other_settings_change_no_row(
 
 
 def _maintain_on_the_way(spark: SparkSession, lake: Lake, settings: Settings) -> None:
-    """Puts the files of all tables together and removes the small ones at once; no row and no reader may notice."""
+    """Compacts all tables and removes the small files at once; no row changes and no reader fails."""
     at_once = settings.model_copy(update={"tables": TablesSettings().model_copy(update={"file_retention": _NOTHING})})
     tables = [table for table in TABLES if table not in MEASURED]
     rows = {table.name: len(read_table(lake, table)) for table in tables}
     bronze, *others = maintain(spark, at_once, lake, tables, remove=True)
-    assert "query deduplicate has read it up to version" in bronze.not_removed, "the reset of ingest made one"
+    assert "query deduplicate has read it up to version" in bronze.not_removed, "the reset of ingest added one"
     for one in others:
         assert one.files_joined > one.files_made > 0, one
         assert one.files_removed == one.files_joined, one
@@ -100,7 +100,7 @@ def _maintain_on_the_way(spark: SparkSession, lake: Lake, settings: Settings) ->
     assert "query attribute has read it up to version" in unread.not_removed
 
 
-def test_a_lake_that_does_not_say_how_far_it_had_come_is_not_guessed_at(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_table_without_notes_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     lake = open_lake(str(tmp_path / "lake"))
     append(spark, lake, SESSIONS, good_rows(SESSIONS.name))
     with pytest.raises(CheckpointError, match="does not say how far query sessionize had come"):
@@ -108,7 +108,7 @@ def test_a_lake_that_does_not_say_how_far_it_had_come_is_not_guessed_at(spark: S
     assert lake.versions("sessionize") == []
 
 
-def test_a_query_that_never_ran_begins_at_the_beginning(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_query_that_never_ran_starts_at_the_beginning(spark: SparkSession, tmp_path: Path) -> None:
     lake = open_lake(str(tmp_path / "lake"))
     assert reset(spark, Settings(), lake, "sessionize").open_events == 0
     assert lake.version("sessionize") == 2

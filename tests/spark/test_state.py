@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from rich.console import Console
 
 from spark_jobs.console import state
+from spark_jobs.console.terminal import terminal
 from spark_jobs.contracts.choices import JoinState
 from spark_jobs.contracts.errors import SettingsError
 from spark_jobs.contracts.lake import CHECKPOINTS, Lake
@@ -33,22 +34,22 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, request:
     first, _second = sorted(source.iterdir())
     own = open_lake(str(folder / "lake"))
     settings = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}, "spark": {"join_state": request.param}})
-    begun = folder / "begun"
-    begun.mkdir()
-    shutil.copy2(first, begun)
-    run_in(spark, settings, own, begun, drain=False, measure=True)
+    arrived = folder / "arrived"
+    arrived.mkdir()
+    shutil.copy2(first, arrived)
+    run_in(spark, settings, own, arrived, drain=False, measure=True)
     rows = {query: report.state_rows for query in _STATEFUL if (report := read_report(own, query))}
     assert [query for query in _STATEFUL if rows[query] is None] == ["deduplicate", "attribute", "sessionize"]
     for file in source.iterdir():
-        shutil.copy2(file, begun)
-    run_in(spark, settings, own, begun, drain=False, measure=True, count_state=True)
+        shutil.copy2(file, arrived)
+    run_in(spark, settings, own, arrived, drain=False, measure=True, count_state=True)
     return own
 
 
 def test_every_query_has_the_state_rows_it_reports_and_nothing_changes(spark: SparkSession, lake: Lake) -> None:
     before = {file.key: file.bytes for file in lake.files.walk(CHECKPOINTS)}
     for query in _STATEFUL:
-        read = sum(read_state(spark, lake, store).count() for store in find_stores(spark, lake, query))
+        read = sum(read_state(spark, lake, store).count() for store in find_stores(spark, lake, [query]))
         report = read_report(lake, query)
         assert report is not None
         assert read == report.state_rows, query
@@ -60,14 +61,14 @@ def test_every_query_has_the_state_rows_it_reports_and_nothing_changes(spark: Sp
 def test_the_oldest_entry_is_not_older_than_the_day_nor_newer_than_it(
     query: str, spark: SparkSession, lake: Lake
 ) -> None:
-    for store in find_stores(spark, lake, query):
+    for store in find_stores(spark, lake, [query]):
         rows = read_state(spark, lake, store)
         (oldest,) = rows.agg(F.date_format(F.min("oldest"), "yyyy-MM-dd")).first() or (None,)
         assert oldest in ("2025-01-05", "2025-01-06"), store
 
 
 def test_a_query_that_has_not_run_has_no_state(spark: SparkSession, tmp_path: Path) -> None:
-    assert find_stores(spark, open_lake(str(tmp_path / "lake")), "attribute") == []
+    assert find_stores(spark, open_lake(str(tmp_path / "lake")), ["attribute"]) == []
 
 
 def test_the_commands_print_sizes_keys_and_entries(
@@ -83,8 +84,26 @@ def test_the_commands_print_sizes_keys_and_entries(
     assert console.export_text(clear=True).count('{"user_id":"u-') == 3
     state.show_entries("user_status", lake.place(), "key.user_id = 'u-000001'", 5, None)
     assert console.export_text().count('{"user_id":"u-000001"}') == 1
-    with pytest.raises(SettingsError, match="no query 'ingest' keeps state; there are deduplicate"):
+    with pytest.raises(SettingsError, match="no query 'ingest' keeps state; those that do: deduplicate"):
         state.show_keys("ingest", lake.place(), 3, None)
+
+
+def test_an_empty_state_is_shown_as_zeros_with_all_columns_where_there_is_no_terminal(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = generate_source(tmp_path / "source", events=300, seed=32, files=1)
+    lake = open_lake(str(tmp_path / "a lake in a folder whose name is longer than the lines of most terminals"))
+    run_in(spark, Settings(), lake, source, measure=True)
+    console = terminal(is_uncut=True)
+    monkeypatch.setattr(state, "_open", lambda *_: _Opened(console, spark, lake))
+    state.show_summary([], lake.place(), None)
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    (heading,) = (line for line in lines if line[:2] == ["query", "operator"])
+    assert heading[-2:] == ["oldest", "(UTC)"]
+    rows = {line[0]: line for line in lines if line and line[0] in _STATEFUL}
+    assert rows.keys() == set(_STATEFUL)
+    for query in ("attribute", "sessionize", "moving_average", "user_status"):
+        assert rows[query][-4:] == ["0", "0.0", "none", "0%"], rows[query]
 
 
 class _Opened:

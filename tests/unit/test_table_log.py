@@ -11,6 +11,7 @@ from spark_jobs.contracts.lake import LEDGER_REACHED, Lake, commit_key
 from spark_jobs.contracts.tables import SESSIONS
 from spark_jobs.queries.sessionize import NAME as SESSIONIZE
 from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.sinks.delta import TableOutput
 
 _LOG = f"{SESSIONS.path}/_delta_log"
 
@@ -48,6 +49,22 @@ def test_notes_come_newest_first_and_end_where_the_log_was_cleaned(lake: Lake) -
     assert [note.batch for note in commit_notes(lake, SESSIONS)] == [6, 5, 3]
 
 
+@pytest.mark.parametrize("writer", ["a later query", "w"])
+def test_a_first_batch_is_looked_for_no_further_than_the_last_note_of_its_query(
+    writer: str, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a reset no commit is by the new writer: all of a long log would be read to find that out."""
+    for version in range(50):
+        _commit(lake, version, CommitNote(writer="w", batch=version, query=SESSIONIZE, reached=[version]))
+    _commit(lake, 50, CommitNote(writer="heartbeat", batch=0))
+    read: list[str] = []
+    plain = lake.files.read
+    monkeypatch.setattr(lake.files, "read", lambda key: read.append(key) or plain(key))  # type: ignore[func-returns-value]
+    output = TableOutput(lake, SESSIONS)
+    assert output.has(CommitNote(writer=writer, batch=0, query=SESSIONIZE)) is (writer == "w")
+    assert [key for key in read if key.endswith(".json")] == [commit_key(SESSIONS, 50), commit_key(SESSIONS, 49)]
+
+
 def test_names_behind_another(lake: Lake) -> None:
     for name in ("a", "b", "b/inner", "c"):
         lake.files.write(f"folder/{name}.txt", b"")
@@ -64,7 +81,7 @@ def test_a_plan_gives_the_ends_of_the_sources_that_have_one() -> None:
     "text", [b"", b"v1", b"v1\n{}", b"v1\n[]\n", b'v1\n{"batchWatermarkMs":5}\n{"a":', b"v1\n\xff"]
 )
 def test_a_damaged_plan_is_a_value_error(text: bytes) -> None:
-    with pytest.raises(ValueError, match="no plan of a batch"):
+    with pytest.raises(ValueError, match="not the plan of a batch"):
         read_plan(text)
 
 

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from spark_jobs.contracts.durations import milliseconds
 from spark_jobs.contracts.events import IMPRESSION
 from spark_jobs.transforms.clock import after_watermark
-from spark_jobs.transforms.open_rows import within_reach
+from spark_jobs.transforms.open_rows import events_since
 
 _HOUR = timedelta(hours=1)
 
@@ -26,4 +26,4 @@ def ad_hours(events: DataFrame, watermark: timedelta) -> DataFrame:
 def in_open_hours(silver: DataFrame, settled_before: datetime) -> DataFrame:
     """The events of hours that the watermark has not passed, and the newest row."""
     ends = F.date_trunc("hour", "event_time") + F.expr("INTERVAL 1 HOUR")
-    return within_reach(silver, settled_before, _HOUR).where(ends > F.lit(settled_before))
+    return events_since(silver, settled_before - _HOUR).where(ends > F.lit(settled_before))

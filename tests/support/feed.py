@@ -1,0 +1,21 @@
+"""The feed of campaign statistics, compared with its table."""
+
+import json
+from datetime import datetime, timedelta
+
+from spark_jobs.contracts.lake import FEED, Lake
+from spark_jobs.contracts.tables import CAMPAIGN_STATS
+from tests.support.lakes import read_table
+
+
+def assert_feed_equals_table(lake: Lake, length: timedelta) -> None:
+    """The feed holds just the rows of the table that end less than ``length`` before its newest."""
+    rows = [dict(zip(CAMPAIGN_STATS.column_names, row, strict=True)) for row in read_table(lake, CAMPAIGN_STATS)]
+    last = max((row["window_end"] for row in rows), default=datetime.min)  # noqa: DTZ901 naive means UTC throughout
+    newest = [row for row in rows if row["window_end"] > last - length]
+    text = lake.files.read(FEED)
+    assert text is not None
+    feed = json.loads(text)["windows"]
+    for row in newest:
+        row |= {name: row[name].isoformat() + "Z" for name in ("window_start", "window_end")}
+    assert feed == sorted(newest, key=lambda row: (row["window_start"], row["window_end"], row["campaign_id"]))
