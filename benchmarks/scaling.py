@@ -16,7 +16,7 @@ from rich.table import Table
 
 from benchmarks.common import ADLOOM, make_events
 from benchmarks.measure import run_measured
-from spark_jobs.contracts.lake import CHECKPOINTS
+from spark_jobs.contracts.places import CHECKPOINTS
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
 from spark_jobs.queries import JOB_OF_QUERY
 from spark_jobs.queries.attribute import NAME as ATTRIBUTE

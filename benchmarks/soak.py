@@ -19,11 +19,11 @@ import psutil
 import typer
 from rich.console import Console
 
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.progress import QueryReport
 from spark_jobs.contracts.sections import KafkaSettings, S3Settings
 from spark_jobs.generator.publish import generated_records, publish
 from spark_jobs.generator.spec import GeneratorSpec
+from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import JOB_OF_QUERY
 from spark_jobs.runtime.lakes import open_lake
 from tests.stack.flow import adloom

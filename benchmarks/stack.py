@@ -17,11 +17,11 @@ import typer
 from rich.console import Console
 
 from benchmarks.measure import cpu_seconds
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.sections import KafkaSettings, S3Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS
 from spark_jobs.generator.publish import generated_records, publish
 from spark_jobs.generator.spec import GeneratorSpec
+from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import QUERIES_OF_JOB
 from spark_jobs.runtime.lakes import open_lake
 from tests.stack.flow import adloom

@@ -7,9 +7,9 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import Settings, load_settings
 from spark_jobs.jobs.starting import start
+from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import find_query
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.session import start_session

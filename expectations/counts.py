@@ -7,12 +7,13 @@ from dataclasses import dataclass, fields
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.contracts.commits import batches_reached
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.events import ATTRIBUTION_STATUSES, CLICK, HEARTBEAT, IMPRESSION, OK, SESSION_ENDINGS
-from spark_jobs.contracts.lake import LEDGER, LEDGER_REACHED, Lake
 from spark_jobs.contracts.ledger import Ledger
+from spark_jobs.contracts.places import LEDGER, LEDGER_REACHED
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, Table
+from spark_jobs.lake.commits import batches_reached
+from spark_jobs.lake.layout import Lake
 
 COMPARED = (BRONZE_EVENTS, SILVER_EVENTS, ATTRIBUTIONS, SESSIONS)
 """The tables that every event passes through or ends in."""

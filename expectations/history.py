@@ -7,7 +7,8 @@ from typing import Any
 from expectations.ranges import read_state
 from expectations.results import TableResult, ValidationResult
 from spark_jobs.contracts.files import json_bytes
-from spark_jobs.contracts.lake import REPORTS, Lake
+from spark_jobs.contracts.places import REPORTS
+from spark_jobs.lake.layout import Lake
 
 KEPT_RUNS = 20
 """How many validations keep their pages and totals."""

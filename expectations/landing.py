@@ -10,8 +10,9 @@ from expectations.counts import read_ledger
 from expectations.history import KEPT_RUNS, counts_of, remember
 from expectations.results import ValidationResult
 from expectations.templates import load_template
-from spark_jobs.contracts.lake import OVERVIEW, REPORTS, Lake
 from spark_jobs.contracts.ledger import Ledger
+from spark_jobs.contracts.places import OVERVIEW, REPORTS
+from spark_jobs.lake.layout import Lake
 
 DATA_DOCS = f"{REPORTS}/data_docs"
 _HISTORY_SIZE, _TABLE_HISTORY_SIZE, _FUNNEL_WIDTH = (420, 72), (200, 26), 560

@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from expectations.rules import Rule, sql_text
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.tables import Table
+from spark_jobs.lake.layout import Lake
 from spark_jobs.transforms.json_rows import json_row
 
 SHOWN_ROWS = 20

@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_jobs.contracts.errors import LakeError
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.tables import Table
+from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.failures import reason
 
 _CHANGES_THAT_ADD = ("insert", "update_postimage")

@@ -19,8 +19,9 @@ from expectations.suites import Suite, lake_rules, table_suites
 from expectations.suites.lake import NAME as LAKE
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.files import json_bytes
-from spark_jobs.contracts.lake import REPORTS, VALIDATED, Lake
+from spark_jobs.contracts.places import REPORTS, VALIDATED
 from spark_jobs.contracts.settings import Settings
+from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import TABLES
 
 if TYPE_CHECKING:

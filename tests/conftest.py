@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import Settings
+from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.session import start_session
 from tests.support.lakes import RunLake

@@ -10,8 +10,8 @@ from ad_dags.clock import utc_now
 from ad_dags.launchers import Launcher, LauncherError
 from ad_dags.place import Place
 from spark_jobs.contracts.errors import LakeError
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.wanted import Wanted, WantedState
+from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.wanted import read_wanted, want
 
 _LONGEST_PAUSE = timedelta(hours=1)

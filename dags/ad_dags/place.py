@@ -13,8 +13,8 @@ from ad_dags.launchers.supervisor import SupervisorLauncher
 from ad_dags.launchers.yarn import YarnCluster
 from ad_dags.programs import run_program
 from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import Settings, load_settings
+from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import QUERIES_OF_JOB
 from spark_jobs.runtime.lakes import open_lake
 

@@ -7,9 +7,9 @@ from pyspark.sql import functions as F
 
 from expectations.charts import Records
 from expectations.counts import read_ledger
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, USER_STATUS, Table
+from spark_jobs.lake.layout import Lake
 from spark_jobs.transforms.status import in_order
 
 _CAMPAIGNS = 6

@@ -8,7 +8,8 @@ from pyspark.sql import SparkSession
 from expectations.overview.charts import draw
 from expectations.overview.figures import Figures, count_figures
 from expectations.templates import load_template
-from spark_jobs.contracts.lake import OVERVIEW, REPORTS, Lake
+from spark_jobs.contracts.places import OVERVIEW, REPORTS
+from spark_jobs.lake.layout import Lake
 
 _MICROS = 1_000_000
 

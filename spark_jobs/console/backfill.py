@@ -13,9 +13,9 @@ from rich.text import Text
 from spark_jobs.console.run import session
 from spark_jobs.console.terminal import terminal, utc
 from spark_jobs.contracts.backfill import Difference, Window
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import load_settings
 from spark_jobs.jobs.backfill import Comparison, backfill
+from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.lakes import open_existing
 
 _STYLES = {

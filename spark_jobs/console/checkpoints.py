@@ -15,9 +15,9 @@ from spark_jobs.console.run import session
 from spark_jobs.console.terminal import terminal, utc
 from spark_jobs.contracts.durations import format_duration
 from spark_jobs.contracts.errors import AdloomError, CheckpointError, PreflightError, SettingsError
-from spark_jobs.contracts.lake import Lake, checkpoint_key
 from spark_jobs.contracts.manifest import FILES, KAFKA, Verdict
 from spark_jobs.contracts.settings import load_settings
+from spark_jobs.lake.layout import Lake, checkpoint_key
 from spark_jobs.queries import JOB_OF_QUERY
 from spark_jobs.runtime.checkpoints import Checkpoint, list_checkpoints, preflight
 from spark_jobs.runtime.cleaning import find_superseded, parse_targets, remove

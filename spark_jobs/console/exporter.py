@@ -11,8 +11,8 @@ from prometheus_client.registry import Collector
 from expectations.history import last_validation
 from spark_jobs.console.terminal import terminal
 from spark_jobs.contracts.errors import AdloomError
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import load_settings
+from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import QUERIES_OF_JOB
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.metrics import serve_metrics

@@ -12,8 +12,8 @@ from rich.console import Console
 from spark_jobs.console.terminal import terminal
 from spark_jobs.contracts.choices import Role
 from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import Settings, load_settings
+from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.lakes import open_lake
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ import time
 from pathlib import Path
 
 from spark_jobs.contracts.durations import format_duration
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import Settings, load_settings
 from spark_jobs.jobs.service import Outcome
 from spark_jobs.jobs.service import run_job as run_job_queries
+from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.java import Lifetime
 from spark_jobs.runtime.lakes import check_store, open_lake
 from spark_jobs.runtime.logs import spark_log

@@ -9,8 +9,8 @@ from rich.console import Console
 
 from spark_jobs.console.run import session
 from spark_jobs.console.terminal import terminal
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import load_settings
+from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.lakes import open_existing
 
 

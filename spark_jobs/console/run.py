@@ -16,11 +16,11 @@ from rich.table import Table
 from spark_jobs.console.terminal import terminal
 from spark_jobs.contracts.durations import format_duration
 from spark_jobs.contracts.jobs import MEASURE_JOB, jobs_of_run
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.settings import Settings, load_settings
 from spark_jobs.jobs.drain import drain_lead, late_up_to
 from spark_jobs.jobs.run import RunResult, run
+from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import QUERIES_OF_JOB
 from spark_jobs.runtime.failures import naming_the_cause
 from spark_jobs.runtime.java import Lifetime

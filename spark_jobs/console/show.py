@@ -14,9 +14,9 @@ from spark_jobs.console.run import session
 from spark_jobs.console.terminal import terminal
 from spark_jobs.contracts.errors import LakeError, SettingsError
 from spark_jobs.contracts.events import OK
-from spark_jobs.contracts.lake import Lake, failing_rows_key
 from spark_jobs.contracts.settings import load_settings
 from spark_jobs.contracts.tables import BRONZE_EVENTS
+from spark_jobs.lake.layout import Lake, failing_rows_key
 from spark_jobs.queries import TABLES_BY_NAME
 from spark_jobs.runtime.lakes import open_existing
 from spark_jobs.sources.delta import read_table

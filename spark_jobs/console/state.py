@@ -16,8 +16,8 @@ from rich.text import Text
 from spark_jobs.console.run import session
 from spark_jobs.console.terminal import terminal, utc
 from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import load_settings
+from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import JOB_OF_QUERY
 from spark_jobs.queries.ingest import NAME as INGEST
 from spark_jobs.runtime.java import Lifetime

@@ -14,9 +14,9 @@ from rich.text import Text
 
 from spark_jobs.console.terminal import terminal, utc
 from spark_jobs.contracts.durations import format_duration
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.progress import QueryReport, QueryState
 from spark_jobs.contracts.settings import load_settings
+from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import JOB_OF_QUERY
 from spark_jobs.runtime.lakes import open_existing
 from spark_jobs.runtime.reports import read_reports

@@ -4,9 +4,7 @@ from datetime import datetime, timedelta
 
 from pydantic import BaseModel, ConfigDict
 
-from spark_jobs.contracts.lake import PROGRESS
 from spark_jobs.contracts.progress import QueryReport
-from spark_jobs.queries import JOB_OF_QUERY
 
 EACH = timedelta(seconds=15)
 """The least distance between the most recent points."""
@@ -58,8 +56,3 @@ class Trend(BaseModel):
             if age <= _FINE or (age <= _KEPT and is_far):
                 kept.append(old)
         return Trend(points=(*kept, point))
-
-
-def trend_key(query: str) -> str:
-    """The lake key of the trend of ``query``."""
-    return f"{PROGRESS}/{JOB_OF_QUERY[query]}/{query}.trend.json"

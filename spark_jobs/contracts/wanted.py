@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict
 
-from spark_jobs.contracts.lake import PROGRESS
+from spark_jobs.contracts.places import PROGRESS
 
 
 class WantedState(StrEnum):

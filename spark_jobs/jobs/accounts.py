@@ -5,14 +5,15 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_jobs.contracts.commits import batches_reached
 from spark_jobs.contracts.errors import LedgerError
 from spark_jobs.contracts.events import OK
 from spark_jobs.contracts.files import json_bytes
-from spark_jobs.contracts.lake import LEDGER, LEDGER_REACHED, Lake
 from spark_jobs.contracts.ledger import Ledger
+from spark_jobs.contracts.places import LEDGER, LEDGER_REACHED
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
+from spark_jobs.lake.commits import batches_reached
+from spark_jobs.lake.layout import Lake
 from spark_jobs.sources.delta import read_table
 from spark_jobs.transforms import accounts
 from spark_jobs.transforms.accounts import LakeTables

@@ -23,9 +23,9 @@ from pyspark.sql import functions as F
 from spark_jobs.contracts.backfill import Difference, Window, differences_key, recomputed_key
 from spark_jobs.contracts.durations import microseconds
 from spark_jobs.contracts.events import OK
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, Table
+from spark_jobs.lake.layout import Lake
 from spark_jobs.operators.attribute import attribute
 from spark_jobs.operators.deduplicate import KEY
 from spark_jobs.operators.sessionize import sessionize

@@ -8,11 +8,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_jobs.contracts.errors import QueryFailedError
 from spark_jobs.contracts.events import HEARTBEAT
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import SILVER_EVENTS
 from spark_jobs.jobs.flow import Flow
 from spark_jobs.jobs.heartbeat import append_heartbeat
+from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import QUERIES, readers_of
 from spark_jobs.sources.delta import newest_event_time, read_table
 

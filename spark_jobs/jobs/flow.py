@@ -6,8 +6,8 @@ from functools import partial
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.tables import Table
+from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import Query
 from spark_jobs.sinks.delta import Within
 

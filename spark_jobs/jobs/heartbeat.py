@@ -9,14 +9,14 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_jobs.contracts.choices import Trigger
-from spark_jobs.contracts.commits import CommitNote
 from spark_jobs.contracts.durations import EPOCH, microseconds
 from spark_jobs.contracts.events import HEARTBEAT
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.progress import QueryReport
 from spark_jobs.contracts.sections import HeartbeatSettings, JobSettings
 from spark_jobs.contracts.tables import SILVER_EVENTS
 from spark_jobs.jobs.silence import Moment, QueryView, Silence
+from spark_jobs.lake.commits import CommitNote
+from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import Query
 from spark_jobs.sinks.delta import append_rows
 from spark_jobs.sources.silver_times import SilverTimes

@@ -5,12 +5,12 @@ from datetime import datetime, timedelta
 
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_jobs.contracts.commits import CommitNote
 from spark_jobs.contracts.durations import EPOCH, parse_duration
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.manifest import Manifest
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import Table
+from spark_jobs.lake.commits import CommitNote
+from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import Query
 from spark_jobs.queries.state_settings import setting
 from spark_jobs.runtime.manifests import read_manifest

@@ -1,7 +1,7 @@
 """A new checkpoint for a query, in place of one that is damaged or belongs to other settings.
 
 The contents of the old one are not read. The output table says how far the query had come: its commits carry a note
-(:mod:`spark_jobs.contracts.commits`). The events that were still open at that position are read again to rebuild the
+(:mod:`spark_jobs.lake.commits`). The events that were still open at that position are read again to rebuild the
 state. Of the output of that batch only rows that changed settings add are written, because the table has the others::
 
     source versions   0 … 41    │ 42 … 57               │ 58 59 …
@@ -21,15 +21,15 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.contracts.commits import CommitNote, last_note
 from spark_jobs.contracts.durations import EPOCH
 from spark_jobs.contracts.errors import CheckpointError
-from spark_jobs.contracts.lake import Lake, checkpoint_key, commit_key
 from spark_jobs.contracts.manifest import FILES, KAFKA
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import Table
 from spark_jobs.jobs.position import TablePosition
 from spark_jobs.jobs.starting import start
+from spark_jobs.lake.commits import CommitNote, last_note
+from spark_jobs.lake.layout import Lake, checkpoint_key, commit_key
 from spark_jobs.queries import Query, find_query
 from spark_jobs.runtime.failures import naming_the_cause
 from spark_jobs.runtime.lock import hold_job

@@ -10,7 +10,6 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_jobs.contracts.jobs import jobs_of_run
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.manifest import FILES
 from spark_jobs.contracts.settings import Settings
@@ -20,6 +19,7 @@ from spark_jobs.jobs import accounts
 from spark_jobs.jobs.drain import drain_lake
 from spark_jobs.jobs.flow import Flow
 from spark_jobs.jobs.starting import start
+from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import JOB_OF_QUERY, QUERIES, TABLES, Query
 from spark_jobs.runtime import checkpoints
 from spark_jobs.runtime.failures import naming_the_cause

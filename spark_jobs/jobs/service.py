@@ -13,13 +13,13 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_jobs.contracts.choices import Trigger
 from spark_jobs.contracts.errors import AdloomError
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.manifest import FILES, KAFKA
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import SILVER_EVENTS
 from spark_jobs.jobs.heartbeat import Heartbeats, view_of
 from spark_jobs.jobs.silence import Moment
 from spark_jobs.jobs.starting import start
+from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import QUERIES_OF_JOB, Query, ingest, queries_of, writer_of
 from spark_jobs.runtime.checkpoints import claim
 from spark_jobs.runtime.failures import naming_the_cause

@@ -7,8 +7,8 @@ from types import MappingProxyType
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import Settings
+from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import Query
 from spark_jobs.runtime.manifests import read_manifest
 from spark_jobs.runtime.session import using

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from spark_jobs.contracts.lake import Lake
+    from spark_jobs.lake.layout import Lake
     from spark_jobs.sinks.delta import Output
 
 NAME = "campaign_stats"

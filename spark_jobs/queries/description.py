@@ -12,9 +12,9 @@ from spark_jobs.queries.state_settings import StateSetting
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from spark_jobs.contracts.commits import CommitNote
-    from spark_jobs.contracts.lake import Lake
     from spark_jobs.contracts.manifest import Manifest
+    from spark_jobs.lake.commits import CommitNote
+    from spark_jobs.lake.layout import Lake
     from spark_jobs.sinks.delta import Output
 
 

@@ -9,10 +9,10 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from spark_jobs.contracts.commits import CommitNote, last_note, read_plan
 from spark_jobs.contracts.durations import EPOCH, milliseconds
 from spark_jobs.contracts.errors import CheckpointError
-from spark_jobs.contracts.lake import Lake, checkpoint_key
+from spark_jobs.lake.commits import CommitNote, last_note, read_plan
+from spark_jobs.lake.layout import Lake, checkpoint_key
 from spark_jobs.runtime.manifests import read_manifest
 from spark_jobs.runtime.reports import read_report
 

@@ -6,7 +6,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from spark_jobs.contracts.choices import Role
-from spark_jobs.contracts.lake import PROGRESS, REPORTS
+from spark_jobs.contracts.places import PROGRESS, REPORTS
 from spark_jobs.contracts.releases import RELEASES
 from spark_jobs.contracts.sections import S3Settings
 from spark_jobs.runtime.minio_server import MinioServer

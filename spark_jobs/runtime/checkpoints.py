@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from spark_jobs.contracts.errors import CheckpointError
-from spark_jobs.contracts.lake import Lake, checkpoint_key, checkpoint_name, query_key
 from spark_jobs.contracts.manifest import Change, Manifest, Verdict
 from spark_jobs.contracts.settings import Settings
+from spark_jobs.lake.layout import Lake, checkpoint_key, checkpoint_name, query_key
 from spark_jobs.queries import JOB_OF_QUERY, find_query
 from spark_jobs.queries.state_settings import changes
 from spark_jobs.runtime.agreement import compare_with_table

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 
 from spark_jobs.contracts.durations import format_duration
 from spark_jobs.contracts.errors import CheckpointError, LakeInUseError
-from spark_jobs.contracts.lake import Lake, checkpoint_key, checkpoint_name, manifest_key
 from spark_jobs.contracts.sections import S3Settings
+from spark_jobs.lake.layout import Lake, checkpoint_key, checkpoint_name, manifest_key
 from spark_jobs.queries import JOB_OF_QUERY
 from spark_jobs.runtime.checkpoints import Checkpoint, list_checkpoints
 from spark_jobs.runtime.lock import hold_job

@@ -7,7 +7,7 @@ store that ignores these headers reports success, and the second of two writers 
 import secrets
 
 from spark_jobs.contracts.errors import LakeError
-from spark_jobs.contracts.lake import PROGRESS
+from spark_jobs.contracts.places import PROGRESS
 from spark_jobs.runtime.objects import Objects
 
 _ONLY_IF_NEW, _ONLY_IF_UNCHANGED = "If-None-Match: *", "If-Match"

@@ -5,8 +5,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from spark_jobs.contracts.errors import LakeError, SettingsError
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.sections import S3Settings
+from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.local_files import LocalFiles
 
 OBJECT_STORE = "s3a"

@@ -11,8 +11,9 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from spark_jobs.contracts.errors import LakeInUseError
-from spark_jobs.contracts.lake import Lake, lock_key
+from spark_jobs.contracts.places import lock_key
 from spark_jobs.contracts.sections import S3Settings
+from spark_jobs.lake.layout import Lake
 
 Check = Callable[[], None]
 """Raises a LakeInUseError if the lock has been lost."""

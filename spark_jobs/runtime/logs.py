@@ -4,8 +4,9 @@ import hashlib
 import tempfile
 from pathlib import Path
 
-from spark_jobs.contracts.lake import PROGRESS, Lake
+from spark_jobs.contracts.places import PROGRESS
 from spark_jobs.contracts.sections import JobSettings
+from spark_jobs.lake.layout import Lake
 
 
 def spark_log(lake: Lake, settings: JobSettings, job: str = "") -> Path:

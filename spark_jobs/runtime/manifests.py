@@ -3,9 +3,9 @@
 from datetime import UTC, datetime
 
 from spark_jobs import __version__
-from spark_jobs.contracts.lake import Lake, manifest_key
 from spark_jobs.contracts.manifest import Manifest
 from spark_jobs.contracts.settings import Settings
+from spark_jobs.lake.layout import Lake, manifest_key
 from spark_jobs.queries import find_query
 from spark_jobs.runtime.records import find_record, write_record
 

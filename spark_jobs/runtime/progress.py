@@ -25,9 +25,9 @@ from pyspark.sql.streaming.listener import (
 
 from spark_jobs import __version__
 from spark_jobs.contracts.errors import AdloomError
-from spark_jobs.contracts.lake import Lake, progress_key
 from spark_jobs.contracts.progress import OBSERVED, QUARANTINED, QueryReport, QueryState
-from spark_jobs.contracts.trend import Trend, trend_key
+from spark_jobs.contracts.trend import Trend
+from spark_jobs.lake.layout import Lake, progress_key, trend_key
 from spark_jobs.queries import JOB_OF_QUERY, find_query
 from spark_jobs.runtime.failures import reason
 from spark_jobs.runtime.records import find_record, write_record

@@ -5,7 +5,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from spark_jobs.contracts.errors import LakeError
-from spark_jobs.contracts.lake import Lake
+from spark_jobs.lake.layout import Lake
 
 Record = TypeVar("Record", bound=BaseModel)
 

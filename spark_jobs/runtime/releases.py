@@ -10,7 +10,6 @@ from datetime import datetime
 from pathlib import Path
 
 from spark_jobs.contracts.errors import LakeError
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.releases import (
     RELEASES,
     VERSION,
@@ -20,6 +19,7 @@ from spark_jobs.contracts.releases import (
     release_key,
     wheel_key,
 )
+from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.records import read_record, write_record
 
 

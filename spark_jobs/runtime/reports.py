@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from spark_jobs.contracts.lake import Lake, progress_key
 from spark_jobs.contracts.progress import QueryReport
+from spark_jobs.lake.layout import Lake, progress_key
 from spark_jobs.runtime.records import find_record
 
 

@@ -12,8 +12,8 @@ from zipfile import ZipFile
 from pyspark.sql import SparkSession
 
 import spark_jobs
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import Settings
+from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.java import Lifetime, check_java
 from spark_jobs.runtime.s3a import name_profile
 from spark_jobs.runtime.scratch import make_scratch, name_owners

@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
 from spark_jobs.contracts.errors import LakeInUseError
-from spark_jobs.contracts.lake import Lake, lock_key
+from spark_jobs.contracts.places import lock_key
 from spark_jobs.contracts.sections import S3Settings
 from spark_jobs.contracts.wanted import WantedState
+from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.lock import hold_job
 from spark_jobs.runtime.wanted import read_wanted, read_watcher, request_stop, want
 

@@ -4,8 +4,8 @@ from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict
 
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.wanted import Wanted, WantedState, stop_key, wanted_key, watcher_key
+from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.records import find_record, read_record, write_record
 
 

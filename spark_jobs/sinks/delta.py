@@ -10,11 +10,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_jobs.contracts.choices import Trigger
-from spark_jobs.contracts.commits import CommitNote, last_note, read_plan
 from spark_jobs.contracts.durations import milliseconds
-from spark_jobs.contracts.lake import Lake, checkpoint_key
 from spark_jobs.contracts.sections import JobSettings
 from spark_jobs.contracts.tables import Table
+from spark_jobs.lake.commits import CommitNote, last_note, read_plan
+from spark_jobs.lake.layout import Lake, checkpoint_key
 from spark_jobs.queries import Query
 from spark_jobs.sinks.transaction import append_once
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from spark_jobs.contracts.commits import CommitNote
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.tables import Table
+from spark_jobs.lake.commits import CommitNote
+from spark_jobs.lake.layout import Lake
 from spark_jobs.sinks.delta import append_rows
 
 PAIR = ("impression_id", "click_id")

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, DataFrameWriter
 
-from spark_jobs.contracts.commits import CommitNote, note_in
-from spark_jobs.contracts.lake import Lake, commit_key
 from spark_jobs.contracts.tables import Table
+from spark_jobs.lake.commits import CommitNote, note_in
+from spark_jobs.lake.layout import Lake, commit_key
 from spark_jobs.sinks.delta_internals import Transaction, has_internals
 
 

@@ -14,14 +14,15 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_jobs.contracts.choices import StatsOutput
-from spark_jobs.contracts.commits import CommitNote
 from spark_jobs.contracts.durations import EPOCH, microseconds, milliseconds
 from spark_jobs.contracts.files import json_bytes
-from spark_jobs.contracts.lake import FEED, Lake
 from spark_jobs.contracts.manifest import Manifest
+from spark_jobs.contracts.places import FEED
 from spark_jobs.contracts.sections import CampaignStatsSettings
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import CAMPAIGN_STATS, Table
+from spark_jobs.lake.commits import CommitNote
+from spark_jobs.lake.layout import Lake
 from spark_jobs.sinks.delta import Output, TableOutput, append_rows, create_table, replace_rows
 from spark_jobs.transforms.windows import KEY, SUMS, rate, summed
 
@@ -149,7 +150,7 @@ def _near(rows: DataFrame) -> Column | None:
 
 @dataclass(frozen=True)
 class Feed:
-    """The newest windows of ``gold/campaign_stats`` in one small JSON file, :data:`spark_jobs.contracts.lake.FEED`.
+    """The newest windows of ``gold/campaign_stats`` in one small JSON file, :data:`spark_jobs.lake.layout.FEED`.
 
     It is read from the table after each batch with rows, so it always agrees with the table.
 

@@ -9,8 +9,8 @@ from pyspark.sql import functions as F
 
 from spark_jobs.contracts.durations import EPOCH
 from spark_jobs.contracts.errors import LakeError
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.tables import Table
+from spark_jobs.lake.layout import Lake
 
 _ALL_FILES = 2**31 - 1
 

@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from spark_jobs.contracts.events import HEARTBEAT
-from spark_jobs.contracts.lake import Lake, commit_key
 from spark_jobs.contracts.tables import SILVER_EVENTS
+from spark_jobs.lake.layout import Lake, commit_key
 from spark_jobs.sources.delta import newest_event_time, read_table
 
 _TRUNCATED = timedelta(microseconds=999)

@@ -12,8 +12,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, LongType, StructType, TimestampType
 
-from spark_jobs.contracts.lake import Lake, checkpoint_key
 from spark_jobs.contracts.spark_names import STATE_VALUE
+from spark_jobs.lake.layout import Lake, checkpoint_key
 
 _JOIN, _KEYED = "symmetricHashJoin", "transformWithState"
 _SIDES = ("left", "right")

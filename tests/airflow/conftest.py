@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.contracts.jobs import ATTRIBUTE_JOB, DEDUPLICATE_JOB
-from spark_jobs.contracts.lake import Lake
+from spark_jobs.lake.layout import Lake
 from tests.airflow.embedded import Airflow
 from tests.stack.conftest import JOBS_USER, kafka, lake, minio, topic
 from tests.stack.kafka import Kafka

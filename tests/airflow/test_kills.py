@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contracts.lake import Lake
+from spark_jobs.lake.layout import Lake
 from spark_jobs.sources.files import read_records
 from tests.airflow.conftest import JOBS
 from tests.airflow.embedded import Airflow

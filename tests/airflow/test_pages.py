@@ -9,8 +9,8 @@ from urllib.parse import unquote
 import pytest
 from playwright.sync_api import expect
 
-from spark_jobs.contracts.lake import Lake, checkpoint_key, commit_key
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS
+from spark_jobs.lake.layout import Lake, checkpoint_key, commit_key
 from spark_jobs.sources.files import read_records
 from tests.airflow.embedded import Airflow
 from tests.airflow.parts import PARTS, WATCHED, wait_for_one, wait_until_watched

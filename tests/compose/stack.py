@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from spark_jobs.contracts.choices import SaslMechanism, SecurityProtocol
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.sections import KafkaSettings, S3Settings
+from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.lakes import open_lake
 from tests.support.airflow_client import AirflowClient
 from tests.support.lateness import PATIENT_TOML

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from ad_dags.launchers.kubernetes import KubernetesCluster
-from spark_jobs.contracts.lake import Lake, progress_key
 from spark_jobs.contracts.progress import QueryReport
 from spark_jobs.contracts.submission import application_name
+from spark_jobs.lake.layout import Lake, progress_key
 from spark_jobs.runtime.records import write_record
 
 NOW = datetime.now(UTC)

@@ -16,7 +16,7 @@ from ad_dags.launchers.cluster import ClusterLauncher
 from ad_dags.launchers.yarn import YarnCluster
 from ad_dags.place import find_place
 from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.contracts.lake import Lake
+from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.wanted import request_stop, stop_requested_at
 from tests.dags.fake_clusters import JOB, NAME, NOW, ROOT, Clock, FakeRest, app, serve, write_report

@@ -18,10 +18,10 @@ from ad_dags.tasks import compatibility
 from ad_dags.tasks import deploy as tasks
 from ad_dags.tasks.deploy import DeployAction, DeployError, build, check, jobs_of, swap
 from spark_jobs.contracts.errors import CheckpointError, LakeError, SettingsError
-from spark_jobs.contracts.lake import progress_key
 from spark_jobs.contracts.progress import QueryReport, QueryState
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.wanted import wanted_key
+from spark_jobs.lake.layout import progress_key
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.releases import publish, read_deployment
 from spark_jobs.runtime.wanted import read_wanted

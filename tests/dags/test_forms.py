@@ -14,7 +14,7 @@ from airflow.sdk.exceptions import ParamValidationError
 from ad_dags.place import Place
 from ad_dags.tasks import deploy, maintenance
 from spark_jobs.contracts.errors import LakeError
-from spark_jobs.contracts.lake import CHECKPOINTS
+from spark_jobs.contracts.places import CHECKPOINTS
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.runtime.lakes import open_lake
 from tests.dags.fakes import RecordingLauncher

@@ -16,9 +16,9 @@ from ad_dags.place import Place
 from ad_dags.supervision.rules import Limits, Memory
 from ad_dags.supervision.watch import supervise_once
 from ad_dags.tasks import reconcile
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.wanted import WantedState
+from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.wanted import request_stop, stop_requested_at, want
 from tests.dags.fake_clusters import (

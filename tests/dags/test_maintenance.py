@@ -9,7 +9,7 @@ from ad_dags.launchers import DriverState
 from ad_dags.place import Place
 from ad_dags.programs import CommandError
 from ad_dags.tasks import maintenance
-from spark_jobs.contracts.lake import CHECKPOINTS
+from spark_jobs.contracts.places import CHECKPOINTS
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.wanted import WantedState
 from spark_jobs.runtime.lakes import open_lake

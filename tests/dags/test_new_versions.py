@@ -11,9 +11,10 @@ from ad_dags.place import Place
 from ad_dags.triggers import new_versions as triggers
 from ad_dags.triggers.new_versions import NewVersionsTrigger, new_versions
 from spark_jobs.contracts.errors import LakeError
-from spark_jobs.contracts.lake import VALIDATED, Lake, commit_key
+from spark_jobs.contracts.places import VALIDATED
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, SESSIONS, SILVER_EVENTS, Table
+from spark_jobs.lake.layout import Lake, commit_key
 from spark_jobs.runtime.lakes import open_lake
 from tests.dags.fakes import RecordingLauncher
 

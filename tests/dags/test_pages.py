@@ -17,12 +17,13 @@ from ad_dags.launchers import DriverState
 from ad_dags.pages import access
 from ad_dags.pages.app import app, own_place
 from ad_dags.place import Place
-from spark_jobs.contracts.lake import OVERVIEW, REPORTS, progress_key
+from spark_jobs.contracts.places import OVERVIEW, REPORTS
 from spark_jobs.contracts.progress import QueryReport
 from spark_jobs.contracts.releases import Deployment
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.trend import Trend, trend_key
+from spark_jobs.contracts.trend import Trend
 from spark_jobs.contracts.wanted import WantedState
+from spark_jobs.lake.layout import progress_key, trend_key
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.records import write_record
 from spark_jobs.runtime.releases import write_deployment

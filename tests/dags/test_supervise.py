@@ -20,9 +20,9 @@ from ad_dags.tasks import reconcile
 from ad_dags.triggers import supervise as supervise_trigger
 from ad_dags.triggers.supervise import SuperviseDriverTrigger
 from spark_jobs.contracts.errors import LakeError, SettingsError
-from spark_jobs.contracts.lake import progress_key
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.wanted import WantedState, wanted_key
+from spark_jobs.lake.layout import progress_key
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.wanted import read_wanted, want, watch
 from tests.dags.fakes import RecordingLauncher

@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_jobs.contracts.files import json_bytes
-from spark_jobs.contracts.lake import LEDGER, Lake
+from spark_jobs.contracts.places import LEDGER
 from spark_jobs.contracts.tables import (
     ATTRIBUTIONS,
     BRONZE_EVENTS,
@@ -19,6 +19,7 @@ from spark_jobs.contracts.tables import (
     USER_STATUS,
     Table,
 )
+from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import TABLES_BY_NAME
 
 Row = dict[str, Any]

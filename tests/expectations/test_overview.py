@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from expectations.overview.figures import Figures, count_figures
 from expectations.overview.page import write_overview
-from spark_jobs.contracts.lake import Lake
+from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import TABLES
 from spark_jobs.runtime.lakes import open_lake
 from tests.expectations.good_rows import append, good_rows, write_ledger

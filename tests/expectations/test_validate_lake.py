@@ -16,9 +16,10 @@ from expectations.ranges import range_to_validate, read_rows, read_state
 from expectations.results import TableResult, ValidationResult
 from expectations.validate import validate_lake
 from spark_jobs.contracts.errors import LakeError
-from spark_jobs.contracts.lake import VALIDATED, Lake, commit_key
+from spark_jobs.contracts.places import VALIDATED
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
+from spark_jobs.lake.layout import Lake, commit_key
 from spark_jobs.queries import TABLES
 from spark_jobs.runtime.lakes import open_lake
 from tests.expectations.good_rows import append, at, good_rows, write_ledger

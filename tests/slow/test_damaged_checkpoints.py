@@ -8,10 +8,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_jobs.contracts.errors import AdloomError
-from spark_jobs.contracts.lake import Lake, checkpoint_key
 from spark_jobs.contracts.sections import IngestSettings
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.jobs.reset import reset
+from spark_jobs.lake.layout import Lake, checkpoint_key
 from spark_jobs.queries.attribute import NAME as ATTRIBUTE
 from spark_jobs.queries.ingest import NAME as INGEST
 from spark_jobs.runtime.lakes import open_lake

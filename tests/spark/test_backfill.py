@@ -15,13 +15,13 @@ from pyspark.sql import functions as F
 
 from spark_jobs.contracts.backfill import Difference, Window, differences_key, recomputed_key
 from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.sections import IngestSettings
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, SESSIONS, Table
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.jobs.backfill import Comparison, _first_of_each, backfill
+from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.lakes import open_lake
 from tests.support.lakes import read_table
 from tests.support.oracle import Row, assert_same_rows, comparable, expected_tables

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.contracts.errors import CheckpointError
-from spark_jobs.contracts.lake import manifest_key
 from spark_jobs.contracts.sections import AttributeSettings, SparkSettings
 from spark_jobs.contracts.settings import Settings
+from spark_jobs.lake.layout import manifest_key
 from spark_jobs.queries import TABLES
 from spark_jobs.runtime.checkpoints import list_checkpoints
 from spark_jobs.runtime.lakes import open_lake

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame
 
-from spark_jobs.contracts.commits import CommitNote
 from spark_jobs.contracts.errors import QueryFailedError
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.sections import IngestSettings
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import Table
+from spark_jobs.lake.commits import CommitNote
+from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.sinks import delta
 from tests.support.equality import assert_lake_equals_oracle, generate_source

@@ -14,7 +14,6 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_jobs.contracts.choices import Trigger
 from spark_jobs.contracts.durations import EPOCH
 from spark_jobs.contracts.jobs import ATTRIBUTE_JOB, DEDUPLICATE_JOB
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.sections import (
     AttributeSettings,
     CampaignStatsSettings,
@@ -31,6 +30,7 @@ from spark_jobs.jobs.drain import drain_lead, late_up_to
 from spark_jobs.jobs.heartbeat import append_heartbeat
 from spark_jobs.jobs.service import run_job
 from spark_jobs.jobs.silence import Moment
+from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.spark_conf import streaming_conf
 from spark_jobs.runtime.stopping import StopRequest

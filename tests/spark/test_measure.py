@@ -8,9 +8,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_jobs.contracts.jobs import MEASURE_JOB
-from spark_jobs.contracts.lake import checkpoint_key
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.jobs.reset import reset
+from spark_jobs.lake.layout import checkpoint_key
 from spark_jobs.queries import QUERIES_OF_JOB
 from spark_jobs.runtime.lakes import open_lake
 from tests.support.equality import MEASURED, assert_lake_equals_oracle, generate_source

@@ -12,7 +12,7 @@ _METHOD, _RENAMED = b"readTxn", b"readTxs"
 _CHILD = """
 import json, logging, sys
 from pathlib import Path
-from spark_jobs.contracts.commits import CommitNote
+from spark_jobs.lake.commits import CommitNote
 from spark_jobs.contracts.jobs import SESSIONIZE
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import SESSIONS

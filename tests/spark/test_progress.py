@@ -13,10 +13,10 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryProgress,
 )
 
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.progress import QueryReport
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
+from spark_jobs.lake.layout import Lake
 from spark_jobs.queries.attribute import NAME as ATTRIBUTE
 from spark_jobs.queries.deduplicate import NAME as DEDUPLICATE
 from spark_jobs.queries.ingest import NAME as INGEST

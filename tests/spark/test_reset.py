@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from spark_jobs.contracts.choices import StateStore
 from spark_jobs.contracts.errors import CheckpointError
 from spark_jobs.contracts.jobs import ATTRIBUTE_JOB, DEDUPLICATE_JOB
-from spark_jobs.contracts.lake import CHECKPOINTS, Lake, checkpoint_key
+from spark_jobs.contracts.places import CHECKPOINTS
 from spark_jobs.contracts.sections import (
     DeduplicateSettings,
     IngestSettings,
@@ -23,6 +23,7 @@ from spark_jobs.contracts.tables import ATTRIBUTIONS, SESSIONS, SILVER_EVENTS
 from spark_jobs.jobs.heartbeat import append_heartbeat
 from spark_jobs.jobs.maintain import maintain
 from spark_jobs.jobs.reset import reset
+from spark_jobs.lake.layout import Lake, checkpoint_key
 from spark_jobs.queries import QUERIES_OF_JOB, TABLES
 from spark_jobs.queries.deduplicate import NAME as DEDUPLICATE
 from spark_jobs.queries.ingest import NAME as INGEST

@@ -21,9 +21,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_jobs.contracts.choices import JoinType, StatsOutput
-from spark_jobs.contracts.commits import last_note
-from spark_jobs.contracts.lake import CHECKPOINTS, Lake
 from spark_jobs.contracts.manifest import FILES
+from spark_jobs.contracts.places import CHECKPOINTS
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import (
     ATTRIBUTIONS,
@@ -38,6 +37,8 @@ from spark_jobs.jobs.drain import drain_lead
 from spark_jobs.jobs.heartbeat import append_heartbeat
 from spark_jobs.jobs.reset import reset
 from spark_jobs.jobs.starting import start
+from spark_jobs.lake.commits import last_note
+from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import find_query, readers_of
 from spark_jobs.queries.attribute import NAME as ATTRIBUTE
 from spark_jobs.queries.campaign_stats import NAME as CAMPAIGN_STATS_QUERY

@@ -12,7 +12,6 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.contracts.choices import DeduplicateMode, JoinState, JoinType, StateStore
 from spark_jobs.contracts.errors import LakeInUseError, LedgerError, QueryFailedError, SourceError
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.sections import (
     AttributeSettings,
     DeduplicateSettings,
@@ -24,6 +23,7 @@ from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
 from spark_jobs.jobs.accounts import balance
 from spark_jobs.jobs.run import run
+from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.lock import hold_job
 from tests.support.equality import assert_lake_equals_oracle, generate_source

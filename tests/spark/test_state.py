@@ -13,8 +13,9 @@ from spark_jobs.console import state
 from spark_jobs.console.terminal import terminal
 from spark_jobs.contracts.choices import JoinState
 from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.contracts.lake import CHECKPOINTS, Lake
+from spark_jobs.contracts.places import CHECKPOINTS
 from spark_jobs.contracts.settings import Settings
+from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import JOB_OF_QUERY
 from spark_jobs.queries.ingest import NAME as INGEST
 from spark_jobs.runtime.lakes import open_lake

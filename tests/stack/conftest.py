@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.sections import S3Settings
+from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.lakes import open_lake
 from tests.stack.flow import adloom
 from tests.stack.jobs import Job, start_job

@@ -3,10 +3,10 @@
 import subprocess
 from collections.abc import Sequence
 
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.sections import KafkaSettings
 from spark_jobs.contracts.tables import BRONZE_EVENTS
 from spark_jobs.generator.publish import publish
+from spark_jobs.lake.layout import Lake
 from tests.stack.kafka import Kafka
 from tests.support.drivers import ADLOOM
 from tests.support.lakes import read_table

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
+from spark_jobs.lake.layout import Lake
 from spark_jobs.sources.files import read_records
 from tests.stack.conftest import StartJob
 from tests.stack.flow import LONGEST_S, adloom, send, wait_for_rows

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.tables import BRONZE_EVENTS
+from spark_jobs.lake.layout import Lake
 from spark_jobs.sources.files import read_records
 from tests.stack.conftest import StartJob
 from tests.stack.flow import adloom, send, wait_for_rows

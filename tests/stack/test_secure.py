@@ -8,8 +8,8 @@ import duckdb
 import pytest
 import trustme
 
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.sections import S3Settings
+from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.sources.files import read_records
 from tests.stack.certificates import kafka_pem

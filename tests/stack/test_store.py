@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from spark_jobs.contracts.errors import LakeError
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.sections import S3Settings
+from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.bucket import prepare_bucket
 from spark_jobs.runtime.conditions import check_conditional_writes
 from spark_jobs.runtime.lakes import check_store, open_lake

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
-from spark_jobs.contracts.lake import Lake
+from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.wanted import read_wanted
 from tests.support.servers import wait_until
 

@@ -16,9 +16,9 @@ import signal
 from pyspark.sql import DataFrame
 
 from spark_jobs import cli
-from spark_jobs.contracts.commits import CommitNote
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.tables import Table
+from spark_jobs.lake.commits import CommitNote
+from spark_jobs.lake.layout import Lake
 from spark_jobs.sinks import delta
 
 MOMENTS = ("plan", "state", "commit")

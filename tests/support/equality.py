@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from spark_jobs.contracts.jobs import MEASURE_JOB
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
+from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import TABLES, queries_of
 from spark_jobs.queries.user_status import NAME as USER_STATUS_QUERY
 from tests.support.lakes import read_ledger, read_table

@@ -3,8 +3,9 @@
 import json
 from datetime import datetime, timedelta
 
-from spark_jobs.contracts.lake import FEED, Lake
+from spark_jobs.contracts.places import FEED
 from spark_jobs.contracts.tables import CAMPAIGN_STATS
+from spark_jobs.lake.layout import Lake
 from tests.support.lakes import read_table
 
 

@@ -13,10 +13,11 @@ from urllib.parse import unquote, urlsplit
 import duckdb
 
 from spark_jobs.contracts.events import HEARTBEAT
-from spark_jobs.contracts.lake import LEDGER, Lake
 from spark_jobs.contracts.ledger import Ledger
+from spark_jobs.contracts.places import LEDGER
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import SILVER_EVENTS, Column, Table
+from spark_jobs.lake.layout import Lake
 from tests.support.oracle import Row
 
 _COMMIT = re.compile(r"(\d{20})\.json")

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.jobs.run import RunResult, run
+from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.spark_conf import streaming_conf
 
 

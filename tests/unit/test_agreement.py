@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contracts.commits import CommitNote, last_note
 from spark_jobs.contracts.errors import CheckpointError
-from spark_jobs.contracts.lake import Lake, checkpoint_key, progress_key
 from spark_jobs.contracts.progress import QueryReport
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import SESSIONS
+from spark_jobs.lake.commits import CommitNote, last_note
+from spark_jobs.lake.layout import Lake, checkpoint_key, progress_key
 from spark_jobs.runtime.agreement import compare_with_table
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.manifests import new_manifest, write_manifest

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.contracts.errors import CheckpointError
-from spark_jobs.contracts.lake import Lake, checkpoint_key, manifest_key
 from spark_jobs.contracts.sections import S3Settings
 from spark_jobs.contracts.settings import Settings
+from spark_jobs.lake.layout import Lake, checkpoint_key, manifest_key
 from spark_jobs.runtime.checkpoints import list_checkpoints
 from spark_jobs.runtime.cleaning import find_superseded, parse_targets, remove
 from spark_jobs.runtime.lakes import open_lake

@@ -11,9 +11,9 @@ from prometheus_client.exposition import generate_latest
 
 from spark_jobs.console.exporter import LakeMetrics
 from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.contracts.lake import progress_key
 from spark_jobs.contracts.progress import QueryReport
 from spark_jobs.contracts.wanted import WantedState
+from spark_jobs.lake.layout import progress_key
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.metrics import QueryMetrics, serve_metrics
 from spark_jobs.runtime.records import write_record

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contracts.lake import checkpoint_key
 from spark_jobs.contracts.manifest import FILES
 from spark_jobs.contracts.settings import Settings
+from spark_jobs.lake.layout import checkpoint_key
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.manifests import new_manifest, write_manifest
 from tests.unit.test_cli import adloom

@@ -12,8 +12,8 @@ from rich.console import Console
 
 from spark_jobs.console.status import show_status, status_page
 from spark_jobs.contracts.errors import LakeError
-from spark_jobs.contracts.lake import Lake, progress_key
 from spark_jobs.contracts.progress import QueryReport, QueryState
+from spark_jobs.lake.layout import Lake, progress_key
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.progress import after_batch, parse_progress
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.contracts.errors import LakeError, SourceError
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.releases import release_key, wheel_key
+from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.building import build_wheel
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.releases import deploy, list_releases, publish, read_deployment, read_release, unpack

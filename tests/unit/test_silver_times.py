@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.contracts.lake import Lake, commit_key
 from spark_jobs.contracts.tables import SILVER_EVENTS
+from spark_jobs.lake.layout import Lake, commit_key
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.sources.silver_times import CommitTimes, SilverTimes, times_in
 

@@ -11,9 +11,9 @@ import pytest
 
 from spark_jobs.contracts.errors import LakeInUseError
 from spark_jobs.contracts.jobs import ATTRIBUTE_JOB, DEDUPLICATE_JOB
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.sections import S3Settings
 from spark_jobs.contracts.wanted import WantedState
+from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.stop_jobs import stop_jobs
 from spark_jobs.runtime.wanted import read_wanted, stop_requested_at, want, watch

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from expectations.counts import counts_present_rows
-from spark_jobs.contracts.commits import BatchPlan, CommitNote, batches_reached, commit_notes, read_plan
-from spark_jobs.contracts.lake import LEDGER_REACHED, Lake, commit_key
+from spark_jobs.contracts.places import LEDGER_REACHED
 from spark_jobs.contracts.tables import SESSIONS
+from spark_jobs.lake.commits import BatchPlan, CommitNote, batches_reached, commit_notes, read_plan
+from spark_jobs.lake.layout import Lake, commit_key
 from spark_jobs.queries.sessionize import NAME as SESSIONIZE
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.sinks.delta import TableOutput

@@ -2,7 +2,8 @@
 
 import re
 
-from spark_jobs.contracts.lake import REPORTS, Lake
+from spark_jobs.contracts.places import REPORTS
+from spark_jobs.lake.layout import Lake
 
 INDEX = "index.html"
 _SHOWN = re.compile(

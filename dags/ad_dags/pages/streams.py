@@ -11,8 +11,9 @@ from ad_dags.supervision.naming import supervising_dag_id
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.progress import QueryReport
 from spark_jobs.contracts.releases import Deployment
-from spark_jobs.contracts.trend import Trend, TrendPoint, trend_key
+from spark_jobs.contracts.trend import Trend, TrendPoint
 from spark_jobs.contracts.wanted import Wanted
+from spark_jobs.lake.layout import trend_key
 from spark_jobs.queries import QUERIES_OF_JOB
 from spark_jobs.runtime.records import find_record
 from spark_jobs.runtime.releases import read_deployment

@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 
 from ad_dags.launchers import Launcher, LauncherError
 from ad_dags.supervision.rules import Action, Decision, Limits, Memory, decide
-from spark_jobs.contracts.lake import Lake
 from spark_jobs.contracts.wanted import WantedState, watcher_key
+from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import QUERIES_OF_JOB
 from spark_jobs.runtime.reports import read_reports
 from spark_jobs.runtime.wanted import read_wanted, read_watcher, want, watch

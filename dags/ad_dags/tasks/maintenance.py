@@ -8,7 +8,7 @@ from ad_dags.job_control import paused
 from ad_dags.place import Place, find_place
 from ad_dags.programs import CommandError
 from ad_dags.tasks.commands import run_adloom
-from spark_jobs.contracts.lake import CHECKPOINTS
+from spark_jobs.contracts.places import CHECKPOINTS
 from spark_jobs.queries import queries_of
 
 _FAILED = 1

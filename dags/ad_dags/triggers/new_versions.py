@@ -9,8 +9,9 @@ from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
 from ad_dags.place import find_place
 from spark_jobs.contracts.errors import AdloomError
-from spark_jobs.contracts.lake import VALIDATED, Lake
+from spark_jobs.contracts.places import VALIDATED
 from spark_jobs.contracts.tables import ATTRIBUTIONS, SESSIONS
+from spark_jobs.lake.layout import Lake
 
 
 class NewVersionsTrigger(BaseEventTrigger):

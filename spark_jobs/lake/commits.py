@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
-from spark_jobs.contracts.lake import Lake, commit_key
 from spark_jobs.contracts.tables import Table
+from spark_jobs.lake.layout import Lake, commit_key
 from spark_jobs.queries import QUERIES, find_query
 
 _NO_OFFSET = "-"

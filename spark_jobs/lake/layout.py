@@ -1,4 +1,4 @@
-"""Where everything lies under a lake's root."""
+"""A lake: its root, its small files, its tables' versions, and where the parts of each query lie."""
 
 import json
 import re
@@ -7,33 +7,19 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from spark_jobs.contracts.files import Files
+from spark_jobs.contracts.places import CHECKPOINTS, PROGRESS, REPORTS
 from spark_jobs.contracts.tables import Table
 from spark_jobs.queries import JOB_OF_QUERY
 
-CHECKPOINTS = "_checkpoints"
-PROGRESS = "_progress"
-"""Folder with one folder for each job, and in it one file of progress for each query."""
-LEDGER = f"{PROGRESS}/ledger.json"
-"""The accounts of the latest run, as JSON."""
-LEDGER_REACHED = f"{PROGRESS}/ledger_reached.json"
-"""By query, the last batch that the ledger counts, as JSON."""
-REPORTS = "_reports"
-"""Folder of the validation reports; ``index.html`` is the page to open."""
-OVERVIEW = f"{REPORTS}/overview.html"
-"""The page of charts of what the tables say."""
-VALIDATED = f"{REPORTS}/validated.json"
-"""By table, the last version found good, as JSON."""
-FEED = "_feeds/campaign_stats.json"
-"""The newest windows of gold/campaign_stats, as JSON."""
 _MANIFEST = re.compile(r"v(\d+)\.json")
 _COMMIT = re.compile(r"(\d{20})\.json")
 
 
 @dataclass(frozen=True)
 class Lake:
-    """A lake's root as a URI without a trailing slash, its small files, and the names of the places under it.
+    """A lake: its root as a URI without a trailing slash, its small files, and where everything lies below it.
 
-    What Spark reads and writes is named by its URI; a small file by its key in ``files``.
+    Spark's inputs and outputs go by URI, small files by their key in ``files``.
     """
 
     root: str
@@ -41,7 +27,7 @@ class Lake:
 
     @property
     def is_local(self) -> bool:
-        """Whether it lies on this machine's disks."""
+        """Whether it is on this machine's disks."""
         return urlsplit(self.root).scheme == "file"
 
     @property
@@ -51,7 +37,7 @@ class Lake:
         return Path(unquote(urlsplit(self.root).path))
 
     def place(self, key: str = "") -> str:
-        """Where ``key`` lies, for people: a path if the lake is local, else a URI."""
+        """The place of ``key``, for people: a path if the lake is local, otherwise a URI."""
         return str(self.path / key) if self.is_local else f"{self.root}/{key}".rstrip("/")
 
     def table(self, table: Table) -> str:
@@ -59,7 +45,7 @@ class Lake:
         return self.uri(table.path)
 
     def versions(self, query: str) -> list[int]:
-        """The versions of the checkpoint of ``query`` that have a manifest, rising."""
+        """The versions of the checkpoint of ``query`` that have a manifest, in ascending order."""
         found = map(_MANIFEST.fullmatch, self.files.names(query_key(query)))
         return sorted(int(name[1]) for name in found if name)
 
@@ -68,7 +54,7 @@ class Lake:
         return max(self.versions(query), default=1)
 
     def uri(self, key: str) -> str:
-        """URI of what lies at ``key``."""
+        """The URI of ``key``."""
         return f"{self.root}/{key}"
 
     def failing_rows(self, table: Table) -> str:
@@ -76,33 +62,28 @@ class Lake:
         return self.uri(failing_rows_key(table))
 
     def has(self, table: Table) -> bool:
-        """Whether ``table`` has been begun."""
+        """Whether ``table`` exists."""
         return self.is_table(table.path)
 
     def is_table(self, key: str) -> bool:
-        """Whether a Delta table lies at ``key``: a writer that was killed in its first commit leaves none."""
+        """Whether there is a Delta table at ``key``; a writer that was killed during its first commit leaves none."""
         return self.newest_commit(key) is not None
 
     def newest_commit(self, key: str) -> int | None:
         """The latest version of the Delta table at ``key``; None if there is none."""
         log = f"{key}/_delta_log"
-        # A log holds the commits of weeks: those before its last checkpoint need not be listed.
+        # A log holds weeks of commits: those before its last checkpoint need not be listed.
         names = self.files.names(log, after=_last_checkpoint(self.files.read(f"{log}/_last_checkpoint")))
         return max((int(name[1]) for name in map(_COMMIT.fullmatch, names) if name), default=None)
 
 
 def commit_key(table: Table, version: int) -> str:
-    """The commit that made ``version`` of ``table``."""
+    """The commit that created ``version`` of ``table``."""
     return f"{table.path}/_delta_log/{version:020}.json"
 
 
-def lock_key(job: str) -> str:
-    """Held by the process that runs ``job``."""
-    return f"{PROGRESS}/{job}/driver.lock"
-
-
 def progress_key(query: str) -> str:
-    """What ``query`` last did, as JSON."""
+    """The latest progress of ``query``, as JSON."""
     return f"{PROGRESS}/{JOB_OF_QUERY[query]}/{query}.json"
 
 
@@ -112,17 +93,17 @@ def query_key(query: str) -> str:
 
 
 def checkpoint_key(query: str, version: int) -> str:
-    """Folder of a checkpoint. Its manifest lies beside it: :func:`manifest_key`."""
+    """Folder of a checkpoint. Its manifest is next to it: :func:`manifest_key`."""
     return f"{CHECKPOINTS}/{checkpoint_name(query, version)}"
 
 
 def checkpoint_name(query: str, version: int) -> str:
-    """What people call a checkpoint."""
+    """The name of a checkpoint, for people."""
     return f"{JOB_OF_QUERY[query]}/{query}/v{version}"
 
 
 def manifest_key(query: str, version: int) -> str:
-    """What a checkpoint belongs to, as JSON."""
+    """The manifest of a checkpoint, as JSON."""
     return f"{checkpoint_key(query, version)}.json"
 
 
@@ -132,8 +113,13 @@ def failing_rows_key(table: Table) -> str:
 
 
 def _last_checkpoint(text: bytes | None) -> str:
-    """What sorts before the names of that version in the log; empty if there is none, or nobody can tell."""
+    """A name that sorts before the files of that version in the log; empty if there is none, or it cannot be read."""
     try:
         return f"{int(json.loads(text or b'')['version']):020}"
     except (ValueError, KeyError, TypeError):
         return ""
+
+
+def trend_key(query: str) -> str:
+    """The lake key of the trend of ``query``."""
+    return f"{PROGRESS}/{JOB_OF_QUERY[query]}/{query}.trend.json"
