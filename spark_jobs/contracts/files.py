@@ -4,7 +4,15 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import PurePath
 from typing import Any, Protocol
+
+LOCAL = "file://"
+
+
+def hadoop_uri(path: PurePath) -> str:
+    """``path``, which is absolute, as Hadoop takes a URI: nothing is escaped, so ``%20`` would be three characters."""
+    return f"{LOCAL}{path}"
 
 
 def json_bytes(value: dict[str, Any]) -> bytes:

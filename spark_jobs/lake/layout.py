@@ -4,9 +4,8 @@ import json
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
-from spark_jobs.contracts.files import Files
+from spark_jobs.contracts.files import LOCAL, Files
 from spark_jobs.contracts.places import CHECKPOINTS, PROGRESS, REPORTS
 from spark_jobs.contracts.tables import Table
 from spark_jobs.queries import JOB_OF_QUERY
@@ -28,13 +27,13 @@ class Lake:
     @property
     def is_local(self) -> bool:
         """Whether it is on this machine's disks."""
-        return urlsplit(self.root).scheme == "file"
+        return self.root.startswith(LOCAL)
 
     @property
     def path(self) -> Path:
         """The root of a local lake as a path."""
         assert self.is_local, f"{self.root} has no local path"  # noqa: S101 a mistake of the caller
-        return Path(unquote(urlsplit(self.root).path))
+        return Path(self.root.removeprefix(LOCAL))
 
     def place(self, key: str = "") -> str:
         """The place of ``key``, for people: a path if the lake is local, otherwise a URI."""

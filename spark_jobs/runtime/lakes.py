@@ -5,6 +5,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from spark_jobs.contracts.errors import LakeError, SettingsError
+from spark_jobs.contracts.files import hadoop_uri
 from spark_jobs.contracts.sections import S3Settings
 from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.local_files import LocalFiles
@@ -35,7 +36,7 @@ def open_lake(location: str, s3: S3Settings | None = None, *, is_patient: bool =
             "s3a://bucket/prefix"
         )
     path = Path(unquote(parts.path) if parts.scheme == "file" else location).expanduser().resolve()
-    return Lake(path.as_uri().rstrip("/"), LocalFiles(path))
+    return Lake(hadoop_uri(path).rstrip("/"), LocalFiles(path))
 
 
 def check_store(lake: Lake) -> None:

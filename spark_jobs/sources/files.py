@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_jobs.contracts.errors import SourceError
+from spark_jobs.contracts.files import hadoop_uri
 from spark_jobs.contracts.sections import IngestSettings
 from spark_jobs.transforms.clock import batch_time
 
@@ -67,7 +68,7 @@ def read_files(spark: SparkSession, folder: Path, settings: IngestSettings) -> D
         .option("maxBytesPerTrigger", settings.max_bytes_per_batch)
         # By default Spark silently skips files a week older than the newest one seen.
         .option("maxFileAge", "36500d")
-        .load(folder.resolve().as_uri())
+        .load(hadoop_uri(folder.resolve()))
     )
     block = F.struct("_metadata.file_path", "_metadata.file_block_start", "_metadata.file_block_length")
     start, length = block["file_block_start"], block["file_block_length"]

@@ -6,17 +6,23 @@ The query may be running: what is read is its state after the last batch.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
+from urllib.parse import quote
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, LongType, StructType, TimestampType
 
+from spark_jobs.contracts.files import hadoop_uri
 from spark_jobs.contracts.spark_names import STATE_VALUE
 from spark_jobs.lake.layout import Lake, checkpoint_key
 
 _JOIN, _KEYED = "symmetricHashJoin", "transformWithState"
 _SIDES = ("left", "right")
+_LINKS: dict[str, TemporaryDirectory[str]] = {}
+"""By URI of a checkpoint, the folder of the link to it; removed when the process ends."""
 _TIMES_IN_US = ("expiresAtMicros", "last_us", "times", "waiting", "waiting_times")
 """Fields of states that hold times as numbers, in microseconds since 1970."""
 
@@ -72,7 +78,7 @@ def find_stores(spark: SparkSession, lake: Lake, queries: Iterable[str]) -> list
     # All in one job: on a small machine a job for each query takes longer than what it reads.
     operators = [
         spark.read.format("state-metadata")
-        .load(lake.uri(key))
+        .load(_location(lake, key))
         .groupBy(F.lit(query).alias("query"), "operatorId", "operatorName")
         .agg(F.max("maxBatchId").alias("batch"))
         for query, key in started.items()
@@ -118,7 +124,7 @@ def read_state(spark: SparkSession, lake: Lake, store: Store) -> DataFrame:
         reader = reader.option("joinSide", store.side)
     if store.operator.startswith(_KEYED):
         reader = reader.option("stateVarName", STATE_VALUE)
-    rows = reader.load(lake.uri(checkpoint_key(store.query, lake.version(store.query))))
+    rows = reader.load(_location(lake, checkpoint_key(store.query, lake.version(store.query))))
     if store.side:
         # The stored value has one field more than its schema says: whether the row has been matched.
         named = [F.col("value")[name].alias(name) for name in rows.select("value.*").columns]
@@ -128,6 +134,20 @@ def read_state(spark: SparkSession, lake: Lake, store: Store) -> DataFrame:
     oldest = F.least(*times) if len(times) > 1 else times[0] if times else F.lit(None).cast("timestamp")
     weight = F.length(F.to_json(F.struct("key", "value")))
     return rows.select("key", "value", "partition_id", weight.alias("bytes"), oldest.alias("oldest"))
+
+
+def _location(lake: Lake, key: str) -> str:
+    """The URI of the checkpoint at ``key``, as Spark's state reader takes it.
+
+    The reader escapes a location and does not unescape it, so a folder with a space in its name is read through a link.
+    """
+    uri = lake.uri(key)
+    if not lake.is_local or quote(uri, safe="/:") == uri:
+        return uri
+    if uri not in _LINKS:
+        _LINKS[uri] = TemporaryDirectory(prefix="adloom-link-")
+        (Path(_LINKS[uri].name) / "checkpoint").symlink_to(lake.path / key)
+    return hadoop_uri(Path(_LINKS[uri].name) / "checkpoint")
 
 
 def _times(kind: DataType, column: Column) -> list[Column]:
