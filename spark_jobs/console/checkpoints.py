@@ -14,11 +14,11 @@ from rich.text import Text
 from spark_jobs.console.run import session
 from spark_jobs.console.terminal import terminal, utc
 from spark_jobs.contracts.durations import format_duration
-from spark_jobs.contracts.errors import AdloomError, CheckpointError, PreflightError, SettingsError
+from spark_jobs.contracts.errors import AdloomError, CheckpointError, PreflightError
 from spark_jobs.contracts.manifest import FILES, KAFKA, Verdict
 from spark_jobs.contracts.settings import load_settings
 from spark_jobs.lake.layout import Lake, checkpoint_key
-from spark_jobs.queries import JOB_OF_QUERY
+from spark_jobs.queries import JOB_OF_QUERY, find_query
 from spark_jobs.runtime.checkpoints import Checkpoint, list_checkpoints, preflight
 from spark_jobs.runtime.cleaning import find_superseded, parse_targets, remove
 from spark_jobs.runtime.lakes import open_existing
@@ -27,7 +27,7 @@ _STYLES = {Verdict.SAFE: "green", Verdict.IGNORED: "yellow", Verdict.BREAKING: "
 
 
 def show_preflight(location: str, config: Path | None, *, as_json: bool = False) -> bool:
-    """Prints how the settings differ from those of the lake's checkpoints. Returns whether all may be started.
+    """Prints how the settings differ from those of the lake's checkpoints. Returns whether all queries can start.
 
     Raises:
         PreflightError: there is no lake, it does not answer, or a setting is wrong.
@@ -36,8 +36,8 @@ def show_preflight(location: str, config: Path | None, *, as_json: bool = False)
     try:
         settings = load_settings(config, os.environ)
         lake = open_existing(location, settings.s3)
-        begun = {found.query: found.manifest for found in list_checkpoints(lake) if found.is_current}
-        ingest = begun.get("ingest")
+        current = {found.query: found.manifest for found in list_checkpoints(lake) if found.is_current}
+        ingest = current.get("ingest")
         # What ingest reads is an argument of its start, not a setting: a change of it cannot be foreseen here.
         default = KAFKA if settings.kafka.bootstrap_servers else FILES
         source = ingest.settings.get("source", FILES) if ingest else default
@@ -49,10 +49,10 @@ def show_preflight(location: str, config: Path | None, *, as_json: bool = False)
         console.out(json.dumps([asdict(change) for change in found]))
         return may_start
     if not found:
-        console.print(f"{lake.place()}: {len(begun)} checkpoints, all made with these settings")
+        console.print(f"{lake.place()}: {len(current)} checkpoints, all of them match these settings")
         return True
     table = Table(
-        box=SIMPLE_HEAD, title=f"{lake.place()}: changed since the checkpoints were begun", title_justify="left"
+        box=SIMPLE_HEAD, title=f"{lake.place()}: changed since the checkpoints were created", title_justify="left"
     )
     for heading in ("query", "setting", "was", "is", "verdict", "why"):
         table.add_column(heading)
@@ -71,22 +71,22 @@ def list_all(location: str, config: Path | None) -> None:
     """
     console, lake = terminal(), open_existing(location, load_settings(config, os.environ).s3)
     table = Table(box=SIMPLE_HEAD, title=f"{lake.place()}: checkpoints", title_justify="left")
-    for heading in ("checkpoint", "begun", "by adloom"):
+    for heading in ("checkpoint", "created", "by adloom"):
         table.add_column(heading, no_wrap=True)
     for heading in ("batches", "MB"):
         table.add_column(heading, justify="right")
     for found in list_checkpoints(lake):
         manifest = found.manifest
-        begun = utc(manifest.created_at) if manifest else "no manifest"
+        created = utc(manifest.created_at) if manifest else "no manifest"
         package = manifest.package_version if manifest else ""
         batches, size = f"{found.last_batch + 1:,}", f"{found.bytes / 1e6:,.1f}"
         style = "" if found.is_current else "dim"
-        table.add_row(found.name, begun, package, batches, size, style=style)
+        table.add_row(found.name, created, package, batches, size, style=style)
     console.print(table)
 
 
 def show_one(target: str, location: str, config: Path | None) -> None:
-    """Prints what is known of one checkpoint.
+    """Prints the details of one checkpoint.
 
     Raises:
         LakeError: there is no lake.
@@ -104,34 +104,33 @@ def show_one(target: str, location: str, config: Path | None) -> None:
 
 def _facts(lake: Lake, found: Checkpoint, why_it_stays: str) -> Iterator[tuple[str, str]]:
     yield "place", lake.place(checkpoint_key(found.query, found.version))
-    yield "standing", why_it_stays or "may be removed by `adloom checkpoints clean`"
+    yield "status", why_it_stays or "may be removed by `adloom checkpoints clean`"
     if found.manifest:
-        yield "begun", f"{utc(found.manifest.created_at)} by adloom {found.manifest.package_version}"
+        yield "created", f"{utc(found.manifest.created_at)} by adloom {found.manifest.package_version}"
     if found.written_at:
         yield "last written", utc(found.written_at)
-    yield "last batch done", f"{found.last_batch:,}" if found.last_batch >= 0 else "none"
+    yield "last batch", f"{found.last_batch:,}" if found.last_batch >= 0 else "none"
     yield "files", f"{found.files:,}, {found.bytes / 1e6:,.1f} MB"
     yield from (found.manifest.settings if found.manifest else {}).items()
     if found.manifest and found.manifest.begins_at:
-        yield "begins at", found.manifest.begins_at
+        yield "starts at", found.manifest.begins_at
 
 
 def reset_checkpoint(query: str, location: str, source: Path | None, config: Path | None) -> None:
-    """Begins a new version of the checkpoint of ``query`` and prints what was done.
+    """Creates a new version of the checkpoint of ``query`` and prints what was done.
 
     Raises:
         AdloomError: see :func:`spark_jobs.jobs.reset.reset`.
     """
     from spark_jobs.jobs.reset import reset
 
-    if query not in JOB_OF_QUERY:
-        raise SettingsError(f"no query {query!r}; there are {', '.join(JOB_OF_QUERY)}")
+    find_query(query)
     console, settings = terminal(), load_settings(config, os.environ)
     lake = open_existing(location, settings.s3)
     with session(console, settings, lake) as spark, console.status(f"rebuilding the state of {query} …"):
         done = reset(spark, settings, lake, query, source)
     console.print(
-        f"{query}: v{done.version} is in use from now on, its state rebuilt from {done.open_events:,} open events; "
+        f"{query}: v{done.version} is now in use; its state was rebuilt from {done.open_events:,} open events; "
         f"v{done.version - 1} may be cleaned away after {format_duration(settings.job.checkpoint_retention)}",
         soft_wrap=True,
     )

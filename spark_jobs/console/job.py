@@ -34,7 +34,7 @@ def run_job(job: str, location: str, *, source: Path | None, config: Path | None
     lake = open_lake(location, settings.s3, is_patient=True)
     with stop_on_signals() as stop:
         outcome = _run(job, settings, lake, stop, source)
-    if outcome is Outcome.BROKEN_OFF:
+    if outcome is Outcome.ABORTED:
         why = "a second signal" if stop.is_urgent else f"job.stop_timeout {format_duration(settings.job.stop_timeout)}"
         _log.warning("%s: interrupted by %s; the next start repeats the running batches", job, why)
         logging.shutdown()
@@ -54,7 +54,7 @@ def _run(job: str, settings: Settings, lake: Lake, stop: StopRequest, source: Pa
         outcome = run_job_queries(spark, settings, lake, job, stop, source=source)
         return outcome
     finally:
-        if outcome is not Outcome.BROKEN_OFF:
+        if outcome is not Outcome.ABORTED:
             spark.stop()
 
 

@@ -21,10 +21,10 @@ class Job:
 JOBS = (
     Job(
         DEDUPLICATE_JOB,
-        "Records in: each one judged into bronze, each event once into silver; heartbeats while no event moves time.",
+        "Validates every record into bronze and writes each event once to silver; adds heartbeats in silence.",
     ),
-    Job(ATTRIBUTE_JOB, "Clicks joined to impressions, and users' events grouped into sessions, from silver."),
-    Job(MEASURE_JOB, "Campaign windows, moving averages and user status, from silver.", is_optional=True),
+    Job(ATTRIBUTE_JOB, "Joins clicks to impressions and groups each user's events into sessions, from silver."),
+    Job(MEASURE_JOB, "Computes campaign statistics, moving averages and user status, from silver.", is_optional=True),
 )
 """In the order in which rows flow."""
 OPTIONAL_JOBS = tuple(job.name for job in JOBS if job.is_optional)

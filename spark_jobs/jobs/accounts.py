@@ -1,4 +1,4 @@
-"""The accounts of a lake: taken from its tables, written beside them, balanced or refused."""
+"""The ledger of a lake: computed from its tables, written next to them, and checked."""
 
 from collections import Counter
 from dataclasses import replace
@@ -25,15 +25,15 @@ def balance(spark: SparkSession, settings: Settings, lake: Lake, *, drained: boo
     Args:
         spark: the session.
         settings: those the lake was written with.
-        lake: all its tables must have been begun.
-        drained: nothing may be open.
+        lake: all its tables must exist.
+        drained: whether nothing may be open.
 
     Raises:
         LedgerError: a row is not accounted for, or one is accounted for that was never received.
     """
     ledger = take(spark, settings, lake)
     if drained:
-        # Each open row is missing from one table of gold: count it as lost, whatever kept it.
+        # Each open row is missing from one table of gold: count it as lost, whatever the reason.
         missing = ledger.unaccounted + ledger.attribution_open + ledger.session_open
         ledger = replace(ledger, unaccounted=missing)
     lake.files.write(LEDGER, json_bytes(ledger.as_json()))

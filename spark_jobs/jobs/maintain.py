@@ -1,4 +1,4 @@
-"""The care of tables: small files put together, and files that no reader needs any more removed."""
+"""Table maintenance: small files compacted, and files that no reader needs any more removed."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -27,12 +27,12 @@ class Care:
 
     Attributes:
         table: its name.
-        files_joined: small files that were put together.
-        files_made: what they were put together into.
+        files_joined: small files that were compacted.
+        files_made: the files that replaced them.
         files_removed: data files that were deleted, or would be.
         bytes_removed: their size.
-        skipped: why nothing was done; else empty.
-        not_removed: why no file was deleted; else empty.
+        skipped: why nothing was done; otherwise empty.
+        not_removed: why no file was deleted; otherwise empty.
     """
 
     table: str
@@ -47,16 +47,16 @@ class Care:
 def maintain(
     spark: SparkSession, settings: Settings, lake: Lake, tables: Iterable[Table], *, remove: bool
 ) -> Iterator[Care]:
-    """Takes care of ``tables``, one after the other, each with the lock of the job that writes it held.
+    """Maintains ``tables``, one after the other, each while holding the lock of the job that writes it.
 
     Compacting changes no row and makes no reader read anything again. A file that was replaced is removed when it has
-    been out of use for ``tables.file_retention`` and every query that reads the table has gone past that point.
+    been out of use for ``tables.file_retention`` and every query that reads the table has read past that point.
 
     Args:
         spark: the session.
-        settings: see ``[tables]``; the tables are given its values.
+        settings: ``[tables]`` is applied to the tables.
         lake: the lake.
-        tables: those to care for; one that was not begun is passed over.
+        tables: those to maintain; one that does not exist is skipped.
         remove: whether to remove files.
 
     Yields:
@@ -100,7 +100,7 @@ def _waiting_reader(spark: SparkSession, settings: Settings, lake: Lake, table: 
     """Why a query that reads ``table`` still needs files that are older than the retention; empty if none does."""
     bound = now - settings.tables.file_retention
     history = read_history(spark, lake, table)
-    # Compacting and the like is nothing to read.
+    # Compaction and the like add nothing to read.
     old = [commit.version for commit in history if commit.operation == "WRITE" and commit.committed_at < bound]
     if not old:
         return ""

@@ -53,28 +53,29 @@ def run(
     count_state: bool = False,
     on_progress: OnProgress = lambda _: None,
 ) -> RunResult:
-    """Takes every file of ``source`` that the lake has not taken yet through to gold, and balances the accounts.
+    """Processes every file of ``source`` that the lake does not have yet, up to gold, and balances the ledger.
 
-    The queries work in step: a batch is written when all queries that read the table have consumed what was there. So
-    a batch of one is a batch of the next, the state is that of a stream however much has piled up, and the same input
-    gives the same tables, late rows included, however often the run is killed and started again.
+    The queries work in lockstep: a batch is written once every query that reads the table has consumed what was there.
+    So a batch of one query is a batch of the next, state stays as small as in a live stream however much input has
+    piled up, and the same input gives the same tables, late rows included, however often the run is killed and
+    restarted.
 
     Args:
         spark: from :func:`spark_jobs.runtime.session.start_session` with the same settings.
         settings: of this run.
-        lake: where the tables lie; begun where it does not exist.
-        source: the folder of JSON Lines files; None to take nothing more in.
-        drain: close everything that is open at the end: impressions, clicks, sessions, windows, users.
-        measure: run the job ``measure`` too; what it leaves out it takes up when it runs next.
-        count_state: have the progress of the queries tell how many rows their state has; an eighth of the CPU time.
+        lake: where the tables are; created where it does not exist.
+        source: the folder of JSON Lines files; None: only what the lake has already.
+        drain: at the end, close everything that is open: impressions, clicks, sessions, windows, users.
+        measure: run the job ``measure`` too; if not, it catches up when it next runs.
+        count_state: report how many rows the state of each query has, at the price of an eighth of the CPU time.
         on_progress: called several times a second from this thread.
 
     Raises:
-        SourceError: ``source`` holds nothing to read.
+        SourceError: ``source`` has nothing to read.
         LakeInUseError: another process runs one of the jobs on the lake.
-        CheckpointError: the lake was begun with other settings, and its checkpoints cannot be used with these.
+        CheckpointError: the checkpoints belong to other settings and cannot be used with these.
         QueryFailedError: a query ended with an error.
-        LedgerError: the accounts do not balance.
+        LedgerError: the ledger does not balance.
     """
     records = read_files(spark, source, settings.ingest) if source else None
     jobs = jobs_of_run(measure=measure)

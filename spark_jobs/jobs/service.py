@@ -40,14 +40,14 @@ _log = logging.getLogger(__name__)
 
 
 class Outcome(Enum):
-    """How a job came to its end."""
+    """How a job ended."""
 
     DONE = auto()
-    """All that was there is processed (``job.trigger = available_now``)."""
+    """It processed everything that was there (``job.trigger = available_now``)."""
     STOPPED = auto()
-    """Its batches were finished, then its queries stopped."""
-    BROKEN_OFF = auto()
-    """It stopped in mid-batch; the next start repeats those batches. Spark may no longer respond."""
+    """Its running batches finished, then its queries stopped."""
+    ABORTED = auto()
+    """Batches were still running; the next start repeats them. Spark may no longer respond."""
 
 
 def run_job(
@@ -60,8 +60,8 @@ def run_job(
         settings: those the job runs with.
         lake: the lake.
         job: its name.
-        stop: asked again and again.
-        source: for the job that takes records in: the folder to watch; None: Kafka, as the settings say.
+        stop: polled several times a second.
+        source: for the job that reads records: the folder to watch; None: Kafka, as configured.
 
     Raises:
         SourceError: there is nothing to read, or Kafka does not answer.
@@ -90,7 +90,7 @@ def run_job(
     with hold_job(lake, job, settings.s3, spark=spark) as check_lock, _reporting(spark, settings, progress):
         _claim(lake, settings, job, FILES if source else KAFKA)
         running = _Running(queries, lake, begin, waits_for_end=settings.job.trigger is Trigger.AVAILABLE_NOW)
-        return _run(running, settings, stop, _StopWish(lake, job), check_lock, on_tick)
+        return _run(running, settings, stop, _StopRequests(lake, job), check_lock, on_tick)
 
 
 def _beat(
@@ -129,42 +129,42 @@ def _records(spark: SparkSession, settings: Settings, lake: Lake, source: Path |
     return read_kafka(spark, settings.kafka.model_copy(update={"starting_offsets": offsets}))
 
 
-class _StopWish:
-    """That this driver is asked to stop by word in the lake, where no signal reaches it."""
+class _StopRequests:
+    """Requests to stop that are made in the lake, for drivers that no signal reaches."""
 
     def __init__(self, lake: Lake, job: str) -> None:
-        """What an earlier driver was asked does not hold for this one."""
+        """Clears a request that was meant for an earlier driver."""
         self._lake, self._job = lake, job
         clear_stop_request(lake, job)
         self._looked_at = time.monotonic()
 
     def heed(self, stop: StopRequest) -> None:
-        """Makes the request if the lake asks for it; looks now and then only."""
+        """Passes on a request from the lake; looks only every few seconds."""
         if time.monotonic() - self._looked_at < _LOOK_S:
             return
         self._looked_at = time.monotonic()
         try:
             is_asked = stop_requested_at(self._lake, self._job) is not None
         except (AdloomError, OSError) as error:
-            _log.warning("%s: the lake does not say whether to stop: %s", self._job, error)
+            _log.warning("%s: cannot tell from the lake whether to stop: %s", self._job, error)
             return
         if is_asked:
-            _log.info("%s: asked to stop by word in the lake", self._job)
+            _log.info("%s: the lake asks it to stop", self._job)
             stop.ask()
 
 
 class _Running:
-    """The queries of a job: each is started once it can be."""
+    """The queries of a job; each starts as soon as it can."""
 
     def __init__(
         self, queries: Sequence[Query], lake: Lake, begin: Callable[[Query], StreamingQuery], *, waits_for_end: bool
     ) -> None:
-        """``waits_for_end``: a query starts when the one that writes its input has ended, if the job runs that, too."""
+        """``waits_for_end``: a query waits until the query that writes its input has ended, if this job runs both."""
         self.queries: dict[Query, StreamingQuery] = {}
         self._all, self._lake, self._begin, self._waits_for_end = queries, lake, begin, waits_for_end
 
     def start_ready(self) -> None:
-        """Starts the queries that can start now, and have not been started."""
+        """Starts the queries that can start now and have not started yet."""
         for query in self._all:
             if query not in self.queries and self._is_ready(query):
                 self.queries[query] = self._begin(query)
@@ -178,7 +178,7 @@ class _Running:
 
     @property
     def has_ended(self) -> bool:
-        """Whether all that can be started has been, and has ended."""
+        """Whether every query that can start has started and ended."""
         if any(query.isActive for query in self.queries.values()):
             return False
         return not any(query not in self.queries and self._is_ready(query) for query in self._all)
@@ -197,7 +197,7 @@ def _run(
     running: _Running,
     settings: Settings,
     stop: StopRequest,
-    wish: _StopWish,
+    requests: _StopRequests,
     check_lock: Check,
     on_tick: Callable[[Mapping[Query, StreamingQuery]], None],
 ) -> Outcome:
@@ -210,7 +210,7 @@ def _run(
                 on_tick(running.queries)
                 if settings.job.trigger is Trigger.AVAILABLE_NOW and running.has_ended:
                     return Outcome.DONE
-                wish.heed(stop)
+                requests.heed(stop)
                 stop.wait(_TICK_S)
     finally:
         names = [query.name for query in running.queries]
@@ -218,4 +218,4 @@ def _run(
         timeout_s = settings.job.stop_timeout.total_seconds()
         left = list(running.queries.values())
         is_finished = finish_batches(left, timeout_s=timeout_s, give_up=lambda: stop.is_urgent)
-    return Outcome.STOPPED if is_finished else Outcome.BROKEN_OFF
+    return Outcome.STOPPED if is_finished else Outcome.ABORTED

@@ -17,7 +17,7 @@ from spark_jobs.runtime.s3a import s3a_conf, trust_options
 JARS = Path(sys.prefix) / "share" / "adloom" / "jars"
 """Where `make setup` puts the jars that Spark needs beside its own."""
 
-# Hadoop's own local file system starts a process (chmod) for each file it makes, and a batch makes dozens.
+# Hadoop's own local file system starts a process (chmod) for each file it creates, and a batch creates dozens.
 _LOCAL_FILES = {
     "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
     "spark.delta.logStore.file.impl": "io.delta.storage.LocalLogStore",
@@ -31,7 +31,7 @@ _NEARLY_UNIQUE = (
     *("raw", "event_id", "event_time", "impression_id", "impression_time", "click_id", "click_time"),
     *("session_id", "session_start", "session_end", "events.list.element.event_id", "events.list.element.event_time"),
 )
-"""Columns of Parquet in which few values stand twice: a dictionary of them is made in vain."""
+"""Parquet columns with few repeated values: building a dictionary for them would be wasted."""
 _PROPERTY_OF_NEW_TABLES = "spark.databricks.delta.properties.defaults."
 
 
@@ -76,22 +76,22 @@ def spark_conf(
         "spark.sql.shuffle.partitions": str(partitions(settings.spark)),
         # Adaptive execution does not touch stateful stages, and costs time to plan the rest.
         "spark.sql.adaptive.enabled": "false",
-        # Four queries and Delta's own make more classes a batch than the default 100, which then are compiled anew.
+        # The queries and Delta generate more classes per batch than the default of 100; the rest would be recompiled.
         "spark.sql.codegen.cache.maxEntries": "4000",
-        # An entry of Delta's log has more fields than the default of 100 lets compile as a whole; then each task that
-        # reads the log makes code for each of its steps, in every batch.
+        # An entry of Delta's log has more fields than the default of 100 allows in one generated class; every task that
+        # reads the log would generate code for each of its steps, in every batch.
         "spark.sql.codegen.maxFields": "1000",
         # A Delta snapshot of a few hundred files in the default 50 partitions costs seconds a batch.
         "spark.databricks.delta.snapshotPartitions": "2",
-        # VACUUM lists a table in so many tasks, one after the other on a small machine; the default is 10,000.
+        # VACUUM lists a table in this many tasks, one after the other on a small machine; the default is 10,000.
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "16",
-        # Else the text of an error in a batch tells what failed and not why: the cause is in Java's part of it.
+        # Otherwise the error of a batch says what failed but not why: the cause is in Java's stack trace.
         "spark.sql.pyspark.jvmStacktrace.enabled": "true",
-        # Else each commit ends with a Spark job of its own, which sums up what the log already says.
+        # Otherwise each commit ends with a Spark job of its own, which summarizes what is in the log already.
         "spark.databricks.delta.writeChecksumFile.enabled": "false",
-        # Equal keys are judged by adloom; a variant with some is no reason to fail.
+        # adloom judges duplicate keys itself; a variant that has some must not fail.
         "spark.sql.variant.allowDuplicateKeys": "true",
-        # Spark's default is INT96, which takes half as much again to write, and bounds of it cannot be kept.
+        # Spark's default, INT96, takes half as much time again to write, and has no statistics.
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         **{f"spark.hadoop.parquet.enable.dictionary#{column}": "false" for column in _NEARLY_UNIQUE},
         "spark.databricks.delta.optimize.maxFileSize": str(settings.tables.target_file_bytes),
@@ -109,9 +109,9 @@ def is_one_process(settings: Settings) -> bool:
 
 
 def _cluster_conf(settings: SparkSettings) -> dict[str, str]:
-    """What executors of their own need: the jars, sent to them, and the package, for what runs in Python there.
+    """What separate executors need: the jars, which Spark sends to them, and their share of the cluster.
 
-    Keys of an object store, and an authority of ``s3.ca_file``, are not sent: the machines of a cluster have their own.
+    Keys of an object store and the CA of ``s3.ca_file`` are not sent: the machines of a cluster have their own.
     """
     jars = ",".join(jar.as_uri() for jar in sorted(JARS.glob("*.jar")))
     return {
@@ -123,12 +123,12 @@ def _cluster_conf(settings: SparkSettings) -> dict[str, str]:
 
 
 def table_properties(settings: TablesSettings) -> dict[str, str]:
-    """The properties of a Delta table that say how it is cared for, by their own names."""
+    """The properties of a Delta table that govern its maintenance, under Delta's own names."""
     return {
         "delta.autoOptimize.autoCompact": str(settings.auto_compact).lower(),
         "delta.logRetentionDuration": f"interval {milliseconds(settings.log_retention)} milliseconds",
         "delta.deletedFileRetentionDuration": f"interval {milliseconds(settings.file_retention)} milliseconds",
-        # A checkpoint of the log lists all files of the table anew: often is dear for a table with many.
+        # A checkpoint of the log lists every file of the table again, which is expensive for a table with many.
         "delta.checkpointInterval": "50",
     }
 
@@ -136,12 +136,12 @@ def table_properties(settings: TablesSettings) -> dict[str, str]:
 def streaming_conf(settings: Settings) -> dict[str, str]:
     """The part of :func:`spark_conf` that streaming queries read when they start."""
     conf = {
-        # A batch without data would move the late line between two batches of the same rows, depending on which came
-        # first: late rows are to be the same ones in every run. See docs/architecture.md, "Time".
+        # A batch without data could slip in between two batches and move the watermark. The same rows must be late in
+        # every run: see docs/architecture.md, "Time".
         "spark.sql.streaming.noDataMicroBatches.enabled": "false",
         "spark.sql.streaming.stateStore.providerClass": IN_MEMORY,
         "spark.sql.streaming.join.stateFormatVersion": _JOIN_FORMATS[settings.spark.join_state],
-        # Whatever is asked for now, a checkpoint goes on in its own format, and so must be allowed to.
+        # A checkpoint keeps its own format, whatever is configured now, so this one must be allowed.
         "spark.sql.streaming.join.stateFormatV4.enabled": "true",
     }
     if settings.spark.state_store is StateStore.ROCKSDB:

@@ -132,7 +132,7 @@ STILL_OPEN = (
         attributions="orphan_click nobody k1",
     ),
     _undrained(
-        "a session that may still grow is not put out",
+        "a session that may still grow is not emitted",
         """
         12:00:00  act  a1 u1
         12:01:00  act  a2 u1

@@ -1,4 +1,4 @@
-"""What a state function knew when its checkpoint is begun anew: no event is taken as known and read again."""
+"""The state of a state function after a reset: no event is both part of it and read again."""
 
 from datetime import UTC, datetime, timedelta
 

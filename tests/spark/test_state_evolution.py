@@ -52,7 +52,7 @@ def _write(folder: Path, name: str, *events: tuple[str, float]) -> None:
 
 
 def _run(spark: SparkSession, processor: StatusProcessor, folder: Path, checkpoint: Path) -> list[tuple[str, str, int]]:
-    """What is put out when ``processor`` takes what is new in ``folder``, times in minutes."""
+    """The rows that ``processor`` emits for the new files in ``folder``, times in minutes."""
     put_out: list[tuple[str, str, int]] = []
 
     def keep(batch: DataFrame, _batch_id: int) -> None:

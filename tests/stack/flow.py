@@ -1,4 +1,4 @@
-"""Records into a topic, and waiting for what comes of them."""
+"""Records into a topic, and waiting for the rows they become."""
 
 import subprocess
 from collections.abc import Sequence

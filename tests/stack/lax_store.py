@@ -1,6 +1,6 @@
 """A proxy in front of an object store that takes conditions out of requests, as stores do that do not know them.
 
-The headers are signed, so it signs anew what it changes.
+The headers are signed, so it signs again what it changes.
 """
 
 import subprocess

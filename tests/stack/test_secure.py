@@ -105,7 +105,7 @@ def test_a_lake_is_made_over_tls_by_users_who_log_in_and_no_secret_is_left_anywh
     send(kafka, _TOPIC, list(read_records(source)))
     jobs = [_job(folder, "deduplicate"), _job(folder, "attribute")]
     assert jobs[0].wait() == 0, jobs[0].output
-    jobs[1].kill()  # it may have looked before silver was begun
+    jobs[1].kill()  # it may have looked before silver existed
     jobs.append(_job(folder, "attribute"))
     assert jobs[-1].wait() == 0, jobs[-1].output
     adloom("drain", "--lake", _LAKE)

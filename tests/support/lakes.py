@@ -73,7 +73,7 @@ class _Snapshot:
 
 
 def read_table(lake: Lake, table: Table, *, heartbeats: bool = False) -> list[Row]:
-    """The rows of ``table`` in its column order, in no particular order; no rows if the table was never begun.
+    """The rows of ``table`` in its column order, in no particular order; no rows if the table does not exist.
 
     Times are UTC without a zone, arrays of structs lists of tuples. Silver's heartbeats are left out unless asked for.
     """

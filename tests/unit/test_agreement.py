@@ -98,7 +98,7 @@ def _restore_the_table(lake: Lake) -> None:
     lake.files.delete([f"{_LOG}/{2:020}.json"])
 
 
-def _begin_anew(lake: Lake, follows: str) -> None:
+def _reset(lake: Lake, follows: str) -> None:
     write_manifest(lake, new_manifest(_QUERY, Settings(), "files", follows=follows), 2)
     lake.files.write(f"{checkpoint_key(_QUERY, 2)}/metadata", b'{"id":"w2"}')
 
@@ -108,7 +108,7 @@ _GOOD: dict[str, Callable[[Lake], None]] = {
     "stopped between two batches": lambda lake: _done(lake, 2),
     "the next batch planned": _plan_next,
     "the table compacted since": _compact,
-    "begun anew, nothing written yet": lambda lake: _begin_anew(lake, "w1"),
+    "reset, nothing written yet": lambda lake: _reset(lake, "w1"),
     "a report of the newest event": lambda lake: _end_and_report(lake, newest=datetime(2025, 1, 7, tzinfo=UTC)),
 }
 _BAD: dict[str, tuple[Callable[[Lake], None], str]] = {
@@ -118,7 +118,7 @@ _BAD: dict[str, tuple[Callable[[Lake], None], str]] = {
         lambda lake: lake.files.write(f"{_CHECKPOINT}/metadata", b'{"id":"w9"}'),
         "another checkpoint wrote the last batch",
     ),
-    "begun anew after another": (lambda lake: _begin_anew(lake, "w0"), "another checkpoint wrote the last batch"),
+    "reset after another": (lambda lake: _reset(lake, "w0"), "another checkpoint wrote the last batch"),
     "no plan": (lambda lake: lake.files.delete([f"{_CHECKPOINT}/offsets/2"]), "offsets/2.*is missing"),
     "half a plan": (lambda lake: lake.files.write(f"{_CHECKPOINT}/offsets/2", b"v1\n{"), "offsets/2 is damaged"),
     "an empty plan": (lambda lake: lake.files.write(f"{_CHECKPOINT}/offsets/2", b""), "offsets/2 is damaged"),

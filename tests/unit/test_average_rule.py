@@ -58,7 +58,7 @@ def _told(averages: list[Average]) -> list[_Told]:
             [(0, 4), (10, 6), (70.1, 8)],
             71,
             [(0, 10, 2, 5, True)],
-            id="a longer one begins anew",
+            id="a longer one starts over",
         ),
     ],
 )

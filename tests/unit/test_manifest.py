@@ -1,4 +1,4 @@
-"""Which changed settings a checkpoint bears."""
+"""Which changed settings a checkpoint tolerates."""
 
 from datetime import UTC, datetime
 
