@@ -9,7 +9,7 @@ import os
 import random
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.mark import ParameterSet
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -172,6 +173,14 @@ def _decided(old: list[Row], new: list[Row], is_decided: Callable[[Row], bool]) 
     return [row for row in old if is_decided(row)] + [row for row in new if not is_decided(row)]
 
 
+def _cases(cases: Mapping[str, tuple[object, object]], *, quick: int = 1) -> list[ParameterSet]:
+    """``cases`` as parameters; all but the first ``quick`` of them run with the slow tests only."""
+    return [
+        pytest.param(before, after, id=name, marks=() if number < quick else pytest.mark.slow)
+        for number, (name, (before, after)) in enumerate(cases.items())
+    ]
+
+
 _STATS: dict[str, tuple[_Changes, _Changes]] = {
     "append to update": ({}, {"campaign_stats": {"output": "update"}}),
     "update to append": ({"campaign_stats": {"output": "update"}}, {}),
@@ -214,7 +223,7 @@ _STATS: dict[str, tuple[_Changes, _Changes]] = {
 }
 
 
-@pytest.mark.parametrize(("before", "after"), _STATS.values(), ids=_STATS)
+@pytest.mark.parametrize(("before", "after"), _cases(_STATS, quick=2))
 def test_campaign_stats(
     before: _Changes, after: _Changes, spark: SparkSession, silver_lake: tuple[Lake, Path], tmp_path: Path
 ) -> None:
@@ -244,7 +253,7 @@ _DEDUPLICATE: dict[str, tuple[_Changes, _Changes]] = {
 }
 
 
-@pytest.mark.parametrize(("before", "after"), _DEDUPLICATE.values(), ids=_DEDUPLICATE)
+@pytest.mark.parametrize(("before", "after"), _cases(_DEDUPLICATE))
 def test_deduplicate(
     before: _Changes, after: _Changes, spark: SparkSession, silver_lake: tuple[Lake, Path], tmp_path: Path
 ) -> None:
@@ -275,7 +284,7 @@ _ATTRIBUTE: dict[str, tuple[_Changes, _Changes]] = {
 }
 
 
-@pytest.mark.parametrize(("before", "after"), _ATTRIBUTE.values(), ids=_ATTRIBUTE)
+@pytest.mark.parametrize(("before", "after"), _cases(_ATTRIBUTE))
 def test_attribute(
     before: _Changes, after: _Changes, spark: SparkSession, silver_lake: tuple[Lake, Path], tmp_path: Path
 ) -> None:
@@ -361,7 +370,7 @@ _SESSIONIZE: dict[str, tuple[_Changes, _Changes]] = {
 }
 
 
-@pytest.mark.parametrize(("before", "after"), _SESSIONIZE.values(), ids=_SESSIONIZE)
+@pytest.mark.parametrize(("before", "after"), _cases(_SESSIONIZE))
 def test_sessionize(
     before: _Changes, after: _Changes, spark: SparkSession, silver_lake: tuple[Lake, Path], tmp_path: Path
 ) -> None:
@@ -403,7 +412,7 @@ _AVERAGE: dict[str, tuple[_Changes, _Changes]] = {
 }
 
 
-@pytest.mark.parametrize(("before", "after"), _AVERAGE.values(), ids=_AVERAGE)
+@pytest.mark.parametrize(("before", "after"), _cases(_AVERAGE))
 def test_moving_average(
     before: _Changes, after: _Changes, spark: SparkSession, silver_lake: tuple[Lake, Path], tmp_path: Path
 ) -> None:
@@ -436,7 +445,7 @@ _CLOCKS = {
 }
 
 
-@pytest.mark.parametrize(("before", "after"), _CLOCKS.values(), ids=_CLOCKS)
+@pytest.mark.parametrize(("before", "after"), _cases(_CLOCKS))
 def test_a_mean_comes_once_for_each_value_whatever_the_clock(
     before: str, after: str, spark: SparkSession, silver_lake: tuple[Lake, Path], tmp_path: Path
 ) -> None:
@@ -456,7 +465,7 @@ def test_a_mean_comes_once_for_each_value_whatever_the_clock(
     assert found == Counter(row[campaign] for row in silver if row[kind] == "impression")
 
 
-@pytest.mark.parametrize(("before", "after"), _CLOCKS.values(), ids=_CLOCKS)
+@pytest.mark.parametrize(("before", "after"), _cases(_CLOCKS))
 def test_a_user_comes_online_once_whatever_the_clock(
     before: str, after: str, spark: SparkSession, silver_lake: tuple[Lake, Path], tmp_path: Path
 ) -> None:
@@ -480,7 +489,7 @@ _STATUS: dict[str, tuple[_Changes, _Changes]] = {
 }
 
 
-@pytest.mark.parametrize(("before", "after"), _STATUS.values(), ids=_STATUS)
+@pytest.mark.parametrize(("before", "after"), _cases(_STATUS))
 def test_user_status(
     before: _Changes, after: _Changes, spark: SparkSession, silver_lake: tuple[Lake, Path], tmp_path: Path
 ) -> None:
