@@ -150,7 +150,7 @@ def _near(rows: DataFrame) -> Column | None:
 
 @dataclass(frozen=True)
 class Feed:
-    """The newest windows of ``gold/campaign_stats`` in one small JSON file, :data:`spark_jobs.lake.layout.FEED`.
+    """The newest windows of ``gold/campaign_stats`` in one small JSON file, :data:`spark_jobs.contracts.places.FEED`.
 
     It is read from the table after each batch with rows, so it always agrees with the table.
 

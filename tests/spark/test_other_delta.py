@@ -13,7 +13,7 @@ _CHILD = """
 import json, logging, sys
 from pathlib import Path
 from spark_jobs.lake.commits import CommitNote
-from spark_jobs.contracts.jobs import SESSIONIZE
+from spark_jobs.queries.sessionize import NAME as SESSIONIZE
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import SESSIONS
 from spark_jobs.runtime import session, spark_conf
