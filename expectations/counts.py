@@ -184,7 +184,7 @@ def _against_ledger(
         _difference(attributions, ledger.attribution, ATTRIBUTION_STATUSES),
         _difference(sessions, ledger.sessions, SESSION_ENDINGS),
         (silver["impressions_and_clicks"] or 0) - attributed - ledger.attribution_late - ledger.attribution_open,
-        events - sessioned - ledger.session_late - ledger.session_open,
+        events + ledger.session_initial - sessioned - ledger.session_late - ledger.session_open,
     )
     return dict(zip(_TABLE_NUMBERS, numbers, strict=True))
 

@@ -79,7 +79,11 @@ def _outflows(ledger: Ledger | None) -> list[tuple[str, int, list[tuple[str, int
         return []
     open_and_late = {
         "attributions": [("events late", ledger.attribution_late), ("events open", ledger.attribution_open)],
-        "sessions": [("events late", ledger.session_late), ("events open", ledger.session_open)],
+        "sessions": [
+            ("events late", ledger.session_late),
+            ("events open", ledger.session_open),
+            ("events of the initial state", ledger.session_initial),
+        ],
     }
     outflows: list[tuple[str, int, list[tuple[str, int]]]] = [
         ("quarantined", ledger.total_quarantined, sorted(ledger.quarantined.items(), key=lambda item: -item[1])),

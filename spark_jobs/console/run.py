@@ -205,5 +205,7 @@ def print_ledger(console: Console, ledger: Ledger) -> None:
         add("  events late for their session", ledger.session_late, "kept in silver, not in sessions")
     if ledger.session_open:
         add("  events in open sessions", ledger.session_open, "the next run continues")
+    if ledger.session_initial:
+        add("  events of the initial state", ledger.session_initial, "in sessions, not in silver")
     console.print()
     console.print(table)

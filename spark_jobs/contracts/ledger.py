@@ -33,6 +33,8 @@ class Ledger:
     """Events in silver that came too late for their session."""
     session_open: int = 0
     """Events in sessions that have not ended yet."""
+    session_initial: int = 0
+    """Events that the initial state of sessionize brought: in sessions or open, and not in silver."""
 
     @property
     def total_quarantined(self) -> int:

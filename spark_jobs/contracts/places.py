@@ -3,6 +3,8 @@
 CHECKPOINTS = "_checkpoints"
 PROGRESS = "_progress"
 """Folder with one folder per job, which holds a progress file per query."""
+INITIAL = "_initial"
+"""Folder of the initial states that queries started with: a table per query."""
 LEDGER = f"{PROGRESS}/ledger.json"
 """The ledger of the latest run, as JSON."""
 LEDGER_REACHED = f"{PROGRESS}/ledger_reached.json"

@@ -22,6 +22,10 @@ from spark_jobs.contracts.choices import (
 from spark_jobs.contracts.durations import Duration
 from spark_jobs.contracts.events import DEFAULT_MAX_RECORD_BYTES
 
+_INITIAL_STATE = (
+    "table or file with {} at the first start: the folder of a Delta table, or a .parquet, .jsonl, .json or .csv file; "
+    "it is taken once. Empty: the state starts empty"
+)
 _MINUTE, _HOUR, _DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 FEWEST_PARTITIONS, MOST_PARTITIONS = 2, 4
 """Bounds of the number that ``spark.shuffle_partitions = 0`` stands for."""
@@ -134,6 +138,7 @@ class SessionizeSettings(Section):
 
     gap: Duration = Field(5 * _MINUTE, description="a session ends when its user is silent for longer than this")
     watermark: Duration = Field(10 * _MINUTE, description="how late an event may arrive and still join a session")
+    initial_state: str = Field("", description=_INITIAL_STATE.format("the events of sessions that are open"))
 
 
 class CampaignStatsSettings(Section):
@@ -182,6 +187,7 @@ class MovingAverageSettings(Section):
         Clock.EVENT, description="clock of the timeout: event, or processing (values are then taken in arrival order)"
     )
     watermark: Duration = Field(5 * _MINUTE, description="how late a value may arrive (event clock)")
+    initial_state: str = Field("", description=_INITIAL_STATE.format("the last values of each key"))
 
 
 class UserStatusSettings(Section):
@@ -194,6 +200,7 @@ class UserStatusSettings(Section):
         Clock.EVENT, description="clock of the timeout: event, or processing (events are then taken in arrival order)"
     )
     watermark: Duration = Field(10 * _MINUTE, description="how late an event may arrive (event clock)")
+    initial_state: str = Field("", description=_INITIAL_STATE.format("the users who are online or active"))
 
 
 class HeartbeatSettings(Section):

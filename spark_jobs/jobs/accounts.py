@@ -12,8 +12,10 @@ from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.places import LEDGER, LEDGER_REACHED
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
+from spark_jobs.jobs.initial import has_taken, read_taken
 from spark_jobs.lake.commits import batches_reached
 from spark_jobs.lake.layout import Lake
+from spark_jobs.queries import sessionize
 from spark_jobs.sources.delta import read_table
 from spark_jobs.transforms import accounts
 from spark_jobs.transforms.accounts import LakeTables
@@ -59,7 +61,11 @@ def take(spark: SparkSession, settings: Settings, lake: Lake) -> Ledger:
         LakeError: a table is missing.
     """
     tables = LakeTables(
-        *(read_table(spark, lake, table) for table in (BRONZE_EVENTS, SILVER_EVENTS, ATTRIBUTIONS, SESSIONS))
+        bronze=read_table(spark, lake, BRONZE_EVENTS),
+        silver=read_table(spark, lake, SILVER_EVENTS),
+        attributions=read_table(spark, lake, ATTRIBUTIONS),
+        sessions=read_table(spark, lake, SESSIONS),
+        initial=read_taken(spark, lake, sessionize.QUERY) if has_taken(lake, sessionize.QUERY) else None,
     )
     groups = [accounts.Group(**row.asDict()) for row in accounts.groups(tables).collect()]
     bronze_bounds = _bounds(spark, [group for group in groups if group.table == "bronze" and group.label == OK])

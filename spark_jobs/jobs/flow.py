@@ -7,6 +7,7 @@ from functools import partial
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_jobs.contracts.tables import Table
+from spark_jobs.jobs.initial import is_ready
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import Query
 from spark_jobs.sinks.delta import Within
@@ -46,7 +47,7 @@ class Flow:
         """Returns when every query that reads ``table`` has consumed what it holds now."""
         if self._lake.has(table):
             # All of them start first: they work side by side.
-            for query in [self._started(query) for query in self._readers(table)]:
+            for query in [self._started(query) for query in self._readers(table) if self._can_start(query)]:
                 query.processAllAvailable()
 
     def finish(self, table: Table) -> None:
@@ -70,6 +71,9 @@ class Flow:
 
     def _readers(self, table: Table) -> list[Query]:
         return [query for query in self._queries if table in query.reads]
+
+    def _can_start(self, query: Query) -> bool:
+        return query in self._running or is_ready(query, self._lake)
 
     def _started(self, query: Query) -> StreamingQuery:
         if query not in self._running:

@@ -6,14 +6,16 @@ from datetime import datetime, timedelta
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_jobs.contracts.durations import EPOCH, parse_duration
+from spark_jobs.contracts.errors import CheckpointError
 from spark_jobs.contracts.manifest import Manifest
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import Table
+from spark_jobs.jobs.initial import read_taken
 from spark_jobs.lake.commits import CommitNote
-from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.layout import Lake, initial_key
 from spark_jobs.queries import Query
 from spark_jobs.queries.state_settings import setting
-from spark_jobs.runtime.manifests import read_manifest
+from spark_jobs.runtime.manifests import keeps_initial_state, read_manifest
 from spark_jobs.sources.delta import read_table, version_reached
 
 
@@ -45,6 +47,22 @@ class TablePosition:
         """See :class:`spark_jobs.queries.Position`."""
         (table,), (offset,) = self.query.reads, self.note.reached
         return read_table(self.spark, self.lake, table, version=version_reached(offset))
+
+    def read_initial(self) -> DataFrame | None:
+        """See :class:`spark_jobs.queries.Position`.
+
+        Raises:
+            CheckpointError: it is not in the lake any more.
+        """
+        if not keeps_initial_state(self.manifest, self.query, self.settings, self.lake):
+            return None
+        key = initial_key(self.query.name)
+        if not self.lake.is_table(key):
+            raise CheckpointError(
+                f"query {self.query.name} began with an initial state, and its copy {self.lake.place(key)} is gone, so "
+                "the state cannot be rebuilt; restore the copy, or start a new lake from the source"
+            )
+        return read_taken(self.spark, self.lake, self.query)
 
     def longest(self, name: str) -> timedelta:
         """See :class:`spark_jobs.queries.Position`."""

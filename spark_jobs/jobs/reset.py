@@ -33,7 +33,7 @@ from spark_jobs.lake.layout import Lake, checkpoint_key, commit_key
 from spark_jobs.queries import Query, find_query
 from spark_jobs.runtime.failures import naming_the_cause
 from spark_jobs.runtime.lock import hold_job
-from spark_jobs.runtime.manifests import new_manifest, write_manifest
+from spark_jobs.runtime.manifests import new_manifest, read_manifest, with_initial_state_of, write_manifest
 from spark_jobs.runtime.session import using
 from spark_jobs.sinks.delta import AVAILABLE_NOW, start_rebuilding
 from spark_jobs.sources.delta import read_history, read_table, stream_table, version_reached
@@ -104,6 +104,9 @@ def reset(spark: SparkSession, settings: Settings, lake: Lake, name: str, source
         kind = FILES if query.reads or source else KAFKA
         follows = note.writer if note else ""
         manifest = new_manifest(name, settings, kind, begins_at=begins_at, follows=follows, final_before_ms=final_ms)
+        if note:
+            before = read_manifest(lake, name, version - 1)
+            manifest = with_initial_state_of(manifest, before, query, settings, lake)
         write_manifest(lake, manifest, version)
     return Reset(name, version, open_events)
 

@@ -18,6 +18,7 @@ from spark_jobs.contracts.tables import BRONZE_EVENTS, SILVER_EVENTS
 from spark_jobs.jobs import accounts
 from spark_jobs.jobs.drain import drain_lake
 from spark_jobs.jobs.flow import Flow
+from spark_jobs.jobs.initial import copy_initial
 from spark_jobs.jobs.starting import start
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import JOB_OF_QUERY, QUERIES, TABLES, Query
@@ -71,7 +72,7 @@ def run(
         on_progress: called several times a second from this thread.
 
     Raises:
-        SourceError: ``source`` has nothing to read.
+        SourceError: ``source`` has nothing to read, or an initial state cannot be used.
         LakeInUseError: another process runs one of the jobs on the lake.
         CheckpointError: the checkpoints belong to other settings and cannot be used with these.
         QueryFailedError: a query ended with an error.
@@ -99,6 +100,7 @@ def run(
         naming_the_cause(lambda: list(flow.running.values())),
     ):
         checkpoints.claim(lake, settings, [query.name for query in queries], source=FILES)
+        copy_initial(spark, settings, lake, queries)
         for _ in _process_all(flow):
             check_locks()
             on_progress(progress)

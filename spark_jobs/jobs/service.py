@@ -17,6 +17,7 @@ from spark_jobs.contracts.manifest import FILES, KAFKA
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import SILVER_EVENTS
 from spark_jobs.jobs.heartbeat import Heartbeats, view_of
+from spark_jobs.jobs.initial import copy_initial, is_ready
 from spark_jobs.jobs.silence import Moment
 from spark_jobs.jobs.starting import start
 from spark_jobs.lake.layout import Lake
@@ -64,7 +65,7 @@ def run_job(
         source: for the job that reads records: the folder to watch; None: Kafka, as configured.
 
     Raises:
-        SourceError: there is nothing to read, or Kafka does not answer.
+        SourceError: there is nothing to read, Kafka does not answer, or an initial state cannot be used.
         LakeInUseError: another process runs the job on this lake.
         SettingsError: job.metrics cannot be listened on.
         CheckpointError: its checkpoints belong to other settings and cannot be used with these.
@@ -89,6 +90,7 @@ def run_job(
 
     with hold_job(lake, job, settings.s3, spark=spark) as check_lock, _reporting(spark, settings, progress):
         _claim(lake, settings, job, FILES if source else KAFKA)
+        copy_initial(spark, settings, lake, queries)
         running = _Running(queries, lake, begin, waits_for_end=settings.job.trigger is Trigger.AVAILABLE_NOW)
         return _run(running, settings, stop, _StopRequests(lake, job), check_lock, on_tick)
 
@@ -189,8 +191,8 @@ class _Running:
             return True
         writer = writer_of(table)
         if self._waits_for_end and writer in self._all:
-            return writer in self.queries and not self.queries[writer].isActive and self._lake.has(table)
-        return self._lake.has(table)
+            return writer in self.queries and not self.queries[writer].isActive and is_ready(query, self._lake)
+        return is_ready(query, self._lake)
 
 
 def _run(

@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_jobs.contracts.settings import Settings
+from spark_jobs.jobs.initial import first_rows
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import Query
 from spark_jobs.runtime.manifests import read_manifest
@@ -30,7 +31,7 @@ def start(
     version: int | None = None,
     conf: Mapping[str, str] = _NOTHING,
 ) -> StreamingQuery:
-    """Starts ``query``.
+    """Starts ``query``; the first batch of a checkpoint with the initial state that its manifest names.
 
     Args:
         query: its description.
@@ -44,8 +45,10 @@ def start(
         conf: Spark settings for this start, beyond those that the query declares.
     """
     sides = [records] if records is not None else [stream_table(spark, lake, table) for table in query.reads]
-    rows = query.rows(settings, sides, None)
-    manifest = read_manifest(lake, query.name, version or lake.version(query.name))
+    used = version or lake.version(query.name)
+    sides, initial = first_rows(spark, settings, lake, query, used, sides)
+    rows = query.rows(settings, sides, initial)
+    manifest = read_manifest(lake, query.name, used)
     outputs = query.outputs(settings, lake, manifest) if query.outputs else None
     with using(spark, {**query.spark_conf, **conf}):
         return start_query(rows, lake, query, start=trigger, within=within, version=version, outputs=outputs)

@@ -69,6 +69,16 @@ def batches_reached(lake: Lake) -> dict[str, str]:
     return {query: f"{note.writer} {note.batch}" for query, note in found.items() if note}
 
 
+def first_version_with_rows(lake: Lake, table: Table) -> int | None:
+    """The first version of ``table`` that holds rows; None if it holds none."""
+    for version in range((lake.newest_commit(table.path) or 0) + 1):
+        commit = lake.files.read(commit_key(table, version)) or b""
+        added = (json.loads(line)["add"] for line in commit.splitlines() if line.startswith(b'{"add"'))
+        if any(json.loads(file.get("stats") or "{}").get("numRecords") != 0 for file in added):
+            return version
+    return None
+
+
 def note_in(commit: bytes) -> CommitNote | None:
     """The note in ``commit``, a file of a table's log; None if it has none."""
     for line in commit.splitlines():

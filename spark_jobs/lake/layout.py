@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from spark_jobs.contracts.files import LOCAL, Files
-from spark_jobs.contracts.places import CHECKPOINTS, PROGRESS, REPORTS
+from spark_jobs.contracts.places import CHECKPOINTS, INITIAL, PROGRESS, REPORTS
 from spark_jobs.contracts.tables import Table
 from spark_jobs.queries import JOB_OF_QUERY
 
@@ -109,6 +109,11 @@ def manifest_key(query: str, version: int) -> str:
 def failing_rows_key(table: Table) -> str:
     """See :meth:`Lake.failing_rows`."""
     return f"{REPORTS}/failing_rows/{table.name}"
+
+
+def initial_key(query: str) -> str:
+    """The initial state that ``query`` started with, a Delta table."""
+    return f"{INITIAL}/{query}"
 
 
 def _last_checkpoint(text: bytes | None) -> str:

@@ -54,6 +54,10 @@ class Position(Protocol):
         """The rows of the table it reads that it has consumed; for a query that reads its table once."""
         ...
 
+    def read_initial(self) -> "DataFrame | None":
+        """The rows of the initial state that the query started with, if it still counts; None if there is none."""
+        ...
+
     def longest(self, setting: str) -> timedelta:
         """A duration: the longer of its value in ``settings`` and its value when the checkpoint was created."""
         ...
@@ -73,9 +77,14 @@ class InitialState:
     columns: str
     """Of the table or file, as a Spark SQL schema."""
     meaning: str
-    """One sentence for docs and errors."""
-    as_events: bool = False
-    """Whether its rows are events, taken in with the first batch; otherwise :attr:`Query.rows` takes them."""
+    """What a row is; for docs."""
+    choices: Callable[[Settings], Mapping[str, Sequence[str]]] = field(default=lambda _: {}, repr=False)
+    """By column, the values that it may have; other columns may have any."""
+    known: "Callable[[Settings, DataFrame], DataFrame] | None" = field(default=None, repr=False)
+    """From its rows to the initial state that :attr:`Query.rows` takes; None: its rows are events, and join those of
+    the first batch."""
+    depends_on: tuple[str, ...] = ()
+    """Settings that its rows belong to: a reset that changes one of them leaves the initial state behind."""
 
 
 @dataclass(frozen=True, eq=False)

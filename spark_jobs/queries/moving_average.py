@@ -8,8 +8,16 @@ from spark_jobs.contracts.jobs import MEASURE_JOB
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.spark_names import KEYED_STATE_CONF
 from spark_jobs.contracts.tables import MOVING_AVERAGES, SILVER_EVENTS
-from spark_jobs.queries.description import Position, Query
-from spark_jobs.queries.state_settings import PARTITIONS, STATE_DISCARDED, may_decrease, may_shorten, needs_reset
+from spark_jobs.queries.description import InitialState, Position, Query
+from spark_jobs.queries.state_settings import (
+    PARTITIONS,
+    STATE_DISCARDED,
+    TAKEN_ONCE,
+    keeps_first_value,
+    may_decrease,
+    may_shorten,
+    needs_reset,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -17,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 NAME = "moving_average"
+_INITIAL = "moving_average.initial_state"
 
 
 def _rows(settings: Settings, sides: "Sequence[DataFrame]", initial: "DataFrame | None") -> "DataFrame":
@@ -50,9 +59,16 @@ def _write_rebuilt(at: Position) -> "Callable[[DataFrame], None] | None":
 def _known_state(at: Position) -> "DataFrame":
     from spark_jobs.transforms.known_states import last_taken, last_values
 
+    own, initial = at.settings.moving_average, at.read_initial()
     if _held_nothing_back(at):
-        return last_taken(at.read_consumed(), at.read(MOVING_AVERAGES), at.settings.moving_average)
-    return last_values(at.read(SILVER_EVENTS), at.settled_before, at.settings.moving_average)
+        return last_taken(at.read_consumed(), at.read(MOVING_AVERAGES), own, initial)
+    return last_values(at.read(SILVER_EVENTS), at.settled_before, own, initial)
+
+
+def _from_initial(settings: Settings, rows: "DataFrame") -> "DataFrame":
+    from spark_jobs.transforms.known_states import given_values
+
+    return given_values(rows, settings.moving_average)
 
 
 def _watermark(settings: Settings) -> timedelta | None:
@@ -81,11 +97,21 @@ QUERY = Query(
         needs_reset("moving_average.clock", "timers are set in the time of the other clock"),
         may_shorten("moving_average.watermark", STATE_DISCARDED),
         PARTITIONS,
+        keeps_first_value(_INITIAL, TAKEN_ONCE),
     ),
     spark_conf=KEYED_STATE_CONF,
     open_events=_open_events,
     known_state=_known_state,
     write_rebuilt=_write_rebuilt,
+    initial_state=InitialState(
+        _INITIAL,
+        columns="key STRING NOT NULL, measure STRING NOT NULL, event_time TIMESTAMP NOT NULL, value DOUBLE",
+        meaning="A row for each of the last values of a key, as many as `moving_average.size`; `measure` is one of "
+        "`moving_average.values`. More rows do no harm: the last ones count.",
+        choices=lambda settings: {"measure": settings.moving_average.values},
+        known=_from_initial,
+        depends_on=("moving_average.key",),
+    ),
     closes_after=_closes_after,
     watermark=_watermark,
 )

@@ -3,11 +3,19 @@
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from spark_jobs.contracts.events import EVENT_TYPES
 from spark_jobs.contracts.jobs import ATTRIBUTE_JOB
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import SESSIONS, SILVER_EVENTS
-from spark_jobs.queries.description import Position, Query
-from spark_jobs.queries.state_settings import ENGINE, STATE_DISCARDED, may_shorten, needs_reset
+from spark_jobs.queries.description import InitialState, Position, Query
+from spark_jobs.queries.state_settings import (
+    ENGINE,
+    STATE_DISCARDED,
+    TAKEN_ONCE,
+    keeps_first_value,
+    may_shorten,
+    needs_reset,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 NAME = "sessionize"
+_INITIAL = "sessionize.initial_state"
 
 
 def _rows(settings: Settings, sides: "Sequence[DataFrame]", _initial: "DataFrame | None") -> "DataFrame":
@@ -27,7 +36,17 @@ def _open_events(at: Position) -> "DataFrame":
     from spark_jobs.transforms.open_rows import open_sessions
 
     gap = at.longest("sessionize.gap")
-    return open_sessions(at.read(SILVER_EVENTS), at.read(SESSIONS), at.settled_before, gap)
+    return open_sessions(at.read(SILVER_EVENTS), at.read(SESSIONS), at.settled_before, gap, at.read_initial())
+
+
+def _reread(at: Position, sides: "Sequence[DataFrame]") -> "Sequence[DataFrame]":
+    from spark_jobs.transforms.open_rows import newest_key, only_initial
+    from spark_jobs.transforms.seeding import with_seeds
+
+    if at.read_initial() is None:
+        return sides
+    # The newest row of silver is always among the open events.
+    return [with_seeds(sides[0], only_initial(_open_events(at)), newest_key(at.read(SILVER_EVENTS)))]
 
 
 def _closes_after(settings: Settings) -> timedelta:
@@ -48,8 +67,18 @@ QUERY = Query(
         needs_reset("sessionize.gap", "open sessions were grouped by the other gap"),
         may_shorten("sessionize.watermark", STATE_DISCARDED),
         *ENGINE,
+        keeps_first_value(_INITIAL, TAKEN_ONCE),
     ),
     open_events=_open_events,
+    reread=_reread,
+    initial_state=InitialState(
+        _INITIAL,
+        columns="user_id STRING NOT NULL, event_type STRING NOT NULL, event_id STRING NOT NULL, "
+        "event_time TIMESTAMP NOT NULL, is_last BOOLEAN",
+        meaning="A row for each event of the sessions that are open. These events join those of the first batch; the "
+        "ledger counts them as `session_initial`.",
+        choices=lambda _: {"event_type": EVENT_TYPES},
+    ),
     closes_after=_closes_after,
     watermark=lambda settings: settings.sessionize.watermark,
     grace=lambda settings: settings.sessionize.gap,

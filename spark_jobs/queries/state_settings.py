@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 Judge = Callable[[str, str], tuple[Verdict, str]]
 """From the value before and the value now, which differ, to the verdict on the checkpoint, and why."""
+TAKEN_ONCE = "an initial state is taken at the first start only"
 STATE_DISCARDED = "the shorter one has already discarded the state that the longer one needs"
 
 

@@ -3,13 +3,20 @@
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from spark_jobs.contracts.choices import Clock
+from spark_jobs.contracts.choices import Clock, UserStatus
 from spark_jobs.contracts.jobs import MEASURE_JOB
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.spark_names import KEYED_STATE_CONF
 from spark_jobs.contracts.tables import SILVER_EVENTS, USER_STATUS
-from spark_jobs.queries.description import Position, Query
-from spark_jobs.queries.state_settings import PARTITIONS, STATE_DISCARDED, may_shorten, needs_reset
+from spark_jobs.queries.description import InitialState, Position, Query
+from spark_jobs.queries.state_settings import (
+    PARTITIONS,
+    STATE_DISCARDED,
+    TAKEN_ONCE,
+    keeps_first_value,
+    may_shorten,
+    needs_reset,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -17,6 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 NAME = "user_status"
+_INITIAL = "user_status.initial_state"
 _END_OF_TIME = datetime(9999, 1, 1, tzinfo=UTC)
 
 
@@ -51,9 +59,16 @@ def _write_rebuilt(at: Position) -> "Callable[[DataFrame], None] | None":
 def _known_state(at: Position) -> "DataFrame":
     from spark_jobs.transforms.known_states import users_there
 
+    emitted, initial = at.read(USER_STATUS), at.read_initial()
     if _held_nothing_back(at):
-        return users_there(at.read_consumed(), at.read(USER_STATUS), _END_OF_TIME)
-    return users_there(at.read(SILVER_EVENTS), at.read(USER_STATUS), at.settled_before)
+        return users_there(at.read_consumed(), emitted, _END_OF_TIME, initial)
+    return users_there(at.read(SILVER_EVENTS), emitted, at.settled_before, initial)
+
+
+def _from_initial(_settings: Settings, rows: "DataFrame") -> "DataFrame":
+    from spark_jobs.transforms.known_states import given_users
+
+    return given_users(rows)
 
 
 def _watermark(settings: Settings) -> timedelta | None:
@@ -79,11 +94,19 @@ QUERY = Query(
         needs_reset("user_status.clock", "timers are set in the time of the other clock"),
         may_shorten("user_status.watermark", STATE_DISCARDED),
         PARTITIONS,
+        keeps_first_value(_INITIAL, TAKEN_ONCE),
     ),
     spark_conf=KEYED_STATE_CONF,
     open_events=_open_events,
     known_state=_known_state,
     write_rebuilt=_write_rebuilt,
+    initial_state=InitialState(
+        _INITIAL,
+        columns="user_id STRING NOT NULL, status STRING NOT NULL, last_event_time TIMESTAMP NOT NULL",
+        meaning="A row for each user who is online or active, with the time of the user's last event.",
+        choices=lambda _: {"status": (UserStatus.ONLINE.value, UserStatus.ACTIVE.value)},
+        known=_from_initial,
+    ),
     closes_after=_closes_after,
     watermark=_watermark,
 )

@@ -19,17 +19,21 @@ from spark_jobs.contracts.durations import microseconds
 from spark_jobs.contracts.events import CLICK, HEARTBEAT, IMPRESSION, OK
 from spark_jobs.contracts.settings import Settings
 
-_MARKS = ("received", "late", "kept", "joinable", "join_late", "session_late", "attributed", "sessioned")
+_MARKS = ("received", "late", "kept", "joinable", "join_late", "session_late", "attributed", "sessioned", "initial")
 
 
 @dataclass(frozen=True)
 class LakeTables:
-    """The rows of a lake: ``bronze/events``, ``silver/events``, ``gold/attributions``, ``gold/sessions``."""
+    """The rows of a lake: ``bronze/events``, ``silver/events``, ``gold/attributions``, ``gold/sessions``.
+
+    ``initial`` has the events that sessionize started with; None: it started empty.
+    """
 
     bronze: DataFrame
     silver: DataFrame
     attributions: DataFrame
     sessions: DataFrame
+    initial: DataFrame | None = None
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,7 @@ def key_accounts(
         As bigint: ``received`` (records with verdict ok), ``late`` (of these, records that can have been late for
         deduplicate), ``kept`` (rows of silver), ``joinable`` (of these, rows that the join must emit with or without a
         counterpart), ``join_late``, ``session_late`` (of these, rows that can have been late there), ``attributed``,
-        ``sessioned`` (rows of gold that contain the event).
+        ``sessioned`` (rows of gold that contain the event), ``initial`` (events of the initial state).
     """
     marked = (
         _received(tables.bronze, bronze_bounds, settings)
@@ -89,8 +93,10 @@ def key_accounts(
         .unionAll(_attributed(tables.attributions))
         .unionAll(_in_sessions(tables.sessions))
     )
+    if tables.initial is not None:
+        marked = marked.unionAll(_marked(tables.initial, initial=True))
     # Shuffled before counting: until then nearly every key occurs once per partition, and a partial count would only
-    # send eight numbers through the shuffle instead of one byte.
+    # send nine numbers through the shuffle instead of one.
     together = marked.repartition(F.col("key"))
     return together.groupBy("key").agg(*[F.sum(_has(mark)).alias(mark) for mark in _MARKS])
 
@@ -100,9 +106,10 @@ def totals(keys: DataFrame) -> DataFrame:
 
     Returns:
         ``kept``, ``duplicates``, ``late``, ``unaccounted``, ``surplus``, ``attribution_late``, ``attribution_open``,
-        ``session_late``, ``session_open``, as defined by :class:`spark_jobs.contracts.ledger.Ledger`.
+        ``session_late``, ``session_open``, ``session_initial``, as defined by
+        :class:`spark_jobs.contracts.ledger.Ledger`.
     """
-    is_kept, lost = F.col("kept") > 0, F.col("kept") - F.col("sessioned")
+    is_kept, lost = F.col("kept") > 0, F.col("kept") + F.col("initial") - F.col("sessioned")
     in_time = F.col("received") - F.col("late")
     is_unjoined = (F.col("joinable") > 0) & (F.col("attributed") == 0)
     can_be_late, can_miss_session = F.col("join_late") > 0, F.col("session_late") > 0
@@ -117,6 +124,7 @@ def totals(keys: DataFrame) -> DataFrame:
         "attribution_open": F.when(is_unjoined & ~can_be_late, F.col("kept")),
         "session_late": F.when((lost > 0) & can_miss_session, lost),
         "session_open": F.when((lost > 0) & ~can_miss_session, lost),
+        "session_initial": F.col("initial"),
     }
     return keys.agg(*[F.coalesce(F.sum(value), F.lit(0)).alias(name) for name, value in sums.items()])
 

@@ -18,13 +18,31 @@ from spark_jobs.transforms.open_rows import is_settled, settled_us
 from spark_jobs.transforms.status import in_order
 
 
-def last_values(silver: DataFrame, settled_before: datetime, settings: MovingAverageSettings) -> DataFrame:
+def given_values(initial: DataFrame, settings: MovingAverageSettings) -> DataFrame:
+    """The last values of each key of an initial state.
+
+    Args:
+        initial: ``key``, ``measure``, ``event_time`` and ``value``, a row for each value.
+        settings: those of the query.
+
+    Returns:
+        ``key``, ``measure``, ``times``, ``values``: see
+        :func:`spark_jobs.operators.moving_average.moving_average`.
+    """
+    by_events = settings.clock is Clock.EVENT
+    return _last(_given(initial, settings), settings, F.lit(False), is_cut_by_silence=by_events)
+
+
+def last_values(
+    silver: DataFrame, settled_before: datetime, settings: MovingAverageSettings, initial: DataFrame | None = None
+) -> DataFrame:
     """The last values of each key, from which ``moving_average`` continues.
 
     Args:
         silver: all rows of silver.
         settled_before: see above.
         settings: those of the query.
+        initial: the initial state that the query started with, see :func:`given_values`.
 
     Returns:
         ``key``, ``measure``, ``times``, ``values``: see
@@ -33,21 +51,25 @@ def last_values(silver: DataFrame, settled_before: datetime, settings: MovingAve
     # As in the rule: a value exactly at the timeout still follows; once that time has passed, none can.
     until_now_us = settled_us(settled_before) - F.col("us")
     is_over = until_now_us >= microseconds(settings.timeout)
-    values = _values(silver.where(is_settled(settled_before)), settings)
+    values = _with_given(_values(silver.where(is_settled(settled_before)), settings), initial, settings)
     return _last(values, settings, is_over, is_cut_by_silence=True)
 
 
-def last_taken(silver: DataFrame, emitted: DataFrame, settings: MovingAverageSettings) -> DataFrame:
+def last_taken(
+    silver: DataFrame, emitted: DataFrame, settings: MovingAverageSettings, initial: DataFrame | None = None
+) -> DataFrame:
     """The same for a query that ran in processing time, and so has emitted a mean for every value it has read.
 
     Args:
         silver: the rows of silver that the query has read.
         emitted: the rows of ``gold/moving_averages``.
         settings: those of the query.
+        initial: the initial state that the query started with, see :func:`given_values`.
     """
     series = ("key", "measure")
     closed = emitted.where("is_last").groupBy(*series).agg(F.unix_micros(F.max("window_end")).alias("closed_us"))
-    values = _values(silver, settings).join(closed, on=list(series), how="left")
+    known = _with_given(_values(silver, settings), initial, settings)
+    values = known.join(closed, on=list(series), how="left")
     is_kept = F.col("closed_us").isNull() | (F.col("us") > F.col("closed_us"))
     by_events = settings.clock is Clock.EVENT
     return _last(values.where(is_kept).drop("closed_us"), settings, F.lit(False), is_cut_by_silence=by_events)
@@ -65,6 +87,16 @@ def _values(silver: DataFrame, settings: MovingAverageSettings) -> DataFrame:
         .where(F.col("each.value").isNotNull())
         .select("key", "each.measure", "us", "each.value")
     )
+
+
+def _given(initial: DataFrame, settings: MovingAverageSettings) -> DataFrame:
+    """As :func:`_values`, of an initial state."""
+    is_wanted = F.col("value").isNotNull() & F.col("measure").isin(*settings.values)
+    return initial.where(is_wanted).select("key", "measure", F.unix_micros("event_time").alias("us"), "value")
+
+
+def _with_given(values: DataFrame, initial: DataFrame | None, settings: MovingAverageSettings) -> DataFrame:
+    return values if initial is None else values.unionByName(_given(initial, settings))
 
 
 def _last(values: DataFrame, settings: MovingAverageSettings, is_over: Column, *, is_cut_by_silence: bool) -> DataFrame:
@@ -87,17 +119,38 @@ def _last(values: DataFrame, settings: MovingAverageSettings, is_over: Column, *
     )
 
 
-def users_there(silver: DataFrame, emitted: DataFrame, settled_before: datetime) -> DataFrame:
+def given_users(initial: DataFrame) -> DataFrame:
+    """The users of an initial state.
+
+    Args:
+        initial: ``user_id``, ``status``, ``last_event_time``; of several rows of a user the newest counts.
+
+    Returns:
+        ``user_id``, ``status``, ``last_us``: see :func:`spark_jobs.operators.user_status.user_status`.
+    """
+    last_us = F.unix_micros(F.max("last_event_time")).alias("last_us")
+    return initial.groupBy("user_id").agg(F.max_by("status", "last_event_time").alias("status"), last_us)
+
+
+def users_there(
+    silver: DataFrame, emitted: DataFrame, settled_before: datetime, initial: DataFrame | None = None
+) -> DataFrame:
     """The users whose last emitted status is online or active.
 
     Args:
         silver: all rows of silver.
         emitted: the rows of ``gold/user_status``.
         settled_before: see above.
+        initial: the initial state that the query started with, see :func:`given_users`.
 
     Returns:
         ``user_id``, ``status``, ``last_us``: see :func:`spark_jobs.operators.user_status.user_status`.
     """
+    seen = silver.where(is_settled(settled_before) & (F.col("event_type") != HEARTBEAT)).select("user_id", "event_time")
+    if initial is not None:
+        since = F.col("last_event_time").alias("since")
+        emitted = emitted.select("user_id", "status", "since").unionByName(initial.select("user_id", "status", since))
+        seen = seen.unionByName(initial.select("user_id", F.col("last_event_time").alias("event_time")))
     last_one = F.max_by(F.struct("status", "since"), in_order()).alias("last")
     there = (
         emitted.groupBy("user_id")
@@ -105,6 +158,5 @@ def users_there(silver: DataFrame, emitted: DataFrame, settled_before: datetime)
         .where(F.col("last.status") != UserStatus.INACTIVE.value)
         .select("user_id", "last.status", "last.since")
     )
-    seen = silver.where(is_settled(settled_before) & (F.col("event_type") != HEARTBEAT))
     last_us = seen.groupBy("user_id").agg(F.unix_micros(F.max("event_time")).alias("last_us"))
     return there.join(last_us, on="user_id", how="inner").select("user_id", "status", "last_us")

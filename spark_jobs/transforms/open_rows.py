@@ -62,7 +62,13 @@ def undecided_pairs(
     return _union(silver, impressions, waiting, known, _newest(silver))
 
 
-def open_sessions(silver: DataFrame, sessions: DataFrame, settled_before: datetime, gap: timedelta) -> DataFrame:
+def open_sessions(
+    silver: DataFrame,
+    sessions: DataFrame,
+    settled_before: datetime,
+    gap: timedelta,
+    initial: DataFrame | None = None,
+) -> DataFrame:
     """The events of sessions that ``sessionize`` has not emitted yet.
 
     Events that are in no session although theirs can no longer be open were dropped as late.
@@ -72,12 +78,17 @@ def open_sessions(silver: DataFrame, sessions: DataFrame, settled_before: dateti
         sessions: the rows emitted so far.
         settled_before: see above.
         gap: ``sessionize.gap``, the longer of before and now.
+        initial: the events that the query started with, beside those of silver; they have some of its columns.
 
     Returns:
-        The columns of silver; includes the newest row, of whatever type.
+        The columns of silver, null in events of ``initial`` that do not have them; includes the newest row of silver,
+        of whatever type.
     """
     done = sessions.select(F.explode("events").alias("event")).select("event.event_type", "event.event_id")
-    left = silver.where(F.col("event_type") != HEARTBEAT).join(done, on=list(KEY), how="left_anti")
+    events = silver.where(F.col("event_type") != HEARTBEAT)
+    if initial is not None:
+        events = events.unionByName(initial, allowMissingColumns=True)
+    left = events.join(done, on=list(KEY), how="left_anti")
     in_order = Window.partitionBy("user_id").orderBy("event_time", "event_id")
     silence_us = F.unix_micros("event_time") - F.unix_micros(F.lag("event_time").over(in_order))
     is_new = F.coalesce(silence_us > milliseconds(gap) * 1000, F.lit(True))
@@ -85,6 +96,17 @@ def open_sessions(silver: DataFrame, sessions: DataFrame, settled_before: dateti
     last = F.max("event_time").over(Window.partitionBy("user_id", "chain"))
     still_open = chains.withColumn("last", last).where(_is_after(F.col("last"), settled_before, gap))
     return _union(silver, still_open, _newest(silver))
+
+
+def only_initial(events: DataFrame) -> DataFrame:
+    """Those of ``events`` (from :func:`open_sessions`) that silver does not hold."""
+    return events.where(F.col("ingest_time").isNull())
+
+
+def newest_key(silver: DataFrame) -> tuple[str, str]:
+    """The key of the newest row of ``silver``, which holds at least one."""
+    (event_type, event_id) = _newest(silver).select(*KEY).collect()[0]
+    return event_type, event_id
 
 
 def pairs_apart(attributions: DataFrame, settled_before: datetime, before: timedelta, window: timedelta) -> DataFrame:
@@ -162,7 +184,7 @@ def settled_us(before: datetime) -> int:
 
 def _newest(silver: DataFrame) -> DataFrame:
     """The row that the watermark is derived from, whatever its type."""
-    return silver.orderBy(F.desc("event_time")).limit(1)
+    return silver.orderBy(F.desc("event_time"), *KEY).limit(1)
 
 
 def _is_after(time: Column, settled_before: datetime, more: timedelta = timedelta()) -> Column:
