@@ -110,7 +110,10 @@ class _Run:
         from expectations.engine import subjects  # noqa: PLC0415 as above
 
         table, versions = suite.table, rows.range
-        prepared = suite.prepare(rows.new, rows.table)
+        whole = rows.table
+        if (earlier := suite.earlier(self.spark, self.lake)) is not None:
+            whole = (rows.new if whole is None else whole).unionByName(earlier)
+        prepared = suite.prepare(rows.new, whole)
         checked = subjects(prepared, suite.rules).cache()
         try:
             count = checked.count()

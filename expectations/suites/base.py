@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from expectations.rules import Rule
 from spark_jobs.contracts.tables import Table
+from spark_jobs.lake.layout import Lake
 
 Prepare = Callable[[DataFrame, DataFrame | None], DataFrame]
 """Adds the columns a suite's rules need.
@@ -23,6 +24,8 @@ class Suite:
     table: Table
     rules: tuple[Rule, ...]
     prepare: Prepare
+    earlier: Callable[[SparkSession, Lake], DataFrame | None] = lambda _spark, _lake: None
+    """Rows that those of the table follow, with its columns, themselves not checked; None: there are none."""
 
 
 def with_repeats(

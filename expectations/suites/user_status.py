@@ -1,6 +1,6 @@
 """gold/user_status: changes of user status."""
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from expectations.rules import Rule, in_set, length, not_null, zero
@@ -9,6 +9,9 @@ from spark_jobs.contracts.choices import Clock, UserStatus
 from spark_jobs.contracts.events import MAX_ID_CHARACTERS
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import USER_STATUS
+from spark_jobs.jobs.initial import has_taken, read_taken
+from spark_jobs.lake.layout import Lake
+from spark_jobs.queries.user_status import QUERY
 from spark_jobs.transforms.status import in_order
 
 _FOLLOWS = {
@@ -35,7 +38,14 @@ def suite(settings: Settings) -> Suite:
         # With clock = processing, events count in order of arrival, whatever their event times.
         *((in_turn,) if settings.user_status.clock is Clock.EVENT else ()),
     )
-    return Suite(USER_STATUS, rules, _prepare)
+    return Suite(USER_STATUS, rules, _prepare, _earlier)
+
+
+def _earlier(spark: SparkSession, lake: Lake) -> DataFrame | None:
+    """The status that users had before the first row: that of the initial state."""
+    if not has_taken(lake, QUERY):
+        return None
+    return read_taken(spark, lake, QUERY).select("user_id", "status", F.col("last_event_time").alias("since"))
 
 
 def _prepare(rows: DataFrame, whole: DataFrame | None) -> DataFrame:

@@ -48,7 +48,15 @@ def _query(query: Query) -> str:
     changes = table(
         ("settings of the state", "change", "verdict", "why"), [row for one in query.state for row in _changes(one)]
     )
-    return f"### {query.name}\n\n{query.summary}\n\n{table(('', ''), facts)}\n\n{changes}"
+    parts = (f"### {query.name}", query.summary, table(("", ""), facts), changes, *_initial_state(query))
+    return "\n\n".join(parts)
+
+
+def _initial_state(query: Query) -> Iterator[str]:
+    if query.initial_state:
+        one = query.initial_state
+        yield f"[Initial state](architecture.md#initial-state), {code(one.setting)}: {one.meaning}"
+        yield f"Its columns: {code(one.columns)}."
 
 
 def _changes(one: StateSetting) -> Iterator[tuple[str, str, str, str]]:

@@ -25,12 +25,14 @@ from spark_jobs.contracts.durations import microseconds
 from spark_jobs.contracts.events import OK
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, Table
+from spark_jobs.jobs.initial import has_taken, read_taken
 from spark_jobs.lake.layout import Lake
 from spark_jobs.operators.attribute import attribute
 from spark_jobs.operators.deduplicate import KEY
 from spark_jobs.operators.sessionize import sessionize
 from spark_jobs.queries.attribute import NAME as ATTRIBUTE
 from spark_jobs.queries.sessionize import NAME as SESSIONIZE
+from spark_jobs.queries.sessionize import QUERY as SESSIONIZE_QUERY
 from spark_jobs.runtime.reports import read_report
 from spark_jobs.sources.delta import read_table
 from spark_jobs.transforms.differences import differences
@@ -129,7 +131,11 @@ def _sessions(settings: Settings, lake: Lake, bronze: DataFrame, window: Window)
     session may be of any length, so the events of its user are read to the end.
     """
     gap = settings.sessionize.gap
-    events = _first_of_each(bronze, F.col("event_time") >= window.begin - gap)
+    is_in_reach = F.col("event_time") >= window.begin - gap
+    events = _first_of_each(bronze, is_in_reach)
+    if has_taken(lake, SESSIONIZE_QUERY):
+        initial = read_taken(bronze.sparkSession, lake, SESSIONIZE_QUERY).where(is_in_reach)
+        events = events.unionByName(initial, allowMissingColumns=True)
     active = events.where(_within(F.col("event_time"), window)).select("user_id").distinct()
     sessions = sessionize(events.join(active, on="user_id", how="left_semi"), settings.sessionize)
     # is_last splits a session window into pieces, which are emitted together when the window closes.

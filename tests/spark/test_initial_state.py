@@ -19,6 +19,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from expectations.validate import validate_lake
+from spark_jobs.contracts.backfill import Difference, Window
 from spark_jobs.contracts.errors import CheckpointError, SourceError
 from spark_jobs.contracts.manifest import FILES, Verdict
 from spark_jobs.contracts.places import INITIAL
@@ -26,6 +27,7 @@ from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import MOVING_AVERAGES, SESSIONS, SILVER_EVENTS, USER_STATUS, Table
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
+from spark_jobs.jobs.backfill import backfill
 from spark_jobs.jobs.reset import reset
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import find_query
@@ -49,7 +51,9 @@ _START = datetime(2025, 1, 6, 4, 41)  # noqa: DTZ001 as DuckDB gives times
 _QUERIES = (SESSIONIZE, MOVING_AVERAGE, USER_STATUS_QUERY)
 # After the second file, the watermark of sessionize lies a bit after the start: some sessions that were open then
 # have ended, others have not.
-_FILES_END = (timedelta(minutes=12), timedelta(minutes=14), timedelta(minutes=40), timedelta(days=1))
+_FILES_END = (timedelta(minutes=14), timedelta(minutes=16), timedelta(minutes=40), timedelta(days=1))
+_HOUR = timedelta(hours=1)
+_LATER = ("0002.jsonl", "0003.jsonl")
 
 
 @dataclass(frozen=True)
@@ -166,44 +170,46 @@ def _assert_as_expected(day: Day, lake: Lake) -> None:
 
 
 @pytest.fixture(scope="module")
-def half_way(day: Day, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    """A lake that has taken the initial states, and two of the files."""
+def half_way(day: Day, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, Path]:
+    """A lake that has taken the initial states, and the first files; and the folder of these."""
     folder = tmp_path_factory.mktemp("half")
-    source = folder / "source"
-    shutil.copytree(day.source, source)
-    (source / "0003.jsonl").unlink()
-    (source / "0002.jsonl").unlink()
+    source = Path(shutil.copytree(day.source, folder / "source", ignore=shutil.ignore_patterns(*_LATER)))
     lake = open_lake(str(folder / "lake"))
     run_in(spark, day.settings, lake, source, drain=False, measure=True)
     assert read_table(lake, SESSIONS)
-    return lake
+    return lake, source
 
 
 def test_the_state_is_taken_once_and_the_rows_are_those_of_the_whole_day(
-    day: Day, half_way: Lake, spark: SparkSession, tmp_path: Path
+    day: Day, half_way: tuple[Lake, Path], spark: SparkSession, tmp_path: Path
 ) -> None:
-    lake = open_lake(str(shutil.copytree(half_way.path, tmp_path / "lake")))
+    lake = open_lake(str(shutil.copytree(half_way[0].path, tmp_path / "lake")))
     changed = {name: {"initial_state": "/another/table"} for name in _QUERIES}
     settings = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}, **changed})
     found = preflight(lake, settings, _QUERIES, source=FILES)
     assert [(one.query, one.verdict) for one in found] == [(name, Verdict.IGNORED) for name in _QUERIES]
     assert all("first start only" in one.why for one in found)
     # Were the setting read again, it would name nothing.
-    _finish(spark, settings, lake, day, tmp_path)
+    _finish(spark, settings, lake, day, half_way[1])
     _assert_as_expected(day, lake)
     result = validate_lake(spark, lake, settings)
     assert result.succeeded, result.failures
+    around_start = Window(*((_START + hours).replace(tzinfo=UTC) for hours in (-_HOUR, _HOUR)))
+    again = next(one for one in backfill(spark, settings, lake, around_start) if one.table == SESSIONS)
+    assert again.counts[Difference.SAME] > 0 == again.differing
 
 
-def test_a_reset_keeps_the_initial_state(day: Day, half_way: Lake, spark: SparkSession, tmp_path: Path) -> None:
-    lake = open_lake(str(shutil.copytree(half_way.path, tmp_path / "lake")))
+def test_a_reset_keeps_the_initial_state(
+    day: Day, half_way: tuple[Lake, Path], spark: SparkSession, tmp_path: Path
+) -> None:
+    lake = open_lake(str(shutil.copytree(half_way[0].path, tmp_path / "lake")))
     for key, value in streaming_conf(day.settings).items():
         spark.conf.set(key, value)
     for name in _QUERIES:
         began_with = _initial_state(lake, name)
         assert reset(spark, day.settings, lake, name).version == 2
         assert _initial_state(lake, name) == began_with != ""
-    _finish(spark, day.settings, lake, day, tmp_path)
+    _finish(spark, day.settings, lake, day, half_way[1])
     _assert_as_expected(day, lake)
 
 
@@ -213,17 +219,17 @@ def _initial_state(lake: Lake, query: str) -> str:
     return manifest.initial_state
 
 
-def _finish(spark: SparkSession, settings: Settings, lake: Lake, day: Day, folder: Path) -> None:
-    """Runs the other files."""
-    source = folder / "rest"
-    source.mkdir()
-    for name in ("0002.jsonl", "0003.jsonl"):
+def _finish(spark: SparkSession, settings: Settings, lake: Lake, day: Day, source: Path) -> None:
+    """Runs the other files of the day; ``source`` is the folder of the first ones."""
+    for name in _LATER:
         shutil.copy2(day.source / name, source)
     run_in(spark, settings, lake, source, measure=True)
 
 
-def test_a_reset_without_the_copy_is_refused(day: Day, half_way: Lake, spark: SparkSession, tmp_path: Path) -> None:
-    lake = open_lake(str(shutil.copytree(half_way.path, tmp_path / "lake")))
+def test_a_reset_without_the_copy_is_refused(
+    day: Day, half_way: tuple[Lake, Path], spark: SparkSession, tmp_path: Path
+) -> None:
+    lake = open_lake(str(shutil.copytree(half_way[0].path, tmp_path / "lake")))
     shutil.rmtree(lake.path / INITIAL)
     with pytest.raises(CheckpointError, match=r"sessionize began with an initial state, .*_initial/sessionize is gone"):
         reset(spark, day.settings, lake, SESSIONIZE)
