@@ -72,6 +72,8 @@ def reset(spark: SparkSession, settings: Settings, lake: Lake, name: str, source
 
     There is no record of which events were late: those still within reach count now.
 
+    An initial state that the query began with still counts, whatever the setting says now.
+
     If it is killed half-way, the version in use stays as it was. If it had written to the table by then, no query
     starts from that version; run the reset again.
 
