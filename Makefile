@@ -68,7 +68,7 @@ test-damage: setup ## Every kind of checkpoint file flipped, truncated, deleted,
 	$(PY) -m pytest -m slow -s --timeout 1200 tests/slow/test_damaged_checkpoints.py tests/slow/test_disk_full.py
 
 test-state: setup ## Ten days of events need no more state than one; adjacent backfills; measure reset
-	$(PY) -m pytest -m slow -s tests/slow/test_bounded_state.py tests/spark/test_backfill.py tests/spark/test_measure.py tests/spark/test_reset_settings.py
+	$(PY) -m pytest -m slow -s tests/slow/test_bounded_state.py tests/spark/test_backfill.py tests/spark/test_measure.py tests/spark/test_reset_settings.py tests/spark/test_initial_state.py
 
 bench: setup ## Events/s, CPU and memory of every stage on 1,000,000 events, next to DuckDB
 	$(PY) -m benchmarks.bench

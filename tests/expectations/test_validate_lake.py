@@ -254,7 +254,7 @@ def test_a_recreated_table_is_validated_whole(spark: SparkSession, good_lake: La
 
 
 def test_a_missing_lake_is_refused(spark: SparkSession, tmp_path: Path, settings: Settings) -> None:
-    with pytest.raises(LakeError, match="has no table of a lake"):
+    with pytest.raises(LakeError, match="holds no table of a lake"):
         validate_lake(spark, open_lake(str(tmp_path / "nowhere")), settings)
     assert list(tmp_path.iterdir()) == []
 

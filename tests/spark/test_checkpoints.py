@@ -23,7 +23,7 @@ def test_a_start_that_would_misuse_a_checkpoint_is_refused_and_changes_nothing(
     run_lake(source, lake=lake, drain=False)
     rows = {table.name: len(read_table(lake, table)) for table in TABLES}
     longer = Settings(attribute=AttributeSettings(window="90min"))
-    with pytest.raises(CheckpointError, match=r"attribute\.window was 1h, is 1h30min.*Set them back"):
+    with pytest.raises(CheckpointError, match=r"attribute\.window was 1h, is 1h30min.*Restore the old settings"):
         run_lake(source, settings=longer, lake=lake)
     assert {table.name: len(read_table(lake, table)) for table in TABLES} == rows
     begun = {found.query: found for found in list_checkpoints(lake)}

@@ -199,6 +199,7 @@ def test_the_state_is_taken_once_and_the_rows_are_those_of_the_whole_day(
     assert again.counts[Difference.SAME] > 0 == again.differing
 
 
+@pytest.mark.slow
 def test_a_reset_keeps_the_initial_state(
     day: Day, half_way: tuple[Lake, Path], spark: SparkSession, tmp_path: Path
 ) -> None:
