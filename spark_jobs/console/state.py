@@ -42,7 +42,7 @@ def show_summary(queries: list[str], location: str, config: Path | None) -> None
         for heading in ("batch", "rows", "KB", "heaviest partition", "share of rows"):
             table.add_column(heading, justify="right")
         table.add_column("oldest (UTC)", no_wrap=True)
-        for store, parts in weigh(spark, lake, find_stores(spark, lake, queries or _STATEFUL)).items():
+        for store, parts in weigh(spark, lake, find_stores(lake, queries or _STATEFUL)).items():
             table.add_row(store.query, store.name, str(store.batch), *_spread(parts))
         console.print(table)
 
@@ -69,7 +69,7 @@ def show_keys(query: str, location: str, limit: int, config: Path | None) -> Non
     """
     _check([query])
     with _open(location, config) as (console, spark, lake):
-        for store in find_stores(spark, lake, [query]):
+        for store in find_stores(lake, [query]):
             table = Table(box=SIMPLE_HEAD, title=f"{query}, {store.name}: heaviest keys", title_justify="left")
             table.add_column("key", overflow="fold")
             for heading in ("rows", "bytes", "partition"):
@@ -109,7 +109,7 @@ def show_entries(query: str, location: str, where: str | None, limit: int, confi
     """
     _check([query])
     with _open(location, config) as (console, spark, lake):
-        for store in find_stores(spark, lake, [query]):
+        for store in find_stores(lake, [query]):
             rows = read_state(spark, lake, store)
             chosen = rows.where(where) if where else rows
             console.print(Text.assemble((f"{query}, {store.name}", "bold"), f" after batch {store.batch}"))

@@ -1,9 +1,10 @@
-"""The state of queries, read from their checkpoints by Spark's state data source, which writes nothing.
+"""The state of queries, read from their checkpoints; nothing is written.
 
 The query may be running: what is read is its state after the last batch.
 """
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -15,6 +16,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, LongType, StructType, TimestampType
 
+from spark_jobs.contracts.errors import CheckpointError
 from spark_jobs.contracts.files import hadoop_uri
 from spark_jobs.contracts.spark_names import STATE_VALUE
 from spark_jobs.lake.layout import Lake, checkpoint_key
@@ -63,41 +65,53 @@ class Part(NamedTuple):
     oldest_us: int | None
 
 
-def find_stores(spark: SparkSession, lake: Lake, queries: Iterable[str]) -> list[Store]:
-    """The stores of ``queries`` in the checkpoints in use; a query that has completed no batch has none."""
-    checkpoints = {query: checkpoint_key(query, lake.version(query)) for query in queries}
-    started = {
-        query: key
-        for query, key in checkpoints.items()
-        if any(name.isdigit() for name in lake.files.names(f"{key}/commits"))
-    }
-    if not started:
-        return []
-    # Reading a state needs a part of Spark that is there only once the session has been asked for its streams.
-    _ = spark.streams.active
-    # All in one job: on a small machine a job for each query takes longer than what it reads.
-    operators = [
-        spark.read.format("state-metadata")
-        .load(_location(lake, key))
-        .groupBy(F.lit(query).alias("query"), "operatorId", "operatorName")
-        .agg(F.max("maxBatchId").alias("batch"))
-        for query, key in started.items()
-    ]
-    found = sorted(reduce(DataFrame.unionAll, operators).collect(), key=lambda row: row["operatorId"])
-    stores = []
-    for query in started:
-        for row in (row for row in found if row["query"] == query):
-            for side in _SIDES if row["operatorName"].startswith(_JOIN) else ("",):
-                name = row["operatorName"].removesuffix("Exec")
-                stores.append(Store(query, row["operatorId"], name, side, row["batch"]))
-    return stores
+def find_stores(lake: Lake, queries: Iterable[str]) -> list[Store]:
+    """The stores of ``queries`` in the checkpoints in use; a query that has completed no batch has none.
+
+    Read from the files that Spark keeps about its operators: its own reader of them takes a Spark job per query.
+    """
+    return [store for query in queries for store in _stores(lake, query)]
+
+
+def _stores(lake: Lake, query: str) -> Iterator[Store]:
+    checkpoint = checkpoint_key(query, lake.version(query))
+    batch = max(_numbers(lake, f"{checkpoint}/commits"), default=None)
+    if batch is None:
+        return
+    for operator_id in _numbers(lake, f"{checkpoint}/state"):
+        operator = _operator(lake, f"{checkpoint}/state/{operator_id}/_metadata")
+        for side in _SIDES if operator.startswith(_JOIN) else ("",):
+            yield Store(query, operator_id, operator, side, batch)
+
+
+def _numbers(lake: Lake, folder: str) -> list[int]:
+    return sorted(int(name) for name in lake.files.names(folder) if name.isdigit())
+
+
+def _operator(lake: Lake, folder: str) -> str:
+    """Spark's name for the operator that ``folder`` describes.
+
+    Raises:
+        CheckpointError: the description is missing or damaged.
+    """
+    # Operators whose state may change its schema have a description per such change.
+    changes = _numbers(lake, f"{folder}/v2")
+    key = f"{folder}/v2/{changes[-1]}" if changes else f"{folder}/metadata"
+    try:
+        _version, description = (lake.files.read(key) or b"").decode().split("\n", 1)
+        return str(json.loads(description)["operatorInfo"]["operatorName"]).removesuffix("Exec")
+    except (ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(
+            f"{lake.place(key)} does not describe an operator of a query ({error!r}): the checkpoint is damaged, or "
+            "from another version of Spark; `adloom checkpoints reset` creates a new one"
+        ) from error
 
 
 def weigh(spark: SparkSession, lake: Lake, stores: list[Store]) -> dict[Store, list[Part]]:
     """What each of ``stores`` keeps, by partition; partitions that keep nothing are left out."""
     if not stores:
         return {}
-    # One job again, see find_stores.
+    # All in one job: on a small machine a job for each store takes longer than what it reads.
     parts = [
         read_state(spark, lake, store)
         .groupBy(F.lit(number).alias("store"), "partition_id")
@@ -119,6 +133,8 @@ def read_state(spark: SparkSession, lake: Lake, store: Store) -> DataFrame:
         ``key`` and ``value`` (structs), ``partition_id``; ``bytes``, the length of both as JSON, to compare entries by,
         not their size on disk; ``oldest``, the earliest time in them, null if they have none.
     """
+    # Reading a state needs a part of Spark that is there only once the session has been asked for its streams.
+    _ = spark.streams.active
     reader = spark.read.format("statestore").option("operatorId", store.operator_id).option("batchId", store.batch)
     if store.side:
         reader = reader.option("joinSide", store.side)

@@ -12,10 +12,10 @@ from rich.console import Console
 from spark_jobs.console import state
 from spark_jobs.console.terminal import terminal
 from spark_jobs.contracts.choices import JoinState
-from spark_jobs.contracts.errors import SettingsError
+from spark_jobs.contracts.errors import CheckpointError, SettingsError
 from spark_jobs.contracts.places import CHECKPOINTS
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.layout import Lake, checkpoint_key
 from spark_jobs.queries import JOB_OF_QUERY
 from spark_jobs.queries.ingest import NAME as INGEST
 from spark_jobs.runtime.lakes import open_lake
@@ -50,7 +50,7 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, request:
 def test_every_query_has_the_state_rows_it_reports_and_nothing_changes(spark: SparkSession, lake: Lake) -> None:
     before = {file.key: file.bytes for file in lake.files.walk(CHECKPOINTS)}
     for query in _STATEFUL:
-        read = sum(read_state(spark, lake, store).count() for store in find_stores(spark, lake, [query]))
+        read = sum(read_state(spark, lake, store).count() for store in find_stores(lake, [query]))
         report = read_report(lake, query)
         assert report is not None
         assert read == report.state_rows, query
@@ -62,14 +62,24 @@ def test_every_query_has_the_state_rows_it_reports_and_nothing_changes(spark: Sp
 def test_the_oldest_entry_is_not_older_than_the_day_nor_newer_than_it(
     query: str, spark: SparkSession, lake: Lake
 ) -> None:
-    for store in find_stores(spark, lake, [query]):
+    for store in find_stores(lake, [query]):
         rows = read_state(spark, lake, store)
         (oldest,) = rows.agg(F.date_format(F.min("oldest"), "yyyy-MM-dd")).first() or (None,)
         assert oldest in ("2025-01-05", "2025-01-06"), store
 
 
-def test_a_query_that_has_not_run_has_no_state(spark: SparkSession, tmp_path: Path) -> None:
-    assert find_stores(spark, open_lake(str(tmp_path / "lake")), ["attribute"]) == []
+def test_a_query_that_has_not_run_has_no_state(tmp_path: Path) -> None:
+    assert find_stores(open_lake(str(tmp_path / "lake")), ["attribute"]) == []
+
+
+@pytest.mark.parametrize("content", [b"", b"v1", b"v1\n{}", b'v1\n{"operatorInfo":[]}'])
+def test_an_operator_whose_description_is_damaged_is_an_error(content: bytes, tmp_path: Path) -> None:
+    lake = open_lake(str(tmp_path / "lake"))
+    checkpoint = checkpoint_key("sessionize", 1)
+    lake.files.write(f"{checkpoint}/commits/0", b"v1")
+    lake.files.write(f"{checkpoint}/state/0/_metadata/metadata", content)
+    with pytest.raises(CheckpointError, match="does not describe an operator"):
+        find_stores(lake, ["sessionize"])
 
 
 def test_the_commands_print_sizes_keys_and_entries(
