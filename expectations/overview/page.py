@@ -37,13 +37,14 @@ _PICTURES = (
 )
 
 
-def write_overview(spark: SparkSession, lake: Lake, now: datetime) -> str:
+def write_overview(spark: SparkSession, lake: Lake, now: datetime, *, is_validated_next: bool = False) -> str:
     """Writes the overview page into the reports of ``lake`` and returns its key.
 
     Args:
         spark: a session with Delta.
         lake: the lake to show.
         now: the time printed on the page, with time zone.
+        is_validated_next: a validation report will be there, too; otherwise the page links to it if there is one now.
     """
     figures = count_figures(spark, lake)
     drawn = draw(figures)
@@ -52,7 +53,7 @@ def write_overview(spark: SparkSession, lake: Lake, now: datetime) -> str:
         made_at=now,
         tiles=_tiles(figures),
         pictures=[(picture, drawn[picture.name]) for picture in _PICTURES if picture.name in drawn],
-        has_quality=lake.files.read(f"{REPORTS}/index.html") is not None,
+        has_quality=is_validated_next or lake.files.read(f"{REPORTS}/index.html") is not None,
     )
     lake.files.write(OVERVIEW, page.encode())
     return OVERVIEW

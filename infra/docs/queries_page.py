@@ -41,6 +41,7 @@ def _query(query: Query) -> str:
     facts = (
         ("reads", read),
         ("writes", f"{code(query.writes.path)}"),
+        ("output mode", query.output_mode),
         ("stateful operator", query.operator),
         ("final rows", query.final),
         ("late rows", query.late),

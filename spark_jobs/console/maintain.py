@@ -9,10 +9,9 @@ from rich.table import Table
 
 from spark_jobs.console.run import session
 from spark_jobs.console.terminal import terminal
-from spark_jobs.contracts.errors import SettingsError
 from spark_jobs.contracts.settings import load_settings
 from spark_jobs.jobs.maintain import Care, maintain
-from spark_jobs.queries import TABLES, TABLES_BY_NAME
+from spark_jobs.queries import TABLES, find_table
 from spark_jobs.runtime.lakes import open_existing
 
 
@@ -26,9 +25,7 @@ def maintain_tables(names: list[str], location: str, *, remove: bool, config: Pa
         SettingsError: there is no table with that name.
         LakeError: there is no lake.
     """
-    if unknown := [name for name in names if name not in TABLES_BY_NAME]:
-        raise SettingsError(f"there is no table {unknown[0]!r}; the tables are {', '.join(TABLES_BY_NAME)}")
-    tables = [TABLES_BY_NAME[name] for name in names] or list(TABLES)
+    tables = [find_table(name) for name in names] or list(TABLES)
     console, settings = terminal(), load_settings(config, os.environ)
     lake = open_existing(location, settings.s3)
     done: list[Care] = []

@@ -27,13 +27,13 @@ def write_report(location: str, *, config: Path | None) -> None:
     print_overview(console, lake, page)
 
 
-def write_with_status(console: Console, spark: SparkSession, lake: Lake) -> str:
-    """Writes the page, shows a status meanwhile, and returns its key."""
+def write_with_status(console: Console, spark: SparkSession, lake: Lake, *, is_validated_next: bool = False) -> str:
+    """Writes the page, as :func:`expectations.overview.page.write_overview` does, and shows a status meanwhile."""
     with console.status("drawing charts of the tables …"):
         # Importing it takes a second, and only this command needs it.
         from expectations.overview.page import write_overview
 
-        return write_overview(spark, lake, datetime.now(UTC))
+        return write_overview(spark, lake, datetime.now(UTC), is_validated_next=is_validated_next)
 
 
 def print_overview(console: Console, lake: Lake, page: str) -> None:

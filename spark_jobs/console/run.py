@@ -5,7 +5,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from spark_jobs.console.terminal import terminal
+from spark_jobs.console.terminal import terminal, utc
 from spark_jobs.contracts.durations import format_duration
 from spark_jobs.contracts.jobs import MEASURE_JOB, jobs_of_run
 from spark_jobs.contracts.ledger import Ledger
@@ -72,15 +72,11 @@ def _print_cost(console: Console, settings: Settings, drained_to: datetime) -> N
     """Prints which events are late from now on."""
     late = late_up_to(settings, drained_to)
     console.print(
-        f"drained: event time is {_utc(drained_to)}. Of the events that arrive from now on, those with a time up to "
-        f"{_utc(max(late.values()))} are late: silver keeps them and the ledger counts them, but gold lacks them:",
+        f"drained: event time is {utc(drained_to, 'milliseconds')}. Of the events that arrive from now on, those with "
+        f"a time up to {utc(max(late.values()), 'milliseconds')} are late: silver keeps them, but gold lacks them:",
     )
     for table, time in late.items():
-        console.print(f"  {table}: up to {_utc(time)}")
-
-
-def _utc(time: datetime) -> str:
-    return f"{time.astimezone(UTC).isoformat(timespec='milliseconds').removesuffix('+00:00')}Z"
+        console.print(f"  {table}: up to {utc(time, 'milliseconds')}")
 
 
 @contextmanager

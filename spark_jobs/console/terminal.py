@@ -23,6 +23,6 @@ def terminal(*, stderr: bool = False, is_uncut: bool = False) -> Console:
     return console
 
 
-def utc(time: datetime) -> str:
-    """``time``, which has a zone, to the second, as in ``2026-03-01T12:00:00Z``."""
-    return f"{time.astimezone(UTC):%Y-%m-%dT%H:%M:%S}Z"
+def utc(time: datetime, timespec: str = "seconds") -> str:
+    """``time``, which has a zone, as in ``2026-03-01T12:00:00Z``; ``timespec`` as for :meth:`datetime.isoformat`."""
+    return f"{time.astimezone(UTC).replace(tzinfo=None).isoformat(timespec=timespec)}Z"

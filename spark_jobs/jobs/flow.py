@@ -45,10 +45,9 @@ class Flow:
 
     def catch_up(self, table: Table) -> None:
         """Returns when every query that reads ``table`` has consumed what it holds now."""
-        if self._lake.has(table):
-            # All of them start first: they work side by side.
-            for query in [self._started(query) for query in self._readers(table) if self._can_start(query)]:
-                query.processAllAvailable()
+        # All of them start first: they work side by side.
+        for query in [self._started(query) for query in self._readers(table) if self._can_start(query)]:
+            query.processAllAvailable()
 
     def finish(self, table: Table) -> None:
         """Like :meth:`catch_up`, and then for the tables that those queries write, to the end of the flow."""

@@ -18,7 +18,7 @@ from spark_jobs.jobs.silence import Moment, QueryView, Silence
 from spark_jobs.lake.commits import CommitNote
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import Query
-from spark_jobs.sinks.delta import append_rows
+from spark_jobs.sinks.delta import append_rows, interval_of
 from spark_jobs.sources.silver_times import SilverTimes
 
 _WRITER = "heartbeat idle"
@@ -30,13 +30,12 @@ def view_of(query: Query, running: StreamingQuery, report: QueryReport | None, s
     """What ``query`` looks like now, by its status and its last ``report``."""
     status = running.status
     backlog = (report.backlog_records, report.backlog_bytes) if report else ()
-    interval = settings.follow_interval if query.is_followed else settings.trigger_interval
     return QueryView(
         batch=-1 if report is None or report.batch_id is None else report.batch_id,
         is_active=status["isTriggerActive"],
         has_data=status["isDataAvailable"],
         is_behind=any(backlog),
-        interval_s=(_ASAP if settings.trigger is Trigger.ASAP else interval).total_seconds(),
+        interval_s=(_ASAP if settings.trigger is Trigger.ASAP else interval_of(settings, query)).total_seconds(),
     )
 
 

@@ -12,7 +12,7 @@ from spark_jobs.contracts.errors import SourceError
 from spark_jobs.contracts.files import LOCAL
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.lake.commits import first_version_with_rows
-from spark_jobs.lake.layout import Lake, checkpoint_key, initial_key
+from spark_jobs.lake.layout import Lake, initial_key
 from spark_jobs.queries import Query
 from spark_jobs.runtime.manifests import read_manifest
 from spark_jobs.sources.delta import read_table
@@ -49,7 +49,12 @@ def copy_initial(spark: SparkSession, settings: Settings, lake: Lake, queries: I
         version = lake.version(query.name)
         manifest = read_manifest(lake, query.name, version)
         # A batch that was planned may have run: if it is repeated, it must find the same rows.
-        if query.initial_state and manifest and manifest.initial_state and not _has(lake, query, version, "offsets"):
+        if (
+            query.initial_state
+            and manifest
+            and manifest.initial_state
+            and not lake.batches(query.name, version, "offsets")
+        ):
             _copy(spark, settings, lake, query, manifest.initial_state)
 
 
@@ -89,20 +94,12 @@ def has_taken(lake: Lake, query: Query) -> bool:
     """Whether the checkpoint of ``query`` in use began with an initial state, or continues one that did."""
     version = lake.version(query.name)
     manifest = read_manifest(lake, query.name, version)
-    return bool(manifest and manifest.initial_state) and _has(lake, query, version, "commits")
+    return bool(manifest and manifest.initial_state) and bool(lake.batches(query.name, version, "commits"))
 
 
 def _is_due(lake: Lake, query: Query, version: int) -> bool:
     manifest = read_manifest(lake, query.name, version)
-    return bool(manifest and manifest.initial_state) and not _has(lake, query, version, "commits")
-
-
-def _has(lake: Lake, query: Query, version: int, what: str) -> bool:
-    """Whether the checkpoint holds ``offsets`` (a batch was planned) or ``commits`` (one is done), of any batch.
-
-    Spark removes those of old batches.
-    """
-    return any(name.isdigit() for name in lake.files.names(f"{checkpoint_key(query.name, version)}/{what}"))
+    return bool(manifest and manifest.initial_state) and not lake.batches(query.name, version, "commits")
 
 
 def _copy(spark: SparkSession, settings: Settings, lake: Lake, query: Query, location: str) -> None:

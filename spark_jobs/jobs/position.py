@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -20,8 +21,11 @@ from spark_jobs.sources.delta import read_table, version_reached
 
 
 @dataclass(frozen=True)
-class TablePosition:
-    """A :class:`spark_jobs.queries.Position`: where ``query`` stood after the batch of ``note``."""
+class Position:
+    """Where ``query`` stood after the batch of ``note``, the last one in its table.
+
+    ``settings`` are those that the query will run with.
+    """
 
     spark: SparkSession
     settings: Settings
@@ -31,25 +35,25 @@ class TablePosition:
 
     @property
     def settled_before(self) -> datetime:
-        """See :class:`spark_jobs.queries.Position`."""
+        """The watermark of that batch: earlier events were decided, emitted or dropped as late."""
         return EPOCH + timedelta(milliseconds=self.note.watermark_ms)
 
-    @property
+    @cached_property
     def manifest(self) -> Manifest | None:
-        """See :class:`spark_jobs.queries.Position`."""
+        """Of the checkpoint in use; None if it is missing."""
         return read_manifest(self.lake, self.query.name, self.lake.version(self.query.name))
 
     def read(self, table: Table) -> DataFrame:
-        """See :class:`spark_jobs.queries.Position`."""
+        """The rows of ``table`` as they are now."""
         return read_table(self.spark, self.lake, table)
 
     def read_consumed(self) -> DataFrame:
-        """See :class:`spark_jobs.queries.Position`."""
+        """The rows that the query has consumed of the table it reads; for a query that reads its table once."""
         (table,), (offset,) = self.query.reads, self.note.reached
         return read_table(self.spark, self.lake, table, version=version_reached(offset))
 
     def read_initial(self) -> DataFrame | None:
-        """See :class:`spark_jobs.queries.Position`.
+        """The rows of the initial state that the query started with, if it still counts; None if there is none.
 
         Raises:
             CheckpointError: it is not in the lake any more.
@@ -65,7 +69,7 @@ class TablePosition:
         return read_taken(self.spark, self.lake, self.query)
 
     def longest(self, name: str) -> timedelta:
-        """See :class:`spark_jobs.queries.Position`."""
+        """A duration: the longer of its value in ``settings`` and its value when the checkpoint was created."""
         now = setting(self.settings, name)
         assert isinstance(now, timedelta), f"{name} is not a duration"  # noqa: S101 a mistake of the caller
         return max(now, parse_duration(self.manifest.settings[name])) if self.manifest else now

@@ -26,7 +26,7 @@ from spark_jobs.contracts.errors import CheckpointError
 from spark_jobs.contracts.manifest import FILES, KAFKA
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import Table
-from spark_jobs.jobs.position import TablePosition
+from spark_jobs.jobs.position import Position
 from spark_jobs.jobs.starting import start
 from spark_jobs.lake.commits import CommitNote, last_note
 from spark_jobs.lake.layout import Lake, checkpoint_key, commit_key
@@ -100,7 +100,7 @@ def reset(spark: SparkSession, settings: Settings, lake: Lake, name: str, source
         if not query.reads:
             begins_at = _restart_at_end(spark, settings, lake, query, note, source, version)
         elif note:
-            at = TablePosition(spark, settings, lake, query, note)
+            at = Position(spark, settings, lake, query, note)
             open_events, final_ms = _rebuild(at, version), query.final_before_ms(at)
             note = last_note(lake, name)
         kind = FILES if query.reads or source else KAFKA
@@ -160,7 +160,7 @@ def _file_of(source: str) -> Any:
     return F.regexp_replace(source, "#bytes=.*$", "")
 
 
-def _rebuild(at: TablePosition, version: int) -> int:
+def _rebuild(at: Position, version: int) -> int:
     """Rebuilds the state of a query as it was at a position. Returns how many open events it holds."""
     spark, lake, query, table = at.spark, at.lake, at.query, at.query.reads[0]
     assert query.open_events is not None, f"{query.name} reads a table and says nothing of its state"  # noqa: S101

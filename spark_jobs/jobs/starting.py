@@ -48,7 +48,6 @@ def start(
     used = version or lake.version(query.name)
     sides, initial = first_rows(spark, settings, lake, query, used, sides)
     rows = query.rows(settings, sides, initial)
-    manifest = read_manifest(lake, query.name, used)
-    outputs = query.outputs(settings, lake, manifest) if query.outputs else None
+    outputs = query.outputs(settings, lake, read_manifest(lake, query.name, used)) if query.outputs else None
     with using(spark, {**query.spark_conf, **conf}):
-        return start_query(rows, lake, query, start=trigger, within=within, version=version, outputs=outputs)
+        return start_query(rows, lake, query, start=trigger, within=within, version=used, outputs=outputs)

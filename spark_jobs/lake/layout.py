@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from spark_jobs.contracts.files import LOCAL, Files
 from spark_jobs.contracts.places import CHECKPOINTS, INITIAL, PROGRESS, REPORTS
@@ -51,6 +52,14 @@ class Lake:
     def version(self, query: str) -> int:
         """The version of the checkpoint of ``query`` that is in use: the newest one."""
         return max(self.versions(query), default=1)
+
+    def batches(self, query: str, version: int, kind: Literal["offsets", "commits"]) -> list[int]:
+        """The numbers of the batches in a checkpoint, ascending: ``offsets`` were planned, ``commits`` are done.
+
+        Spark removes those of old batches.
+        """
+        names = self.files.names(f"{checkpoint_key(query, version)}/{kind}")
+        return sorted(int(name) for name in names if name.isdigit())
 
     def uri(self, key: str) -> str:
         """The URI of ``key``."""

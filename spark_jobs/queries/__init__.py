@@ -10,7 +10,7 @@ from pkgutil import iter_modules
 from spark_jobs.contracts.errors import SettingsError
 from spark_jobs.contracts.jobs import JOB_NAMES
 from spark_jobs.contracts.tables import Table
-from spark_jobs.queries.description import InitialState, Position, Query
+from spark_jobs.queries.description import InitialState, Query
 
 __all__ = [
     "JOB_OF_QUERY",
@@ -19,7 +19,6 @@ __all__ = [
     "TABLES",
     "TABLES_BY_NAME",
     "InitialState",
-    "Position",
     "Query",
     "find_query",
     "find_table",

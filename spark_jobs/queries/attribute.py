@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING
 from spark_jobs.contracts.jobs import ATTRIBUTE_JOB
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, SILVER_EVENTS
-from spark_jobs.queries.description import Position, Query
+from spark_jobs.queries.description import Query
 from spark_jobs.queries.state_settings import ENGINE, JOIN_STATE, STATE_DISCARDED, may_shorten, needs_reset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pyspark.sql import DataFrame
+
+    from spark_jobs.jobs.position import Position
 
 NAME = "attribute"
 
@@ -23,7 +25,7 @@ def _rows(settings: Settings, sides: "Sequence[DataFrame]", _initial: "DataFrame
     return attribute(sides[0], sides[1], settings.attribute)
 
 
-def _open_events(at: Position) -> "DataFrame":
+def _open_events(at: "Position") -> "DataFrame":
     from spark_jobs.transforms.open_rows import undecided_pairs
 
     silver, attributions = at.read(SILVER_EVENTS), at.read(ATTRIBUTIONS)
@@ -35,7 +37,7 @@ def _watermark(settings: Settings) -> timedelta:
     return max(settings.attribute.impression_watermark, settings.attribute.click_watermark)
 
 
-def _reread(at: Position, sides: "Sequence[DataFrame]") -> "Sequence[DataFrame]":
+def _reread(at: "Position", sides: "Sequence[DataFrame]") -> "Sequence[DataFrame]":
     from spark_jobs.transforms.open_rows import moved_together, pairs_apart
 
     before, now = at.longest("attribute.window"), at.settings.attribute.window
@@ -43,7 +45,7 @@ def _reread(at: Position, sides: "Sequence[DataFrame]") -> "Sequence[DataFrame]"
     return sides[0], moved_together(sides[1], pairs)
 
 
-def _write_rebuilt(at: Position) -> "Callable[[DataFrame], None]":
+def _write_rebuilt(at: "Position") -> "Callable[[DataFrame], None]":
     from spark_jobs.sinks.rebuilding import PAIR, append_missing, note_of_reset
 
     # With a longer window, a waiting impression and a waiting click can become a pair.

@@ -9,7 +9,7 @@ from spark_jobs.contracts.jobs import MEASURE_JOB
 from spark_jobs.contracts.manifest import Manifest
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import CAMPAIGN_STATS, SILVER_EVENTS
-from spark_jobs.queries.description import Position, Query
+from spark_jobs.queries.description import Query
 from spark_jobs.queries.state_settings import ENGINE, JOIN_STATE, STATE_DISCARDED, may_shorten, needs_reset
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
+    from spark_jobs.jobs.position import Position
     from spark_jobs.lake.layout import Lake
     from spark_jobs.sinks.delta import Output
 
@@ -36,7 +37,7 @@ def _outputs(settings: Settings, lake: "Lake", manifest: Manifest | None) -> "Se
     return outputs_of_windows(settings, lake, manifest)
 
 
-def _open_events(at: Position) -> "DataFrame":
+def _open_events(at: "Position") -> "DataFrame":
     from spark_jobs.transforms.open_rows import events_since
 
     # Every window that is not final, in full, and clicks that are not late; for both the impressions of the clicks.
@@ -45,7 +46,7 @@ def _open_events(at: Position) -> "DataFrame":
     return events_since(at.read(SILVER_EVENTS), begin - at.settings.attribute.window)
 
 
-def _final_ms(at: Position) -> int:
+def _final_ms(at: "Position") -> int:
     """Windows that end by then (milliseconds since 1970) are final at a reset."""
     from spark_jobs.sinks.windows import final_before_ms
 
@@ -57,7 +58,7 @@ def _final_ms(at: Position) -> int:
     )
 
 
-def _final_before_ms(at: Position) -> int:
+def _final_before_ms(at: "Position") -> int:
     """A rebuilt query does not emit final windows again.
 
     In update mode it may still add late events to any window, unless the windows are others than before: an early one
@@ -70,7 +71,7 @@ def _final_before_ms(at: Position) -> int:
     return _final_ms(at)
 
 
-def _write_rebuilt(at: Position) -> "Callable[[DataFrame], None]":
+def _write_rebuilt(at: "Position") -> "Callable[[DataFrame], None]":
     from spark_jobs.sinks.rebuilding import note_of_reset
     from spark_jobs.sinks.windows import write_rebuilt_windows
 
@@ -91,7 +92,7 @@ QUERY = Query(
     writes=CAMPAIGN_STATS,
     rows=_rows,
     operator="stream-stream join and windowed aggregation",
-    output_mode=lambda settings: settings.campaign_stats.output.value,
+    output_mode="append; merged by key with `campaign_stats.output = update`",
     outputs=_outputs,
     final="With `campaign_stats.output = append` every row; with `update` a row once the watermark has passed the "
     "window's end by `attribute.window`.",

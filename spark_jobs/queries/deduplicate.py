@@ -7,13 +7,15 @@ from spark_jobs.contracts.choices import DeduplicateMode
 from spark_jobs.contracts.jobs import DEDUPLICATE_JOB
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import BRONZE_EVENTS, SILVER_EVENTS
-from spark_jobs.queries.description import Position, Query
+from spark_jobs.queries.description import Query
 from spark_jobs.queries.state_settings import ENGINE, may_shorten, needs_reset
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql import DataFrame
+
+    from spark_jobs.jobs.position import Position
 
 NAME = "deduplicate"
 
@@ -35,7 +37,7 @@ def _remembered(settings: Settings, _source: str) -> timedelta:
     return settings.deduplicate.watermark if _forgets(settings) else timedelta()
 
 
-def _open_events(at: Position) -> "DataFrame":
+def _open_events(at: "Position") -> "DataFrame":
     from spark_jobs.transforms.open_rows import remembered_keys
 
     delay = at.longest("deduplicate.watermark") if _forgets(at.settings) else None

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Protocol
+from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import Table
@@ -13,54 +13,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from spark_jobs.contracts.manifest import Manifest
-    from spark_jobs.lake.commits import CommitNote
+    from spark_jobs.jobs.position import Position
     from spark_jobs.lake.layout import Lake
     from spark_jobs.sinks.delta import Output
-
-
-class Position(Protocol):
-    """How far a query has come, as its output table tells: what its state is rebuilt from."""
-
-    @property
-    def settings(self) -> Settings:
-        """Those that the query will run with."""
-        ...
-
-    @property
-    def settled_before(self) -> datetime:
-        """The watermark of its last batch: earlier events were decided, emitted or dropped as late."""
-        ...
-
-    @property
-    def note(self) -> "CommitNote":
-        """Of its last batch in the output table."""
-        ...
-
-    @property
-    def lake(self) -> "Lake":
-        """Where the tables lie."""
-        ...
-
-    @property
-    def manifest(self) -> "Manifest | None":
-        """Of the checkpoint in use; None if it is missing."""
-        ...
-
-    def read(self, table: Table) -> "DataFrame":
-        """The rows of ``table`` as they are now."""
-        ...
-
-    def read_consumed(self) -> "DataFrame":
-        """The rows of the table it reads that it has consumed; for a query that reads its table once."""
-        ...
-
-    def read_initial(self) -> "DataFrame | None":
-        """The rows of the initial state that the query started with, if it still counts; None if there is none."""
-        ...
-
-    def longest(self, setting: str) -> timedelta:
-        """A duration: the longer of its value in ``settings`` and its value when the checkpoint was created."""
-        ...
 
 
 Rows = Callable[[Settings, "Sequence[DataFrame]", "DataFrame | None"], "DataFrame"]
@@ -114,8 +69,8 @@ class Query:
     """Raised whenever a change of the code makes earlier checkpoints unusable."""
     operator: str = "none"
     """The stateful operator, for docs."""
-    output_mode: Callable[[Settings], str] = field(default=lambda _: "append", repr=False)
-    """How rows get into the table: ``append``, or ``update`` where rows of the same key are merged."""
+    output_mode: str = "append"
+    """How rows get into the table: ``append``, or merged by key; for docs."""
     outputs: "Callable[[Settings, Lake, Manifest | None], Sequence[Output]] | None" = field(default=None, repr=False)
     """Where its batches go, given the manifest of its checkpoint; by default they are appended to its table."""
     spark_conf: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -130,7 +85,7 @@ class Query:
     write_rebuilt: "Callable[[Position], Callable[[DataFrame], None] | None] | None" = field(default=None, repr=False)
     """At a reset, writes those rows of the batch that rebuilds the state that the table does not have, because the
     settings changed; None: it has them all."""
-    final_before_ms: Callable[[Position], int] = field(default=lambda _: 0, repr=False)
+    final_before_ms: "Callable[[Position], int]" = field(default=lambda _: 0, repr=False)
     """For the manifest that a reset writes, see :attr:`spark_jobs.contracts.manifest.Manifest.final_before_ms`."""
     initial_state: InitialState | None = None
     """The state that it can be given at its first start; None: it always starts empty."""

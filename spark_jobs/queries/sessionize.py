@@ -7,7 +7,7 @@ from spark_jobs.contracts.events import EVENT_TYPES
 from spark_jobs.contracts.jobs import ATTRIBUTE_JOB
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import SESSIONS, SILVER_EVENTS
-from spark_jobs.queries.description import InitialState, Position, Query
+from spark_jobs.queries.description import InitialState, Query
 from spark_jobs.queries.state_settings import (
     ENGINE,
     STATE_DISCARDED,
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
+    from spark_jobs.jobs.position import Position
+
 NAME = "sessionize"
 _INITIAL = "sessionize.initial_state"
 
@@ -32,14 +34,14 @@ def _rows(settings: Settings, sides: "Sequence[DataFrame]", _initial: "DataFrame
     return sessionize(sides[0], settings.sessionize)
 
 
-def _open_events(at: Position) -> "DataFrame":
+def _open_events(at: "Position") -> "DataFrame":
     from spark_jobs.transforms.open_rows import open_sessions
 
     gap = at.longest("sessionize.gap")
     return open_sessions(at.read(SILVER_EVENTS), at.read(SESSIONS), at.settled_before, gap, at.read_initial())
 
 
-def _reread(at: Position, sides: "Sequence[DataFrame]") -> "Sequence[DataFrame]":
+def _reread(at: "Position", sides: "Sequence[DataFrame]") -> "Sequence[DataFrame]":
     from spark_jobs.transforms.open_rows import newest_key, only_initial
     from spark_jobs.transforms.seeding import with_seeds
 

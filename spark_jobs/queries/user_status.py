@@ -8,7 +8,8 @@ from spark_jobs.contracts.jobs import MEASURE_JOB
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.spark_names import KEYED_STATE_CONF
 from spark_jobs.contracts.tables import SILVER_EVENTS, USER_STATUS
-from spark_jobs.queries.description import InitialState, Position, Query
+from spark_jobs.queries.description import InitialState, Query
+from spark_jobs.queries.keyed import held_nothing_back, open_events, write_rebuilt
 from spark_jobs.queries.state_settings import (
     PARTITIONS,
     STATE_DISCARDED,
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
+    from spark_jobs.jobs.position import Position
+
 NAME = "user_status"
 _INITIAL = "user_status.initial_state"
 _END_OF_TIME = datetime(9999, 1, 1, tzinfo=UTC)
@@ -34,33 +37,15 @@ def _rows(settings: Settings, sides: "Sequence[DataFrame]", initial: "DataFrame 
     return user_status(sides[0], settings.user_status, initial=initial)
 
 
-def _open_events(at: Position) -> "DataFrame":
-    from spark_jobs.transforms.open_rows import newest_heartbeat, not_settled
-
-    silver = at.read(SILVER_EVENTS)
-    return newest_heartbeat(silver) if _held_nothing_back(at) else not_settled(silver, at.settled_before)
+def _write_rebuilt(at: "Position") -> "Callable[[DataFrame], None] | None":
+    return write_rebuilt(at, at.settings.user_status.clock)
 
 
-def _held_nothing_back(at: Position) -> bool:
-    """Whether it ran in processing time, and so without a watermark: its output is complete."""
-    return at.note.watermark_ms == 0 and not at.read(USER_STATUS).isEmpty()
-
-
-def _write_rebuilt(at: Position) -> "Callable[[DataFrame], None] | None":
-    from spark_jobs.sinks.rebuilding import append_some, note_of_reset
-
-    if at.settings.user_status.clock is Clock.EVENT or _held_nothing_back(at):
-        return None
-    # Events that the watermark had not passed were still waiting; in processing time nothing waits.
-    note = note_of_reset(at.note).model_copy(update={"watermark_ms": 0})
-    return lambda rows: append_some(rows, at.lake, USER_STATUS, note)
-
-
-def _known_state(at: Position) -> "DataFrame":
+def _known_state(at: "Position") -> "DataFrame":
     from spark_jobs.transforms.known_states import users_there
 
     emitted, initial = at.read(USER_STATUS), at.read_initial()
-    if _held_nothing_back(at):
+    if held_nothing_back(at):
         return users_there(at.read_consumed(), emitted, _END_OF_TIME, initial)
     return users_there(at.read(SILVER_EVENTS), emitted, at.settled_before, initial)
 
@@ -97,7 +82,7 @@ QUERY = Query(
         keeps_first_value(_INITIAL, TAKEN_ONCE),
     ),
     spark_conf=KEYED_STATE_CONF,
-    open_events=_open_events,
+    open_events=open_events,
     known_state=_known_state,
     write_rebuilt=_write_rebuilt,
     initial_state=InitialState(

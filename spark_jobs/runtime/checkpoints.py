@@ -113,4 +113,4 @@ def _look_at(lake: Lake, query: str, version: int) -> Checkpoint:
 
 def _is_used(lake: Lake, query: str) -> bool:
     """Whether the checkpoint is in use: a batch has been planned."""
-    return any(name.isdigit() for name in lake.files.names(f"{checkpoint_key(query, lake.version(query))}/offsets"))
+    return bool(lake.batches(query, lake.version(query), "offsets"))

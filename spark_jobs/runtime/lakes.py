@@ -35,8 +35,14 @@ def open_lake(location: str, s3: S3Settings | None = None, *, is_patient: bool =
             f"lake {location!r}: scheme {parts.scheme!r} is not supported; give a folder, a file:/// URI or "
             "s3a://bucket/prefix"
         )
-    path = Path(unquote(parts.path) if parts.scheme == "file" else location).expanduser().resolve()
+    path = local_path(location)
     return Lake(hadoop_uri(path).rstrip("/"), LocalFiles(path))
+
+
+def local_path(location: str) -> Path:
+    """The absolute path of ``location``, a ``file:///`` URI or a plain path, which may be relative."""
+    parts = urlsplit(location)
+    return Path(unquote(parts.path) if parts.scheme == "file" else location).expanduser().resolve()
 
 
 def check_store(lake: Lake) -> None:

@@ -1,8 +1,7 @@
 """The manifests of the checkpoints of a lake."""
 
 from datetime import UTC, datetime
-from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from spark_jobs import __version__
 from spark_jobs.contracts.files import hadoop_uri
@@ -11,6 +10,7 @@ from spark_jobs.contracts.settings import Settings
 from spark_jobs.lake.layout import Lake, initial_key, manifest_key
 from spark_jobs.queries import Query, find_query
 from spark_jobs.queries.state_settings import setting
+from spark_jobs.runtime.lakes import local_path
 from spark_jobs.runtime.records import find_record, write_record
 
 
@@ -70,8 +70,7 @@ def _initial_state(query: Query, settings: Settings) -> str:
     parts = urlsplit(location)
     if parts.scheme in ("s3", "s3a"):
         return f"s3a://{parts.netloc}{parts.path}".rstrip("/")
-    path = Path(unquote(parts.path) if parts.scheme == "file" else location).expanduser().resolve()
-    return hadoop_uri(path) if location.strip() else ""
+    return hadoop_uri(local_path(location)) if location.strip() else ""
 
 
 def write_manifest(lake: Lake, manifest: Manifest, version: int) -> None:

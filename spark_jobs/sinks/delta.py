@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Protocol
 
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
@@ -47,10 +48,14 @@ class Output(Protocol):
         ...
 
 
+def interval_of(settings: JobSettings, query: Query) -> timedelta:
+    """How often ``query`` starts a batch, or looks for data to start one, with ``job.trigger = interval``."""
+    return settings.follow_interval if query.is_followed else settings.trigger_interval
+
+
 def start_of(settings: JobSettings, query: Query) -> Start:
     """When ``query`` starts its batches, from the setting ``job.trigger``."""
-    interval = settings.follow_interval if query.is_followed else settings.trigger_interval
-    every: Start = {"processingTime": f"{milliseconds(interval)} milliseconds"}
+    every: Start = {"processingTime": f"{milliseconds(interval_of(settings, query))} milliseconds"}
     return {Trigger.AVAILABLE_NOW: AVAILABLE_NOW, Trigger.ASAP: ASAP, Trigger.INTERVAL: every}[settings.trigger]
 
 

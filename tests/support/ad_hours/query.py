@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING
 from spark_jobs.contracts.jobs import MEASURE_JOB
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import SILVER_EVENTS, Column, Table
-from spark_jobs.queries.description import Position, Query
+from spark_jobs.queries.description import Query
 from spark_jobs.queries.state_settings import ENGINE, STATE_DISCARDED, may_shorten
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql import DataFrame
+
+    from spark_jobs.jobs.position import Position
 
 AD_HOURS = Table(
     "ad_hours",
@@ -35,7 +37,7 @@ def _rows(settings: Settings, sides: "Sequence[DataFrame]", _initial: "DataFrame
     return rows
 
 
-def _open_events(at: Position) -> "DataFrame":
+def _open_events(at: "Position") -> "DataFrame":
     from spark_jobs.operators.ad_hours import in_open_hours
 
     events: DataFrame = in_open_hours(at.read(SILVER_EVENTS), at.settled_before)
