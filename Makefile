@@ -67,8 +67,8 @@ test-kill: setup ## kill -9 at 20 seeded moments of a run, 4 chosen ones and 3 w
 test-damage: setup ## Every kind of checkpoint file flipped, truncated, deleted, and a full disk: nothing is lost
 	$(PY) -m pytest -m slow -s --timeout 1200 tests/slow/test_damaged_checkpoints.py tests/slow/test_disk_full.py
 
-test-state: setup ## Ten days of events need no more state than one; adjacent backfills; measure reset
-	$(PY) -m pytest -m slow -s tests/slow/test_bounded_state.py tests/spark/test_backfill.py tests/spark/test_measure.py tests/spark/test_reset_settings.py tests/spark/test_initial_state.py
+test-long: setup ## The long tests of the jobs: each setting that a reset allows, initial states, ten days of events
+	$(PY) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -m slow --timeout 1800 tests/spark tests/expectations tests/slow/test_bounded_state.py
 
 bench: setup ## Events/s, CPU and memory of every stage on 1,000,000 events, next to DuckDB
 	$(PY) -m benchmarks.bench
@@ -101,4 +101,4 @@ clean: ## Remove everything generated except .venv; containers and their data to
 	@if [ -f .env ] && docker compose version >/dev/null 2>&1; then docker compose --profile generate down --volumes; fi
 	rm -rf demo build dist .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup lock-jars demo up down airflow airflow-stop docs check test test-stack test-stack-full test-airflow test-airflow-full test-compose test-compose-core test-kill test-damage test-state bench bench-batches bench-operators bench-peers bench-scaling profile bench-stack bench-compose soak clean
+.PHONY: help setup lock-jars demo up down airflow airflow-stop docs check test test-stack test-stack-full test-airflow test-airflow-full test-compose test-compose-core test-kill test-damage test-long bench bench-batches bench-operators bench-peers bench-scaling profile bench-stack bench-compose soak clean

@@ -215,7 +215,13 @@ def _compact_and_lose_one_file(spark: SparkSession, lake: Lake) -> None:
     (lake.path / SILVER_EVENTS.path / added).unlink()
 
 
-@pytest.mark.parametrize("lose", [_compact_and_vacuum, _compact_and_lose_one_file, _clean_log])
+@pytest.mark.parametrize(
+    "lose",
+    [
+        _compact_and_vacuum,
+        *[pytest.param(one, marks=pytest.mark.slow) for one in (_compact_and_lose_one_file, _clean_log)],
+    ],
+)
 def test_versions_whose_files_are_gone_are_validated_as_far_as_they_can_be_seen(
     spark: SparkSession, good_lake: Lake, settings: Settings, lose: Callable[[SparkSession, Lake], None]
 ) -> None:

@@ -1,4 +1,4 @@
-"""State depends on the traffic within the watermarks, not on the length of the stream: `make test-state`."""
+"""State depends on the traffic within the watermarks, not on the length of the stream: `make test-long`."""
 
 import sys
 from pathlib import Path

@@ -180,6 +180,7 @@ def half_way(day: Day, spark: SparkSession, tmp_path_factory: pytest.TempPathFac
     return lake, source
 
 
+@pytest.mark.slow
 def test_the_state_is_taken_once_and_the_rows_are_those_of_the_whole_day(
     day: Day, half_way: tuple[Lake, Path], spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -69,6 +69,7 @@ def source(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_drained_lake_goes_on_live_and_is_on_time_again_once_the_clock_has_caught_up(
     spark: SparkSession, lake: Lake, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,7 +31,7 @@ def _patient(changes: _Changes) -> Settings:
 @pytest.mark.parametrize(
     "changes",
     [
-        pytest.param({}, id="defaults"),
+        pytest.param({}, id="defaults", marks=pytest.mark.slow),
         pytest.param(
             {
                 "campaign_stats": {"window": "30min", "slide": "7min", "output": "update"},

@@ -26,28 +26,30 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
     house = tmp_path_factory.mktemp("house")
     for package in ("spark_jobs", "expectations"):
         shutil.copytree(_ROOT / package, house / package, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(_ADDED / "script.py", house)
+    for script in ("script.py", "listed.py"):
+        shutil.copy(_ADDED / script, house)
     shutil.copy(_ADDED / "query.py", house / "spark_jobs" / "queries" / "ad_hours.py")
     shutil.copy(_ADDED / "counting.py", house / "spark_jobs" / "operators" / "ad_hours.py")
     return house
 
 
+def test_a_query_added_by_a_description_is_known_to_jobs_tables_preflight_and_help(house: Path) -> None:
+    found = json.loads(_run(house, "listed.py"))
+    assert found["queries of measure"] == ["ad_hours", "campaign_stats", "moving_average", "user_status"]
+    assert "ad_hours" in found["tables"]
+    assert found["manifest"] == "ad_hours"
+    assert found["preflight"] == [["attribute.impression_watermark", "breaking"]]
+    assert found["closes after"] == 3 * 60 * 60
+    assert all("ad_hours" in text for text in found["help"])
+
+
+@pytest.mark.slow
 def test_a_query_added_by_a_description_and_an_operator_takes_part_in_everything(house: Path, tmp_path: Path) -> None:
     source, later, place = tmp_path / "source", tmp_path / "later", tmp_path / "lake"
     later.mkdir()
     for file in sorted(generate_source(source, events=3000, seed=11, files=4).iterdir())[2:]:
         shutil.move(file, later)
-    command = [sys.executable, house / "script.py", source, later, place]
-    done = subprocess.run(
-        [str(part) for part in command],
-        cwd=house,
-        env=os.environ | {"PYTHONPATH": str(house)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=550,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
+    _run(house, "script.py", source, later, place)
     found = json.loads((place / "found.json").read_text())
 
     assert found["queries"][-4:] == ["ad_hours", "campaign_stats", "moving_average", "user_status"]
@@ -65,6 +67,21 @@ def test_a_query_added_by_a_description_and_an_operator_takes_part_in_everything
     rows = sorted(read_table(lake, AD_HOURS))
     assert rows == _counted(silver)
     assert len(rows) > found["after_job"]
+
+
+def _run(house: Path, script: str, *arguments: Path) -> str:
+    """What the script prints in the copy of adloom."""
+    done = subprocess.run(
+        [sys.executable, script, *map(str, arguments)],
+        cwd=house,
+        env=os.environ | {"PYTHONPATH": str(house)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=550,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    return done.stdout
 
 
 def _counted(silver: list[tuple[object, ...]]) -> list[tuple[object, ...]]:

@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from zipfile import ZipFile
 
+import pytest
+
 from spark_jobs.runtime.spark_conf import JARS
 
 _METHOD, _RENAMED = b"readTxn", b"readTxs"
@@ -50,6 +52,7 @@ def _jars_of_another_delta(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_another_delta_appends_by_its_public_writer_and_one_warning_says_so(tmp_path: Path) -> None:
     jars = _jars_of_another_delta(tmp_path / "jars")
     child = subprocess.run(

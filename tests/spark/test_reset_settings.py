@@ -223,7 +223,7 @@ _STATS: dict[str, tuple[_Changes, _Changes]] = {
 }
 
 
-@pytest.mark.parametrize(("before", "after"), _cases(_STATS, quick=2))
+@pytest.mark.parametrize(("before", "after"), _cases(_STATS))
 def test_campaign_stats(
     before: _Changes, after: _Changes, spark: SparkSession, silver_lake: tuple[Lake, Path], tmp_path: Path
 ) -> None:
@@ -412,7 +412,7 @@ _AVERAGE: dict[str, tuple[_Changes, _Changes]] = {
 }
 
 
-@pytest.mark.parametrize(("before", "after"), _cases(_AVERAGE))
+@pytest.mark.parametrize(("before", "after"), _cases(_AVERAGE, quick=0))
 def test_moving_average(
     before: _Changes, after: _Changes, spark: SparkSession, silver_lake: tuple[Lake, Path], tmp_path: Path
 ) -> None:
@@ -445,7 +445,7 @@ _CLOCKS = {
 }
 
 
-@pytest.mark.parametrize(("before", "after"), _cases(_CLOCKS))
+@pytest.mark.parametrize(("before", "after"), _cases(_CLOCKS, quick=0))
 def test_a_mean_comes_once_for_each_value_whatever_the_clock(
     before: str, after: str, spark: SparkSession, silver_lake: tuple[Lake, Path], tmp_path: Path
 ) -> None:
@@ -465,7 +465,7 @@ def test_a_mean_comes_once_for_each_value_whatever_the_clock(
     assert found == Counter(row[campaign] for row in silver if row[kind] == "impression")
 
 
-@pytest.mark.parametrize(("before", "after"), _cases(_CLOCKS))
+@pytest.mark.parametrize(("before", "after"), _cases(_CLOCKS, quick=0))
 def test_a_user_comes_online_once_whatever_the_clock(
     before: str, after: str, spark: SparkSession, silver_lake: tuple[Lake, Path], tmp_path: Path
 ) -> None:
@@ -489,7 +489,7 @@ _STATUS: dict[str, tuple[_Changes, _Changes]] = {
 }
 
 
-@pytest.mark.parametrize(("before", "after"), _cases(_STATUS))
+@pytest.mark.parametrize(("before", "after"), _cases(_STATUS, quick=0))
 def test_user_status(
     before: _Changes, after: _Changes, spark: SparkSession, silver_lake: tuple[Lake, Path], tmp_path: Path
 ) -> None:

@@ -61,8 +61,10 @@ def test_one_event_of_2099_changes_nothing_but_the_quarantine(mixed: tuple[Lake,
 @pytest.mark.parametrize(
     "settings",
     [
-        pytest.param(Settings(attribute=AttributeSettings(join=JoinType.INNER)), id="inner"),
-        pytest.param(Settings(attribute=AttributeSettings(join=JoinType.LEFT_OUTER)), id="left outer"),
+        pytest.param(Settings(attribute=AttributeSettings(join=JoinType.INNER)), id="inner", marks=pytest.mark.slow),
+        pytest.param(
+            Settings(attribute=AttributeSettings(join=JoinType.LEFT_OUTER)), id="left outer", marks=pytest.mark.slow
+        ),
         pytest.param(
             Settings(
                 attribute=AttributeSettings(join=JoinType.RIGHT_OUTER),
@@ -87,7 +89,7 @@ def test_each_join_type_dedup_mode_and_state_store_equals_the_oracle(
     assert_lake_equals_oracle(run_lake(source, settings=settings), source, settings)
 
 
-@pytest.mark.parametrize("begun_in", JoinState)
+@pytest.mark.parametrize("begun_in", [JoinState.BY_KEY, pytest.param(JoinState.BY_TIME, marks=pytest.mark.slow)])
 def test_a_second_run_takes_only_new_files_and_goes_on_with_what_is_open_in_the_form_it_has(
     begun_in: JoinState, run_lake: RunLake, tmp_path: Path
 ) -> None:
