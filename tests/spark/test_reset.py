@@ -57,6 +57,7 @@ def _reset_all(spark: SparkSession, settings: Settings, lake: Lake, source: Path
     return {one.query: one.open_events for one in done}
 
 
+@pytest.mark.slow
 def test_lost_checkpoints_that_are_reset_with_other_settings_change_no_row(
     spark: SparkSession, run_lake: RunLake, half_way: tuple[Lake, Path, list[Path]]
 ) -> None:

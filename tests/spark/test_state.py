@@ -27,7 +27,7 @@ from tests.support.runs import run_in
 _STATEFUL = [query for query in JOB_OF_QUERY if query != INGEST]
 
 
-@pytest.fixture(scope="module", params=JoinState)
+@pytest.fixture(scope="module", params=[JoinState.BY_TIME, pytest.param(JoinState.BY_KEY, marks=pytest.mark.slow)])
 def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Lake:
     """A lake in the middle of a day, for each format of join state; state rows were not counted at first."""
     folder = tmp_path_factory.mktemp("state")
