@@ -30,7 +30,8 @@ def running(own: Stack) -> Iterator[Stack]:
     """``own``, started and with its lake open; stopped afterwards, with nothing left."""
     _check_engine()
     try:
-        assert own.address in own.up()
+        printed = own.up()
+        assert own.address in printed
         with pytest.MonkeyPatch.context() as patch:
             for name in [name for name in os.environ if name.startswith("AWS_")]:
                 patch.delenv(name)
