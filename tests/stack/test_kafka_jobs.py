@@ -97,6 +97,7 @@ def test_a_second_driver_is_refused_and_a_second_signal_breaks_off_without_loss(
     assert_lake_equals_oracle(lake, source)
 
 
+@pytest.mark.slow
 def test_on_the_way_to_gold_a_query_follows_the_one_before_it_and_others_wait_for_the_interval(
     kafka: Kafka, topic: str, job: StartJob, tmp_path: Path
 ) -> None:
