@@ -55,6 +55,10 @@ test-airflow-full: setup ## The same, and each process killed 5 times (KILLS)
 	@$(PY) -m tests.stack.gobuilt
 	KILLS=$${KILLS:-5} $(PY) -m pytest -m airflow tests/airflow
 
+pictures: setup ## Renew the pictures in the docs: Airflow's pages with all jobs under live traffic
+	@$(PY) -m tests.stack.gobuilt
+	PICTURES=$${PICTURES:-docs/images} $(PY) -m pytest -m airflow tests/airflow/test_pictures.py
+
 test-compose: setup ## The real stack in containers: flow, kills, secrets, alerts, nothing left behind (needs Docker)
 	$(PY) -m pytest -m compose tests/compose
 
@@ -101,4 +105,4 @@ clean: ## Remove everything generated except .venv; containers and their data to
 	@if [ -f .env ] && docker compose version >/dev/null 2>&1; then docker compose --profile generate down --volumes; fi
 	rm -rf demo build dist .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup lock-jars demo up down airflow airflow-stop docs check test test-stack test-stack-full test-airflow test-airflow-full test-compose test-compose-core test-kill test-damage test-long bench bench-batches bench-operators bench-peers bench-scaling profile bench-stack bench-compose soak clean
+.PHONY: help setup lock-jars demo up down airflow airflow-stop docs check test test-stack test-stack-full test-airflow test-airflow-full pictures test-compose test-compose-core test-kill test-damage test-long bench bench-batches bench-operators bench-peers bench-scaling profile bench-stack bench-compose soak clean

@@ -175,7 +175,7 @@ DEVELOPMENT = Group(
             "KILLS", "1; 50 in `make test-stack-full`; 5 in `make test-airflow-full`", "how often tests kill a process"
         ),
         Variable("ROUNDS", "5", "how many outages `make test-stack-full` causes"),
-        Variable("PICTURES", "", "folder where `make test-airflow` puts pictures of the pages"),
+        Variable("PICTURES", "`docs/images`", "folder where `make pictures` puts them"),
         Variable("LOGS", "", "folder where `make test-compose` keeps the containers' logs"),
         Variable("CRASH_AFTER", "", "set by tests: the moment in which a job kills itself"),
         Variable("JDK_JAVA_OPTIONS", "", "options of Java; tests set a default that starts faster"),

@@ -18,8 +18,9 @@ __all__ = ["airflow", "kafka", "lake", "minio", "topic"]
 
 
 @pytest.fixture
-def airflow(kafka: Kafka, topic: str, lake: Lake, tmp_path: Path) -> Iterator[Airflow]:
-    settings = {
+def settings(kafka: Kafka, topic: str) -> dict[str, str]:
+    """The variables that Airflow and its drivers start with."""
+    return {
         "ADLOOM_KAFKA__BOOTSTRAP_SERVERS": kafka.address,
         "ADLOOM_KAFKA__TOPICS": topic,
         "ADLOOM_JOB__TRIGGER": "asap",
@@ -32,6 +33,10 @@ def airflow(kafka: Kafka, topic: str, lake: Lake, tmp_path: Path) -> Iterator[Ai
         # Parts are killed while events arrive; events that wait meanwhile must not be late for `measure`.
         **PATIENT_ENVIRONMENT,
     }
+
+
+@pytest.fixture
+def airflow(lake: Lake, settings: dict[str, str], tmp_path: Path) -> Iterator[Airflow]:
     own = Airflow(tmp_path / "airflow", lake, settings)
     printed = own.start()
     assert own.address in printed

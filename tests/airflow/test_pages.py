@@ -1,7 +1,6 @@
 """In a browser: deployed by the form, watched, killed, marked and seen to stop; a fault found; checkpoints cleaned."""
 
 import json
-import os
 import urllib.error
 from pathlib import Path
 from urllib.parse import unquote
@@ -22,8 +21,6 @@ from tests.support.lakes import read_table
 
 pytestmark = [pytest.mark.airflow, pytest.mark.timeout(1500)]
 
-_SCREENSHOTS = Path(os.environ["PICTURES"]) if os.environ.get("PICTURES") else None
-"""The folder for screenshots of the pages, for the docs."""
 _LONGEST_MS = 120_000
 
 
@@ -71,7 +68,6 @@ def _refused(viewer: Person) -> None:
 def _deployed(person: Person) -> None:
     form = person.open_form("deploy_streams")
     expect(form.get_by_text("Reset checkpoints that the release cannot use.")).to_be_visible()
-    _screenshot(person, "deploy")
     run = person.submit(form, "deploy_streams")
     person.airflow.wait_for("deploy_streams", unquote(run), "success")
 
@@ -91,7 +87,6 @@ def _seen_to_run(person: Person) -> None:
     streams.get_by_role("button", name="s log").first.click()
     expect(streams.locator("pre.log")).to_contain_text("ingest: batch", timeout=_LONGEST_MS)
     streams.get_by_role("button", name="Hide the log").click()
-    _screenshot(person, "streams")
     streams.get_by_role("link", name="Supervision").first.click()
     person.page.wait_for_url("**/dags/supervise_deduplicate")
 
@@ -114,12 +109,10 @@ def _planted_fault_found(person: Person, lake: Lake) -> None:
     report = person.open_page("Data quality").frame_locator("#report")
     expect(report.locator(".banner")).to_contain_text("Failed", timeout=_LONGEST_MS)
     expect(report.locator("body")).to_contain_text("A click counts once: click_id is unique.")
-    _screenshot(person, "quality")
     card = report.locator("article", has=report.get_by_role("heading", name="attributions"))
     card.get_by_role("link", name="Every expectation").click()
     expect(report.locator("body")).to_contain_text("click_unique", timeout=_LONGEST_MS)
     expect(report.locator(".fa-times, .text-danger").first).to_be_visible()
-    _screenshot(person, "data_docs")
 
 
 def _plant_a_second_copy(lake: Lake) -> None:
@@ -156,9 +149,3 @@ def _checkpoint_cleaned(person: Person, lake: Lake) -> None:
     assert "1 removed" in person.airflow.log("clean_checkpoints", run, "clean_checkpoints")
     assert not list(lake.files.walk(old))
     assert lake.version("sessionize") == 2
-
-
-def _screenshot(person: Person, name: str) -> None:
-    if _SCREENSHOTS:
-        person.page.wait_for_timeout(1500)
-        person.screenshot(_SCREENSHOTS / f"{name}.png")

@@ -12,7 +12,7 @@ from tests.support.drivers import ADLOOM
 from tests.support.lakes import read_table
 from tests.support.servers import wait_until
 
-LONGEST_S = 180
+LONGEST_S = 300
 
 
 def send(kafka: Kafka, topic: str, records: Sequence[bytes]) -> None:

@@ -13,7 +13,7 @@ from spark_jobs.runtime.reports import read_report
 from tests.support.drivers import ADLOOM, CRASHING
 from tests.support.servers import wait_until
 
-LONGEST_S = 180
+LONGEST_S = 300
 
 
 @dataclass
