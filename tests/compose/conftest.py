@@ -32,6 +32,7 @@ def running(own: Stack) -> Iterator[Stack]:
     try:
         printed = own.up()
         assert own.address in printed
+        own.wait_for_dags()
         with pytest.MonkeyPatch.context() as patch:
             for name in [name for name in os.environ if name.startswith("AWS_")]:
                 patch.delenv(name)

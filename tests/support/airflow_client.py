@@ -4,12 +4,14 @@ import json
 import urllib.request
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.wanted import read_wanted
 from tests.support.servers import wait_until
 
+_DAG_FILES = Path(__file__).parents[2] / "dags"
 _LONGEST_S = 400
 
 
@@ -47,6 +49,15 @@ class AirflowClient(ABC):
         """Triggers a run of ``dag`` with ``form`` and returns its id."""
         run = self.call("POST", f"/dags/{dag}/dagRuns", {"logical_date": None, "conf": form})
         return str(run["dag_run_id"])
+
+    def wait_for_dags(self) -> None:
+        """Waits until Airflow has read every DAG file; its pages answer before that."""
+        names = {file.stem for file in _DAG_FILES.glob("*.py")}
+
+        def are_known() -> bool:
+            return names <= {dag["dag_id"] for dag in self.call("GET", "/dags?limit=100")["dags"]}
+
+        wait_until(are_known, _LONGEST_S, f"Airflow does not know all of {', '.join(sorted(names))}")
 
     def state(self, dag: str, run: str) -> str:
         """The state of a run."""
