@@ -12,7 +12,7 @@ from spark_jobs.runtime.wanted import read_wanted
 from tests.support.servers import wait_until
 
 _DAG_FILES = Path(__file__).parents[2] / "dags"
-_LONGEST_S = 400
+_LONGEST_S = 900
 
 
 class AirflowClient(ABC):
