@@ -175,7 +175,7 @@ def preflight(
     ] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Compare the settings with those the lake's checkpoints depend on: safe, ignored by Spark, or breaking."""
+    """Compare the settings with those the lake's checkpoints depend on: safe, ignored, or breaking."""
     from spark_jobs.console.checkpoints import show_preflight
 
     if not show_preflight(lake, config, as_json=as_json):

@@ -15,7 +15,7 @@ class Verdict(StrEnum):
 
     SAFE = "safe"
     """The new value takes effect from the next batch on."""
-    IGNORED = "ignored by Spark"
+    IGNORED = "ignored"
     """The value stored in the checkpoint stays in effect."""
     BREAKING = "breaking"
     """Rows would be wrong or the query would fail: it does not start."""
