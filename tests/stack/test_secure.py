@@ -20,7 +20,7 @@ from tests.stack.minio import Minio
 from tests.support.equality import assert_lake_equals_oracle, generate_source
 from tests.support.servers import free_port
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.slow]
 
 _LAKE = "s3a://secure/lake"
 _TOPIC = "secure"
