@@ -72,7 +72,8 @@ test-damage: setup ## Every kind of checkpoint file flipped, truncated, deleted,
 	$(PY) -m pytest -m slow -s --timeout 1200 tests/slow/test_damaged_checkpoints.py tests/slow/test_disk_full.py
 
 test-long: setup ## The long tests of the jobs: each setting that a reset allows, initial states, ten days of events
-	$(PY) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -m slow --timeout 1800 tests/spark tests/expectations tests/slow/test_bounded_state.py
+	$(PY) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -m slow --timeout 1800 tests/spark tests/expectations
+	$(PY) -m pytest -m slow -s --timeout 1800 tests/slow/test_bounded_state.py
 
 bench: setup ## Events/s, CPU and memory of every stage on 1,000,000 events, next to DuckDB
 	$(PY) -m benchmarks.bench

@@ -47,15 +47,10 @@ def copy_initial(spark: SparkSession, settings: Settings, lake: Lake, queries: I
     """
     for query in queries:
         version = lake.version(query.name)
-        manifest = read_manifest(lake, query.name, version)
+        location = _location(lake, query, version)
         # A batch that was planned may have run: if it is repeated, it must find the same rows.
-        if (
-            query.initial_state
-            and manifest
-            and manifest.initial_state
-            and not lake.batches(query.name, version, "offsets")
-        ):
-            _copy(spark, settings, lake, query, manifest.initial_state)
+        if location and not lake.batches(query.name, version, "offsets"):
+            _copy(spark, settings, lake, query, location)
 
 
 def first_rows(
@@ -93,13 +88,17 @@ def read_taken(spark: SparkSession, lake: Lake, query: Query) -> DataFrame:
 def has_taken(lake: Lake, query: Query) -> bool:
     """Whether the checkpoint of ``query`` in use began with an initial state, or continues one that did."""
     version = lake.version(query.name)
-    manifest = read_manifest(lake, query.name, version)
-    return bool(manifest and manifest.initial_state) and bool(lake.batches(query.name, version, "commits"))
+    return bool(_location(lake, query, version) and lake.batches(query.name, version, "commits"))
 
 
 def _is_due(lake: Lake, query: Query, version: int) -> bool:
-    manifest = read_manifest(lake, query.name, version)
-    return bool(manifest and manifest.initial_state) and not lake.batches(query.name, version, "commits")
+    return bool(_location(lake, query, version)) and not lake.batches(query.name, version, "commits")
+
+
+def _location(lake: Lake, query: Query, version: int) -> str:
+    """Where the initial state came from, by the manifest of the checkpoint; empty: it has none."""
+    manifest = read_manifest(lake, query.name, version) if query.initial_state else None
+    return manifest.initial_state if manifest else ""
 
 
 def _copy(spark: SparkSession, settings: Settings, lake: Lake, query: Query, location: str) -> None:

@@ -58,8 +58,11 @@ class Lake:
 
         Spark removes those of old batches.
         """
-        names = self.files.names(f"{checkpoint_key(query, version)}/{kind}")
-        return sorted(int(name) for name in names if name.isdigit())
+        return self.numbers(f"{checkpoint_key(query, version)}/{kind}")
+
+    def numbers(self, key: str) -> list[int]:
+        """What the folder ``key`` holds under names that are numbers, ascending."""
+        return sorted(int(name) for name in self.files.names(key) if name.isdigit())
 
     def uri(self, key: str) -> str:
         """The URI of ``key``."""

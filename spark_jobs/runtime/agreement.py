@@ -26,29 +26,30 @@ def compare_with_table(lake: Lake, query: str) -> None:
     note = last_note(lake, query)
     if note is None:
         return
-    checkpoint = checkpoint_key(query, lake.version(query))
-    if why := _disagreement(lake, query, checkpoint, note):
+    version = lake.version(query)
+    checkpoint = checkpoint_key(query, version)
+    if why := _disagreement(lake, query, version, note):
         raise CheckpointError(
             f"checkpoint {checkpoint} of {lake.root} does not match its table: {why}; rows would be lost or written "
             f"twice: restore its files, or start a new one with `adloom checkpoints reset {query}`"
         )
 
 
-def _disagreement(lake: Lake, query: str, checkpoint: str, note: CommitNote) -> str:
+def _disagreement(lake: Lake, query: str, version: int, note: CommitNote) -> str:
     def read(name: str) -> bytes | None:
-        return lake.files.read(f"{checkpoint}/{name}")
+        return lake.files.read(f"{checkpoint_key(query, version)}/{name}")
 
     writer = _identity(read("metadata"))
     if not writer:
         return "its file metadata is missing or damaged"
     if note.writer != writer:
-        manifest = read_manifest(lake, query, lake.version(query))
+        manifest = read_manifest(lake, query, version)
         if manifest and manifest.follows == note.writer:
             return ""  # reset, and has not written yet
         return "another checkpoint wrote the last batch in the table"
     return (
         _differs_at(read, note)
-        or _is_ahead(lake.files.names(f"{checkpoint}/commits"), note)
+        or _is_ahead(lake.batches(query, version, "commits"), note)
         or _lost_time(lake, query, read, note.batch)
     )
 
@@ -73,8 +74,8 @@ def _differs_at(read: Callable[[str], bytes | None], note: CommitNote) -> str:
     return ""
 
 
-def _is_ahead(commits: list[str], note: CommitNote) -> str:
-    done = max((int(name) for name in commits if name.isdigit()), default=-1)
+def _is_ahead(commits: list[int], note: CommitNote) -> str:
+    done = max(commits, default=-1)
     if done > note.batch:
         return f"it has committed batch {done}, and the table ends with batch {note.batch}"
     if done < note.batch - 1:

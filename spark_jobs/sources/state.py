@@ -74,18 +74,14 @@ def find_stores(lake: Lake, queries: Iterable[str]) -> list[Store]:
 
 
 def _stores(lake: Lake, query: str) -> Iterator[Store]:
-    checkpoint = checkpoint_key(query, lake.version(query))
-    batch = max(_numbers(lake, f"{checkpoint}/commits"), default=None)
-    if batch is None:
+    version = lake.version(query)
+    batches, folder = lake.batches(query, version, "commits"), f"{checkpoint_key(query, version)}/state"
+    if not batches:
         return
-    for operator_id in _numbers(lake, f"{checkpoint}/state"):
-        operator = _operator(lake, f"{checkpoint}/state/{operator_id}/_metadata")
+    for operator_id in lake.numbers(folder):
+        operator = _operator(lake, f"{folder}/{operator_id}/_metadata")
         for side in _SIDES if operator.startswith(_JOIN) else ("",):
-            yield Store(query, operator_id, operator, side, batch)
-
-
-def _numbers(lake: Lake, folder: str) -> list[int]:
-    return sorted(int(name) for name in lake.files.names(folder) if name.isdigit())
+            yield Store(query, operator_id, operator, side, batches[-1])
 
 
 def _operator(lake: Lake, folder: str) -> str:
@@ -95,7 +91,7 @@ def _operator(lake: Lake, folder: str) -> str:
         CheckpointError: the description is missing or damaged.
     """
     # Operators whose state may change its schema have a description per such change.
-    changes = _numbers(lake, f"{folder}/v2")
+    changes = lake.numbers(f"{folder}/v2")
     key = f"{folder}/v2/{changes[-1]}" if changes else f"{folder}/metadata"
     try:
         _version, description = (lake.files.read(key) or b"").decode().split("\n", 1)

@@ -7,12 +7,11 @@ from spark_jobs.contracts.sections import KafkaSettings
 from spark_jobs.contracts.tables import BRONZE_EVENTS
 from spark_jobs.generator.publish import publish
 from spark_jobs.lake.layout import Lake
+from tests.stack.jobs import LONGEST_S
 from tests.stack.kafka import Kafka
 from tests.support.drivers import ADLOOM
 from tests.support.lakes import read_table
 from tests.support.servers import wait_until
-
-LONGEST_S = 300
 
 
 def send(kafka: Kafka, topic: str, records: Sequence[bytes]) -> None:

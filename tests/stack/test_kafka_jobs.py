@@ -11,7 +11,8 @@ from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, S
 from spark_jobs.lake.layout import Lake
 from spark_jobs.sources.files import read_records
 from tests.stack.conftest import StartJob
-from tests.stack.flow import LONGEST_S, adloom, send, wait_for_rows
+from tests.stack.flow import adloom, send, wait_for_rows
+from tests.stack.jobs import LONGEST_S
 from tests.stack.kafka import Kafka
 from tests.support.equality import assert_lake_equals_oracle, generate_source
 from tests.support.lakes import read_table
