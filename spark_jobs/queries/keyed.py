@@ -27,7 +27,7 @@ def open_events(at: "Position") -> "DataFrame":
 
 
 def write_rebuilt(at: "Position", clock: Clock) -> "Callable[[DataFrame], None] | None":
-    """Writes the rows that are due when ``clock``, the one from now on, makes the query hold nothing back any more.
+    """Writes the rows that the query held back, if it goes by ``clock`` from now on and that one holds nothing back.
 
     See :attr:`spark_jobs.queries.Query.write_rebuilt`.
     """
