@@ -1,0 +1,108 @@
+"""Paths into a record: ``$.user.device['odd key'].tags[0]``."""
+
+import re
+from dataclasses import dataclass
+
+from spark_jobs.mapping.errors import MappingError
+
+PLACEHOLDER = "\ue000"
+"""Stands for each character of a path while the rest is parsed: a letter to the parser, and none of the user's."""
+
+_MAX_INDEX = 999_999
+_NAME = re.compile(r"\.([^\W\d]\w*)")
+_KEY = re.compile(r"""\[\s*(?:'([^'\\]*)'|"([^"\\]*)")\s*\]""")
+_INDEX = re.compile(r"\[\s*([0-9]+)\s*\]")
+_SKIPPED = re.compile(
+    r"""[rR]?'(?:[^'\\]|\\.)*'|[rR]?"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/|[$""" + PLACEHOLDER + "]", re.DOTALL
+)
+
+
+@dataclass(frozen=True)
+class Path:
+    """Where a value lies in a record: keys (str) and indexes (int, from 0) from the root. No steps: the whole."""
+
+    steps: tuple[str | int, ...]
+
+    def __str__(self) -> str:
+        """As it is written in an expression."""
+        return "$" + "".join(map(_step_text, self.steps))
+
+
+def _step_text(step: str | int) -> str:
+    if isinstance(step, int):
+        return f"[{step}]"
+    return f".{step}" if _NAME.fullmatch(f".{step}") else f"['{step}']"
+
+
+def cut_paths(text: str) -> tuple[str, dict[int, Path]]:
+    """``text`` with :data:`PLACEHOLDER` for every character of a path, and the paths by where they start.
+
+    What looks like a path within a literal, a quoted name or a comment is none.
+
+    Raises:
+        MappingError: a path is malformed.
+    """
+    parts: list[str] = []
+    paths: dict[int, Path] = {}
+    position = 0
+    while found := _SKIPPED.search(text, position):
+        start, end = found.span()
+        parts.append(text[position:start])
+        if found[0] == PLACEHOLDER:
+            raise MappingError(text, start, "U+E000 is no character of the language")
+        if found[0] == "$":
+            paths[start], end = _read_path(text, start)
+            if not isinstance(next(iter(paths[start].steps), ""), str):
+                raise MappingError(text, start + 1, "a record is an object, not an array", "start with a key: $.key")
+            parts.append(PLACEHOLDER * (end - start))
+        else:
+            parts.append(found[0])
+        position = end
+    return "".join([*parts, text[position:]]), paths
+
+
+def parse_path(text: str) -> Path:
+    """The path that ``text`` is, as in ``get_json_object``; the root may be an array.
+
+    Raises:
+        MappingError: it is none.
+    """
+    if not text.startswith("$"):
+        raise MappingError(text, 0, f"{text!r} is no path", "a path starts with $, as in '$.key[0]'")
+    path, end = _read_path(text, 0)
+    if end != len(text):
+        raise MappingError(text, end, f"{text[end:]!r} is no step of a path")
+    return path
+
+
+def _read_path(text: str, start: int) -> tuple[Path, int]:
+    steps: list[str | int] = []
+    position = start + 1
+    while position < len(text) and text[position] in ".[":
+        step, position = _read_step(text, position)
+        steps.append(step)
+    if position < len(text) and (text[position].isalnum() or text[position] in "_$"):
+        raise MappingError(text, position, f"{text[position]!r} cannot follow $", "a field is written $.name")
+    return Path(tuple(steps)), position
+
+
+def _read_step(text: str, position: int) -> tuple[str | int, int]:
+    if name := _NAME.match(text, position):
+        return name[1], name.end()
+    if key := _KEY.match(text, position):
+        text_of_key = key[1] if key[1] is not None else key[2]
+        if not text_of_key or {"'", '"'} & set(text_of_key) or not text_of_key.isprintable():
+            raise MappingError(
+                text, position, "a key in a path must not be empty or hold quotes or unprintable characters"
+            )
+        return text_of_key, key.end()
+    index = _INDEX.match(text, position)
+    if index and len(index[1]) <= len(str(_MAX_INDEX)):
+        return int(index[1]), index.end()
+    if index:
+        raise MappingError(text, position, f"the index {index[1]} is larger than {_MAX_INDEX}")
+    if text.startswith(("[-", "[*", ".*", ".."), position):
+        raise MappingError(
+            text, position, "a path has no wildcards and no indexes from the end", "name one element: [0]"
+        )
+    raise MappingError(text, position, "a step of a path is malformed", "write .name, ['any key'] or [0]")

@@ -1,0 +1,194 @@
+"""A JSON record in Python, read as :mod:`spark_jobs.mapping.schema` reads it in Spark."""
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from typing import NoReturn, TypeVar
+
+from spark_jobs.mapping.paths import Path
+
+_MAX_DIGITS = 38
+"""Of a decimal that Spark keeps exactly. Longer ones, and those with an exponent, stay as they are written."""
+_MAX_NUMBER_LENGTH = 1000
+_MAX_DEPTH = 1000
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]|[-0-9][-+.eE0-9]{1000,}', re.DOTALL)
+_RARE = re.compile(r"\\u[dD][89a-fA-F]|[-+.eE0-9]{1000}")
+_BRACKETS_TO_COUNT = 200
+_FRAMES_PER_LEVEL = 10
+_SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_ESCAPES = {code: f"\\u{code:04X}" for code in range(0x20)} | str.maketrans(_SHORT_ESCAPES)
+
+T = TypeVar("T")
+
+
+class _Number(str):
+    """A JSON number, as written."""
+
+    __slots__ = ()
+
+
+class _NotJsonError(ValueError):
+    """Raised when a text is not JSON that Spark reads."""
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise _NotJsonError(name)
+
+
+_decode = json.JSONDecoder(parse_int=_Number, parse_float=_Number, parse_constant=_refuse_constant).raw_decode
+
+
+class Record:
+    """One JSON object.
+
+    A text that is not JSON has no value at any path. It is parsed when the first path is asked for.
+
+    Args:
+        text: the JSON text without white space around it; bytes are UTF-8.
+    """
+
+    __slots__ = ("_root", "text")
+
+    def __init__(self, text: bytes | str) -> None:
+        self.text = text if isinstance(text, str) else text.decode("utf-8", errors="replace")
+        self._root: object = self
+
+    def get(self, path: Path) -> str | None:
+        """The value at ``path`` as TEXT; None if there is none, or JSON's null.
+
+        Text as it is. A number in plain notation, without needless zeros (``1.50`` is ``1.5``); one with an exponent
+        or more than 38 digits as it is written. An object or array as compact JSON with its keys in order. The whole
+        record (``$``) exactly as it was received.
+        """
+        if not path.steps:
+            return self.text
+        return text_of(_find(self.root(), path))
+
+    def is_text(self, path: Path) -> bool:
+        """Whether the value at ``path`` is a JSON string or a number without fraction and exponent."""
+        value = _find(self.root(), path)
+        return isinstance(value, str) and not (isinstance(value, _Number) and {".", "e", "E"} & set(value))
+
+    def root(self) -> object:
+        """The parsed text; None if it is not JSON."""
+        if self._root is self:
+            self._root = _parse(self.text)
+        return self._root
+
+
+def json_value(text: str, path: Path) -> str | None:
+    """The value at ``path`` in the JSON ``text``; see :meth:`Record.get`, but ``$`` is the value in compact form."""
+    return text_of(_find(_parse(text), path))
+
+
+def array_length(text: str) -> int | None:
+    """How many elements the JSON array ``text`` has; None if it is none."""
+    root = _parse(text)
+    return len(root) if isinstance(root, list) else None
+
+
+def _find(value: object, path: Path) -> object:
+    for step in path.steps:
+        if isinstance(step, str):
+            if not isinstance(value, dict):
+                return None
+            value = value.get(step)
+        else:
+            if not isinstance(value, list) or step >= len(value):
+                return None
+            value = value[step]
+    return value
+
+
+def _parse(text: str) -> object:
+    try:
+        if text.count("[") + text.count("{") > _BRACKETS_TO_COUNT or _RARE.search(text):
+            return _deeply(_parse_rare, text)
+        return _decode(text.lstrip(" \t\r\n"))[0]
+    except ValueError:
+        return None
+
+
+def _deeply(function: Callable[..., T], value: object) -> T:
+    """``function(value)``, which recurses as deeply as JSON may be nested: deeper than Python allows by default."""
+    try:
+        return function(value)
+    except RecursionError:
+        limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(limit + _FRAMES_PER_LEVEL * _MAX_DEPTH)
+        try:
+            return function(value)
+        finally:
+            sys.setrecursionlimit(limit)
+
+
+def _parse_rare(text: str) -> object:
+    depth = 0
+    for token in _TOKEN.finditer(text):
+        if token[0] in "[{":
+            depth += 1
+            if depth > _MAX_DEPTH:
+                return None
+        elif token[0] in "]}":
+            depth -= 1
+        elif token[0][0] != '"' and sum(map(str.isdigit, token[0])) > _MAX_NUMBER_LENGTH:
+            return None
+    value = _decode(text.lstrip(" \t\r\n"))[0]
+    _check_text(value)
+    return value
+
+
+def _check_text(value: object) -> None:
+    """Raises UnicodeEncodeError, a ValueError, if half of a surrogate pair is somewhere."""
+    if isinstance(value, str):
+        value.encode()
+    elif isinstance(value, dict):
+        for key, member in value.items():
+            key.encode()
+            _check_text(member)
+    elif isinstance(value, list):
+        for member in value:
+            _check_text(member)
+
+
+def text_of(value: object) -> str | None:
+    """A parsed JSON value as TEXT."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return _number_text(value) if isinstance(value, _Number) else value
+    return _deeply(_json, value)
+
+
+def _number_text(literal: str) -> str:
+    if "e" in literal or "E" in literal:
+        return str(literal)
+    whole, point, fraction = literal.lstrip("-").partition(".")
+    digits = (whole + fraction).lstrip("0")
+    if len(digits) > _MAX_DIGITS or len(fraction) > _MAX_DIGITS:
+        return str(literal)
+    if not digits:
+        return "0"
+    return literal.rstrip("0").rstrip(".") if point else str(literal)
+
+
+def _json(value: object) -> str:
+    """Compact JSON, its keys in the order of their UTF-16 units: what Spark makes of a variant."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, _Number):
+        return _number_text(value)
+    if isinstance(value, str):
+        return _json_text(value)
+    if isinstance(value, dict):
+        keys = sorted(value, key=lambda key: key.encode("utf-16-be"))
+        return "{" + ",".join(f"{_json_text(key)}:{_json(value[key])}" for key in keys) + "}"
+    assert isinstance(value, list)  # noqa: S101 nothing else comes out of the parser
+    return "[" + ",".join(map(_json, value)) + "]"
+
+
+def _json_text(text: str) -> str:
+    return '"' + text.translate(_ESCAPES) + '"'
