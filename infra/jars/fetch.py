@@ -110,7 +110,7 @@ def _follow(lines: Iterable[str], total: int) -> str:
 def _dependency(jar: Jar) -> str:
     named = f"org={quoteattr(jar.group)} name={quoteattr(jar.artifact)} rev={quoteattr(jar.version)}"
     classifier = f" m:classifier={quoteattr(jar.classifier)}" if jar.classifier else ""
-    artifact = f'<artifact name={quoteattr(jar.artifact)} type="jar" ext="jar"{classifier}/>'
+    artifact = f'<artifact name={quoteattr(jar.artifact)} type="{jar.ending}" ext="{jar.ending}"{classifier}/>'
     return f'    <dependency {named} transitive="false">{artifact}</dependency>\n'
 
 

@@ -11,7 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1"
-_HEADER = "# Written by `make lock-jars`: group:artifact:version[:classifier] and SHA-256, first that of pom.xml.\n"
+_HEADER = (
+    "# Written by `make lock-jars`: group:artifact:version[:classifier[:ending]] and SHA-256, first that of pom.xml.\n"
+)
+_JAR, _ARCHIVE = "jar", "tar.gz"
 _POM = "pom.xml"
 
 
@@ -21,23 +24,25 @@ class LockError(Exception):
 
 @dataclass(frozen=True, order=True)
 class Jar:
-    """A jar in the layout of a Maven repository, and the SHA-256 of its bytes."""
+    """A jar, or an archive of them, in the layout of a Maven repository, and the SHA-256 of its bytes."""
 
     group: str
     artifact: str
     version: str
     classifier: str
     sha256: str
+    ending: str = _JAR
 
     @property
     def coordinates(self) -> str:
-        """``group:artifact:version[:classifier]``."""
-        return ":".join(filter(None, (self.group, self.artifact, self.version, self.classifier)))
+        """``group:artifact:version[:classifier[:ending]]``."""
+        ending = "" if self.ending == _JAR else self.ending
+        return ":".join(filter(None, (self.group, self.artifact, self.version, self.classifier, ending)))
 
     @property
     def name(self) -> str:
         """The file's name."""
-        return "-".join(filter(None, (self.artifact, self.version, self.classifier))) + ".jar"
+        return "-".join(filter(None, (self.artifact, self.version, self.classifier))) + f".{self.ending}"
 
 
 def digest(path: Path) -> str:
@@ -60,8 +65,8 @@ def read_lock(folder: Path) -> list[Jar]:
 
 
 def _parsed(coordinates: str, sha256: str) -> Jar:
-    group, artifact, version, *classifier = coordinates.split(":")
-    return Jar(group, artifact, version, "".join(classifier), sha256)
+    group, artifact, version, classifier, ending = [*coordinates.split(":"), "", ""][:5]
+    return Jar(group, artifact, version, classifier, sha256, ending or _JAR)
 
 
 def write_lock(folder: Path) -> None:
@@ -71,15 +76,17 @@ def write_lock(folder: Path) -> None:
         maven = ["mvn", "--batch-mode", "--quiet", "--file", str(pom), f"{_PLUGIN}:copy-dependencies"]
         options = [f"-DoutputDirectory={resolved}", "-DincludeScope=runtime", "-Dmdep.useRepositoryLayout=true"]
         subprocess.run([*maven, *options], check=True)
-        jars = sorted(_jar(path, Path(resolved)) for path in Path(resolved).rglob("*.jar"))
+        found = [path for ending in (_JAR, _ARCHIVE) for path in Path(resolved).rglob(f"*.{ending}")]
+        jars = sorted(_jar(path, Path(resolved)) for path in found)
     lines = [_HEADER, f"{_POM} {digest(pom)}\n", *(f"{jar.coordinates} {jar.sha256}\n" for jar in jars)]
     (folder / "jars.lock").write_text("".join(lines))
 
 
 def _jar(path: Path, root: Path) -> Jar:
     *group, artifact, version, name = path.relative_to(root).parts
-    classifier = name.removesuffix(".jar").removeprefix(f"{artifact}-{version}").removeprefix("-")
-    return Jar(".".join(group), artifact, version, classifier, digest(path))
+    ending = _ARCHIVE if name.endswith(f".{_ARCHIVE}") else _JAR
+    classifier = name.removesuffix(f".{ending}").removeprefix(f"{artifact}-{version}").removeprefix("-")
+    return Jar(".".join(group), artifact, version, classifier, digest(path), ending)
 
 
 if __name__ == "__main__":
