@@ -1,0 +1,284 @@
+"""What is chosen from a profile: times, types, ids and users, case by case; and that any draft loads."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.mapping import Record, evaluate, parse_expression
+from spark_jobs.mapping.sources import compile_sources
+from spark_jobs.rules.verdicts import Judge
+from spark_jobs.suggest import Draft, Shape, as_toml, profile_of, suggest
+from spark_jobs.suggest.candidates import source_name
+from spark_jobs.suggest.derived import with_derived
+from spark_jobs.suggest.names import EVENT_ID, USER_ID, name_score
+from spark_jobs.suggest.times import NO_ZONE
+from tests.support.draft_scores import settings_of
+
+_NOW = datetime(2026, 11, 1, tzinfo=UTC)
+
+
+def draft_of(records: list[dict[str, Any]]) -> Draft:
+    return suggest(profile_of(json.dumps(record).encode() for record in records), "x", _NOW)
+
+
+def one_source(records: list[dict[str, Any]]) -> dict[str, Any]:
+    (source,) = draft_of(records).settings().values()
+    return dict(source)
+
+
+@pytest.mark.parametrize(
+    ("values", "expression", "check"),
+    [
+        pytest.param([1772366400, 1772366409], "timestamp_seconds($.t)", "", id="seconds"),
+        pytest.param([1772366400.25, 1772366409], "timestamp_seconds($.t)", "", id="seconds-with-a-fraction"),
+        pytest.param(["1772366400123", "1772366409000"], "timestamp_millis($.t)", "", id="millis-as-text"),
+        pytest.param([1772366400123.5], "timestamp_seconds($.t / 1000)", "", id="millis-with-a-fraction"),
+        pytest.param([1772366400123456], "timestamp_micros($.t)", "", id="micros"),
+        pytest.param([1772366400123456789], "timestamp_micros(cast($.t as bigint) div 1000)", "", id="nanos"),
+        pytest.param(["2026-03-01T12:00:00Z", "2026-03-01T12:00:00.5+01:00"], "$.t", "", id="rfc-3339"),
+        pytest.param(["2026-03-01 12:00:00"], "$.t", NO_ZONE, id="no-zone"),
+        pytest.param(["2026-03-01 12:00:00 UTC"], "replace($.t, ' UTC', 'Z')", "", id="utc"),
+        pytest.param(
+            ["2026-03-01T12:00:00.123456789Z"],
+            "regexp_replace($.t, '([.][0-9]{6})[0-9]+', '$1')",
+            "",
+            id="nanosecond-text",
+        ),
+        pytest.param(
+            ["2026-03-01T12:00:00+0100"],
+            "regexp_replace($.t, '([+-][0-9]{2})([0-9]{2})$', '$1:$2')",
+            "",
+            id="offset-without-colon",
+        ),
+        pytest.param(["01.03.2026 12:00:00"], "to_timestamp($.t, 'dd.MM.yyyy HH:mm:ss')", NO_ZONE, id="dots"),
+        pytest.param(
+            ["2026/03/01 12:00:00.123"], "to_timestamp($.t, 'yyyy/MM/dd HH:mm:ss.SSS')", NO_ZONE, id="slashes"
+        ),
+        pytest.param(["20260301120000"], "to_timestamp($.t, 'yyyyMMddHHmmss')", NO_ZONE, id="digits"),
+        pytest.param(["20260301T120000Z"], "to_timestamp($.t, \"yyyyMMdd'T'HHmmssXXX\")", "", id="basic"),
+        pytest.param(["03/15/2026 12:00:00"], "to_timestamp($.t, 'MM/dd/yyyy HH:mm:ss')", NO_ZONE, id="month-first"),
+        pytest.param(["15/03/2026 12:00:00"], "to_timestamp($.t, 'dd/MM/yyyy HH:mm:ss')", NO_ZONE, id="day-first"),
+        pytest.param(["", "1772366400"], "timestamp_seconds(nullif($.t, ''))", "", id="blanks"),
+    ],
+)
+def test_a_time_is_read(values: list[Any], expression: str, check: str) -> None:
+    (source,) = draft_of([{"t": value, "n": number} for number, value in enumerate(values)]).sources
+    assert source.fields["event_time"].expression == expression
+    assert "; ".join(source.fields["event_time"].checks) == check
+
+
+def test_month_and_day_that_cannot_be_told_apart_are_to_be_checked() -> None:
+    (source,) = draft_of([{"t": "03/04/2026 12:00:00"}]).sources
+    assert any("swap MM and dd" in check for check in source.fields["event_time"].checks)
+
+
+@pytest.mark.parametrize("value", [1, 123456, 99999999999, "soon", True, -1772366400, "12:00:00", None, "2126-03-01"])
+def test_no_time_is_read_where_there_is_none(value: object) -> None:
+    assert one_source([{"t": value}])["map"]["event_time"] == "$.event_time"
+
+
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [
+        ("event_time", "received_at"),
+        ("ts", "ingest_ts"),
+        ("created_at", "updated_at"),
+        ("derived_tstamp", "collector_tstamp"),
+        ("timestamp", "sentAt"),
+        ("time", "session_start_time"),
+        ("action_time", "upload_time"),
+        ("shown_ts", "kafka_ts"),
+    ],
+)
+def test_of_two_times_the_one_of_the_event_is_chosen(better: str, worse: str) -> None:
+    records = [{worse: 1772366400 + n, better: 1772366300 + n} for n in range(20)]
+    assert one_source(records)["map"]["event_time"] == f"timestamp_seconds($.{better})"
+
+
+@pytest.mark.parametrize(
+    ("values", "expression"),
+    [
+        (["imp", "clk"], "case when $.e = 'imp' then 'impression' when $.e = 'clk' then 'click' end"),
+        (["I", "C"], "case when $.e = 'I' then 'impression' when $.e = 'C' then 'click' end"),
+        (
+            ["view", "click", "hover"],
+            "case when $.e = 'view' then 'impression' when $.e = 'click' then 'click' else 'activity' end",
+        ),
+        (
+            ["AdImp", "VideoAdImp", "adClick"],
+            "case when $.e in ('AdImp', 'VideoAdImp') then 'impression' when $.e = 'adClick' then 'click' end",
+        ),
+        (["ad_click", "click"], "case when $.e = 'ad_click' then 'click' else 'activity' end"),
+        (["impression", "click", "activity"], "$.e"),
+        (["page_view", "scroll"], "'activity'"),
+        (["imp'", "click\\", 'click"'], "'activity'"),
+        (["view", "purchase"], "'activity'"),
+    ],
+)
+def test_types_are_told_by_their_words(values: list[str], expression: str) -> None:
+    records = [{"e": values[n % len(values)], "n": n} for n in range(30)]
+    draft = draft_of(records)
+    assert {source.event_type.expression for source in draft.sources} == {expression}
+
+
+def test_values_of_other_columns_are_no_types() -> None:
+    records = [{"placement": ("banner", "view", "display")[n % 3], "n": n} for n in range(30)]
+    assert one_source(records)["event_type"] == "'activity'"
+
+
+def test_a_user_who_is_in_one_of_two_places() -> None:
+    records = [
+        {"id": n, **({"uid": f"u{n % 6}"} if n % 6 < 4 else {"device": {"ifa": f"d{n % 6}"}})} for n in range(120)
+    ]
+    assert one_source(records)["map"]["user_id"] == "coalesce($.uid, $.device.ifa)"
+
+
+def test_records_without_a_user_are_let_through_and_said() -> None:
+    draft = draft_of([{"id": n, **({"uid": f"u{n % 6}"} if n % 10 else {})} for n in range(120)])
+    assert draft.settings()["x"]["may_lack"] == "user_id"
+    assert any("10.0% of the records have no user" in check for check in draft.sources[0].checks)
+
+
+def test_the_id_that_clicks_name_is_that_of_the_impressions() -> None:
+    shown = [{"e": "imp", "event_id": f"e{n}", "auction": f"auction-{n:05}", "ts": 1772366400 + n} for n in range(80)]
+    clicks = [{"e": "clk", "event_id": f"f{n}", "ref": f"auction-{n:05}", "ts": 1772366500 + n} for n in range(40)]
+    found = draft_of(shown + clicks).settings()
+    assert found["x_shown"]["map"]["event_id"] == "$.auction"
+    assert found["x_clicked"]["map"]["event_id"] == "$.event_id"
+    assert found["x_clicked"]["map"]["impression_id"] == "$.ref"
+
+
+@pytest.mark.parametrize(
+    ("records", "expected"),
+    [
+        pytest.param([{"id": f"{n}", "m": n} for n in range(99)], "$.id", id="by-name"),
+        pytest.param([{"id": n // 9, "m": f"{n:032x}"} for n in range(99)], "$.m", id="by-look"),
+        pytest.param(
+            [{"uid": n % 9, "t": 1772366400 + n // 9} for n in range(99)],
+            "sha2(concat($.uid, '|', $.t), 256)",
+            id="hash",
+        ),
+        pytest.param(
+            [{"uid": n % 3, "t": 1772366400, "a": n, "b": n // 3} for n in range(99)],
+            "sha2(concat($.uid, '|', $.t, '|', $.a), 256)",
+            id="hash-with-what-adds-most",
+        ),
+        pytest.param([{"tags": [0, n]} for n in range(99)], "sha2($, 256)", id="whole-record"),
+    ],
+)
+def test_an_id_is_found_or_made(records: list[dict[str, Any]], expected: str) -> None:
+    assert one_source(records)["map"]["event_id"] == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("price", 0.0021, "micros($.price)"),
+        ("cpm", 2.1, "micros($.cpm / 1000)"),
+        ("cost_cents", 3, "micros($.cost_cents / 100)"),
+        ("cost_micros", 2100, "$.cost_micros"),
+        ("price", "0,0021", "micros(replace($.price, ',', '.'))"),
+        ("price", "free", None),
+        ("price", -1, None),
+    ],
+)
+def test_a_price_becomes_millionths(name: str, value: object, expected: str | None) -> None:
+    records = [{"type": "imp", "campaign": n % 3, "ad": n % 9, name: value, "n": n} for n in range(60)]
+    assert one_source(records)["map"].get("cost_micros") == expected
+
+
+def test_parameters_in_lists_are_read_as_their_expressions_read_them() -> None:
+    records = [
+        {"p": [{"key": "a.b", "value": {"int_value": "7"}}, {"key": "c", "value": {"string_value": 'x"y'}}]},
+        {"p": [{"key": "c", "value": {"string_value": "ü"}}, {"key": "a.b", "value": {"int_value": -3}}]},
+        {"p": [{"key": "c", "value": {"string_value": "", "int_value": None}}]},
+        {"p": []},
+        {"p": "none"},
+    ]
+    profile = with_derived(profile_of(json.dumps(record).encode() for record in records))
+    found = [column for column in profile.columns.values() if column.is_derived]
+    assert [column.keys for column in found] == [("c",), ("a.b",)]
+    for column in found:
+        parsed = parse_expression(column.expression)
+        values = {row: evaluate(parsed, Record(json.dumps(record))).value for row, record in enumerate(records)}
+        assert column.values == {row: value for row, value in values.items() if value is not None}
+    assert found[1].values == {0: "7", 1: "-3"}
+
+
+@pytest.mark.parametrize(
+    ("keys", "fits"),
+    [
+        (("user_id",), True),
+        (("userId",), True),
+        (("USER_ID",), True),
+        (("user", "id"), True),
+        (("data", "userid"), True),
+        (("trackingUserId",), True),
+        (("id",), False),
+        (("campaign", "id"), False),
+        (("user_agent",), False),
+    ],
+)
+def test_names_of_users(keys: tuple[str, ...], fits: bool) -> None:  # noqa: FBT001 a case
+    assert bool(name_score(keys, USER_ID)) == fits
+
+
+def test_the_id_of_an_object_is_not_that_of_the_event() -> None:
+    assert not name_score(("user", "id"), EVENT_ID)
+    assert name_score(("event", "id"), EVENT_ID)
+    assert name_score(("id",), EVENT_ID) > name_score(("request_id",), EVENT_ID)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"), [("My Log-2026", "my_log_2026"), ("2026", "events_2026"), ("", "events"), ("Ü", "events")]
+)
+def test_a_source_is_named_after_the_file(text: str, name: str) -> None:
+    assert source_name(text) == name
+
+
+# What looks like ids, times, types and addresses makes the choosing go all its ways.
+_TEXTS = st.one_of(
+    st.text(max_size=12),
+    st.sampled_from(["imp", "click", "activity", "-", "", "'", '"', "\\", "\x7f", "\x00", "$.a", "]]", "\ue000"]),
+    st.sampled_from(["2026-03-01T12:00:00Z", "2026-03-01", "12:00:00", "/imp?cid=1&a'=2", "iglu:a/click/jsonschema/1"]),
+)
+_SCALARS = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), _TEXTS,
+    st.integers(1772366400, 1772369999), st.integers(1772366400000, 1772369999999),
+)  # fmt: skip
+_KEYS = st.one_of(
+    st.sampled_from(
+        ["id", "ts", "type", "user", "campaign_id", "ad", "imp", "price", "data", "key", "value", "is_last"]
+    ),
+    st.text(max_size=6),
+)
+_TYPED = st.fixed_dictionaries({"key": _TEXTS, "value": st.fixed_dictionaries({"string_value": _TEXTS})})
+_VALUES = st.recursive(
+    _SCALARS,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(_KEYS, inner, max_size=4) | st.lists(_TYPED, max_size=3)
+    ),
+    max_leaves=8,
+)
+_RECORDS = st.lists(st.dictionaries(_KEYS, _VALUES, max_size=6), min_size=1, max_size=12)
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(_RECORDS, st.sampled_from([Shape(), Shape("csv"), Shape("csv", "\t")]))
+def test_any_records_give_a_draft_that_loads(records: list[dict[str, Any]], shape: Shape) -> None:
+    raw = [json.dumps(record).encode() for record in records]
+    profile = profile_of(raw)
+    draft = suggest(profile, "x", _NOW)
+    loaded, formats = settings_of(as_toml(draft, shape, profile, ["from [x]\x00\n"]))
+    assert compile_sources(loaded).keys() == draft.settings().keys()
+    added = {"format": shape.format} | ({"delimiter": shape.delimiter} if shape.delimiter != "," else {})
+    expected = {name: {**source, **added} for name, source in draft.settings().items()}
+    assert loaded == Settings.model_validate({"source": expected})
+    assert all(one.get("format", "json") == shape.format for one in formats.values())
+    judge = Judge(loaded)
+    assert all(judge.judge(record, _NOW) for record in raw)
