@@ -21,7 +21,7 @@ _LABEL_WIDTH, _NUMBER_WIDTH = 170, 60
 _STEP_WIDTH, _COUNT_WIDTH, _PERCENT_WIDTH = 90, 84, 62
 _SEEN = 1 / 12
 """The least height of a part that must be seen, as a share of the bar."""
-_INK, _SOFT, _LINE, _FILL, _ACCENT = (f"var(--{name})" for name in ("ink", "soft", "line", "fill", "accent"))
+INK, _SOFT, _LINE, _FILL, _ACCENT = (f"var(--{name})" for name in ("ink", "soft", "line", "fill", "accent"))
 _SERIES = [f"var(--series-{number})" for number in range(1, 7)]
 _REST = "var(--series-rest)"
 _FONT = "system-ui, -apple-system, Segoe UI, Roboto, Helvetica Neue, Arial, sans-serif"
@@ -48,10 +48,25 @@ def svg(chart: Drawing) -> str:
         .configure_text(fontSize=12)
     )
     file = io.StringIO()
-    configured.save(file, format="svg")
+    # A character that XML does not allow would abort the process: the renderer takes texts as SVG to measure them.
+    type(configured).from_dict(_drawable(configured.to_dict())).save(file, format="svg")
     # Altair writes a mark's figures for screen readers only.
     titled = _LABELLED_MARK.sub(r"\1><title>\2</title></path>", file.getvalue())
     return titled.replace("<svg ", '<svg role="img" ', 1)
+
+
+def printable(text: str) -> str:
+    """``text`` without control characters, which would not show, or would reorder what does."""
+    return "".join(one if one.isprintable() or one in "\n\t" else "\N{REPLACEMENT CHARACTER}" for one in text)
+
+
+def _drawable(value: Any) -> Any:
+    """A chart's definition with :func:`printable` texts."""
+    if isinstance(value, dict):
+        return {name: _drawable(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_drawable(part) for part in value]
+    return printable(value) if isinstance(value, str) else value
 
 
 def lines(rows: Records, value: str, title: str, number: str) -> Drawing | None:
@@ -70,7 +85,7 @@ def lines(rows: Records, value: str, title: str, number: str) -> Drawing | None:
     if any(row["campaign"] == "others" for row in rows):
         colors["others"] = _REST
     return (
-        _chart(rows)
+        chart_of(rows)
         .mark_line(strokeWidth=2, interpolate="monotone")
         .encode(
             # Without the scale Altair would print times in the machine's zone.
@@ -92,6 +107,12 @@ def lines(rows: Records, value: str, title: str, number: str) -> Drawing | None:
     )
 
 
+def series_colors(names: Sequence[str], rest: str) -> dict[str, str]:
+    """A color for each of ``names``; if there are more names than colors, ``rest`` has one for those left out."""
+    colors = dict(zip(names, _SERIES, strict=False))
+    return colors if len(names) <= len(_SERIES) else colors | {rest: _REST}
+
+
 def bars(
     rows: Records,
     label: str,
@@ -107,11 +128,11 @@ def bars(
     color: Any = alt.value(_ACCENT)
     if colors:
         color = alt.Color(f"{label}:N", scale=alt.Scale(domain=list(colors), range=list(colors.values())), legend=None)
-    base = _chart(rows).encode(
+    base = chart_of(rows).encode(
         x=alt.X(f"{value}:Q", axis=None, scale=alt.Scale(domainMin=0, nice=False, padding=0)),
         y=_bar_labels(label, order if order is not None else "-x", _LABEL_WIDTH),
     )
-    text = base.mark_text(align="left", dx=6, color=_INK).encode(text=alt.Text(f"{value}:Q", format=number))
+    text = base.mark_text(align="left", dx=6, color=INK).encode(text=alt.Text(f"{value}:Q", format=number))
     return (base.mark_bar(height=14, cornerRadiusEnd=3).encode(color=color) + text).properties(
         width=_NARROW - _LABEL_WIDTH - _NUMBER_WIDTH, height=alt.Step(26)
     )
@@ -127,7 +148,7 @@ def funnel(steps: Sequence[tuple[str, int]], width: int) -> Drawing | None:
         for name, count in steps
     ]
     room = width - _STEP_WIDTH - _COUNT_WIDTH - _PERCENT_WIDTH
-    base = _chart(rows).encode(y=_bar_labels("step", [name for name, _ in steps], _STEP_WIDTH))
+    base = chart_of(rows).encode(y=_bar_labels("step", [name for name, _ in steps], _STEP_WIDTH))
     scale = alt.Scale(domain=[0, 1])
     track, filled = (
         base.mark_bar(height=20, cornerRadius=5).encode(
@@ -138,7 +159,7 @@ def funnel(steps: Sequence[tuple[str, int]], width: int) -> Drawing | None:
     count, percent = (
         base.mark_text(align="right", color=color, fontSize=13).encode(x=alt.value(place), text=f"{column}:N")
         for column, color, place in (
-            ("count", _INK, room + _COUNT_WIDTH),
+            ("count", INK, room + _COUNT_WIDTH),
             ("percent", _SOFT, room + _COUNT_WIDTH + _PERCENT_WIDTH),
         )
     )
@@ -158,7 +179,7 @@ def validations(history: Sequence[Mapping[str, Any]], slots: int, size: tuple[in
     rows = [part for place, entry in enumerate(history) for part in _stack(place, entry)]
     colors = {"met": "var(--good-bar)", "warning": "var(--warn-bar)", "broken": "var(--bad)", "empty": "var(--soft)"}
     return (
-        _chart(rows)
+        chart_of(rows)
         .mark_bar(cornerRadius=1.5)
         .encode(
             x=alt.X(
@@ -208,5 +229,6 @@ def _bar_labels(label: str, order: Any, width: int) -> alt.Y:
     )
 
 
-def _chart(rows: Records) -> Drawing:
+def chart_of(rows: Records) -> Drawing:
+    """A chart of ``rows`` to give marks and encodings to."""
     return alt.Chart(alt.InlineData(values=rows))

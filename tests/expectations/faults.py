@@ -50,6 +50,8 @@ BRONZE = (
     Fault("user_id_not_null", change(0, user_id=None)),
     Fault("user_id_length", change(0, user_id="")),
     Fault("event_time_not_null", change(0, event_time=None)),
+    Fault("requeued_is_ok", change(-1, requeued_from=RECEIVED - timedelta(minutes=1))),
+    Fault("requeued_after_receipt", change(0, requeued_from=RECEIVED)),
     Fault("event_time_not_in_future", change(0, event_time=RECEIVED + timedelta(minutes=5) + _MICROSECOND)),
 )
 

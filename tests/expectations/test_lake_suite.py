@@ -54,6 +54,7 @@ _FAULTS = (
         "ok_matches_ledger",
         ledger={"ok": 24, "duplicates": 0, "quarantined": {"malformed_json": 1, "missing_ad_id": 1}},
     ),
+    LakeFault("requeued_matches_ledger", ledger={"requeued": 1}),
     LakeFault("silver_matches_ledger", ledger={"kept": 23, "late": 1}),
     LakeFault("attributions_match_ledger", ledger={"attribution": {"clicked": 2, "unclicked": 0, "orphan_click": 1}}),
     LakeFault("sessions_match_ledger", ledger={"sessions": {"timeout": 3, "is_last": 2}}),

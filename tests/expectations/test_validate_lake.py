@@ -115,6 +115,7 @@ def _bars(page: str) -> tuple[int, int]:
     return fills["var(--good-bar)"], fills["var(--soft)"]
 
 
+@pytest.mark.slow
 def test_validating_a_version_twice_stores_its_failing_rows_once(
     spark: SparkSession, tmp_path: Path, settings: Settings
 ) -> None:
@@ -215,11 +216,13 @@ def _compact_and_lose_one_file(spark: SparkSession, lake: Lake) -> None:
     (lake.path / SILVER_EVENTS.path / added).unlink()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "lose",
     [
         _compact_and_vacuum,
-        *[pytest.param(one, marks=pytest.mark.slow) for one in (_compact_and_lose_one_file, _clean_log)],
+        _compact_and_lose_one_file,
+        _clean_log,
     ],
 )
 def test_versions_whose_files_are_gone_are_validated_as_far_as_they_can_be_seen(

@@ -1,0 +1,1 @@
+"""The report's part about records that did not fit: whose verdict is not ok."""
