@@ -1,13 +1,24 @@
 #!/usr/bin/env bash
 # Writes .env (or the file that COMPOSE_ENV_FILES names) for Docker Compose, with random secrets and the ports, unless it
-# exists.
+# exists. To one from before the profiles it adds them.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 file=${COMPOSE_ENV_FILES:-.env}
-[ -e "$file" ] && exit 0
+profiles() {
+  cat <<END
+
+# The bundled services to start: kafka, minio. To leave one out and name your own: docs/containers.md.
+COMPOSE_PROFILES=kafka,minio
+END
+}
+if [ -e "$file" ]; then
+  grep -q '^COMPOSE_PROFILES=' "$file" || { profiles >>"$file" && echo "added COMPOSE_PROFILES=kafka,minio to $file"; }
+  exit 0
+fi
 secret() { head -c 24 /dev/urandom | base64 | tr -d '\n=' | tr '+/' '-_'; }
 umask 077
-cat >"$file.new" <<END
+{
+  cat <<END
 # Written by \`make up\`. Keep it secret: it gives access to everything.
 MINIO_ROOT_PASSWORD=$(secret)
 KAFKA_JOBS_PASSWORD=$(secret)
@@ -38,5 +49,7 @@ WORKER_CORES=6
 WORKER_MEMORY=4g
 MAX_CORES=2
 END
+  profiles
+} >"$file.new"
 mv "$file.new" "$file"
 echo "wrote new secrets and ports to $file"

@@ -1,4 +1,4 @@
-"""``adloom init``: prepares Kafka's topics, the bucket of a lake, and a user for its jobs."""
+"""``adloom init``: prepares Kafka's topics, the bucket of a lake, and a user for its jobs; or only checks them."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from spark_jobs.contracts.choices import Role
 from spark_jobs.contracts.errors import SettingsError
 from spark_jobs.contracts.settings import Settings, load_settings
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.runtime.lakes import check_store, open_lake
 
 if TYPE_CHECKING:
     from spark_jobs.runtime.minio_server import MinioServer
@@ -43,7 +43,7 @@ def prepare_lake(
         from spark_jobs.sources.topics import create_topics
 
         with java_gateway(settings) as jvm:
-            for line in create_topics(jvm, settings.kafka, partitions):
+            for line in create_topics(jvm, settings.kafka_of_sources, partitions):
                 console.print(line)
     lake = open_lake(location, settings.s3)
     if lake.is_local:
@@ -51,6 +51,35 @@ def prepare_lake(
         console.print(f"{lake.place()}: a folder needs no preparation")
         return
     _prepare_store(console, settings, lake, user, role)
+
+
+def check_servers(location: str, *, config: Path | None) -> None:
+    """Checks what :func:`prepare_lake` would prepare, changes nothing, and prints each step.
+
+    Args:
+        location: of the lake.
+        config: the settings file.
+
+    Raises:
+        SettingsError: the location or a setting is invalid.
+        SourceError: Kafka does not answer, refuses the client or lacks a topic.
+        LakeError: the store does not answer, refuses the keys, has no such bucket, cannot be written or ignores
+            conditional writes.
+    """
+    console, settings = terminal(), load_settings(config, os.environ)
+    if settings.kafka.bootstrap_servers:
+        from spark_jobs.runtime.gateway import java_gateway
+        from spark_jobs.sources.topics import require_topics
+
+        with java_gateway(settings) as jvm:
+            for topic, numbers in require_topics(jvm, settings.kafka_of_sources).items():
+                console.print(f"topic {topic}: exists, with {len(numbers)} partitions")
+    lake = open_lake(location, settings.s3)
+    if lake.is_local:
+        console.print(f"{lake.place()}: a folder needs no preparation")
+        return
+    check_store(lake)
+    console.print(f"{lake.place()}: can be listed and written, with conditional writes")
 
 
 def _prepare_store(console: Console, settings: Settings, lake: Lake, user: str | None, role: Role) -> None:

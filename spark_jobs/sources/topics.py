@@ -31,6 +31,22 @@ def partitions_of_topics(jvm: Any, settings: KafkaSettings) -> dict[str, list[st
         return _partitions(jvm, admin, settings, _names(admin))
 
 
+def require_topics(jvm: Any, settings: KafkaSettings) -> dict[str, list[str]]:
+    """By name of each topic of the settings, its partitions.
+
+    Raises:
+        SourceError: see :func:`partitions_of_topics`, or a topic is missing.
+    """
+    known = partitions_of_topics(jvm, settings)
+    if missing := [topic for topic in settings.topics if topic not in known]:
+        has = ", ".join(names_of_topics(jvm, settings)) or "none"
+        raise SourceError(
+            f"Kafka at {settings.bootstrap_servers} has no topic {', '.join(missing)} that this client may see (it "
+            f"sees: {has}); create it (`adloom init` does), or change kafka.topics or the topics of the source"
+        )
+    return known
+
+
 def names_of_topics(jvm: Any, settings: KafkaSettings) -> list[str]:
     """The topics that the client may see, sorted, without Kafka's own.
 

@@ -13,7 +13,7 @@ from tests.compose.stack import Stack, has_engine
 
 @pytest.fixture(scope="module")
 def receiver() -> Iterator[Receiver]:
-    _check_engine()
+    check_engine()
     with receiving() as own:
         yield own
 
@@ -28,16 +28,18 @@ def stack(tmp_path_factory: pytest.TempPathFactory, receiver: Receiver) -> Itera
 @contextmanager
 def running(own: Stack) -> Iterator[Stack]:
     """``own``, started and with its lake open; stopped afterwards, with nothing left."""
-    _check_engine()
+    check_engine()
     try:
         printed = own.up()
         assert own.address in printed
+        assert own.kafka.bootstrap_servers in printed
         own.wait_for_dags()
         with pytest.MonkeyPatch.context() as patch:
             for name in [name for name in os.environ if name.startswith("AWS_")]:
                 patch.delenv(name)
-            patch.setenv("AWS_ACCESS_KEY_ID", "adloom-root")
-            patch.setenv("AWS_SECRET_ACCESS_KEY", own.variables["MINIO_ROOT_PASSWORD"])
+            key, secret = own.store_keys
+            patch.setenv("AWS_ACCESS_KEY_ID", key)
+            patch.setenv("AWS_SECRET_ACCESS_KEY", secret)
             own.lake = own.open_lake()
             yield own
     finally:
@@ -46,7 +48,8 @@ def running(own: Stack) -> Iterator[Stack]:
         assert own.left() == []
 
 
-def _check_engine() -> None:
+def check_engine() -> None:
+    """Fails if no Docker engine answers."""
     assert has_engine(), "no Docker engine answers: start one (`docker info` must work)"
 
 

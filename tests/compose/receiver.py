@@ -40,7 +40,7 @@ def receiving() -> Iterator[Receiver]:
         def log_message(self, *_: object) -> None:
             """Nothing is logged: the test shows what arrived."""
 
-    with ThreadingHTTPServer((_gateway(), 0), Handler) as server:
+    with ThreadingHTTPServer((gateway(), 0), Handler) as server:
         host, port = server.server_address[:2]
         receiver.url = f"http://{host!s}:{port}/alerts"
         Thread(target=server.serve_forever, daemon=True).start()
@@ -50,7 +50,8 @@ def receiving() -> Iterator[Receiver]:
             server.shutdown()
 
 
-def _gateway() -> str:
+def gateway() -> str:
+    """The address of this machine on Docker's default bridge."""
     command = ["docker", "network", "inspect", "bridge", "--format", "{{(index .IPAM.Config 0).Gateway}}"]
     address = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
     if address:

@@ -36,6 +36,11 @@ class Stack(AirflowClient):
 
     def up(self) -> str:
         """Builds and starts it as `make up` does, and returns what that printed."""
+        self.write_env()
+        return self.script("up.sh", seconds=_UP_S)
+
+    def write_env(self) -> None:
+        """Writes its .env file as `make up` does, with ports that are free and its own settings."""
         file = self.folder / "env"
         self.script("make_env.sh")
         # Containers are killed while events arrive: events that wait meanwhile must not be late for `measure`.
@@ -47,7 +52,6 @@ class Stack(AirflowClient):
             more.writelines(f"{name}={value}\n" for name, value in {**ports, **self.settings}.items())
         lines = [line.partition("=") for line in file.read_text().splitlines() if "=" in line and line[0] != "#"]
         self.variables = {name: value for name, _, value in lines}
-        return self.script("up.sh", seconds=_UP_S)
 
     def script(self, name: str, *, seconds: float = _LONGEST_S) -> str:
         """Runs a script of ``infra/compose`` and returns what it printed."""
@@ -55,7 +59,7 @@ class Stack(AirflowClient):
 
     def down(self) -> None:
         """Stops it and removes its data."""
-        self.compose("--profile", "generate", "down", "--volumes", "--timeout", "60")
+        self.compose("--profile", "*", "down", "--volumes", "--timeout", "60")
 
     def compose(self, *words: str, seconds: float = _LONGEST_S) -> str:
         """Runs ``docker compose WORDS`` and returns what it printed."""
@@ -110,6 +114,11 @@ class Stack(AirflowClient):
                 "password": self.variables["KAFKA_SENDER_PASSWORD"],
             }
         )
+
+    @property
+    def store_keys(self) -> tuple[str, str]:
+        """An administrator's key of the store, and its secret."""
+        return "adloom-root", self.variables["MINIO_ROOT_PASSWORD"]
 
     def open_lake(self) -> Lake:
         """The lake, with the keys in this process's environment."""

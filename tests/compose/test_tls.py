@@ -31,7 +31,7 @@ def test_events_travel_encrypted_and_all_tables_equal_the_oracle(tmp_path: Path)
     with running(own) as stack:
         for port in ("KAFKA_PORT", "MINIO_PORT"):
             assert _speaks_tls(int(stack.variables[port]), own.authority)
-        stack.compose("--profile", "generate", "up", "--detach", "generator")
+        stack.compose("up", "--detach", "generator")
         stack.wait_for("deploy_streams", stack.trigger("deploy_streams"), "success")
         wait_until(lambda: _has_ended(stack, "generator"), _LONGEST_S, "the generator does not end")
         source = tmp_path / "source"

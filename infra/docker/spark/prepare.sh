@@ -1,12 +1,41 @@
 #!/usr/bin/env bash
-# Creates what the stack needs to start: the lake's bucket, a user for the jobs, a user for Airflow, and the topics.
+# Prepares what the stack needs to start: the topics, the lake's bucket, a user for the jobs and a user for Airflow. Of a
+# Kafka or a store of your own (OWN_KAFKA, OWN_STORE) it changes nothing: it checks them, and puts your keys where the
+# services look for theirs.
 set -euo pipefail
-make_user() { # ROLE: its keys go to /keys/ROLE/credentials
-  AWS_SHARED_CREDENTIALS_FILE=/keys/$1/credentials \
-    adloom init --lake "$ADLOOM_LAKE" --user "adloom-$1" --role "$1" --partitions "$TOPIC_PARTITIONS"
-}
-make_user jobs
-make_user airflow
-# Airflow's maintenance tasks also need the jobs' keys.
 umask 077
+
+# A lake in a folder needs no preparation, so this is about Kafka alone.
+if [ -n "${OWN_KAFKA:-}" ]; then
+  adloom init --check --lake /tmp
+else
+  adloom init --lake /tmp --partitions "$TOPIC_PARTITIONS"
+fi
+export ADLOOM_KAFKA__BOOTSTRAP_SERVERS= # the rest is about the store alone
+
+write_keys() { # ROLE KEY SECRET; printf is built in, so the secret is on no command line
+  printf '[adloom-%s]\naws_access_key_id = %s\naws_secret_access_key = %s\n' "$1" "$2" "$3" >"/keys/$1/credentials.new"
+  mv "/keys/$1/credentials.new" "/keys/$1/credentials"
+}
+use_user() { # ROLE: creates its user; the keys go to /keys/ROLE/credentials
+  # Keys that are not MinIO's are left from a store of your own.
+  grep -qsx "aws_access_key_id = adloom-$1" "/keys/$1/credentials" || rm -f "/keys/$1/credentials"
+  AWS_SHARED_CREDENTIALS_FILE=/keys/$1/credentials adloom init --lake "$ADLOOM_LAKE" --user "adloom-$1" --role "$1"
+}
+check_keys() { # ROLE: whether the store accepts the keys in /keys/ROLE/credentials
+  AWS_SHARED_CREDENTIALS_FILE=/keys/$1/credentials ADLOOM_S3__PROFILE=adloom-$1 adloom init --check --lake "$ADLOOM_LAKE"
+}
+
+if [ -n "${OWN_STORE:-}" ]; then
+  unset AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY
+  key=${S3_JOBS_ACCESS_KEY_ID:?is the key of the jobs; set it in .env} secret=${S3_JOBS_SECRET_ACCESS_KEY:?belongs to the key}
+  write_keys jobs "$key" "$secret"
+  write_keys airflow "${S3_AIRFLOW_ACCESS_KEY_ID:-$key}" "${S3_AIRFLOW_SECRET_ACCESS_KEY:-$secret}"
+  check_keys jobs
+  check_keys airflow
+else
+  use_user jobs
+  use_user airflow
+fi
+# Airflow's maintenance tasks also need the jobs' keys.
 cat /keys/jobs/credentials /keys/airflow/credentials >/keys/tasks/credentials
