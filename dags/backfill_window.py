@@ -11,18 +11,11 @@ A batch computation has no late data, so rows differ because of lateness or beca
 live job has not reached yet are `open`.
 """
 
-from airflow.sdk import Param, task
+from airflow.sdk import task
 
 from ad_dags.defaults import adloom_dag
+from ad_dags.forms import time_field
 from ad_dags.tasks.maintenance import backfill_window
-
-_TIME = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:\d{2})$"
-"""Airflow enforces a pattern, but accepts any text as a date-time."""
-
-
-def _time(title: str, description: str) -> Param:
-    return Param(type="string", format="date-time", pattern=_TIME, title=title, description=description)
-
 
 with adloom_dag(
     "backfill_window",
@@ -30,8 +23,8 @@ with adloom_dag(
     tag="maintenance",
     retries=0,
     params={
-        "from": _time("From", "Start of the window, by event time (inclusive)."),
-        "to": _time("To", "End of the window, by event time (exclusive)."),
+        "from": time_field("From", "Start of the window, by event time (inclusive)."),
+        "to": time_field("To", "End of the window, by event time (exclusive)."),
     },
 ):
     task(backfill_window)()

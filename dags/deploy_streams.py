@@ -1,8 +1,8 @@
 """Deploys a release of the streaming jobs, rolls it back, or stops the jobs.
 
 Trigger it and fill in the form. A release is built, stored in the lake with its SHA-256, checked against the
-checkpoints, and swapped in: the old driver finishes its batches and stops, then the new one starts. If the new release
-does not complete a batch within five minutes, the previous one is started again and the run fails.
+checkpoints and the contract, and swapped in: the old driver finishes its batches and stops, then the new one starts. If
+the new release does not complete a batch within five minutes, the previous one is started again and the run fails.
 
 | to | choose |
 |---|---|
@@ -15,6 +15,10 @@ A stop loses nothing and closes nothing: the next start continues where the job 
 
 If a release cannot use the checkpoints, the run fails with the reason before anything is stopped. **Confirm reset**
 rebuilds those checkpoints: no row is lost or repeated.
+
+The contract of the release and its settings is compared with the one that the lake is in use with. The log shows every
+difference. If one is breaking, the run fails before anything is stopped, unless **confirm breaking contract** is set
+and `contract.version` has a new major.
 """
 
 from datetime import timedelta
@@ -62,6 +66,12 @@ with adloom_dag(
             type="boolean",
             title="Confirm reset",
             description="Reset checkpoints that the release cannot use.",
+        ),
+        "confirm_breaking": Param(
+            False,
+            type="boolean",
+            title="Confirm breaking contract",
+            description="Deploy although the contract changes in a way that breaks producers or consumers.",
         ),
     },
 ):

@@ -17,7 +17,7 @@ from ad_dags.programs import CommandError
 from ad_dags.tasks import compatibility
 from ad_dags.tasks import deploy as tasks
 from ad_dags.tasks.deploy import DeployAction, DeployError, build, check, jobs_of, swap
-from spark_jobs.contracts.errors import CheckpointError, LakeError, SettingsError
+from spark_jobs.contracts.errors import CheckpointError, ContractError, LakeError, SettingsError
 from spark_jobs.contracts.progress import QueryReport, QueryState
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.wanted import wanted_key
@@ -71,11 +71,26 @@ def drivers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> _Drivers:
 
 
 def _form(action: DeployAction, **changed: Any) -> dict[str, Any]:
-    return {"job": "deduplicate", "action": action.value, "release": _NEW, "confirm_reset": False, **changed}
+    return {
+        "job": "deduplicate",
+        "action": action.value,
+        "release": _NEW,
+        "confirm_reset": False,
+        "confirm_breaking": False,
+        **changed,
+    }
+
+
+_SAME_CONTRACT = json.dumps(
+    {"changes": [], "version": {"before": "1.0", "now": "1.0", "level": "ok", "why": "the contracts promise the same"}}
+)
 
 
 def _preflight(changes: list[dict[str, str]]) -> Callable[..., tuple[int, str]]:
-    return lambda *_, **__: (1, f"a warning\n{json.dumps(changes)}")
+    def run(_place: Place, command: list[str], *_: object, **__: object) -> tuple[int, str]:
+        return (1, f"a warning\n{json.dumps(changes)}") if command == ["preflight"] else (0, _SAME_CONTRACT)
+
+    return run
 
 
 def test_upstream_jobs_are_started_first_and_stopped_last() -> None:
@@ -187,7 +202,8 @@ release = pathlib.Path(os.environ.get("PYTHONPATH", "installed")).name
 words = [release, *sys.argv[1:sys.argv.index("--lake")]]
 with open({calls!r}, "a") as calls:
     calls.write(" ".join(words) + "\\n")
-code, printed = json.loads(pathlib.Path({script!r}).read_text()).get(" ".join(words), [0, "[]"])
+nothing = {same!r} if "contract" in words else "[]"
+code, printed = json.loads(pathlib.Path({script!r}).read_text()).get(" ".join(words), [0, nothing])
 print(printed)
 sys.exit(code)
 """
@@ -215,7 +231,12 @@ def command(drivers: _Drivers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     """The command adloom, for releases whose code is in folders of their versions."""
     program = tmp_path / "adloom"
     program.write_text(
-        _PROGRAM.format(python=sys.executable, calls=str(tmp_path / "calls"), script=str(tmp_path / "script.json"))
+        _PROGRAM.format(
+            python=sys.executable,
+            calls=str(tmp_path / "calls"),
+            script=str(tmp_path / "script.json"),
+            same=_SAME_CONTRACT,
+        )
     )
     program.chmod(0o755)
     monkeypatch.setenv("ADLOOM_COMMAND", str(program))
@@ -335,3 +356,76 @@ def test_confirmed_resets_are_done_between_the_old_driver_and_the_new_one(
     monkeypatch.setattr(compatibility, "code_of", lambda *_: Path())
     swap(_NEW, ["deduplicate", "sessionize"], _form(DeployAction.RESTART))
     assert drivers.calls == ["stop deduplicate", "checkpoints reset deduplicate", "start deduplicate 1.0.1"]
+
+
+def _contract(level: str, *verdicts: str) -> str:
+    """What `adloom contract check --json` prints, with changes of these verdicts."""
+    changes = [
+        {
+            "what": f"source.web.when {number}",
+            "before": "all records",
+            "now": "$.a",
+            "verdict": verdict,
+            "whom": "producers",
+            "why": "records are lost",
+        }
+        for number, verdict in enumerate(verdicts)
+    ]
+    version = {"before": "1.0", "now": "1.1", "level": level, "why": "set contract.version to 2.0 or later"}
+    return json.dumps({"changes": changes, "version": version})
+
+
+_CHECK = "1.0.1 contract check"
+
+
+def test_a_breaking_contract_fails_the_run_before_anything_is_stopped(drivers: _Drivers, command: _Command) -> None:
+    command.will(_CHECK, 1, _contract("ok", "safe", "breaking"))
+    why = r"breaks the contract: source\.web\.when 1 was all records, is \$\.a: records are lost\. Nothing was stopped"
+    with pytest.raises(ContractError, match=why):
+        check(_NEW, _form(DeployAction.RESTART))
+    assert drivers.calls == []
+    assert command.calls == ["1.0.1 preflight", _CHECK]
+
+
+def test_a_breaking_contract_is_deployed_if_the_form_confirms_it(
+    drivers: _Drivers, command: _Command, caplog: pytest.LogCaptureFixture
+) -> None:
+    command.will(_CHECK, 1, _contract("ok", "breaking"))
+    with caplog.at_level("INFO"):
+        assert check(_NEW, _form(DeployAction.RESTART, confirm_breaking=True)) == []
+    assert (
+        "contract: source.web.when 0 was all records, is $.a: breaking for producers: records are lost" in caplog.text
+    )
+    assert drivers.calls == []
+
+
+def test_a_breaking_contract_under_its_old_version_is_never_deployed(drivers: _Drivers, command: _Command) -> None:
+    command.will(_CHECK, 1, _contract("error", "breaking"))
+    with pytest.raises(ContractError, match=r"under its old version 1\.1.*set contract\.version to 2\.0 or later"):
+        check(_NEW, _form(DeployAction.RESTART, confirm_breaking=True))
+    assert drivers.calls == []
+
+
+def test_safe_changes_of_the_contract_are_deployed_and_a_missing_version_is_a_warning(
+    drivers: _Drivers, command: _Command, caplog: pytest.LogCaptureFixture
+) -> None:
+    command.will(_CHECK, 0, _contract("warning", "safe"))
+    assert check(_NEW, _form(DeployAction.RESTART)) == []
+    assert "contract version 1.1: set contract.version to 2.0 or later" in caplog.text
+    assert drivers.calls == []
+
+
+def test_a_release_that_is_older_than_contracts_is_deployed(drivers: _Drivers, command: _Command) -> None:
+    command.will(_CHECK, 2, "Usage: adloom [OPTIONS]\n│ No such command 'contract'. │\n╰───╯")
+    assert check(_NEW, _form(DeployAction.RESTART)) == []
+    assert drivers.calls == []
+
+
+@pytest.mark.parametrize(("code", "printed"), [(2, _AWAY), (0, ""), (1, "Killed")], ids=["away", "nothing", "killed"])
+def test_a_contract_that_cannot_be_compared_fails_the_run(
+    drivers: _Drivers, command: _Command, code: int, printed: str
+) -> None:
+    command.will(_CHECK, code, printed)
+    with pytest.raises(CommandError, match="adloom contract check could not compare: "):
+        check(_NEW, _form(DeployAction.RESTART))
+    assert drivers.calls == []

@@ -47,8 +47,21 @@ _NASTY = (
     " ",
 )
 _GOOD: dict[str, dict[str, Any]] = {
-    "deploy_streams": {"job": "all", "action": "restart", "release": "1.2.3", "confirm_reset": True},
+    "deploy_streams": {
+        "job": "all",
+        "action": "restart",
+        "release": "1.2.3",
+        "confirm_reset": True,
+        "confirm_breaking": True,
+    },
     "clean_checkpoints": {"dry_run": True, "checkpoints": ["attribute/sessionize/v1"]},
+    "requeue_quarantine": {
+        "verdicts": ["missing_event_type"],
+        "since": "2026-03-01T00:00:00Z",
+        "until": "2026-03-02T00:00:00+02:00",
+        "source": "ads",
+        "dry_run": False,
+    },
     "backfill_window": {"from": "2026-03-01T00:00:00Z", "to": "2026-03-02T00:00:00+02:00"},
 }
 """By DAG, a form filled in properly."""
@@ -95,6 +108,8 @@ def _submit(dag: str, form: dict[str, Any]) -> None:
         maintenance.clean_checkpoints(params=form)
     elif dag == "backfill_window":
         maintenance.backfill_window(params=form)
+    elif dag == "requeue_quarantine":
+        maintenance.requeue_quarantine(params=form)
     else:
         deploy.check(deploy.build(params=form), params=form)
 
@@ -140,3 +155,41 @@ def test_even_unchecked_a_release_leads_nowhere(commands: Callable[[], list[list
             _submit("deploy_streams", {**_GOOD["deploy_streams"], "release": value})
     assert not commands()
     assert sorted(path.name for path in Path.cwd().iterdir()) == ["adloom", "lake"]
+
+
+@pytest.mark.parametrize("value", [value for value in _NASTY if value and "\x00" not in value], ids=str)
+@pytest.mark.parametrize("field", ["verdicts", "since", "until", "source"])
+def test_even_unchecked_a_selection_is_made_of_words_that_are_no_options(
+    commands: Callable[[], list[list[str]]], field: str, value: str
+) -> None:
+    form = _GOOD["requeue_quarantine"]
+    _submit("requeue_quarantine", {**form, field: [value] if field == "verdicts" else value})
+    (words,) = commands()
+    assert words[0] == "requeue"
+    assert f"--{field.removesuffix('s')}={value}" in words
+    assert len(words) == 7
+    assert not (Path.cwd() / "pwned").exists()
+
+
+@pytest.mark.parametrize(
+    ("form", "words"),
+    [
+        pytest.param({}, ["--dry-run"], id="as it comes up"),
+        pytest.param({"dry_run": False}, [], id="everything"),
+        pytest.param(
+            {"verdicts": ["invalid_data", "no_source"], "source": "ads", "dry_run": False},
+            ["--verdict=invalid_data", "--verdict=no_source", "--source=ads"],
+            id="some",
+        ),
+    ],
+)
+def test_the_form_of_a_requeue_becomes_its_options(
+    bag: DagBag, commands: Callable[[], list[list[str]]], form: dict[str, Any], words: list[str]
+) -> None:
+    params = deepcopy(bag.dags["requeue_quarantine"].params)
+    params.update(form)
+    _submit("requeue_quarantine", params.validate())
+    ((command, lake, place, *options),) = commands()
+    assert (command, lake) == ("requeue", "--lake")
+    assert place
+    assert options == words

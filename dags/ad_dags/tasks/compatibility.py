@@ -1,7 +1,9 @@
-"""Which checkpoints the code of a release can use, and resetting those that it cannot."""
+"""What a release changes for checkpoints and for the contract, and resetting the checkpoints that it cannot use."""
 
 import json
+import logging
 from pathlib import Path
+from typing import Any
 
 from ad_dags.place import Place
 from ad_dags.programs import CommandError
@@ -10,7 +12,10 @@ from spark_jobs.contracts.releases import Deployment
 from spark_jobs.runtime.releases import read_release, unpack
 
 _BREAKING = 1
-"""Exit code of `adloom preflight` if a change is breaking."""
+"""Exit code of `adloom preflight` and `adloom contract check` if a change is breaking."""
+_USAGE = 2
+"""Exit code of a command that does not exist."""
+_log = logging.getLogger(__name__)
 
 
 def code_of(place: Place, version: str) -> Path:
@@ -37,6 +42,27 @@ def breaking_changes(place: Place, code: Path | None) -> list[dict[str, str]]:
         raise CommandError(f"adloom preflight could not compare: {lines[-1] if lines else 'it printed nothing'}")
     changes: list[dict[str, str]] = json.loads(lines[-1])
     return [change for change in changes if change["verdict"] == "breaking"]
+
+
+def contract_changes(place: Place, code: Path | None) -> dict[str, Any]:
+    """How the contract of ``code`` and the settings differs from the one that the lake is in use with.
+
+    Returns what `adloom contract check --json` prints: ``changes`` and ``version``; nothing if the release is older
+    than the command.
+
+    Raises:
+        CommandError: they could not be compared; the text says why.
+    """
+    command = ["contract", "check"]
+    exit_code, output = run_adloom(place, command, ["--json"], allowed=(0, _BREAKING, _USAGE), code=code)
+    last = output.splitlines()[-1] if output else "it printed nothing"
+    if exit_code == _USAGE and "No such command" in output:
+        _log.warning("this release is older than `adloom contract`; its contract was not compared")
+        return {}
+    if exit_code == _USAGE or not last.startswith("{"):
+        raise CommandError(f"adloom contract check could not compare: {last}")
+    found: dict[str, Any] = json.loads(last)
+    return found
 
 
 def unusable(place: Place, before: Deployment | None, queries: list[str]) -> list[str]:

@@ -13,8 +13,8 @@ from ad_dags.job_control import is_wanted, paused, stop, stop_and_wait
 from ad_dags.launchers import DriverState, LauncherError
 from ad_dags.place import Place, checkout, find_place, jobs_here
 from ad_dags.programs import CommandError
-from ad_dags.tasks.compatibility import breaking_changes, code_of, reset, unusable
-from spark_jobs.contracts.errors import AdloomError, CheckpointError
+from ad_dags.tasks.compatibility import breaking_changes, code_of, contract_changes, reset, unusable
+from spark_jobs.contracts.errors import AdloomError, CheckpointError, ContractError
 from spark_jobs.contracts.progress import QueryReport, QueryState
 from spark_jobs.contracts.releases import Deployment
 from spark_jobs.contracts.wanted import WantedState
@@ -91,14 +91,15 @@ def check(version: str, params: dict[str, Any] | None = None) -> list[str]:
 
     Raises:
         CheckpointError: there are some, and the form did not confirm a reset of these checkpoints.
-        CommandError: the checkpoints could not be compared.
+        ContractError: the contract changes in a breaking way, which the form did not confirm or the version hides.
+        CommandError: the checkpoints or the contracts could not be compared.
     """
     assert params is not None  # noqa: S101
     if not version:
         return []
     place = find_place()
-    jobs = jobs_of(params)
-    broken = [one for one in breaking_changes(place, code_of(place, version)) if JOB_OF_QUERY[one["query"]] in jobs]
+    jobs, code = jobs_of(params), code_of(place, version)
+    broken = [one for one in breaking_changes(place, code) if JOB_OF_QUERY[one["query"]] in jobs]
     queries = list(dict.fromkeys(change["query"] for change in broken))
     if queries and not params["confirm_reset"]:
         listed = "; ".join(f"{one['query']}: {one['setting']} was {one['before']}, is {one['now']}" for one in broken)
@@ -106,7 +107,29 @@ def check(version: str, params: dict[str, Any] | None = None) -> list[str]:
             f"release {version} cannot use the checkpoints: {listed}. Nothing was stopped. Change the settings back, "
             "or deploy with 'confirm reset', which rebuilds these checkpoints without losing or repeating a row"
         )
+    _check_contract(place, code, version, is_confirmed=params["confirm_breaking"])
     return queries
+
+
+def _check_contract(place: Place, code: Path, version: str, *, is_confirmed: bool) -> None:
+    found = contract_changes(place, code)
+    changes, number = found.get("changes", []), found.get("version", {})
+    for one in changes:
+        _log.info("contract: %(what)s was %(before)s, is %(now)s: %(verdict)s for %(whom)s: %(why)s", one)
+    breaking = [one for one in changes if one["verdict"] == "breaking"]
+    listed = "; ".join(f"{one['what']} was {one['before']}, is {one['now']}: {one['why']}" for one in breaking)
+    if breaking and not is_confirmed:
+        raise ContractError(
+            f"release {version} breaks the contract: {listed}. Nothing was stopped. Change the settings back, or tell "
+            "those who are concerned and deploy with 'confirm breaking contract'"
+        )
+    if breaking and number["level"] == "error":
+        raise ContractError(
+            f"release {version} breaks the contract under its old version {number['now']}, so nobody could see it: "
+            f"{listed}. Nothing was stopped. {number['why']}"
+        )
+    if changes and number["level"] != "ok":
+        _log.warning("contract version %s: %s", number["now"], number["why"])
 
 
 def swap(version: str, resets: list[str], params: dict[str, Any] | None = None) -> list[str]:

@@ -1,4 +1,4 @@
-"""Maintenance of the lake: cleaning checkpoints, compacting, validating and backfilling tables."""
+"""Maintenance of the lake: cleaning checkpoints, compacting, validating and backfilling tables, requeueing records."""
 
 from typing import Any
 
@@ -42,6 +42,16 @@ def backfill_window(params: dict[str, Any] | None = None) -> str:
     _, output = run_adloom(
         _place_of_started_lake(), ["backfill"], [f"--from={params['from']}", f"--to={params['to']}"], changes_lake=True
     )
+    return output
+
+
+def requeue_quarantine(params: dict[str, Any] | None = None) -> str:
+    """Requeues the records that ``params`` select and that fit now; if ``dry_run``, only lists them."""
+    assert params is not None  # noqa: S101 Airflow passes it
+    chosen = [f"--verdict={verdict}" for verdict in params["verdicts"]]
+    chosen += [f"--{name}={params[name]}" for name in ("since", "until", "source") if params[name]]
+    dry = ["--dry-run"] if params["dry_run"] else []
+    _, output = run_adloom(_place_of_started_lake(), ["requeue"], [*chosen, *dry], changes_lake=True)
     return output
 
 

@@ -1,0 +1,49 @@
+"""Lakes with a quarantine: records put into bronze under one mapping, to be requeued under another."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.tables import BRONZE_EVENTS
+from spark_jobs.lake.commits import CommitNote
+from spark_jobs.lake.layout import Lake
+from spark_jobs.sinks.delta import append_rows
+from spark_jobs.transforms.validate import judge
+from tests.support.foreign import SOURCE, settings_for
+from tests.support.lakes import read_table
+
+_RIGHT_TYPES = SOURCE["event_type"]
+WRONG_TYPES = _RIGHT_TYPES.replace("'clk'", "'klick'")
+"""The mapping of event types with a mistake: no record is a click."""
+RIGHT = settings_for(SOURCE)
+WRONG = settings_for({**SOURCE, "event_type": WRONG_TYPES})
+
+
+@dataclass(frozen=True)
+class Record:
+    """A record as a source gives it."""
+
+    raw: bytes
+    place: str
+    received: datetime
+    origin: str | None = None
+
+
+def put(
+    spark: SparkSession, lake: Lake, batch: int, time: datetime, records: Sequence[Record], settings: Settings
+) -> None:
+    """Judges ``records`` by ``settings`` and appends them to bronze, as the batch ``batch`` of ``time``."""
+    values = [(bytearray(one.raw), one.place, one.origin, time, one.received) for one in records]
+    names = "bytes BINARY, source STRING, origin STRING, ingest_time TIMESTAMP, received_time TIMESTAMP"
+    frame = spark.createDataFrame(values, names).coalesce(1).withColumn("raw", F.col("bytes").cast("string"))
+    append_rows(judge(frame.drop("bytes"), settings), lake, BRONZE_EVENTS, CommitNote(writer="test", batch=batch))
+
+
+def bronze_rows(lake: Lake) -> list[dict[str, Any]]:
+    """The rows of bronze by column, read without Spark."""
+    return [dict(zip(BRONZE_EVENTS.column_names, row, strict=True)) for row in read_table(lake, BRONZE_EVENTS)]
