@@ -9,7 +9,7 @@ setup: ## Python packages and jars, as locked; instant when nothing changed
 	@bash infra/setup.sh
 
 lock-jars: ## Lock the jars of every pom.xml again, after a change (needs Maven)
-	$(PY) -m infra.jars.lock infra/jars infra/kafka infra/yarn
+	$(PY) -m infra.jars.lock infra/jars infra/kafka infra/registry infra/yarn
 
 demo: setup ## A day of events: generated, run, validated, reported
 	@.venv/bin/adloom demo
@@ -24,7 +24,7 @@ up: ## Start the whole stack in containers (Docker): writes .env with random sec
 	@bash infra/compose/up.sh
 
 down: ## Stop what `make up` started; the data stay
-	docker compose --profile generate down
+	docker compose --profile '*' down
 
 docs: setup ## Regenerate the reference pages in docs/ from the code: settings, tables, commands, variables, DAGs
 	$(PY) -m infra.docs.generate
@@ -37,7 +37,7 @@ check: setup ## Lint, format, types, import rules
 
 # In the order of the folders: by default xdist starts files with few tests last, and those are the long ones.
 test: setup ## Every test except the slow ones below
-	$(PY) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -m "not slow and not stack and not airflow and not compose" tests
+	$(PY) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --durations 20 -m "not slow and not stack and not airflow and not compose" tests
 
 test-stack: setup ## The jobs on real Kafka and MinIO (fetched, and built with Go, the first time)
 	@$(PY) -m tests.stack.gobuilt
@@ -59,14 +59,15 @@ pictures: setup ## Renew the pictures in the docs: Airflow's pages with all jobs
 	@$(PY) -m tests.stack.gobuilt
 	PICTURES=$${PICTURES:-docs/images} $(PY) -m pytest -m airflow tests/airflow/test_pictures.py
 
-test-compose: setup ## The real stack in containers: flow, kills, secrets, alerts, nothing left behind (needs Docker)
+test-compose: setup ## The real stack in containers: flow, kills, secrets, alerts, own servers, nothing left (needs Docker)
+	@$(PY) -m tests.stack.gobuilt
 	$(PY) -m pytest -m compose tests/compose
 
 test-compose-core: setup ## The core of it: up, flow, alerts, equal to an independent computation, down
 	$(PY) -m pytest -m "compose and not slow" tests/compose
 
-test-kill: setup ## kill -9 at 20 seeded moments of a run, 4 chosen ones and 3 with measure; each run is restarted
-	$(PY) -m pytest -m slow --timeout 3600 tests/slow/test_kills.py
+test-kill: setup ## kill -9 at 20 seeded moments of a run and of a requeue (KILLS), and at chosen ones; then run again
+	$(PY) -m pytest -m slow --timeout 3600 tests/slow/test_kills.py tests/slow/test_requeue_kills.py
 
 test-damage: setup ## Every kind of checkpoint file flipped, truncated, deleted, and a full disk: nothing is lost
 	$(PY) -m pytest -m slow -s --timeout 1200 tests/slow/test_damaged_checkpoints.py tests/slow/test_disk_full.py
@@ -83,6 +84,9 @@ bench-batches: setup ## The fixed cost of a small batch once Java is warm
 
 bench-operators: setup ## Each stateful operator by itself: 10,000 and 1,000,000 keys, RocksDB and memory, Java and Python
 	$(PY) -m benchmarks.operators
+
+bench-mappings: setup ## What a mapping costs: ingest alone, over the same events in four formats
+	$(PY) -m benchmarks.mappings
 
 bench-peers: setup ## adloom, PyFlink, plain PySpark, Pathway, DuckDB, Polars: the same work on the same files, rows compared
 	$(PY) -m benchmarks.peers
@@ -103,7 +107,7 @@ soak: setup ## 70 % of the maximum for 30 minutes, then ten times that for one: 
 	$(PY) -m benchmarks.soak
 
 clean: ## Remove everything generated except .venv; containers and their data too
-	@if [ -f .env ] && docker compose version >/dev/null 2>&1; then docker compose --profile generate down --volumes; fi
+	@if [ -f .env ] && docker compose version >/dev/null 2>&1; then docker compose --profile '*' down --volumes; fi
 	rm -rf demo build dist .mypy_cache .ruff_cache .hypothesis
 
 .PHONY: help setup lock-jars demo up down airflow airflow-stop docs check test test-stack test-stack-full test-airflow test-airflow-full pictures test-compose test-compose-core test-kill test-damage test-long bench bench-batches bench-operators bench-peers bench-scaling profile bench-stack bench-compose soak clean

@@ -1,4 +1,7 @@
-"""Runs one query of the main job on the output of the previous one: `python -m benchmarks.stage NAME SOURCE LAKE`."""
+"""Runs one query of the main job on the output of the previous one.
+
+`python -m benchmarks.stage NAME SOURCE LAKE [CONFIG]`
+"""
 
 import os
 import sys
@@ -14,12 +17,12 @@ from spark_jobs.queries import find_query
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.session import start_session
 from spark_jobs.sinks.delta import ASAP, AVAILABLE_NOW
-from spark_jobs.sources.files import read_files
+from spark_jobs.sources.arriving import arriving_files
 
 
-def main(stage: str, source: Path, location: str) -> None:
+def main(stage: str, source: Path, location: str, config: Path | None = None) -> None:
     """Runs ``stage`` until its source is exhausted."""
-    settings = load_settings(None, os.environ)
+    settings = load_settings(config, os.environ)
     spark = start_session(settings)
     query = _start(stage, spark, settings, open_lake(location), source)
     query.processAllAvailable()
@@ -29,9 +32,9 @@ def main(stage: str, source: Path, location: str) -> None:
 
 def _start(stage: str, spark: SparkSession, settings: Settings, lake: Lake, source: Path) -> StreamingQuery:
     query = find_query(stage)
-    records = None if query.reads else read_files(spark, source, settings.ingest)
+    records = None if query.reads else arriving_files(spark, settings, source)
     return start(query, spark, settings, lake, records=records, trigger=ASAP if query.reads else AVAILABLE_NOW)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3])
+    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3], *map(Path, sys.argv[4:]))

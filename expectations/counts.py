@@ -40,6 +40,7 @@ class LakeCounts:
     surplus: int | None
     bronze_rows_off: int | None
     bronze_ok_off: int | None
+    bronze_requeued_off: int | None
     silver_events_off: int | None
     attributions_off: int | None
     sessions_off: int | None
@@ -117,11 +118,14 @@ def compare(
 
 Measures = Mapping[str, str]
 
+_AS_RECEIVED = f"verdict = '{OK}' AND requeued_from IS NULL"
 _BRONZE: Measures = {
-    "rows": "count(*)",
+    "rows": "count_if(requeued_from IS NULL)",
+    "requeued": "count_if(requeued_from IS NOT NULL)",
     "ok": f"count_if(verdict = '{OK}')",
-    "newest_receipt": f"unix_millis(max(ingest_time) FILTER (WHERE verdict = '{OK}'))",
-    "newest_event": f"unix_millis(max(event_time) FILTER (WHERE verdict = '{OK}'))",
+    # What is requeued may be late, or a repeat, and so be no reason to expect anything new in silver.
+    "newest_receipt": f"unix_millis(max(ingest_time) FILTER (WHERE {_AS_RECEIVED}))",
+    "newest_event": f"unix_millis(max(event_time) FILTER (WHERE {_AS_RECEIVED}))",
 }
 _SILVER: Measures = {
     "events": f"count_if(event_type <> '{HEARTBEAT}')",
@@ -180,11 +184,17 @@ def _against_ledger(
     numbers = (
         (bronze["rows"] or 0) - ledger.received,
         (bronze["ok"] or 0) - ledger.ok,
+        (bronze["requeued"] or 0) - ledger.requeued,
         events - ledger.kept - ledger.surplus,
         _difference(attributions, ledger.attribution, ATTRIBUTION_STATUSES),
         _difference(sessions, ledger.sessions, SESSION_ENDINGS),
         (silver["impressions_and_clicks"] or 0) - attributed - ledger.attribution_late - ledger.attribution_open,
-        events + ledger.session_initial - sessioned - ledger.session_late - ledger.session_open,
+        events
+        + ledger.session_initial
+        - ledger.session_userless
+        - sessioned
+        - ledger.session_late
+        - ledger.session_open,
     )
     return dict(zip(_TABLE_NUMBERS, numbers, strict=True))
 
@@ -208,6 +218,7 @@ _LEDGER_NUMBERS = (
 _TABLE_NUMBERS = (
     "bronze_rows_off",
     "bronze_ok_off",
+    "bronze_requeued_off",
     "silver_events_off",
     "attributions_off",
     "sessions_off",

@@ -10,6 +10,8 @@ from expectations.counts import read_ledger
 from expectations.history import KEPT_RUNS, counts_of, remember
 from expectations.results import ValidationResult
 from expectations.templates import load_template
+from expectations.unfit.figures import UnfitFigures
+from expectations.unfit.page import unfit_part
 from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.places import OVERVIEW, REPORTS
 from spark_jobs.lake.layout import Lake
@@ -18,8 +20,13 @@ DATA_DOCS = f"{REPORTS}/data_docs"
 _HISTORY_SIZE, _TABLE_HISTORY_SIZE, _FUNNEL_WIDTH = (420, 72), (200, 26), 560
 
 
-def write_landing_page(lake: Lake, result: ValidationResult, validated_at: datetime) -> None:
-    """Writes ``index.html`` of the lake's reports, adds to their history, and drops pages that are too old."""
+def write_landing_page(
+    lake: Lake, result: ValidationResult, validated_at: datetime, unfit: UnfitFigures | None
+) -> None:
+    """Writes ``index.html`` of the lake's reports, adds to their history, and drops pages that are too old.
+
+    ``unfit`` are the records that did not fit; None if there is no table of records.
+    """
     history = remember(lake, result, validated_at)
     ledger = read_ledger(lake)
     page = load_template("index.html.j2").render(
@@ -30,6 +37,7 @@ def write_landing_page(lake: Lake, result: ValidationResult, validated_at: datet
         ledger=ledger,
         funnel=_funnel(ledger),
         outflows=_outflows(ledger),
+        unfit=unfit_part(unfit),
         history=history,
         history_chart=_history_chart(history, _HISTORY_SIZE),
         table_charts={
@@ -83,10 +91,12 @@ def _outflows(ledger: Ledger | None) -> list[tuple[str, int, list[tuple[str, int
             ("events late", ledger.session_late),
             ("events open", ledger.session_open),
             ("events of the initial state", ledger.session_initial),
+            ("events without a user", ledger.session_userless),
         ],
     }
     outflows: list[tuple[str, int, list[tuple[str, int]]]] = [
         ("quarantined", ledger.total_quarantined, sorted(ledger.quarantined.items(), key=lambda item: -item[1])),
+        *([("requeued, and ok since", ledger.requeued, [])] if ledger.requeued else []),
         ("not kept", ledger.duplicates + ledger.late, [("duplicates", ledger.duplicates), ("late", ledger.late)]),
         *(
             (name, sum(rows.values()), [*rows.items(), *open_and_late[name]])

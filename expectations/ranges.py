@@ -13,6 +13,7 @@ from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.tables import Table
 from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.failures import reason
+from spark_jobs.sources.delta import declared, read_table
 
 _CHANGES_THAT_ADD = ("insert", "update_postimage")
 _UNSEEN = "rows that were added since the last validated version and replaced or deleted again were not checked"
@@ -93,12 +94,14 @@ def read_rows(spark: SparkSession, lake: Lake, table: Table, versions: VersionRa
 
     That happens when the table kept no change data, or when the versions are so old that log cleanup or VACUUM has
     removed part of them: as long as a critical rule is broken, the range starts at the same version and grows.
+
+    The rows have all columns of the contract, null where the table lacks one.
     """
-    everything = spark.read.format("delta").option("versionAsOf", versions.last).load(lake.table(table))
+    everything = read_table(spark, lake, table, version=versions.last)
     if versions.whole:
         return Rows(versions, everything, None)
     try:
-        new = _added_rows(spark, lake, table, versions).select(*everything.columns)
+        new = declared(_added_rows(spark, lake, table, versions), table).select(*everything.columns)
         # Opens every file of the range. Delta looks for them only when a job runs, and isEmpty stops at the first one.
         is_empty = new.count() == 0
     except (PySparkException, Py4JJavaError) as error:

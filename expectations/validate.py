@@ -17,12 +17,14 @@ from expectations.results import FailedExpectation, TableResult, ValidationResul
 from expectations.rules import Rule
 from expectations.suites import Suite, lake_rules, table_suites
 from expectations.suites.lake import NAME as LAKE
+from expectations.unfit.count import count_unfit
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.files import json_bytes
 from spark_jobs.contracts.places import REPORTS, VALIDATED
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import TABLES
+from spark_jobs.sources.delta import read_table
 
 if TYPE_CHECKING:
     from expectations.engine import Engine, Outcome
@@ -71,12 +73,14 @@ def validate_lake(
         results = [run.validate(suite, report) for suite in table_suites(settings)]
         report("comparing the tables with the ledger and with each other")
         results.append(run.validate_together(lake_rules(settings), bronze=results[0]))
+        report("counting the records that did not fit")
+        unfit = count_unfit(spark, lake, settings.validation.examples)
         report("writing the report")
         pages = publish_pages(lake, engine.write_docs())
     result = ValidationResult(
         f"{REPORTS}/index.html", tuple(replace(found, docs=pages.get(found.table)) for found in results)
     )
-    write_landing_page(lake, result, started)
+    write_landing_page(lake, result, started, unfit)
     lake.files.write(VALIDATED, json_bytes(run.validated | _good_versions(result)))
     return result
 
@@ -129,9 +133,8 @@ class _Run:
 
     def validate_together(self, rules: tuple[Rule, ...], bronze: TableResult) -> TableResult:
         """Checks ``rules`` on the tables together; ``bronze`` says how many rows are new."""
-        read = self.spark.read.format("delta")
         measured = {
-            table.name: measure(table, read.load(self.lake.table(table)) if self.lake.has(table) else None)
+            table.name: measure(table, read_table(self.spark, self.lake, table) if self.lake.has(table) else None)
             for table in COMPARED
         }
         first_time = bronze.range is None or bronze.range.whole

@@ -10,6 +10,8 @@ from expectations.counts import read_ledger
 from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, USER_STATUS, Table
 from spark_jobs.lake.layout import Lake
+from spark_jobs.sources.delta import read_table
+from spark_jobs.transforms.quarantine import in_quarantine
 from spark_jobs.transforms.status import in_order
 
 _CAMPAIGNS = 6
@@ -27,7 +29,7 @@ class Figures:
     Attributes:
         ledger: the ledger of the latest run; None without one.
         totals: ``impressions``, ``clicks``, ``cost_micros``, ``sessions``, ``users``.
-        verdicts: ``verdict``, ``records``, for quarantined records.
+        verdicts: ``verdict``, ``records``, for records that are still in quarantine.
         campaigns: ``time`` (ISO), ``campaign``, ``impressions``, ``clicks``, ``ctr``, by impression time.
         delays: ``length`` (from impression to click), ``order``, ``clicks``.
         lengths: ``length`` (of a session), ``order``, ``sessions``.
@@ -55,7 +57,7 @@ def count_figures(spark: SparkSession, lake: Lake) -> Figures:
 
     def rows(table: Table) -> DataFrame:
         if lake.has(table):
-            return spark.read.format("delta").load(lake.table(table))
+            return read_table(spark, lake, table)
         return spark.createDataFrame([], table.ddl)
 
     attributions, sessions = rows(ATTRIBUTIONS).cache(), rows(SESSIONS).drop("events").cache()
@@ -64,9 +66,7 @@ def count_figures(spark: SparkSession, lake: Lake) -> Figures:
         return Figures(
             ledger=read_ledger(lake),
             totals=_totals(impressions, sessions),
-            verdicts=_records(
-                rows(BRONZE_EVENTS).where("verdict <> 'ok'").groupBy("verdict").agg(F.count("*").alias("records"))
-            ),
+            verdicts=_records(in_quarantine(rows(BRONZE_EVENTS)).groupBy("verdict").agg(F.count("*").alias("records"))),
             campaigns=_campaigns(impressions),
             delays=_binned(
                 attributions.where("status = 'clicked'"), F.col("click_delay_ms") / 1000, _DELAY_BOUNDS_S, "clicks"

@@ -33,7 +33,7 @@ _PICTURES = (
     Picture("endings", "How sessions end", "By a closing event (is_last), or by silence (timeout)."),
     Picture("status", "Users by status", "Each user's latest status."),
     Picture("shares", "Records that drop out", "As shares of the records received, accepted (ok) and kept."),
-    Picture("verdicts", "Quarantine by verdict", "The first rule each rejected record breaks. Bronze keeps them all."),
+    Picture("verdicts", "Quarantine by verdict", "The first rule each rejected record breaks. Without those requeued."),
 )
 
 

@@ -32,16 +32,17 @@ _EMPTY = {_UNCLICKED: (*_OF_CLICK, "click_delay_ms"), _ORPHAN: (*_OF_IMPRESSION,
 
 def suite(settings: Settings) -> Suite:
     """The rules for attributions; ``attribute.join`` decides which statuses may occur."""
-    rules = (*_row_rules(settings.attribute.join), *_time_rules(settings.attribute.window), *_key_rules())
+    rules = (*_row_rules(settings), *_time_rules(settings.attribute.window), *_key_rules())
     return Suite(ATTRIBUTIONS, rules, _prepare)
 
 
-def _row_rules(join: JoinType) -> tuple[Rule, ...]:
+def _row_rules(settings: Settings) -> tuple[Rule, ...]:
+    join = settings.attribute.join
     return (
         not_null("status", "Every row has a status."),
         in_set("status", _STATUSES[join], f"status is one that the {join.value} join emits."),
         not_null("impression_id", "Every row has an impression id, if only the one its click refers to."),
-        not_null("user_id", "Every row has a user id."),
+        *([] if settings.may_lack_user else [not_null("user_id", "Every row has a user id.")]),
         *(
             zero(f"{status}_is_complete", "missing_fields", f"A row with status {status} has {_listed(columns)}.", when)
             for status, columns in _FILLED.items()

@@ -20,7 +20,16 @@ _OK_ROWS = f"verdict = '{OK}'"
 
 def suite(settings: Settings) -> Suite:
     """The rules for bronze."""
-    return Suite(BRONZE_EVENTS, (*_record_rules(), *_accepted_rules(settings.ingest.max_future_skew)), _prepare)
+    return Suite(
+        BRONZE_EVENTS,
+        (
+            *_record_rules(),
+            *_accepted_rules(settings.ingest.max_future_skew),
+            *_user_rules(settings),
+            *_requeue_rules(),
+        ),
+        _prepare,
+    )
 
 
 def _record_rules() -> tuple[Rule, ...]:
@@ -35,6 +44,7 @@ def _record_rules() -> tuple[Rule, ...]:
             Kind.IN_SET,
             "verdict",
             f"At most {1 - ACCEPTED_SHARE:.0%} of records are quarantined; more means a source is broken.",
+            "requeued_from IS NULL",
             values=(OK,),
             mostly=ACCEPTED_SHARE,
             severity=Severity.WARNING,
@@ -48,7 +58,6 @@ def _accepted_rules(skew: timedelta) -> tuple[Rule, ...]:
         in_set("event_type", EVENT_TYPES, "An accepted record is an impression, a click or an activity.", _OK_ROWS),
         not_null("event_id", "An accepted record has an id, by which duplicates are recognized.", _OK_ROWS),
         length("event_id", 1, MAX_ID_CHARACTERS, f"event_id has 1 to {MAX_ID_CHARACTERS} characters.", _OK_ROWS),
-        not_null("user_id", "An accepted record has a user id.", _OK_ROWS),
         length("user_id", 1, MAX_ID_CHARACTERS, f"user_id has 1 to {MAX_ID_CHARACTERS} characters.", _OK_ROWS),
         not_null("event_time", "An accepted record has an event time.", _OK_ROWS),
         between(
@@ -62,6 +71,32 @@ def _accepted_rules(skew: timedelta) -> tuple[Rule, ...]:
     )
 
 
+def _user_rules(settings: Settings) -> tuple[Rule, ...]:
+    return () if settings.may_lack_user else (not_null("user_id", "An accepted record has a user id.", _OK_ROWS),)
+
+
+def _requeue_rules() -> tuple[Rule, ...]:
+    is_requeued = "requeued_from IS NOT NULL"
+    return (
+        Rule("requeued_is_ok", Kind.IN_SET, "verdict", "Only records that fit are requeued.", is_requeued, (OK,)),
+        between(
+            "requeued_after_receipt",
+            "requeued_after_us",
+            "A record is requeued after it was received.",
+            minimum=1,
+            when=is_requeued,
+        ),
+    )
+
+
 def _prepare(rows: DataFrame, _whole: DataFrame | None) -> DataFrame:
-    ahead = F.unix_micros("event_time") - F.unix_micros("ingest_time")
-    return rows.withColumn("ahead_of_receipt_us", ahead)
+    # A lake of an older version lacks some.
+    lacking = [column for column in BRONZE_EVENTS.columns if column.name not in rows.columns]
+    complete = rows.withColumns({column.name: F.lit(None).cast(column.sql_type) for column in lacking})
+    received = F.unix_micros(F.coalesce("requeued_from", "ingest_time"))
+    return complete.withColumns(
+        {
+            "ahead_of_receipt_us": F.unix_micros("event_time") - received,
+            "requeued_after_us": F.unix_micros("ingest_time") - F.unix_micros("requeued_from"),
+        }
+    )

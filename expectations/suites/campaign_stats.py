@@ -9,7 +9,7 @@ from spark_jobs.contracts.durations import format_duration, microseconds
 from spark_jobs.contracts.events import MAX_ID_CHARACTERS
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import CAMPAIGN_STATS
-from spark_jobs.transforms.windows import KEY, SUMS
+from spark_jobs.transforms.windows import SUMS, key_of
 
 
 def suite(settings: Settings) -> Suite:
@@ -17,7 +17,7 @@ def suite(settings: Settings) -> Suite:
     window, slide = settings.campaign_stats.window, settings.campaign_stats.slide
 
     def prepare(rows: DataFrame, whole: DataFrame | None) -> DataFrame:
-        return with_repeats(rows, whole, list(KEY), "window_occurrences").withColumns(
+        return with_repeats(rows, whole, key_of(rows.columns), "window_occurrences").withColumns(
             {
                 "length_off_us": F.unix_micros("window_end") - F.unix_micros("window_start") - microseconds(window),
                 "start_off_us": F.unix_micros("window_start") % microseconds(slide),
@@ -43,7 +43,11 @@ def _row_rules() -> tuple[Rule, ...]:
         not_null("window_end", "Every window has an end."),
         not_null("campaign_id", "Every window has a campaign."),
         length("campaign_id", 1, MAX_ID_CHARACTERS, f"campaign_id has 1 to {MAX_ID_CHARACTERS} characters."),
-        unique("window_unique", "window_occurrences", "A campaign has one row per window."),
+        unique(
+            "window_unique",
+            "window_occurrences",
+            "Each campaign (and value of campaign_stats.group_by) has one row per window.",
+        ),
         zero("no_missing_sums", "missing_sums", "Every window has impressions, clicks and cost."),
         between("impressions_not_negative", "impressions", "impressions is never negative.", minimum=0),
         between("clicks_not_negative", "clicks", "clicks is never negative.", minimum=0),

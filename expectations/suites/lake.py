@@ -35,6 +35,11 @@ def _ledger_rules() -> tuple[Rule, ...]:
             "bronze_matches_ledger", "bronze_rows_off", "bronze has as many records as the ledger says were received."
         ),
         zero("ok_matches_ledger", "bronze_ok_off", "bronze has as many accepted records as the ledger says."),
+        zero(
+            "requeued_matches_ledger",
+            "bronze_requeued_off",
+            "bronze has as many requeued records as the ledger says.",
+        ),
         zero("silver_matches_ledger", "silver_events_off", "silver has as many events as the ledger says were kept."),
         zero(
             "attributions_match_ledger",

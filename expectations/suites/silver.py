@@ -15,9 +15,9 @@ _CLICKS = f"event_type = '{CLICK}'"
 _ID_LENGTH = f"Ids have 1 to {MAX_ID_CHARACTERS} characters."
 
 
-def suite(_settings: Settings) -> Suite:
+def suite(settings: Settings) -> Suite:
     """The rules for silver."""
-    return Suite(SILVER_EVENTS, (*_event_rules(), *_type_rules()), _prepare)
+    return Suite(SILVER_EVENTS, (*_event_rules(), *_user_rules(settings), *_type_rules()), _prepare)
 
 
 def _event_rules() -> tuple[Rule, ...]:
@@ -29,7 +29,6 @@ def _event_rules() -> tuple[Rule, ...]:
         not_null("event_date", "Every row has its partition date."),
         zero("event_date_matches", "event_date_days_off", "event_date is the UTC date of event_time."),
         not_null("event_id", "Every event has an id.", _EVENTS),
-        not_null("user_id", "Every event has a user id.", _EVENTS),
         not_null("is_last", "Every event says whether it ends its session; the default is false.", _EVENTS),
         not_null("ingest_time", "Every event has its time of receipt.", _EVENTS),
         *(
@@ -37,6 +36,10 @@ def _event_rules() -> tuple[Rule, ...]:
             for column in ("event_id", "user_id", "campaign_id", "ad_id", "impression_id")
         ),
     )
+
+
+def _user_rules(settings: Settings) -> tuple[Rule, ...]:
+    return () if settings.may_lack_user else (not_null("user_id", "Every event has a user id.", _EVENTS),)
 
 
 def _type_rules() -> tuple[Rule, ...]:

@@ -55,6 +55,11 @@ def _when(schedule: Any) -> str:
 
 def _row(key: str, param: Any) -> tuple[str, str, str, str]:
     schema = param.schema
-    values = ", ".join(map(code, schema["enum"])) if "enum" in schema else str(schema.get("type", ""))
-    default = "required" if not param.has_value else code(param.value) if param.value not in ([], "") else "none"
+    kinds = schema.get("type", "")
+    kinds = kinds if isinstance(kinds, list) else [kinds]
+    values = ", ".join(map(code, schema["enum"])) if "enum" in schema else ", ".join(set(kinds) - {"null"})
+    if not param.has_value:
+        default = "none" if "null" in kinds else "required"
+    else:
+        default = code(param.value) if param.value not in ([], "") else "none"
     return code(key), default, values, str(param.description or "")

@@ -10,8 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from infra.docs.cli_page import cli_page
+from infra.docs.contract_page import contract_page
 from infra.docs.dags_page import dags_page
 from infra.docs.environment_page import environment_page
+from infra.docs.mapping_page import mapping_page
 from infra.docs.queries_page import queries_page
 from infra.docs.settings_page import settings_page
 from infra.docs.tables_page import tables_page
@@ -19,7 +21,9 @@ from infra.docs.tables_page import tables_page
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES: dict[str, Callable[[], str]] = {
     "cli.md": cli_page,
+    "contract.md": contract_page,
     "environment.md": environment_page,
+    "mapping.md": mapping_page,
     "queries.md": queries_page,
     "settings.md": settings_page,
     "tables.md": tables_page,

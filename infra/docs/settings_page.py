@@ -6,6 +6,7 @@ from itertools import groupby
 from infra.docs.markdown import code, page, table
 from spark_jobs.console.settings import SettingInfo, describe_settings
 from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.sources import SourceSettings
 
 _HEAD = """\
 A value comes from the setting's environment variable, else from the TOML file given with `--config`, else from the
@@ -27,7 +28,20 @@ existing lake, stop the job and run `adloom checkpoints reset`; `adloom prefligh
 def settings_page() -> str:
     """The page: one table per section."""
     sections = groupby(describe_settings(Settings()), key=lambda info: info.name.partition(".")[0])
-    return page("Settings", _HEAD, *(_section(name, list(infos)) for name, infos in sections))
+    return page("Settings", _HEAD, *(_section(name, list(infos)) for name, infos in sections), _source())
+
+
+def _source() -> str:
+    """The section of a named source, which there is none of by default."""
+    defaults = {
+        name: field.get_default(call_default_factory=True) for name, field in SourceSettings.model_fields.items()
+    }
+    rows = [
+        (code(f"source.NAME.{name}"), code(str(defaults[name] or "")) or "none", field.description or "")
+        for name, field in SourceSettings.model_fields.items()
+    ]
+    head = "Where records come from, and how they become events: see [Your events](events.md). In the file only."
+    return f"## [source.NAME]\n\n{head}\n\n" + table(("setting", "default", "meaning"), rows)
 
 
 def _section(name: str, infos: list[SettingInfo]) -> str:

@@ -123,7 +123,11 @@ EMBEDDED = Group(
 )
 CONTAINERS = Group(
     "Containers: .env",
-    "`make up` writes the secrets and ports; the others can be added. Compose does not start while a secret is unset.",
+    "`make up` writes the secrets and ports; the others can be added. Compose does not start while a secret is unset. "
+    "For [your own Kafka and object store](containers.md#your-own-kafka-and-object-store), Compose passes these on to "
+    "the containers: `ADLOOM_LAKE`, `ADLOOM_KAFKA__BOOTSTRAP_SERVERS`, `…SECURITY_PROTOCOL`, `…SASL_MECHANISM`, "
+    "`…USERNAME`, `…PASSWORD`, `…CA_FILE` and `…OPTIONS`, `ADLOOM_S3__ENDPOINT`, `…REGION`, `…PATH_STYLE` and "
+    "`…CA_FILE`, and `ADLOOM_REGISTRY__URL`, `…USERNAME`, `…PASSWORD` and `…CA_FILE`.",
     (
         Variable("MINIO_ROOT_PASSWORD", "random", "password of MinIO's administrator, `adloom-root`"),
         Variable("KAFKA_JOBS_PASSWORD", "random", "password of the Kafka user `jobs`"),
@@ -141,6 +145,22 @@ CONTAINERS = Group(
         Variable("MINIO_PORT", "9000", "port of MinIO on 127.0.0.1"),
         Variable("MINIO_CONSOLE_PORT", "9001", "port of MinIO's console on 127.0.0.1"),
         Variable("PROMETHEUS_PORT", "9090", "port of Prometheus on 127.0.0.1"),
+        Variable(
+            "COMPOSE_PROFILES",
+            "kafka,minio",
+            "the bundled services to start besides the rest; without one of them, name your own",
+        ),
+        Variable("CA_FOLDER", "./infra/compose/ca", "folder that the containers see as `/etc/ca`, for certificates"),
+        Variable("S3_JOBS_ACCESS_KEY_ID", "", "your own store: key of the jobs, which may change the lake"),
+        Variable("S3_JOBS_SECRET_ACCESS_KEY", "", "its secret"),
+        Variable(
+            "S3_AIRFLOW_ACCESS_KEY_ID",
+            "that of the jobs",
+            "your own store: key of Airflow, with fewer rights (`adloom init --role airflow`)",
+        ),
+        Variable("S3_AIRFLOW_SECRET_ACCESS_KEY", "", "its secret"),
+        Variable("OWN_KAFKA", "", "set by the Compose file for `init`: `yes` if Kafka is your own"),
+        Variable("OWN_STORE", "", "set by the Compose file for `init`: `yes` if the store is your own"),
         Variable("SPARK_WORKERS", "1", "number of worker containers"),
         Variable("WORKER_CORES", "6", "cores that each worker offers"),
         Variable("WORKER_MEMORY", "4g", "memory that each worker offers"),

@@ -44,7 +44,9 @@ def reset(
     lake: LakeOption,
     source: Annotated[
         Path | None,
-        typer.Option(help="For ingest: the folder it reads; without it, Kafka. New files are read in.", metavar="DIR"),
+        typer.Option(
+            help="For ingest: the folder, if it reads one by this option. New files are read in.", metavar="DIR"
+        ),
     ] = None,
     config: ConfigOption = None,
 ) -> None:

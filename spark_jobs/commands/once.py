@@ -6,12 +6,14 @@ from typing import Annotated
 
 import typer
 
+from spark_jobs.commands.contract import contract_app
 from spark_jobs.commands.options import ConfigOption, LakeOption, parse_time
 from spark_jobs.contracts.errors import SettingsError
 from spark_jobs.queries import TABLES_BY_NAME
 
 app = typer.Typer()
 _PANEL = "Bounded: run and finish"
+app.add_typer(contract_app, name="contract", rich_help_panel=_PANEL)
 
 
 @app.command(rich_help_panel=_PANEL, epilog="Example:  adloom demo --out demo --events 100000")
@@ -105,8 +107,15 @@ def generate(
 
 @app.command(rich_help_panel=_PANEL, epilog="Example:  adloom run --source events --lake lake --drain")
 def run(
-    source: Annotated[Path, typer.Option(help="Folder of JSON Lines files (.jsonl or .jsonl.gz).", metavar="DIR")],
     lake: LakeOption,
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of files: JSON Lines (.jsonl, .jsonl.gz), or as the sources in the settings say. Default: the "
+            "folders that they name.",
+            metavar="DIR",
+        ),
+    ] = None,
     drain: Annotated[
         bool, typer.Option("--drain", help="At the end, close every open impression, click and session.")
     ] = False,
@@ -180,15 +189,74 @@ def backfill(
 
 @app.command(rich_help_panel=_PANEL, epilog="Example:  adloom show attributions --lake lake --limit 5")
 def show(
-    table: Annotated[str, typer.Argument(help=f"One of {', '.join(TABLES_BY_NAME)}, quarantine or failing.")],
+    table: Annotated[str, typer.Argument(help=f"One of {', '.join(TABLES_BY_NAME)}, quarantine, requeued or failing.")],
     lake: LakeOption,
     limit: Annotated[int, typer.Option(help="Number of rows.", min=1, metavar="N")] = 20,
     config: ConfigOption = None,
 ) -> None:
-    """Show rows of a table. quarantine: rejected records with their verdict; failing: rows that failed validation."""
+    """Show rows of a table.
+
+    quarantine: rejected records that were not requeued, with their verdict; requeued: those that were; failing: rows
+    that failed validation.
+    """
     from spark_jobs.console.show import show_table
 
     show_table(table, lake, limit, config)
+
+
+@app.command(
+    "check-events",
+    rich_help_panel=_PANEL,
+    epilog="Example:  adloom check-events sample.jsonl --config adloom.toml   Exit code 0: every record fits. "
+    "1: some do not; each verdict comes with an example.",
+)
+def check_events(
+    what: Annotated[str, typer.Argument(help="A file with one record a line (.gz too), or a Kafka topic.")],
+    source: Annotated[
+        str | None, typer.Option(help="Only this source of the settings; default: all, in order.", metavar="NAME")
+    ] = None,
+    limit: Annotated[
+        int, typer.Option(help="Records to look at: the first of a file, the newest of a topic.", min=1, metavar="N")
+    ] = 10_000,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    config: ConfigOption = None,
+) -> None:
+    """Check which records fit the sources in the settings, before anything runs.
+
+    No lake is touched and Spark is not started. The verdicts are those that a run would give.
+    """
+    from spark_jobs.console.check_events import check_events as check
+
+    if not check(what, source=source, limit=limit, as_json=as_json, config=config):
+        raise typer.Exit(1)
+
+
+@app.command(
+    "suggest-mapping",
+    rich_help_panel=_PANEL,
+    epilog="Example:  adloom suggest-mapping sample.jsonl --output adloom.toml",
+)
+def suggest_mapping(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="A file of records: JSON Lines or CSV with a header (.gz too), Avro or Parquet.", metavar="FILE"
+        ),
+    ],
+    limit: Annotated[
+        int, typer.Option(help="Records to look at: the first of the file.", min=1, max=100_000, metavar="N")
+    ] = 10_000,
+    output: Annotated[
+        Path | None, typer.Option(help="Write the draft to this new file; default: print it.", metavar="FILE")
+    ] = None,
+) -> None:
+    """Draft the [source.NAME] sections for records of yours, as TOML with reasons.
+
+    The draft works with check-events at once. Comments say why each field was chosen, and what is left to decide.
+    """
+    from spark_jobs.console.suggest_mapping import suggest_mapping as suggest
+
+    suggest(file, limit=limit, output=output)
 
 
 @app.command(rich_help_panel=_PANEL, epilog="Example:  adloom settings --config adloom.toml")

@@ -10,6 +10,7 @@ from spark_jobs.commands.options import ConfigOption, LakeOption
 from spark_jobs.commands.releases import JobArgument, releases_app
 from spark_jobs.commands.state import state_app
 from spark_jobs.contracts.choices import Role
+from spark_jobs.contracts.errors import SettingsError
 from spark_jobs.queries import TABLES_BY_NAME
 
 app = typer.Typer()
@@ -31,7 +32,9 @@ def job_deduplicate(
     lake: LakeOption,
     source: Annotated[
         Path | None,
-        typer.Option(help="Folder of JSON Lines files to watch; without it, Kafka as set in kafka.*.", metavar="DIR"),
+        typer.Option(
+            help="Folder of files to watch; without it, the folders or topics of the settings.", metavar="DIR"
+        ),
     ] = None,
     config: ConfigOption = None,
 ) -> None:
@@ -123,11 +126,24 @@ def init(
     partitions: Annotated[
         int, typer.Option(min=1, help="Partitions of a Kafka topic that has to be created.", metavar="N")
     ] = 1,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="Create nothing: check that Kafka has the topics and that the bucket can be written, for which the "
+            "jobs' keys are enough.",
+        ),
+    ] = False,
     config: ConfigOption = None,
 ) -> None:
     """Prepare a lake: bucket, versioning, lifecycle rules, policy and user, and the Kafka topics."""
-    from spark_jobs.console.init import prepare_lake
+    from spark_jobs.console.init import check_servers, prepare_lake
 
+    if check and user:
+        raise SettingsError(f"--check creates no user, and --user {user} asks for one; leave out one of the two")
+    if check:
+        check_servers(lake, config=config)
+        return
     prepare_lake(lake, user=user, role=role, partitions=partitions, config=config)
 
 

@@ -40,7 +40,7 @@ def show_preflight(location: str, config: Path | None, *, as_json: bool = False)
         ingest = current.get("ingest")
         # What ingest reads is an argument of its start, not a setting: a change of it cannot be foreseen here.
         default = KAFKA if settings.kafka.bootstrap_servers else FILES
-        source = ingest.settings.get("source", FILES) if ingest else default
+        source = (KAFKA if ingest.settings.get("source") == KAFKA else FILES) if ingest else default
         found = preflight(lake, settings, JOB_OF_QUERY, source=source)
     except AdloomError as error:
         raise PreflightError(str(error)) from error

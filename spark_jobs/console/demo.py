@@ -13,6 +13,7 @@ from spark_jobs.contracts.errors import SettingsError
 from spark_jobs.contracts.settings import Settings, load_settings
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.sources.arriving import files_of
 
 _MARK = ".adloom-demo"
 _FILES = 8
@@ -28,7 +29,7 @@ def run_demo(out: Path, events: int, seed: int) -> bool:
     _clear(out)
     generate_events(GeneratorSpec(events=events, seed=seed, files=_FILES, late=0.004), out / "events")
     settings, lake = _file_by_file(load_settings(None, os.environ)), open_lake(str(out / "lake"))
-    with session(console, settings, lake, lifetime=lifetime_of(out / "events")) as spark:
+    with session(console, settings, lake, lifetime=lifetime_of(files_of(settings, out / "events"))) as spark:
         result = run_with_bars(console, spark, settings, lake, out / "events", drain=True)
         overview = write_with_status(console, spark, lake, is_validated_next=True)
         validation = validate_with_status(console, spark, lake, settings, whole=True)

@@ -6,6 +6,7 @@ import sys
 import time
 from pathlib import Path
 
+from expectations.contract import contract_of
 from spark_jobs.contracts.durations import format_duration
 from spark_jobs.contracts.settings import Settings, load_settings
 from spark_jobs.jobs.service import Outcome
@@ -51,7 +52,7 @@ def _run(job: str, settings: Settings, lake: Lake, stop: StopRequest, source: Pa
     spark = start_session(settings, lake=lake, log_file=log, lifetime=Lifetime.SERVICE)
     outcome = None
     try:
-        outcome = run_job_queries(spark, settings, lake, job, stop, source=source)
+        outcome = run_job_queries(spark, settings, lake, job, stop, source=source, contract=contract_of(settings))
         return outcome
     finally:
         if outcome is not Outcome.ABORTED:

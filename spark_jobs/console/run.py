@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,8 +13,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from expectations.contract import contract_of
 from spark_jobs.console.terminal import terminal, utc
 from spark_jobs.contracts.durations import format_duration
+from spark_jobs.contracts.encoding import RecordFormat, format_of_file
+from spark_jobs.contracts.errors import SourceError
 from spark_jobs.contracts.jobs import MEASURE_JOB, jobs_of_run
 from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.settings import Settings, load_settings
@@ -28,22 +31,28 @@ from spark_jobs.runtime.lakes import check_store, open_existing, open_lake
 from spark_jobs.runtime.logs import spark_log
 from spark_jobs.runtime.progress import ProgressFiles
 from spark_jobs.runtime.session import start_session
-from spark_jobs.sources.files import list_files, open_file
+from spark_jobs.sources.arriving import files_of
+from spark_jobs.sources.files import open_file
 
 _CHUNK = 1 << 20
+_HAVE_LINES = (RecordFormat.JSON, RecordFormat.CSV)
+_COMPRESSED = (".gz", ".parquet")
 _DEFLATED = 8
 """Approximate compression ratio of event files."""
 _SHORT_BYTES = 16 << 20
 """About 100,000 events."""
 
 
-def run_lake(source: Path, location: str, *, drain: bool, measure: bool, config: Path | None) -> None:
+def run_lake(source: Path | None, location: str, *, drain: bool, measure: bool, config: Path | None) -> None:
     """Runs ``source`` into the lake at ``location`` and prints the ledger."""
     console, settings = terminal(), load_settings(config, os.environ)
     lake = open_lake(location, settings.s3)
-    list_files(source)
+    if not files_of(settings, source):
+        raise SourceError(
+            "nothing to read: give --source DIR, or set the path of a source; `adloom job deduplicate` reads topics"
+        )
     check_store(lake)
-    with session(console, settings, lake, lifetime=lifetime_of(source)) as spark:
+    with session(console, settings, lake, lifetime=lifetime_of(files_of(settings, source))) as spark:
         result = run_with_bars(console, spark, settings, lake, source, drain=drain, measure=measure)
     print_ledger(console, result.ledger)
     if result.drained_to:
@@ -97,9 +106,9 @@ def session(
         spark.stop()
 
 
-def lifetime_of(source: Path) -> Lifetime:
-    """The expected duration of a run over ``source``, from the size of its files."""
-    size = sum(file.stat().st_size * (_DEFLATED if file.suffix == ".gz" else 1) for file in list_files(source))
+def lifetime_of(files: Iterable[Path]) -> Lifetime:
+    """The expected duration of a run over ``files``, from their size."""
+    size = sum(file.stat().st_size * (_DEFLATED if file.suffix in _COMPRESSED else 1) for file in files)
     return Lifetime.SHORT if size < _SHORT_BYTES else Lifetime.RUN
 
 
@@ -108,7 +117,7 @@ def run_with_bars(
     spark: SparkSession,
     settings: Settings,
     lake: Lake,
-    source: Path,
+    source: Path | None,
     *,
     drain: bool,
     measure: bool = True,
@@ -117,19 +126,29 @@ def run_with_bars(
     columns = (SpinnerColumn(), TextColumn("{task.description:14}"), BarColumn(), TextColumn("{task.fields[counts]}"))
     with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
         queries = [query for job in jobs_of_run(measure=measure) for query in QUERIES_OF_JOB[job]]
-        bars = _Bars(progress, _RecordCount(source), queries)
-        result = run(spark, settings, lake, source, drain=drain, measure=measure, on_progress=bars.update)
+        bars = _Bars(progress, _RecordCount(files_of(settings, source)), queries)
+        result = run(
+            spark,
+            settings,
+            lake,
+            source,
+            drain=drain,
+            measure=measure,
+            contract=contract_of(settings),
+            on_progress=bars.update,
+        )
         bars.finish()
     return result
 
 
 class _RecordCount:
-    """The number of lines in the files of a folder, counted in the background."""
+    """The number of lines in files, counted in the background; unknown if there are files without lines."""
 
-    def __init__(self, source: Path) -> None:
+    def __init__(self, files: Sequence[Path]) -> None:
         self.total: int | None = None
-        self._files = list_files(source)
-        threading.Thread(target=self._count, daemon=True).start()
+        self._files = files
+        if all(format_of_file(file.name) in _HAVE_LINES for file in files):
+            threading.Thread(target=self._count, daemon=True).start()
 
     def _count(self) -> None:
         total = 0
@@ -183,6 +202,8 @@ def print_ledger(console: Console, ledger: Ledger) -> None:
     for verdict, count in sorted(ledger.quarantined.items(), key=lambda item: (-item[1], item[0])):
         add(f"    {verdict}", count, style="dim")
     add("  ok", ledger.ok, "= kept + duplicates + late")
+    if ledger.requeued:
+        add("    requeued", ledger.requeued, "a part of ok: were in quarantine, and fit since", style="dim")
     add("    duplicates", ledger.duplicates)
     add("    late", ledger.late)
     add("    kept", ledger.kept, "each event once", style="bold")
@@ -197,11 +218,13 @@ def print_ledger(console: Console, ledger: Ledger) -> None:
     add("sessions", sum(ledger.sessions.values()), style="bold")
     for ended_by, count in ledger.sessions.items():
         add(f"  ended by {ended_by}", count)
-    if ledger.session_late:
-        add("  events late for their session", ledger.session_late, "kept in silver, not in sessions")
-    if ledger.session_open:
-        add("  events in open sessions", ledger.session_open, "the next run continues")
-    if ledger.session_initial:
-        add("  events of the initial state", ledger.session_initial, "in sessions, not in silver")
+    for name, count, meaning in (
+        ("events late for their session", ledger.session_late, "kept in silver, not in sessions"),
+        ("events in open sessions", ledger.session_open, "the next run continues"),
+        ("events of the initial state", ledger.session_initial, "in sessions, not in silver"),
+        ("events without a user", ledger.session_userless, "in silver, not in sessions"),
+    ):
+        if count:
+            add(f"  {name}", count, meaning)
     console.print()
     console.print(table)

@@ -13,6 +13,7 @@ from rich.table import Table
 from spark_jobs.console.terminal import terminal
 from spark_jobs.contracts.durations import format_duration
 from spark_jobs.contracts.settings import ENV_PREFIX, Settings, load_settings
+from spark_jobs.contracts.sources import SourceSettings
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -37,7 +38,10 @@ def describe_settings(settings: Settings) -> Iterator[SettingInfo]:
     """Every setting with its value in ``settings``."""
     defaults = Settings()
     for section_name in Settings.model_fields:
-        section: BaseModel = getattr(settings, section_name)
+        section: BaseModel | dict[str, SourceSettings] = getattr(settings, section_name)
+        if isinstance(section, dict):
+            yield from _describe_sources(section)
+            continue
         for name, field in type(section).model_fields.items():
             yield SettingInfo(
                 f"{section_name}.{name}",
@@ -46,6 +50,17 @@ def describe_settings(settings: Settings) -> Iterator[SettingInfo]:
                 f"{ENV_PREFIX}{section_name}__{name}".upper(),
                 field.description or "",
             )
+
+
+def _describe_sources(sources: dict[str, SourceSettings]) -> Iterator[SettingInfo]:
+    """What is set for each named source; sources are set in the file only."""
+    for source, given in sources.items():
+        for name, value in given.model_dump(exclude_defaults=True, by_alias=True).items():
+            meaning = SourceSettings.model_fields[name].description or ""
+            for key, one in value.items() if isinstance(value, dict) else [("", value)]:
+                place = f"source.{source}.{name}{f'.{key}' if key else ''}"
+                text = json.dumps(one) if isinstance(one, dict) else _text(one)
+                yield SettingInfo(place, "", text, "", meaning)
 
 
 def list_settings(config: Path | None) -> None:

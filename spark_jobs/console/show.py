@@ -13,7 +13,6 @@ from rich.table import Table
 from spark_jobs.console.run import session
 from spark_jobs.console.terminal import terminal
 from spark_jobs.contracts.errors import LakeError, SettingsError
-from spark_jobs.contracts.events import OK
 from spark_jobs.contracts.settings import load_settings
 from spark_jobs.contracts.tables import BRONZE_EVENTS
 from spark_jobs.lake.layout import Lake, failing_rows_key
@@ -21,8 +20,10 @@ from spark_jobs.queries import TABLES_BY_NAME
 from spark_jobs.runtime.lakes import open_existing
 from spark_jobs.sources.delta import read_table
 from spark_jobs.transforms.json_rows import json_row
+from spark_jobs.transforms.quarantine import in_quarantine, requeued
 
 QUARANTINE = "quarantine"
+REQUEUED = "requeued"
 FAILING = "failing"
 _LONGEST_CELL = 60
 
@@ -34,7 +35,7 @@ def show_table(name: str, location: str, limit: int, config: Path | None) -> Non
         SettingsError: there is no such table.
         LakeError: the lake has no such table yet.
     """
-    known = (*TABLES_BY_NAME, QUARANTINE, FAILING)
+    known = (*TABLES_BY_NAME, QUARANTINE, REQUEUED, FAILING)
     if name not in known:
         raise SettingsError(f"no table {name!r}; there are {', '.join(known)}")
     console, settings = terminal(), load_settings(config, os.environ)
@@ -47,7 +48,11 @@ def show_table(name: str, location: str, limit: int, config: Path | None) -> Non
 
 def _rows(spark: SparkSession, lake: Lake, name: str) -> DataFrame:
     if name == QUARANTINE:
-        return read_table(spark, lake, BRONZE_EVENTS).where(F.col("verdict") != OK).select("verdict", "raw", "source")
+        still = in_quarantine(read_table(spark, lake, BRONZE_EVENTS))
+        return still.select("verdict", "reason", "raw", "source", "ingest_time")
+    if name == REQUEUED:
+        since = requeued(read_table(spark, lake, BRONZE_EVENTS))
+        return since.select("requeued_from", F.col("ingest_time").alias("requeued_at"), "source_name", "raw", "source")
     if name == FAILING:
         return _failing(spark, lake)
     return read_table(spark, lake, TABLES_BY_NAME[name])

@@ -22,6 +22,10 @@ class SourceError(AdloomError):
     """Raised when the input cannot be read: a missing folder, no files, a damaged file, an unreachable broker."""
 
 
+class RegistryError(AdloomError):
+    """Raised when the schema registry refuses the client, answers what is no registry's, or stays away too long."""
+
+
 class LakeError(AdloomError):
     """Raised when a lake or one of its tables is missing or unusable."""
 
@@ -39,6 +43,13 @@ class PreflightError(AdloomError):
 
     exit_code: ClassVar[int] = 2
     """Exit code 1 of preflight means that it did compare, and found a breaking change."""
+
+
+class ContractError(AdloomError):
+    """Raised when two contracts cannot be compared."""
+
+    exit_code: ClassVar[int] = 2
+    """Exit code 1 of a check means that it did compare, and found a breaking change."""
 
 
 class QueryFailedError(AdloomError):

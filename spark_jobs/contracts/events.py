@@ -15,11 +15,17 @@ DEFAULT_MAX_RECORD_BYTES: Final = 1024 * 1024
 # The verdicts, in the order in which the rules are tried. The first one broken names the verdict.
 OK: Final = "ok"
 RECORD_TOO_LARGE: Final = "record_too_large"
+INVALID_ENCODING: Final = "invalid_encoding"
+UNKNOWN_SCHEMA: Final = "unknown_schema"
+INCOMPATIBLE_SCHEMA: Final = "incompatible_schema"
 INVALID_UTF8: Final = "invalid_utf8"
 MALFORMED_JSON: Final = "malformed_json"
 NOT_AN_OBJECT: Final = "not_an_object"
 DUPLICATE_KEY: Final = "duplicate_key"
 EVENT_TIME_IN_FUTURE: Final = "event_time_in_future"
+NO_SOURCE: Final = "no_source"
+UNKNOWN_FIELD: Final = "unknown_field"
+INVALID_KEPT_COLUMN: Final = "invalid_kept_column"
 
 COMMON_FIELDS: Final = ("event_type", "event_id", "event_time", "user_id", "is_last")
 TYPE_FIELDS: Final[dict[str, tuple[str, ...]]] = {
@@ -44,13 +50,19 @@ def invalid(field: str) -> str:
 
 ATTRIBUTION_STATUSES: Final = ("clicked", "unclicked", "orphan_click")
 SESSION_ENDINGS: Final = ("is_last", "timeout")
+DECODE_VERDICTS: Final = (INVALID_ENCODING, UNKNOWN_SCHEMA, INCOMPATIBLE_SCHEMA)
+"""Of records that are not JSON: the bytes do not fit the format or the schema, the registry has no such schema, and the
+schema cannot be read as the reader's."""
 VERDICTS: Final = (
     OK,
     RECORD_TOO_LARGE,
+    *DECODE_VERDICTS,
     INVALID_UTF8,
     MALFORMED_JSON,
     NOT_AN_OBJECT,
     DUPLICATE_KEY,
+    NO_SOURCE,
+    UNKNOWN_FIELD,
     missing("event_type"),
     invalid("event_type"),
     missing("event_id"),
@@ -69,5 +81,10 @@ VERDICTS: Final = (
     missing("impression_id"),
     invalid("impression_id"),
     invalid("data"),
+    INVALID_KEPT_COLUMN,
 )
 """Every verdict there is."""
+NOT_UTF8_EITHER: Final = "it is not UTF-8 either"
+"""The reason of a record that is too large, if its bytes are not UTF-8; so that `raw` can be told from text."""
+MAPPED_VERDICTS: Final = (NO_SOURCE, UNKNOWN_FIELD, INVALID_KEPT_COLUMN)
+"""Those that only records of mapped sources get."""

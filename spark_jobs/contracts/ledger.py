@@ -10,11 +10,14 @@ class Ledger:
 
     received = ok + quarantined; ok = kept + duplicates + late (+ ``unaccounted``, which must be 0).
     ``surplus`` counts rows of silver that no record of bronze accounts for, and must be 0 too.
+
+    A record that was requeued counts as ok from then on, and no longer as quarantined. The rows that a requeue adds are
+    no records received.
     """
 
     received: int
     quarantined: dict[str, int]
-    """Records by verdict, without ``ok``."""
+    """Records that are still in quarantine, by verdict."""
     ok: int
     kept: int
     duplicates: int
@@ -35,10 +38,14 @@ class Ledger:
     """Events in sessions that have not ended yet."""
     session_initial: int = 0
     """Events that the initial state of sessionize brought: in sessions or open, and not in silver."""
+    session_userless: int = 0
+    """Events in silver without a user, as a source may have them: they are in no session."""
+    requeued: int = 0
+    """Records that were in quarantine and are ok since they were judged anew: a part of ``ok``."""
 
     @property
     def total_quarantined(self) -> int:
-        """Number of records whose verdict is not ok."""
+        """Number of records that are still in quarantine."""
         return sum(self.quarantined.values())
 
     def as_json(self) -> dict[str, Any]:

@@ -1,11 +1,12 @@
 """The sections of the settings: each setting, its default and its meaning."""
 
 import json
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, field_validator
 
 from spark_jobs.contracts.choices import (
     AverageOutput,
@@ -26,7 +27,7 @@ _INITIAL_STATE = (
     "table or file with {} at the first start: the folder of a Delta table, or a .parquet, .jsonl, .json or .csv file; "
     "it is taken once. Empty: the state starts empty"
 )
-_MINUTE, _HOUR, _DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+_SECOND, _MINUTE, _HOUR, _DAY = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 FEWEST_PARTITIONS, MOST_PARTITIONS = 2, 4
 """Bounds of the number that ``spark.shuffle_partitions = 0`` stands for."""
 
@@ -38,17 +39,42 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
-def _comma_separated(value: object) -> object:
+def comma_separated(value: object) -> object:
+    """A list as it is, and text as a tuple of its parts."""
     return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
 
 
 def _pairs(value: object) -> object:
-    """A table, or a JSON object as text, as a tuple of pairs, which keeps the settings hashable."""
+    """A table, or a JSON object as text, as a tuple of pairs."""
     try:
         table = json.loads(value) if isinstance(value, str) else value
         return tuple(table.items()) if isinstance(table, dict) else table
     except json.JSONDecodeError as error:
         raise ValueError('not a JSON object; write it as in {"client.id": "adloom"}') from error
+
+
+def _as_text(value: object) -> object:
+    # TOML's 1.10 is the number 1.1.
+    if isinstance(value, int | float):
+        raise ValueError('write the version as text, in quotes, as in version = "1.10"')  # noqa: TRY004 pydantic's kind
+    return value
+
+
+class ContractSettings(Section):
+    """``[contract]``: what producers and consumers are promised, and by whom."""
+
+    version: Annotated[str, BeforeValidator(_as_text)] = Field(
+        "1.0",
+        pattern=r"^(0|[1-9]\d{0,5})\.(0|[1-9]\d{0,5})$",
+        description="version of the contract, major.minor: raise the major with a breaking change, else the minor; "
+        "`adloom contract check` says which",
+    )
+    name: str = Field(
+        "ad-events",
+        pattern=r"^[a-z][a-z0-9_-]{0,62}$",
+        description="name of the contract, by which tools and people find it",
+    )
+    owner: str = Field("", description="team that answers for the contract")
 
 
 class IngestSettings(Section):
@@ -73,7 +99,7 @@ class KafkaSettings(Section):
     """``[kafka]``: the topics that the ``deduplicate`` job reads when it is given no folder."""
 
     bootstrap_servers: str = Field("", description="bootstrap brokers, e.g. host1:9092,host2:9092")
-    topics: Annotated[tuple[str, ...], BeforeValidator(_comma_separated)] = Field(
+    topics: Annotated[tuple[str, ...], BeforeValidator(comma_separated)] = Field(
         ("events",),
         min_length=1,
         description="comma-separated topics to read: one for all event types, or one for each",
@@ -108,6 +134,44 @@ class KafkaSettings(Section):
         description="more options of Kafka's Java client, under Kafka's own names, e.g. for a client certificate, "
         "OAuth or a cloud login; as JSON in the environment",
     )
+
+
+class RegistrySettings(Section):
+    """``[registry]``: the schema registry, with Confluent's interface, of Avro and Protobuf records in Kafka."""
+
+    url: Annotated[tuple[str, ...], BeforeValidator(comma_separated)] = Field(
+        (),
+        description="comma-separated addresses of the registry's servers, tried in turn, with the path if there is "
+        "one, e.g. https://registry.example.com:8081; empty: no registry",
+    )
+    username: str = Field("", description="user, if the registry asks for one")
+    password: SecretStr = Field(
+        SecretStr(""), description="the user's password; set it in the environment, not in a file"
+    )
+    ca_file: Path | None = Field(
+        None,
+        description="PEM file of the CA that signed the registry's certificate, at the same path on the machines of a "
+        "cluster; default: the machine's own CAs",
+    )
+    timeout: Duration = Field(
+        10 * _SECOND, ge=timedelta(milliseconds=100), description="how long one request may take to be answered"
+    )
+    patience: Duration = Field(
+        10 * _MINUTE,
+        description="how long a batch waits for a registry that does not answer before its job fails; nothing is lost",
+    )
+
+    @field_validator("url")
+    @classmethod
+    def _is_address(cls, urls: tuple[str, ...]) -> tuple[str, ...]:
+        for url in urls:
+            if not re.fullmatch(r"https?://[^\s/?#@]+(/[^\s?#@]*)?", url):
+                # Without the value: it may hold a password.
+                raise ValueError(
+                    "must be http:// or https://, a host, and a port and path if needed; a user and password are set "
+                    "in ADLOOM_REGISTRY__USERNAME and ADLOOM_REGISTRY__PASSWORD"
+                )
+        return tuple(url.rstrip("/") for url in urls)
 
 
 class DeduplicateSettings(Section):
@@ -158,6 +222,9 @@ class CampaignStatsSettings(Section):
         StatsOutput.APPEND,
         description="append: one row per window, once final; update: rows that follow their window, merged by key",
     )
+    group_by: Annotated[tuple[str, ...], BeforeValidator(comma_separated)] = Field(
+        (), description="comma-separated columns that a source keeps: windows are counted by them beside the campaign"
+    )
     feed: Duration = Field(
         6 * _HOUR,
         description="how far back the dashboard feed _feeds/campaign_stats.json reaches; 0s: no feed",
@@ -168,7 +235,7 @@ class MovingAverageSettings(Section):
     """``[moving_average]``: the mean of the last values of a key."""
 
     key: str = Field("campaign_id", description="column to group by; rows where it is null are left out")
-    values: Annotated[tuple[str, ...], BeforeValidator(_comma_separated)] = Field(
+    values: Annotated[tuple[str, ...], BeforeValidator(comma_separated)] = Field(
         ("cost_micros",),
         min_length=1,
         description="comma-separated columns to average, each on its own; nulls are skipped",
@@ -288,6 +355,18 @@ class TablesSettings(Section):
     )
     file_retention: Duration = Field(
         7 * _DAY, ge=_HOUR, description="how long replaced files are kept for readers that still use them"
+    )
+
+
+class ValidationSettings(Section):
+    """``[validation]``: what `adloom validate` writes to its report."""
+
+    examples: int = Field(
+        3,
+        ge=0,
+        le=20,
+        description="how many of the records that did not fit the report shows as examples, for each source and "
+        "verdict; 0: none, for instance because records hold personal data",
     )
 
 

@@ -9,27 +9,32 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from spark_jobs.contracts.choices import DeduplicateMode, JoinState, StateStore
 from spark_jobs.contracts.durations import format_duration
+from spark_jobs.contracts.encoding import RecordFormat
 from spark_jobs.contracts.errors import SettingsError
 from spark_jobs.contracts.sections import (
     AttributeSettings,
     CampaignStatsSettings,
+    ContractSettings,
     DeduplicateSettings,
     HeartbeatSettings,
     IngestSettings,
     JobSettings,
     KafkaSettings,
     MovingAverageSettings,
+    RegistrySettings,
     S3Settings,
     Section,
     SessionizeSettings,
     SparkSettings,
     TablesSettings,
     UserStatusSettings,
+    ValidationSettings,
 )
+from spark_jobs.contracts.sources import OWN_SOURCE, SourceSettings, check_encodings, kept_columns
 from spark_jobs.contracts.tables import SILVER_EVENTS
 
 ENV_PREFIX = "ADLOOM_"
@@ -38,6 +43,7 @@ ENV_PREFIX = "ADLOOM_"
 class Settings(Section):
     """All settings of a run."""
 
+    contract: ContractSettings = ContractSettings()
     ingest: IngestSettings = IngestSettings()
     deduplicate: DeduplicateSettings = DeduplicateSettings()
     attribute: AttributeSettings = AttributeSettings()
@@ -46,11 +52,50 @@ class Settings(Section):
     moving_average: MovingAverageSettings = MovingAverageSettings()
     user_status: UserStatusSettings = UserStatusSettings()
     kafka: KafkaSettings = KafkaSettings()
+    registry: RegistrySettings = RegistrySettings()
     s3: S3Settings = S3Settings()
     tables: TablesSettings = TablesSettings()
+    validation: ValidationSettings = ValidationSettings()
     heartbeat: HeartbeatSettings = HeartbeatSettings()
     job: JobSettings = JobSettings()
     spark: SparkSettings = SparkSettings()
+    source: dict[str, SourceSettings] = Field(default_factory=dict)
+    """Named sources; none: records in adloom's own format, from ``kafka.topics`` or a folder."""
+
+    def __hash__(self) -> int:
+        """Of all values; the tables of sources have no hash of their own."""
+        return hash(self.model_dump_json())
+
+    @property
+    def sources(self) -> dict[str, SourceSettings]:
+        """Those named, or else the one of records in adloom's own format."""
+        own = SourceSettings(format=RecordFormat.ADLOOM, topics=self.kafka.topics)
+        return self.source or {OWN_SOURCE: own}
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The Kafka topics of all sources."""
+        return tuple(dict.fromkeys(topic for source in self.sources.values() for topic in source.topics))
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The folders of all sources."""
+        return tuple(dict.fromkeys(source.path for source in self.sources.values() if source.path))
+
+    @property
+    def has_row_files(self) -> bool:
+        """Whether a source means files that are not JSON Lines."""
+        return any(not source.format.is_json and not source.topics for source in self.sources.values())
+
+    @property
+    def kafka_of_sources(self) -> KafkaSettings:
+        """``[kafka]`` with the topics of all sources."""
+        return self.kafka.model_copy(update={"topics": self.topics})
+
+    @property
+    def may_lack_user(self) -> bool:
+        """Whether a source may have events without a user."""
+        return any("user_id" in source.may_lack for source in self.sources.values())
 
     @model_validator(mode="after")
     def _safe_together(self) -> Self:
@@ -88,6 +133,8 @@ class Settings(Section):
             )
         self._check_measure()
         self._check_kafka()
+        self._check_sources()
+        self._check_registry()
         return self
 
     def _check_measure(self) -> None:
@@ -96,6 +143,12 @@ class Settings(Section):
             raise ValueError(
                 f"campaign_stats.slide {format_duration(stats.slide)} exceeds campaign_stats.window "
                 f"{format_duration(stats.window)}: events between windows would be counted in none; shorten the slide"
+            )
+        kept = [column.name for column in kept_columns(self.source)]
+        if unknown := [name for name in stats.group_by if name not in kept]:
+            raise ValueError(
+                f"campaign_stats.group_by {unknown[0]}: no source keeps a column of that name; "
+                + (f"choose one of {', '.join(kept)}" if kept else "keep it in a source, as source.NAME.keep")
             )
         columns = {column.name: column.sql_type for column in SILVER_EVENTS.columns}
         if columns.get(average.key) != "STRING":
@@ -107,6 +160,22 @@ class Settings(Section):
             numbers = ", ".join(name for name, sql_type in columns.items() if sql_type == "BIGINT")
             raise ValueError(
                 f"moving_average.values {wrong[0]}: no such integer column in silver; choose one of {numbers}"
+            )
+
+    def _check_sources(self) -> None:
+        kept_columns(self.source)
+        check_encodings(self.source)
+        has_path = [name for name, source in self.source.items() if source.path]
+        if has_path and (read := [name for name, source in self.source.items() if source.topics]):
+            raise ValueError(
+                f"source.{has_path[0]} has a path, and source.{read[0]} topics: a lake is fed by files or by Kafka; "
+                "load the files into a topic, or into a lake of their own"
+            )
+        has_topics = [name for name, source in self.source.items() if source.topics]
+        if has_topics and "topics" in self.kafka.model_fields_set:
+            raise ValueError(
+                f"kafka.topics is set, and so is source.{has_topics[0]}.topics: records in adloom's own format need a "
+                'source, too, as in [source.own] with format = "adloom"; leave out kafka.topics'
             )
 
     def _check_kafka(self) -> None:
@@ -124,6 +193,21 @@ class Settings(Section):
                 f"kafka.username is set but kafka.security_protocol is {kafka.security_protocol}, which sends no user: "
                 "set kafka.security_protocol to SASL_SSL (or SASL_PLAINTEXT)"
             )
+
+    def _check_registry(self) -> None:
+        registry = self.registry
+        if bool(registry.username) != bool(registry.password.get_secret_value()):
+            raise ValueError(
+                "registry.username and registry.password belong together: set "
+                f"{ENV_PREFIX}REGISTRY__USERNAME and {ENV_PREFIX}REGISTRY__PASSWORD, or neither"
+            )
+        for name, source in self.source.items():
+            is_typed = source.topics and source.format in (RecordFormat.AVRO, RecordFormat.PROTOBUF)
+            if is_typed and not source.schema_file and not (registry.url and source.in_registry):
+                raise ValueError(
+                    f"source.{name}: format {source.format} needs the schema of its records: set registry.url to that "
+                    "of your schema registry, or schema_file"
+                )
 
 
 def load_settings(file: Path | None = None, environ: Mapping[str, str] | None = None) -> Settings:

@@ -1,5 +1,6 @@
 """The tables of a lake: names, columns with Spark SQL types, partitions. Part of the public contract."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -34,6 +35,10 @@ class Table:
         """Names of the columns, in order."""
         return tuple(column.name for column in self.columns)
 
+    def kept(self, names: Iterable[str]) -> list[str]:
+        """Those of ``names`` that are no columns of the contract: columns that a source keeps."""
+        return [name for name in names if name not in self.column_names]
+
     @property
     def ddl(self) -> str:
         """The columns as a Spark SQL schema string."""
@@ -57,15 +62,31 @@ BRONZE_EVENTS = Table(
     "bronze",
     "bronze/events",
     "Every record as received. Append only. The quarantine (`adloom show quarantine`) is the part of bronze whose "
-    "verdict is not `ok`.",
+    "verdict is not `ok`, without the records that `adloom requeue` has judged anew: each of these has a second row, "
+    "with the verdict `ok` and `requeued_from`.",
     (
         Column("raw", "STRING", "the record as received; bytes that are not UTF-8 are decoded as ISO-8859-1"),
         Column("source", "STRING", "origin: file and byte range, or topic, partition and offset"),
-        Column("ingest_time", "TIMESTAMP", "when its batch was planned; equal for all rows of a batch"),
+        Column(
+            "ingest_time", "TIMESTAMP", "when its batch was planned, or when it was requeued; equal for a whole batch"
+        ),
         Column("verdict", "STRING", "ok, or the first rule that the record breaks"),
         *_EVENT_FIELDS,
+        Column("source_name", "STRING", "the source in the settings that the record belongs to; null: none"),
+        Column("reason", "STRING", "why the verdict is not ok: the expression that failed, and what the record has"),
+        Column(
+            "received_time",
+            "TIMESTAMP",
+            "when the record was received, which its event_time is held against; null if the verdict is ok",
+        ),
+        Column(
+            "requeued_from",
+            "TIMESTAMP",
+            "null for rows as received; in a row that `adloom requeue` added: ingest_time of the quarantined row with "
+            "the same raw and source",
+        ),
     ),
-    stats_columns=("ingest_time", "event_time"),
+    stats_columns=("ingest_time", "event_time", "verdict", "requeued_from"),
 )
 
 SILVER_EVENTS = Table(

@@ -19,6 +19,7 @@ from spark_jobs.queries import sessionize
 from spark_jobs.sources.delta import read_table
 from spark_jobs.transforms import accounts
 from spark_jobs.transforms.accounts import LakeTables
+from spark_jobs.transforms.batches import REQUEUED, Group, newest_before
 
 
 def balance(spark: SparkSession, settings: Settings, lake: Lake, *, drained: bool) -> Ledger:
@@ -40,6 +41,13 @@ def balance(spark: SparkSession, settings: Settings, lake: Lake, *, drained: boo
         ledger = replace(ledger, unaccounted=missing)
     lake.files.write(LEDGER, json_bytes(ledger.as_json()))
     lake.files.write(LEDGER_REACHED, json_bytes(batches_reached(lake)))
+    if ledger.received != ledger.ok + ledger.total_quarantined:
+        raise LedgerError(
+            f"the accounts of {lake.root} do not balance: of {ledger.received} records {ledger.ok} are ok, "
+            f"{ledger.requeued} of them requeued, and {ledger.total_quarantined} in quarantine: a record was requeued "
+            "twice, or a row of bronze is gone; do not count money from these tables: keep them for inspection and run "
+            "again into a new lake"
+        )
     if (
         ledger.unaccounted
         or ledger.surplus
@@ -67,27 +75,34 @@ def take(spark: SparkSession, settings: Settings, lake: Lake) -> Ledger:
         sessions=read_table(spark, lake, SESSIONS),
         initial=read_taken(spark, lake, sessionize.QUERY) if has_taken(lake, sessionize.QUERY) else None,
     )
-    groups = [accounts.Group(**row.asDict()) for row in accounts.groups(tables).collect()]
-    bronze_bounds = _bounds(spark, [group for group in groups if group.table == "bronze" and group.label == OK])
-    silver_bounds = _bounds(spark, [group for group in groups if group.table == "silver"])
-    keys = accounts.key_accounts(tables, bronze_bounds, silver_bounds, settings)
+    groups = [Group(**row.asDict()) for row in accounts.groups(tables).collect()]
+    bounds = {table: _bounds(spark, groups, table) for table in ("bronze", "silver")}
+    keys = accounts.key_accounts(tables, bounds["bronze"], bounds["silver"], settings)
     (sums,) = accounts.totals(keys).collect()
     verdicts = _by_label(groups, "bronze")
+    ok, requeued = verdicts.pop(OK, 0), verdicts.pop(REQUEUED, 0)
     return Ledger(
-        received=sum(verdicts.values()),
-        quarantined={verdict: count for verdict, count in verdicts.items() if verdict != OK},
-        ok=verdicts.get(OK, 0),
+        received=ok + sum(verdicts.values()),
+        quarantined=accounts.still_quarantined(tables.bronze) if requeued else verdicts,
+        ok=ok + requeued,
+        requeued=requeued,
         attribution=_by_label(groups, "attributions"),
         sessions=_by_label(groups, "sessions"),
         **sums.asDict(),
     )
 
 
-def _bounds(spark: SparkSession, batches: list[accounts.Group]) -> DataFrame:
-    return spark.createDataFrame(accounts.newest_before(batches), "ingest_us BIGINT, newest_before_us BIGINT")
+def _bounds(spark: SparkSession, groups: list[Group], table: str) -> DataFrame:
+    records = [group for group in groups if group.table == "bronze"]
+    requeues = {group.ingest_us for group in records if group.label == REQUEUED}
+    planned = {group.ingest_us for group in records if group.label != REQUEUED}
+    # Only what is ok moves event time.
+    batches = [group for group in groups if group.table == table and group.label in ("", OK, REQUEUED)]
+    found = newest_before(batches, requeues, planned)
+    return spark.createDataFrame(found, "ingest_us BIGINT, newest_before_us BIGINT")
 
 
-def _by_label(groups: list[accounts.Group], table: str) -> dict[str, int]:
+def _by_label(groups: list[Group], table: str) -> dict[str, int]:
     rows: Counter[str] = Counter()
     for group in groups:
         if group.table == table:

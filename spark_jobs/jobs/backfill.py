@@ -149,7 +149,7 @@ def _sessions(settings: Settings, lake: Lake, bronze: DataFrame, window: Window)
 
 def _first_of_each(bronze: DataFrame, is_in_reach: Column) -> DataFrame:
     """The first copy of each event, if it is in reach; a copy outside may have come first."""
-    good = bronze.where(F.col("verdict") == OK).drop("raw", "verdict")
+    good = bronze.where(F.col("verdict") == OK).drop("raw", "verdict", "received_time", "requeued_from")
     keys = good.where(is_in_reach).select(*KEY).distinct()
     arrival = Over.partitionBy(*KEY).orderBy("ingest_time", *_place())
     first = (

@@ -36,8 +36,8 @@ from spark_jobs.runtime.lock import hold_job
 from spark_jobs.runtime.manifests import new_manifest, read_manifest, with_initial_state_of, write_manifest
 from spark_jobs.runtime.session import using
 from spark_jobs.sinks.delta import AVAILABLE_NOW, start_rebuilding
+from spark_jobs.sources.arriving import arriving_files, folders_of
 from spark_jobs.sources.delta import read_history, read_table, stream_table, version_reached
-from spark_jobs.sources.files import read_files
 from spark_jobs.transforms import open_rows
 
 _CLOCKS_APART = timedelta(hours=1)
@@ -82,7 +82,8 @@ def reset(spark: SparkSession, settings: Settings, lake: Lake, name: str, source
         settings: those that the query will run with.
         lake: the lake; the job of the query must not be running.
         name: of the query.
-        source: for ``ingest``, the folder it reads; None: it reads Kafka. New files are taken in on the way.
+        source: for ``ingest``, the folder it reads; None: folders or Kafka, as configured. New files are
+            taken in on the way.
 
     Raises:
         SettingsError: there is no such query.
@@ -103,7 +104,7 @@ def reset(spark: SparkSession, settings: Settings, lake: Lake, name: str, source
             at = Position(spark, settings, lake, query, note)
             open_events, final_ms = _rebuild(at, version), query.final_before_ms(at)
             note = last_note(lake, name)
-        kind = FILES if query.reads or source else KAFKA
+        kind = FILES if query.reads or folders_of(settings, source) else KAFKA
         follows = note.writer if note else ""
         manifest = new_manifest(name, settings, kind, begins_at=begins_at, follows=follows, final_before_ms=final_ms)
         if note:
@@ -140,9 +141,9 @@ def _restart_at_end(
     version: int,
 ) -> str:
     """Restarts ``ingest`` where bronze ends. Returns where in Kafka that is; empty for files and at the start."""
-    if source is None:
+    if not folders_of(settings, source):
         return json.dumps(note.reached[0]) if note and _is_kafka(note.reached[0]) else ""
-    records = read_files(spark, source, settings.ingest)
+    records = arriving_files(spark, settings, source)
     if lake.has(query.writes):
         known = read_table(spark, lake, query.writes).select(_file_of("source").alias("file")).distinct()
         records = records.withColumn("file", _file_of("source")).join(known, on="file", how="left_anti").drop("file")
@@ -157,7 +158,7 @@ def _is_kafka(reached: Any) -> bool:
 
 
 def _file_of(source: str) -> Any:
-    return F.regexp_replace(source, "#bytes=.*$", "")
+    return F.regexp_replace(source, "#(?:bytes|rows?)=[^/]*$", "")
 
 
 def _rebuild(at: Position, version: int) -> int:

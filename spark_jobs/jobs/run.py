@@ -9,9 +9,11 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from spark_jobs.contracts.contract import Contract
 from spark_jobs.contracts.jobs import jobs_of_run
 from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.manifest import FILES
+from spark_jobs.contracts.places import REQUEUE
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.spark_names import UNCOUNTED_STATE_CONF
 from spark_jobs.contracts.tables import BRONZE_EVENTS, SILVER_EVENTS
@@ -23,11 +25,12 @@ from spark_jobs.jobs.starting import start
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import JOB_OF_QUERY, QUERIES, TABLES, Query
 from spark_jobs.runtime import checkpoints
+from spark_jobs.runtime.contracts import record
 from spark_jobs.runtime.failures import naming_the_cause
 from spark_jobs.runtime.lock import Check, hold_job
 from spark_jobs.runtime.progress import ProgressFiles, listening
 from spark_jobs.sinks.delta import ASAP, AVAILABLE_NOW, Within, create_table
-from spark_jobs.sources.files import read_files
+from spark_jobs.sources.arriving import arriving_files, folders_of
 
 _TICK_S = 0.2
 OnProgress = Callable[[ProgressFiles], None]
@@ -52,6 +55,7 @@ def run(
     drain: bool = False,
     measure: bool = True,
     count_state: bool = False,
+    contract: Contract | None = None,
     on_progress: OnProgress = lambda _: None,
 ) -> RunResult:
     """Processes every file of ``source`` that the lake does not have yet, up to gold, and balances the ledger.
@@ -65,20 +69,21 @@ def run(
         spark: from :func:`spark_jobs.runtime.session.start_session` with the same settings.
         settings: of this run.
         lake: where the tables are; created where it does not exist.
-        source: the folder of JSON Lines files; None: only what the lake has already.
+        source: the folder of files; None: those of the sources in the settings, or else only what the lake has.
         drain: at the end, close everything that is open: impressions, clicks, sessions, windows, users.
         measure: run the job ``measure`` too; if not, it catches up when it next runs.
         count_state: report how many rows the state of each query has, at the price of an eighth of the CPU time.
+        contract: that of the settings, to be written down; None: it is not.
         on_progress: called several times a second from this thread.
 
     Raises:
         SourceError: ``source`` has nothing to read, or an initial state cannot be used.
-        LakeInUseError: another process runs one of the jobs on the lake.
+        LakeInUseError: another process runs one of the jobs on the lake, or requeues records.
         CheckpointError: the checkpoints belong to other settings and cannot be used with these.
         QueryFailedError: a query ended with an error.
         LedgerError: the ledger does not balance.
     """
-    records = read_files(spark, source, settings.ingest) if source else None
+    records = arriving_files(spark, settings, source) if folders_of(settings, source) else None
     jobs = jobs_of_run(measure=measure)
     # What is only drained may have come from Kafka.
     queries = [query for query in QUERIES if query.job in jobs and (records is not None or query.reads)]
@@ -100,6 +105,8 @@ def run(
         naming_the_cause(lambda: list(flow.running.values())),
     ):
         checkpoints.claim(lake, settings, [query.name for query in queries], source=FILES)
+        if contract and records is not None:
+            record(lake, contract)
         copy_initial(spark, settings, lake, queries)
         for _ in _process_all(flow):
             check_locks()
@@ -123,9 +130,10 @@ def _process_all(flow: Flow) -> Iterator[None]:
 
 @contextmanager
 def _holding(jobs: Iterable[str], lake: Lake, settings: Settings, spark: SparkSession) -> Iterator[Check]:
-    """Holds the locks of ``jobs``; gives what checks that they are still held."""
+    """Holds the locks of ``jobs``, and keeps requeues away; gives what checks that the locks are still held."""
     with ExitStack() as held:
-        checks = [held.enter_context(hold_job(lake, job, settings.s3, spark=spark)) for job in jobs]
+        # What is requeued meanwhile might reach bronze after its last reader, and be missing from the ledger.
+        checks = [held.enter_context(hold_job(lake, job, settings.s3, spark=spark)) for job in (*jobs, REQUEUE)]
 
         def check() -> None:
             for one in checks:

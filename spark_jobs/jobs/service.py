@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_jobs.contracts.choices import Trigger
+from spark_jobs.contracts.contract import Contract
 from spark_jobs.contracts.errors import AdloomError
 from spark_jobs.contracts.manifest import FILES, KAFKA
 from spark_jobs.contracts.settings import Settings
@@ -23,7 +24,9 @@ from spark_jobs.jobs.starting import start
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import QUERIES_OF_JOB, Query, ingest, queries_of, writer_of
 from spark_jobs.runtime.checkpoints import claim
+from spark_jobs.runtime.contracts import record
 from spark_jobs.runtime.failures import naming_the_cause
+from spark_jobs.runtime.lakes import schemas_of
 from spark_jobs.runtime.lock import Check, hold_job
 from spark_jobs.runtime.manifests import read_manifest
 from spark_jobs.runtime.metrics import QueryMetrics, serve_metrics
@@ -31,8 +34,7 @@ from spark_jobs.runtime.progress import ProgressFiles, listening
 from spark_jobs.runtime.stopping import StopRequest, finish_batches
 from spark_jobs.runtime.wanted import clear_stop_request, stop_requested_at
 from spark_jobs.sinks.delta import Within, start_of
-from spark_jobs.sources.files import read_files
-from spark_jobs.sources.kafka import check_topics, read_kafka, starting_offsets
+from spark_jobs.sources.arriving import arriving_files, arriving_in_kafka, folders_of
 
 _TICK_S = 0.5
 _LOOK_S = 5.0
@@ -52,7 +54,14 @@ class Outcome(Enum):
 
 
 def run_job(
-    spark: SparkSession, settings: Settings, lake: Lake, job: str, stop: StopRequest, *, source: Path | None = None
+    spark: SparkSession,
+    settings: Settings,
+    lake: Lake,
+    job: str,
+    stop: StopRequest,
+    *,
+    source: Path | None = None,
+    contract: Contract | None = None,
 ) -> Outcome:
     """Runs the queries of ``job`` until ``stop``; each starts once the table that it reads exists.
 
@@ -62,7 +71,8 @@ def run_job(
         lake: the lake.
         job: its name.
         stop: polled several times a second.
-        source: for the job that reads records: the folder to watch; None: Kafka, as configured.
+        source: for the job that reads records: the folder to watch; None: folders or Kafka, as configured.
+        contract: that of the settings, which the job that reads records writes down; None: it does not.
 
     Raises:
         SourceError: there is nothing to read, Kafka does not answer, or an initial state cannot be used.
@@ -89,7 +99,9 @@ def run_job(
             _beat(heartbeats, progress, running, settings)
 
     with hold_job(lake, job, settings.s3, spark=spark) as check_lock, _reporting(spark, settings, progress):
-        _claim(lake, settings, job, FILES if source else KAFKA)
+        _claim(lake, settings, job, FILES if folders_of(settings, source) else KAFKA)
+        if contract and records is not None:
+            record(lake, contract)
         copy_initial(spark, settings, lake, queries)
         running = _Running(queries, lake, begin, waits_for_end=settings.job.trigger is Trigger.AVAILABLE_NOW)
         return _run(running, settings, stop, _StopRequests(lake, job), check_lock, on_tick)
@@ -121,14 +133,10 @@ def _claim(lake: Lake, settings: Settings, job: str, source: str) -> None:
 
 
 def _records(spark: SparkSession, settings: Settings, lake: Lake, source: Path | None) -> DataFrame:
-    if source:
-        return read_files(spark, source, settings.ingest)
-    partitions = check_topics(spark, settings.kafka)
+    if folders_of(settings, source):
+        return arriving_files(spark, settings, source)
     manifest = read_manifest(lake, ingest.NAME, lake.version(ingest.NAME))
-    if not (manifest and manifest.begins_at):
-        return read_kafka(spark, settings.kafka)
-    offsets = starting_offsets(partitions, manifest.begins_at)
-    return read_kafka(spark, settings.kafka.model_copy(update={"starting_offsets": offsets}))
+    return arriving_in_kafka(spark, settings, schemas_of(settings, lake), manifest.begins_at if manifest else "")
 
 
 class _StopRequests:

@@ -13,7 +13,7 @@ from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import Query
 from spark_jobs.runtime.manifests import read_manifest
 from spark_jobs.runtime.session import using
-from spark_jobs.sinks.delta import ASAP, Start, Within, start_query
+from spark_jobs.sinks.delta import ASAP, Start, Within, add_columns, start_query
 from spark_jobs.sources.delta import stream_table
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -48,6 +48,7 @@ def start(
     used = version or lake.version(query.name)
     sides, initial = first_rows(spark, settings, lake, query, used, sides)
     rows = query.rows(settings, sides, initial)
+    add_columns(lake, query.writes, rows)
     outputs = query.outputs(settings, lake, read_manifest(lake, query.name, used)) if query.outputs else None
     with using(spark, {**query.spark_conf, **conf}):
         return start_query(rows, lake, query, start=trigger, within=within, version=used, outputs=outputs)

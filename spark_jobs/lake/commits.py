@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
+from spark_jobs.contracts.places import REQUEUE, REQUEUED
 from spark_jobs.contracts.tables import Table
 from spark_jobs.lake.layout import Lake, commit_key
 from spark_jobs.queries import QUERIES, find_query
@@ -64,9 +65,14 @@ def last_note(lake: Lake, query: str) -> CommitNote | None:
 
 
 def batches_reached(lake: Lake) -> dict[str, str]:
-    """By query, the last batch in its table, as text to compare; queries that have written nothing are left out."""
+    """By query, the last batch in its table, as text to compare; queries that have written nothing are left out.
+
+    If records were requeued, ``requeue`` says when, because these rows are a part of no query's batch.
+    """
     found = {query.name: last_note(lake, query.name) for query in QUERIES}
-    return {query: f"{note.writer} {note.batch}" for query, note in found.items() if note}
+    reached = {query: f"{note.writer} {note.batch}" for query, note in found.items() if note}
+    requeued = lake.files.read(REQUEUED)
+    return reached if requeued is None else {**reached, REQUEUE: requeued.decode().strip()}
 
 
 def first_version_with_rows(lake: Lake, table: Table) -> int | None:

@@ -15,8 +15,11 @@ silent click topic cannot hold back an unclicked impression. Spark takes the slo
 *State*: an impression until the watermark passes its time by the window, a click until the watermark passes its time.
 *Late rows*: dropped by Spark, counted in the ledger. On a lake that was never drained, an event in silver can be late
 only if the watermark here is shorter than that of ``deduplicate``.
+*Kept columns*: held as one map on either side, so a column that is kept later does not change the state.
 *Cost*: native symmetric hash join.
 """
+
+from collections.abc import Mapping
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -24,8 +27,9 @@ from pyspark.sql import functions as F
 from spark_jobs.contracts.durations import microseconds, milliseconds
 from spark_jobs.contracts.events import CLICK, IMPRESSION
 from spark_jobs.contracts.sections import AttributeSettings
-from spark_jobs.contracts.tables import ATTRIBUTIONS
+from spark_jobs.contracts.sources import CLICK_SIDE
 from spark_jobs.transforms.clock import after_watermark
+from spark_jobs.transforms.kept import kept_types, never, packed, unpacked
 
 
 def attribute(left: DataFrame, right: DataFrame, settings: AttributeSettings) -> DataFrame:
@@ -37,7 +41,8 @@ def attribute(left: DataFrame, right: DataFrame, settings: AttributeSettings) ->
         settings: join type, watermarks and window.
 
     Returns:
-        The columns of ``gold/attributions``.
+        The columns of ``gold/attributions``. Columns that sources keep follow: those of the impression by their name,
+        those of the click as ``click_<name>``.
 
     Source: Spark's `Structured Streaming guide <https://spark.apache.org/docs/latest/streaming/>`_, outer joins with
     watermarking; the three outcomes are those of Google's Photon (SIGMOD 2013), which has no unclicked.
@@ -50,7 +55,7 @@ def attribute(left: DataFrame, right: DataFrame, settings: AttributeSettings) ->
         & (F.col("click_time") <= F.col("impression_time") + window)
     )
     pairs = _impressions(left, settings).join(_clicks(right, settings), on=is_match, how=settings.join.value)
-    return _attributions(pairs)
+    return _attributions(pairs, kept_types(left))
 
 
 def _impressions(events: DataFrame, settings: AttributeSettings) -> DataFrame:
@@ -62,6 +67,7 @@ def _impressions(events: DataFrame, settings: AttributeSettings) -> DataFrame:
         F.col("campaign_id").alias("campaign_id"),
         F.col("ad_id").alias("ad_id"),
         F.col("cost_micros").alias("cost_micros"),
+        packed(events).alias("impression_kept"),
     ).withWatermark("impression_time", f"{milliseconds(settings.impression_watermark)} milliseconds")
     return side.where(after_watermark("impression_time", F.col("impression_type") == IMPRESSION)).drop(
         "impression_type"
@@ -76,11 +82,12 @@ def _clicks(events: DataFrame, settings: AttributeSettings) -> DataFrame:
         F.col("user_id").alias("click_user_id"),
         # Never null: otherwise Spark infers a filter, pushes it below the watermark, and event time stands still.
         F.coalesce("impression_id", F.lit("")).alias("clicked_impression_id"),
+        packed(events).alias("click_kept"),
     ).withWatermark("click_time", f"{milliseconds(settings.click_watermark)} milliseconds")
     return side.where(after_watermark("click_time", F.col("click_type") == CLICK)).drop("click_type")
 
 
-def _attributions(pairs: DataFrame) -> DataFrame:
+def _attributions(pairs: DataFrame, kept: Mapping[str, str]) -> DataFrame:
     is_orphan, is_unclicked = F.col("impression_time").isNull(), F.col("click_time").isNull()
     delay_us = F.unix_micros("click_time") - F.unix_micros("impression_time")
     return pairs.select(
@@ -92,10 +99,14 @@ def _attributions(pairs: DataFrame) -> DataFrame:
         "impression_time",
         "campaign_id",
         "ad_id",
-        F.coalesce("impression_user_id", "click_user_id").alias("user_id"),
+        F.coalesce("impression_user_id", "click_user_id", never("impression_kept"), never("click_kept")).alias(
+            "user_id"
+        ),
         "cost_micros",
         "click_id",
         "click_time",
         F.floor(delay_us / 1000).alias("click_delay_ms"),
         F.to_date(F.coalesce("impression_time", "click_time")).alias("event_date"),
-    ).select(*ATTRIBUTIONS.column_names)
+        *unpacked("impression_kept", kept),
+        *unpacked("click_kept", kept, prefix=CLICK_SIDE),
+    )

@@ -17,10 +17,14 @@ emitted for each event at once, and the table adds them up.
 *State*: impressions for the length of the attribution window, clicks until the watermark passes them, and with
 ``append`` a row per campaign and open window.
 *Late rows*: Spark drops a click behind the watermark; an impression counts as long as its window is open.
+*Columns that sources keep* (``campaign_stats.group_by``) can count beside the campaign; a click counts with those of
+its impression.
 *Cost*: native join and aggregation.
 """
 
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from types import MappingProxyType
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -30,11 +34,19 @@ from spark_jobs.contracts.durations import microseconds, milliseconds
 from spark_jobs.contracts.events import CLICK, IMPRESSION
 from spark_jobs.contracts.sections import CampaignStatsSettings
 from spark_jobs.transforms.clock import after_watermark
+from spark_jobs.transforms.kept import with_columns
 from spark_jobs.transforms.windows import SUMS, sums, with_rate
+
+_NO_GROUPS: Mapping[str, str] = MappingProxyType({})
 
 
 def campaign_stats(
-    impressions: DataFrame, clicked: DataFrame, clicks: DataFrame, settings: CampaignStatsSettings, reach: timedelta
+    impressions: DataFrame,
+    clicked: DataFrame,
+    clicks: DataFrame,
+    settings: CampaignStatsSettings,
+    reach: timedelta,
+    groups: Mapping[str, str] = _NO_GROUPS,
 ) -> DataFrame:
     """The windows of each campaign.
 
@@ -44,35 +56,42 @@ def campaign_stats(
         clicks: the same events, read a third time: the clicks to count.
         settings: windows, watermark and output.
         reach: ``attribute.window``.
+        groups: columns of impressions to count by beside the campaign, each with its type in Spark SQL; one that the
+            events do not have is null.
 
     Returns:
-        The columns of ``gold/campaign_stats``. With ``append`` a row per final window. With ``update`` a row per event
-        and window that contains it, to be added up: see :func:`spark_jobs.transforms.windows.summed`.
+        The columns of ``gold/campaign_stats``, and ``groups``. With ``append`` a row per final window. With ``update``
+        a row per event and window that contains it, to be added up: see
+        :func:`spark_jobs.transforms.windows.summed`.
 
     Source: Spark's `Structured Streaming guide <https://spark.apache.org/docs/latest/streaming/>`_, window operations
     and chained stateful operators.
     """
     delay = f"{milliseconds(settings.watermark)} milliseconds"
-    shown = impressions.withWatermark("event_time", delay).where(
-        after_watermark("event_time", F.col("event_type") == IMPRESSION)
+    by = ("campaign_id", *groups)
+    shown = (
+        with_columns(impressions, groups)
+        .withWatermark("event_time", delay)
+        .where(after_watermark("event_time", F.col("event_type") == IMPRESSION))
     )
-    counted = _counted(shown, impressions=1, cost=F.coalesce("cost_micros", F.lit(0))).unionByName(
-        _counted(_clicks(clicked, clicks, delay, reach), impressions=0, cost=F.lit(0))
+    pairs = _clicks(with_columns(clicked, groups), clicks, delay, reach, by)
+    counted = _counted(shown, by, impressions=1, cost=F.coalesce("cost_micros", F.lit(0))).unionByName(
+        _counted(pairs, by, impressions=0, cost=F.lit(0))
     )
     window = F.window("event_time", _interval(settings.window), _interval(settings.slide)).alias("window")
     if settings.output is StatsOutput.UPDATE:
-        return _named(counted.select(window, "campaign_id", *SUMS))
-    return _named(counted.groupBy(window, "campaign_id").agg(*sums()))
+        return _named(counted.select(window, *by, *SUMS), by)
+    return _named(counted.groupBy(window, *by).agg(*sums()), by)
 
 
-def _clicks(clicked: DataFrame, clicks: DataFrame, delay: str, reach: timedelta) -> DataFrame:
-    """``event_time`` and ``campaign_id`` of each click whose impression is known and within ``reach``."""
+def _clicks(clicked: DataFrame, clicks: DataFrame, delay: str, reach: timedelta, by: Sequence[str]) -> DataFrame:
+    """``event_time`` of each click whose impression is known and within ``reach``, with the impression's ``by``."""
     left = (
         clicked.select(
             F.col("event_type").alias("impression_type"),
             F.col("event_id").alias("impression_id"),
             F.col("event_time").alias("impression_time"),
-            "campaign_id",
+            *by,
         )
         .withWatermark("impression_time", delay)
         .where(after_watermark("impression_time", F.col("impression_type") == IMPRESSION))
@@ -89,23 +108,23 @@ def _clicks(clicked: DataFrame, clicks: DataFrame, delay: str, reach: timedelta)
         # A literal: Spark derives from it how long it keeps each side, and does so before it folds expressions.
         & (F.col("event_time") <= F.col("impression_time") + F.expr(f"INTERVAL {microseconds(reach)} MICROSECOND"))
     )
-    return left.join(right, on=is_match, how="inner").select("event_time", "campaign_id")
+    return left.join(right, on=is_match, how="inner").select("event_time", *by)
 
 
-def _counted(events: DataFrame, *, impressions: int, cost: Column) -> DataFrame:
+def _counted(events: DataFrame, by: Sequence[str], *, impressions: int, cost: Column) -> DataFrame:
     """What each of ``events`` adds to its window."""
     return events.select(
         "event_time",
-        "campaign_id",
+        *by,
         F.lit(impressions).cast("bigint").alias("impressions"),
         F.lit(1 - impressions).cast("bigint").alias("clicks"),
         cost.cast("bigint").alias("cost_micros"),
     )
 
 
-def _named(windows: DataFrame) -> DataFrame:
+def _named(windows: DataFrame, by: Sequence[str]) -> DataFrame:
     bounds = windows.select(
-        F.col("window.start").alias("window_start"), F.col("window.end").alias("window_end"), "campaign_id", *SUMS
+        F.col("window.start").alias("window_start"), F.col("window.end").alias("window_end"), *by, *SUMS
     )
     return with_rate(bounds)
 

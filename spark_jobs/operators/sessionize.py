@@ -31,7 +31,8 @@ def sessionize(events: DataFrame, settings: SessionizeSettings) -> DataFrame:
     """The sessions of each user of ``events``.
 
     Args:
-        events: streaming; the columns of ``silver/events``, heartbeats included.
+        events: streaming; the columns of ``silver/events``, heartbeats included. Those without a user are in
+            no session.
         settings: gap and watermark.
 
     Returns:
@@ -42,7 +43,7 @@ def sessionize(events: DataFrame, settings: SessionizeSettings) -> DataFrame:
     own = (
         events.select("event_type", "event_id", "event_time", "user_id", "is_last")
         .withWatermark("event_time", f"{milliseconds(settings.watermark)} milliseconds")
-        .where(after_watermark("event_time", F.col("event_type") != HEARTBEAT))
+        .where(after_watermark("event_time", (F.col("event_type") != HEARTBEAT) & F.col("user_id").isNotNull()))
     )
     # Events are sorted by these fields, in this order.
     event = F.struct("event_time", "event_id", "event_type", "is_last")

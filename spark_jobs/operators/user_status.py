@@ -35,7 +35,7 @@ def user_status(events: DataFrame, settings: UserStatusSettings, *, initial: Dat
     """The changes of status of the users of ``events``.
 
     Args:
-        events: streaming; the columns of ``silver/events``, heartbeats included.
+        events: streaming; the columns of ``silver/events``, heartbeats included. Those without a user count for none.
         settings: how long a silence makes a user inactive, and by which clock.
         initial: not streaming: ``user_id``, ``status`` (online or active) and ``last_us`` (bigint, the time of the last
             event in microseconds since 1970) of users who are not inactive. Only the first batch uses it.
@@ -50,7 +50,8 @@ def user_status(events: DataFrame, settings: UserStatusSettings, *, initial: Dat
     timed = events.select("event_type", "event_time", "user_id")
     if is_event_time:
         timed = timed.withWatermark("event_time", f"{milliseconds(settings.watermark)} milliseconds")
-    own = timed.where(after_watermark("event_time", F.col("event_type") != HEARTBEAT)).select(
+    is_of_user = (F.col("event_type") != HEARTBEAT) & F.col("user_id").isNotNull()
+    own = timed.where(after_watermark("event_time", is_of_user)).select(
         "user_id", F.unix_micros("event_time").alias("event_us"), "event_time"
     )
     changes = own.groupBy("user_id").transformWithState(

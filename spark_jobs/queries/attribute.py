@@ -63,6 +63,7 @@ QUERY = Query(
     reads=(SILVER_EVENTS, SILVER_EVENTS),
     writes=ATTRIBUTIONS,
     rows=_rows,
+    state_format=2,  # 2: holds the columns that sources keep
     operator="stream-stream join",
     final="Every row, as soon as it is written.",
     late="An impression or click behind the watermark is dropped; the ledger counts it.",

@@ -8,6 +8,7 @@ from spark_jobs.contracts.durations import EPOCH, parse_duration
 from spark_jobs.contracts.jobs import MEASURE_JOB
 from spark_jobs.contracts.manifest import Manifest
 from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.sources import kept_columns
 from spark_jobs.contracts.tables import CAMPAIGN_STATS, SILVER_EVENTS
 from spark_jobs.queries.description import Query
 from spark_jobs.queries.state_settings import ENGINE, JOIN_STATE, STATE_DISCARDED, may_shorten, needs_reset
@@ -22,13 +23,15 @@ if TYPE_CHECKING:
     from spark_jobs.sinks.delta import Output
 
 NAME = "campaign_stats"
-_GRID = ("campaign_stats.window", "campaign_stats.slide")
+_GRID = ("campaign_stats.window", "campaign_stats.slide", "campaign_stats.group_by")
 
 
 def _rows(settings: Settings, sides: "Sequence[DataFrame]", _initial: "DataFrame | None") -> "DataFrame":
     from spark_jobs.operators.campaign_stats import campaign_stats
 
-    return campaign_stats(sides[0], sides[1], sides[2], settings.campaign_stats, settings.attribute.window)
+    own, kept = settings.campaign_stats, {one.name: one.sql_type for one in kept_columns(settings.source)}
+    groups = {name: kept[name] for name in own.group_by}
+    return campaign_stats(sides[0], sides[1], sides[2], own, settings.attribute.window, groups)
 
 
 def _outputs(settings: Settings, lake: "Lake", manifest: Manifest | None) -> "Sequence[Output]":
@@ -65,7 +68,7 @@ def _final_before_ms(at: "Position") -> int:
     would be incomplete.
     """
     before, now = at.manifest, QUERY.state_settings(at.settings, "")
-    has_same_windows = before is not None and all(before.settings.get(name) == now[name] for name in _GRID)
+    has_same_windows = before is not None and all(before.settings.get(name, "") == now[name] for name in _GRID)
     if at.settings.campaign_stats.output is StatsOutput.UPDATE and before and has_same_windows:
         return before.final_before_ms
     return _final_ms(at)
@@ -101,6 +104,7 @@ QUERY = Query(
         may_shorten("attribute.window", STATE_DISCARDED),
         needs_reset("campaign_stats.window", "open windows have the other length"),
         needs_reset("campaign_stats.slide", "open windows start at other times"),
+        needs_reset("campaign_stats.group_by", "open windows are counted by other columns"),
         may_shorten("campaign_stats.watermark", STATE_DISCARDED),
         needs_reset("campaign_stats.output", "the table would hold open windows beside final ones"),
         JOIN_STATE,

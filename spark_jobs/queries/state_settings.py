@@ -45,6 +45,11 @@ def setting(settings: Settings, name: str) -> object:
     return value
 
 
+def setting_text(settings: Settings, name: str) -> str:
+    """The value of the setting ``name`` as text."""
+    return _text(setting(settings, name))
+
+
 def _text(value: object) -> str:
     if isinstance(value, timedelta):
         return format_duration(value)

@@ -1,16 +1,26 @@
 """Opening a lake: from the location a user gives to its root and files."""
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from spark_jobs.contracts.errors import LakeError, SettingsError
-from spark_jobs.contracts.files import hadoop_uri
+from spark_jobs.contracts.files import Files, hadoop_uri
 from spark_jobs.contracts.sections import S3Settings
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.formats.schema_store import SchemaStore
 from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.local_files import LocalFiles
 
 OBJECT_STORE = "s3a"
+_GOOGLE = ". Google's connector, and a lock by generation numbers, are not built in"
+_AZURE = ". Azure's connector, and a lock by ETags, are not built in"
+_OTHER_CLOUDS = {
+    **dict.fromkeys(("gs", "gcs"), _GOOGLE),
+    **dict.fromkeys(("abfs", "abfss", "wasb", "wasbs", "az", "adl"), _AZURE),
+}
+"""By scheme, what is missing for it: docs/containers.md, "Which stores"."""
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 
 
@@ -33,10 +43,31 @@ def open_lake(location: str, s3: S3Settings | None = None, *, is_patient: bool =
     if parts.scheme not in ("", "file"):
         raise SettingsError(
             f"lake {location!r}: scheme {parts.scheme!r} is not supported; give a folder, a file:/// URI or "
-            "s3a://bucket/prefix"
+            f"s3a://bucket/prefix{_OTHER_CLOUDS.get(parts.scheme, '')}"
         )
     path = local_path(location)
     return Lake(hadoop_uri(path).rstrip("/"), LocalFiles(path))
+
+
+@dataclass(frozen=True)
+class FilesOfLake:
+    """Opens the small files of the lake at ``location`` in whichever process calls it; it can be pickled.
+
+    Keys of an object store do not travel with it: the machines of a cluster have their own.
+    """
+
+    location: str
+    s3: S3Settings | None = None
+
+    def __call__(self) -> Files:
+        """See :func:`open_lake`, whose files these are; a store that is away is asked for as long as Spark does."""
+        return open_lake(self.location, self.s3, is_patient=True).files
+
+
+def schemas_of(settings: Settings, lake: Lake) -> SchemaStore | None:
+    """The writer schemas of the registry, which ``lake`` keeps; None: the settings have no registry."""
+    files = FilesOfLake(lake.place(), settings.s3)
+    return SchemaStore(settings.registry, files) if settings.registry.url else None
 
 
 def local_path(location: str) -> Path:

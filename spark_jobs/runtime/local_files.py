@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from uuid import uuid4
 
 from spark_jobs.contracts.files import FileInfo
 
@@ -26,7 +27,8 @@ class LocalFiles:
         """Writes ``data`` to the file, atomically."""
         file = self.root / key
         file.parent.mkdir(parents=True, exist_ok=True)
-        draft = file.with_name(f"{file.name}.part")
+        # Two processes may write the same file at once.
+        draft = file.with_name(f"{file.name}.{uuid4().hex}.part")
         draft.write_bytes(data)
         draft.replace(file)
 

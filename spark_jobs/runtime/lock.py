@@ -11,7 +11,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from spark_jobs.contracts.errors import LakeInUseError
-from spark_jobs.contracts.places import lock_key
+from spark_jobs.contracts.places import REQUEUE, lock_key
 from spark_jobs.contracts.sections import S3Settings
 from spark_jobs.lake.layout import Lake
 
@@ -28,7 +28,7 @@ def hold_job(lake: Lake, job: str, s3: S3Settings, *, spark: SparkSession | None
 
     Args:
         lake: the lake.
-        job: whose lock.
+        job: whose lock; or :data:`spark_jobs.contracts.places.REQUEUE`, which keeps out requeues and bounded runs.
         s3: gives the length of a lease.
         spark: the session that writes; None if only this process does.
 
@@ -74,6 +74,10 @@ def _leased(lake: Lake, job: str, s3: S3Settings, jvm: Any) -> Iterator[Check]:
 
 
 def _refusal(lake: Lake, job: str, by: str) -> LakeInUseError:
+    if job == REQUEUE:
+        return LakeInUseError(
+            f"records of lake {lake.root} are being requeued, or it is in a bounded run, by {by}: wait for it to end"
+        )
     return LakeInUseError(
         f"job {job} of lake {lake.root} is being run by {by}: two drivers would corrupt its checkpoints; "
         "wait for it to end, stop it, or give another --lake"

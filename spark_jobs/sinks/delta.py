@@ -12,6 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_jobs.contracts.choices import Trigger
 from spark_jobs.contracts.durations import milliseconds
+from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.sections import JobSettings
 from spark_jobs.contracts.tables import Table
 from spark_jobs.lake.commits import CommitNote, last_note, read_plan
@@ -64,6 +65,32 @@ def create_table(spark: SparkSession, lake: Lake, table: Table) -> None:
     if not lake.has(table):
         nothing = spark.range(0).select(*[F.lit(None).cast(c.sql_type).alias(c.name) for c in table.columns])
         _writer(_plain(nothing, table), table).save(lake.table(table))
+
+
+def add_columns(lake: Lake, table: Table, rows: DataFrame) -> None:
+    """Adds to ``table``, if it exists, the columns that it lacks of those that the contract or ``rows`` have.
+
+    Readers that run meanwhile end, because Delta streams with one schema; they are restarted.
+
+    Raises:
+        LakeError: the table has a column of that name with another type.
+    """
+    if not lake.has(table):
+        return
+    spark, place = rows.sparkSession, lake.table(table)
+    there = {field.name: field.dataType for field in spark.read.format("delta").load(place).schema}
+    wanted = {field.name: field.dataType for field in rows.select(*table.kept(rows.columns)).schema}
+    for name, kind in wanted.items():
+        if there.get(name, kind) != kind:
+            raise LakeError(
+                f"{table.path} has a column {name} of type {there[name].simpleString()}, and the settings keep it as "
+                f"{kind.simpleString()}: a column never changes its type; keep it under another name"
+            )
+    types = {column.name: column.sql_type for column in table.columns} | {
+        name: kind.simpleString() for name, kind in wanted.items()
+    }
+    if missing := [f"`{name}` {sql_type}" for name, sql_type in types.items() if name not in there]:
+        spark.sql(f"ALTER TABLE delta.`{place}` ADD COLUMNS ({', '.join(missing)})")
 
 
 def append_rows(rows: DataFrame, lake: Lake, table: Table, note: CommitNote) -> None:
@@ -120,8 +147,8 @@ def _plain(rows: DataFrame, table: Table) -> DataFrame:
     # Spark marks the event-time column; the mark would go into the table and give its readers a watermark. It is
     # removed only where there is one: for each such column PySpark makes some twenty calls to Java, in every batch.
     marked = {field.name for field in rows.schema if field.metadata}
-    columns = [F.col(name).alias(name, metadata={}) if name in marked else name for name in table.column_names]
-    return rows.select(*columns)
+    names = (*table.column_names, *table.kept(rows.columns))
+    return rows.select(*[F.col(name).alias(name, metadata={}) if name in marked else name for name in names])
 
 
 def _writer(plain: DataFrame, table: Table) -> DataFrameWriter:

@@ -27,7 +27,7 @@ def note_of_reset(note: CommitNote) -> CommitNote:
 def append_missing(rows: DataFrame, lake: Lake, table: Table, note: CommitNote, *, key: Sequence[str]) -> None:
     """Appends those of ``rows`` (the columns of ``table``) whose ``key`` it does not have, in at most one commit."""
     there = rows.sparkSession.read.format("delta").load(lake.table(table)).select(*key)
-    missing = rows.join(there, on=list(key), how="left_anti").select(*table.column_names)
+    missing = rows.join(there, on=list(key), how="left_anti").select(*rows.columns)
     append_some(missing, lake, table, note)
 
 

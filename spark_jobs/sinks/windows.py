@@ -24,7 +24,7 @@ from spark_jobs.contracts.tables import CAMPAIGN_STATS, Table
 from spark_jobs.lake.commits import CommitNote
 from spark_jobs.lake.layout import Lake
 from spark_jobs.sinks.delta import Output, TableOutput, append_rows, create_table, replace_rows
-from spark_jobs.transforms.windows import KEY, SUMS, rate, summed
+from spark_jobs.transforms.windows import KEY, SUMS, key_of, rate, summed
 
 Window = dict[str, Any]
 """A row of ``gold/campaign_stats``, its times as text."""
@@ -111,7 +111,7 @@ def add_to_windows(rows: DataFrame, lake: Lake, table: Table, note: CommitNote) 
         append_rows(rows, lake, table, note)
         return
     there = DeltaTable.forPath(spark, lake.table(table)).alias("there")
-    same = " AND ".join(f"there.{name} <=> new.{name}" for name in KEY)
+    same = " AND ".join(f"there.{name} <=> new.{name}" for name in key_of(rows.columns))
     total = {name: F.col(f"there.{name}") + F.col(f"new.{name}") for name in SUMS}
     # A merge takes these from the session only. Each query has a session of its own, so no other writer sees them; the
     # query's next batch must not either, for it can be an append.
@@ -126,7 +126,7 @@ def add_to_windows(rows: DataFrame, lake: Lake, table: Table, note: CommitNote) 
         (
             there.merge(summed(rows).alias("new"), near & F.expr(same))
             .whenMatchedUpdate(set={**total, "ctr": rate(total["impressions"], total["clicks"])})
-            .whenNotMatchedInsertAll()
+            .whenNotMatchedInsert(values={name: F.col(f"new.{name}") for name in rows.columns})
             .execute()
         )
     finally:
@@ -194,7 +194,7 @@ class Feed:
         ends_us = F.unix_micros("window_end")
         found = (
             table.where(F.col("window_end") > since)
-            .select(ends_us.alias("ends_us"), *times, *CAMPAIGN_STATS.column_names[2:])
+            .select(ends_us.alias("ends_us"), *times, *(name for name in table.columns if name not in KEY[:2]))
             .collect()
         )
         last_us = max((row["ends_us"] for row in found), default=0)
@@ -213,11 +213,11 @@ class Feed:
 
 def _window(row: dict[str, Any]) -> Window:
     times = {name: row[name].isoformat() + "Z" for name in KEY[:2]}
-    return {name: times.get(name, row[name]) for name in CAMPAIGN_STATS.column_names}
+    return {name: times.get(name, value) for name, value in row.items() if name != "ends_us"}
 
 
 def _key(window: Window) -> tuple[str, ...]:
-    return tuple(window[name] for name in KEY)
+    return tuple(str(window[name]) for name in key_of(window))
 
 
 def write_rebuilt_windows(

@@ -18,7 +18,7 @@ _ALL_FILES = 2**31 - 1
 def stream_table(
     spark: SparkSession, lake: Lake, table: Table, *, first_version: int = 0, files_a_batch: int = _ALL_FILES
 ) -> DataFrame:
-    """Streams ``table``, version by version; what a checkpoint has reached goes before what is asked for here.
+    """Streams ``table`` with the columns that are kept, version by version; a checkpoint goes before what is asked.
 
     A batch always takes whole versions. Within a version rows lie in no order of time, so a batch that ended in the
     middle of one would move the watermark past rows that wait in its other files.
@@ -30,14 +30,24 @@ def stream_table(
         first_version: where to begin.
         files_a_batch: how many files a batch takes at most; to be given only where that ends a version.
     """
-    return (
+    rows = (
         spark.readStream.format("delta")
         # The snapshot that is read otherwise comes in no order of time.
         .option("startingVersion", first_version)
         .option("maxFilesPerTrigger", files_a_batch)
         .load(lake.table(table))
-        .select(*table.column_names)
     )
+    return declared(rows, table)
+
+
+def declared(rows: DataFrame, table: Table) -> DataFrame:
+    """``rows`` with the columns of the contract first, null where an older lake lacks one, then those that are kept."""
+    there = rows.columns
+    columns = [
+        F.col(column.name) if column.name in there else F.lit(None).cast(column.sql_type).alias(column.name)
+        for column in table.columns
+    ]
+    return rows.select(*columns, *table.kept(there))
 
 
 def version_reached(offset: Any) -> int:
@@ -72,7 +82,7 @@ def newest_event_time(events: DataFrame) -> datetime | None:
 
 
 def read_table(spark: SparkSession, lake: Lake, table: Table, *, version: int | None = None) -> DataFrame:
-    """The rows of ``table`` as they are now, or as they were in ``version``.
+    """The rows of ``table`` as they are now, or as they were in ``version``, with the columns that are kept.
 
     Raises:
         LakeError: the lake has no such table yet.
@@ -82,4 +92,4 @@ def read_table(spark: SparkSession, lake: Lake, table: Table, *, version: int | 
     reader = spark.read.format("delta")
     if version is not None:
         reader = reader.option("versionAsOf", version)
-    return reader.load(lake.table(table)).select(*table.column_names)
+    return declared(reader.load(lake.table(table)), table)

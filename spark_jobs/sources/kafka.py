@@ -1,6 +1,8 @@
 """Kafka topics as a stream of records."""
 
 import json
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -8,9 +10,16 @@ from pyspark.sql import functions as F
 from spark_jobs.contracts.errors import SourceError
 from spark_jobs.contracts.kafka import java_options
 from spark_jobs.contracts.sections import KafkaSettings
-from spark_jobs.sources.topics import names_of_topics, partitions_of_topics
+from spark_jobs.sources.topics import require_topics
 from spark_jobs.transforms.clock import batch_time
+from spark_jobs.transforms.decode import decode, raw_text
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from spark_jobs.formats.decoding import Decoder
+
+_ALL_JSON: "Mapping[str, Decoder]" = MappingProxyType({})
 _EARLIEST = -2
 """Spark's value, in place of an offset, for the first record that the broker still has."""
 
@@ -27,14 +36,7 @@ def check_topics(spark: SparkSession, settings: KafkaSettings) -> dict[str, list
     if not settings.bootstrap_servers:
         raise SourceError("no source: give --source DIR, or set kafka.bootstrap_servers to read Kafka")
     jvm = spark.sparkContext._jvm  # noqa: SLF001 there is no public API for the JVM
-    known = partitions_of_topics(jvm, settings)
-    if missing := [topic for topic in settings.topics if topic not in known]:
-        has = ", ".join(names_of_topics(jvm, settings)) or "none"
-        raise SourceError(
-            f"Kafka at {settings.bootstrap_servers} has no topic {', '.join(missing)} (it has: {has}); "
-            "create it (`adloom init` does), or set kafka.topics"
-        )
-    return known
+    return require_topics(jvm, settings)
 
 
 def starting_offsets(partitions: dict[str, list[str]], begins_at: str) -> str:
@@ -52,26 +54,41 @@ def starting_offsets(partitions: dict[str, list[str]], begins_at: str) -> str:
     return json.dumps(offsets)
 
 
-def read_kafka(spark: SparkSession, settings: KafkaSettings) -> DataFrame:
+def read_kafka(
+    spark: SparkSession, settings: KafkaSettings, decoders: "Mapping[str, Decoder]" = _ALL_JSON
+) -> DataFrame:
     """Streams the records of the topics, each once, in the order of each partition.
 
+    Args:
+        spark: the session.
+        settings: the brokers and topics.
+        decoders: by topic, what decodes its records, if they are not JSON.
+
     Returns:
-        ``raw`` (string: the record's value; empty where it has none), ``source`` (string,
-        ``<topic>/<partition>/<offset>``), ``ingest_time`` (timestamp: when the batch was planned; a replayed batch
-        keeps it), ``received_time`` (timestamp: the record's own or ``ingest_time``, whichever is earlier).
+        ``raw`` (string: the record's value, of topics with a decoder as ISO-8859-1; empty where it has none),
+        ``source`` (string, ``<topic>/<partition>/<offset>``), ``origin`` (string: the topic), ``ingest_time``
+        (timestamp: when the batch was planned; a replayed batch keeps it), ``received_time`` (timestamp: the record's
+        own or ``ingest_time``, whichever is earlier); with decoders also what
+        :func:`spark_jobs.transforms.decode.decode` adds.
 
     Source: Spark's `Kafka integration guide <https://spark.apache.org/docs/latest/streaming/>`_.
     """
     records = spark.readStream.format("kafka").options(**_options(settings)).load()
     place = F.concat_ws("/", "topic", F.col("partition").cast("string"), F.col("offset").cast("string"))
     taken = records.select(
-        F.coalesce(F.col("value").cast("string"), F.lit("")).alias("raw"),
+        "value",
         place.alias("source"),
+        F.col("topic").alias("origin"),
         batch_time().alias("ingest_time"),
         # Records written by brokers before 0.10 have no timestamp: it reads as a time before 1970.
         F.when(F.col("timestampType").isin(0, 1), F.col("timestamp")).alias("kafka_time"),
     )
-    return taken.select("raw", "source", "ingest_time", F.least("kafka_time", "ingest_time").alias("received_time"))
+    times = taken.withColumn("received_time", F.least("kafka_time", "ingest_time")).drop("kafka_time")
+    if not decoders:
+        return times.select(F.coalesce(F.col("value").cast("string"), F.lit("")).alias("raw"), *times.columns[1:])
+    decoded = decode(times, decoders)
+    raw = F.when(F.col("origin").isin(*decoders), raw_text(F.col("value"))).otherwise(F.col("value").cast("string"))
+    return decoded.select(F.coalesce(raw, F.lit("")).alias("raw"), *decoded.columns[1:])
 
 
 def _options(settings: KafkaSettings) -> dict[str, str]:

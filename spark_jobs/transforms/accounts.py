@@ -5,10 +5,8 @@ from the report too. A row that is not in the next table counts as late only if 
 before it were so much newer that the watermark may have passed it.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
-from itertools import accumulate
 from operator import add
 
 from pyspark.sql import Column, DataFrame
@@ -18,8 +16,21 @@ from spark_jobs.contracts.choices import DeduplicateMode, JoinType
 from spark_jobs.contracts.durations import microseconds
 from spark_jobs.contracts.events import CLICK, HEARTBEAT, IMPRESSION, OK
 from spark_jobs.contracts.settings import Settings
+from spark_jobs.transforms.batches import REQUEUED
+from spark_jobs.transforms.quarantine import in_quarantine
 
-_MARKS = ("received", "late", "kept", "joinable", "join_late", "session_late", "attributed", "sessioned", "initial")
+_MARKS = (
+    "received",
+    "late",
+    "kept",
+    "joinable",
+    "join_late",
+    "session_late",
+    "attributed",
+    "sessioned",
+    "initial",
+    "userless",
+)
 
 
 @dataclass(frozen=True)
@@ -36,37 +47,20 @@ class LakeTables:
     initial: DataFrame | None = None
 
 
-@dataclass(frozen=True)
-class Group:
-    """The rows of a table that share a label and, in bronze and silver, a batch.
-
-    ``table`` is ``bronze``, ``silver``, ``attributions`` or ``sessions``; ``label`` is the verdict, status or ending,
-    empty in silver; ``ingest_us`` and ``newest_us`` are the batch and its largest event time in microseconds since
-    1970, or 0 if there is none.
-    """
-
-    table: str
-    label: str
-    ingest_us: int
-    newest_us: int
-    rows: int
-
-
 def groups(tables: LakeTables) -> DataFrame:
-    """A row for every :class:`Group` of ``tables``, with its fields as columns."""
+    """A row for every :class:`~spark_jobs.transforms.batches.Group` of ``tables``, with its fields as columns."""
     return (
-        _groups("bronze", tables.bronze, F.col("verdict"), has_batches=True)
+        _groups("bronze", tables.bronze, _label_of_record(), has_batches=True)
         .unionAll(_groups("silver", tables.silver, F.lit(""), has_batches=True))
         .unionAll(_groups("attributions", tables.attributions, F.col("status"), has_batches=False))
         .unionAll(_groups("sessions", tables.sessions, F.col("ended_by"), has_batches=False))
     )
 
 
-def newest_before(batches: Iterable[Group]) -> list[tuple[int, int | None]]:
-    """For each batch (``ingest_us``) the largest event time (microseconds) of all earlier batches."""
-    in_order = sorted((group.ingest_us, group.newest_us) for group in batches)
-    newest = accumulate((newest_us for _, newest_us in in_order), max)
-    return list(zip((ingest_us for ingest_us, _ in in_order), (None, *newest), strict=False))
+def still_quarantined(bronze: DataFrame) -> dict[str, int]:
+    """By verdict, the records of ``bronze`` that are still in quarantine."""
+    counts = in_quarantine(bronze).groupBy("verdict").count().collect()
+    return dict(sorted((row["verdict"], row["count"]) for row in counts))
 
 
 def key_accounts(
@@ -76,7 +70,8 @@ def key_accounts(
 
     Args:
         tables: the lake.
-        bronze_bounds: :func:`newest_before` of bronze, as columns ``ingest_us`` and ``newest_before_us``.
+        bronze_bounds: :func:`spark_jobs.transforms.batches.newest_before` of bronze, as columns ``ingest_us`` and
+            ``newest_before_us``.
         silver_bounds: the same for silver.
         settings: the watermarks, which decide what can have been late.
 
@@ -85,7 +80,8 @@ def key_accounts(
         As bigint: ``received`` (records with verdict ok), ``late`` (of these, records that can have been late for
         deduplicate), ``kept`` (rows of silver), ``joinable`` (of these, rows that the join must emit with or without a
         counterpart), ``join_late``, ``session_late`` (of these, rows that can have been late there), ``attributed``,
-        ``sessioned`` (rows of gold that contain the event), ``initial`` (events of the initial state).
+        ``sessioned`` (rows of gold that contain the event), ``initial`` (events of the initial state), ``userless``
+        (rows of silver that are in no session because they have no user).
     """
     marked = (
         _received(tables.bronze, bronze_bounds, settings)
@@ -106,10 +102,11 @@ def totals(keys: DataFrame) -> DataFrame:
 
     Returns:
         ``kept``, ``duplicates``, ``late``, ``unaccounted``, ``surplus``, ``attribution_late``, ``attribution_open``,
-        ``session_late``, ``session_open``, ``session_initial``, as defined by
+        ``session_late``, ``session_open``, ``session_initial``, ``session_userless``, as defined by
         :class:`spark_jobs.contracts.ledger.Ledger`.
     """
-    is_kept, lost = F.col("kept") > 0, F.col("kept") + F.col("initial") - F.col("sessioned")
+    is_kept = F.col("kept") > 0
+    lost = F.col("kept") + F.col("initial") - F.col("userless") - F.col("sessioned")
     in_time = F.col("received") - F.col("late")
     is_unjoined = (F.col("joinable") > 0) & (F.col("attributed") == 0)
     can_be_late, can_miss_session = F.col("join_late") > 0, F.col("session_late") > 0
@@ -125,8 +122,13 @@ def totals(keys: DataFrame) -> DataFrame:
         "session_late": F.when((lost > 0) & can_miss_session, lost),
         "session_open": F.when((lost > 0) & ~can_miss_session, lost),
         "session_initial": F.col("initial"),
+        "session_userless": F.col("userless"),
     }
     return keys.agg(*[F.coalesce(F.sum(value), F.lit(0)).alias(name) for name, value in sums.items()])
+
+
+def _label_of_record() -> Column:
+    return F.when(F.col("requeued_from").isNotNull(), F.lit(REQUEUED)).otherwise(F.col("verdict"))
 
 
 def _groups(name: str, rows: DataFrame, label: Column, *, has_batches: bool) -> DataFrame:
@@ -155,6 +157,7 @@ def _kept(silver: DataFrame, newest: DataFrame, settings: Settings) -> DataFrame
         joinable=F.col("event_type").isin(*_preserved(settings)),
         join_late=_behind(microseconds(max(attribute.impression_watermark, attribute.click_watermark))),
         session_late=_behind(microseconds(sessionize.watermark + sessionize.gap)),
+        userless=F.col("user_id").isNull(),
     )
 
 

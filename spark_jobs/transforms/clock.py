@@ -10,8 +10,12 @@ def batch_time() -> Column:
     In generated code it would be a constant: new code to compile for every batch. Spark generates no code for
     higher-order functions or their arguments. This one folds an empty array, and so returns its initial value.
     """
-    nothing = F.array().cast("array<int>")
-    return F.aggregate(nothing, F.current_timestamp(), lambda time, _: time)
+    return uncompiled(F.current_timestamp())
+
+
+def uncompiled(value: Column) -> Column:
+    """``value``, a constant that is another one each time, without code generation: see :func:`batch_time`."""
+    return F.aggregate(F.array().cast("array<int>"), value, lambda initial, _: initial)
 
 
 def after_watermark(time: str, condition: Column) -> Column:

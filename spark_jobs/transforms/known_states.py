@@ -146,7 +146,8 @@ def users_there(
     Returns:
         ``user_id``, ``status``, ``last_us``: see :func:`spark_jobs.operators.user_status.user_status`.
     """
-    seen = silver.where(is_settled(settled_before) & (F.col("event_type") != HEARTBEAT)).select("user_id", "event_time")
+    is_of_user = (F.col("event_type") != HEARTBEAT) & F.col("user_id").isNotNull()
+    seen = silver.where(is_settled(settled_before) & is_of_user).select("user_id", "event_time")
     if initial is not None:
         since = F.col("last_event_time").alias("since")
         emitted = emitted.select("user_id", "status", "since").unionByName(initial.select("user_id", "status", since))

@@ -85,7 +85,7 @@ def open_sessions(
         of whatever type.
     """
     done = sessions.select(F.explode("events").alias("event")).select("event.event_type", "event.event_id")
-    events = silver.where(F.col("event_type") != HEARTBEAT)
+    events = silver.where((F.col("event_type") != HEARTBEAT) & F.col("user_id").isNotNull())
     if initial is not None:
         events = events.unionByName(initial, allowMissingColumns=True)
     left = events.join(done, on=list(KEY), how="left_anti")

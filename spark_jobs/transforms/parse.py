@@ -11,6 +11,9 @@ from operator import add
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from spark_jobs.contracts.events import RECORD_TOO_LARGE
+from spark_jobs.transforms import decode
+
 TEXT_FIELDS = ("event_type", "event_id", "event_time", "user_id", "campaign_id", "ad_id", "impression_id", "data")
 _FIELD_TYPES = dict.fromkeys(TEXT_FIELDS, "STRING") | {"is_last": "BOOLEAN", "cost_micros": "BIGINT"}
 _SCHEMA = ", ".join(f"{name} {sql_type}" for name, sql_type in _FIELD_TYPES.items()) + ", corrupt STRING"
@@ -21,6 +24,12 @@ _STRICT = {
     "allowSingleQuotes": "false",
     "allowNonNumericNumbers": "false",
 }
+TO_PARSE = "to_parse"
+"""The column with the JSON text of a record, null if it must not be parsed."""
+VARIANT = "variant"
+"""The column with a parsed record of a mapped source."""
+IS_DECODED = "is_decoded"
+"""The column with whether a record is not JSON; not there if all are."""
 _WHITESPACE = " \t\r"
 _BYTE_ORDER_MARK = "\ufeff"
 
@@ -29,38 +38,111 @@ _PERHAPS_NOT_TEXT = r"^(?:true\z|false\z|[\[{]|-?[0-9]+[.eE])"
 
 
 def drop_blank(records: DataFrame) -> DataFrame:
-    """Drops blank ones of ``records`` (``raw`` and more), and adds ``text``: ``raw`` without white space around it."""
+    """Drops blank ones of ``records`` (``raw`` and more).
+
+    Returns:
+        The columns of ``records``, and ``text``: what :func:`spark_jobs.transforms.decode.decode` gave, or else ``raw``
+        without white space around it.
+    """
     # Trimming costs a quarter as much as parsing, and hardly any record needs it.
     is_trim = F.startswith(F.col("raw"), F.lit("{")) & F.endswith(F.col("raw"), F.lit("}"))
     trimmed = F.btrim("raw", F.lit(_WHITESPACE))
     has_mark = F.startswith(trimmed, F.lit(_BYTE_ORDER_MARK))
     text = F.when(is_trim, F.col("raw")).when(has_mark, F.substr(trimmed, F.lit(2))).otherwise(trimmed)
-    return records.withColumn("text", text).where(F.col("text") != "")
+    if decode.VERDICT not in records.columns:
+        return records.withColumn("text", text).where(F.col("text") != "")
+    is_decoded = F.col(decode.TEXT).isNotNull() | F.col(decode.VERDICT).isNotNull()
+    marked = records.withColumns({IS_DECODED: is_decoded, "text": F.coalesce(decode.TEXT, text)})
+    return marked.where(F.col(IS_DECODED) | (F.col("text") != ""))
 
 
-def parse(records: DataFrame, max_record_bytes: int) -> DataFrame:
-    """Parses the text of ``records``.
+def measure(records: DataFrame, max_record_bytes: int) -> DataFrame:
+    """Looks at the bytes of ``records``.
 
     Args:
         records: ``raw``, ``text`` and more.
         max_record_bytes: longer records are not parsed.
 
     Returns:
+        The columns of ``records``, and ``is_too_large``, ``is_utf8``: booleans; ``to_parse``: the text if it is to be
+        parsed.
+    """
+    measured = records.withColumns(
+        {
+            "is_too_large": _is_too_large(records, max_record_bytes),
+            "is_utf8": _is_utf8(records) & ~_has_lone_surrogate(),
+        }
+    )
+    is_good = ~F.col("is_too_large") & F.col("is_utf8")
+    if IS_DECODED in records.columns:
+        is_good &= F.col(decode.VERDICT).isNull()
+    return measured.withColumn(TO_PARSE, F.when(is_good, F.col("text")))
+
+
+def add_keys(records: DataFrame, *, all_own: bool) -> DataFrame:
+    """Adds ``keys``: the keys of the root object in order; null if there is no object.
+
+    Args:
+        records: from :func:`measure` or :func:`parse`.
+        all_own: all records are in adloom's own format. Keys are then null too where none can be there twice.
+    """
+    keys = F.json_object_keys(TO_PARSE)
+    return records.withColumn("keys", F.when(~_has_only_known_keys(), keys) if all_own else keys)
+
+
+def _has_only_known_keys() -> Column:
+    """Whether each key of a record in adloom's own format is that of a field with a value, so that none is there twice.
+
+    It may be false for such a record, and hardly ever is. It takes a third of the time of parsing the keys: each key is
+    followed by a colon, so if there are no more colons than fields with a value and colons in ``event_time``, each key
+    has one of these fields. An escape could stand for a colon.
+    """
+    time = F.col("json.event_time")
+    known = reduce(add, _are_given()) + _colons(time)
+    has_escape = F.contains(F.col("text"), F.lit("\\"))
+    return F.coalesce(~has_escape & (_colons(F.col("text")) == known), F.lit(False))
+
+
+def _colons(text: Column) -> Column:
+    return F.octet_length(text) - F.octet_length(F.replace(text, F.lit(":"), F.lit("")))
+
+
+def _are_given() -> list[Column]:
+    """For each field of the own format, 1 if it has a value, or else 0."""
+    return [F.col(f"json.{name}").isNotNull().cast("int") for name in _FIELD_TYPES]
+
+
+def _is_utf8(records: DataFrame) -> Column:
+    is_utf8 = F.is_valid_utf8("raw")
+    # The bytes of a record that is not JSON need not be text.
+    return is_utf8 | F.col(IS_DECODED) if IS_DECODED in records.columns else is_utf8
+
+
+def _is_too_large(records: DataFrame, max_record_bytes: int) -> Column:
+    is_too_large = F.octet_length("raw") > max_record_bytes
+    if IS_DECODED not in records.columns:
+        return is_too_large
+    # Text and raw are not what was received; that was measured when it was decoded.
+    is_refused = F.coalesce(F.col(decode.VERDICT) == RECORD_TOO_LARGE, F.lit(False))
+    return F.when(F.col(IS_DECODED), is_refused).otherwise(is_too_large)
+
+
+def parse(records: DataFrame, is_own: Column | None) -> DataFrame:
+    """Parses ``records`` in adloom's own format.
+
+    Args:
+        records: from :func:`measure`.
+        is_own: which records may be in that format; None: all.
+
+    Returns:
         The columns of ``records``, and
-        ``is_too_large``, ``is_utf8``: booleans;
         ``json``: struct of the text fields, ``is_last`` (boolean), ``cost_micros`` (bigint) and ``corrupt``, which is
         not null if the text is not JSON or one of these two has another type; null if the text was not parsed;
         ``any_type``: for corrupt records only, ``is_last`` and ``cost_micros`` as variants, and ``corrupt``, which is
-        not null if the text is not JSON;
-        ``keys``: the keys of the root object in order; null if there is no object.
+        not null if the text is not JSON.
     """
-    to_parse = F.when(~F.col("is_too_large") & F.col("is_utf8"), F.col("text"))
-    parsed = records.withColumns(
-        {
-            "is_too_large": F.octet_length("raw") > max_record_bytes,
-            "is_utf8": F.is_valid_utf8("raw") & ~_has_lone_surrogate(),
-        }
-    ).withColumns({"json": F.from_json(to_parse, _SCHEMA, _STRICT), "keys": F.json_object_keys(to_parse)})
+    own = F.col(TO_PARSE) if is_own is None else F.when(is_own, F.col(TO_PARSE))
+    parsed = records.withColumn("json", F.from_json(own, _SCHEMA, _STRICT))
     any_type = F.when(F.col("json.corrupt").isNotNull(), F.from_json("text", _ANY_TYPE_SCHEMA, _STRICT))
     return parsed.withColumn("any_type", any_type)
 
@@ -85,18 +167,38 @@ def ends_with_its_only_brace() -> Column:
     return F.octet_length(F.substring_index("text", "}", 1)) + 1 == F.octet_length("text")
 
 
+def is_malformed() -> Column:
+    """Whether a record that looks like an object in adloom's own format is not exactly one JSON object."""
+    is_no_json = F.col("json").isNull() | F.col("any_type.corrupt").isNotNull()
+    return is_no_json | (~ends_with_its_only_brace() & ~is_one_value())
+
+
+def is_malformed_variant() -> Column:
+    """The same for records of other sources, which are read as variants. Keys may repeat: see has_key_twice."""
+    is_no_json = F.col(VARIANT).isNull()
+    return is_no_json | (~ends_with_its_only_brace() & ~is_one_value())
+
+
+def has_key_twice() -> Column:
+    """Whether the root object has a key twice; false if there is none."""
+    return F.coalesce(F.size("keys") != F.size(F.array_distinct("keys")), F.lit(False))
+
+
 def has_duplicate_key() -> Column:
-    """Whether the root object has a key twice."""
+    """Whether the root object of a record in adloom's own format has a key twice."""
     # If there are as many keys as fields with a value, each occurs once and there is no need to compare them.
-    fields = [F.col(f"json.{name}").isNotNull().cast("int") for name in _FIELD_TYPES]
-    has_others = F.size("keys") != reduce(add, fields)
-    return has_others & (F.size("keys") != F.size(F.array_distinct("keys")))
+    has_others = F.size("keys") != reduce(add, _are_given())
+    return F.coalesce(has_others, F.lit(False)) & has_key_twice()
 
 
 def is_text(field: str) -> Column:
     """Whether the value of ``field`` was a JSON string or integer; null if it is absent."""
-    kind = F.schema_of_variant(F.try_variant_get(F.try_parse_json("text"), f"$.{field}", "variant"))
-    value = F.col(f"json.{field}")
+    return is_text_at(F.col(f"json.{field}"), f"$.{field}", F.try_parse_json("text"))
+
+
+def is_text_at(value: Column, path: str, variant: Column) -> Column:
+    """Whether ``value``, the text at ``path`` in ``variant``, was a string or integer; null if it is absent."""
+    kind = F.schema_of_variant(F.try_variant_get(variant, path, "variant"))
     return F.when(value.rlike(_PERHAPS_NOT_TEXT), kind == "STRING").when(value.isNotNull(), F.lit(True))
 
 

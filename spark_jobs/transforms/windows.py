@@ -1,14 +1,21 @@
 """Sums over the rows of campaign windows."""
 
+from collections.abc import Iterable
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.contracts.tables import CAMPAIGN_STATS
 
 KEY = ("window_start", "window_end", "campaign_id")
-"""The key of ``gold/campaign_stats``."""
+"""The key of ``gold/campaign_stats``, beside the columns of ``campaign_stats.group_by``."""
 SUMS = ("impressions", "clicks", "cost_micros")
 """Its columns that are sums."""
+
+
+def key_of(columns: Iterable[str]) -> list[str]:
+    """The key of rows of ``gold/campaign_stats`` that have ``columns``."""
+    return [*KEY, *CAMPAIGN_STATS.kept(columns)]
 
 
 def sums() -> list[Column]:
@@ -17,13 +24,14 @@ def sums() -> list[Column]:
 
 
 def summed(rows: DataFrame) -> DataFrame:
-    """Adds up ``rows`` (the columns of ``gold/campaign_stats``, not streaming): one row per window and campaign."""
-    return with_rate(rows.groupBy(*KEY).agg(*sums()))
+    """Adds up ``rows`` (the columns of ``gold/campaign_stats``, not streaming): one row per key."""
+    return with_rate(rows.groupBy(*key_of(rows.columns)).agg(*sums()))
 
 
 def with_rate(rows: DataFrame) -> DataFrame:
     """``rows`` (key and sums) with all columns of ``gold/campaign_stats``."""
-    return rows.withColumn("ctr", rate(F.col("impressions"), F.col("clicks"))).select(*CAMPAIGN_STATS.column_names)
+    rated = rows.withColumn("ctr", rate(F.col("impressions"), F.col("clicks")))
+    return rated.select(*CAMPAIGN_STATS.column_names, *CAMPAIGN_STATS.kept(rows.columns))
 
 
 def rate(impressions: Column, clicks: Column) -> Column:

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.sources.files import read_files
+from spark_jobs.sources.arriving import arriving_files
 from spark_jobs.transforms.validate import judge
 from tests.support.equality import generate_source
 
@@ -25,7 +25,7 @@ def test_each_batch_has_a_time_of_its_own_and_no_new_code(spark: SparkSession, t
         times.extend(tuple(row) for row in found)
         classes.append(compiled.getCount())
 
-    judged = judge(read_files(spark, source, settings.ingest), settings.ingest)
+    judged = judge(arriving_files(spark, settings, source), settings)
     query = judged.writeStream.foreachBatch(look).option("checkpointLocation", str(tmp_path / "checkpoint"))
     query.trigger(availableNow=True).start().awaitTermination()
     assert [distinct for distinct, _ in times] == [1] * 4

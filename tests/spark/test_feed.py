@@ -98,6 +98,7 @@ def test_windows_that_were_final_before_a_reset_are_in_neither_a_second_time(
     assert [row[3] for row in sorted(read_table(lake, CAMPAIGN_STATS))] == [4, 5, 6]
 
 
+@pytest.mark.slow
 def test_a_reset_replaces_open_windows_in_both(spark: SparkSession, lake: Lake) -> None:
     _write(lake, _rows(spark, (0, "c1", 4, 1), (10, "c1", 5, 0), (20, "c2", 6, 0)), 0, StatsOutput.UPDATE)
     final = CommitNote(

@@ -228,6 +228,7 @@ def _finish(spark: SparkSession, settings: Settings, lake: Lake, day: Day, sourc
     run_in(spark, settings, lake, source, measure=True)
 
 
+@pytest.mark.slow
 def test_a_reset_without_the_copy_is_refused(
     day: Day, half_way: tuple[Lake, Path], spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -28,9 +28,10 @@ def judged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dic
         F.hex("value").alias("source"),
         now.alias("ingest_time"),
         now.alias("received_time"),
+        F.lit(None).cast("string").alias("origin"),
     )
     verdicts: dict[bytes, list[str]] = {}
-    rows: list[Row] = judge(records, Settings().ingest).select("source", "verdict").collect()
+    rows: list[Row] = judge(records, Settings()).select("source", "verdict").collect()
     for row in rows:
         verdicts.setdefault(bytes.fromhex(row.source), []).append(row.verdict)
     return verdicts
@@ -49,8 +50,28 @@ def test_the_future_begins_at_the_receipt_of_the_record_not_at_its_batch(spark: 
     rows = [(json.dumps(record), source, "2026-01-01 18:00:00", time) for source, time in received.items()]
     records = spark.createDataFrame(rows, "raw STRING, source STRING, ingest_time STRING, received_time STRING")
     typed = records.withColumns({name: F.col(name).cast("timestamp") for name in ("ingest_time", "received_time")})
-    verdicts = {row.source: row.verdict for row in judge(typed, Settings().ingest).collect()}
+    typed = typed.withColumn("origin", F.lit(None).cast("string"))
+    verdicts = {row.source: row.verdict for row in judge(typed, Settings()).collect()}
     assert verdicts == {"in time": "ok", "too early": "event_time_in_future"}
+
+
+def test_the_reason_shows_a_value_of_another_type(spark: SparkSession) -> None:
+    values = {
+        '"cost_micros": 0.5': '$.cost_micros is "0.5"',
+        '"cost_micros": "12"': '$.cost_micros is "12"',
+        '"cost_micros": 12345678901234567890': '$.cost_micros is "12345678901234567890"',
+        '"cost_micros": -1': '$.cost_micros is "-1"',
+        '"is_last": "yes"': '$.is_last is "yes"',
+        '"is_last": {"a": 1}': '$.is_last is "{"a":1}"',
+    }
+    event = '{"event_type": "impression", "event_id": "i", "event_time": "2026-01-01T12:05:00Z", "user_id": "u", '
+    ids = '"campaign_id": "c", "ad_id": "a"'
+    now = F.lit(datetime(2026, 2, 1, tzinfo=UTC))
+    rows = [(f"{event}{value}, {ids}}}", value) for value in values]
+    records = spark.createDataFrame(rows, "raw STRING, source STRING").withColumns(
+        {"ingest_time": now, "received_time": now, "origin": F.lit(None).cast("string")}
+    )
+    assert {row.source: row.reason for row in judge(records, Settings()).collect()} == values
 
 
 def test_bronze_holds_every_record_of_every_case(run_lake: RunLake, tmp_path: Path) -> None:

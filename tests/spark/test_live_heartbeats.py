@@ -96,6 +96,7 @@ def test_a_drained_lake_goes_on_live_and_is_on_time_again_once_the_clock_has_cau
     assert _ids(lake, ATTRIBUTIONS) == {"first", "on-time"}
 
 
+@pytest.mark.slow
 def test_broken_and_repeated_records_do_not_keep_sessions_open(spark: SparkSession, lake: Lake, source: Path) -> None:
     for key, value in streaming_conf(_SETTINGS).items():
         spark.conf.set(key, value)

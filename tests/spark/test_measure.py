@@ -28,10 +28,11 @@ def _patient(changes: _Changes) -> Settings:
     return Settings.model_validate({name: _PATIENT.get(name, {}) | changes.get(name, {}) for name in both})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
     [
-        pytest.param({}, id="defaults", marks=pytest.mark.slow),
+        pytest.param({}, id="defaults"),
         pytest.param(
             {
                 "campaign_stats": {"window": "30min", "slide": "7min", "output": "update"},

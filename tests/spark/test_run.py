@@ -77,8 +77,9 @@ def test_one_event_of_2099_changes_nothing_but_the_quarantine(mixed: tuple[Lake,
             pytest.param(
                 Settings(attribute=AttributeSettings(join=join), spark=SparkSettings(join_state=JoinState.BY_TIME)),
                 id=f"{join.value}, join state by time",
+                marks=marks,
             )
-            for join in (JoinType.FULL_OUTER, JoinType.INNER)
+            for join, marks in ((JoinType.FULL_OUTER, ()), (JoinType.INNER, pytest.mark.slow))
         ],
     ],
 )
@@ -111,6 +112,7 @@ def test_a_second_run_takes_only_new_files_and_goes_on_with_what_is_open_in_the_
     assert_lake_equals_oracle(lake, source)
 
 
+@pytest.mark.slow
 def test_a_second_drain_adds_nothing_and_what_comes_after_it_from_before_it_is_late(
     run_lake: RunLake, tmp_path: Path
 ) -> None:

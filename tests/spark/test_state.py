@@ -99,6 +99,7 @@ def test_the_commands_print_sizes_keys_and_entries(
         state.show_keys("ingest", lake.place(), 3, None)
 
 
+@pytest.mark.slow
 def test_an_empty_state_is_shown_as_zeros_with_all_columns_where_there_is_no_terminal(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -72,9 +72,10 @@ def job(kafka: Kafka, topic: str, lake: Lake, tmp_path: Path) -> Iterator[StartJ
         "AWS_SECRET_ACCESS_KEY": "",
     }
 
-    def start(name: str, *arguments: str, **settings: str) -> Job:
+    def start(name: str, *arguments: str, **settings: str | None) -> Job:
         log = tmp_path / f"{name}-{len(started)}.log"
-        started.append(start_job(name, lake, log, *arguments, environment={**basis, **settings}))
+        environment = {key: value for key, value in {**basis, **settings}.items() if value is not None}
+        started.append(start_job(name, lake, log, *arguments, environment=environment))
         return started[-1]
 
     yield start

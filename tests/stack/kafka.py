@@ -25,6 +25,7 @@ class Kafka:
     """
 
     folder: Path
+    host: str = "127.0.0.1"
     port: int = field(default_factory=free_port)
     controller_port: int = field(default_factory=free_port)
     proxied_port: int = field(default_factory=free_port)
@@ -40,7 +41,12 @@ class Kafka:
     @property
     def address(self) -> str:
         """``host:port`` for clients."""
-        return f"127.0.0.1:{self.port}"
+        return f"{self.host}:{self.port}"
+
+    @property
+    def secure_address(self) -> str:
+        """``host:port`` for clients that log in, encrypted."""
+        return f"{self.host}:{self.secure_port}"
 
     def start(self) -> None:
         """Starts the broker and returns when it answers."""
@@ -121,8 +127,8 @@ class Kafka:
                 "listener.name.mutual.ssl.truststore.type=PEM",
                 f"listener.name.mutual.ssl.truststore.location={self.authority}",
             ]
-        listeners = [f"{name}://127.0.0.1:{port}" for name, (port, _) in ports.items()]
-        advertised = [f"{name}://127.0.0.1:{port}" for name, (_, port) in ports.items()]
+        listeners = [f"{name}://{self.host}:{port}" for name, (port, _) in ports.items()]
+        advertised = [f"{name}://{self.host}:{port}" for name, (_, port) in ports.items()]
         return "\n".join(
             (
                 "process.roles=broker,controller",

@@ -20,6 +20,7 @@ class Minio:
 
     folder: Path
     certificates: Path | None = None
+    host: str = "127.0.0.1"
     port: int = field(default_factory=free_port)
     proxied_port: int = field(default_factory=free_port)
     process: subprocess.Popen[bytes] | None = None
@@ -29,12 +30,12 @@ class Minio:
     @property
     def endpoint(self) -> str:
         """Its URL."""
-        return f"{'https' if self.certificates else 'http'}://127.0.0.1:{self.port}"
+        return f"{'https' if self.certificates else 'http'}://{self.host}:{self.port}"
 
     def start(self) -> None:
         """Starts the server and returns when it answers."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        command = [str(built(MINIO)), "server", str(self.folder / "data"), "--address", f"127.0.0.1:{self.port}"]
+        command = [str(built(MINIO)), "server", str(self.folder / "data"), "--address", f"{self.host}:{self.port}"]
         command += ["--console-address", "127.0.0.1:0", "--quiet"]
         if self.certificates:
             command += ["--certs-dir", str(self.certificates)]
@@ -60,4 +61,4 @@ class Minio:
     def _answers(self) -> bool:
         assert self.process is not None
         assert self.process.poll() is None, f"MinIO ended: see {self.folder}/minio.log"
-        return is_open(self.port)
+        return is_open(self.port, self.host)

@@ -1,7 +1,7 @@
 """`adloom` that dies at a moment of a batch that is hard to hit by chance.
 
-The environment variable CRASH_AFTER says when: ``<moment>:<table>:<batch>``; ``*`` is the first batch that it writes to
-the table. It dies by SIGKILL, with its whole process group.
+The environment variable CRASH_AFTER says when: ``<moment>:<table>:<batch>``; ``*`` is the first batch that a query
+writes to the table, ``requeue`` the first requeue. It dies by SIGKILL, with its whole process group.
 
 ========== ============================================================================
 ``plan``   Spark has written down what the batch takes, and has computed nothing
@@ -30,7 +30,8 @@ def main() -> None:
     append_rows = delta.append_rows
 
     def append_or_die(rows: DataFrame, lake: Lake, table: Table, note: CommitNote) -> None:
-        is_doomed = note.query and table.name == doomed_table and doomed_batch in ("*", str(note.batch))
+        batches = ("*", str(note.batch)) if note.query else (note.writer.split()[0],)
+        is_doomed = table.name == doomed_table and doomed_batch in batches
         if is_doomed and moment == "plan":
             _die()
         if is_doomed and moment == "state":

@@ -84,7 +84,12 @@ def read_table(lake: Lake, table: Table, *, heartbeats: bool = False) -> list[Ro
     rows: list[Row] = []
     with duckdb.connect() as connection:
         for file, values in partitions.items():
-            stored = ", ".join(_selected(c) for c in table.columns if c.name not in table.partition_by)
+            # A file that is older than a column does not have it.
+            known = connection.execute("DESCRIBE FROM read_parquet($file)", {"file": str(file)}).fetchall()
+            names = {name for name, *_ in known}
+            stored = ", ".join(
+                _selected(c) if c.name in names else "NULL" for c in table.columns if c.name not in table.partition_by
+            )
             query = f"SELECT {stored} FROM read_parquet($file, hive_partitioning = false)"
             constants = {name: values[name] for name in table.partition_by}
             for row in connection.execute(query, {"file": str(file)}).fetchall():
@@ -95,7 +100,7 @@ def read_table(lake: Lake, table: Table, *, heartbeats: bool = False) -> list[Ro
                         for c in table.columns
                     )
                 )
-    if heartbeats or table != SILVER_EVENTS:
+    if heartbeats or table.path != SILVER_EVENTS.path:
         return rows
     event_type = table.column_names.index("event_type")
     return [row for row in rows if row[event_type] != HEARTBEAT]

@@ -31,7 +31,7 @@ _STATUSES = {
     JoinType.RIGHT_OUTER: ("clicked", "orphan_click"),
     JoinType.INNER: ("clicked",),
 }
-_NOT_COMPARED = {"source", "ingest_time", "session_id"}
+_NOT_COMPARED = {"source", "ingest_time", "session_id", "source_name", "reason", "received_time", "requeued_from"}
 _SHOWN = 10
 
 _SILVER = """

@@ -20,10 +20,10 @@ def free_port() -> int:
         return port
 
 
-def is_open(port: int) -> bool:
+def is_open(port: int, host: str = "127.0.0.1") -> bool:
     """Whether something listens on a port."""
     with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+        return probe.connect_ex((host, port)) == 0
 
 
 def end(process: "subprocess.Popen[bytes] | None", how: signal.Signals = signal.SIGTERM) -> None:

@@ -115,6 +115,13 @@ def _records_that_are_no_object() -> None:
     _case("a key twice, same value", _act()[:-1] + ', "user_id": "u1"}', "duplicate_key")
     _case("a key twice, first null", '{"event_type": null, ' + _act()[1:], "duplicate_key")
     _case("a key twice, once escaped", _act()[:-1] + r', "user\u005fid": "u1"}', "duplicate_key")
+    _case("a key twice, and white space before its colon", _act()[:-1] + ', "user_id" \t: "u1"}', "duplicate_key")
+    time = r'"2024-05-01T12\u003a00:00Z"'
+    _case("a key twice, and an escape for a colon", _act(event_time=time)[:-1] + ', "user_id": "u1"}', "duplicate_key")
+    _case("a key twice, with colons", _act()[:-1] + ', "data": "a:b", "data": ""}', "duplicate_key")
+    _case("a key twice, and a null", '{"cost_micros": null, ' + _act()[1:-1] + ', "user_id": "u1"}', "duplicate_key")
+    _case("an escape for a colon", _act(event_time=time), "ok")
+    _case("colons in all texts", _act(event_id='"a:b"', user_id='":"', data='"::"'), "ok")
     _case("an unknown key twice", _act(extra="1")[:-1] + ', "extra": 2}', "duplicate_key")
     _case("the empty key twice", '{"": 1, "": 1}', "duplicate_key")
     _case("a key twice and a field missing", '{"a": 1, "a": 2}', "duplicate_key")

@@ -8,7 +8,7 @@ import pytest
 from tests.support.drivers import ADLOOM
 
 COMMANDS = (
-    *("generate", "run", "validate", "show", "demo", "settings"),
+    *("generate", "run", "validate", "show", "demo", "settings", "check-events", "suggest-mapping"),
     *("job", "status", "stop", "drain", "preflight", "checkpoints", "report", "state"),
 )
 
@@ -35,7 +35,21 @@ def test_each_command_has_help(command: str) -> None:
     [
         pytest.param(["run", "--source", "{tmp}/none", "--lake", "{tmp}/lake"], "is not a folder", id="no-source"),
         pytest.param(["run", "--source", "{tmp}", "--lake", "{tmp}/lake"], "has no file named", id="empty-source"),
-        pytest.param(["run", "--source", "{tmp}", "--lake", "gs://b/lake"], "'gs' is not supported", id="other-scheme"),
+        pytest.param(
+            ["run", "--source", "{tmp}", "--lake", "hdfs://b/lake"],
+            "'hdfs' is not supported; give a folder",
+            id="other-scheme",
+        ),
+        pytest.param(
+            ["run", "--source", "{tmp}", "--lake", "gs://b/lake"],
+            "a lock by generation numbers, are not built in",
+            id="google",
+        ),
+        pytest.param(
+            ["run", "--source", "{tmp}", "--lake", "abfss://c@a.dfs.core.windows.net/lake"],
+            "a lock by ETags, are not built in",
+            id="azure",
+        ),
         pytest.param(["validate", "--lake", "{tmp}/none"], "{tmp}/none", id="no-lake"),
         pytest.param(["show", "silver", "--lake", "{tmp}/none"], "{tmp}/none", id="show-no-lake"),
         pytest.param(

@@ -13,7 +13,9 @@ _CHECKOUT = Path(__file__).parents[2]
 _TEXT = (_CHECKOUT / "docker-compose.yml").read_text()
 _SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(_TEXT)["services"]
 _ONCE = {"init", "airflow-migrate"}
-_SECRET = re.compile(r"\$\{(\w*(?:PASSWORD|SECRET|FERNET_KEY)\w*)([^}]*)\}")
+_SECRET = re.compile(r"\$\{(\w*(?:PASSWORD|SECRET|FERNET_KEY)\w*)([^${}]*)\}")
+_NETWORK = re.compile(r"\$\{\w+:?\+-outside\}")
+"""What the name of a network to your own servers has at its end."""
 _USUAL = ("minioadmin", "airflow:airflow", "admin:password", "postgres:postgres", "letmein", "secret123", "guest:guest")
 _SHOWN = ("docker-compose.yml", "docker-compose.tls.yml", "Makefile", "infra", "dags", "docs", "README.md", ".ci")
 
@@ -65,7 +67,11 @@ def test_a_service_is_limited_watched_pinned_and_published_on_loopback_alone(ser
 
 def test_only_published_ports_and_alerts_have_a_route_outside() -> None:
     networks = yaml.safe_load(_TEXT)["networks"]
-    assert {name for name, network in networks.items() if not network.get("internal")} == {"front", "alerts"}
+    outside = {"events-outside", "store-outside"}
+    assert {name for name, network in networks.items() if not network.get("internal")} == {"front", "alerts"} | outside
+    used = {name for service in _SERVICES.values() for name in service["networks"]}
+    assert {_NETWORK.sub("", name) for name in used} == networks.keys() - outside, "by default none of them"
+    assert {_NETWORK.sub("-outside", name) for name in used} >= outside
     published = {name for name, service in _SERVICES.items() if service.get("ports")}
     assert {name for name, service in _SERVICES.items() if "front" in service["networks"]} == published
     on_alerts = {name for name, service in _SERVICES.items() if "alerts" in service["networks"]}
@@ -73,7 +79,7 @@ def test_only_published_ports_and_alerts_have_a_route_outside() -> None:
     assert [
         name
         for name, service in _SERVICES.items()
-        if "airflow" in service["networks"] and "events" in service["networks"]
+        if "airflow" in service["networks"] and any(one.startswith("events") for one in service["networks"])
     ] == []
 
 
@@ -83,7 +89,167 @@ def test_every_variable_of_the_environment_file_is_read_by_compose(tmp_path: Pat
     subprocess.run(["bash", script], env={"PATH": "/usr/bin:/bin", "COMPOSE_ENV_FILES": str(file)}, check=True)
     named = set(re.findall(r"^(\w+)=", file.read_text(), re.MULTILINE))
     assert "ALERT_URL" in named
-    assert named <= set(re.findall(r"\$\{(\w+)", _TEXT))
+    assert named - {"COMPOSE_PROFILES"} <= set(re.findall(r"\$\{(\w+)", _TEXT)), "this one is Compose's own"
+
+
+def test_the_bundled_servers_can_be_left_out() -> None:
+    assert {name: service["profiles"] for name, service in _SERVICES.items() if "profiles" in service} == {
+        "kafka": ["kafka"],
+        "minio": ["minio"],
+        "generator": ["generate"],
+    }
+    for name, service in _SERVICES.items():
+        for other, condition in service.get("depends_on", {}).items():
+            assert condition.get("required", True) == (other not in ("kafka", "minio")), f"{name} on {other}"
+
+
+def test_an_environment_file_from_before_the_profiles_gets_them_once(tmp_path: Path) -> None:
+    file = tmp_path / "env"
+    file.write_text("SPARK_SECRET=kept\n")
+    for _ in range(2):
+        _run("make_env.sh", file)
+    assert re.findall(r"^\w+=.*$", file.read_text(), re.MULTILINE) == [
+        "SPARK_SECRET=kept",
+        "COMPOSE_PROFILES=kafka,minio",
+    ]
+    file.write_text("COMPOSE_PROFILES=\n")
+    _run("make_env.sh", file)
+    assert file.read_text() == "COMPOSE_PROFILES=\n", "both were left out on purpose"
+
+
+_OWN_KAFKA = {
+    "ADLOOM_KAFKA__BOOTSTRAP_SERVERS": "broker1.example.com:9093,broker2.example.com:9093",
+    "ADLOOM_KAFKA__SECURITY_PROTOCOL": "SASL_SSL",
+    "ADLOOM_KAFKA__SASL_MECHANISM": "SCRAM-SHA-512",
+    "ADLOOM_KAFKA__USERNAME": "adloom",
+    "ADLOOM_KAFKA__PASSWORD": "'canary-of-kafka # $'",
+}
+_OWN_STORE = {
+    "ADLOOM_LAKE": "s3a://bucket/lake  # of the company",
+    "ADLOOM_S3__ENDPOINT": "https://minio.example.com:9000",
+    "S3_JOBS_ACCESS_KEY_ID": "adloom",
+    "S3_JOBS_SECRET_ACCESS_KEY": "canary-of-the-store",
+}
+_NONE, _KAFKA_ONLY, _MINIO_ONLY = ({"COMPOSE_PROFILES": names} for names in ("", "kafka", "minio"))
+_NO_LOGIN = {
+    "ADLOOM_KAFKA__BOOTSTRAP_SERVERS": "kafka.example.com:9092",
+    "ADLOOM_KAFKA__SECURITY_PROTOCOL": "PLAINTEXT",
+    "ADLOOM_KAFKA__USERNAME": "",
+    "ADLOOM_KAFKA__PASSWORD": "",
+}
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param({"COMPOSE_PROFILES": "kafka, minio"}, id="bundled"),
+        pytest.param({"COMPOSE_PROFILES": "*"}, id="all"),
+        pytest.param(_NONE | _OWN_KAFKA | _OWN_STORE, id="own"),
+        pytest.param(_KAFKA_ONLY | _OWN_STORE, id="own-store"),
+        pytest.param(_MINIO_ONLY | _OWN_KAFKA, id="own-kafka"),
+        pytest.param(_MINIO_ONLY | _NO_LOGIN, id="no-login"),
+        pytest.param(_KAFKA_ONLY | _OWN_STORE | {"ADLOOM_S3__ENDPOINT": ""}, id="amazon"),
+        pytest.param(
+            _KAFKA_ONLY | _OWN_STORE | {"CA_FOLDER": "tests/unit", "ADLOOM_S3__CA_FILE": "/etc/ca/test_cli.py"}
+        ),
+    ],
+)
+def test_an_environment_file_that_says_all_passes(tmp_path: Path, lines: dict[str, str]) -> None:
+    assert _check(tmp_path, lines) == ""
+
+
+@pytest.mark.parametrize(
+    ("lines", "mistakes"),
+    [
+        pytest.param(
+            _NONE,
+            [
+                *("ADLOOM_KAFKA__BOOTSTRAP_SERVERS is not set", "ADLOOM_KAFKA__SECURITY_PROTOCOL is not set"),
+                *("ADLOOM_KAFKA__USERNAME is not set", "ADLOOM_KAFKA__PASSWORD is not set"),
+                *("ADLOOM_S3__ENDPOINT is not set", "ADLOOM_LAKE is not set"),
+                *("S3_JOBS_ACCESS_KEY_ID is not set", "S3_JOBS_SECRET_ACCESS_KEY is not set"),
+            ],
+            id="nothing",
+        ),
+        pytest.param(
+            _MINIO_ONLY | _OWN_KAFKA | {"ADLOOM_KAFKA__PASSWORD": "''", "ADLOOM_KAFKA__SASL_MECHANISM": ""},
+            ["ADLOOM_KAFKA__PASSWORD is not set", "ADLOOM_KAFKA__SASL_MECHANISM is not set"],
+            id="half-a-login",
+        ),
+        pytest.param(
+            _KAFKA_ONLY | _OWN_STORE | {"S3_AIRFLOW_ACCESS_KEY_ID": "reader"},
+            ["S3_AIRFLOW_SECRET_ACCESS_KEY is not set"],
+            id="half-a-key",
+        ),
+        pytest.param(
+            {"COMPOSE_PROFILES": "kafka,minio"} | _OWN_KAFKA | _OWN_STORE,
+            ["ADLOOM_KAFKA__BOOTSTRAP_SERVERS is set, but", "ADLOOM_S3__ENDPOINT is set, but"],
+            id="both-at-once",
+        ),
+        pytest.param(
+            _NONE
+            | _NO_LOGIN
+            | _OWN_STORE
+            | {"ADLOOM_KAFKA__BOOTSTRAP_SERVERS": "a:1,127.0.0.1:2", "ADLOOM_S3__ENDPOINT": "http://localhost:9000"},
+            ["ADLOOM_KAFKA__BOOTSTRAP_SERVERS names this", "ADLOOM_S3__ENDPOINT names this"],
+            id="loopback",
+        ),
+        pytest.param(
+            _NONE
+            | _OWN_KAFKA
+            | _OWN_STORE
+            | {"ADLOOM_KAFKA__CA_FILE": "/etc/ca/nowhere.crt", "ADLOOM_S3__CA_FILE": "company.crt"},
+            ["ADLOOM_KAFKA__CA_FILE is /etc/ca/nowhere.crt, but", "ADLOOM_S3__CA_FILE is company.crt: put"],
+            id="certificates",
+        ),
+        pytest.param(
+            _MINIO_ONLY | _NO_LOGIN | {"COMPOSE_FILE": "docker-compose.yml:docker-compose.tls.yml"},
+            ["COMPOSE_FILE has docker-compose.tls.yml"],
+            id="tls-of-the-bundled",
+        ),
+    ],
+)
+def test_every_mistake_in_an_environment_file_is_named(
+    tmp_path: Path, lines: dict[str, str], mistakes: list[str]
+) -> None:
+    said = _check(tmp_path, lines)
+    assert len(re.findall(r"^  ", said, re.MULTILINE)) == len(mistakes), said
+    assert [mistake for mistake in mistakes if f"\n  {mistake}" not in said] == []
+    assert "canary" not in said
+
+
+def test_a_variable_of_the_shell_that_compose_would_prefer_is_refused(tmp_path: Path) -> None:
+    lines = _MINIO_ONLY | _NO_LOGIN
+    name, value = "ADLOOM_KAFKA__BOOTSTRAP_SERVERS", _NO_LOGIN["ADLOOM_KAFKA__BOOTSTRAP_SERVERS"]
+    assert f"{name} is set in this shell" in _check(tmp_path, lines, **{name: "localhost:9092"})
+    assert _check(tmp_path, lines, **{name: value}) == ""
+    said = _check(tmp_path, lines, ADLOOM_S3__ENDPOINT="http://canary:9000")
+    assert "ADLOOM_S3__ENDPOINT is set in this shell" in said
+    assert "canary" not in said
+
+
+def test_the_docs_show_a_complete_environment_file_for_your_own_servers(tmp_path: Path) -> None:
+    page = (_CHECKOUT / "docs" / "containers.md").read_text()
+    (example,) = re.findall(r"```sh\n(COMPOSE_PROFILES=\n.*?)```", page, re.DOTALL)
+    (tmp_path / "company.crt").touch()
+    lines = dict(re.findall(r"^(\w+)=(.*)$", example, re.MULTILINE))
+    assert len(lines) > 10
+    assert _check(tmp_path, lines | {"CA_FOLDER": str(tmp_path)}) == ""
+
+
+def _check(folder: Path, lines: dict[str, str], **shell: str) -> str:
+    """What check_env.sh says of a file with ``lines``; empty if it passes."""
+    file = folder / "env"
+    file.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
+    done = _run("check_env.sh", file, **shell)
+    assert bool(done.stderr) == bool(done.returncode)
+    return done.stderr
+
+
+def _run(script: str, file: Path, **shell: str) -> "subprocess.CompletedProcess[str]":
+    command = ["bash", str(_CHECKOUT / "infra" / "compose" / script)]
+    environment = {"PATH": "/usr/bin:/bin", "COMPOSE_ENV_FILES": str(file), **shell}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
 def test_the_images_begin_with_the_same_stages_so_that_they_are_built_once() -> None:

@@ -13,6 +13,7 @@ from infra.docs.cli_page import examples_of, leaf_commands
 from infra.docs.generate import DAGS_PAGE, DOCS, PAGES
 from infra.docs.variables import GROUPS
 from spark_jobs.contracts.settings import ENV_PREFIX, Settings
+from spark_jobs.contracts.sources import SourceSettings
 
 _CHECKOUT = DOCS.parent
 _PAGES = sorted([*_CHECKOUT.glob("*.md"), *DOCS.glob("*.md"), *(_CHECKOUT / "benchmarks").glob("*.md")])
@@ -96,8 +97,8 @@ def _exists(line: str) -> bool:
 
 
 def test_every_setting_is_described() -> None:
-    for name in Settings.model_fields:
-        section = type(getattr(Settings(), name))
+    sections = {name: type(getattr(Settings(), name)) for name in Settings.model_fields} | {"source": SourceSettings}
+    for name, section in sections.items():
         assert section.__doc__, name
         assert [key for key, field in section.model_fields.items() if not field.description] == [], name
 

@@ -134,7 +134,7 @@ def test_how_long_java_is_to_work_comes_from_the_size_of_the_input(
     for name, size in sizes.items():
         with (tmp_path / name).open("wb") as file:
             file.truncate(size)
-    assert lifetime_of(tmp_path) is lifetime
+    assert lifetime_of(tmp_path.iterdir()) is lifetime
 
 
 @pytest.mark.parametrize(("version", "found"), [("11", "is Java 11"), ("25", "is Java 25"), ("", "an unknown version")])

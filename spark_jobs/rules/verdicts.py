@@ -1,0 +1,259 @@
+"""The verdict on one record in plain Python, as :mod:`spark_jobs.transforms.validate` gives it in Spark."""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from spark_jobs.contracts import events
+from spark_jobs.contracts.durations import EPOCH
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.sources import FIELDS, IDS, UnknownFields
+from spark_jobs.mapping import Expression, Record, evaluate
+from spark_jobs.mapping.sources import SourceMapping, compile_sources
+from spark_jobs.mapping.times import time_of_text
+from spark_jobs.mapping.types import MAX_INTEGER, MIN_INTEGER, Value
+from spark_jobs.rules.json_records import Fraction, Integer, NotReadError, has_lone_surrogate, is_utf8, root_of
+
+if TYPE_CHECKING:
+    from spark_jobs.formats.decoding import Decoded
+
+_BLANK = " \t\r"
+_BYTE_ORDER_MARK = "\ufeff"
+_SHOWN = 200
+_RFC_3339 = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?(?:[Zz]|[+-][0-9]{2}:[0-9]{2})"
+)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A record with its verdict.
+
+    Attributes:
+        verdict: ``ok``, or the first rule that it breaks.
+        source: the source that means it; None: none does.
+        reason: what its record has where the rule is broken; empty where the verdict says it all.
+        event: the fields of the event, if the verdict is ok.
+        kept: the columns that the source keeps.
+    """
+
+    verdict: str
+    source: str | None = None
+    reason: str = ""
+    event: Mapping[str, Value | None] = field(default_factory=dict)
+    kept: Mapping[str, Value | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Given:
+    """A field as a record gives it: its value, whether it is given but no value of its type, and what is there."""
+
+    value: Value | None = None
+    is_wrong: bool = False
+    reason: str = ""
+
+
+class _BrokenError(Exception):
+    """Raised with the verdict of the first rule that a record breaks."""
+
+    def __init__(self, verdict: str, reason: str = "", source: str | None = None) -> None:
+        self.judged = Judged(verdict, source, reason)
+
+
+class Judge:
+    """Gives verdicts under the sources and limits of settings."""
+
+    def __init__(self, settings: Settings, only: str | None = None) -> None:
+        """Reads the mappings.
+
+        Args:
+            settings: the sources and limits.
+            only: the name of a source: no other one counts.
+
+        Raises:
+            SettingsError: an expression is not in the language.
+        """
+        self._sources = {name: one for name, one in settings.sources.items() if only in (None, name)}
+        self._mappings = compile_sources(settings)
+        self._limits = settings.ingest
+        self._is_sure = len(self._sources) == 1 and not any(one.when for one in self._sources.values())
+
+    def judge(self, record: bytes, received: datetime, origin: str | None = None) -> Judged | None:
+        """The verdict on ``record``; None if it is blank.
+
+        Args:
+            record: its bytes, which are JSON.
+            received: when; with its zone.
+            origin: its topic or folder; None: any source may mean it.
+        """
+        try:
+            return self._judged(record, received, origin)
+        except _BrokenError as broken:
+            return self._of_source(broken.judged, origin)
+
+    def judge_decoded(self, record: "Decoded", received: datetime, origin: str | None = None) -> Judged | None:
+        """The same for a record that is not JSON, once it is decoded; None if it is empty."""
+        if record.verdict:
+            return self._of_source(Judged(record.verdict, reason=record.reason or ""), origin)
+        if record.text is None:
+            return None
+        try:
+            return self._judged_text(record.text, received, origin)
+        except _BrokenError as broken:
+            return self._of_source(broken.judged, origin)
+
+    def _of_source(self, judged: Judged, origin: str | None) -> Judged:
+        """``judged`` with its source; that of a record which cannot be read is the first that means an empty one."""
+        if judged.source is not None or judged.verdict == events.NO_SOURCE:
+            return judged
+        return replace(judged, source=next(self._that_mean(Record("{}"), origin), None))
+
+    def _judged(self, raw: bytes, received: datetime, origin: str | None) -> Judged | None:
+        text = raw.decode("utf-8", errors="replace")
+        if not (text.startswith("{") and text.endswith("}")):
+            text = text.strip(_BLANK)
+            text = text[1:] if text.startswith(_BYTE_ORDER_MARK) else text
+        if not text:
+            return None
+        if len(raw) > self._limits.max_record_bytes:
+            raise _BrokenError(events.RECORD_TOO_LARGE, "" if is_utf8(raw) else events.NOT_UTF8_EITHER)
+        if not is_utf8(raw):
+            raise _BrokenError(events.INVALID_UTF8)
+        return self._judged_text(text, received, origin)
+
+    def _judged_text(self, text: str, received: datetime, origin: str | None) -> Judged:
+        if has_lone_surrogate(text):
+            raise _BrokenError(events.INVALID_UTF8)
+        try:
+            root = root_of(text)
+        except NotReadError as error:
+            raise _BrokenError(error.verdict) from None
+        name = self._meant_by(Record(text), root, origin)
+        try:
+            fields, kept = self._given(name, Record(text), root)
+            _check(fields, kept, received + self._limits.max_future_skew, self._sources[name].may_lack)
+        except _BrokenError as broken:
+            raise _BrokenError(broken.judged.verdict, broken.judged.reason, name) from None
+        return Judged(events.OK, name, event=_event(fields), kept={column: one.value for column, one in kept.items()})
+
+    def _meant_by(self, record: Record, root: Mapping[str, Any], origin: str | None) -> str:
+        for name in self._that_mean(record, origin):
+            mapping = self._mappings.get(name)
+            if mapping and mapping.settings.unknown is UnknownFields.QUARANTINE:
+                _check_keys(mapping, root)
+            return name
+        raise _BrokenError(events.NO_SOURCE)
+
+    def _that_mean(self, record: Record, origin: str | None) -> Iterator[str]:
+        """The names of the sources that mean ``record``; the first one wins."""
+        for name, source in self._sources.items():
+            mapping = self._mappings.get(name)
+            if origin is not None and origin not in source.origins:
+                continue
+            if mapping is None or mapping.when is None or evaluate(mapping.when, record).value is True:
+                yield name
+
+    def _given(self, name: str, record: Record, root: Mapping[str, Any]) -> tuple[dict[str, _Given], dict[str, _Given]]:
+        if mapping := self._mappings.get(name):
+            fields = {field: _mapped(field, one, record) for field, one in mapping.fields.items()}
+            return fields, {column: _mapped(column, one, record) for column, one in mapping.kept.items()}
+        return {field: _own(field, root.get(field)) for field in FIELDS}, {}
+
+
+def _check(
+    fields: Mapping[str, _Given], kept: Mapping[str, _Given], latest: datetime, may_lack: tuple[str, ...]
+) -> None:
+    """Raises the verdict of the first rule that is broken, in the order of the contract."""
+    event_type = _needed(fields, "event_type", lambda value: value in events.EVENT_TYPES)
+    _needed(fields, "event_id", _is_id)
+    time = _needed(fields, "event_time", lambda value: isinstance(value, datetime) and value > EPOCH)
+    if isinstance(time, datetime) and time > latest:
+        raise _BrokenError(events.EVENT_TIME_IN_FUTURE, fields["event_time"].reason)
+    _needed(fields, "user_id", _is_id, may_lack=may_lack)
+    _optional(fields, "is_last", lambda _: True)
+    if event_type == events.IMPRESSION:
+        _needed(fields, "campaign_id", _is_id)
+        _needed(fields, "ad_id", _is_id)
+        _optional(fields, "cost_micros", lambda value: isinstance(value, int) and value >= 0)
+    elif event_type == events.CLICK:
+        _needed(fields, "impression_id", _is_id)
+    else:
+        _optional(fields, "data", lambda _: True)
+    for one in kept.values():
+        if one.is_wrong:
+            raise _BrokenError(events.INVALID_KEPT_COLUMN, one.reason)
+
+
+def _needed(
+    fields: Mapping[str, _Given], name: str, is_good: Callable[[Value], bool], may_lack: tuple[str, ...] = ()
+) -> Value | None:
+    one = fields.get(name, _Given(reason="the mapping of the source does not give it"))
+    if one.value is None and not one.is_wrong:
+        if name in may_lack:
+            return None
+        raise _BrokenError(events.missing(name), one.reason)
+    if one.is_wrong or one.value is None or not is_good(one.value):
+        raise _BrokenError(events.invalid(name), one.reason)
+    return one.value
+
+
+def _optional(fields: Mapping[str, _Given], name: str, is_good: Callable[[Value], bool]) -> None:
+    one = fields.get(name, _Given())
+    if one.is_wrong or (one.value is not None and not is_good(one.value)):
+        raise _BrokenError(events.invalid(name), one.reason)
+
+
+def _is_id(value: Value) -> bool:
+    return isinstance(value, str) and 1 <= len(value) <= events.MAX_ID_CHARACTERS and "\0" not in value
+
+
+def _event(fields: Mapping[str, _Given]) -> dict[str, Value | None]:
+    given = {name: fields[name].value if name in fields else None for name in FIELDS}
+    given["is_last"] = bool(given["is_last"])
+    given["cost_micros"] = given["cost_micros"] or 0
+    for event_type, names in events.TYPE_FIELDS.items():
+        if given["event_type"] != event_type:
+            given |= dict.fromkeys(names)
+    return given
+
+
+def _mapped(name: str, expression: Expression, record: Record) -> _Given:
+    outcome = evaluate(expression, record)
+    is_wrong = outcome.value is None and outcome.has_failed
+    if name in IDS and expression.bare_path and outcome.value is not None:
+        is_wrong = not record.is_text(expression.bare_path)
+    read = ", ".join(_quoted(str(path), record.get(path)) for path in expression.paths)
+    return _Given(outcome.value, is_wrong, f"{name} = {expression.text}: {read}")
+
+
+def _quoted(path: str, text: str | None) -> str:
+    if text is None:
+        return f"{path} is missing"
+    return f'{path} is "{text[:_SHOWN]}…"' if len(text) > _SHOWN else f'{path} is "{text}"'
+
+
+def _own(name: str, value: Any) -> _Given:
+    """A field of a record in adloom's own format."""
+    if value is None:
+        return _Given(reason=_quoted(f"$.{name}", None))
+    text = value.text if isinstance(value, Integer) else value if isinstance(value, str) else json.dumps(value)
+    reason = _quoted(f"$.{name}", text)
+    if name == "is_last":
+        return _Given(value, not isinstance(value, bool), reason)
+    if name == "cost_micros":
+        cost = int(value) if isinstance(value, Integer) else None
+        is_bigint = cost is not None and MIN_INTEGER <= cost <= MAX_INTEGER
+        return _Given(cost if is_bigint else None, not is_bigint, reason)
+    if name == "event_time":
+        time = time_of_text(text) if _RFC_3339.fullmatch(text) else None
+        return _Given(time, time is None, reason)
+    return _Given(text, not isinstance(value, str) or isinstance(value, Fraction), reason)
+
+
+def _check_keys(mapping: SourceMapping, root: Mapping[str, Any]) -> None:
+    known = {path.steps[0] for path in mapping.paths if path.steps}
+    if other := [key for key in root if key not in known]:
+        raise _BrokenError(events.UNKNOWN_FIELD, f"the mapping does not read {', '.join(other)}", mapping.name)

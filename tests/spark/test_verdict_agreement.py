@@ -1,0 +1,166 @@
+"""``adloom check-events`` judges without Spark: it gives each record the verdict that a run gives it."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import Row, SparkSession
+from pyspark.sql import functions as F
+
+from spark_jobs.contracts.durations import EPOCH
+from spark_jobs.contracts.events import OK
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.sources import FIELDS, kept_columns
+from spark_jobs.rules.verdicts import Judge
+from spark_jobs.transforms.validate import judge
+from tests.support.foreign import SOURCE, foreign
+from tests.support.mappings import records as random_records
+from tests.support.verdict_cases import VERDICT_CASES
+
+_RECEIVED = datetime(2026, 8, 1, tzinfo=UTC)
+_OTHER = {
+    "event_type": "coalesce($.b, 'activity')",
+    "may_lack": "user_id",
+    "unknown": "quarantine",
+    "map": {"event_id": "$.a", "event_time": "timestamp_millis($.n)", "user_id": "$.l[0]", "data": "$"},
+    "keep": {"number": {"from": "$.a.b", "type": "decimal"}, "flag": {"from": "$.l[1].b", "type": "boolean"}},
+}
+_EITHER = Settings.model_validate({"source": {"ads": SOURCE, "other": _OTHER}})
+_OWN = Settings()
+_EVENTS: list[dict[str, Any]] = [
+    {"event_type": "impression", "event_id": "i", "event_time": "2026-01-01T12:00:00Z", "user_id": "u"}
+    | {"campaign_id": "c", "ad_id": "a", "cost_micros": 5},
+    {"event_type": "click", "event_id": "k", "event_time": "2026-01-01T12:00:01Z", "user_id": "u"}
+    | {"impression_id": "i"},
+    {"event_type": "activity", "event_id": "v", "event_time": "2026-01-01T12:00:02Z", "user_id": "u", "is_last": True},
+]
+_VALUES: tuple[Any, ...] = (
+    None,
+    True,
+    0,
+    -1,
+    1.5,
+    10**18,
+    10**19,
+    "",
+    " ",
+    "x" * 129,
+    "1",
+    "no",
+    {},
+    [],
+    {"b": 1},
+    "2026-01-01T00:00:00Z",
+)
+
+run_rarely = settings(
+    max_examples=3,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+
+
+def _by_spark(spark: SparkSession, records: list[bytes], chosen: Settings, folder: Path) -> dict[bytes, Row]:
+    file = folder / f"records-{abs(hash(tuple(records)))}.jsonl"
+    file.write_bytes(b"\n".join(records))
+    received = F.lit(_RECEIVED)
+    lines = (
+        spark.read.option("lineSep", "\n")
+        .text(str(file))
+        .select(
+            F.col("value").alias("raw"),
+            F.hex("value").alias("source"),
+            F.lit(None).cast("string").alias("origin"),
+            received.alias("ingest_time"),
+            received.alias("received_time"),
+        )
+    )
+    judged = judge(lines.coalesce(1), chosen)
+    times = [name for name, kind in judged.dtypes if kind == "timestamp"]
+    return {
+        bytes.fromhex(row.source): row
+        for row in judged.withColumns({name: F.unix_micros(name) for name in times}).collect()
+    }
+
+
+def _assert_agreement(spark: SparkSession, records: list[bytes], chosen: Settings, folder: Path) -> None:
+    own, kept = Judge(chosen), [column.name for column in kept_columns(chosen.source)]
+    found = _by_spark(spark, records, chosen, folder)
+    for record in records:
+        judged, row = own.judge(record, _RECEIVED), found.get(record)
+        assert (judged is None) == (row is None), record
+        if judged is None or row is None:
+            continue
+        assert judged.verdict == row.verdict, record
+        assert judged.source == row.source_name, record
+        # Of records in adloom's own format, Spark shows a number as it has read it.
+        is_mapped = judged.source in chosen.source
+        assert (judged.reason or None) == row.reason if is_mapped else bool(judged.reason) == bool(row.reason), record
+        if judged.verdict != OK:
+            continue
+        assert {name: _plain(value) for name, value in judged.event.items()} == {name: row[name] for name in FIELDS}
+        assert {name: _plain(judged.kept.get(name)) for name in kept} == {name: row[name] for name in kept}
+
+
+def _plain(value: object) -> object:
+    return (value - EPOCH) // timedelta(microseconds=1) if isinstance(value, datetime) else value
+
+
+def test_native_records(spark: SparkSession, tmp_path: Path) -> None:
+    # A byte order mark at the beginning of a file is gone before the record is seen.
+    records = [record for _, record, _ in VERDICT_CASES if not record.startswith(b"\xef\xbb\xbf") and record.strip()]
+    _assert_agreement(spark, records, _OWN, tmp_path)
+
+
+def test_native_records_that_a_mapping_reads(spark: SparkSession, tmp_path: Path) -> None:
+    records = [record for _, record, _ in VERDICT_CASES if not record.startswith(b"\xef\xbb\xbf") and record.strip()]
+    _assert_agreement(spark, records, _EITHER, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        pytest.param(event, id=str(event["event_type"]), marks=pytest.mark.slow if number else ())
+        for number, event in enumerate(_EVENTS)
+    ],
+)
+def test_each_part_of_a_record_replaced_by_anything(event: dict[str, Any], spark: SparkSession, tmp_path: Path) -> None:
+    record = foreign(event, 1)
+    changed = [record]
+    for place in _places(record):
+        for value in _VALUES:
+            copy: Any = json.loads(json.dumps(record))
+            _put(copy, place, value)
+            changed.append(copy)
+    records = list(dict.fromkeys(json.dumps(one).encode() for one in changed))
+    _assert_agreement(spark, records, _EITHER, tmp_path)
+
+
+def _places(value: Any, place: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    inner: list[tuple[str | int, Any]] = []
+    if isinstance(value, dict):
+        inner = list(value.items())
+    elif isinstance(value, list):
+        inner = list(enumerate(value))
+    return [*([place] if place else []), *(found for step, one in inner for found in _places(one, (*place, step)))]
+
+
+def _put(record: Any, place: tuple[str | int, ...], value: object) -> None:
+    for step in place[:-1]:
+        record = record[step]
+    record[place[-1]] = value
+
+
+@pytest.mark.slow
+@run_rarely
+@given(st.lists(random_records, min_size=150, max_size=150))
+def test_random_records(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
+    records = list(dict.fromkeys(text.encode() for text in texts if "\n" not in text and text.strip()))
+    _assert_agreement(spark, records, _EITHER, tmp_path_factory.mktemp("random"))

@@ -1,0 +1,96 @@
+"""A source of Avro under a running job: schemas that are new, values that cannot be read, a registry that goes away."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_jobs.contracts.places import SCHEMAS
+from spark_jobs.contracts.tables import BRONZE_EVENTS
+from spark_jobs.lake.layout import Lake
+from tests.stack.conftest import StartJob
+from tests.stack.flow import send, wait_for_rows
+from tests.stack.kafka import Kafka
+from tests.stack.registry import Registry
+from tests.support.avro_schemas import encoded
+from tests.support.lakes import read_table
+
+pytestmark = pytest.mark.stack
+_FIELDS = [
+    {"name": "id", "type": "string"},
+    {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+]
+_OPTIONAL = {"type": ["null", "string"], "default": None}
+_TIME = 1772366400000
+_SETTINGS = """
+[registry]
+url = "{url}"
+timeout = "2s"
+[source.visits]
+topics = ["{topic}"]
+format = "avro"
+event_type = "'activity'"
+[source.visits.map]
+event_id = "$.id"
+event_time = "$.at"
+user_id = "coalesce($.user, 'nobody')"
+data = "$.page"
+"""
+
+
+def _schema(*names: str) -> dict[str, Any]:
+    return {"type": "record", "name": "Visit", "fields": [*_FIELDS, *({"name": name, **_OPTIONAL} for name in names)]}
+
+
+def _values(number: int, schema: dict[str, Any], ids: Sequence[str], **fields: str) -> list[bytes]:
+    head = b"\0" + number.to_bytes(4, "big")
+    return [head + encoded(schema, {"id": one, "at": _TIME, **fields}) for one in ids]
+
+
+@pytest.fixture
+def registry(tmp_path: Path) -> Iterator[Registry]:
+    server = Registry(tmp_path / "registry")
+    server.start()
+    yield server
+    server.stop()
+
+
+def test_a_running_job_reads_new_schemas_and_waits_for_the_registry(
+    kafka: Kafka, topic: str, job: StartJob, lake: Lake, registry: Registry, tmp_path: Path
+) -> None:
+    config = tmp_path / "adloom.toml"
+    config.write_text(_SETTINGS.format(url=registry.url, topic=topic), encoding="utf-8")
+    one, two, three = _schema(), _schema("user"), _schema("user", "page")
+    first = registry.register("visits", one)
+    send(kafka, topic, _values(first, one, ["a1", "a2"]))
+    running = job("deduplicate", "--config", str(config), ADLOOM_KAFKA__TOPICS=None)
+    wait_for_rows(lake, 2)
+    # Another schema beside the first one, an id that nobody knows, and a value that ends too early.
+    second = registry.register("visits", two)
+    good = [*_values(second, two, ["b1", "b2"], user="u"), *_values(first, one, ["a3"])]
+    send(kafka, topic, [*good, *_values(10**6, one, ["c1"]), good[0][:-1]])
+    wait_for_rows(lake, 7)
+    # The registry is away: what is known goes on, and what is not waits.
+    third = registry.register("visits", three)
+    registry.stop()
+    send(kafka, topic, _values(second, two, ["b3"], user="u"))
+    wait_for_rows(lake, 8)
+    send(kafka, topic, _values(third, three, ["d1"], user="u", page="home"))
+    assert len(read_table(lake, BRONZE_EVENTS)) == 8
+    registry.start()
+    wait_for_rows(lake, 9)
+    assert running.process.poll() is None
+    running.stop()
+    rows = [dict(zip(BRONZE_EVENTS.column_names, row, strict=True)) for row in read_table(lake, BRONZE_EVENTS)]
+    assert Counter(row["verdict"] for row in rows) == {"ok": 7, "unknown_schema": 1, "invalid_encoding": 1}
+    users = {row["event_id"]: (row["user_id"], row["data"]) for row in rows if row["verdict"] == "ok"}
+    nobody, somebody = ("nobody", None), ("u", None)
+    assert users == {
+        **dict.fromkeys(("a1", "a2", "a3"), nobody),
+        **dict.fromkeys(("b1", "b2", "b3"), somebody),
+        "d1": ("u", "home"),
+    }
+    assert {row["source_name"] for row in rows} == {"visits"}
+    assert lake.files.names(SCHEMAS) == sorted(f"{number}.json" for number in (first, second, third))

@@ -1,0 +1,97 @@
+"""``adloom check-events``: files of every format, what fits, and an example of what does not."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from spark_jobs.cli import app
+
+_TOML = """
+[source.ads]
+{extra}
+event_type = "'click'"
+[source.ads.map]
+event_id = "$.id"
+event_time = "timestamp_millis($.ts)"
+user_id = "$.user"
+impression_id = "$.imp"
+"""
+_ROWS: list[dict[str, str | None]] = [
+    {"id": "k1", "ts": "1772366400000", "user": "u1", "imp": "i1"},
+    {"id": "k2", "ts": "today", "user": "u1", "imp": "i1"},
+    {"id": "k3", "ts": "1772366400001", "user": None, "imp": "i1"},
+]
+
+
+def _checked(folder: Path, file: Path, extra: str, *options: str) -> dict[str, Any]:
+    config = folder / "adloom.toml"
+    config.write_text(_TOML.format(extra=extra), encoding="utf-8")
+    done = CliRunner().invoke(app, ["check-events", str(file), "--config", str(config), "--json", *options])
+    assert done.exit_code == 1, done.output
+    found: dict[str, Any] = json.loads(done.output)
+    return found
+
+
+def _write(place: Path) -> None:
+    names = list(_ROWS[0])
+    match place.suffix:
+        case ".jsonl":
+            place.write_text("".join(f"{json.dumps(row)}\n" for row in _ROWS), encoding="utf-8")
+        case ".csv" | ".tsv":
+            delimiter = "," if place.suffix == ".csv" else "\t"
+            cells = [names, *([row[name] or "" for name in names] for row in _ROWS)]
+            place.write_text("".join(f"{delimiter.join(row)}\n" for row in cells), encoding="utf-8")
+        case ".parquet":
+            pq.write_table(pa.Table.from_pylist(_ROWS), place)
+        case ".avro":
+            fields = [{"name": name, "type": ["null", "string"]} for name in names]
+            with place.open("wb") as out:
+                fastavro.writer(out, {"type": "record", "name": "Click", "fields": fields}, _ROWS)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("a.jsonl", "json"), ("a.csv", "csv"), ("a.tsv", "csv"), ("a.parquet", "parquet"), ("a.avro", "avro")],
+)
+def test_files_of_every_format_are_checked_alike(tmp_path: Path, name: str, kind: str) -> None:
+    _write(tmp_path / name)
+    found = _checked(tmp_path, tmp_path / name, f'format = "{kind}"')
+    assert (found["records"], found["ok"]) == (3, 1)
+    reasons = {one["verdict"]: one["example"]["reason"] for one in found["verdicts"]}
+    assert reasons == {
+        "ok": "",
+        "invalid_event_time": 'event_time = timestamp_millis($.ts): $.ts is "today"',
+        "missing_user_id": "user_id = $.user: $.user is missing",
+    }
+    assert found["verdicts"][0]["example"]["event"]["event_time"] == "2026-03-01T12:00:00Z"
+
+
+def test_a_row_that_cannot_be_read_is_counted_by_its_verdict(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,ts,user,imp\nk1,1772366400000,u1,i1\nk2\n", encoding="utf-8")
+    found = _checked(tmp_path, tmp_path / "a.csv", 'format = "csv"')
+    assert [(one["verdict"], one["records"], one["example"]["reason"]) for one in found["verdicts"]] == [
+        ("ok", 1, ""),
+        ("invalid_encoding", 1, "the row has 1 cells, and there are 4 columns"),
+    ]
+
+
+def test_a_source_that_is_named_says_how_a_file_is_read(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text("k1|1772366400000|u1|i1\nk2|today|u|i\n", encoding="utf-8")
+    extra = 'format = "csv"\ncolumns = "id,ts,user,imp"\ndelimiter = "|"'
+    assert _checked(tmp_path, tmp_path / "a.log", extra, "--source", "ads")["ok"] == 1
+
+
+def test_sources_that_read_a_format_in_different_ways_need_a_name(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id\n1\n", encoding="utf-8")
+    one = _TOML.format(extra='format = "csv"\npath = "one"')
+    other = _TOML.format(extra='format = "csv"\npath = "two"\ndelimiter = ";"').replace("source.ads", "source.b")
+    (tmp_path / "adloom.toml").write_text(one + other, encoding="utf-8")
+    done = CliRunner().invoke(app, ["check-events", str(tmp_path / "a.csv"), "--config", str(tmp_path / "adloom.toml")])
+    assert done.exit_code != 0
+    assert "--source" in str(done.exception or done.output)
