@@ -83,21 +83,22 @@ def _check_size(node: Node) -> None:
         raise RefusalError("the expression is too complex for Spark: calls are nested too deeply")
 
 
-def to_sql(expression: Expression, schema: RecordSchema, record: str = "record", text: str = "text") -> str:
+def to_sql(expression: Expression, schema: RecordSchema, text: str = "text") -> str:
     """Spark SQL of the value of ``expression``; never raises at run time. The session's time zone must be UTC.
+
+    It is for rows with the columns of ``schema.columns_sql``.
 
     Args:
         expression: its paths must be in ``schema``.
         schema: of the source.
-        record: the column that ``schema.record_sql`` made.
         text: the column with the JSON text.
     """
-    return expression.node.sql(lambda path: schema.path_sql(path, record, text))
+    return expression.node.sql(lambda path: schema.path_sql(path, text))
 
 
-def failure_sql(expression: Expression, schema: RecordSchema, record: str = "record", text: str = "text") -> str:
+def failure_sql(expression: Expression, schema: RecordSchema, text: str = "text") -> str:
     """Spark SQL of whether a function or cast in ``expression`` got a value and could give none; never null."""
-    return expression.node.failure(lambda path: schema.path_sql(path, record, text)) or "false"
+    return expression.node.failure(lambda path: schema.path_sql(path, text)) or "false"
 
 
 def evaluate(expression: Expression, record: Record) -> Outcome:

@@ -4,7 +4,8 @@ import json
 import re
 import sys
 from collections.abc import Callable
-from typing import NoReturn, TypeVar
+from functools import partial
+from typing import Any, NoReturn, TypeVar
 
 from spark_jobs.mapping.paths import Path
 
@@ -12,6 +13,8 @@ _MAX_DIGITS = 38
 """Of a decimal that Spark keeps exactly. Longer ones, and those with an exponent, stay as they are written."""
 _MAX_NUMBER_LENGTH = 1000
 _MAX_DEPTH = 1000
+_MAX_DEPTH_OF_RECORD = _MAX_DEPTH - 1
+"""Spark parses a record within an array."""
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]|[-0-9][-+.eE0-9]{1000,}', re.DOTALL)
 _RARE = re.compile(r"\\u[dD][89a-fA-F]|[-+.eE0-9]{1000}")
 _BRACKETS_TO_COUNT = 200
@@ -71,9 +74,9 @@ class Record:
         return isinstance(value, str) and not (isinstance(value, _Number) and {".", "e", "E"} & set(value))
 
     def root(self) -> object:
-        """The parsed text; None if it is not JSON."""
+        """The parsed text; None if it is not JSON, or nested too deeply."""
         if self._root is self:
-            self._root = _parse(self.text)
+            self._root = _parse(self.text, _MAX_DEPTH_OF_RECORD)
         return self._root
 
 
@@ -101,16 +104,16 @@ def _find(value: object, path: Path) -> object:
     return value
 
 
-def _parse(text: str) -> object:
+def _parse(text: str, max_depth: int = _MAX_DEPTH) -> object:
     try:
         if text.count("[") + text.count("{") > _BRACKETS_TO_COUNT or _RARE.search(text):
-            return _deeply(_parse_rare, text)
+            return _deeply(partial(_parse_rare, max_depth=max_depth), text)
         return _decode(text.lstrip(" \t\r\n"))[0]
     except ValueError:
         return None
 
 
-def _deeply(function: Callable[..., T], value: object) -> T:
+def _deeply(function: Callable[[Any], T], value: object) -> T:
     """``function(value)``, which recurses as deeply as JSON may be nested: deeper than Python allows by default."""
     try:
         return function(value)
@@ -123,12 +126,12 @@ def _deeply(function: Callable[..., T], value: object) -> T:
             sys.setrecursionlimit(limit)
 
 
-def _parse_rare(text: str) -> object:
+def _parse_rare(text: str, max_depth: int) -> object:
     depth = 0
     for token in _TOKEN.finditer(text):
         if token[0] in "[{":
             depth += 1
-            if depth > _MAX_DEPTH:
+            if depth > max_depth:
                 return None
         elif token[0] in "]}":
             depth -= 1

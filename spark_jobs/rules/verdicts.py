@@ -131,13 +131,21 @@ class Judge:
             root = root_of(text)
         except NotReadError as error:
             raise _BrokenError(error.verdict) from None
-        name = self._meant_by(Record(text), root, origin)
+        record = Record(text)
+        if record.root() is None and not self._may_be_own(origin):
+            raise _BrokenError(events.MALFORMED_JSON)
+        name = self._meant_by(record, root, origin)
         try:
-            fields, kept = self._given(name, Record(text), root)
+            fields, kept = self._given(name, record, root)
             _check(fields, kept, received + self._limits.max_future_skew, self._sources[name].may_lack)
         except _BrokenError as broken:
             raise _BrokenError(broken.judged.verdict, broken.judged.reason, name) from None
         return Judged(events.OK, name, event=_event(fields), kept={column: one.value for column, one in kept.items()})
+
+    def _may_be_own(self, origin: str | None) -> bool:
+        """Whether a record may be in adloom's own format, which is not read as :class:`Record` reads."""
+        own = (one for one in self._sources.values() if not one.has_mapping)
+        return any(origin is None or origin in one.origins for one in own)
 
     def _meant_by(self, record: Record, root: Mapping[str, Any], origin: str | None) -> str:
         for name in self._that_mean(record, origin):

@@ -11,8 +11,6 @@ from spark_jobs.mapping.sources import SourceMapping
 from spark_jobs.transforms import parse
 from spark_jobs.transforms.fields import SOURCE_NAME, Field, Given, Reason, as_text
 
-_RECORD = "record"
-
 
 class Mapped:
     """The mapped sources of the settings."""
@@ -23,6 +21,11 @@ class Mapped:
         self._schema = RecordSchema.of(path for one in mappings.values() for path in one.paths)
 
     @property
+    def is_malformed(self) -> Column:
+        """Whether a record is not exactly one JSON value. Keys may repeat."""
+        return ~F.coalesce(F.expr(self._schema.is_whole_sql(parse.TO_PARSE)), F.lit(False))
+
+    @property
     def has_conditions(self) -> bool:
         """Whether a source means only some of its records."""
         return any(one.when for one in self._mappings.values())
@@ -31,8 +34,9 @@ class Mapped:
         """``records`` (with :data:`spark_jobs.transforms.parse.TO_PARSE`) with what the other methods refer to."""
         if not self._mappings:
             return records
-        parsed = records.withColumn(parse.VARIANT, F.expr(self._schema.variant_sql(parse.TO_PARSE)))
-        return parsed.withColumn(_RECORD, F.expr(self._schema.record_sql(parse.TO_PARSE, parse.VARIANT)))
+        for name, sql in self._schema.columns_sql(parse.TO_PARSE):
+            records = records.withColumn(name, F.expr(sql))
+        return records
 
     def is_meant(self, name: str) -> Column:
         """Whether the source ``name`` means the record, if it comes from where the source does."""
@@ -63,11 +67,11 @@ class Mapped:
     def _field(self, name: str, expression: Expression) -> Field:
         value, has_failed = (
             self._value(expression),
-            F.expr(failure_sql(expression, self._schema, _RECORD, parse.TO_PARSE)),
+            F.expr(failure_sql(expression, self._schema, parse.TO_PARSE)),
         )
         is_wrong = value.isNull() & has_failed
         if name in IDS and expression.bare_path:
-            is_wrong |= ~parse.is_text_at(value, str(expression.bare_path), F.col(parse.VARIANT))
+            is_wrong |= ~parse.is_text_of(value, F.expr(self._schema.kind_sql(expression.bare_path)))
         return Field(value, value.isNull() & ~has_failed, is_wrong, self._reason(name, expression))
 
     def _reason(self, name: str, expression: Expression) -> Reason:
@@ -78,10 +82,10 @@ class Mapped:
         return F.concat(F.lit(what), F.concat_ws(", ", *[as_text(Given(path, text)) for path, text in read.items()]))
 
     def _value(self, expression: Expression) -> Column:
-        return F.expr(to_sql(expression, self._schema, _RECORD, parse.TO_PARSE))
+        return F.expr(to_sql(expression, self._schema, parse.TO_PARSE))
 
     def _text_at(self, path: Path) -> Column:
-        return F.expr(self._schema.path_sql(path, _RECORD, parse.TO_PARSE))
+        return F.expr(self._schema.path_sql(path, parse.TO_PARSE))
 
 
 def _other_keys(one: SourceMapping) -> Column:

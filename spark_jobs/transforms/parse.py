@@ -26,8 +26,6 @@ _STRICT = {
 }
 TO_PARSE = "to_parse"
 """The column with the JSON text of a record, null if it must not be parsed."""
-VARIANT = "variant"
-"""The column with a parsed record of a mapped source."""
 IS_DECODED = "is_decoded"
 """The column with whether a record is not JSON; not there if all are."""
 _WHITESPACE = " \t\r"
@@ -173,12 +171,6 @@ def is_malformed() -> Column:
     return is_no_json | (~ends_with_its_only_brace() & ~is_one_value())
 
 
-def is_malformed_variant() -> Column:
-    """The same for records of other sources, which are read as variants. Keys may repeat: see has_key_twice."""
-    is_no_json = F.col(VARIANT).isNull()
-    return is_no_json | (~ends_with_its_only_brace() & ~is_one_value())
-
-
 def has_key_twice() -> Column:
     """Whether the root object has a key twice; false if there is none."""
     return F.coalesce(F.size("keys") != F.size(F.array_distinct("keys")), F.lit(False))
@@ -193,12 +185,13 @@ def has_duplicate_key() -> Column:
 
 def is_text(field: str) -> Column:
     """Whether the value of ``field`` was a JSON string or integer; null if it is absent."""
-    return is_text_at(F.col(f"json.{field}"), f"$.{field}", F.try_parse_json("text"))
+    variant = F.try_parse_json("text")
+    kind = F.schema_of_variant(F.try_variant_get(variant, f"$.{field}", "variant"))
+    return is_text_of(F.col(f"json.{field}"), kind)
 
 
-def is_text_at(value: Column, path: str, variant: Column) -> Column:
-    """Whether ``value``, the text at ``path`` in ``variant``, was a string or integer; null if it is absent."""
-    kind = F.schema_of_variant(F.try_variant_get(variant, path, "variant"))
+def is_text_of(value: Column, kind: Column) -> Column:
+    """Whether the text ``value`` was a string or integer, given its ``kind`` in a variant; null if it is absent."""
     return F.when(value.rlike(_PERHAPS_NOT_TEXT), kind == "STRING").when(value.isNotNull(), F.lit(True))
 
 

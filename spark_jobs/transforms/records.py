@@ -1,6 +1,6 @@
 """How the records of the configured sources are read: in which form, and by which mapping."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -52,9 +52,9 @@ class Records:
             (events.NOT_AN_OBJECT, ~parse.is_object() & parse.is_one_value()),
             (
                 events.MALFORMED_JSON,
-                ~parse.is_object() | self._of_form(parse.is_malformed(), parse.is_malformed_variant()),
+                ~parse.is_object() | self._of_form(parse.is_malformed, lambda: self._mapped.is_malformed),
             ),
-            (events.DUPLICATE_KEY, self._of_form(parse.has_duplicate_key(), parse.has_key_twice())),
+            (events.DUPLICATE_KEY, self._of_form(parse.has_duplicate_key, parse.has_key_twice)),
         ]
         if not self._is_sure:
             rules.append((events.NO_SOURCE, F.col(SOURCE_NAME).isNull()))
@@ -75,10 +75,10 @@ class Records:
         """Whether a record may be in adloom's own format; None: all are."""
         return None if len(self._own) == len(self._all) else _comes_from(self._own)
 
-    def _of_form(self, own: Column, mapped: Column) -> Column:
+    def _of_form(self, own: Callable[[], Column], mapped: Callable[[], Column]) -> Column:
         if not self._own:
-            return mapped
-        return own if self._is_own is None else F.when(self._is_own, own).otherwise(mapped)
+            return mapped()
+        return own() if self._is_own is None else F.when(self._is_own, own()).otherwise(mapped())
 
     def _name(self) -> Column:
         """The name of the first source that means the record."""

@@ -51,9 +51,9 @@ def outcomes_of_spark(spark: SparkSession, texts: Sequence[str], given: Sequence
         value = to_sql(expression, schema)
         columns.append(f"{f'unix_micros({value})' if expression.type is Type.TIME else value} as v{number}")
         columns.append(f"{failure_sql(expression, schema)} as f{number}")
-    variants = rows.selectExpr("number", "text", f"{schema.variant_sql()} as variant")
-    parsed = variants.selectExpr("number", "text", f"{schema.record_sql()} as record")
-    collected = sorted(parsed.selectExpr("number", *columns).collect(), key=lambda row: row.number)
+    for name, sql in schema.columns_sql():
+        rows = rows.selectExpr("*", f"{sql} as {name}")
+    collected = sorted(rows.selectExpr("number", *columns).collect(), key=lambda row: row.number)
     return [
         [Outcome(_value(row[f"v{n}"], expression.type), row[f"f{n}"]) for n, expression in enumerate(given)]
         for row in collected
@@ -147,8 +147,8 @@ def test_every_path_agrees(spark: SparkSession) -> None:
     texts = [f'{{"{key}": {value}, "odd key": {value}}}' for value in values for key in ("a", "l", "A", "n")]
     texts += ["{}", '{"a": 1, "a": 2}', '{"a": 1, "a": null}', '{"a": {"b": 1}, "a": {"c": 2}}', '{"a": "\\ud800"}']
     texts += [
+        '{"a":' + "[" * 998 + "]" * 998 + "}",
         '{"a":' + "[" * 999 + "]" * 999 + "}",
-        '{"a":' + "[" * 1000 + "]" * 1000 + "}",
         '{"a":1' + "0" * 1000 + "}",
     ]
     texts += [

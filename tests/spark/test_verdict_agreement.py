@@ -12,7 +12,7 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
 from spark_jobs.contracts.durations import EPOCH
-from spark_jobs.contracts.events import OK
+from spark_jobs.contracts.events import MALFORMED_JSON, OK
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.sources import FIELDS, kept_columns
 from spark_jobs.rules.verdicts import Judge
@@ -122,6 +122,17 @@ def test_native_records(spark: SparkSession, tmp_path: Path) -> None:
 def test_native_records_that_a_mapping_reads(spark: SparkSession, tmp_path: Path) -> None:
     records = [record for _, record, _ in VERDICT_CASES if not record.startswith(b"\xef\xbb\xbf") and record.strip()]
     _assert_agreement(spark, records, _EITHER, tmp_path)
+
+
+def test_a_mapped_record_as_deep_as_allowed(spark: SparkSession, tmp_path: Path) -> None:
+    records = {
+        json.dumps(foreign(event, 1) | {"deep": "?"}).replace('"?"', "[" * levels + "]" * levels).encode(): levels
+        for event in _EVENTS
+        for levels in (998, 999)
+    }
+    _assert_agreement(spark, list(records), _EITHER, tmp_path)
+    found = _by_spark(spark, list(records), _EITHER, tmp_path)
+    assert {(records[record], row.verdict) for record, row in found.items()} == {(998, OK), (999, MALFORMED_JSON)}
 
 
 @pytest.mark.parametrize(
