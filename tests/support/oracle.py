@@ -128,22 +128,26 @@ WITH readings AS (
   UNPIVOT (SELECT {key} AS key, epoch_us(event_time) AS us, {values} FROM silver WHERE {key} IS NOT NULL)
   ON {values} INTO NAME measure VALUE value
 ),
+numbered AS (
+  -- Equal readings have no order of their own; without one of them for all windows below, each could take another.
+  SELECT *, row_number() OVER (PARTITION BY key, measure ORDER BY us, value) AS number FROM readings
+),
 neighbours AS (
   SELECT *, us - lag(us) OVER in_order AS silence, lead(us) OVER in_order - us AS next_silence
-  FROM readings
-  WINDOW in_order AS (PARTITION BY key, measure ORDER BY us, value)
+  FROM numbered
+  WINDOW in_order AS (PARTITION BY key, measure ORDER BY number)
 ),
 runs AS (
   SELECT *, count(*) FILTER (silence > $timeout) OVER in_order AS run
   FROM neighbours
-  WINDOW in_order AS (PARTITION BY key, measure ORDER BY us, value ROWS UNBOUNDED PRECEDING)
+  WINDOW in_order AS (PARTITION BY key, measure ORDER BY number ROWS UNBOUNDED PRECEDING)
 ),
 means AS (
   SELECT key, measure, min(us) OVER last_ones AS first_us, us, count(*) OVER last_ones AS value_count,
     avg(CAST(value AS DOUBLE)) OVER last_ones AS mean, coalesce(next_silence > $timeout, true) AS is_end
   FROM runs
   WINDOW last_ones AS (
-    PARTITION BY key, measure, run ORDER BY us, value ROWS BETWEEN $before PRECEDING AND CURRENT ROW
+    PARTITION BY key, measure, run ORDER BY number ROWS BETWEEN $before PRECEDING AND CURRENT ROW
   )
 )
 SELECT
