@@ -110,4 +110,4 @@ clean: ## Remove everything generated except .venv; containers and their data to
 	@if [ -f .env ] && docker compose version >/dev/null 2>&1; then docker compose --profile '*' down --volumes; fi
 	rm -rf demo build dist .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup lock-jars demo up down airflow airflow-stop docs check test test-stack test-stack-full test-airflow test-airflow-full pictures test-compose test-compose-core test-kill test-damage test-long bench bench-batches bench-operators bench-peers bench-scaling profile bench-stack bench-compose soak clean
+.PHONY: help setup lock-jars demo up down airflow airflow-stop docs check test test-stack test-stack-full test-airflow test-airflow-full pictures test-compose test-compose-core test-kill test-damage test-long bench bench-batches bench-mappings bench-operators bench-peers bench-scaling profile bench-stack bench-compose soak clean
