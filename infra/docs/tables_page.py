@@ -2,7 +2,7 @@
 
 from infra.docs.markdown import code, page, table
 from spark_jobs.contracts.tables import Table
-from spark_jobs.queries import TABLES
+from spark_jobs.queries import SHOWN_TABLES
 
 _HEAD = """\
 These are the Delta tables of a lake, below its root. All times are UTC with microseconds. Column names and types are a
@@ -13,7 +13,7 @@ What else lies in a lake is listed in [How it works](architecture.md#what-lies-i
 
 def tables_page() -> str:
     """The page: one section per table."""
-    return page("Tables", _HEAD, *map(_section, TABLES))
+    return page("Tables", _HEAD, *map(_section, SHOWN_TABLES.values()))
 
 
 def _section(described: Table) -> str:

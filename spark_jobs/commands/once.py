@@ -9,7 +9,7 @@ import typer
 from spark_jobs.commands.contract import contract_app
 from spark_jobs.commands.options import ConfigOption, LakeOption, parse_time
 from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.queries import TABLES_BY_NAME
+from spark_jobs.queries import SHOWN_TABLES
 
 app = typer.Typer()
 _PANEL = "Bounded: run and finish"
@@ -189,7 +189,7 @@ def backfill(
 
 @app.command(rich_help_panel=_PANEL, epilog="Example:  adloom show attributions --lake lake --limit 5")
 def show(
-    table: Annotated[str, typer.Argument(help=f"One of {', '.join(TABLES_BY_NAME)}, quarantine, requeued or failing.")],
+    table: Annotated[str, typer.Argument(help=f"One of {', '.join(SHOWN_TABLES)}, quarantine, requeued or failing.")],
     lake: LakeOption,
     limit: Annotated[int, typer.Option(help="Number of rows.", min=1, metavar="N")] = 20,
     config: ConfigOption = None,

@@ -16,7 +16,7 @@ from spark_jobs.contracts.errors import LakeError, SettingsError
 from spark_jobs.contracts.settings import load_settings
 from spark_jobs.contracts.tables import BRONZE_EVENTS
 from spark_jobs.lake.layout import Lake, failing_rows_key
-from spark_jobs.queries import TABLES_BY_NAME
+from spark_jobs.queries import SHOWN_TABLES, TABLES_BY_NAME
 from spark_jobs.runtime.lakes import open_existing
 from spark_jobs.sources.delta import read_table
 from spark_jobs.transforms.json_rows import json_row
@@ -35,7 +35,7 @@ def show_table(name: str, location: str, limit: int, config: Path | None) -> Non
         SettingsError: there is no such table.
         LakeError: the lake has no such table yet.
     """
-    known = (*TABLES_BY_NAME, QUARANTINE, REQUEUED, FAILING)
+    known = (*SHOWN_TABLES, QUARANTINE, REQUEUED, FAILING)
     if name not in known:
         raise SettingsError(f"no table {name!r}; there are {', '.join(known)}")
     console, settings = terminal(), load_settings(config, os.environ)
@@ -55,7 +55,7 @@ def _rows(spark: SparkSession, lake: Lake, name: str) -> DataFrame:
         return since.select("requeued_from", F.col("ingest_time").alias("requeued_at"), "source_name", "raw", "source")
     if name == FAILING:
         return _failing(spark, lake)
-    return read_table(spark, lake, TABLES_BY_NAME[name])
+    return read_table(spark, lake, SHOWN_TABLES[name])
 
 
 def _failing(spark: SparkSession, lake: Lake) -> DataFrame:

@@ -45,6 +45,10 @@ class Files(Protocol):
         """Writes ``data`` to the file, atomically."""
         ...
 
+    def create(self, key: str, data: bytes) -> bool:
+        """Writes ``data`` to the file if there is none, atomically; whether it did."""
+        ...
+
     def walk(self, folder: str) -> Iterator[FileInfo]:
         """Every file below ``folder``, at any depth, in no particular order; nothing if there is no such folder."""
         ...

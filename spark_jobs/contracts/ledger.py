@@ -40,6 +40,10 @@ class Ledger:
     """Events that the initial state of sessionize brought: in sessions or open, and not in silver."""
     session_userless: int = 0
     """Events in silver without a user, as a source may have them: they are in no session."""
+    late_found: int = 0
+    """Late events in ``silver/late_events``, which `adloom repair` brings to gold: a part of ``late``."""
+    late_expired: int = 0
+    """Late events there that came later than ``repair.horizon`` allows, and so correct nothing: a part of ``late``."""
     requeued: int = 0
     """Records that were in quarantine and are ok since they were judged anew: a part of ``ok``."""
 

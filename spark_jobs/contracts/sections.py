@@ -358,6 +358,20 @@ class TablesSettings(Section):
     )
 
 
+class RepairSettings(Section):
+    """What becomes of events that came too late."""
+
+    horizon: Duration = Field(
+        30 * _DAY,
+        description="how far behind the watermark an event may be and still correct gold; those further behind expire",
+    )
+    freeze_after: Duration = Field(
+        35 * _DAY,
+        description="rows of gold that lie further behind the watermark are final, because the bill has gone out: a "
+        "change of them is recorded as frozen, and not applied",
+    )
+
+
 class ValidationSettings(Section):
     """``[validation]``: what `adloom validate` writes to its report."""
 

@@ -26,6 +26,7 @@ from spark_jobs.contracts.sections import (
     KafkaSettings,
     MovingAverageSettings,
     RegistrySettings,
+    RepairSettings,
     S3Settings,
     Section,
     SessionizeSettings,
@@ -55,6 +56,7 @@ class Settings(Section):
     registry: RegistrySettings = RegistrySettings()
     s3: S3Settings = S3Settings()
     tables: TablesSettings = TablesSettings()
+    repair: RepairSettings = RepairSettings()
     validation: ValidationSettings = ValidationSettings()
     heartbeat: HeartbeatSettings = HeartbeatSettings()
     job: JobSettings = JobSettings()

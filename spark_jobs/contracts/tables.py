@@ -201,3 +201,52 @@ USER_STATUS = Table(
     ),
     stats_columns=("since",),
 )
+
+LATE_EVENTS = Table(
+    "late_events",
+    "silver/late_events",
+    "Each event that came too late for silver, once; written by `adloom repair`. Append only. Live queries never read "
+    "it, so it moves no watermark.",
+    (
+        *_EVENT_FIELDS,
+        Column("ingest_time", "TIMESTAMP", "when the record reached bronze"),
+        Column("event_date", "DATE", "date of event_time"),
+        Column("cause", "STRING", "late_impression, late_click, late_activity, or requeue"),
+        Column("is_expired", "BOOLEAN", "whether it came later than repair.horizon allows, and so corrects nothing"),
+        Column("repair", "BIGINT", "number of the repair that found it"),
+    ),
+    stats_columns=("event_time", "ingest_time", "repair"),
+    key=("event_type", "event_id"),
+)
+
+RESTATEMENTS = Table(
+    "restatements",
+    "gold/restatements",
+    "Every change of a row of gold after it was first written; written by `adloom repair`. Append only. The tables as "
+    "first written and these changes give the tables as they are, and back.",
+    (
+        Column("repair", "BIGINT", "number of the repair"),
+        Column("table_name", "STRING", "name of the table of gold"),
+        Column("change", "STRING", "insert, update or delete"),
+        Column(
+            "outcome", "STRING", "applied; or frozen: the row is older than repair.freeze_after, and stays as it was"
+        ),
+        Column("row_key", "STRING", "the key of the row, as a JSON object"),
+        Column("before", "STRING", "the row before, as a JSON object; null for insert"),
+        Column("after", "STRING", "the row after, as a JSON object; null for delete"),
+        Column("row_time", "TIMESTAMP", "event time that the row belongs to"),
+        Column("campaign_id", "STRING", "campaign of the row; null where the table has none"),
+        Column("impressions", "BIGINT", "impressions after - before; null where the table does not count them"),
+        Column("clicks", "BIGINT", "clicks after - before; null where the table does not count them"),
+        Column("cost_micros", "BIGINT", "cost after - before, in micro-units; null where the table does not count it"),
+        Column("cause", "STRING", "late_impression, late_click, late_activity, requeue or replay"),
+        Column("event_type", "STRING", "type of the event that caused it, the first received if there are several"),
+        Column("event_id", "STRING", "id of that event"),
+        Column("received_at", "TIMESTAMP", "when that event reached bronze"),
+        Column("decided_at", "TIMESTAMP", "when the repair was planned"),
+    ),
+    stats_columns=("repair", "row_time", "decided_at"),
+)
+
+REPAIR_TABLES = (LATE_EVENTS, RESTATEMENTS)
+"""The tables that no query writes, but `adloom repair`."""

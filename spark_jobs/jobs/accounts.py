@@ -11,7 +11,7 @@ from spark_jobs.contracts.files import json_bytes
 from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.places import LEDGER, LEDGER_REACHED
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
+from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, LATE_EVENTS, SESSIONS, SILVER_EVENTS
 from spark_jobs.jobs.initial import has_taken, read_taken
 from spark_jobs.lake.commits import batches_reached
 from spark_jobs.lake.layout import Lake
@@ -74,6 +74,7 @@ def take(spark: SparkSession, settings: Settings, lake: Lake) -> Ledger:
         attributions=read_table(spark, lake, ATTRIBUTIONS),
         sessions=read_table(spark, lake, SESSIONS),
         initial=read_taken(spark, lake, sessionize.QUERY) if has_taken(lake, sessionize.QUERY) else None,
+        late_events=read_table(spark, lake, LATE_EVENTS) if lake.has(LATE_EVENTS) else None,
     )
     groups = [Group(**row.asDict()) for row in accounts.groups(tables).collect()]
     bounds = {table: _bounds(spark, groups, table) for table in ("bronze", "silver")}

@@ -37,6 +37,7 @@ from spark_jobs.runtime.reports import read_report
 from spark_jobs.sources.delta import read_table
 from spark_jobs.transforms.differences import differences
 from spark_jobs.transforms.json_rows import json_row
+from spark_jobs.transforms.late import first_of_each
 
 _KEYS = {ATTRIBUTIONS: ("subject", "subject_id"), SESSIONS: ("session_id",)}
 """The key of each table; of attributions it is the click, or the impression that nobody clicked."""
@@ -151,19 +152,7 @@ def _first_of_each(bronze: DataFrame, is_in_reach: Column) -> DataFrame:
     """The first copy of each event, if it is in reach; a copy outside may have come first."""
     good = bronze.where(F.col("verdict") == OK).drop("raw", "verdict", "received_time", "requeued_from")
     keys = good.where(is_in_reach).select(*KEY).distinct()
-    arrival = Over.partitionBy(*KEY).orderBy("ingest_time", *_place())
-    first = (
-        good.join(keys, on=list(KEY), how="left_semi")
-        .withColumn("arrival", F.row_number().over(arrival))
-        .where(F.col("arrival") == 1)
-    )
-    return first.where(is_in_reach).drop("arrival", "source")
-
-
-def _place() -> tuple[Column, Column]:
-    """Where ``source`` says that a record lay, to sort by: its partition or file, and its offset there as a number."""
-    parts = r"^(.*)(?:/|#bytes=)(\d+)(?:-\d+)?$"
-    return F.regexp_extract("source", parts, 1), F.regexp_extract("source", parts, 2).try_cast("bigint")
+    return first_of_each(good.join(keys, on=list(KEY), how="left_semi")).where(is_in_reach)
 
 
 def _named(rows: DataFrame, table: Table) -> DataFrame:

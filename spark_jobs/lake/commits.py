@@ -47,9 +47,15 @@ class CommitNote(BaseModel):
         return self.model_dump_json(exclude_defaults=True)
 
 
-def commit_notes(lake: Lake, table: Table) -> Iterator[CommitNote]:
-    """The notes in the commits of ``table``, newest first. Lazy: a commit is read when its note is asked for."""
-    newest = lake.newest_commit(table.path)
+def commit_notes(lake: Lake, table: Table, *, until: int | None = None) -> Iterator[CommitNote]:
+    """The notes in the commits of ``table``, newest first. Lazy: a commit is read when its note is asked for.
+
+    Args:
+        lake: the lake.
+        table: which.
+        until: the last version whose note counts; None: the newest.
+    """
+    newest = lake.newest_commit(table.path) if until is None else until
     for version in range(-1 if newest is None else newest, -1, -1):
         commit = lake.files.read(commit_key(table, version))
         if commit is None:

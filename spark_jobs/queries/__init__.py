@@ -9,13 +9,14 @@ from pkgutil import iter_modules
 
 from spark_jobs.contracts.errors import SettingsError
 from spark_jobs.contracts.jobs import JOB_NAMES
-from spark_jobs.contracts.tables import Table
+from spark_jobs.contracts.tables import REPAIR_TABLES, Table
 from spark_jobs.queries.description import InitialState, Query
 
 __all__ = [
     "JOB_OF_QUERY",
     "QUERIES",
     "QUERIES_OF_JOB",
+    "SHOWN_TABLES",
     "TABLES",
     "TABLES_BY_NAME",
     "InitialState",
@@ -52,6 +53,8 @@ JOB_OF_QUERY = {query.name: query.job for query in QUERIES}
 TABLES = tuple(query.writes for query in QUERIES)
 """The tables of a lake, in the order in which rows flow."""
 TABLES_BY_NAME = {table.name: table for table in TABLES}
+SHOWN_TABLES = {table.name: table for table in (*TABLES, *REPAIR_TABLES)}
+"""By name, the tables that people may look at: also those that no query writes."""
 _BY_NAME = {query.name: query for query in QUERIES}
 
 

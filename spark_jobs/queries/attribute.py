@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
+    from spark_jobs.corrections.correction import Correction
     from spark_jobs.jobs.position import Position
 
 NAME = "attribute"
@@ -56,6 +57,12 @@ def _closes_after(settings: Settings) -> timedelta:
     return _watermark(settings) + settings.attribute.window
 
 
+def _correction() -> "Correction":
+    from spark_jobs.corrections.attributions import CORRECTION
+
+    return CORRECTION
+
+
 QUERY = Query(
     name=NAME,
     job=ATTRIBUTE_JOB,
@@ -82,4 +89,5 @@ QUERY = Query(
     watermark=_watermark,
     is_in_ledger=True,
     is_followed=True,
+    correction=_correction,
 )

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
+    from spark_jobs.corrections.correction import Correction
     from spark_jobs.jobs.position import Position
     from spark_jobs.lake.layout import Lake
     from spark_jobs.sinks.delta import Output
@@ -87,6 +88,12 @@ def _closes_after(settings: Settings) -> timedelta:
     return own.watermark + own.window + settings.attribute.window
 
 
+def _correction() -> "Correction":
+    from spark_jobs.corrections.campaign_stats import CORRECTION
+
+    return CORRECTION
+
+
 QUERY = Query(
     name=NAME,
     job=MEASURE_JOB,
@@ -115,4 +122,5 @@ QUERY = Query(
     final_before_ms=_final_before_ms,
     closes_after=_closes_after,
     watermark=lambda settings: settings.campaign_stats.watermark,
+    correction=_correction,
 )

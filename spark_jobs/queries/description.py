@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from spark_jobs.contracts.manifest import Manifest
+    from spark_jobs.corrections.correction import Correction
     from spark_jobs.jobs.position import Position
     from spark_jobs.lake.layout import Lake
     from spark_jobs.sinks.delta import Output
@@ -96,6 +97,10 @@ class Query:
     keeps no state or goes by processing time."""
     grace: Callable[[Settings], timedelta] = field(default=lambda _: timedelta(), repr=False)
     """An event is late when the watermark has passed its time by so much, if not earlier."""
+    correction: "Callable[[], Correction] | None" = field(default=None, repr=False)
+    """Gives how its table is corrected when events came too late for it; None: it is not."""
+    is_corrected: Callable[[Settings], bool] = field(default=lambda _: True, repr=False)
+    """Whether anything can be late for it: not by processing time."""
     is_in_ledger: bool = False
     """Whether the ledger follows its rows one by one, so that their state need not be counted."""
     is_followed: bool = False

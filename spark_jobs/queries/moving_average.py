@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
+    from spark_jobs.corrections.correction import Correction
     from spark_jobs.jobs.position import Position
 
 NAME = "moving_average"
@@ -64,6 +65,12 @@ def _closes_after(settings: Settings) -> timedelta:
     return settings.moving_average.watermark + settings.moving_average.timeout
 
 
+def _correction() -> "Correction":
+    from spark_jobs.corrections.moving_averages import CORRECTION
+
+    return CORRECTION
+
+
 QUERY = Query(
     name=NAME,
     job=MEASURE_JOB,
@@ -99,4 +106,6 @@ QUERY = Query(
     ),
     closes_after=_closes_after,
     watermark=_watermark,
+    correction=_correction,
+    is_corrected=lambda settings: settings.moving_average.clock is Clock.EVENT,
 )

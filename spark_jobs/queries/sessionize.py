@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
+    from spark_jobs.corrections.correction import Correction
     from spark_jobs.jobs.position import Position
 
 NAME = "sessionize"
@@ -55,6 +56,12 @@ def _closes_after(settings: Settings) -> timedelta:
     return settings.sessionize.watermark + settings.sessionize.gap
 
 
+def _correction() -> "Correction":
+    from spark_jobs.corrections.sessions import CORRECTION
+
+    return CORRECTION
+
+
 QUERY = Query(
     name=NAME,
     job=ATTRIBUTE_JOB,
@@ -85,4 +92,5 @@ QUERY = Query(
     watermark=lambda settings: settings.sessionize.watermark,
     grace=lambda settings: settings.sessionize.gap,
     is_in_ledger=True,
+    correction=_correction,
 )

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
+    from spark_jobs.corrections.correction import Correction
     from spark_jobs.jobs.position import Position
 
 NAME = "user_status"
@@ -64,6 +65,12 @@ def _closes_after(settings: Settings) -> timedelta:
     return settings.user_status.watermark + settings.user_status.idle_after
 
 
+def _correction() -> "Correction":
+    from spark_jobs.corrections.user_status import CORRECTION
+
+    return CORRECTION
+
+
 QUERY = Query(
     name=NAME,
     job=MEASURE_JOB,
@@ -94,4 +101,6 @@ QUERY = Query(
     ),
     closes_after=_closes_after,
     watermark=_watermark,
+    correction=_correction,
+    is_corrected=lambda settings: settings.user_status.clock is Clock.EVENT,
 )

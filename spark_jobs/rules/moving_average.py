@@ -15,6 +15,8 @@ from typing import NamedTuple
 
 from spark_jobs.contracts.choices import AverageOutput
 
+_FOR_EVER_US = 2**63 - 1
+
 
 class Reading(NamedTuple):
     """A value and when it was read, in microseconds since 1970."""
@@ -118,3 +120,71 @@ def _of_update(window: tuple[Reading, ...], rule: AverageRule) -> Iterator[Avera
 def _average(window: tuple[Reading, ...], *, is_last: bool) -> Average:
     mean = fsum(reading.value for reading in window) / len(window)
     return Average(window[0].time_us, window[-1].time_us, len(window), mean, is_last)
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A part of a series whose means values at certain times touch.
+
+    Attributes:
+        since_us: its first time. Of the means up to then only the last one before a silence belongs to it.
+        until_us: its last time.
+        ends_silent: whether the series is silent afterwards; otherwise the mean before a silence there does not belong
+            to it.
+        averages: the means in it, in order of time.
+    """
+
+    since_us: int
+    until_us: int
+    ends_silent: bool
+    averages: list[Average]
+
+    def due_us(self, rule: AverageRule) -> int:
+        """When no later value can change it any more."""
+        return self.until_us + (rule.timeout_us or 0 if self.ends_silent else 0)
+
+    def has(self, window_end_us: int, *, is_last: bool) -> bool:
+        """Whether a mean that ends at ``window_end_us`` belongs to it."""
+        if window_end_us == self.since_us and not is_last:
+            return False
+        if window_end_us == self.until_us and is_last:
+            return self.ends_silent
+        return self.since_us <= window_end_us <= self.until_us
+
+
+def stretch(readings: Iterable[Reading], first_us: int, last_us: int, rule: AverageRule) -> Stretch:
+    """The part of a series that values from ``first_us`` to ``last_us`` touch.
+
+    Args:
+        readings: of the series, at least those within ``reach_us`` of the two times.
+        first_us: of the first such value, whether it is among ``readings`` or not.
+        last_us: of the last one.
+        rule: how readings become averages; with a timeout.
+    """
+    known, silence = sorted(readings), rule.timeout_us or 0
+    earlier = [reading.time_us for reading in known if reading.time_us < first_us]
+    # The value before may have been the last before a silence, and is not any more.
+    since = earlier[-1] if earlier and first_us - earlier[-1] <= silence else first_us - 1
+    until, ends_silent = _end(known, last_us, rule.size, silence)
+    _, averages = settle(Series(), known, _FOR_EVER_US, rule)
+    found = Stretch(since, until, ends_silent, [])
+    return replace(found, averages=[one for one in averages if found.has(one.window_end_us, is_last=one.is_last)])
+
+
+def _end(known: list[Reading], last_us: int, size: int, silence_us: int) -> tuple[int, bool]:
+    """Where means agree again, whatever values there were up to ``last_us``; and whether because of a silence."""
+    before, count = last_us, 0
+    for reading in known:
+        if reading.time_us <= last_us:
+            continue
+        if reading.time_us - before > silence_us:
+            break
+        before, count = reading.time_us, count + 1
+        if count == size:
+            return before, False
+    return before, True
+
+
+def reach_us(rule: AverageRule) -> int:
+    """How far around values :func:`stretch` must know the series: among so many silences one is too long."""
+    return (rule.timeout_us or 0) * (rule.size + 2)

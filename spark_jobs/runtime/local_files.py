@@ -25,12 +25,26 @@ class LocalFiles:
 
     def write(self, key: str, data: bytes) -> None:
         """Writes ``data`` to the file, atomically."""
+        self._draft(key, data).replace(self.root / key)
+
+    def create(self, key: str, data: bytes) -> bool:
+        """Writes ``data`` to the file if there is none, atomically; whether it did."""
+        draft = self._draft(key, data)
+        try:
+            (self.root / key).hardlink_to(draft)
+        except FileExistsError:
+            return False
+        finally:
+            draft.unlink()
+        return True
+
+    def _draft(self, key: str, data: bytes) -> Path:
         file = self.root / key
         file.parent.mkdir(parents=True, exist_ok=True)
         # Two processes may write the same file at once.
         draft = file.with_name(f"{file.name}.{uuid4().hex}.part")
         draft.write_bytes(data)
-        draft.replace(file)
+        return draft
 
     def walk(self, folder: str) -> Iterator[FileInfo]:
         """Every file below ``folder``; symbolic links are neither listed nor followed."""

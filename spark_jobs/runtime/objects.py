@@ -67,6 +67,10 @@ class Objects:
         with self._explaining(f"writing {key}"):
             self.client.put_object(Bucket=self.bucket, Key=self.name(key), Body=data)
 
+    def create(self, key: str, data: bytes) -> bool:
+        """Writes ``data`` to the object if there is none, atomically; whether it did."""
+        return self.replace(key, data, None) is not None
+
     def replace(self, key: str, data: bytes, tag: str | None) -> str | None:
         """Writes ``data`` if the object's ETag is still ``tag`` or, where ``tag`` is None, if there is no object yet.
 

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 _DELTA = "org.apache.spark.sql.delta"
 _SESSION, _OPTION, _BOOLEAN, _LONG = "org.apache.spark.sql.SparkSession", "scala.Option", "boolean", "long"
 _SEQ, _MAP, _TEXT = "scala.collection.immutable.Seq", "scala.collection.immutable.Map", "java.lang.String"
+_DATASET = "org.apache.spark.sql.Dataset"
 _SAVE_MODE = "org.apache.spark.sql.SaveMode"
 _TRANSACTION, _WRITE = f"{_DELTA}.OptimisticTransaction", f"{_DELTA}.commands.WriteIntoDelta"
 _METHODS: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
@@ -22,6 +23,10 @@ _METHODS: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
     (_TRANSACTION, "readVersion", (), _LONG),
     (_TRANSACTION, "readTxn", (), "scala.collection.mutable.ArrayBuffer"),
     (_TRANSACTION, "commit", (_SEQ, f"{_DELTA}.DeltaOperations$Operation"), _LONG),
+    (_TRANSACTION, "snapshot", (), f"{_DELTA}.Snapshot"),
+    (_TRANSACTION, "writeFiles", (_DATASET, _OPTION, _SEQ), _SEQ),
+    (f"{_DELTA}.Snapshot", "allFiles", (), _DATASET),
+    (f"{_DELTA}.actions.AddFile", "remove", (), f"{_DELTA}.actions.RemoveFile"),
     (_WRITE, "writeAndReturnCommitData", (_TRANSACTION, _SESSION, _OPTION, _BOOLEAN), ""),
     (f"{_DELTA}.commands.DMLUtils$TaggedCommitData", "actions", (), _SEQ),
 )
@@ -36,7 +41,7 @@ _CONSTRUCTORS: tuple[tuple[str, tuple[str, ...]], ...] = (
             f"{_DELTA}.DeltaOptions",
             _SEQ,
             _MAP,
-            "org.apache.spark.sql.Dataset",
+            _DATASET,
             _OPTION,
             _OPTION,
             _BOOLEAN,
@@ -44,6 +49,7 @@ _CONSTRUCTORS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
     (f"{_DELTA}.actions.SetTransaction", (_TEXT, _LONG, _OPTION)),
     (f"{_DELTA}.DeltaOperations$Write", (_SAVE_MODE, *[_OPTION] * 8)),
+    (f"{_DELTA}.DeltaOperations$Update", (_OPTION,)),
 )
 _log = logging.getLogger(__name__)
 _answers: dict[str, bool] = {}
@@ -149,3 +155,45 @@ class Transaction:
         flags = [nothing] * 5
         operation = getattr(delta, "DeltaOperations$Write")(append, some(parts), nothing, some(metadata), *flags)
         return int(self._transaction.commit(written.prepended(done), operation))
+
+    def replace(self, files: Sequence[str], rows: DataFrame, *, batch: int) -> int:
+        """Replaces files of the table by ``rows``, and commits.
+
+        What others append meanwhile does not conflict: nothing but these files was read. If others removed one of
+        them, the commit fails. The user metadata of the commit are those of the session.
+
+        Args:
+            files: their names, without their folder; there are no two of a name.
+            rows: with the columns of the table.
+            batch: ``txnVersion`` of the public API.
+
+        Returns:
+            The version of the commit.
+
+        Raises:
+            ConcurrentTransactionException: another process has committed as the same writer in the meantime.
+            ConcurrentDeleteDeleteException: another process has removed one of the files.
+        """
+        jvm, delta, nothing = self._jvm, self._delta, self._nothing
+        data = rows._jdf  # noqa: SLF001
+        actions = self._transaction.writeFiles(data, nothing, jvm.PythonUtils.toSeq([]))
+        for file in self._files(files):
+            actions = actions.prepended(file.remove())
+        done = delta.actions.SetTransaction(self._writer, batch, jvm.scala.Option.apply(jvm.System.currentTimeMillis()))
+        operation = getattr(delta, "DeltaOperations$Update")(nothing)
+        return int(self._transaction.commit(actions.prepended(done), operation))
+
+    def _files(self, names: Sequence[str]) -> list[Any]:
+        """The files of the table called ``names``.
+
+        Raises:
+            RuntimeError: the table does not have one of them.
+        """
+        if not names:
+            return []
+        wanted = ", ".join(f"'{name}'" for name in names)
+        found = self._transaction.snapshot().allFiles().filter(f"element_at(split(path, '/'), -1) IN ({wanted})")
+        files = list(found.collectAsList())
+        if len(files) != len(names):
+            raise RuntimeError(f"of the files {wanted} the table has {len(files)} at version {self.version}")
+        return files

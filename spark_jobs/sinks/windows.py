@@ -9,7 +9,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from delta.tables import DeltaTable
+from delta.exceptions import (
+    ConcurrentAppendException,
+    ConcurrentDeleteDeleteException,
+    ConcurrentDeleteReadException,
+)
+from delta.tables import DeltaMergeBuilder, DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -28,6 +33,7 @@ from spark_jobs.transforms.windows import KEY, SUMS, key_of, rate, summed
 
 Window = dict[str, Any]
 """A row of ``gold/campaign_stats``, its times as text."""
+_MERGES = 5
 _ROUNDING_MS = 2
 """Spark rounds watermarks to milliseconds; windows this close to the watermark are taken for open."""
 
@@ -120,18 +126,29 @@ def add_to_windows(rows: DataFrame, lake: Lake, table: Table, note: CommitNote) 
         "spark.databricks.delta.write.txnVersion": str(note.batch),
         "spark.databricks.delta.commitInfo.userMetadata": note.as_metadata(),
     }
+    merge = (
+        there.merge(summed(rows).alias("new"), near & F.expr(same))
+        .whenMatchedUpdate(set={**total, "ctr": rate(total["impressions"], total["clicks"])})
+        .whenNotMatchedInsert(values={name: F.col(f"new.{name}") for name in rows.columns})
+    )
     for key, value in marks.items():
         spark.conf.set(key, value)
     try:
-        (
-            there.merge(summed(rows).alias("new"), near & F.expr(same))
-            .whenMatchedUpdate(set={**total, "ctr": rate(total["impressions"], total["clicks"])})
-            .whenNotMatchedInsert(values={name: F.col(f"new.{name}") for name in rows.columns})
-            .execute()
-        )
+        _execute(merge)
     finally:
         for key in marks:
             spark.conf.unset(key)
+
+
+def _execute(merge: DeltaMergeBuilder) -> None:
+    """Executes ``merge``; again if a repair has rewritten the same files meanwhile: that is one short commit."""
+    for _ in range(_MERGES - 1):
+        try:
+            merge.execute()
+        except (ConcurrentAppendException, ConcurrentDeleteDeleteException, ConcurrentDeleteReadException):
+            continue
+        return
+    merge.execute()
 
 
 def _near(rows: DataFrame) -> Column | None:

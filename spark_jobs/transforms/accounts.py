@@ -30,6 +30,8 @@ _MARKS = (
     "sessioned",
     "initial",
     "userless",
+    "late_found",
+    "late_expired",
 )
 
 
@@ -37,7 +39,8 @@ _MARKS = (
 class LakeTables:
     """The rows of a lake: ``bronze/events``, ``silver/events``, ``gold/attributions``, ``gold/sessions``.
 
-    ``initial`` has the events that sessionize started with; None: it started empty.
+    ``initial`` has the events that sessionize started with; None: it started empty. ``late_events`` has the rows of
+    ``silver/late_events``; None: nothing was repaired.
     """
 
     bronze: DataFrame
@@ -45,6 +48,7 @@ class LakeTables:
     attributions: DataFrame
     sessions: DataFrame
     initial: DataFrame | None = None
+    late_events: DataFrame | None = None
 
 
 def groups(tables: LakeTables) -> DataFrame:
@@ -81,7 +85,8 @@ def key_accounts(
         deduplicate), ``kept`` (rows of silver), ``joinable`` (of these, rows that the join must emit with or without a
         counterpart), ``join_late``, ``session_late`` (of these, rows that can have been late there), ``attributed``,
         ``sessioned`` (rows of gold that contain the event), ``initial`` (events of the initial state), ``userless``
-        (rows of silver that are in no session because they have no user).
+        (rows of silver that are in no session because they have no user), ``late_found`` (late events that may correct
+        gold), ``late_expired`` (late events that may not any more).
     """
     marked = (
         _received(tables.bronze, bronze_bounds, settings)
@@ -91,6 +96,9 @@ def key_accounts(
     )
     if tables.initial is not None:
         marked = marked.unionAll(_marked(tables.initial, initial=True))
+    if tables.late_events is not None:
+        is_expired = F.col("is_expired")
+        marked = marked.unionAll(_marked(tables.late_events, late_found=~is_expired, late_expired=is_expired))
     # Shuffled before counting: until then nearly every key occurs once per partition, and a partial count would only
     # send nine numbers through the shuffle instead of one.
     together = marked.repartition(F.col("key"))
@@ -102,7 +110,8 @@ def totals(keys: DataFrame) -> DataFrame:
 
     Returns:
         ``kept``, ``duplicates``, ``late``, ``unaccounted``, ``surplus``, ``attribution_late``, ``attribution_open``,
-        ``session_late``, ``session_open``, ``session_initial``, ``session_userless``, as defined by
+        ``session_late``, ``session_open``, ``session_initial``, ``session_userless``, ``late_found``,
+        ``late_expired``, as defined by
         :class:`spark_jobs.contracts.ledger.Ledger`.
     """
     is_kept = F.col("kept") > 0
@@ -110,19 +119,23 @@ def totals(keys: DataFrame) -> DataFrame:
     in_time = F.col("received") - F.col("late")
     is_unjoined = (F.col("joinable") > 0) & (F.col("attributed") == 0)
     can_be_late, can_miss_session = F.col("join_late") > 0, F.col("session_late") > 0
-    surplus = F.greatest(F.col("kept") - F.col("received"), F.lit(0)) + F.greatest(-lost, F.lit(0))
+    # A repair brings late events to gold, and to gold alone.
+    too_many = F.greatest(-lost - F.col("late_found"), F.lit(0))
+    surplus = F.greatest(F.col("kept") - F.col("received"), F.lit(0)) + too_many
     sums = {
         "kept": F.col("kept"),
         "duplicates": F.when(is_kept, F.greatest(F.col("received") - F.col("kept"), F.lit(0))),
         "late": F.when(~is_kept, F.col("late")),
         "unaccounted": F.when(~is_kept, in_time),
-        "surplus": surplus + F.when(~is_kept & (F.col("attributed") > 0), 1).otherwise(0),
+        "surplus": surplus + F.when(~is_kept & (F.col("attributed") > 0) & (F.col("late_found") == 0), 1).otherwise(0),
         "attribution_late": F.when(is_unjoined & can_be_late, F.col("kept")),
         "attribution_open": F.when(is_unjoined & ~can_be_late, F.col("kept")),
         "session_late": F.when((lost > 0) & can_miss_session, lost),
         "session_open": F.when((lost > 0) & ~can_miss_session, lost),
         "session_initial": F.col("initial"),
         "session_userless": F.col("userless"),
+        "late_found": F.col("late_found"),
+        "late_expired": F.col("late_expired"),
     }
     return keys.agg(*[F.coalesce(F.sum(value), F.lit(0)).alias(name) for name, value in sums.items()])
 

@@ -55,6 +55,7 @@ _GOOD: dict[str, dict[str, Any]] = {
         "confirm_breaking": True,
     },
     "clean_checkpoints": {"dry_run": True, "checkpoints": ["attribute/sessionize/v1"]},
+    "repair_late": {"dry_run": True},
     "requeue_quarantine": {
         "verdicts": ["missing_event_type"],
         "since": "2026-03-01T00:00:00Z",
@@ -110,6 +111,8 @@ def _submit(dag: str, form: dict[str, Any]) -> None:
         maintenance.backfill_window(params=form)
     elif dag == "requeue_quarantine":
         maintenance.requeue_quarantine(params=form)
+    elif dag == "repair_late":
+        maintenance.repair_late(params=form)
     else:
         deploy.check(deploy.build(params=form), params=form)
 

@@ -124,6 +124,12 @@ def held(objects: Objects) -> Iterator[Lease]:
     lease.release()
 
 
+def test_a_file_is_created_once(objects: Objects) -> None:
+    assert objects.create("plan.json", b"first")
+    assert not objects.create("plan.json", b"second")
+    assert objects.read("plan.json") == b"first"
+
+
 def test_a_living_lock_is_not_taken_by_one_whose_own_lease_is_shorter(objects: Objects, held: Lease) -> None:
     impatient = _lease(objects, 0.4)
     assert not impatient.acquire()

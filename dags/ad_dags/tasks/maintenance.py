@@ -1,4 +1,4 @@
-"""Maintenance of the lake: cleaning checkpoints, compacting, validating and backfilling tables, requeueing records."""
+"""Maintenance of the lake: checkpoints, tables, validation, backfills, records in quarantine, late events."""
 
 from typing import Any
 
@@ -52,6 +52,14 @@ def requeue_quarantine(params: dict[str, Any] | None = None) -> str:
     chosen += [f"--{name}={params[name]}" for name in ("since", "until", "source") if params[name]]
     dry = ["--dry-run"] if params["dry_run"] else []
     _, output = run_adloom(_place_of_started_lake(), ["requeue"], [*chosen, *dry], changes_lake=True)
+    return output
+
+
+def repair_late(params: dict[str, Any] | None = None) -> str:
+    """Brings late events to gold; if ``params["dry_run"]``, only lists what would change."""
+    assert params is not None  # noqa: S101 Airflow passes it
+    dry = ["--dry-run"] if params["dry_run"] else []
+    _, output = run_adloom(_place_of_started_lake(), ["repair"], dry, changes_lake=True)
     return output
 
 

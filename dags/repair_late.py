@@ -1,0 +1,26 @@
+"""Brings events that came too late to gold, and tells every change in `gold/restatements`.
+
+Runs hourly. It looks at what was read since the last repair, recomputes the rows that late events touch, and changes
+these rows, each once. Jobs keep running: nothing live reads a late event, and what can still change by itself waits for
+the next repair. With **dry run** it only lists what it would change. The task's log has a table: how many events were
+late for each table, how many wait, and how many rows were changed.
+
+A repair that is killed goes on with the next run. How late an event may be and which rows are final is set in
+`[repair]`.
+"""
+
+from airflow.sdk import Param, task
+
+from ad_dags.defaults import adloom_dag
+from ad_dags.tasks.maintenance import repair_late
+
+with adloom_dag(
+    "repair_late",
+    __doc__,
+    tag="maintenance",
+    schedule="20 * * * *",
+    params={
+        "dry_run": Param(False, type="boolean", title="Dry run", description="Only list what would be changed."),
+    },
+):
+    task(repair_late)()

@@ -1,0 +1,131 @@
+"""Repairs: late events that correct gold, where a repair lies in the lake, and what it found and did."""
+
+from datetime import datetime
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict
+
+REPAIRS = "_repairs"
+"""Folder of the repairs, one folder per repair."""
+REPAIR = "repair"
+"""In place of a job's name in its lock; and the writer of its commits."""
+
+
+class Cause(StrEnum):
+    """Why a row of gold was changed."""
+
+    LATE_IMPRESSION = "late_impression"
+    LATE_CLICK = "late_click"
+    LATE_ACTIVITY = "late_activity"
+    REQUEUE = "requeue"
+    REPLAY = "replay"
+
+
+class Outcome(StrEnum):
+    """What became of a change."""
+
+    APPLIED = "applied"
+    FROZEN = "frozen"
+
+
+class TablePlan(BaseModel):
+    """The part of a repair that changes one table of gold.
+
+    ``version`` and ``silver_version`` are those of the table and of silver that belong together: what the query had
+    written and read; ``watermark_ms`` is the watermark of its last batch. Of ``events`` that were late for the table,
+    ``pending`` wait until everything that they touch is closed, ``expired`` came after the horizon. ``inserts``,
+    ``deletes`` and ``frozen`` count rows; a changed row is one of each of the first two.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    version: int
+    silver_version: int
+    watermark_ms: int
+    events: int
+    pending: int
+    expired: int
+    inserts: int
+    deletes: int
+    frozen: int
+
+
+class RepairPlan(BaseModel):
+    """A repair: what it found, and what it changes. It is written before anything is changed.
+
+    ``draft`` names the folder with its rows: two processes that plan one repair, because one lost its lock, write to
+    different ones, and only the first plan counts. ``bronze_version`` is the version up to which ``deduplicate`` had
+    read; ``late_events`` counts the events that are new in ``silver/late_events``.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    number: int
+    draft: str
+    decided_at: datetime
+    bronze_version: int
+    late_events: int
+    tables: dict[str, TablePlan]
+
+    @property
+    def folder(self) -> str:
+        """Folder of its rows."""
+        return draft_key(self.number, self.draft)
+
+    @property
+    def changes(self) -> int:
+        """How many rows are inserted or deleted."""
+        return sum(table.inserts + table.deletes for table in self.tables.values())
+
+    @property
+    def pending(self) -> int:
+        """How many events wait, counted once for each table."""
+        return sum(table.pending for table in self.tables.values())
+
+
+class RepairDone(BaseModel):
+    """The end of a repair.
+
+    ``versions``: by table, the version that it left behind; these belong together. ``failed``: tables that somebody had
+    changed, so that they are planned anew by the next repair.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    versions: dict[str, int]
+    failed: tuple[str, ...] = ()
+
+
+def repair_key(number: int) -> str:
+    """Folder of a repair."""
+    return f"{REPAIRS}/{number}"
+
+
+def plan_key(number: int) -> str:
+    """The plan of a repair, as JSON: see :class:`RepairPlan`."""
+    return f"{repair_key(number)}/plan.json"
+
+
+def done_key(number: int) -> str:
+    """That a repair is complete, as JSON: see :class:`RepairDone`."""
+    return f"{repair_key(number)}/done.json"
+
+
+def draft_key(number: int, draft: str) -> str:
+    """Folder of the rows of a plan."""
+    return f"{repair_key(number)}/{draft}"
+
+
+def late_key(folder: str) -> str:
+    """Parquet files of the events that a repair adds to ``silver/late_events``; ``folder`` is that of its rows."""
+    return f"{folder}/late"
+
+
+def changes_key(folder: str, table: str) -> str:
+    """Parquet files of the rows of ``table`` that a repair deletes and inserts."""
+    return f"{folder}/changes/{table}"
+
+
+def events_key(folder: str, table: str) -> str:
+    """Parquet files of the events that were late for ``table``, and whether they wait for the next repair."""
+    return f"{folder}/events/{table}"

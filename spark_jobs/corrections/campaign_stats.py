@@ -1,0 +1,128 @@
+"""``gold/campaign_stats``: a late impression or click changes the windows that it counts in.
+
+::
+
+    window 10min   12:00 ──────────────── 12:10 ──────────────── 12:20
+    live                i1                        k2 → i9 ✗
+    late           k1 → i1 12:04: one click more
+    late           i9 12:08: one impression more, and its click k2 in the window after
+
+A click counts for the campaign of its impression, so a late impression brings its clicks with it. What is compared
+together is one window of one campaign.
+"""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from spark_jobs.contracts.choices import StatsOutput
+from spark_jobs.contracts.durations import microseconds
+from spark_jobs.contracts.events import CLICK, IMPRESSION
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.sources import kept_columns
+from spark_jobs.corrections.correction import (
+    DUE,
+    EVENT,
+    GROUP,
+    Correction,
+    Scene,
+    Touched,
+    dates_of,
+    in_order,
+    interval,
+)
+from spark_jobs.operators.campaign_stats import campaign_stats
+from spark_jobs.transforms.kept import with_columns
+from spark_jobs.transforms.windows import key_of
+
+_BOTH = (IMPRESSION, CLICK)
+
+
+def recompute(late: DataFrame, scene: Scene) -> Touched:
+    """See :data:`spark_jobs.corrections.correction.Recompute`."""
+    own, reach = scene.settings.campaign_stats, scene.settings.attribute.window
+    groups = _groups(scene.settings)
+    late = with_columns(late.where(F.col("event_type").isin(*_BOTH)), groups)
+    dates = dates_of(late)
+    events = with_columns(scene.events(scene.spread(dates, reach)).where(F.col("event_type").isin(*_BOTH)), groups)
+    by = ["campaign_id", *groups]
+    window = F.window("event_time", _span(own.window), _span(own.slide))
+    placed = _counted(late, events, by, scene).withColumn("window", window)
+    windows = placed.select(
+        *EVENT, F.col("window.start").alias("window_start"), F.col("window.end").alias("window_end"), *by
+    )
+    key = key_of([*scene.live.columns, *groups])
+    scope = windows.select(
+        *EVENT, *key, in_order(*key).alias(GROUP), (F.col("window_end") + interval(reach)).alias(DUE)
+    )
+    scope = scope.persist()
+    touched = F.broadcast(scope.select(*key, GROUP, DUE).distinct())
+    # A window holds events of two dates at most, and their impressions may be older.
+    spread = scene.spread(dates_of(scope.select(F.to_date("window_start").alias("event_date"))), own.window + 2 * reach)
+    near = scene.events(spread).where(F.col("event_type").isin(*_BOTH))
+    whole = own.model_copy(update={"output": StatsOutput.APPEND})
+    same = [F.col(f"row.{name}").eqNullSafe(F.col(f"touched.{name}")) for name in key]
+
+    def of_touched(rows: DataFrame, *more: str) -> DataFrame:
+        joined = rows.alias("row").join(touched.alias("touched"), on=same, how="inner")
+        return joined.select("row.*", *[f"touched.{name}" for name in (GROUP, *more)])
+
+    expected = campaign_stats(near, near, near, whole, reach, groups)
+    return Touched(scope.select(*EVENT, GROUP, DUE), of_touched(expected, DUE), of_touched(scene.live))
+
+
+def _counted(late: DataFrame, events: DataFrame, by: Sequence[str], scene: Scene) -> DataFrame:
+    """What late events change: the key of each, and ``event_time`` and ``by`` of what it makes count."""
+    reach = interval(scene.settings.attribute.window)
+    is_impression, is_click = F.col("event_type") == IMPRESSION, F.col("event_type") == CLICK
+    shown = late.where(is_impression)
+    impressions: list[Column | str] = [
+        F.col("event_id").alias("shown_id"),
+        F.col("event_time").alias("shown_time"),
+        *by,
+    ]
+    clicks = [F.col("impression_id").alias("of_id"), F.col("event_time").alias("click_time")]
+    is_match = (F.col("of_id") == F.col("shown_id")) & F.col("click_time").between(
+        F.col("shown_time"), F.col("shown_time") + reach
+    )
+    brought = shown.select(*EVENT, *impressions).join(events.where(is_click).select(*clicks), on=is_match, how="inner")
+    made = (
+        late.where(is_click)
+        .select(*EVENT, *clicks)
+        .join(
+            # An impression that is no longer counted has had clicks too.
+            events.where(is_impression).select(*impressions).union(shown.select(*impressions)),
+            on=is_match,
+            how="inner",
+        )
+    )
+    timed = F.col("click_time").alias("event_time")
+    return (
+        shown.select(*EVENT, "event_time", *by)
+        .unionByName(brought.select(*EVENT, timed, *by))
+        .unionByName(made.select(*EVENT, timed, *by))
+    )
+
+
+def _span(length: timedelta) -> str:
+    return f"{microseconds(length)} microseconds"
+
+
+def _groups(settings: Settings) -> dict[str, str]:
+    kept = {one.name: one.sql_type for one in kept_columns(settings.source)}
+    return {name: kept[name] for name in settings.campaign_stats.group_by}
+
+
+CORRECTION = Correction(
+    recompute=recompute,
+    key=key_of,
+    time="window_end",
+    counts={
+        "campaign_id": "campaign_id",
+        "impressions": "impressions",
+        "clicks": "clicks",
+        "cost_micros": "cost_micros",
+    },
+)

@@ -1,0 +1,108 @@
+"""What a table of gold is corrected by: the rows that late events touch, as they are and as they should be."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from spark_jobs.contracts.durations import EPOCH, microseconds
+from spark_jobs.contracts.settings import Settings
+
+EVENT = ("event_type", "event_id")
+"""The key of an event."""
+GROUP, DUE = "group", "due"
+"""Columns: what rows are compared and changed together; the watermark that closes a row."""
+# Spark rounds watermarks to milliseconds.
+_ROUNDING = timedelta(milliseconds=2)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What a table is recomputed from.
+
+    Attributes:
+        settings: those of the live query.
+        watermark: of its last batch; None: it had none, so everything is open.
+        events: gives the events with an ``event_date`` among the given ones: each event once, late ones included, with
+            the columns of ``silver/events``.
+        live: the rows of the table, as the query's last batch left it.
+        first_date, last_date: of the events that there are.
+    """
+
+    settings: Settings
+    watermark: datetime | None
+    events: Callable[[Sequence[date]], DataFrame]
+    live: DataFrame
+    first_date: date
+    last_date: date
+
+    def is_closed(self, due: Column) -> Column:
+        """Whether the live query has emitted all there is to emit of what is ``due`` (timestamp) then."""
+        return F.lit(False) if self.watermark is None else due < F.lit(self.watermark - _ROUNDING)
+
+    def spread(self, dates: Iterable[date], reach: timedelta) -> list[date]:
+        """``dates`` and those within ``reach`` of them, ascending, as far as there are events."""
+        days = -(-reach // timedelta(days=1))
+        found = {day + timedelta(days=step) for day in dates for step in range(-days, days + 1)}
+        return sorted(day for day in found if self.first_date <= day <= self.last_date)
+
+
+@dataclass(frozen=True)
+class Touched:
+    """What late events touch.
+
+    Attributes:
+        scope: ``event_type`` and ``event_id`` of a late event, ``group`` (string) that it touches, ``due`` (timestamp).
+            An event may touch several groups; one that is not here touches nothing.
+        expected: the columns of the table, ``group`` and ``due``: all rows of these groups as they should be.
+        actual: the columns of the table and ``group``: all rows of these groups as they are.
+    """
+
+    scope: DataFrame
+    expected: DataFrame
+    actual: DataFrame
+
+
+Recompute = Callable[[DataFrame, Scene], Touched]
+"""From late events (the columns of ``silver/events``, and ``is_counted``: false for a copy in silver that a late event
+replaces) to what they touch."""
+
+
+@dataclass(frozen=True)
+class Correction:
+    """How a table of gold is corrected.
+
+    Attributes:
+        recompute: what late events touch.
+        key: columns that identify a row for people; two rows may share them.
+        time: the event time that a row belongs to, in SQL.
+        counts: for a row, what it counts: SQL for ``campaign_id``, ``impressions``, ``clicks`` and ``cost_micros``;
+            none: it counts nothing by campaign.
+    """
+
+    recompute: Recompute
+    key: Callable[[Sequence[str]], Sequence[str]]
+    time: str
+    counts: dict[str, str]
+
+
+def dates_of(rows: DataFrame, column: str = "event_date") -> list[date]:
+    """The dates in ``column``, each once, ascending."""
+    return sorted(row[0] for row in rows.select(column).distinct().collect())
+
+
+def in_order(*columns: str) -> Column:
+    """``columns`` as one text that no other values give."""
+    return F.to_json(F.array(*[F.col(name).cast("string") for name in columns]))
+
+
+def interval(length: timedelta) -> Column:
+    """``length`` as an interval."""
+    return F.expr(f"INTERVAL {microseconds(length)} MICROSECOND")
+
+
+def time_of_us(us: int) -> datetime:
+    """The time with its zone (UTC) that lies ``us`` microseconds after 1970."""
+    return EPOCH + timedelta(microseconds=us)

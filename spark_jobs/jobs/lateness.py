@@ -1,0 +1,130 @@
+"""Which events were late, found from what has been read since the last repair; so the cost follows what is new."""
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.tables import BRONZE_EVENTS, LATE_EVENTS, SILVER_EVENTS, Table
+from spark_jobs.lake.commits import commit_notes
+from spark_jobs.lake.layout import Lake, commit_key
+from spark_jobs.queries import Query
+from spark_jobs.sources.delta import declared, read_table, version_reached
+from spark_jobs.transforms.late import (
+    VERSION,
+    WATERMARK,
+    Span,
+    as_silver,
+    behind,
+    first_of_each,
+    is_expired,
+    late_in_silver,
+    not_kept,
+)
+from spark_jobs.transforms.open_rows import KEY
+
+IS_EXPIRED = "is_expired"
+
+
+def spans_read(lake: Lake, query: Query, since: int, *, until: int) -> list[Span]:
+    """The batches in which ``query`` read the versions after ``since``, oldest first.
+
+    Args:
+        lake: the lake.
+        query: its description.
+        since: a version of the table that it reads; -1: from the first on.
+        until: the last version of its own table that counts.
+    """
+    found: list[tuple[int, int]] = []
+    for note in commit_notes(lake, query.writes, until=until):
+        if note.query != query.name or not note.reached:
+            continue
+        reached = min(version_reached(offset) for offset in note.reached)
+        if reached <= since:
+            break
+        found.append((reached, note.watermark_ms))
+    spans, first = [], since + 1
+    for reached, watermark_ms in sorted(found):
+        if reached >= first:
+            spans.append(Span(first, reached, watermark_ms))
+            first = reached + 1
+    return spans
+
+
+def new_late_events(
+    spark: SparkSession, settings: Settings, lake: Lake, spans: Sequence[Span], silver: DataFrame
+) -> DataFrame | None:
+    """The events that ``deduplicate`` dropped as late in ``spans``, each once; None: it can have dropped none.
+
+    Args:
+        spark: the session.
+        settings: how late an event may be.
+        lake: the lake.
+        spans: batches of ``deduplicate``.
+        silver: what it had written then.
+
+    Returns:
+        The columns of ``silver/events``, ``cause`` and ``is_expired``.
+    """
+    if not any(span.watermark_ms for span in spans):
+        return None
+    dropped = as_silver(behind(_added(spark, lake, BRONZE_EVENTS, spans), spans))
+    late = not_kept(first_of_each(dropped).persist(), silver)
+    if lake.has(LATE_EVENTS):
+        late = late.join(read_table(spark, lake, LATE_EVENTS).select(*KEY), on=list(KEY), how="left_anti")
+    return late.withColumn(IS_EXPIRED, is_expired(settings.repair.horizon)).drop(WATERMARK)
+
+
+def late_for(spark: SparkSession, lake: Lake, spans: Sequence[Span]) -> DataFrame | None:
+    """The events of silver that a query can have dropped as late in ``spans``; None: none.
+
+    Returns:
+        The columns of ``silver/events``, and ``cause``.
+    """
+    if not any(span.watermark_ms for span in spans):
+        return None
+    return late_in_silver(behind(_added(spark, lake, SILVER_EVENTS, spans), spans))
+
+
+def replaced(
+    spark: SparkSession, lake: Lake, spans: Sequence[Span], silver: DataFrame, late: DataFrame, fresh: DataFrame | None
+) -> DataFrame:
+    """Copies in silver that a late event replaces, because it was received first.
+
+    Args:
+        spark: the session.
+        lake: the lake.
+        spans: what a query has read of silver since the last repair.
+        silver: all that it has read.
+        late: all events of ``silver/late_events``.
+        fresh: those that are new there; None: none.
+
+    Returns:
+        The columns of ``silver/events``, and ``cause``.
+    """
+    keys = F.broadcast(late.select(*KEY))
+    found = []
+    if spans:
+        found.append(_added(spark, lake, SILVER_EVENTS, spans).drop(VERSION).join(keys, on=list(KEY), how="left_semi"))
+    if fresh is not None:
+        found.append(silver.join(F.broadcast(fresh.select(*KEY)), on=list(KEY), how="left_semi"))
+    rows = found[0] if len(found) == 1 else found[0].unionByName(found[1], allowMissingColumns=True)
+    return late_in_silver(rows)
+
+
+def _added(spark: SparkSession, lake: Lake, table: Table, spans: Sequence[Span]) -> DataFrame:
+    """The rows that were added to ``table`` in ``spans``, with their version where the log still tells it."""
+    first, last = spans[0].first, spans[-1].last
+    if lake.files.read(commit_key(table, first)) is None:
+        return read_table(spark, lake, table, version=last)
+    changes = (
+        spark.read.format("delta")
+        .option("readChangeFeed", "true")
+        .option("startingVersion", first)
+        .option("endingVersion", last)
+        .load(lake.table(table))
+        .where(F.col("_change_type") == "insert")
+        .drop("_change_type", "_commit_timestamp")
+    )
+    return declared(changes, table)

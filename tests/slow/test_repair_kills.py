@@ -1,0 +1,127 @@
+"""Repairs that are killed at any moment: `make test-kill`."""
+
+import os
+import random
+import shutil
+import subprocess
+import time
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from spark_jobs.contracts.places import lock_key
+from spark_jobs.contracts.repair import REPAIR, done_key, plan_key
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.tables import (
+    ATTRIBUTIONS,
+    CAMPAIGN_STATS,
+    LATE_EVENTS,
+    MOVING_AVERAGES,
+    RESTATEMENTS,
+    SESSIONS,
+    USER_STATUS,
+)
+from spark_jobs.generator.generate import generate
+from spark_jobs.generator.spec import GeneratorSpec
+from spark_jobs.lake.layout import Lake
+from spark_jobs.runtime.lakes import open_lake
+from tests.support.drivers import ADLOOM, Driver
+from tests.support.lakes import read_table
+from tests.support.oracle import Expected, assert_same_rows, expected_tables
+
+pytestmark = pytest.mark.slow
+_KILLS = int(os.environ.get("KILLS", "20"))
+_LONGEST_S = 300
+_GOLD = (ATTRIBUTIONS, SESSIONS, CAMPAIGN_STATS, MOVING_AVERAGES, USER_STATUS)
+_ONE_EACH = {"ADLOOM_INGEST__MAX_BYTES_PER_BATCH": "1"}
+
+
+@pytest.fixture(scope="module")
+def day(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Expected]:
+    """A folder with a drained lake that has late events; and what is due after its repair."""
+    folder = tmp_path_factory.mktemp("day")
+    generate(GeneratorSpec(events=5000, seed=33, files=6, late=0.05), folder / "source")
+    _start(folder / "lake", "run", "--source", str(folder / "source"), "--drain", "--measure").finish()
+    return folder, expected_tables(folder / "source", Settings(), datetime.now(UTC))
+
+
+def test_a_repair_killed_at_any_moment_and_run_again_corrects_everything_once(
+    day: tuple[Path, Expected], tmp_path: Path
+) -> None:
+    folder, expected = day
+    moments, outcomes = random.Random(34), Counter[str]()
+    whole = _copy(folder, tmp_path / "measured")
+    work_s = _time_at_work(whole)
+    told = _told(whole)
+    for number in range(_KILLS):
+        lake = _copy(folder, tmp_path / f"lake-{number}")
+        repair = _start(lake.path, "repair")
+        _kill_at_work(repair, lake, moments.uniform(0, work_s))
+        outcomes[_reached(lake)] += 1
+        _start(lake.path, "repair").finish()
+        for table in _GOLD:
+            assert_same_rows(read_table(lake, table), expected.rows(table), table)
+        late = [row[:2] for row in read_table(lake, LATE_EVENTS)]
+        assert len(late) == len(set(late)) == len(read_table(whole, LATE_EVENTS))
+        assert _told(lake) == told
+        shutil.rmtree(lake.path)
+    print(f"killed before the plan, with a plan, and when done: {dict(outcomes)}")
+
+
+def _reached(lake: Lake) -> str:
+    if lake.files.read(plan_key(1)) is None:
+        return "nothing"
+    return "plan" if lake.files.read(done_key(1)) is None else "done"
+
+
+def _told(lake: Lake) -> Counter[str]:
+    """The restatements, without when they were decided."""
+    decided = RESTATEMENTS.column_names.index("decided_at")
+    return Counter(repr((*row[:decided], *row[decided + 1 :])) for row in read_table(lake, RESTATEMENTS))
+
+
+def _copy(folder: Path, place: Path) -> Lake:
+    return open_lake(str(shutil.copytree(folder / "lake", place)))
+
+
+def _start(lake: Path, *command: str) -> Driver:
+    words = [*ADLOOM, *command, "--lake", str(lake)]
+    process = subprocess.Popen(
+        words,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+        env={**os.environ, **_ONE_EACH},
+    )
+    return Driver(process)
+
+
+def _time_at_work(lake: Lake) -> float:
+    """The seconds from the lock of a repair to its end."""
+    driver = _start(lake.path, "repair")
+    _wait_for_lock(driver, lake)
+    begun = time.monotonic()
+    driver.finish()
+    return time.monotonic() - begun
+
+
+def _wait_for_lock(driver: Driver, lake: Lake) -> None:
+    deadline = time.monotonic() + _LONGEST_S
+    while lake.files.read(lock_key(REPAIR)) is None and driver.process.poll() is None:
+        assert time.monotonic() < deadline, "the repair never began"
+        time.sleep(0.02)
+
+
+def _kill_at_work(driver: Driver, lake: Lake, after_s: float) -> None:
+    """Kills ``driver`` so long after it took its lock, unless it has ended by then."""
+    _wait_for_lock(driver, lake)
+    deadline = time.monotonic() + after_s
+    while time.monotonic() < deadline and driver.process.poll() is None:
+        time.sleep(0.02)
+    if driver.process.poll() is None:
+        driver.kill()
+    else:
+        driver.finish()

@@ -1,0 +1,145 @@
+"""A repair that ends in the middle, anywhere: the next one completes it, and each change is made and told once."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_jobs.contracts.errors import LakeError
+from spark_jobs.contracts.repair import RepairPlan, repair_key
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.tables import ATTRIBUTIONS, LATE_EVENTS, RESTATEMENTS, SESSIONS, Table
+from spark_jobs.generator.generate import generate
+from spark_jobs.generator.spec import GeneratorSpec
+from spark_jobs.jobs import repair as repairing
+from spark_jobs.jobs.repair import repair
+from spark_jobs.jobs.repair_plan import make_plan
+from spark_jobs.lake.layout import Lake
+from spark_jobs.runtime.lakes import open_lake
+from tests.support.lakes import read_table
+from tests.support.oracle import Row
+from tests.support.runs import run_in
+
+pytestmark = pytest.mark.slow
+_FILE_BY_FILE = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}})
+_TABLES = (ATTRIBUTIONS, SESSIONS, LATE_EVENTS, RESTATEMENTS)
+_DECIDED = RESTATEMENTS.column_names.index("decided_at")
+
+
+class _Killed(BaseException):
+    """What no handler of errors catches."""
+
+
+@pytest.fixture(scope="module")
+def drained(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    folder = tmp_path_factory.mktemp("drained")
+    lake = open_lake(str(folder / "lake"))
+    generate(GeneratorSpec(events=300, seed=7, files=4, late=0.2), folder / "source")
+    run_in(spark, _FILE_BY_FILE, lake, folder / "source")
+    return lake
+
+
+@pytest.fixture(scope="module")
+def whole(spark: SparkSession, drained: Lake, tmp_path_factory: pytest.TempPathFactory) -> dict[Table, list[Row]]:
+    lake = _copy(drained, tmp_path_factory.mktemp("whole"))
+    assert repair(spark, _FILE_BY_FILE, lake)
+    return _rows(lake)
+
+
+def _copy(lake: Lake, folder: Path) -> Lake:
+    return open_lake(str(shutil.copytree(lake.path, folder / "lake")))
+
+
+def _rows(lake: Lake) -> dict[Table, list[Row]]:
+    found = {table: read_table(lake, table) for table in _TABLES}
+    found[RESTATEMENTS] = [(*row[:_DECIDED], *row[_DECIDED + 1 :]) for row in found[RESTATEMENTS]]
+    return {table: sorted(rows, key=repr) for table, rows in found.items()}
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize(
+    ("step", "number"),
+    [
+        pytest.param("make_plan", 1, id="plan"),
+        pytest.param("append_rows", 1, id="late-events"),
+        pytest.param("rewrite_rows", 1, id="first-table"),
+        pytest.param("append_rows", 2, id="first-restatements"),
+        pytest.param("rewrite_rows", 2, id="second-table"),
+        pytest.param("append_rows", 3, id="second-restatements"),
+    ],
+)
+def test_the_next_repair_completes_it(
+    step: str,
+    number: int,
+    after: bool,  # noqa: FBT001 a parameter
+    spark: SparkSession,
+    drained: Lake,
+    whole: dict[Table, list[Row]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lake, real, calls = _copy(drained, tmp_path), getattr(repairing, step), 0
+
+    def dying(*arguments: Any, **named: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == number and not after:
+            raise _Killed
+        result = real(*arguments, **named)
+        if calls == number:
+            raise _Killed
+        return result
+
+    with monkeypatch.context() as patched:
+        patched.setattr(repairing, step, dying)
+        with pytest.raises(_Killed):
+            repair(spark, _FILE_BY_FILE, lake)
+    repair(spark, _FILE_BY_FILE, lake)
+    assert _rows(lake) == whole
+    assert repair(spark, _FILE_BY_FILE, lake) is None
+
+
+def test_of_two_plans_only_the_first_counts(
+    spark: SparkSession, drained: Lake, whole: dict[Table, list[Row]], tmp_path: Path
+) -> None:
+    lake, others = _copy(drained, tmp_path), list[RepairPlan | None]()
+
+    def plan_too(_step: str) -> None:
+        if not others:
+            others.append(None)
+            others.append(make_plan(spark, _FILE_BY_FILE, lake, 0, dry_run=False, on_step=lambda _: None))
+
+    with pytest.raises(LakeError, match="another process has planned repair 1 of"):
+        repair(spark, _FILE_BY_FILE, lake, on_step=plan_too)
+    assert lake.newest_commit(ATTRIBUTIONS.path) == drained.newest_commit(ATTRIBUTIONS.path)
+    repair(spark, _FILE_BY_FILE, lake)
+    assert _rows(lake) == whole
+    (other,) = (one for one in others if one)
+    assert lake.files.names(repair_key(1)) == sorted([other.draft, "plan.json", "done.json"])
+
+
+def _tamper(spark: SparkSession, lake: Lake) -> None:
+    spark.sql(f"DELETE FROM delta.`{lake.table(ATTRIBUTIONS)}` WHERE status = 'unclicked'")
+
+
+def test_rows_that_somebody_changed_meanwhile_are_planned_anew(
+    spark: SparkSession, drained: Lake, whole: dict[Table, list[Row]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake, plans = _copy(drained, tmp_path), list[RepairPlan]()
+
+    def planning(*arguments: Any, **named: Any) -> Any:
+        if plan := make_plan(*arguments, **named):
+            plans.append(plan)
+        if len(plans) == 1:
+            _tamper(spark, lake)
+        return plan
+
+    monkeypatch.setattr(repairing, "make_plan", planning)
+    repair(spark, _FILE_BY_FILE, lake)
+    assert len(plans) == 2
+    assert plans[0].tables[ATTRIBUTIONS.name].deletes > plans[1].tables[ATTRIBUTIONS.name].deletes
+    assert _rows(lake)[SESSIONS] == whole[SESSIONS]
+    clicked = [row for row in whole[ATTRIBUTIONS] if row[0] == "clicked"]
+    assert [row for row in _rows(lake)[ATTRIBUTIONS] if row[0] == "clicked"] == clicked
