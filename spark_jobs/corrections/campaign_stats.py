@@ -57,7 +57,7 @@ def recompute(late: DataFrame, scene: Scene) -> Touched:
     scope = windows.select(
         *EVENT, *key, in_order(*key).alias(GROUP), (F.col("window_end") + interval(reach)).alias(DUE)
     )
-    scope = scope.persist()
+    scope = scope.localCheckpoint()
     touched = F.broadcast(scope.select(*key, GROUP, DUE).distinct())
     # A window holds events of two dates at most, and their impressions may be older.
     spread = scene.spread(dates_of(scope.select(F.to_date("window_start").alias("event_date"))), own.window + 2 * reach)

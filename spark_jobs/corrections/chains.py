@@ -27,11 +27,10 @@ def touched_chains(late: DataFrame, scene: Scene, gap: timedelta) -> tuple[DataF
     """
     dates = scene.spread(dates_of(late), gap)
     while True:
-        chains = _chains(late, scene.events(dates), gap).persist()
+        chains = _chains(late, scene.events(dates), gap).localCheckpoint()
         more = _dates_missed(chains, dates, scene, gap)
         if not more:
             return chains, dates
-        chains.unpersist()
         dates = sorted({*dates, *more})
 
 

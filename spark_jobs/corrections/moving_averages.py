@@ -43,7 +43,7 @@ def recompute(late: DataFrame, scene: Scene) -> Touched:
     own = scene.settings.moving_average
     rule = AverageRule(own.size, own.output, microseconds(own.timeout))
     reach = reach_us(rule)
-    scope = _stretches(_values(late.where(F.col(own.key).isNotNull()), own, *EVENT), reach).persist()
+    scope = _stretches(_values(late.where(F.col(own.key).isNotNull()), own, *EVENT), reach).localCheckpoint()
     dates = dates_of(scope.select(F.to_date(F.timestamp_micros("us")).alias("event_date")))
     values = _values(scene.events(scene.spread(dates, timedelta(microseconds=reach))), own)
     stretches = scope.groupBy(*_SERIES, "first_us").agg(F.max("us").alias("last_us"))
@@ -59,7 +59,7 @@ def recompute(late: DataFrame, scene: Scene) -> Touched:
     )
     found = around.groupBy(*_SERIES, "first_us").applyInPandas(_means(rule), _MEANS)
     found = found.withColumn(GROUP, in_order(*_SERIES, "first_us")).withColumn(DUE, F.timestamp_micros("due_us"))
-    found = found.persist()
+    found = found.localCheckpoint()
     rows = found.select(*_SERIES, F.inline("averages"), GROUP, DUE)
     bounds = F.broadcast(found.drop("averages", "due_us", DUE, "first_us").toDF("its_key", "its_measure", *_LIMITS))
     return Touched(

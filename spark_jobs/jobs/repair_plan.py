@@ -222,7 +222,7 @@ class _Planning:
         bounds = self._span(one.silver_version, silver, late, initial)
         live = read_table(self._spark, self._lake, table, version=one.version)
         scene = Scene(self._settings, one.watermark, events_of(silver, late, initial), live, *bounds)
-        touched = one.correction.recompute(events, scene)
+        touched = _computed(one.correction.recompute(events, scene))
         open_groups, causes = _groups(touched, events, scene)
         waiting = touched.scope.join(open_groups, on=GROUP, how="left_semi").select(*EVENT).distinct()
         marked = events.join(waiting.withColumn(_WAITS, F.lit(True)), on=list(EVENT), how="left")
@@ -240,12 +240,21 @@ class _Planning:
         return {"pending": kept.where(_WAITS).count(), **_sums(changed)}
 
 
+def _computed(touched: Touched) -> Touched:
+    """``touched``, computed once: each of its rows is asked for several times, and its plans are long."""
+    return Touched(
+        scope=touched.scope.distinct().localCheckpoint(),
+        expected=touched.expected.localCheckpoint(),
+        actual=touched.actual.localCheckpoint(),
+    )
+
+
 def _groups(touched: Touched, events: DataFrame, scene: Scene) -> tuple[DataFrame, DataFrame]:
     """The groups that are still open, and for each group the first event that touches it."""
-    scope = touched.scope.distinct().persist()
+    scope = touched.scope
     dues = scope.select(GROUP, DUE).unionByName(touched.expected.select(GROUP, DUE))
     last = dues.groupBy(GROUP).agg(F.max(DUE).alias(DUE))
-    open_groups = last.where(~scene.is_closed(F.col(DUE))).select(GROUP).persist()
+    open_groups = last.where(~scene.is_closed(F.col(DUE))).select(GROUP).localCheckpoint()
     told = F.struct(F.col("ingest_time").alias("received_at"), *EVENT, "cause")
     caused = scope.select(*EVENT, GROUP).join(events, on=list(EVENT), how="inner")
     causes = caused.groupBy(GROUP).agg(F.min(told).alias("told")).select(GROUP, "told.*")
