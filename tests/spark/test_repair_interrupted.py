@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_jobs.contracts.errors import LakeError
-from spark_jobs.contracts.repair import RepairPlan, repair_key
+from spark_jobs.contracts.repair import RepairPlan, changes_key, repair_key
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, LATE_EVENTS, RESTATEMENTS, SESSIONS, Table
 from spark_jobs.generator.generate import generate
@@ -24,7 +24,8 @@ from tests.support.runs import run_in
 
 pytestmark = pytest.mark.slow
 _FILE_BY_FILE = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}})
-_TABLES = (ATTRIBUTIONS, SESSIONS, LATE_EVENTS, RESTATEMENTS)
+_CORRECTED = (ATTRIBUTIONS, SESSIONS, LATE_EVENTS)
+_TABLES = (*_CORRECTED, RESTATEMENTS)
 _DECIDED = RESTATEMENTS.column_names.index("decided_at")
 
 
@@ -120,8 +121,11 @@ def test_of_two_plans_only_the_first_counts(
     assert lake.files.names(repair_key(1)) == sorted([other.draft, "plan.json", "done.json"])
 
 
-def _tamper(spark: SparkSession, lake: Lake) -> None:
-    spark.sql(f"DELETE FROM delta.`{lake.table(ATTRIBUTIONS)}` WHERE status = 'unclicked'")
+def _tamper(spark: SparkSession, lake: Lake, plan: RepairPlan) -> None:
+    """Deletes a session that ``plan`` deletes."""
+    planned = spark.read.parquet(lake.uri(changes_key(plan.folder, SESSIONS.name))).where("copies < 0")
+    (session,) = planned.selectExpr("row.session_id").first() or ()
+    spark.sql(f"DELETE FROM delta.`{lake.table(SESSIONS)}` WHERE session_id = '{session}'")
 
 
 def test_rows_that_somebody_changed_meanwhile_are_planned_anew(
@@ -133,13 +137,12 @@ def test_rows_that_somebody_changed_meanwhile_are_planned_anew(
         if plan := make_plan(*arguments, **named):
             plans.append(plan)
         if len(plans) == 1:
-            _tamper(spark, lake)
+            _tamper(spark, lake, plans[0])
         return plan
 
     monkeypatch.setattr(repairing, "make_plan", planning)
     repair(spark, _FILE_BY_FILE, lake)
     assert len(plans) == 2
-    assert plans[0].tables[ATTRIBUTIONS.name].deletes > plans[1].tables[ATTRIBUTIONS.name].deletes
-    assert _rows(lake)[SESSIONS] == whole[SESSIONS]
-    clicked = [row for row in whole[ATTRIBUTIONS] if row[0] == "clicked"]
-    assert [row for row in _rows(lake)[ATTRIBUTIONS] if row[0] == "clicked"] == clicked
+    assert plans[0].tables[SESSIONS.name].deletes == plans[1].tables[SESSIONS.name].deletes + 1
+    rows = _rows(lake)
+    assert {table: rows[table] for table in _CORRECTED} == {table: whole[table] for table in _CORRECTED}
