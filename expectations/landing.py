@@ -8,6 +8,8 @@ from typing import Any
 from expectations import charts
 from expectations.counts import read_ledger
 from expectations.history import KEPT_RUNS, counts_of, remember
+from expectations.restated.figures import RestatedFigures
+from expectations.restated.page import restated_part
 from expectations.results import ValidationResult
 from expectations.templates import load_template
 from expectations.unfit.figures import UnfitFigures
@@ -21,11 +23,16 @@ _HISTORY_SIZE, _TABLE_HISTORY_SIZE, _FUNNEL_WIDTH = (420, 72), (200, 26), 560
 
 
 def write_landing_page(
-    lake: Lake, result: ValidationResult, validated_at: datetime, unfit: UnfitFigures | None
+    lake: Lake,
+    result: ValidationResult,
+    validated_at: datetime,
+    unfit: UnfitFigures | None = None,
+    restated: RestatedFigures | None = None,
 ) -> None:
     """Writes ``index.html`` of the lake's reports, adds to their history, and drops pages that are too old.
 
-    ``unfit`` are the records that did not fit; None if there is no table of records.
+    ``unfit`` are the records that did not fit; None if there is no table of records. ``restated`` is what repairs
+    changed; None if there was none.
     """
     history = remember(lake, result, validated_at)
     ledger = read_ledger(lake)
@@ -38,6 +45,7 @@ def write_landing_page(
         funnel=_funnel(ledger),
         outflows=_outflows(ledger),
         unfit=unfit_part(unfit),
+        restated=restated_part(restated),
         history=history,
         history_chart=_history_chart(history, _HISTORY_SIZE),
         table_charts={

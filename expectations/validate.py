@@ -13,6 +13,7 @@ from expectations.counts import COMPARED, compare, counts_present_rows, measure,
 from expectations.landing import publish_pages, write_landing_page
 from expectations.quarantine import failing_rows, keep_failing_rows
 from expectations.ranges import Rows, range_to_validate, read_rows, read_state
+from expectations.restated.count import count_restated
 from expectations.results import FailedExpectation, TableResult, ValidationResult
 from expectations.rules import Rule
 from expectations.suites import Suite, lake_rules, table_suites
@@ -75,12 +76,14 @@ def validate_lake(
         results.append(run.validate_together(lake_rules(settings), bronze=results[0]))
         report("counting the records that did not fit")
         unfit = count_unfit(spark, lake, settings.validation.examples)
+        report("counting what repairs changed")
+        restated = count_restated(spark, lake)
         report("writing the report")
         pages = publish_pages(lake, engine.write_docs())
     result = ValidationResult(
         f"{REPORTS}/index.html", tuple(replace(found, docs=pages.get(found.table)) for found in results)
     )
-    write_landing_page(lake, result, started, unfit)
+    write_landing_page(lake, result, started, unfit, restated)
     lake.files.write(VALIDATED, json_bytes(run.validated | _good_versions(result)))
     return result
 

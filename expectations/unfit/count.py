@@ -9,9 +9,10 @@ from operator import or_
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
+from expectations.intervals import OFFSET, interval_between
 from expectations.ranges import current_version
-from expectations.unfit.figures import SHOWN_CHARACTERS, Bar, Example, SourceFigures, UnfitFigures, VerdictFigures
-from expectations.unfit.intervals import OFFSET, interval_between
+from expectations.timelines import Bar, Timelines
+from expectations.unfit.figures import SHOWN_CHARACTERS, Example, SourceFigures, UnfitFigures, VerdictFigures
 from spark_jobs.contracts.durations import EPOCH, microseconds
 from spark_jobs.contracts.events import OK
 from spark_jobs.contracts.tables import BRONZE_EVENTS
@@ -60,12 +61,12 @@ def count_unfit(spark: SparkSession, lake: Lake, examples: int) -> UnfitFigures 
     last = _time(max(ends_us, default=None))
     requeued = _requeued(rows, counted) if any(row["requeued"] for row in counted.rows.values()) else {}
     if not counted.unfit and not requeued:
-        return UnfitFigures(version, received, last=last)
+        return UnfitFigures(version, received, timelines=Timelines(last=last))
     shown = _examples(rows, counted.newest_us, examples) if counted.newest_us else {}
     starts_us = [row["first_us"] for row in counted.unfit.values() if row["first_us"] is not None]
     interval = interval_between(_time(min(starts_us, default=None)), last)
-    bars = _bars(rows, interval)
-    return UnfitFigures(version, received, _sources(counted, requeued, shown), interval, bars, last)
+    timelines = Timelines(_bars(rows, interval), interval, last)
+    return UnfitFigures(version, received, _sources(counted, requeued, shown), timelines)
 
 
 def _read(bronze: DataFrame) -> DataFrame:
@@ -116,7 +117,7 @@ def _bars(rows: DataFrame, interval: timedelta) -> tuple[Bar, ...]:
         Bar(row["source_name"], row["verdict"], EPOCH + OFFSET + row["number"] * interval, row["count"])
         for row in found
     )
-    return tuple(sorted(bars, key=lambda bar: (bar.start, bar.source or "", bar.verdict)))
+    return tuple(sorted(bars, key=lambda bar: (bar.start, bar.row or "", bar.kind)))
 
 
 def _requeued(rows: DataFrame, counted: _Counted) -> dict[tuple[str | None, str | None], int]:

@@ -1,7 +1,9 @@
 """The numbers and examples that the part shows."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
+
+from expectations.timelines import NOTHING, Timelines
 
 SHOWN_CHARACTERS = 300
 """How much of a record, and of a reason, an example shows."""
@@ -60,16 +62,6 @@ class SourceFigures:
 
 
 @dataclass(frozen=True)
-class Bar:
-    """The records of a source with one verdict that were received within the interval from ``start`` (UTC) on."""
-
-    source: str | None
-    verdict: str
-    start: datetime
-    records: int
-
-
-@dataclass(frozen=True)
 class UnfitFigures:
     """Everything the part shows.
 
@@ -77,17 +69,14 @@ class UnfitFigures:
         version: the version of bronze that was counted.
         received: how many records were received in all.
         sources: those with records that did not fit, the most first.
-        interval: the length of a bar.
-        bars: in order of time.
-        last: when the last record was received, ok or not; None without records.
+        timelines: when records were received, in rows by source and in bars by verdict, up to the last one received, ok
+            or not.
     """
 
     version: int
     received: int
     sources: tuple[SourceFigures, ...] = ()
-    interval: timedelta = timedelta(hours=1)
-    bars: tuple[Bar, ...] = ()
-    last: datetime | None = None
+    timelines: Timelines = NOTHING
 
     @property
     def records(self) -> int:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from expectations import charts
-from expectations.unfit.chart import OTHERS, TIME, draw, name_of
+from expectations.intervals import describe
+from expectations.timelines import OTHERS, TIME, draw
 from expectations.unfit.figures import SHOWN_CHARACTERS, Example, UnfitFigures
-from expectations.unfit.intervals import describe
 
 _MOST_SOURCES = 8
 """How many sources get a chart of their own."""
@@ -41,7 +41,7 @@ class UnfitPart:
     @staticmethod
     def name(source: str | None) -> str:
         """The name of ``source`` as shown."""
-        return charts.printable(name_of(source))
+        return charts.printable(_name_of(source))
 
     @staticmethod
     def share(records: int, received: int) -> str:
@@ -75,6 +75,11 @@ def unfit_part(figures: UnfitFigures | None) -> UnfitPart | None:
     for source in figures.sources:
         totals.update({found.verdict: found.records for found in source.verdicts})
     colors = charts.series_colors([verdict for verdict, _ in totals.most_common()], OTHERS)
-    charted = {bar.source for bar in figures.bars}
+    charted = {bar.row for bar in figures.timelines.bars}
     shown = [source.name for source in figures.sources if source.name in charted][:_MOST_SOURCES]
-    return UnfitPart(figures, colors, draw(figures, shown, colors), len(shown), describe(figures.interval))
+    chart = draw(figures.timelines, {name: _name_of(name) for name in shown}, colors)
+    return UnfitPart(figures, colors, chart, len(shown), describe(figures.timelines.interval))
+
+
+def _name_of(source: str | None) -> str:
+    return "no source" if source is None else source

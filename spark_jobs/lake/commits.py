@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from spark_jobs.contracts.places import REQUEUE, REQUEUED
+from spark_jobs.contracts.repair import REPAIR, REPAIRS
 from spark_jobs.contracts.tables import Table
 from spark_jobs.lake.layout import Lake, commit_key
 from spark_jobs.queries import QUERIES, find_query
@@ -73,12 +74,17 @@ def last_note(lake: Lake, query: str) -> CommitNote | None:
 def batches_reached(lake: Lake) -> dict[str, str]:
     """By query, the last batch in its table, as text to compare; queries that have written nothing are left out.
 
-    If records were requeued, ``requeue`` says when, because these rows are a part of no query's batch.
+    If records were requeued, ``requeue`` says when, because these rows are a part of no query's batch; if tables were
+    repaired, ``repair`` is the number of the last repair.
     """
     found = {query.name: last_note(lake, query.name) for query in QUERIES}
     reached = {query: f"{note.writer} {note.batch}" for query, note in found.items() if note}
     requeued = lake.files.read(REQUEUED)
-    return reached if requeued is None else {**reached, REQUEUE: requeued.decode().strip()}
+    if requeued is not None:
+        reached[REQUEUE] = requeued.decode().strip()
+    if repairs := lake.numbers(REPAIRS):
+        reached[REPAIR] = str(repairs[-1])
+    return reached
 
 
 def first_version_with_rows(lake: Lake, table: Table) -> int | None:

@@ -140,10 +140,10 @@ def test_requeued_records_count_where_they_were_in_quarantine(lake: Lake, figure
 
 
 def test_a_bar_counts_what_was_received_in_its_interval(lake: Lake, figures: UnfitFigures) -> None:
-    length = figures.interval // timedelta(microseconds=1)
-    assert figures.interval == timedelta(hours=6), "nine days, but not 60 bars of three hours"
+    length = figures.timelines.interval // timedelta(microseconds=1)
+    assert figures.timelines.interval == timedelta(hours=6), "nine days, but not 60 bars of three hours"
     rows = _ask(lake, "SELECT source_name, verdict, ingest_time FROM bronze WHERE verdict <> 'ok' AND ingest_time > 0")
-    starts = {(bar.source, bar.verdict, _micros(bar.start)): bar.records for bar in figures.bars}
+    starts = {(bar.row, bar.kind, _micros(bar.start)): bar.count for bar in figures.timelines.bars}
     assert starts == Counter((source, verdict, micros - micros % length) for source, verdict, micros in rows)
 
 

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from expectations.unfit.figures import Bar, SourceFigures, UnfitFigures, VerdictFigures
-from expectations.unfit.intervals import MOST_BARS, describe, interval_between, start_of
+from expectations.intervals import MOST_BARS, describe, interval_between, start_of
+from expectations.timelines import Bar, Timelines
+from expectations.unfit.figures import SourceFigures, UnfitFigures, VerdictFigures
 from expectations.unfit.page import UnfitPart, unfit_part
 
 _MONDAY = datetime(2026, 3, 2, tzinfo=UTC)
@@ -73,9 +74,7 @@ def _figures(sources: int, verdicts: int) -> UnfitFigures:
         version=0,
         received=sources * verdicts,
         sources=tuple(SourceFigures(name, verdicts, 0, found) for name in names),
-        interval=_HOUR,
-        bars=tuple(Bar(name, kind, _MONDAY, 1) for name in names for kind in kinds),
-        last=_MONDAY,
+        timelines=Timelines(tuple(Bar(name, kind, _MONDAY, 1) for name in names for kind in kinds), _HOUR, _MONDAY),
     )
 
 

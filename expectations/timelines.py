@@ -1,17 +1,17 @@
-"""The chart of the part: when records that did not fit were received, one row of stacked bars for each source."""
+"""Rows of stacked bars over time, one row below the other, all with the same times."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import altair as alt
 
 from expectations import charts
 from expectations.charts import Drawing, Records
-from expectations.unfit.figures import UnfitFigures
-from expectations.unfit.intervals import describe, start_of
+from expectations.intervals import describe, start_of
 
 OTHERS = "others"
-"""The verdicts without a color of their own."""
+"""The kinds without a color of their own."""
 TIME = "%-d %b %Y, %H:%M"
 _WIDTH, _HEIGHT, _COUNT_WIDTH = 790, 80, 36
 _FEWEST_SLOTS = 24
@@ -22,20 +22,50 @@ _FORMATS = ((timedelta(days=8), "%d %b %H:%M"), (timedelta(days=300), "%d %b"), 
 """How the axis writes times, by the length up to which it does."""
 
 
-def name_of(source: str | None) -> str:
-    """The name of ``source`` as shown."""
-    return "no source" if source is None else source
+@dataclass(frozen=True)
+class Bar:
+    """How many there are of one ``kind`` in a ``row`` within the interval from ``start`` (UTC) on."""
+
+    row: str | None
+    kind: str
+    start: datetime
+    count: int
 
 
-def draw(figures: UnfitFigures, sources: Sequence[str | None], colors: Mapping[str, str]) -> str:
-    """The chart for ``sources`` as SVG, with ``colors`` by verdict; empty without bars."""
-    if not figures.bars or figures.last is None:
+@dataclass(frozen=True)
+class Timelines:
+    """What is drawn.
+
+    Attributes:
+        bars: in order of time.
+        interval: the length of a bar.
+        last: up to when the chart reaches at least; None if there is nothing to draw.
+    """
+
+    bars: tuple[Bar, ...] = ()
+    interval: timedelta = timedelta(hours=1)
+    last: datetime | None = None
+
+
+NOTHING = Timelines()
+
+
+def draw(timelines: Timelines, titles: Mapping[str | None, str], colors: Mapping[str, str]) -> str:
+    """The chart of the rows in ``titles`` as SVG, with ``colors`` by kind; empty without bars."""
+    bars, interval = timelines.bars, timelines.interval
+    if not bars or timelines.last is None:
         return ""
-    end = start_of(max(figures.last, figures.bars[-1].start), figures.interval) + figures.interval
-    span = min(figures.bars[0].start, end - _FEWEST_SLOTS * figures.interval), end
+    end = start_of(max(timelines.last, bars[-1].start), interval) + interval
+    span = min(bars[0].start, end - _FEWEST_SLOTS * interval), end
     rows = [
-        _row(name_of(source), _stacked(figures, source, colors), colors, span, has_times=number == len(sources))
-        for number, source in enumerate(sources, start=1)
+        _row(
+            title,
+            _stacked([bar for bar in bars if bar.row == row], interval, colors),
+            colors,
+            span,
+            has_times=number == len(titles),
+        )
+        for number, (row, title) in enumerate(titles.items(), start=1)
     ]
     return charts.svg(alt.vconcat(*rows, spacing=18))
 
@@ -77,35 +107,34 @@ def _row(
     )
 
 
-def _stacked(figures: UnfitFigures, source: str | None, colors: Mapping[str, str]) -> Records:
-    """The parts of each bar of ``source``, the most common verdict lowest.
+def _stacked(bars: Sequence[Bar], interval: timedelta, colors: Mapping[str, str]) -> Records:
+    """The parts of each bar of a row, the first of ``colors`` lowest.
 
     Returns:
         ``start``, ``end`` (milliseconds since 1970), ``kind`` (a key of ``colors``), ``low`` and ``high`` (counts from
         the bottom of the bar), ``shown`` (text).
     """
     heights: dict[datetime, dict[str, int]] = {}
-    for bar in figures.bars:
-        if bar.source == source:
-            parts = heights.setdefault(bar.start, dict.fromkeys(colors, 0))
-            parts[bar.verdict if bar.verdict in colors else OTHERS] += bar.records
-    rows, covered = [], describe(figures.interval)
+    for bar in bars:
+        parts = heights.setdefault(bar.start, dict.fromkeys(colors, 0))
+        parts[bar.kind if bar.kind in colors else OTHERS] += bar.count
+    rows, covered = [], describe(interval)
     for start, parts in heights.items():
         low = 0
-        for kind, records in parts.items():
-            if not records:
+        for kind, count in parts.items():
+            if not count:
                 continue
             rows.append(
                 {
                     "start": _milliseconds(start),
-                    "end": _milliseconds(start + _FILLED * figures.interval),
+                    "end": _milliseconds(start + _FILLED * interval),
                     "kind": kind,
                     "low": low,
-                    "high": low + records,
-                    "shown": f"{start:{TIME}} UTC, {covered}: {records:,} {kind}",
+                    "high": low + count,
+                    "shown": f"{start:{TIME}} UTC, {covered}: {count:,} {kind}",
                 }
             )
-            low += records
+            low += count
     return rows
 
 

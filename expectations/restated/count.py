@@ -1,0 +1,84 @@
+"""Counts restatements: small aggregates of ``gold/restatements``, computed by Spark."""
+
+from datetime import datetime, timedelta
+
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from expectations.intervals import OFFSET, interval_between
+from expectations.restated.figures import CampaignChanges, RestatedFigures, TableChanges
+from expectations.timelines import Bar, Timelines
+from spark_jobs.contracts.durations import EPOCH, microseconds
+from spark_jobs.contracts.repair import Outcome
+from spark_jobs.contracts.tables import CAMPAIGN_STATS, RESTATEMENTS
+from spark_jobs.lake.layout import Lake
+from spark_jobs.sources.delta import read_table
+
+_MOST_CAMPAIGNS = 10
+_COUNTS = ("impressions", "clicks", "cost_micros")
+
+
+def count_restated(spark: SparkSession, lake: Lake) -> RestatedFigures | None:
+    """The figures of the restatements of ``lake``; None if nothing was ever restated."""
+    if not lake.has(RESTATEMENTS):
+        return None
+    rows = read_table(spark, lake, RESTATEMENTS)
+    (ends,) = rows.agg(
+        F.unix_micros(F.min("decided_at")), F.unix_micros(F.max("decided_at")), F.count_distinct("repair")
+    ).collect()
+    if ends[0] is None:
+        return None
+    first, last = _time(ends[0]), _time(ends[1])
+    interval = interval_between(first, last)
+    campaigns = _campaigns(rows)
+    return RestatedFigures(
+        repairs=ends[2],
+        last=last,
+        tables=_tables(rows),
+        campaigns=tuple(campaigns[:_MOST_CAMPAIGNS]),
+        campaign_count=len(campaigns),
+        total=CampaignChanges("", *(sum(getattr(one, name) for one in campaigns) for name in _COUNTS)),
+        timelines=Timelines(_bars(rows, interval), interval, last),
+    )
+
+
+def _tables(rows: DataFrame) -> tuple[TableChanges, ...]:
+    counted = rows.groupBy("table_name").agg(
+        *[
+            F.count_if((F.col("change") == change) & (F.col("outcome") == Outcome.APPLIED.value)).alias(change)
+            for change in ("insert", "update", "delete")
+        ],
+        F.count_if(F.col("outcome") == Outcome.FROZEN.value).alias("frozen"),
+    )
+    return tuple(TableChanges(*row) for row in counted.orderBy("table_name").collect())
+
+
+def _campaigns(rows: DataFrame) -> list[CampaignChanges]:
+    """The changes of each campaign, by one table: others count the same impressions and clicks."""
+    of_windows = _applied(rows).where(F.col("table_name") == CAMPAIGN_STATS.name)
+    summed = of_windows.groupBy("campaign_id").agg(*[F.sum(name).alias(name) for name in _COUNTS]).collect()
+    found = [_campaign(row) for row in summed]
+    changed = [one for one in found if one.impressions or one.clicks or one.cost_micros]
+    return sorted(changed, key=lambda one: (-abs(one.cost_micros), -abs(one.clicks), one.campaign))
+
+
+def _campaign(row: Row) -> CampaignChanges:
+    return CampaignChanges(row["campaign_id"] or "", *(int(row[name] or 0) for name in _COUNTS))
+
+
+def _bars(rows: DataFrame, interval: timedelta) -> tuple[Bar, ...]:
+    number = F.expr(f"(unix_micros(decided_at) - {microseconds(OFFSET)}) div {microseconds(interval)}").alias("number")
+    found = _applied(rows).groupBy("table_name", "cause", number).count().collect()
+    bars = (
+        Bar(row["table_name"], row["cause"], EPOCH + OFFSET + row["number"] * interval, row["count"]) for row in found
+    )
+    return tuple(sorted(bars, key=lambda bar: (bar.start, bar.row or "", bar.kind)))
+
+
+def _applied(rows: DataFrame) -> DataFrame:
+    return rows.where(F.col("outcome") == Outcome.APPLIED.value)
+
+
+def _time(micros: int) -> datetime:
+    """By number: a time collected as such would pass through the zone of the machine."""
+    return EPOCH + timedelta(microseconds=micros)
