@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from expectations.counts import counts_present_rows
-from spark_jobs.contracts.repair import REPAIRS, RepairPlan
+from spark_jobs.contracts.repair import RepairPlan
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import (
     ATTRIBUTIONS,
@@ -37,13 +37,11 @@ _FILE_BY_FILE = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}})
 
 @dataclass
 class _Day:
-    """A drained day with late events: the rows of gold before its repair, a dry run, what that left, and the repair."""
+    """A drained day with late events: the rows of gold before its repair, and the repair."""
 
     lake: Lake
     expected: Expected
     before: dict[Table, list[Row]]
-    dry: RepairPlan
-    left_by_dry_run: list[str]
     plan: RepairPlan
 
 
@@ -55,18 +53,9 @@ def day(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> _Day:
     run_in(spark, _FILE_BY_FILE, lake, source, measure=True)
     expected = expected_tables(source, _FILE_BY_FILE, datetime.now(UTC))
     before = {table: comparable(read_table(lake, table), table) for table in _GOLD}
-    there = _tables_and_repairs(lake)
-    dry = repair(spark, _FILE_BY_FILE, lake, dry_run=True)
-    left = sorted(_tables_and_repairs(lake) - there)
     plan = repair(spark, _FILE_BY_FILE, lake)
-    assert dry
     assert plan
-    return _Day(lake, expected, before, dry, left, plan)
-
-
-def _tables_and_repairs(lake: Lake) -> set[str]:
-    commits = {f"{table.path} {lake.newest_commit(table.path)}" for table in (*_GOLD, LATE_EVENTS, RESTATEMENTS)}
-    return commits | set(lake.files.names(REPAIRS))
+    return _Day(lake, expected, before, plan)
 
 
 @pytest.mark.parametrize("table", _GOLD, ids=lambda table: table.name)
@@ -106,9 +95,3 @@ def test_a_second_repair_changes_nothing(spark: SparkSession, day: _Day) -> None
     before = {table: day.lake.newest_commit(table.path) for table in tables}
     assert repair(spark, _FILE_BY_FILE, day.lake) is None
     assert {table: day.lake.newest_commit(table.path) for table in tables} == before
-
-
-def test_a_dry_run_plans_the_same_and_writes_nothing(day: _Day) -> None:
-    assert day.left_by_dry_run == []
-    assert day.dry.changes == day.plan.changes > 0
-    assert (day.dry.late_events, day.dry.tables) == (day.plan.late_events, day.plan.tables)

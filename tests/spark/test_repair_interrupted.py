@@ -8,7 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_jobs.contracts.errors import LakeError
-from spark_jobs.contracts.repair import RepairPlan, changes_key, repair_key
+from spark_jobs.contracts.places import lock_key
+from spark_jobs.contracts.repair import REPAIR, RepairPlan, changes_key, repair_key
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, LATE_EVENTS, RESTATEMENTS, SESSIONS, Table
 from spark_jobs.generator.generate import generate
@@ -102,6 +103,23 @@ def test_the_next_repair_completes_it(
     assert repair(spark, _FILE_BY_FILE, lake) is None
 
 
+def test_a_dry_run_plans_the_same_and_leaves_no_file(spark: SparkSession, drained: Lake, tmp_path: Path) -> None:
+    lake = _copy(drained, tmp_path)
+    there = _files(lake)
+    dry = repair(spark, _FILE_BY_FILE, lake, dry_run=True)
+    assert _files(lake) - there == set()
+    plan = repair(spark, _FILE_BY_FILE, lake)
+    assert dry
+    assert plan
+    assert dry.changes == plan.changes > 0
+    assert (dry.late_events, dry.tables) == (plan.late_events, plan.tables)
+
+
+def _files(lake: Lake) -> set[str]:
+    """All files but the lock of the repair."""
+    return {str(file.relative_to(lake.path)) for file in lake.path.rglob("*") if file.is_file()} - {lock_key(REPAIR)}
+
+
 def test_of_two_plans_only_the_first_counts(
     spark: SparkSession, drained: Lake, whole: dict[Table, list[Row]], tmp_path: Path
 ) -> None:
@@ -124,7 +142,7 @@ def test_of_two_plans_only_the_first_counts(
 def _tamper(spark: SparkSession, lake: Lake, plan: RepairPlan) -> None:
     """Deletes a session that ``plan`` deletes."""
     planned = spark.read.parquet(lake.uri(changes_key(plan.folder, SESSIONS.name))).where("copies < 0")
-    (session,) = planned.selectExpr("row.session_id").first() or ()
+    (session,) = planned.selectExpr("row.session_id").head(1)[0]
     spark.sql(f"DELETE FROM delta.`{lake.table(SESSIONS)}` WHERE session_id = '{session}'")
 
 
