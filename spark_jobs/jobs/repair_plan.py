@@ -184,6 +184,9 @@ class _Planning:
         if (own := late_for(self._spark, self._lake, spans)) is not None:
             found.append(own.select("*", counted))
         on_time = None if fresh is None else fresh.where(~F.col(IS_EXPIRED)).drop("repair", IS_EXPIRED)
+        if self._before and name not in self._before.tables:
+            # Earlier repairs found late events while this table had no rows, or was not corrected.
+            on_time = late
         if on_time is not None:
             found.append(on_time.select("*", counted))
         if self._before and name in self._before.tables and self._before.tables[name].events:

@@ -115,6 +115,23 @@ def test_a_dry_run_plans_the_same_and_leaves_no_file(spark: SparkSession, draine
     assert (dry.late_events, dry.tables) == (plan.late_events, plan.tables)
 
 
+def test_a_table_that_is_there_only_after_a_repair_is_corrected_by_the_next(
+    spark: SparkSession, drained: Lake, whole: dict[Table, list[Row]], tmp_path: Path
+) -> None:
+    lake = _copy(drained, tmp_path)
+    gold = (lake.path / "gold").rename(tmp_path / "gold")
+    first = repair(spark, _FILE_BY_FILE, lake)
+    assert first
+    assert (first.tables, first.late_events) == ({}, len(whole[LATE_EVENTS]))
+    shutil.rmtree(lake.path / "gold", ignore_errors=True)
+    gold.rename(lake.path / "gold")
+    second = repair(spark, _FILE_BY_FILE, lake)
+    assert second
+    assert second.late_events == 0
+    rows = _rows(lake)
+    assert {table: rows[table] for table in _CORRECTED} == {table: whole[table] for table in _CORRECTED}
+
+
 def _files(lake: Lake) -> set[str]:
     """All files but the lock of the repair."""
     return {str(file.relative_to(lake.path)) for file in lake.path.rglob("*") if file.is_file()} - {lock_key(REPAIR)}
