@@ -1,21 +1,20 @@
 """Counts restatements: small aggregates of ``gold/restatements``, computed by Spark."""
 
-from datetime import datetime, timedelta
-
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from expectations.intervals import OFFSET, interval_between
+from expectations.bars import count_bars
+from expectations.intervals import interval_between
 from expectations.restated.figures import CampaignChanges, RestatedFigures, TableChanges
-from expectations.timelines import Bar, Timelines
-from spark_jobs.contracts.durations import EPOCH, microseconds
+from expectations.timelines import Timelines
+from spark_jobs.contracts.durations import time_of_us
 from spark_jobs.contracts.repair import Outcome
 from spark_jobs.contracts.tables import CAMPAIGN_STATS, RESTATEMENTS
 from spark_jobs.lake.layout import Lake
 from spark_jobs.sources.delta import read_table
+from spark_jobs.transforms.windows import SUMS, sums
 
 _MOST_CAMPAIGNS = 10
-_COUNTS = ("impressions", "clicks", "cost_micros")
 
 
 def count_restated(spark: SparkSession, lake: Lake) -> RestatedFigures | None:
@@ -28,7 +27,7 @@ def count_restated(spark: SparkSession, lake: Lake) -> RestatedFigures | None:
     ).collect()
     if ends[0] is None:
         return None
-    first, last = _time(ends[0]), _time(ends[1])
+    first, last = time_of_us(ends[0]), time_of_us(ends[1])
     interval = interval_between(first, last)
     campaigns = _campaigns(rows)
     return RestatedFigures(
@@ -37,8 +36,8 @@ def count_restated(spark: SparkSession, lake: Lake) -> RestatedFigures | None:
         tables=_tables(rows),
         campaigns=tuple(campaigns[:_MOST_CAMPAIGNS]),
         campaign_count=len(campaigns),
-        total=CampaignChanges("", *(sum(getattr(one, name) for one in campaigns) for name in _COUNTS)),
-        timelines=Timelines(_bars(rows, interval), interval, last),
+        total=CampaignChanges("", *(sum(getattr(one, name) for one in campaigns) for name in SUMS)),
+        timelines=Timelines(count_bars(_applied(rows), "decided_at", "table_name", "cause", interval), interval, last),
     )
 
 
@@ -56,29 +55,15 @@ def _tables(rows: DataFrame) -> tuple[TableChanges, ...]:
 def _campaigns(rows: DataFrame) -> list[CampaignChanges]:
     """The changes of each campaign, by one table: others count the same impressions and clicks."""
     of_windows = _applied(rows).where(F.col("table_name") == CAMPAIGN_STATS.name)
-    summed = of_windows.groupBy("campaign_id").agg(*[F.sum(name).alias(name) for name in _COUNTS]).collect()
+    summed = of_windows.groupBy("campaign_id").agg(*sums()).collect()
     found = [_campaign(row) for row in summed]
     changed = [one for one in found if one.impressions or one.clicks or one.cost_micros]
     return sorted(changed, key=lambda one: (-abs(one.cost_micros), -abs(one.clicks), one.campaign))
 
 
 def _campaign(row: Row) -> CampaignChanges:
-    return CampaignChanges(row["campaign_id"] or "", *(int(row[name] or 0) for name in _COUNTS))
-
-
-def _bars(rows: DataFrame, interval: timedelta) -> tuple[Bar, ...]:
-    number = F.expr(f"(unix_micros(decided_at) - {microseconds(OFFSET)}) div {microseconds(interval)}").alias("number")
-    found = _applied(rows).groupBy("table_name", "cause", number).count().collect()
-    bars = (
-        Bar(row["table_name"], row["cause"], EPOCH + OFFSET + row["number"] * interval, row["count"]) for row in found
-    )
-    return tuple(sorted(bars, key=lambda bar: (bar.start, bar.row or "", bar.kind)))
+    return CampaignChanges(row["campaign_id"] or "", *(int(row[name] or 0) for name in SUMS))
 
 
 def _applied(rows: DataFrame) -> DataFrame:
     return rows.where(F.col("outcome") == Outcome.APPLIED.value)
-
-
-def _time(micros: int) -> datetime:
-    """By number: a time collected as such would pass through the zone of the machine."""
-    return EPOCH + timedelta(microseconds=micros)

@@ -2,18 +2,19 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import reduce
 from operator import or_
 
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from expectations.intervals import OFFSET, interval_between
+from expectations.bars import count_bars
+from expectations.intervals import interval_between
 from expectations.ranges import current_version
-from expectations.timelines import Bar, Timelines
+from expectations.timelines import Timelines
 from expectations.unfit.figures import SHOWN_CHARACTERS, Example, SourceFigures, UnfitFigures, VerdictFigures
-from spark_jobs.contracts.durations import EPOCH, microseconds
+from spark_jobs.contracts.durations import time_of_us
 from spark_jobs.contracts.events import OK
 from spark_jobs.contracts.tables import BRONZE_EVENTS
 from spark_jobs.lake.layout import Lake
@@ -65,7 +66,8 @@ def count_unfit(spark: SparkSession, lake: Lake, examples: int) -> UnfitFigures 
     shown = _examples(rows, counted.newest_us, examples) if counted.newest_us else {}
     starts_us = [row["first_us"] for row in counted.unfit.values() if row["first_us"] is not None]
     interval = interval_between(_time(min(starts_us, default=None)), last)
-    timelines = Timelines(_bars(rows, interval), interval, last)
+    timed = rows.where(_is_unfit() & F.col("ingest_time").isNotNull())
+    timelines = Timelines(count_bars(timed, "ingest_time", "source_name", "verdict", interval), interval, last)
     return UnfitFigures(version, received, _sources(counted, requeued, shown), timelines)
 
 
@@ -107,17 +109,6 @@ def _examples(rows: DataFrame, batches_us: Iterable[int], most: int) -> dict[_Gr
         )
         for row in grouped.collect()
     }
-
-
-def _bars(rows: DataFrame, interval: timedelta) -> tuple[Bar, ...]:
-    number = F.expr(f"(unix_micros(ingest_time) - {microseconds(OFFSET)}) div {microseconds(interval)}").alias("number")
-    timed = rows.where(_is_unfit() & F.col("ingest_time").isNotNull())
-    found = timed.groupBy("source_name", "verdict", number).count().collect()
-    bars = (
-        Bar(row["source_name"], row["verdict"], EPOCH + OFFSET + row["number"] * interval, row["count"])
-        for row in found
-    )
-    return tuple(sorted(bars, key=lambda bar: (bar.start, bar.row or "", bar.kind)))
 
 
 def _requeued(rows: DataFrame, counted: _Counted) -> dict[tuple[str | None, str | None], int]:
@@ -182,5 +173,4 @@ def _cut(column: str) -> Column:
 
 
 def _time(micros: int | None) -> datetime | None:
-    """By number: a time collected as such would pass through the zone of the machine."""
-    return None if micros is None else EPOCH + timedelta(microseconds=micros)
+    return None if micros is None else time_of_us(micros)

@@ -46,9 +46,8 @@ def _print_plan(console: Console, plan: RepairPlan, place: str, *, dry_run: bool
         numbers = (part.events, part.pending, part.deletes, part.inserts, part.frozen)
         table.add_row(name, *[f"{number:,}" for number in numbers])
     console.print(table)
-    expired = max((part.expired for part in plan.tables.values()), default=0)
     came = f"{plan.late_events:,} events came too late for silver"
-    console.print(f"{came}, {expired:,} of them later than repair.horizon allows", soft_wrap=True)
+    console.print(f"{came}, {plan.expired:,} of them later than repair.horizon allows", soft_wrap=True)
     if dry_run:
         console.print("dry run: no table was changed")
     elif plan.changes:

@@ -57,6 +57,14 @@ def microseconds(duration: timedelta) -> int:
     return duration // timedelta(microseconds=1)
 
 
+def time_of_us(us: int) -> datetime:
+    """The time with its zone (UTC) that lies ``us`` microseconds after 1970.
+
+    Times are collected from Spark as such numbers: as times, they would pass through the zone of the machine.
+    """
+    return EPOCH + timedelta(microseconds=us)
+
+
 def _duration(value: object) -> object:
     return parse_duration(value) if isinstance(value, str) else value
 

@@ -18,7 +18,6 @@ class Cause(StrEnum):
     LATE_CLICK = "late_click"
     LATE_ACTIVITY = "late_activity"
     REQUEUE = "requeue"
-    REPLAY = "replay"
 
 
 class Outcome(StrEnum):
@@ -33,8 +32,8 @@ class TablePlan(BaseModel):
 
     ``version`` and ``silver_version`` are those of the table and of silver that belong together: what the query had
     written and read; ``watermark_ms`` is the watermark of its last batch. Of ``events`` that were late for the table,
-    ``pending`` wait until everything that they touch is closed, ``expired`` came after the horizon. ``inserts``,
-    ``deletes`` and ``frozen`` count rows; a changed row is one of each of the first two.
+    ``pending`` wait until everything that they touch is closed. ``inserts``, ``deletes`` and ``frozen`` count rows; a
+    changed row is one of each of the first two.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -44,7 +43,6 @@ class TablePlan(BaseModel):
     watermark_ms: int
     events: int
     pending: int
-    expired: int
     inserts: int
     deletes: int
     frozen: int
@@ -55,7 +53,8 @@ class RepairPlan(BaseModel):
 
     ``draft`` names the folder with its rows: two processes that plan one repair, because one lost its lock, write to
     different ones, and only the first plan counts. ``bronze_version`` is the version up to which ``deduplicate`` had
-    read; ``late_events`` counts the events that are new in ``silver/late_events``.
+    read; ``late_events`` counts the events that are new in ``silver/late_events``, and ``expired`` those of them that
+    came after the horizon.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -65,6 +64,7 @@ class RepairPlan(BaseModel):
     decided_at: datetime
     bronze_version: int
     late_events: int
+    expired: int
     tables: dict[str, TablePlan]
 
     @property

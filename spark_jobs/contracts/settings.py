@@ -211,6 +211,12 @@ class Settings(Section):
                     "of your schema registry, or schema_file"
                 )
 
+    @property
+    def group_types(self) -> dict[str, str]:
+        """The columns of ``campaign_stats.group_by``, each with its type in Spark SQL."""
+        kept = {column.name: column.sql_type for column in kept_columns(self.source)}
+        return {name: kept[name] for name in self.campaign_stats.group_by}
+
 
 def load_settings(file: Path | None = None, environ: Mapping[str, str] | None = None) -> Settings:
     """The settings from ``environ``, then ``file`` (TOML), then the defaults.

@@ -239,7 +239,7 @@ RESTATEMENTS = Table(
         Column("impressions", "BIGINT", "impressions after - before; null where the table does not count them"),
         Column("clicks", "BIGINT", "clicks after - before; null where the table does not count them"),
         Column("cost_micros", "BIGINT", "cost after - before, in micro-units; null where the table does not count it"),
-        Column("cause", "STRING", "late_impression, late_click, late_activity, requeue or replay"),
+        Column("cause", "STRING", "late_impression, late_click, late_activity or requeue"),
         Column("event_type", "STRING", "type of the event that caused it, the first received if there are several"),
         Column("event_id", "STRING", "id of that event"),
         Column("received_at", "TIMESTAMP", "when that event reached bronze"),

@@ -15,8 +15,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.contracts.events import CLICK, IMPRESSION
-from spark_jobs.corrections.correction import DUE, EVENT, GROUP, Correction, Scene, Touched, dates_of, interval
+from spark_jobs.corrections.correction import DUE, GROUP, Correction, Scene, Touched, dates_of
 from spark_jobs.operators.attribute import attribute
+from spark_jobs.transforms.clock import interval
+from spark_jobs.transforms.open_rows import KEY
 
 
 def recompute(late: DataFrame, scene: Scene) -> Touched:
@@ -37,7 +39,7 @@ def recompute(late: DataFrame, scene: Scene) -> Touched:
     due = F.coalesce(F.col("impression_time") + window, F.col("click_time"))
     live = scene.live.where(F.col("event_date").isin(scene.spread(dates, own.window)))
     return Touched(
-        scope=scope.select(*EVENT, GROUP, DUE),
+        scope=scope.select(*KEY, GROUP, DUE),
         expected=_of_groups(attribute(near, near, own).withColumn(DUE, due), groups),
         actual=_of_groups(live, groups),
     )

@@ -12,29 +12,25 @@ together is one window of one campaign.
 """
 
 from collections.abc import Sequence
-from datetime import timedelta
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.contracts.choices import StatsOutput
-from spark_jobs.contracts.durations import microseconds
 from spark_jobs.contracts.events import CLICK, IMPRESSION
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.sources import kept_columns
 from spark_jobs.corrections.correction import (
     DUE,
-    EVENT,
     GROUP,
     Correction,
     Scene,
     Touched,
     dates_of,
     in_order,
-    interval,
 )
-from spark_jobs.operators.campaign_stats import campaign_stats
+from spark_jobs.operators.campaign_stats import campaign_stats, windows
+from spark_jobs.transforms.clock import interval
 from spark_jobs.transforms.kept import with_columns
+from spark_jobs.transforms.open_rows import KEY
 from spark_jobs.transforms.windows import key_of
 
 _BOTH = (IMPRESSION, CLICK)
@@ -43,19 +39,18 @@ _BOTH = (IMPRESSION, CLICK)
 def recompute(late: DataFrame, scene: Scene) -> Touched:
     """See :data:`spark_jobs.corrections.correction.Recompute`."""
     own, reach = scene.settings.campaign_stats, scene.settings.attribute.window
-    groups = _groups(scene.settings)
+    groups = scene.settings.group_types
     late = with_columns(late.where(F.col("event_type").isin(*_BOTH)), groups)
     dates = dates_of(late)
     events = with_columns(scene.events(scene.spread(dates, reach)).where(F.col("event_type").isin(*_BOTH)), groups)
     by = ["campaign_id", *groups]
-    window = F.window("event_time", _span(own.window), _span(own.slide))
-    placed = _counted(late, events, by, scene).withColumn("window", window)
-    windows = placed.select(
-        *EVENT, F.col("window.start").alias("window_start"), F.col("window.end").alias("window_end"), *by
+    placed = _counted(late, events, by, scene).withColumn("window", windows(own))
+    in_windows = placed.select(
+        *KEY, F.col("window.start").alias("window_start"), F.col("window.end").alias("window_end"), *by
     )
     key = key_of([*scene.live.columns, *groups])
-    scope = windows.select(
-        *EVENT, *key, in_order(*key).alias(GROUP), (F.col("window_end") + interval(reach)).alias(DUE)
+    scope = in_windows.select(
+        *KEY, *key, in_order(*key).alias(GROUP), (F.col("window_end") + interval(reach)).alias(DUE)
     )
     scope = scope.localCheckpoint()
     touched = F.broadcast(scope.select(*key, GROUP, DUE).distinct())
@@ -70,7 +65,7 @@ def recompute(late: DataFrame, scene: Scene) -> Touched:
         return joined.select("row.*", *[f"touched.{name}" for name in (GROUP, *more)])
 
     expected = campaign_stats(near, near, near, whole, reach, groups)
-    return Touched(scope.select(*EVENT, GROUP, DUE), of_touched(expected, DUE), of_touched(scene.live))
+    return Touched(scope.select(*KEY, GROUP, DUE), of_touched(expected, DUE), of_touched(scene.live))
 
 
 def _counted(late: DataFrame, events: DataFrame, by: Sequence[str], scene: Scene) -> DataFrame:
@@ -87,10 +82,10 @@ def _counted(late: DataFrame, events: DataFrame, by: Sequence[str], scene: Scene
     is_match = (F.col("of_id") == F.col("shown_id")) & F.col("click_time").between(
         F.col("shown_time"), F.col("shown_time") + reach
     )
-    brought = shown.select(*EVENT, *impressions).join(events.where(is_click).select(*clicks), on=is_match, how="inner")
+    brought = shown.select(*KEY, *impressions).join(events.where(is_click).select(*clicks), on=is_match, how="inner")
     made = (
         late.where(is_click)
-        .select(*EVENT, *clicks)
+        .select(*KEY, *clicks)
         .join(
             # An impression that is no longer counted has had clicks too.
             events.where(is_impression).select(*impressions).union(shown.select(*impressions)),
@@ -100,19 +95,10 @@ def _counted(late: DataFrame, events: DataFrame, by: Sequence[str], scene: Scene
     )
     timed = F.col("click_time").alias("event_time")
     return (
-        shown.select(*EVENT, "event_time", *by)
-        .unionByName(brought.select(*EVENT, timed, *by))
-        .unionByName(made.select(*EVENT, timed, *by))
+        shown.select(*KEY, "event_time", *by)
+        .unionByName(brought.select(*KEY, timed, *by))
+        .unionByName(made.select(*KEY, timed, *by))
     )
-
-
-def _span(length: timedelta) -> str:
-    return f"{microseconds(length)} microseconds"
-
-
-def _groups(settings: Settings) -> dict[str, str]:
-    kept = {one.name: one.sql_type for one in kept_columns(settings.source)}
-    return {name: kept[name] for name in settings.campaign_stats.group_by}
 
 
 CORRECTION = Correction(

@@ -8,7 +8,9 @@ from pyspark.sql import Window as Over
 from pyspark.sql import functions as F
 
 from spark_jobs.contracts.durations import microseconds
-from spark_jobs.corrections.correction import GROUP, Scene, dates_of, in_order, interval
+from spark_jobs.corrections.correction import GROUP, Scene, dates_of, in_order
+from spark_jobs.transforms.clock import interval
+from spark_jobs.transforms.open_rows import KEY
 
 CHAIN_START, CHAIN_END = "chain_start", "chain_end"
 
@@ -36,12 +38,10 @@ def touched_chains(late: DataFrame, scene: Scene, gap: timedelta) -> tuple[DataF
 
 def _chains(late: DataFrame, events: DataFrame, gap: timedelta) -> DataFrame:
     users = F.broadcast(late.select("user_id").distinct())
-    keys = F.broadcast(
-        late.where("is_counted").select("event_type", "event_id", F.lit(True).alias("is_late")).distinct()
-    )
+    keys = F.broadcast(late.where("is_counted").select(*KEY, F.lit(True).alias("is_late")).distinct())
     counted = (
         events.join(users, on="user_id", how="left_semi")
-        .join(keys, on=["event_type", "event_id"], how="left")
+        .join(keys, on=list(KEY), how="left")
         .withColumns({"is_counted": F.lit(True), "is_late": F.coalesce("is_late", F.lit(False))})
     )
     # A copy that counts no more still says which rows it was in.

@@ -7,11 +7,8 @@ from datetime import date, datetime, timedelta
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark_jobs.contracts.durations import EPOCH, microseconds
 from spark_jobs.contracts.settings import Settings
 
-EVENT = ("event_type", "event_id")
-"""The key of an event."""
 GROUP, DUE = "group", "due"
 """Columns: what rows are compared and changed together; the watermark that closes a row."""
 # Spark rounds watermarks to milliseconds.
@@ -96,13 +93,3 @@ def dates_of(rows: DataFrame, column: str = "event_date") -> list[date]:
 def in_order(*columns: str) -> Column:
     """``columns`` as one text that no other values give."""
     return F.to_json(F.array(*[F.col(name).cast("string") for name in columns]))
-
-
-def interval(length: timedelta) -> Column:
-    """``length`` as an interval."""
-    return F.expr(f"INTERVAL {microseconds(length)} MICROSECOND")
-
-
-def time_of_us(us: int) -> datetime:
-    """The time with its zone (UTC) that lies ``us`` microseconds after 1970."""
-    return EPOCH + timedelta(microseconds=us)

@@ -23,9 +23,10 @@ from pyspark.sql import functions as F
 from spark_jobs.contracts.durations import microseconds
 from spark_jobs.contracts.sections import MovingAverageSettings
 from spark_jobs.contracts.tables import MOVING_AVERAGES
-from spark_jobs.corrections.correction import DUE, EVENT, GROUP, Correction, Scene, Touched, dates_of, in_order
+from spark_jobs.corrections.correction import DUE, GROUP, Correction, Scene, Touched, dates_of, in_order
 from spark_jobs.rules.moving_average import AverageRule, Reading, reach_us, stretch
 from spark_jobs.transforms.measures import each_measure
+from spark_jobs.transforms.open_rows import KEY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +44,7 @@ def recompute(late: DataFrame, scene: Scene) -> Touched:
     own = scene.settings.moving_average
     rule = AverageRule(own.size, own.output, microseconds(own.timeout))
     reach = reach_us(rule)
-    scope = _stretches(_values(late.where(F.col(own.key).isNotNull()), own, *EVENT), reach).localCheckpoint()
+    scope = _stretches(_values(late.where(F.col(own.key).isNotNull()), own, *KEY), reach).localCheckpoint()
     dates = dates_of(scope.select(F.to_date(F.timestamp_micros("us")).alias("event_date")))
     values = _values(scene.events(scene.spread(dates, timedelta(microseconds=reach))), own)
     stretches = scope.groupBy(*_SERIES, "first_us").agg(F.max("us").alias("last_us"))
@@ -64,7 +65,7 @@ def recompute(late: DataFrame, scene: Scene) -> Touched:
     bounds = F.broadcast(found.drop("averages", "due_us", DUE, "first_us").toDF("its_key", "its_measure", *_LIMITS))
     return Touched(
         scope=scope.join(found.select(*_SERIES, "first_us", GROUP, DUE), on=[*_SERIES, "first_us"]).select(
-            *EVENT, GROUP, DUE
+            *KEY, GROUP, DUE
         ),
         expected=rows.select(*_of_table(), GROUP, DUE),
         actual=_actual(scene.live, bounds),

@@ -28,16 +28,17 @@ from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, T
 from spark_jobs.jobs.initial import has_taken, read_taken
 from spark_jobs.lake.layout import Lake
 from spark_jobs.operators.attribute import attribute
-from spark_jobs.operators.deduplicate import KEY
 from spark_jobs.operators.sessionize import sessionize
 from spark_jobs.queries.attribute import NAME as ATTRIBUTE
 from spark_jobs.queries.sessionize import NAME as SESSIONIZE
 from spark_jobs.queries.sessionize import QUERY as SESSIONIZE_QUERY
 from spark_jobs.runtime.reports import read_report
 from spark_jobs.sources.delta import read_table
+from spark_jobs.transforms.clock import interval
 from spark_jobs.transforms.differences import differences
 from spark_jobs.transforms.json_rows import json_row
 from spark_jobs.transforms.late import first_of_each
+from spark_jobs.transforms.open_rows import KEY
 
 _KEYS = {ATTRIBUTIONS: ("subject", "subject_id"), SESSIONS: ("session_id",)}
 """The key of each table; of attributions it is the click, or the impression that nobody clicked."""
@@ -119,7 +120,7 @@ def _attributions(settings: Settings, lake: Lake, bronze: DataFrame, window: Win
     """All attributions of the window and some around it, with ``is_open``: see :class:`Difference`."""
     reach = settings.attribute.window
     events = _first_of_each(bronze, F.col("event_time").between(window.begin - reach, window.end + reach))
-    due = F.coalesce(F.col("impression_time") + _interval(microseconds(reach)), F.col("click_time"))
+    due = F.coalesce(F.col("impression_time") + interval(reach), F.col("click_time"))
     return attribute(events, events, settings.attribute).withColumn(
         "is_open", _is_open(due, _watermark(lake, ATTRIBUTE))
     )
@@ -144,7 +145,7 @@ def _sessions(settings: Settings, lake: Lake, bronze: DataFrame, window: Window)
     silence = F.unix_micros("session_start") - F.unix_micros(F.lag("session_end").over(of_user))
     is_first = F.coalesce(silence > microseconds(gap), F.lit(True))
     numbered = sessions.withColumn("piece_of", F.sum(is_first.cast("int")).over(of_user))
-    ends = F.max("session_end").over(Over.partitionBy("user_id", "piece_of")) + _interval(microseconds(gap))
+    ends = F.max("session_end").over(Over.partitionBy("user_id", "piece_of")) + interval(gap)
     return numbered.withColumn("is_open", _is_open(ends, _watermark(lake, SESSIONIZE))).drop("piece_of")
 
 
@@ -176,10 +177,6 @@ def _is_open(due: Column, watermark: datetime | None) -> Column:
 
 def _within(time: Column, window: Window) -> Column:
     return (time >= F.lit(window.begin)) & (time < F.lit(window.end))
-
-
-def _interval(us: int) -> Column:
-    return F.expr(f"INTERVAL {us} MICROSECOND")
 
 
 def _write(rows: DataFrame, lake: Lake, key: str) -> None:

@@ -43,7 +43,7 @@ from spark_jobs.contracts.tables import LATE_EVENTS, RESTATEMENTS, Table
 from spark_jobs.jobs.repair_plan import make_plan
 from spark_jobs.lake.commits import CommitNote
 from spark_jobs.lake.layout import Lake
-from spark_jobs.queries import QUERIES, Query
+from spark_jobs.queries import QUERIES, TABLES_BY_NAME, Query
 from spark_jobs.runtime.lock import Check, hold_job
 from spark_jobs.sinks.delta import add_columns, append_rows
 from spark_jobs.sinks.rewriting import Rewrite, RowsChangedError, has_written, rewrite_rows
@@ -82,11 +82,11 @@ def repair(
     """
     with hold_job(lake, REPAIR, settings.s3, spark=spark) as check_lock:
         for _ in range(_ATTEMPTS):
-            last = max(lake.numbers(REPAIRS), default=0)
+            last = _last_number(lake)
             if last and (begun := _unfinished(lake, last)):
                 on_step(f"repair {last} was interrupted: going on with it")
                 _apply(spark, lake, begun, check_lock, on_step)
-            plan = make_plan(spark, settings, lake, _last_number(lake), dry_run=dry_run, on_step=on_step)
+            plan = make_plan(spark, settings, lake, last, dry_run=dry_run, on_step=on_step)
             if plan is None or dry_run:
                 return plan
             check_lock()
@@ -94,14 +94,14 @@ def repair(
                 return plan
     raise LakeError(
         f"tables of {lake.root} were changed during each of {_ATTEMPTS} attempts to repair them; is somebody else "
-        "writing to them? `adloom replay` shows which rows differ"
+        "writing to them? `adloom backfill` shows which rows of attributions and sessions differ"
     )
 
 
 def _last_number(lake: Lake) -> int:
     """Number of the last repair with a plan; 0: there is none. One without was killed before it had planned."""
-    planned = [number for number in lake.numbers(REPAIRS) if lake.files.read(plan_key(number))]
-    return max(planned, default=0)
+    newest_first = reversed(lake.numbers(REPAIRS))
+    return next((number for number in newest_first if lake.files.read(plan_key(number))), 0)
 
 
 def _unfinished(lake: Lake, number: int) -> RepairPlan | None:
@@ -127,7 +127,7 @@ def _apply(spark: SparkSession, lake: Lake, plan: RepairPlan, check_lock: Check,
         except RowsChangedError as error:
             _log.warning("%s; it is planned anew", error)
             failed.append(query.writes.name)
-    versions = {name: lake.newest_commit(writer_of_table(name).writes.path) or 0 for name in plan.tables}
+    versions = {name: lake.newest_commit(TABLES_BY_NAME[name].path) or 0 for name in plan.tables}
     done = RepairDone(versions=versions, failed=tuple(failed))
     lake.files.write(done_key(plan.number), done.model_dump_json().encode())
     _delete_other_drafts(lake, plan)
@@ -140,12 +140,6 @@ def _delete_other_drafts(lake: Lake, plan: RepairPlan) -> None:
     for name in lake.files.names(folder):
         if name != plan.draft and f"{folder}/{name}" not in (plan_key(plan.number), done_key(plan.number)):
             lake.files.delete_folder(f"{folder}/{name}")
-
-
-def writer_of_table(name: str) -> Query:
-    """The query that writes the table called ``name``."""
-    (found,) = (query for query in QUERIES if query.writes.name == name)
-    return found
 
 
 def _change(spark: SparkSession, lake: Lake, plan: RepairPlan, query: Query, on_step: OnStep) -> None:
@@ -178,9 +172,8 @@ def _rows(spark: SparkSession, lake: Lake, table: Table, changed: DataFrame, col
         near = F.col(name).isin([row[0] for row in deletes.select(name).distinct().collect()])
     else:
         first, last = deletes.agg(F.unix_micros(F.min(name)), F.unix_micros(F.max(name))).collect()[0]
-        near = F.lit(False) if first is None else F.unix_micros(name).between(first, last)
-        if first is not None:
-            near &= F.col(name).between(F.timestamp_micros(F.lit(first)), F.timestamp_micros(F.lit(last)))
+        ends = (F.timestamp_micros(F.lit(end)) for end in (first, last))
+        near = F.lit(False) if first is None else F.col(name).between(*ends)
     return Rewrite(deletes.select(*there), inserts.select(*there), near)
 
 

@@ -8,6 +8,7 @@ from uuid import uuid4
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from spark_jobs.contracts.durations import time_of_us
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.repair import (
     RepairDone,
@@ -22,16 +23,18 @@ from spark_jobs.contracts.repair import (
 )
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import LATE_EVENTS, SILVER_EVENTS
-from spark_jobs.corrections.correction import DUE, EVENT, GROUP, Correction, Scene, Touched, time_of_us
+from spark_jobs.corrections.correction import DUE, GROUP, Correction, Scene, Touched
 from spark_jobs.jobs.initial import has_taken, read_taken
 from spark_jobs.jobs.lateness import IS_EXPIRED, late_for, new_late_events, replaced, spans_read
 from spark_jobs.jobs.truth import events_of, span_of
-from spark_jobs.lake.commits import CommitNote, commit_notes
+from spark_jobs.lake.commits import CommitNote, last_note
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import QUERIES, Query
 from spark_jobs.queries.deduplicate import QUERY as DEDUPLICATE
 from spark_jobs.sources.delta import read_table, version_reached
 from spark_jobs.transforms.changes import COPIES, IS_FROZEN, changes, is_older
+from spark_jobs.transforms.kept import with_columns
+from spark_jobs.transforms.open_rows import KEY
 
 OnStep = Callable[[str], None]
 _WAITS = "waits"
@@ -96,6 +99,7 @@ class _Planning:
         if fresh is not None:
             fresh = self._kept(fresh.withColumn("repair", F.lit(self._number).cast("bigint")), late_key(self._folder))
         late_events = 0 if fresh is None else fresh.count()
+        expired = 0 if fresh is None else fresh.where(IS_EXPIRED).count()
         late = self._late(fresh if late_events else None)
         tables = {one.query.writes.name: self._part(one, late, fresh if late_events else None) for one in wanted}
         plan = RepairPlan(
@@ -104,6 +108,7 @@ class _Planning:
             decided_at=self._at,
             bronze_version=spans[-1].last if spans else since,
             late_events=late_events,
+            expired=expired,
             tables=tables,
         )
         if not self._dry_run:
@@ -134,8 +139,7 @@ class _Planning:
         if query.initial_state and query.initial_state.known and has_taken(self._lake, query):
             return None
         version = self._lake.newest_commit(table.path) or 0
-        notes = (note for note in commit_notes(self._lake, table, until=version) if note.query == query.name)
-        note = next((note for note in notes if note.reached), None)
+        note = last_note(self._lake, query.name, until=version)
         if note is None:
             return None
         return _Wanted(query, query.correction(), version, note, min(map(version_reached, note.reached)))
@@ -161,7 +165,6 @@ class _Planning:
         self._on_step(f"{name}: recomputing what late events touch")
         silver = read_table(self._spark, self._lake, SILVER_EVENTS, version=one.silver_version)
         events = self._events(one, silver, late, fresh)
-        expired = 0 if fresh is None else fresh.where(IS_EXPIRED).count()
         found = 0 if events is None else events.count()
         counts = {"events": found, "pending": 0, "inserts": 0, "deletes": 0, "frozen": 0}
         if events is not None and found:
@@ -170,7 +173,6 @@ class _Planning:
             version=one.version,
             silver_version=one.silver_version,
             watermark_ms=one.note.watermark_ms,
-            expired=expired,
             **counts,
         )
 
@@ -202,11 +204,8 @@ class _Planning:
         for more in found[1:]:
             rows = rows.unionByName(more, allowMissingColumns=True)
         # What waited may be from before a column was kept.
-        missing = {
-            field.name: F.lit(None).cast(field.dataType) for field in silver.schema if field.name not in rows.columns
-        }
-        whole = rows.withColumns(missing) if missing else rows
-        return whole.dropDuplicates([*EVENT, "event_time", "is_counted"]).localCheckpoint()
+        whole = with_columns(rows, dict(silver.dtypes))
+        return whole.dropDuplicates([*KEY, "event_time", "is_counted"]).localCheckpoint()
 
     def _span(self, version: int, silver: DataFrame, *others: DataFrame | None) -> tuple[date, date]:
         """The first and the last date of ``silver``, at ``version``, and ``others``; there are events."""
@@ -227,8 +226,8 @@ class _Planning:
         scene = Scene(self._settings, one.watermark, events_of(silver, late, initial), live, *bounds)
         touched = _computed(one.correction.recompute(events, scene))
         open_groups, causes = _groups(touched, events, scene)
-        waiting = touched.scope.join(open_groups, on=GROUP, how="left_semi").select(*EVENT).distinct()
-        marked = events.join(waiting.withColumn(_WAITS, F.lit(True)), on=list(EVENT), how="left")
+        waiting = touched.scope.join(open_groups, on=GROUP, how="left_semi").select(*KEY).distinct()
+        marked = events.join(waiting.withColumn(_WAITS, F.lit(True)), on=list(KEY), how="left")
         kept = self._kept(
             marked.withColumn(_WAITS, F.coalesce(_WAITS, F.lit(False))), events_key(self._folder, table.name)
         )
@@ -258,8 +257,8 @@ def _groups(touched: Touched, events: DataFrame, scene: Scene) -> tuple[DataFram
     dues = scope.select(GROUP, DUE).unionByName(touched.expected.select(GROUP, DUE))
     last = dues.groupBy(GROUP).agg(F.max(DUE).alias(DUE))
     open_groups = last.where(~scene.is_closed(F.col(DUE))).select(GROUP).localCheckpoint()
-    told = F.struct(F.col("ingest_time").alias("received_at"), *EVENT, "cause")
-    caused = scope.select(*EVENT, GROUP).join(events, on=list(EVENT), how="inner")
+    told = F.struct(F.col("ingest_time").alias("received_at"), *KEY, "cause")
+    caused = scope.select(*KEY, GROUP).join(events, on=list(KEY), how="inner")
     causes = caused.groupBy(GROUP).agg(F.min(told).alias("told")).select(GROUP, "told.*")
     return F.broadcast(open_groups), causes
 

@@ -16,7 +16,7 @@ only one commits; the other starts over from what is there then. By induction ea
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from delta.exceptions import (
     ConcurrentAppendException,
@@ -31,7 +31,7 @@ from delta.exceptions import (
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.contracts.durations import EPOCH, microseconds
+from spark_jobs.contracts.durations import EPOCH, microseconds, time_of_us
 from spark_jobs.contracts.errors import LakeError, LakeInUseError
 from spark_jobs.contracts.events import OK
 from spark_jobs.contracts.files import json_bytes
@@ -169,7 +169,7 @@ def _judge(spark: SparkSession, settings: Settings, lake: Lake, selection: Selec
         judged = judged.where(_source() == selection.source)
     return _Batch(
         judged,
-        EPOCH + timedelta(microseconds=at_us),
+        time_of_us(at_us),
         f"{REQUEUE} after {last_us}",
         next_watermark(lake, DEDUPLICATE),
     )

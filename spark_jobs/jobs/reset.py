@@ -21,7 +21,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.contracts.durations import EPOCH
+from spark_jobs.contracts.durations import time_of_us
 from spark_jobs.contracts.errors import CheckpointError
 from spark_jobs.contracts.manifest import FILES, KAFKA
 from spark_jobs.contracts.settings import Settings
@@ -169,7 +169,7 @@ def _rebuild(at: Position, version: int) -> int:
     try:
         (earliest, count) = events.agg(F.min(F.unix_micros("ingest_time")), F.count("*")).first() or (None, 0)
         reached = [version_reached(offset) for offset in at.note.reached]
-        since = EPOCH + timedelta(microseconds=earliest) if earliest is not None else datetime.now(UTC)
+        since = time_of_us(earliest) if earliest is not None else datetime.now(UTC)
         first = min(_first_version(spark, lake, table, since), *reached)
         keys = events.select(*open_rows.KEY).distinct()
         sides = [

@@ -65,9 +65,9 @@ def commit_notes(lake: Lake, table: Table, *, until: int | None = None) -> Itera
             yield note
 
 
-def last_note(lake: Lake, query: str) -> CommitNote | None:
-    """The note of the last batch of ``query`` in its table; None if the table holds none."""
-    notes = commit_notes(lake, find_query(query).writes)
+def last_note(lake: Lake, query: str, *, until: int | None = None) -> CommitNote | None:
+    """The note of the last batch of ``query`` in its table, up to version ``until``; None if the table holds none."""
+    notes = commit_notes(lake, find_query(query).writes, until=until)
     return next((note for note in notes if note.query == query and note.reached), None)
 
 

@@ -24,11 +24,11 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from spark_jobs.contracts.durations import microseconds, milliseconds
+from spark_jobs.contracts.durations import milliseconds
 from spark_jobs.contracts.events import CLICK, IMPRESSION
 from spark_jobs.contracts.sections import AttributeSettings
 from spark_jobs.contracts.sources import CLICK_SIDE
-from spark_jobs.transforms.clock import after_watermark
+from spark_jobs.transforms.clock import after_watermark, interval
 from spark_jobs.transforms.kept import kept_types, never, packed, unpacked
 
 
@@ -47,8 +47,7 @@ def attribute(left: DataFrame, right: DataFrame, settings: AttributeSettings) ->
     Source: Spark's `Structured Streaming guide <https://spark.apache.org/docs/latest/streaming/>`_, outer joins with
     watermarking; the three outcomes are those of Google's Photon (SIGMOD 2013), which has no unclicked.
     """
-    # A literal: Spark derives from it how long it keeps each side, and does so before it folds expressions.
-    window = F.expr(f"INTERVAL {microseconds(settings.window)} MICROSECOND")
+    window = interval(settings.window)
     is_match = (
         (F.col("clicked_impression_id") == F.col("impression_id"))
         & (F.col("click_time") >= F.col("impression_time"))

@@ -33,7 +33,7 @@ from spark_jobs.contracts.choices import StatsOutput
 from spark_jobs.contracts.durations import microseconds, milliseconds
 from spark_jobs.contracts.events import CLICK, IMPRESSION
 from spark_jobs.contracts.sections import CampaignStatsSettings
-from spark_jobs.transforms.clock import after_watermark
+from spark_jobs.transforms.clock import after_watermark, interval
 from spark_jobs.transforms.kept import with_columns
 from spark_jobs.transforms.windows import SUMS, sums, with_rate
 
@@ -78,7 +78,7 @@ def campaign_stats(
     counted = _counted(shown, by, impressions=1, cost=F.coalesce("cost_micros", F.lit(0))).unionByName(
         _counted(pairs, by, impressions=0, cost=F.lit(0))
     )
-    window = F.window("event_time", _interval(settings.window), _interval(settings.slide)).alias("window")
+    window = windows(settings).alias("window")
     if settings.output is StatsOutput.UPDATE:
         return _named(counted.select(window, *by, *SUMS), by)
     return _named(counted.groupBy(window, *by).agg(*sums()), by)
@@ -105,8 +105,7 @@ def _clicks(clicked: DataFrame, clicks: DataFrame, delay: str, reach: timedelta,
     is_match = (
         (F.col("clicked_impression_id") == F.col("impression_id"))
         & (F.col("event_time") >= F.col("impression_time"))
-        # A literal: Spark derives from it how long it keeps each side, and does so before it folds expressions.
-        & (F.col("event_time") <= F.col("impression_time") + F.expr(f"INTERVAL {microseconds(reach)} MICROSECOND"))
+        & (F.col("event_time") <= F.col("impression_time") + interval(reach))
     )
     return left.join(right, on=is_match, how="inner").select("event_time", *by)
 
@@ -129,5 +128,7 @@ def _named(windows: DataFrame, by: Sequence[str]) -> DataFrame:
     return with_rate(bounds)
 
 
-def _interval(duration: timedelta) -> str:
-    return f"{microseconds(duration)} microseconds"
+def windows(settings: CampaignStatsSettings) -> Column:
+    """The windows that ``event_time`` lies in: structs of ``start`` and ``end``, a row for each."""
+    length, slide = (f"{microseconds(duration)} microseconds" for duration in (settings.window, settings.slide))
+    return F.window("event_time", length, slide)

@@ -19,8 +19,7 @@ from pyspark.sql import DataFrame
 from spark_jobs.contracts.choices import DeduplicateMode
 from spark_jobs.contracts.durations import milliseconds
 from spark_jobs.contracts.sections import DeduplicateSettings
-
-KEY = ("event_type", "event_id")
+from spark_jobs.transforms.open_rows import KEY
 
 
 def deduplicate(events: DataFrame, settings: DeduplicateSettings) -> DataFrame:

@@ -8,7 +8,6 @@ from spark_jobs.contracts.durations import EPOCH, parse_duration
 from spark_jobs.contracts.jobs import MEASURE_JOB
 from spark_jobs.contracts.manifest import Manifest
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.sources import kept_columns
 from spark_jobs.contracts.tables import CAMPAIGN_STATS, SILVER_EVENTS
 from spark_jobs.queries.description import Query
 from spark_jobs.queries.state_settings import ENGINE, JOIN_STATE, STATE_DISCARDED, may_shorten, needs_reset
@@ -30,9 +29,8 @@ _GRID = ("campaign_stats.window", "campaign_stats.slide", "campaign_stats.group_
 def _rows(settings: Settings, sides: "Sequence[DataFrame]", _initial: "DataFrame | None") -> "DataFrame":
     from spark_jobs.operators.campaign_stats import campaign_stats
 
-    own, kept = settings.campaign_stats, {one.name: one.sql_type for one in kept_columns(settings.source)}
-    groups = {name: kept[name] for name in own.group_by}
-    return campaign_stats(sides[0], sides[1], sides[2], own, settings.attribute.window, groups)
+    own, reach = settings.campaign_stats, settings.attribute.window
+    return campaign_stats(sides[0], sides[1], sides[2], own, reach, settings.group_types)
 
 
 def _outputs(settings: Settings, lake: "Lake", manifest: Manifest | None) -> "Sequence[Output]":

@@ -151,10 +151,9 @@ class Transaction:
             self._log, append, options, parts, no_properties, data, nothing, nothing, False
         )
         written = into.writeAndReturnCommitData(self._transaction, self._java, nothing, False).actions()
-        done = delta.actions.SetTransaction(self._writer, batch, some(jvm.System.currentTimeMillis()))
         flags = [nothing] * 5
         operation = getattr(delta, "DeltaOperations$Write")(append, some(parts), nothing, some(metadata), *flags)
-        return int(self._transaction.commit(written.prepended(done), operation))
+        return int(self._transaction.commit(written.prepended(self._mark(batch)), operation))
 
     def replace(self, files: Sequence[str], rows: DataFrame, *, batch: int) -> int:
         """Replaces files of the table by ``rows``, and commits.
@@ -174,14 +173,17 @@ class Transaction:
             ConcurrentTransactionException: another process has committed as the same writer in the meantime.
             ConcurrentDeleteDeleteException: another process has removed one of the files.
         """
-        jvm, delta, nothing = self._jvm, self._delta, self._nothing
         data = rows._jdf  # noqa: SLF001
-        actions = self._transaction.writeFiles(data, nothing, jvm.PythonUtils.toSeq([]))
+        actions = self._transaction.writeFiles(data, self._nothing, self._jvm.PythonUtils.toSeq([]))
         for file in self._files(files):
             actions = actions.prepended(file.remove())
-        done = delta.actions.SetTransaction(self._writer, batch, jvm.scala.Option.apply(jvm.System.currentTimeMillis()))
-        operation = getattr(delta, "DeltaOperations$Update")(nothing)
-        return int(self._transaction.commit(actions.prepended(done), operation))
+        operation = getattr(self._delta, "DeltaOperations$Update")(self._nothing)
+        return int(self._transaction.commit(actions.prepended(self._mark(batch)), operation))
+
+    def _mark(self, batch: int) -> Any:
+        """What says in the commit that the writer has written ``batch``."""
+        now = self._jvm.scala.Option.apply(self._jvm.System.currentTimeMillis())
+        return self._delta.actions.SetTransaction(self._writer, batch, now)
 
     def _files(self, names: Sequence[str]) -> list[Any]:
         """The files of the table called ``names``.

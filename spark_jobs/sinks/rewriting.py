@@ -33,12 +33,12 @@ class Rewrite:
     Attributes:
         deletes: rows with the columns of the table, as they are there; equal rows as often as they are to be deleted.
         inserts: rows with the columns of the table.
-        near: which rows of the table can be among ``deletes``, by columns that let Delta skip files; None: any.
+        near: which rows of the table can be among ``deletes``, by columns that let Delta skip files.
     """
 
     deletes: DataFrame
     inserts: DataFrame
-    near: Column | None
+    near: Column
 
 
 def has_written(lake: Lake, table: Table, note: CommitNote, *, since: int) -> bool:
@@ -74,13 +74,10 @@ def rewrite_rows(lake: Lake, table: Table, change: Rewrite, note: CommitNote) ->
     transaction = Transaction(spark, lake.table(table), writer=note.writer)
     there = spark.read.format("delta").option("versionAsOf", transaction.version).load(lake.table(table))
     columns = change.inserts.columns
-    near = there if change.near is None else there.where(change.near)
-    files = _files_of(near, change.deletes, columns)
-    named = F.element_at(F.split("_metadata.file_path", "/"), -1)
-    inside = near.where(named.isin(*files)).select(*columns) if files else near.limit(0).select(*columns)
-    _check(inside, change.deletes, lake, table)
+    files = _files_of(there.where(change.near), change.deletes, columns)
     # All rows of the files, not only those that are near.
-    whole = there.where(named.isin(*files)).select(*columns) if files else inside
+    whole = there.where(_file_name().isin(files)).select(*columns)
+    _check(whole, change.deletes, lake, table)
     rows = whole.exceptAll(change.deletes.select(*columns)).unionByName(change.inserts)
     spark.conf.set(_METADATA, note.as_metadata())
     try:
@@ -92,10 +89,15 @@ def rewrite_rows(lake: Lake, table: Table, change: Rewrite, note: CommitNote) ->
 def _files_of(rows: DataFrame, deletes: DataFrame, columns: Sequence[str]) -> list[str]:
     """The names of the files of the table that hold ``deletes``."""
     row = F.xxhash64(*columns)
-    named = rows.select(row.alias("hash"), F.element_at(F.split("_metadata.file_path", "/"), -1).alias(_FILE))
+    named = rows.select(row.alias("hash"), _file_name().alias(_FILE))
     wanted = F.broadcast(deletes.select(row.alias("hash")).distinct())
     found = named.join(wanted, on="hash", how="left_semi").select(_FILE).distinct()
     return sorted(one[_FILE] for one in found.collect())
+
+
+def _file_name() -> Column:
+    """The name of the file that a row lies in, without its folder."""
+    return F.element_at(F.split("_metadata.file_path", "/"), -1)
 
 
 def _check(rows: DataFrame, deletes: DataFrame, lake: Lake, table: Table) -> None:

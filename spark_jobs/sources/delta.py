@@ -1,13 +1,13 @@
 """Delta tables of the lake, as streams and at rest."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.contracts.durations import EPOCH
+from spark_jobs.contracts.durations import time_of_us
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.tables import Table
 from spark_jobs.lake.layout import Lake
@@ -69,16 +69,13 @@ def read_history(spark: SparkSession, lake: Lake, table: Table) -> list[Commit]:
     """The commits that the log of ``table`` still holds; their times are with zone (UTC)."""
     history = spark.sql(f"DESCRIBE HISTORY delta.`{lake.table(table)}`")
     found = history.select("version", "operation", F.unix_micros("timestamp").alias("us")).collect()
-    return [Commit(one.version, one.operation, EPOCH + timedelta(microseconds=one.us)) for one in found]
+    return [Commit(one.version, one.operation, time_of_us(one.us)) for one in found]
 
 
 def newest_event_time(events: DataFrame) -> datetime | None:
-    """The largest ``event_time`` of ``events``, with its zone (UTC), to the microsecond; None where there is none.
-
-    By number, not as a time: a time without a zone would pass through that of the machine.
-    """
+    """The largest ``event_time`` of ``events``, with its zone (UTC), to the microsecond; None where there is none."""
     (newest_us,) = events.agg(F.unix_micros(F.max("event_time"))).first() or (None,)
-    return None if newest_us is None else EPOCH + timedelta(microseconds=newest_us)
+    return None if newest_us is None else time_of_us(newest_us)
 
 
 def read_table(spark: SparkSession, lake: Lake, table: Table, *, version: int | None = None) -> DataFrame:

@@ -1,7 +1,16 @@
 """Time: of batches, and of events."""
 
+from datetime import timedelta
+
 from pyspark.sql import Column
 from pyspark.sql import functions as F
+
+from spark_jobs.contracts.durations import microseconds
+
+
+def interval(length: timedelta) -> Column:
+    """``length`` as a literal: from it Spark derives how long a join keeps each side, before it folds expressions."""
+    return F.expr(f"INTERVAL {microseconds(length)} MICROSECOND")
 
 
 def batch_time() -> Column:

@@ -41,14 +41,14 @@ def behind(rows: DataFrame, spans: Sequence[Span]) -> DataFrame:
         The columns of ``rows`` but the version, and ``watermark``.
     """
     # The newest watermark alone lets files be skipped.
-    newest = _time(F.lit(max(span.watermark_ms for span in spans)))
+    newest = F.timestamp_millis(F.lit(max(span.watermark_ms for span in spans)))
     old = rows.where(F.col("event_time") <= newest)
     if VERSION not in rows.columns:
         return old.withColumn(WATERMARK, newest)
     batches = rows.sparkSession.createDataFrame(
         [(span.first, span.last, span.watermark_ms) for span in spans], "first LONG, last LONG, watermark_ms LONG"
     )
-    watermark = _time(F.col("watermark_ms"))
+    watermark = F.timestamp_millis(F.col("watermark_ms"))
     is_behind = F.col(VERSION).between(F.col("first"), F.col("last")) & (F.col("event_time") <= watermark)
     found = old.join(F.broadcast(batches), on=is_behind, how="inner").withColumn(WATERMARK, watermark)
     return found.drop("first", "last", "watermark_ms", VERSION)
@@ -105,7 +105,3 @@ def _place() -> tuple[Column, Column]:
 
 def _cause_of_type() -> Column:
     return F.concat(F.lit("late_"), F.col("event_type"))
-
-
-def _time(ms: Column) -> Column:
-    return F.timestamp_millis(ms)
