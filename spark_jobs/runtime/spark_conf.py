@@ -1,5 +1,6 @@
 """Spark's configuration: what differs from Spark's defaults, and why."""
 
+import shlex
 import sys
 import tempfile
 from pathlib import Path
@@ -66,7 +67,8 @@ def spark_conf(
     return {
         "spark.driver.memory": settings.spark.driver_memory,
         "spark.driver.extraClassPath": f"{JARS}/*",
-        "spark.driver.extraJavaOptions": " ".join(java_options),
+        # A folder of the lake may have a space in its name.
+        "spark.driver.extraJavaOptions": shlex.join(java_options),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.sql.session.timeZone": "UTC",
@@ -118,7 +120,7 @@ def _cluster_conf(settings: SparkSettings) -> dict[str, str]:
         "spark.jars": jars,
         "spark.cores.max": str(settings.max_cores),
         "spark.executor.memory": settings.executor_memory,
-        "spark.executor.extraJavaOptions": " ".join(EXECUTOR_OPTIONS),
+        "spark.executor.extraJavaOptions": shlex.join(EXECUTOR_OPTIONS),
     }
 
 
