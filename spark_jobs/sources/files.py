@@ -90,11 +90,12 @@ def read_files(spark: SparkSession, folders: Mapping[Path, str | None], settings
 
 
 def one_of(folders: Iterable[Path]) -> str:
-    """``folders`` as one path for Spark, which takes a pattern."""
-    paths = [hadoop_uri(folder.resolve()) for folder in folders]
-    if len(paths) == 1:
-        return paths[0]
-    names = [path.removeprefix(f"{LOCAL}/") for path in paths]
+    """``folders`` as one path for Spark, which takes a pattern.
+
+    A pattern also for a single folder: Spark demands that all files lie in a folder that it is given by name, those of
+    batches before the last start included, so that a lake could never be fed from another folder.
+    """
+    names = [hadoop_uri(folder.resolve()).removeprefix(f"{LOCAL}/") for folder in folders]
     return f"{LOCAL}/{{{','.join(names)}}}"
 
 

@@ -123,8 +123,10 @@ def test_a_second_drain_adds_nothing_and_what_comes_after_it_from_before_it_is_l
     before = sorted(map(repr, read_table(lake, SILVER_EVENTS, heartbeats=True)))
     run_lake(source, lake=lake)
     assert sorted(map(repr, read_table(lake, SILVER_EVENTS, heartbeats=True))) == before
-    _write(source / "b.jsonl", [_impression("i3", "12:10:00"), _impression("i4", "23:00:00")])
-    run_lake(source, lake=lake)
+    other = tmp_path / "another folder"
+    other.mkdir()
+    _write(other / "b.jsonl", [_impression("i3", "12:10:00"), _impression("i4", "23:00:00")])
+    run_lake(other, lake=lake)
     ledger = read_ledger(lake)
     assert (ledger.kept, ledger.attribution_late, ledger.session_late) == (4, 1, 1)
     assert {row[1] for row in read_table(lake, ATTRIBUTIONS)} == {"i1", "i2", "i4"}
