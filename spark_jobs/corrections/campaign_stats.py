@@ -65,7 +65,8 @@ def recompute(late: DataFrame, scene: Scene) -> Touched:
         return joined.select("row.*", *[f"touched.{name}" for name in (GROUP, *more)])
 
     expected = campaign_stats(near, near, near, whole, reach, groups)
-    return Touched(scope.select(*KEY, GROUP, DUE), of_touched(expected, DUE), of_touched(scene.live))
+    live = scene.live_between("window_start", scope.select("window_start", "window_end"))
+    return Touched(scope.select(*KEY, GROUP, DUE), of_touched(expected, DUE), of_touched(live))
 
 
 def _counted(late: DataFrame, events: DataFrame, by: Sequence[str], scene: Scene) -> DataFrame:

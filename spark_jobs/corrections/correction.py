@@ -41,9 +41,18 @@ class Scene:
 
     def spread(self, dates: Iterable[date], reach: timedelta) -> list[date]:
         """``dates`` and those within ``reach`` of them, ascending, as far as there are events."""
-        days = -(-reach // timedelta(days=1))
-        found = {day + timedelta(days=step) for day in dates for step in range(-days, days + 1)}
-        return sorted(day for day in found if self.first_date <= day <= self.last_date)
+        return [day for day in days_around(dates, reach) if self.first_date <= day <= self.last_date]
+
+    def live_between(self, column: str, times: DataFrame) -> DataFrame:
+        """The rows of the table whose ``column`` lies between the least and the greatest of ``times`` (two columns).
+
+        By values, so that Delta skips the files that have none; a table of windows or changes has no partitions.
+        """
+        first, last = times.columns
+        ends = times.agg(F.unix_micros(F.min(first)), F.unix_micros(F.max(last))).collect()[0]
+        if None in ends:
+            return self.live.limit(0)
+        return self.live.where(F.col(column).between(*[F.timestamp_micros(F.lit(end)) for end in ends]))
 
 
 @dataclass(frozen=True)
@@ -83,6 +92,12 @@ class Correction:
     key: Callable[[Sequence[str]], Sequence[str]]
     time: str
     counts: dict[str, str]
+
+
+def days_around(dates: Iterable[date], reach: timedelta) -> list[date]:
+    """``dates`` and those within ``reach`` of them, ascending."""
+    days = -(-reach // timedelta(days=1))
+    return sorted({day + timedelta(days=step) for day in dates for step in range(-days, days + 1)})
 
 
 def dates_of(rows: DataFrame, column: str = "event_date") -> list[date]:

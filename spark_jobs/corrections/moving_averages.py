@@ -62,13 +62,14 @@ def recompute(late: DataFrame, scene: Scene) -> Touched:
     found = found.withColumn(GROUP, in_order(*_SERIES, "first_us")).withColumn(DUE, F.timestamp_micros("due_us"))
     found = found.localCheckpoint()
     rows = found.select(*_SERIES, F.inline("averages"), GROUP, DUE)
+    live = scene.live_between("window_end", found.select(*map(F.timestamp_micros, ("since_us", "until_us"))))
     bounds = F.broadcast(found.drop("averages", "due_us", DUE, "first_us").toDF("its_key", "its_measure", *_LIMITS))
     return Touched(
         scope=scope.join(found.select(*_SERIES, "first_us", GROUP, DUE), on=[*_SERIES, "first_us"]).select(
             *KEY, GROUP, DUE
         ),
         expected=rows.select(*_of_table(), GROUP, DUE),
-        actual=_actual(scene.live, bounds),
+        actual=_actual(live, bounds),
     )
 
 

@@ -1,12 +1,16 @@
 """Which events were late, found from what has been read since the last repair; so the cost follows what is new."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime, time, timedelta
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from spark_jobs.contracts.choices import DeduplicateMode
+from spark_jobs.contracts.sections import DeduplicateSettings
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import BRONZE_EVENTS, LATE_EVENTS, SILVER_EVENTS, Table
+from spark_jobs.corrections.correction import dates_of, days_around
 from spark_jobs.lake.commits import commit_notes
 from spark_jobs.lake.layout import Lake, commit_key
 from spark_jobs.queries import Query
@@ -69,11 +73,29 @@ def new_late_events(
     """
     if not any(span.watermark_ms for span in spans):
         return None
-    dropped = as_silver(behind(_added(spark, lake, BRONZE_EVENTS, spans), spans))
-    late = not_kept(first_of_each(dropped).persist(), silver)
+    dropped = first_of_each(as_silver(behind(_added(spark, lake, BRONZE_EVENTS, spans), spans))).persist()
+    late = not_kept(dropped, copies_near(dropped, silver, settings.deduplicate))
     if lake.has(LATE_EVENTS):
-        late = late.join(read_table(spark, lake, LATE_EVENTS).select(*KEY), on=list(KEY), how="left_anti")
+        known = copies_near(dropped, read_table(spark, lake, LATE_EVENTS), settings.deduplicate)
+        late = late.join(known.select(*KEY), on=list(KEY), how="left_anti")
     return late.withColumn(IS_EXPIRED, is_expired(settings.repair.horizon)).drop(WATERMARK)
+
+
+def copies_near(events: DataFrame, rows: DataFrame, settings: DeduplicateSettings) -> DataFrame:
+    """Those of ``rows`` that may be copies of ``events``: both have ``event_date`` and ``event_time``.
+
+    ``deduplicate`` knows a copy for as long as its watermark, or for ever; beyond that, two events share a name. So
+    only the dates of ``events`` and those next to them are read.
+    """
+    if settings.mode is DeduplicateMode.FOREVER:
+        return rows
+    dates = days_around(dates_of(events), settings.watermark)
+    if not dates:
+        return rows.limit(0)
+    # By the date, silver has partitions; by the time, other tables have statistics.
+    begin, end = (datetime.combine(day, time(), UTC) for day in (dates[0], dates[-1] + timedelta(days=1)))
+    is_near = F.col("event_time").between(F.lit(begin), F.lit(end))
+    return rows.where(is_near & F.col("event_date").isin(dates))
 
 
 def late_for(spark: SparkSession, lake: Lake, spans: Sequence[Span]) -> DataFrame | None:
@@ -88,12 +110,19 @@ def late_for(spark: SparkSession, lake: Lake, spans: Sequence[Span]) -> DataFram
 
 
 def replaced(
-    spark: SparkSession, lake: Lake, spans: Sequence[Span], silver: DataFrame, late: DataFrame, fresh: DataFrame | None
+    spark: SparkSession,
+    settings: Settings,
+    lake: Lake,
+    spans: Sequence[Span],
+    silver: DataFrame,
+    late: DataFrame,
+    fresh: DataFrame | None,
 ) -> DataFrame:
     """Copies in silver that a late event replaces, because it was received first.
 
     Args:
         spark: the session.
+        settings: how long copies are known.
         lake: the lake.
         spans: what a query has read of silver since the last repair.
         silver: all that it has read.
@@ -108,7 +137,8 @@ def replaced(
     if spans:
         found.append(_added(spark, lake, SILVER_EVENTS, spans).drop(VERSION).join(keys, on=list(KEY), how="left_semi"))
     if fresh is not None:
-        found.append(silver.join(F.broadcast(fresh.select(*KEY)), on=list(KEY), how="left_semi"))
+        near = copies_near(fresh, silver, settings.deduplicate)
+        found.append(near.join(F.broadcast(fresh.select(*KEY)), on=list(KEY), how="left_semi"))
     rows = found[0] if len(found) == 1 else found[0].unionByName(found[1], allowMissingColumns=True)
     return late_in_silver(rows)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
@@ -37,6 +37,8 @@ from spark_jobs.transforms.kept import with_columns
 from spark_jobs.transforms.open_rows import KEY
 
 OnStep = Callable[[str], None]
+_BESIDE = timedelta(days=2)
+"""How far late events are read beyond what may still be corrected: sessions and averages reach over its edge."""
 _WAITS = "waits"
 """Column: whether an event waits for the next repair."""
 
@@ -100,7 +102,7 @@ class _Planning:
             fresh = self._kept(fresh.withColumn("repair", F.lit(self._number).cast("bigint")), late_key(self._folder))
         late_events = 0 if fresh is None else fresh.count()
         expired = 0 if fresh is None else fresh.where(IS_EXPIRED).count()
-        late = self._late(fresh if late_events else None)
+        late = self._late(wanted, fresh if late_events else None)
         tables = {one.query.writes.name: self._part(one, late, fresh if late_events else None) for one in wanted}
         plan = RepairPlan(
             number=self._number,
@@ -151,13 +153,18 @@ class _Planning:
     def _has_more(self, wanted: list[_Wanted]) -> bool:
         return any(one.silver_version > self._since(one.query.writes.name) for one in wanted)
 
-    def _late(self, fresh: DataFrame | None) -> DataFrame | None:
-        """All late events that correct anything; None: there are none."""
+    def _late(self, wanted: list[_Wanted], fresh: DataFrame | None) -> DataFrame | None:
+        """The late events that correct anything, or stand beside what is corrected; None: there are none."""
         there = read_table(self._spark, self._lake, LATE_EVENTS) if self._lake.has(LATE_EVENTS) else None
         found = [rows for rows in (there, fresh) if rows is not None]
         if not found:
             return None
         rows = found[0] if len(found) == 1 else found[0].unionByName(found[1], allowMissingColumns=True)
+        # What is older is frozen, whatever came late beside it.
+        own, watermarks = self._settings.repair, [one.watermark for one in wanted if one.watermark]
+        if watermarks:
+            oldest = min(watermarks) - max(own.horizon, own.freeze_after) - _BESIDE
+            rows = rows.where(F.col("event_time") >= F.lit(oldest))
         return rows.where(~F.col(IS_EXPIRED)).drop("repair", IS_EXPIRED).persist()
 
     def _part(self, one: _Wanted, late: DataFrame | None, fresh: DataFrame | None) -> TablePlan:
@@ -196,7 +203,7 @@ class _Planning:
             chosen = earlier if name in self._failed else earlier.where(_WAITS)
             found.append(chosen.drop(_WAITS))
         if late is not None and (spans or on_time is not None):
-            copies = replaced(self._spark, self._lake, spans, silver, late, on_time)
+            copies = replaced(self._spark, self._settings, self._lake, spans, silver, late, on_time)
             found.append(copies.select("*", F.lit(False).alias("is_counted")))
         if not found:
             return None

@@ -20,6 +20,12 @@ _TRANSACTION, _WRITE = f"{_DELTA}.OptimisticTransaction", f"{_DELTA}.commands.Wr
 _METHODS: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
     (f"{_DELTA}.DeltaLog", "forTable", (_SESSION, _TEXT), f"{_DELTA}.DeltaLog"),
     (f"{_DELTA}.DeltaLog", "startTransaction", (_OPTION, _OPTION), _TRANSACTION),
+    (
+        f"{_DELTA}.DeltaLog",
+        "createDataFrame",
+        (f"{_DELTA}.SnapshotDescriptor", _SEQ, _BOOLEAN, _OPTION),
+        _DATASET,
+    ),
     (_TRANSACTION, "readVersion", (), _LONG),
     (_TRANSACTION, "readTxn", (), "scala.collection.mutable.ArrayBuffer"),
     (_TRANSACTION, "commit", (_SEQ, f"{_DELTA}.DeltaOperations$Operation"), _LONG),
@@ -119,7 +125,7 @@ class Transaction:
     def __init__(self, session: SparkSession, table: str, *, writer: str) -> None:
         jvm = session._jvm  # noqa: SLF001 no public API
         assert jvm is not None  # noqa: S101 the session runs
-        self._jvm, self._java, self._writer = jvm, session._jsparkSession, writer  # noqa: SLF001
+        self._session, self._jvm, self._java, self._writer = session, jvm, session._jsparkSession, writer  # noqa: SLF001
         self._delta, self._nothing = jvm.org.apache.spark.sql.delta, jvm.scala.Option.empty()
         self._log = self._delta.DeltaLog.forTable(self._java, table)
         self._transaction = self._log.startTransaction(self._nothing, self._nothing)
@@ -154,6 +160,12 @@ class Transaction:
         flags = [nothing] * 5
         operation = getattr(delta, "DeltaOperations$Write")(append, some(parts), nothing, some(metadata), *flags)
         return int(self._transaction.commit(written.prepended(self._mark(batch)), operation))
+
+    def read(self, files: Sequence[str]) -> DataFrame:
+        """All rows of ``files``, given by name without their folder, and of no other file of the table."""
+        chosen = self._jvm.PythonUtils.toSeq(self._files(files))
+        rows = self._log.createDataFrame(self._transaction.snapshot(), chosen, False, self._nothing)
+        return DataFrame(rows, self._session)
 
     def replace(self, files: Sequence[str], rows: DataFrame, *, batch: int) -> int:
         """Replaces files of the table by ``rows``, and commits.

@@ -76,7 +76,7 @@ def rewrite_rows(lake: Lake, table: Table, change: Rewrite, note: CommitNote) ->
     columns = change.inserts.columns
     files = _files_of(there.where(change.near), change.deletes, columns)
     # All rows of the files, not only those that are near.
-    whole = there.where(_file_name().isin(files)).select(*columns)
+    whole = transaction.read(files).select(*columns)
     _check(whole, change.deletes, lake, table)
     rows = whole.exceptAll(change.deletes.select(*columns)).unionByName(change.inserts)
     spark.conf.set(_METADATA, note.as_metadata())
