@@ -94,6 +94,9 @@ bench-peers: setup ## adloom, PyFlink, plain PySpark, Pathway, DuckDB, Polars: t
 bench-scaling: setup ## The main job on standalone clusters of 1, 2 and 4 single-core workers; shuffle and state bytes
 	$(PY) -m benchmarks.scaling
 
+bench-repair: setup ## What a repair costs with 0.1, 1 and 10 % late events among 10,000,000, rows compared with DuckDB
+	$(PY) -m benchmarks.repair
+
 profile: setup ## Where the CPU time of a run goes: a flame graph, and a table of its parts (needs Maven and a JDK)
 	$(PY) -m benchmarks.profile
 
@@ -110,4 +113,4 @@ clean: ## Remove everything generated except .venv; containers and their data to
 	@if [ -f .env ] && docker compose version >/dev/null 2>&1; then docker compose --profile '*' down --volumes; fi
 	rm -rf demo build dist .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup lock-jars demo up down airflow airflow-stop docs check test test-stack test-stack-full test-airflow test-airflow-full pictures test-compose test-compose-core test-kill test-damage test-long bench bench-batches bench-mappings bench-operators bench-peers bench-scaling profile bench-stack bench-compose soak clean
+.PHONY: help setup lock-jars demo up down airflow airflow-stop docs check test test-stack test-stack-full test-airflow test-airflow-full pictures test-compose test-compose-core test-kill test-damage test-long bench bench-batches bench-mappings bench-operators bench-peers bench-repair bench-scaling profile bench-stack bench-compose soak clean

@@ -8,6 +8,7 @@ another type, and cannot read both ``$.a`` and ``$.a.b``. Of a variant, only num
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from spark_jobs.mapping.objects import Objects
 from spark_jobs.mapping.paths import Path
 from spark_jobs.mapping.sqltext import quoted
 
@@ -26,6 +27,8 @@ VARIANT, RECORD = "variant", "record"
 """The columns with a record that was parsed, as an array of it and a number, and with the values at its paths."""
 _AS_READ, _EXACT = "as_read", "exact"
 """In between: the values as the variant has them, and a variant where those that are inexact there are marked."""
+_FIELDS, _EXACT_FIELDS = "fields", "exact_fields"
+"""In between: the objects of the two variants, see :mod:`spark_jobs.mapping.objects`."""
 _ROOT = "$[0]"
 
 
@@ -60,15 +63,25 @@ class RecordSchema:
         values = [f"{_AS_READ}.p{number}" for number in range(len(places))]
         inexact = [_is_inexact(value, VARIANT, place) for value, place in zip(values, places, strict=True)]
         marked = _parsed(_marked(f"concat('[', {text}, ']')"))
+        objects = Objects.of(self.paths)
         exact = [
             f"if({got} = {value}, {value}, {_unmarked(got)})"
-            for got, value in zip((_text_at(_EXACT, place) for place in places), values, strict=True)
+            for got, value in zip(self._texts(objects, _EXACT_FIELDS, _EXACT), values, strict=True)
         ]
         return [
             *columns,
-            (_AS_READ, _struct([_text_at(VARIANT, place) for place in places])),
+            (_FIELDS, _fields(objects, VARIANT)),
+            (_AS_READ, _struct(self._texts(objects, _FIELDS, VARIANT))),
             (_EXACT, f"case when {' or '.join(inexact)} then {marked} end"),
+            (_EXACT_FIELDS, _fields(objects, _EXACT)),
             (RECORD, f"case when {_EXACT} is null then {_AS_READ} else {_struct(exact)} end"),
+        ]
+
+    def _texts(self, objects: Objects, fields: str, variant: str) -> list[str]:
+        """SQL of the text at each path: from the column ``fields`` if it is there, or else from ``variant``."""
+        return [
+            objects.value_sql(fields, path) if path in objects.paths else _text_at(variant, _place(path, _ROOT))
+            for path in self.paths
         ]
 
     @staticmethod
@@ -110,6 +123,12 @@ def _seal(text: str) -> str:
 
 def _parsed(text: str) -> str:
     return f"try_parse_json({text})"
+
+
+def _fields(objects: Objects, variant: str) -> str:
+    if not objects.paths:
+        return "null"
+    return f"try_variant_get({variant}, {quoted(_ROOT)}, {quoted(objects.type_sql)})"
 
 
 def _place(path: Path, root: str = "$") -> str:
