@@ -31,7 +31,7 @@ def recompute(late: DataFrame, scene: Scene) -> Touched:
         .withColumn(DUE, F.col("event_time") + window)
     )
     since, until = F.min("event_time") - window, F.max("event_time") + window
-    groups = F.broadcast(scope.groupBy(GROUP).agg(since.alias("since"), until.alias("until")))
+    groups = scene.few(scope.groupBy(GROUP).agg(since.alias("since"), until.alias("until")))
     dates = dates_of(scope)
     events = scene.events(scene.spread(dates, 2 * own.window)).where(F.col("event_type").isin(IMPRESSION, CLICK))
     near = events.join(groups.select(GROUP), on=_impression() == F.col(GROUP), how="left_semi")

@@ -24,6 +24,7 @@ from spark_jobs.corrections.correction import (
     Correction,
     Scene,
     Touched,
+    between,
     dates_of,
     in_order,
 )
@@ -53,7 +54,7 @@ def recompute(late: DataFrame, scene: Scene) -> Touched:
         *KEY, *key, in_order(*key).alias(GROUP), (F.col("window_end") + interval(reach)).alias(DUE)
     )
     scope = scope.localCheckpoint()
-    touched = F.broadcast(scope.select(*key, GROUP, DUE).distinct())
+    touched = scene.few(scope.select(*key, GROUP, DUE).distinct())
     # A window holds events of two dates at most, and their impressions may be older.
     spread = scene.spread(dates_of(scope.select(F.to_date("window_start").alias("event_date"))), own.window + 2 * reach)
     near = scene.events(spread).where(F.col("event_type").isin(*_BOTH))
@@ -65,7 +66,8 @@ def recompute(late: DataFrame, scene: Scene) -> Touched:
         return joined.select("row.*", *[f"touched.{name}" for name in (GROUP, *more)])
 
     expected = campaign_stats(near, near, near, whole, reach, groups)
-    return Touched(scope.select(*KEY, GROUP, DUE), of_touched(expected, DUE), of_touched(scene.live))
+    live = between(scene.live, "window_end", scope, "window_end", "window_end")
+    return Touched(scope.select(*KEY, GROUP, DUE), of_touched(expected, DUE), of_touched(live))
 
 
 def _counted(late: DataFrame, events: DataFrame, by: Sequence[str], scene: Scene) -> DataFrame:
@@ -105,6 +107,7 @@ CORRECTION = Correction(
     recompute=recompute,
     key=key_of,
     time="window_end",
+    reach=lambda settings: settings.campaign_stats.window,
     counts={
         "campaign_id": "campaign_id",
         "impressions": "impressions",

@@ -26,6 +26,7 @@ class Scene:
             the columns of ``silver/events``.
         live: the rows of the table, as the query's last batch left it.
         first_date, last_date: of the events that there are.
+        is_small: whether late events are so few that what they touch can be sent to every task.
     """
 
     settings: Settings
@@ -34,6 +35,11 @@ class Scene:
     live: DataFrame
     first_date: date
     last_date: date
+    is_small: bool = True
+
+    def few(self, rows: DataFrame) -> DataFrame:
+        """``rows``, about as many as there are late events, as a side of a join."""
+        return F.broadcast(rows) if self.is_small else rows
 
     def is_closed(self, due: Column) -> Column:
         """Whether the live query has emitted all there is to emit of what is ``due`` (timestamp) then."""
@@ -75,6 +81,8 @@ class Correction:
         recompute: what late events touch.
         key: columns that identify a row for people; two rows may share them.
         time: the event time that a row belongs to, in SQL.
+        reach: how long before the time of a row the events may lie that it is made of.
+        row_due: for a row, the watermark that closes it, if rows of a group close one by one; None: together.
         counts: for a row, what it counts: SQL for ``campaign_id``, ``impressions``, ``clicks`` and ``cost_micros``;
             none: it counts nothing by campaign.
     """
@@ -83,11 +91,24 @@ class Correction:
     key: Callable[[Sequence[str]], Sequence[str]]
     time: str
     counts: dict[str, str]
+    reach: Callable[[Settings], timedelta] = lambda _: timedelta()
+    row_due: Callable[[Settings], Column] | None = None
 
 
 def dates_of(rows: DataFrame, column: str = "event_date") -> list[date]:
     """The dates in ``column``, each once, ascending."""
     return sorted(row[0] for row in rows.select(column).distinct().collect())
+
+
+def between(rows: DataFrame, time: str, bounds: DataFrame, first: str, last: str) -> DataFrame:
+    """Those of ``rows`` whose ``time`` lies from the least ``first`` to the largest ``last`` of ``bounds``.
+
+    The times are numbers that are known, so that Delta skips the files outside.
+    """
+    ((first_us, last_us),) = bounds.agg(F.unix_micros(F.min(first)), F.unix_micros(F.max(last))).collect()
+    if first_us is None:
+        return rows.where(F.lit(False))
+    return rows.where(F.col(time).between(F.timestamp_micros(F.lit(first_us)), F.timestamp_micros(F.lit(last_us))))
 
 
 def in_order(*columns: str) -> Column:
