@@ -25,7 +25,6 @@ from spark_jobs.corrections.correction import (
     Scene,
     Touched,
     between,
-    dates_of,
     in_order,
 )
 from spark_jobs.operators.campaign_stats import campaign_stats, windows
@@ -42,8 +41,7 @@ def recompute(late: DataFrame, scene: Scene) -> Touched:
     own, reach = scene.settings.campaign_stats, scene.settings.attribute.window
     groups = scene.settings.group_types
     late = with_columns(late.where(F.col("event_type").isin(*_BOTH)), groups)
-    dates = dates_of(late)
-    events = with_columns(scene.events(scene.spread(dates, reach)).where(F.col("event_type").isin(*_BOTH)), groups)
+    events = with_columns(scene.events(scene.near(late, reach)).where(F.col("event_type").isin(*_BOTH)), groups)
     by = ["campaign_id", *groups]
     placed = _counted(late, events, by, scene).withColumn("window", windows(own))
     in_windows = placed.select(
@@ -56,8 +54,9 @@ def recompute(late: DataFrame, scene: Scene) -> Touched:
     scope = scope.localCheckpoint()
     touched = scene.few(scope.select(*key, GROUP, DUE).distinct())
     # A window holds events of two dates at most, and their impressions may be older.
-    spread = scene.spread(dates_of(scope.select(F.to_date("window_start").alias("event_date"))), own.window + 2 * reach)
-    near = scene.events(spread).where(F.col("event_type").isin(*_BOTH))
+    near = scene.events(scene.near(scope, own.window + 2 * reach, "window_start")).where(
+        F.col("event_type").isin(*_BOTH)
+    )
     whole = own.model_copy(update={"output": StatsOutput.APPEND})
     same = [F.col(f"row.{name}").eqNullSafe(F.col(f"touched.{name}")) for name in key]
 

@@ -27,7 +27,7 @@ def touched_chains(late: DataFrame, scene: Scene, gap: timedelta) -> tuple[DataF
         The events of these chains, ``late`` ones that do not count included: the columns of silver, ``is_counted``,
         ``is_late``, ``group``, ``chain_start``, ``chain_end``; and the dates that these lie in.
     """
-    dates = scene.spread(dates_of(late), gap)
+    dates = scene.near(late, gap)
     while True:
         chains = _chains(late, scene, dates, gap).localCheckpoint()
         more = _dates_missed(chains, dates, scene, gap)

@@ -1,6 +1,6 @@
 """What a table of gold is corrected by: the rows that late events touch, as they are and as they should be."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
@@ -8,6 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.contracts.settings import Settings
+from spark_jobs.transforms.clock import interval
 
 GROUP, DUE = "group", "due"
 """Columns: what rows are compared and changed together; the watermark that closes a row."""
@@ -45,11 +46,11 @@ class Scene:
         """Whether the live query has emitted all there is to emit of what is ``due`` (timestamp) then."""
         return F.lit(False) if self.watermark is None else due < F.lit(self.watermark - _ROUNDING)
 
-    def spread(self, dates: Iterable[date], reach: timedelta) -> list[date]:
-        """``dates`` and those within ``reach`` of them, ascending, as far as there are events."""
-        days = -(-reach // timedelta(days=1))
-        found = {day + timedelta(days=step) for day in dates for step in range(-days, days + 1)}
-        return sorted(day for day in found if self.first_date <= day <= self.last_date)
+    def near(self, rows: DataFrame, reach: timedelta, time: str = "event_time") -> list[date]:
+        """The dates within ``reach`` of a ``time`` of ``rows``, ascending, as far as there are events."""
+        first, last = (F.to_date(F.col(time) + interval(sign * reach)) for sign in (-1, 1))
+        found = dates_of(rows.select(F.explode(F.sequence(first, last)).alias("event_date")))
+        return [day for day in found if self.first_date <= day <= self.last_date]
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from spark_jobs.contracts.durations import microseconds
 from spark_jobs.contracts.sections import MovingAverageSettings
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import MOVING_AVERAGES
-from spark_jobs.corrections.correction import DUE, GROUP, Correction, Scene, Touched, between, dates_of, in_order
+from spark_jobs.corrections.correction import DUE, GROUP, Correction, Scene, Touched, between, in_order
 from spark_jobs.rules.moving_average import AverageRule, Reading, reach_us, stretch
 from spark_jobs.transforms.clock import interval
 from spark_jobs.transforms.measures import each_measure
@@ -47,8 +47,8 @@ def recompute(late: DataFrame, scene: Scene) -> Touched:
     rule = AverageRule(own.size, own.output, microseconds(own.timeout))
     reach = reach_us(rule)
     scope = _stretches(_values(late.where(F.col(own.key).isNotNull()), own, *KEY), reach).localCheckpoint()
-    dates = dates_of(scope.select(F.to_date(F.timestamp_micros("us")).alias("event_date")))
-    values = _values(scene.events(scene.spread(dates, timedelta(microseconds=reach))), own)
+    timed = scope.select(F.timestamp_micros("us").alias("event_time"))
+    values = _values(scene.events(scene.near(timed, timedelta(microseconds=reach))), own)
     stretches = scope.groupBy(*_SERIES, "first_us").agg(F.max("us").alias("last_us"))
     named = scene.few(stretches.toDF("its_key", "its_measure", "first_us", "last_us"))
     near = (

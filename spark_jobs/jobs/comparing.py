@@ -18,10 +18,10 @@ def computed(touched: Touched) -> Touched:
 
 
 def open_groups(touched: Touched, scene: Scene) -> DataFrame:
-    """The groups that the live query may still change: their ``group``."""
+    """The groups that the live query may still change: their ``group``, and when the last of it is ``due``."""
     dues = touched.scope.select(GROUP, DUE).unionByName(touched.expected.select(GROUP, DUE))
     last = dues.groupBy(GROUP).agg(F.max(DUE).alias(DUE))
-    return scene.few(last.where(~scene.is_closed(F.col(DUE))).select(GROUP).localCheckpoint())
+    return scene.few(last.where(~scene.is_closed(F.col(DUE))).localCheckpoint())
 
 
 def causes_of(touched: Touched, events: DataFrame) -> DataFrame:

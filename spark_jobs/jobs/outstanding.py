@@ -3,9 +3,9 @@
 A repair brings it in; a replay explains differences by it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from functools import cached_property
 
 from pyspark.sql import DataFrame, SparkSession
@@ -138,12 +138,13 @@ class Outstanding:
         """Those of :attr:`known` that correct anything; None: there are none."""
         return None if self.known is None else _counting(self.known)
 
-    def events(self, one: Wanted, silver: DataFrame) -> DataFrame | None:
+    def events(self, one: Wanted, silver: DataFrame, dates: Sequence[date] | None = None) -> DataFrame | None:
         """The events that were late for the table, and copies that are replaced; None: there are none.
 
         Args:
             one: the table.
             silver: what its query has read.
+            dates: only events of these; None: of all.
 
         Returns:
             The columns of silver, ``cause`` and ``is_counted``.
@@ -168,6 +169,8 @@ class Outstanding:
             found.append(copies.select("*", F.lit(False).alias("is_counted")))
         if not found:
             return None
+        if dates is not None:
+            found = [rows.where(F.col("event_date").isin(list(dates))) for rows in found]
         rows = found[0]
         for more in found[1:]:
             rows = rows.unionByName(more, allowMissingColumns=True)

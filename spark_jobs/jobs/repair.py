@@ -104,9 +104,7 @@ def finish_interrupted(spark: SparkSession, lake: Lake, check_lock: Check, on_st
     return last
 
 
-def apply_plan(
-    spark: SparkSession, lake: Lake, plan: RepairPlan, check_lock: Check, on_step: OnStep
-) -> RepairDone:
+def apply_plan(spark: SparkSession, lake: Lake, plan: RepairPlan, check_lock: Check, on_step: OnStep) -> RepairDone:
     """Does what is planned, as far as it has not been done yet."""
     if plan.late_events:
         on_step(f"{plan.late_events:,} late events into {LATE_EVENTS.path}")
