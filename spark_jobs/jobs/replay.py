@@ -143,8 +143,8 @@ class _Run:
                 self._found.append((compared, judge(self._spark, self._lake, self._window, compared, self._shown)))
         parts = {compared.one.query.writes.name: judged for compared, judged in self._found}
         report = Replay(
-            begin=self._window.begin,
-            end=self._window.end,
+            begin=self._window.begin.astimezone(UTC),
+            end=self._window.end.astimezone(UTC),
             decided_at=self._at,
             tables={name: part.table for name, part in parts.items()},
         )

@@ -1,5 +1,6 @@
 """What a replay says about a table: how many rows differ, by cause, what that is worth, and the first of them."""
 
+import json
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -29,6 +30,20 @@ class Differing:
     row_key: str
     before: str | None
     after: str | None
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that differ, if both sides have the row."""
+        if self.before is None or self.after is None:
+            return []
+        before, after = json.loads(self.before), json.loads(self.after)
+        return [name for name in after if after[name] != before.get(name)]
+
+    @property
+    def outcome_word(self) -> str:
+        """What is wrong with it."""
+        what = {"insert": "missing", "delete": "should not be there", "update": "changed"}[self.change]
+        return f"{what}, frozen" if self.outcome == Outcome.FROZEN.value else what
 
 
 @dataclass(frozen=True)
