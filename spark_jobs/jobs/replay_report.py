@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from spark_jobs.contracts.repair import Cause, Outcome
 from spark_jobs.contracts.replay import CampaignDifference, ReplayedTable, Window
 from spark_jobs.contracts.tables import RESTATEMENTS
-from spark_jobs.corrections.correction import GROUP
+from spark_jobs.corrections.correction import GROUP, between
 from spark_jobs.jobs.replay_plan import Compared
 from spark_jobs.lake.layout import Lake
 from spark_jobs.sources.delta import read_table
@@ -60,7 +60,8 @@ def judge(spark: SparkSession, lake: Lake, window: Window, compared: Compared, s
     one, changed = compared.one, compared.changed
     correction, name = one.correction, one.query.writes.name
     rows = told(changed, correction.key(compared.columns), compared.columns, correction.time, correction.counts)
-    rows = _marked(spark, lake, rows.withColumn("table_name", F.lit(name))).localCheckpoint()
+    rows = rows.withColumn("table_name", F.lit(name)).localCheckpoint()
+    rows = _marked(spark, lake, rows).localCheckpoint()
     within = rows.where(_is_in("row_time", window))
     late, unknown = _counts(within)
     table = ReplayedTable(
@@ -81,7 +82,8 @@ def _marked(spark: SparkSession, lake: Lake, rows: DataFrame) -> DataFrame:
     explained = F.col("cause") != Cause.REPLAY.value
     if not lake.has(RESTATEMENTS):
         return rows.withColumns({_IS_LATE: explained, _IS_TOLD: F.lit(False)})
-    frozen = read_table(spark, lake, RESTATEMENTS).where(F.col("outcome") == Outcome.FROZEN.value)
+    told_then = between(read_table(spark, lake, RESTATEMENTS), "row_time", rows, "row_time", "row_time")
+    frozen = told_then.where(F.col("outcome") == Outcome.FROZEN.value)
     by_late_event = F.max(explained).alias("by_late_event")
     record = frozen.groupBy(*[F.col(name).alias(f"told_{name}") for name in _TOLD]).agg(by_late_event)
     is_same = F.lit(True)

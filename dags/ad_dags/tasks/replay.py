@@ -35,10 +35,10 @@ def replay_window(params: dict[str, Any] | None = None) -> str:
     return _replay(place_of_started_lake(), [f"--from={params['from']}", f"--to={params['to']}", *chosen, *apply])
 
 
-def audit_random_day(logical_date: datetime | None = None, run_id: str = "") -> str:
+def audit_random_day(logical_date: datetime | None = None, run_id: str | None = None) -> str:
     """Replays a day that all queries have passed, drawn by the date of the run; changes nothing."""
     place = place_of_started_lake()
-    day = day_to_audit(place.lake, logical_date.isoformat() if logical_date else run_id)
+    day = day_to_audit(place.lake, logical_date.isoformat() if logical_date else str(run_id))
     if day is None:
         raise AirflowSkipException(f"no day of {place.lake.root} is complete yet")
     begin, end = (datetime(one.year, one.month, one.day, tzinfo=UTC) for one in (day, day + timedelta(days=1)))
