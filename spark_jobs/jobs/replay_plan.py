@@ -72,6 +72,8 @@ class Comparing:
     def forget(self) -> None:
         """Frees what was kept."""
         self._truth.forget()
+        if self._outstanding.known is not None:
+            self._outstanding.known.unpersist()
 
     def compare(self, one: Wanted) -> Compared:
         """Compares a table."""

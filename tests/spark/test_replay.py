@@ -108,7 +108,7 @@ class _Tampering:
         for row in (changed, deleted):
             others.remove(row)
         made = [row.asDict() | new for row, new in ((changed, self.change(changed)), (like, self.insert(like)))]
-        values = [tuple(row[name] for name in there.columns) for row in (*others, *made)]
+        values = [tuple(row[name] for name in there.columns) for row in (*[one.asDict() for one in others], *made)]
         spark.createDataFrame(values, there.schema).write.format("delta").mode("overwrite").save(lake.table(self.table))
 
     def _is_fit(self) -> Any:
