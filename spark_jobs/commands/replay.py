@@ -11,8 +11,8 @@ app = typer.Typer()
 
 @app.command(
     rich_help_panel="Bounded: run and finish",
-    epilog="Examples:  adloom replay --from 2026-03-01T00:00:00Z --to 2026-03-02T00:00:00Z --lake s3a://ads/lake   |   "
-    "the same with --apply   Exit code 1 if rows differ that nothing explains, and they were not put in place.",
+    epilog="Example:  adloom replay --from 2026-03-01T00:00:00Z --to 2026-03-02T00:00:00Z --lake s3a://ads/lake   "
+    "Exit code 1 if rows differ that nothing explains, unless they were put in place.",
 )
 def replay(
     begin: Annotated[str, typer.Option("--from", help="Start of the window, with offset or Z.", metavar="T")],
