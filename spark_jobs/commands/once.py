@@ -167,26 +167,6 @@ def report(lake: LakeOption, config: ConfigOption = None) -> None:
     write_report(lake, config=config)
 
 
-@app.command(
-    rich_help_panel=_PANEL,
-    epilog="Example:  adloom backfill --from 2026-03-01T00:00:00Z --to 2026-03-02T00:00:00Z --lake s3a://ads/lake",
-)
-def backfill(
-    begin: Annotated[str, typer.Option("--from", help="Start of the window, with offset or Z.", metavar="T")],
-    end: Annotated[str, typer.Option("--to", help="End of the window, exclusive.", metavar="T")],
-    lake: LakeOption,
-    config: ConfigOption = None,
-) -> None:
-    """Recompute a past window of gold from bronze, next to the live tables, and report the rows that differ.
-
-    The live tables are not changed. A row may differ because its events arrived too late, because the live job has not
-    reached it yet (open), or because somebody changed the table.
-    """
-    from spark_jobs.console.backfill import backfill_window
-
-    backfill_window(parse_time(begin, "--from"), parse_time(end, "--to"), lake, config)
-
-
 @app.command(rich_help_panel=_PANEL, epilog="Example:  adloom show attributions --lake lake --limit 5")
 def show(
     table: Annotated[str, typer.Argument(help=f"One of {', '.join(SHOWN_TABLES)}, quarantine, requeued or failing.")],

@@ -18,6 +18,15 @@ class Cause(StrEnum):
     LATE_CLICK = "late_click"
     LATE_ACTIVITY = "late_activity"
     REQUEUE = "requeue"
+    REPLAY = "replay"
+    """Nothing explains why the row was not as it should be."""
+
+
+class Kind(StrEnum):
+    """What has planned changes."""
+
+    REPAIR = "repair"
+    REPLAY = "replay"
 
 
 class Outcome(StrEnum):
@@ -51,6 +60,9 @@ class TablePlan(BaseModel):
 class RepairPlan(BaseModel):
     """A repair: what it found, and what it changes. It is written before anything is changed.
 
+    A replay that is applied has such a plan too, of ``kind`` replay and with a number of the same sequence. What has
+    been read and what waits is only in those of repairs.
+
     ``draft`` names the folder with its rows: two processes that plan one repair, because one lost its lock, write to
     different ones, and only the first plan counts. ``bronze_version`` is the version up to which ``deduplicate`` had
     read; ``late_events`` counts the events that are new in ``silver/late_events``, and ``expired`` those of them that
@@ -60,6 +72,7 @@ class RepairPlan(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     number: int
+    kind: Kind = Kind.REPAIR
     draft: str
     decided_at: datetime
     bronze_version: int

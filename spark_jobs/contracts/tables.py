@@ -222,10 +222,10 @@ LATE_EVENTS = Table(
 RESTATEMENTS = Table(
     "restatements",
     "gold/restatements",
-    "Every change of a row of gold after it was first written; written by `adloom repair`. Append only. The tables as "
-    "first written and these changes give the tables as they are, and back.",
+    "Every change of a row of gold after it was first written; written by `adloom repair` and `adloom replay`. Append "
+    "only. The tables as first written and these changes give the tables as they are, and back.",
     (
-        Column("repair", "BIGINT", "number of the repair"),
+        Column("repair", "BIGINT", "number of the repair, or of the replay that put a window in place"),
         Column("table_name", "STRING", "name of the table of gold"),
         Column("change", "STRING", "insert, update or delete"),
         Column(
@@ -239,11 +239,20 @@ RESTATEMENTS = Table(
         Column("impressions", "BIGINT", "impressions after - before; null where the table does not count them"),
         Column("clicks", "BIGINT", "clicks after - before; null where the table does not count them"),
         Column("cost_micros", "BIGINT", "cost after - before, in micro-units; null where the table does not count it"),
-        Column("cause", "STRING", "late_impression, late_click, late_activity or requeue"),
-        Column("event_type", "STRING", "type of the event that caused it, the first received if there are several"),
+        Column(
+            "cause",
+            "STRING",
+            "late_impression, late_click, late_activity or requeue; replay: nothing explains why the row was not as it "
+            "should be",
+        ),
+        Column(
+            "event_type",
+            "STRING",
+            "type of the event that caused it, the first received if there are several; null for replay",
+        ),
         Column("event_id", "STRING", "id of that event"),
         Column("received_at", "TIMESTAMP", "when that event reached bronze"),
-        Column("decided_at", "TIMESTAMP", "when the repair was planned"),
+        Column("decided_at", "TIMESTAMP", "when it was planned"),
     ),
     stats_columns=("repair", "row_time", "decided_at"),
 )

@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.contracts.events import CLICK, IMPRESSION
-from spark_jobs.corrections.correction import DUE, GROUP, Correction, Scene, Touched, dates_of
+from spark_jobs.corrections.correction import DUE, GROUP, Correction, Scene, Touched
 from spark_jobs.operators.attribute import attribute
 from spark_jobs.transforms.clock import interval
 from spark_jobs.transforms.open_rows import KEY
@@ -31,13 +31,12 @@ def recompute(late: DataFrame, scene: Scene) -> Touched:
         .withColumn(DUE, F.col("event_time") + window)
     )
     since, until = F.min("event_time") - window, F.max("event_time") + window
-    groups = F.broadcast(scope.groupBy(GROUP).agg(since.alias("since"), until.alias("until")))
-    dates = dates_of(scope)
-    events = scene.events(scene.spread(dates, 2 * own.window)).where(F.col("event_type").isin(IMPRESSION, CLICK))
+    groups = scene.few(scope.groupBy(GROUP).agg(since.alias("since"), until.alias("until")))
+    events = scene.events(scene.near(scope, 2 * own.window)).where(F.col("event_type").isin(IMPRESSION, CLICK))
     near = events.join(groups.select(GROUP), on=_impression() == F.col(GROUP), how="left_semi")
     # An impression is closed when no click can come any more, a click without one when its own time has passed.
     due = F.coalesce(F.col("impression_time") + window, F.col("click_time"))
-    live = scene.live.where(F.col("event_date").isin(scene.spread(dates, own.window)))
+    live = scene.live.where(F.col("event_date").isin(scene.near(scope, own.window)))
     return Touched(
         scope=scope.select(*KEY, GROUP, DUE),
         expected=_of_groups(attribute(near, near, own).withColumn(DUE, due), groups),

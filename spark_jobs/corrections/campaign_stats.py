@@ -24,7 +24,7 @@ from spark_jobs.corrections.correction import (
     Correction,
     Scene,
     Touched,
-    dates_of,
+    between,
     in_order,
 )
 from spark_jobs.operators.campaign_stats import campaign_stats, windows
@@ -41,8 +41,7 @@ def recompute(late: DataFrame, scene: Scene) -> Touched:
     own, reach = scene.settings.campaign_stats, scene.settings.attribute.window
     groups = scene.settings.group_types
     late = with_columns(late.where(F.col("event_type").isin(*_BOTH)), groups)
-    dates = dates_of(late)
-    events = with_columns(scene.events(scene.spread(dates, reach)).where(F.col("event_type").isin(*_BOTH)), groups)
+    events = with_columns(scene.events(scene.near(late, reach)).where(F.col("event_type").isin(*_BOTH)), groups)
     by = ["campaign_id", *groups]
     placed = _counted(late, events, by, scene).withColumn("window", windows(own))
     in_windows = placed.select(
@@ -53,10 +52,11 @@ def recompute(late: DataFrame, scene: Scene) -> Touched:
         *KEY, *key, in_order(*key).alias(GROUP), (F.col("window_end") + interval(reach)).alias(DUE)
     )
     scope = scope.localCheckpoint()
-    touched = F.broadcast(scope.select(*key, GROUP, DUE).distinct())
+    touched = scene.few(scope.select(*key, GROUP, DUE).distinct())
     # A window holds events of two dates at most, and their impressions may be older.
-    spread = scene.spread(dates_of(scope.select(F.to_date("window_start").alias("event_date"))), own.window + 2 * reach)
-    near = scene.events(spread).where(F.col("event_type").isin(*_BOTH))
+    near = scene.events(scene.near(scope, own.window + 2 * reach, "window_start")).where(
+        F.col("event_type").isin(*_BOTH)
+    )
     whole = own.model_copy(update={"output": StatsOutput.APPEND})
     same = [F.col(f"row.{name}").eqNullSafe(F.col(f"touched.{name}")) for name in key]
 
@@ -65,7 +65,7 @@ def recompute(late: DataFrame, scene: Scene) -> Touched:
         return joined.select("row.*", *[f"touched.{name}" for name in (GROUP, *more)])
 
     expected = campaign_stats(near, near, near, whole, reach, groups)
-    live = scene.live_between("window_start", scope.select("window_start", "window_end"))
+    live = between(scene.live, "window_end", scope, "window_end", "window_end")
     return Touched(scope.select(*KEY, GROUP, DUE), of_touched(expected, DUE), of_touched(live))
 
 
@@ -106,6 +106,7 @@ CORRECTION = Correction(
     recompute=recompute,
     key=key_of,
     time="window_end",
+    reach=lambda settings: settings.campaign_stats.window,
     counts={
         "campaign_id": "campaign_id",
         "impressions": "impressions",

@@ -27,20 +27,21 @@ def touched_chains(late: DataFrame, scene: Scene, gap: timedelta) -> tuple[DataF
         The events of these chains, ``late`` ones that do not count included: the columns of silver, ``is_counted``,
         ``is_late``, ``group``, ``chain_start``, ``chain_end``; and the dates that these lie in.
     """
-    dates = scene.spread(dates_of(late), gap)
+    dates = scene.near(late, gap)
     while True:
-        chains = _chains(late, scene.events(dates), gap).localCheckpoint()
+        chains = _chains(late, scene, dates, gap).localCheckpoint()
         more = _dates_missed(chains, dates, scene, gap)
         if not more:
             return chains, dates
         dates = sorted({*dates, *more})
 
 
-def _chains(late: DataFrame, events: DataFrame, gap: timedelta) -> DataFrame:
-    users = F.broadcast(late.select("user_id").distinct())
-    keys = F.broadcast(late.where("is_counted").select(*KEY, F.lit(True).alias("is_late")).distinct())
+def _chains(late: DataFrame, scene: Scene, dates: Sequence[date], gap: timedelta) -> DataFrame:
+    users = scene.few(late.select("user_id").distinct())
+    keys = scene.few(late.where("is_counted").select(*KEY, F.lit(True).alias("is_late")).distinct())
     counted = (
-        events.join(users, on="user_id", how="left_semi")
+        scene.events(dates)
+        .join(users, on="user_id", how="left_semi")
         .join(keys, on=list(KEY), how="left")
         .withColumns({"is_counted": F.lit(True), "is_late": F.coalesce("is_late", F.lit(False))})
     )
@@ -71,11 +72,13 @@ def _dates_missed(chains: DataFrame, dates: Sequence[date], scene: Scene, gap: t
 
 def bounds(chains: DataFrame) -> DataFrame:
     """A row per chain: ``group``, ``user_id``, ``chain_start``, ``chain_end``."""
-    return F.broadcast(chains.select(GROUP, "user_id", CHAIN_START, CHAIN_END).distinct())
+    return chains.select(GROUP, "user_id", CHAIN_START, CHAIN_END).distinct()
 
 
-def rows_within(rows: DataFrame, chains: DataFrame, time: Column, until: Callable[[Column], Column]) -> DataFrame:
+def rows_within(
+    rows: DataFrame, chains: DataFrame, time: Column, until: Callable[[Column], Column], scene: Scene
+) -> DataFrame:
     """``rows`` of users, those at a ``time`` from the start of a chain to ``until`` its end, with its ``group``."""
-    bounded = bounds(chains).withColumnRenamed("user_id", "chain_user")
+    bounded = scene.few(bounds(chains)).withColumnRenamed("user_id", "chain_user")
     is_in = (F.col("user_id") == F.col("chain_user")) & time.between(F.col(CHAIN_START), until(F.col(CHAIN_END)))
     return rows.join(bounded, on=is_in, how="inner").drop("chain_user", CHAIN_START, CHAIN_END)

@@ -1,6 +1,6 @@
 """What a table of gold is corrected by: the rows that late events touch, as they are and as they should be."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
@@ -8,6 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.contracts.settings import Settings
+from spark_jobs.transforms.clock import interval
 
 GROUP, DUE = "group", "due"
 """Columns: what rows are compared and changed together; the watermark that closes a row."""
@@ -26,6 +27,7 @@ class Scene:
             the columns of ``silver/events``.
         live: the rows of the table, as the query's last batch left it.
         first_date, last_date: of the events that there are.
+        is_small: whether late events are so few that what they touch can be sent to every task.
     """
 
     settings: Settings
@@ -34,25 +36,19 @@ class Scene:
     live: DataFrame
     first_date: date
     last_date: date
+    is_small: bool = True
+
+    def few(self, rows: DataFrame) -> DataFrame:
+        """``rows``, about as many as there are late events, as a side of a join."""
+        return F.broadcast(rows) if self.is_small else rows
 
     def is_closed(self, due: Column) -> Column:
         """Whether the live query has emitted all there is to emit of what is ``due`` (timestamp) then."""
         return F.lit(False) if self.watermark is None else due < F.lit(self.watermark - _ROUNDING)
 
-    def spread(self, dates: Iterable[date], reach: timedelta) -> list[date]:
-        """``dates`` and those within ``reach`` of them, ascending, as far as there are events."""
-        return [day for day in days_around(dates, reach) if self.first_date <= day <= self.last_date]
-
-    def live_between(self, column: str, times: DataFrame) -> DataFrame:
-        """The rows of the table whose ``column`` lies between the least and the greatest of ``times`` (two columns).
-
-        By values, so that Delta skips the files that have none; a table of windows or changes has no partitions.
-        """
-        first, last = times.columns
-        ends = times.agg(F.unix_micros(F.min(first)), F.unix_micros(F.max(last))).collect()[0]
-        if None in ends:
-            return self.live.limit(0)
-        return self.live.where(F.col(column).between(*[F.timestamp_micros(F.lit(end)) for end in ends]))
+    def near(self, rows: DataFrame, reach: timedelta, time: str = "event_time") -> list[date]:
+        """The dates within ``reach`` of a ``time`` of ``rows``, ascending, as far as there are events."""
+        return [day for day in dates_within(rows, reach, time) if self.first_date <= day <= self.last_date]
 
 
 @dataclass(frozen=True)
@@ -84,6 +80,8 @@ class Correction:
         recompute: what late events touch.
         key: columns that identify a row for people; two rows may share them.
         time: the event time that a row belongs to, in SQL.
+        reach: how long before the time of a row the events may lie that it is made of.
+        row_due: for a row, the watermark that closes it, if rows of a group close one by one; None: together.
         counts: for a row, what it counts: SQL for ``campaign_id``, ``impressions``, ``clicks`` and ``cost_micros``;
             none: it counts nothing by campaign.
     """
@@ -92,17 +90,30 @@ class Correction:
     key: Callable[[Sequence[str]], Sequence[str]]
     time: str
     counts: dict[str, str]
-
-
-def days_around(dates: Iterable[date], reach: timedelta) -> list[date]:
-    """``dates`` and those within ``reach`` of them, ascending."""
-    days = -(-reach // timedelta(days=1))
-    return sorted({day + timedelta(days=step) for day in dates for step in range(-days, days + 1)})
+    reach: Callable[[Settings], timedelta] = lambda _: timedelta()
+    row_due: Callable[[Settings], Column] | None = None
 
 
 def dates_of(rows: DataFrame, column: str = "event_date") -> list[date]:
     """The dates in ``column``, each once, ascending."""
     return sorted(row[0] for row in rows.select(column).distinct().collect())
+
+
+def dates_within(rows: DataFrame, reach: timedelta, time: str = "event_time") -> list[date]:
+    """The dates within ``reach`` of a ``time`` of ``rows``, ascending."""
+    first, last = (F.to_date(F.col(time) + interval(sign * reach)) for sign in (-1, 1))
+    return dates_of(rows.select(F.explode(F.sequence(first, last)).alias("event_date")))
+
+
+def between(rows: DataFrame, time: str, bounds: DataFrame, first: str, last: str) -> DataFrame:
+    """Those of ``rows`` whose ``time`` lies from the least ``first`` to the largest ``last`` of ``bounds``.
+
+    The times are numbers that are known, so that Delta skips the files outside.
+    """
+    ((first_us, last_us),) = bounds.agg(F.unix_micros(F.min(first)), F.unix_micros(F.max(last))).collect()
+    if first_us is None:
+        return rows.where(F.lit(False))
+    return rows.where(F.col(time).between(F.timestamp_micros(F.lit(first_us)), F.timestamp_micros(F.lit(last_us))))
 
 
 def in_order(*columns: str) -> Column:

@@ -22,9 +22,11 @@ from pyspark.sql import functions as F
 
 from spark_jobs.contracts.durations import microseconds
 from spark_jobs.contracts.sections import MovingAverageSettings
+from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import MOVING_AVERAGES
-from spark_jobs.corrections.correction import DUE, GROUP, Correction, Scene, Touched, dates_of, in_order
+from spark_jobs.corrections.correction import DUE, GROUP, Correction, Scene, Touched, between, in_order
 from spark_jobs.rules.moving_average import AverageRule, Reading, reach_us, stretch
+from spark_jobs.transforms.clock import interval
 from spark_jobs.transforms.measures import each_measure
 from spark_jobs.transforms.open_rows import KEY
 
@@ -45,10 +47,10 @@ def recompute(late: DataFrame, scene: Scene) -> Touched:
     rule = AverageRule(own.size, own.output, microseconds(own.timeout))
     reach = reach_us(rule)
     scope = _stretches(_values(late.where(F.col(own.key).isNotNull()), own, *KEY), reach).localCheckpoint()
-    dates = dates_of(scope.select(F.to_date(F.timestamp_micros("us")).alias("event_date")))
-    values = _values(scene.events(scene.spread(dates, timedelta(microseconds=reach))), own)
+    timed = scope.select(F.timestamp_micros("us").alias("event_time"))
+    values = _values(scene.events(scene.near(timed, timedelta(microseconds=reach))), own)
     stretches = scope.groupBy(*_SERIES, "first_us").agg(F.max("us").alias("last_us"))
-    named = F.broadcast(stretches.toDF("its_key", "its_measure", "first_us", "last_us"))
+    named = scene.few(stretches.toDF("its_key", "its_measure", "first_us", "last_us"))
     near = (
         (F.col("key") == F.col("its_key"))
         & (F.col("measure") == F.col("its_measure"))
@@ -62,14 +64,14 @@ def recompute(late: DataFrame, scene: Scene) -> Touched:
     found = found.withColumn(GROUP, in_order(*_SERIES, "first_us")).withColumn(DUE, F.timestamp_micros("due_us"))
     found = found.localCheckpoint()
     rows = found.select(*_SERIES, F.inline("averages"), GROUP, DUE)
-    live = scene.live_between("window_end", found.select(*map(F.timestamp_micros, ("since_us", "until_us"))))
-    bounds = F.broadcast(found.drop("averages", "due_us", DUE, "first_us").toDF("its_key", "its_measure", *_LIMITS))
+    bounds = scene.few(found.drop("averages", "due_us", DUE, "first_us").toDF("its_key", "its_measure", *_LIMITS))
+    ends = bounds.select(F.timestamp_micros("since_us").alias("since"), F.timestamp_micros("until_us").alias("until"))
     return Touched(
         scope=scope.join(found.select(*_SERIES, "first_us", GROUP, DUE), on=[*_SERIES, "first_us"]).select(
             *KEY, GROUP, DUE
         ),
         expected=rows.select(*_of_table(), GROUP, DUE),
-        actual=_actual(live, bounds),
+        actual=_actual(between(scene.live, "window_end", ends, "since", "until"), bounds),
     )
 
 
@@ -136,9 +138,16 @@ def _means(rule: AverageRule) -> "Callable[[pd.DataFrame], pd.DataFrame]":
     return means
 
 
+def _row_due(settings: Settings) -> Column:
+    """A mean is emitted when its last value is passed, the last one before a silence at its timeout."""
+    silence = interval(settings.moving_average.timeout)
+    return F.when(F.col("is_last"), F.col("window_end") + silence).otherwise(F.col("window_end"))
+
+
 CORRECTION = Correction(
     recompute=recompute,
     key=lambda _columns: ("key", "measure", "window_end", "is_last"),
     time="window_end",
+    row_due=_row_due,
     counts={},
 )

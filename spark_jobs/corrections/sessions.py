@@ -25,12 +25,12 @@ def recompute(late: DataFrame, scene: Scene) -> Touched:
     chains, dates = touched_chains(late.where(F.col("user_id").isNotNull()), scene, own.gap)
     due = F.col(CHAIN_END) + interval(own.gap)
     sessions = sessionize(chains.where("is_counted").drop(GROUP), own)
-    expected = rows_within(sessions, chains.withColumn(DUE, due), F.col("session_start"), lambda end: end)
+    expected = rows_within(sessions, chains.withColumn(DUE, due), F.col("session_start"), lambda end: end, scene)
     live = scene.live.where(F.col("event_date").isin(dates))
     return Touched(
         scope=chains.where("is_late").select(*KEY, GROUP, due.alias(DUE)),
         expected=expected.withColumn(DUE, F.col("session_end")),
-        actual=rows_within(live, chains, F.col("session_start"), lambda end: end),
+        actual=rows_within(live, chains, F.col("session_start"), lambda end: end, scene),
     )
 
 

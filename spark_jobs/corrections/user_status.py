@@ -20,7 +20,7 @@ from spark_jobs.contracts.choices import UserStatus
 from spark_jobs.contracts.durations import microseconds
 from spark_jobs.contracts.tables import USER_STATUS
 from spark_jobs.corrections.chains import CHAIN_END, CHAIN_START, rows_within, touched_chains
-from spark_jobs.corrections.correction import DUE, GROUP, Correction, Scene, Touched
+from spark_jobs.corrections.correction import DUE, GROUP, Correction, Scene, Touched, between
 from spark_jobs.transforms.clock import interval
 from spark_jobs.transforms.open_rows import KEY
 
@@ -31,11 +31,11 @@ def recompute(late: DataFrame, scene: Scene) -> Touched:
     idle = interval(own.idle_after)
     chains, _dates = touched_chains(late.where(F.col("user_id").isNotNull()), scene, own.idle_after)
     due = F.col(CHAIN_END) + idle
-    live = scene.live_between("since", chains.select(CHAIN_START, due))
+    live = between(scene.live, "since", chains.withColumn(DUE, due), CHAIN_START, DUE)
     return Touched(
         scope=chains.where("is_late").select(*KEY, GROUP, due.alias(DUE)),
         expected=_changes(chains.where("is_counted"), own.idle_after).withColumn(DUE, F.col("since")),
-        actual=rows_within(live, chains, F.col("since"), lambda end: end + idle),
+        actual=rows_within(live, chains, F.col("since"), lambda end: end + idle, scene),
     )
 
 
@@ -71,5 +71,9 @@ def _change(is_due: Column, status: UserStatus, since: Column) -> Column:
 
 
 CORRECTION = Correction(
-    recompute=recompute, key=lambda _columns: ("user_id", "since", "status"), time="since", counts={}
+    recompute=recompute,
+    key=lambda _columns: ("user_id", "since"),
+    time="since",
+    reach=lambda settings: settings.user_status.idle_after,
+    counts={},
 )

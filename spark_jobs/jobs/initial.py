@@ -7,6 +7,7 @@ crash, a reset and the ledger read the copy too, so nobody needs the file again.
 from collections.abc import Iterable
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from spark_jobs.contracts.errors import SourceError
 from spark_jobs.contracts.files import LOCAL
@@ -83,6 +84,13 @@ def first_rows(
 def read_taken(spark: SparkSession, lake: Lake, query: Query) -> DataFrame:
     """The copy of the initial state that ``query`` has taken."""
     return spark.read.format("delta").load(lake.uri(initial_key(query.name)))
+
+
+def initial_events(spark: SparkSession, lake: Lake, query: Query) -> DataFrame | None:
+    """The events that ``query`` began with, with their ``event_date``; None: it began with none."""
+    if query.initial_state is None or query.initial_state.known or not has_taken(lake, query):
+        return None
+    return read_taken(spark, lake, query).withColumn("event_date", F.to_date("event_time"))
 
 
 def has_taken(lake: Lake, query: Query) -> bool:

@@ -10,7 +10,7 @@ from spark_jobs.contracts.choices import DeduplicateMode
 from spark_jobs.contracts.sections import DeduplicateSettings
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import BRONZE_EVENTS, LATE_EVENTS, SILVER_EVENTS, Table
-from spark_jobs.corrections.correction import dates_of, days_around
+from spark_jobs.corrections.correction import dates_within
 from spark_jobs.lake.commits import commit_notes
 from spark_jobs.lake.layout import Lake, commit_key
 from spark_jobs.queries import Query
@@ -89,7 +89,7 @@ def copies_near(events: DataFrame, rows: DataFrame, settings: DeduplicateSetting
     """
     if settings.mode is DeduplicateMode.FOREVER:
         return rows
-    dates = days_around(dates_of(events), settings.watermark)
+    dates = dates_within(events, settings.watermark)
     if not dates:
         return rows.limit(0)
     # By the date, silver has partitions; by the time, other tables have statistics.

@@ -29,7 +29,6 @@ from pyspark.sql import functions as F
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.repair import (
     REPAIR,
-    REPAIRS,
     RepairDone,
     RepairPlan,
     changes_key,
@@ -40,6 +39,7 @@ from spark_jobs.contracts.repair import (
 )
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import LATE_EVENTS, RESTATEMENTS, Table
+from spark_jobs.jobs.plans import newest_number, unfinished
 from spark_jobs.jobs.repair_plan import make_plan
 from spark_jobs.lake.commits import CommitNote
 from spark_jobs.lake.layout import Lake
@@ -82,34 +82,29 @@ def repair(
     """
     with hold_job(lake, REPAIR, settings.s3, spark=spark) as check_lock:
         for _ in range(_ATTEMPTS):
-            last = _last_number(lake)
-            if last and (begun := _unfinished(lake, last)):
-                on_step(f"repair {last} was interrupted: going on with it")
-                _apply(spark, lake, begun, check_lock, on_step)
+            last = finish_interrupted(spark, lake, check_lock, on_step)
             plan = make_plan(spark, settings, lake, last, dry_run=dry_run, on_step=on_step)
             if plan is None or dry_run:
                 return plan
             check_lock()
-            if not _apply(spark, lake, plan, check_lock, on_step).failed:
+            if not apply_plan(spark, lake, plan, check_lock, on_step).failed:
                 return plan
     raise LakeError(
         f"tables of {lake.root} were changed during each of {_ATTEMPTS} attempts to repair them; is somebody else "
-        "writing to them? `adloom backfill` shows which rows of attributions and sessions differ"
+        "writing to them? `adloom replay` shows which rows differ"
     )
 
 
-def _last_number(lake: Lake) -> int:
-    """Number of the last repair with a plan; 0: there is none. One without was killed before it had planned."""
-    newest_first = reversed(lake.numbers(REPAIRS))
-    return next((number for number in newest_first if lake.files.read(plan_key(number))), 0)
+def finish_interrupted(spark: SparkSession, lake: Lake, check_lock: Check, on_step: OnStep) -> int:
+    """Completes the repair, or the replay, that was killed after it had planned. Returns the newest number."""
+    last = newest_number(lake)
+    if last and (begun := unfinished(lake, last)):
+        on_step(f"{begun.kind} {last} was interrupted: going on with it")
+        apply_plan(spark, lake, begun, check_lock, on_step)
+    return last
 
 
-def _unfinished(lake: Lake, number: int) -> RepairPlan | None:
-    text = lake.files.read(plan_key(number))
-    return RepairPlan.model_validate_json(text) if text and lake.files.read(done_key(number)) is None else None
-
-
-def _apply(spark: SparkSession, lake: Lake, plan: RepairPlan, check_lock: Check, on_step: OnStep) -> RepairDone:
+def apply_plan(spark: SparkSession, lake: Lake, plan: RepairPlan, check_lock: Check, on_step: OnStep) -> RepairDone:
     """Does what is planned, as far as it has not been done yet."""
     if plan.late_events:
         on_step(f"{plan.late_events:,} late events into {LATE_EVENTS.path}")

@@ -8,7 +8,7 @@ from pyspark.sql import Window as Over
 from pyspark.sql import functions as F
 
 from spark_jobs.contracts.durations import microseconds
-from spark_jobs.contracts.repair import Outcome
+from spark_jobs.contracts.repair import Cause, Outcome
 from spark_jobs.transforms.json_rows import json_row
 
 ROW, COPIES, IS_FROZEN = "row", "copies", "is_frozen"
@@ -43,6 +43,38 @@ def changes(
     return marked.withColumn(IS_FROZEN, whole).join(causes, on=_GROUP, how="inner")
 
 
+def strangers(rows: DataFrame, actual: DataFrame, columns: Sequence[str]) -> DataFrame:
+    """Those of ``rows`` that are not among ``actual``: ``row``, a struct of ``columns``, and ``copies``, how many."""
+
+    def counted(some: DataFrame, copies: int) -> DataFrame:
+        return some.select(F.struct(*columns).alias(ROW), F.lit(copies).cast("bigint").alias(COPIES))
+
+    both = counted(rows, 1).unionAll(counted(actual, -1))
+    return both.groupBy(ROW).agg(F.sum(COPIES).alias(COPIES)).where(F.col(COPIES) > 0)
+
+
+def unexplained(rows: DataFrame, changed: DataFrame, key: Sequence[str], frozen: Column) -> DataFrame:
+    """Rows that should not be there, as changes.
+
+    Args:
+        rows: from :func:`strangers`.
+        changed: the other changes. A row with the key of one that is to be inserted is in its group: it was changed.
+        key: columns that identify a row.
+        frozen: whether a row is too old to be changed.
+
+    Returns:
+        The columns of :func:`changes`.
+    """
+    named = json_row(*[f"{ROW}.{name}" for name in key]).alias("row_key")
+    due = changed.where(F.col(COPIES) > 0).select(named, F.col(_GROUP)).dropDuplicates(["row_key"])
+    own = F.concat(F.lit("none of "), F.to_json(ROW))
+    found = rows.select("*", named).join(due, on="row_key", how="left").withColumn(_GROUP, F.coalesce(_GROUP, own))
+    spread = found.select(_GROUP, ROW, (-F.col(COPIES)).alias(COPIES), f"{ROW}.*").withColumn(IS_FROZEN, frozen)
+    texts = [F.lit(None).cast("string").alias(name) for name in ("event_type", "event_id")]
+    told = [F.lit(None).cast("timestamp").alias("received_at"), *texts, F.lit(Cause.REPLAY.value).alias("cause")]
+    return spread.select(_GROUP, ROW, COPIES, IS_FROZEN, *told)
+
+
 def is_older(time: Column, than: Column, length: timedelta) -> Column:
     """Whether ``time`` lies more than ``length`` before ``than``."""
     return F.unix_micros(than) - F.unix_micros(time) > microseconds(length)
@@ -73,19 +105,26 @@ def restatements(
     Returns:
         The columns of ``gold/restatements`` but ``repair``, ``table_name`` and ``decided_at``.
     """
-    told = ["cause", "event_type", "event_id", "received_at", IS_FROZEN]
+    return told(changed, key, columns, time, counts).drop(_GROUP)
+
+
+def told(
+    changed: DataFrame, key: Sequence[str], columns: Sequence[str], time: str, counts: Mapping[str, str]
+) -> DataFrame:
+    """As :func:`restatements`, and the ``group`` of each row."""
+    reasons = ["cause", "event_type", "event_id", "received_at", IS_FROZEN]
     size = F.abs(F.col(COPIES)).cast("int")
     each = changed.select(
-        _GROUP, *told, (F.col(COPIES) > 0).alias("is_new"), F.explode(F.array_repeat(ROW, size)).alias(ROW)
+        _GROUP, *reasons, (F.col(COPIES) > 0).alias("is_new"), F.explode(F.array_repeat(ROW, size)).alias(ROW)
     )
     valued = each.select(
         _GROUP,
-        *told,
+        *reasons,
         "is_new",
         *[F.col(f"{ROW}.{name}").alias(name) for name in columns],
     ).select(
         _GROUP,
-        *told,
+        *reasons,
         "is_new",
         json_row(*key).alias("row_key"),
         json_row(*columns).alias("json"),
@@ -114,6 +153,7 @@ def _told(counts: Mapping[str, str]) -> list[Column]:
         for name in _COUNTS
     ]
     return [
+        F.col(_GROUP),
         change.alias("change"),
         outcome.alias("outcome"),
         F.col("row_key"),

@@ -55,9 +55,9 @@ def behind(rows: DataFrame, spans: Sequence[Span]) -> DataFrame:
 
 
 def as_silver(bronze: DataFrame) -> DataFrame:
-    """The events of ``bronze`` with the columns of ``silver/events``, ``source``, ``cause`` and ``watermark``.
+    """The events of ``bronze`` with the columns of ``silver/events``, ``source`` and ``cause``.
 
-    ``bronze`` comes from :func:`behind`.
+    And ``watermark``, if ``bronze`` comes from :func:`behind`.
     """
     names = [name for name in SILVER_EVENTS.column_names if name != "event_date"]
     cause = F.when(F.col("requeued_from").isNotNull(), F.lit(Cause.REQUEUE.value)).otherwise(_cause_of_type())
@@ -67,7 +67,7 @@ def as_silver(bronze: DataFrame) -> DataFrame:
         *[name for name in BRONZE_EVENTS.kept(bronze.columns) if name != WATERMARK],
         "source",
         cause.alias(CAUSE),
-        WATERMARK,
+        *[name for name in (WATERMARK,) if name in bronze.columns],
     )
 
 

@@ -79,12 +79,12 @@ def test_the_jobs_are_deployed_from_airflow_and_carry_events(stack: Stack, sende
 
 def test_a_failed_task_reaches_a_receiver_outside_the_networks_of_the_stack(stack: Stack, receiver: Receiver) -> None:
     beginning, end = "2026-03-02T00:00:00Z", "2026-03-01T00:00:00Z"
-    run = stack.trigger("backfill_window", **{"from": beginning, "to": end})
-    stack.wait_for("backfill_window", run, "failed")
+    run = stack.trigger("replay_window", **{"from": beginning, "to": end})
+    stack.wait_for("replay_window", run, "failed")
     wait_until(lambda: run in receiver.of_runs(), 60, f"no alert arrived but of {receiver.of_runs()}")
     message = receiver.of_runs()[run]
-    assert (message["dag"], message["task"]) == ("backfill_window", "backfill_window")
-    assert message["text"].startswith("backfill_window: backfill_window failed: ")
+    assert (message["dag"], message["task"]) == ("replay_window", "replay_window")
+    assert message["text"].startswith("replay_window: replay_window failed: ")
     post = f'import urllib.request; urllib.request.urlopen({receiver.url!r}, data=b\'{{"run": "probe"}}\', timeout=10)'
     stack.compose("exec", "-T", "dag-processor", "python", "-c", post)
     assert "probe" in receiver.of_runs(), "it sends the alerts of tasks whose process died"

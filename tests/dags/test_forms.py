@@ -12,7 +12,7 @@ from airflow.dag_processing.dagbag import DagBag
 from airflow.sdk.exceptions import ParamValidationError
 
 from ad_dags.place import Place
-from ad_dags.tasks import deploy, maintenance
+from ad_dags.tasks import deploy, maintenance, replay
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.places import CHECKPOINTS
 from spark_jobs.contracts.settings import Settings
@@ -63,7 +63,12 @@ _GOOD: dict[str, dict[str, Any]] = {
         "source": "ads",
         "dry_run": False,
     },
-    "backfill_window": {"from": "2026-03-01T00:00:00Z", "to": "2026-03-02T00:00:00+02:00"},
+    "replay_window": {
+        "from": "2026-03-01T00:00:00Z",
+        "to": "2026-03-02T00:00:00+02:00",
+        "tables": ["sessions"],
+        "apply": True,
+    },
 }
 """By DAG, a form filled in properly."""
 _FIELDS = [(dag, field) for dag, form in _GOOD.items() for field in form]
@@ -107,8 +112,8 @@ def _submit(dag: str, form: dict[str, Any]) -> None:
     """Runs the tasks that read the form."""
     if dag == "clean_checkpoints":
         maintenance.clean_checkpoints(params=form)
-    elif dag == "backfill_window":
-        maintenance.backfill_window(params=form)
+    elif dag == "replay_window":
+        replay.replay_window(params=form)
     elif dag == "requeue_quarantine":
         maintenance.requeue_quarantine(params=form)
     elif dag == "repair_late":
@@ -144,11 +149,12 @@ def test_nasty_values_are_refused(
 def test_even_unchecked_a_time_is_one_word_and_not_an_option(
     commands: Callable[[], list[list[str]]], field: str, value: str
 ) -> None:
-    _submit("backfill_window", {**_GOOD["backfill_window"], field: value})
+    _submit("replay_window", {**_GOOD["replay_window"], field: value})
     (words,) = commands()
-    assert words[0] == "backfill"
+    assert words[0] == "replay"
     assert f"--{field}={value}" in words
-    assert len(words) == 5
+    assert words[-2:] == ["--tables=sessions", "--apply"]
+    assert len(words) == 7
     assert not (Path.cwd() / "pwned").exists()
 
 

@@ -19,15 +19,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from expectations.validate import validate_lake
-from spark_jobs.contracts.backfill import Difference, Window
 from spark_jobs.contracts.errors import CheckpointError, SourceError
 from spark_jobs.contracts.manifest import FILES, Verdict
 from spark_jobs.contracts.places import INITIAL
+from spark_jobs.contracts.replay import Window
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import MOVING_AVERAGES, SESSIONS, SILVER_EVENTS, USER_STATUS, Table
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
-from spark_jobs.jobs.backfill import backfill
+from spark_jobs.jobs.replay import replay
 from spark_jobs.jobs.reset import reset
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import find_query
@@ -196,8 +196,9 @@ def test_the_state_is_taken_once_and_the_rows_are_those_of_the_whole_day(
     result = validate_lake(spark, lake, settings)
     assert result.succeeded, result.failures
     around_start = Window(*((_START + hours).replace(tzinfo=UTC) for hours in (-_HOUR, _HOUR)))
-    again = next(one for one in backfill(spark, settings, lake, around_start) if one.table == SESSIONS)
-    assert again.counts[Difference.SAME] > 0 == again.differing
+    again = replay(spark, settings, lake, around_start).report
+    assert list(again.tables) == ["attributions", "sessions", "campaign_stats"]
+    assert again.tables[SESSIONS.name].same > 0 == again.unknown
 
 
 @pytest.mark.slow

@@ -1,0 +1,52 @@
+"""What the page shows: the counts by table and cause, what they are worth, and the first rows that differ."""
+
+import json
+from dataclasses import dataclass
+
+from expectations import charts
+from expectations.restated.page import RestatedPart
+from expectations.templates import load_template
+from spark_jobs.jobs.replay import Replayed
+from spark_jobs.jobs.replay_report import Differing
+from spark_jobs.lake.layout import Lake
+
+_TIME = "%-d %B %Y, %H:%M:%S"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A row that differs, as shown: ``is_late``, what is wrong with it, and the row as it is and as it should be."""
+
+    is_late: bool
+    what: str
+    before: str
+    after: str
+
+
+def render(lake: Lake, found: Replayed) -> str:
+    """The page of the replay ``found`` of ``lake``."""
+    report = found.report
+    return load_template("replay.html.j2").render(
+        lake=lake,
+        report=report,
+        begin=report.begin.strftime(_TIME),
+        end=report.end.strftime(_TIME),
+        late=sum(part.late for part in report.tables.values()),
+        still_open=sum(part.open for part in report.tables.values()),
+        rows={name: [_shown(row) for row in rows] for name, rows in found.first.items() if rows},
+        name=charts.printable,
+        signed=RestatedPart.signed,
+        money=RestatedPart.money,
+    )
+
+
+def _shown(row: Differing) -> Shown:
+    return Shown(row.is_late, row.outcome_word, _text(row.before, row.columns), _text(row.after, row.columns))
+
+
+def _text(text: str | None, columns: list[str]) -> str:
+    if text is None:
+        return ""
+    row = json.loads(text)
+    chosen = columns or [name for name in row if name != "events"]
+    return charts.printable(", ".join(f"{name} = {row.get(name)}" for name in chosen))

@@ -1,0 +1,118 @@
+"""``adloom replay``: how a window of gold differs from what bronze says, and what was put in place."""
+
+import json
+import os
+from datetime import datetime
+from pathlib import Path
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from spark_jobs.console.run import session
+from spark_jobs.console.terminal import terminal, utc
+from spark_jobs.contracts.replay import Window, page_key, replay_key
+from spark_jobs.contracts.settings import load_settings
+from spark_jobs.jobs.replay import Replayed, replay
+from spark_jobs.jobs.replay_report import Differing
+from spark_jobs.lake.layout import Lake
+from spark_jobs.runtime.lakes import open_existing
+
+_STYLES = {"same": "green", "late": "yellow", "open": "dim", "unknown": "red"}
+
+
+def replay_window(
+    begin: datetime, end: datetime, location: str, tables: tuple[str, ...], *, is_applied: bool, config: Path | None
+) -> bool:
+    """Replays the window, writes the report and prints it.
+
+    Returns:
+        Whether every row that differs is explained or was put in place.
+
+    Raises:
+        SettingsError: the window is invalid, or no such table is recomputed.
+        LakeError: there is no lake, or it was changed in each attempt.
+        LakeInUseError: a repair or another replay is at work.
+    """
+    console, settings, window = terminal(is_uncut=True), load_settings(config, os.environ), Window(begin, end)
+    lake = open_existing(location, settings.s3)
+    with session(console, settings, lake) as spark, console.status("opening the lake …") as status:
+        found = replay(
+            spark,
+            settings,
+            lake,
+            window,
+            tables=tables,
+            is_applied=is_applied,
+            on_step=lambda step: status.update(f"{step} …"),
+        )
+    _write_page(lake, window, tables, found)
+    _print_counts(console, window, found)
+    for name, rows in found.first.items():
+        _print_rows(console, name, rows, found)
+    _print_outcome(console, lake, window, tables, found)
+    return not found.report.unknown or found.plan is not None
+
+
+def _write_page(lake: Lake, window: Window, tables: tuple[str, ...], found: Replayed) -> None:
+    # Only this command needs it, and importing it takes a second.
+    from expectations.replayed.page import render
+
+    lake.files.write(page_key(window, tables), render(lake, found).encode())
+
+
+def _print_counts(console: Console, window: Window, found: Replayed) -> None:
+    table = Table(
+        title=f"{utc(window.begin)} to {utc(window.end)}, live and recomputed",
+        title_justify="left",
+        box=SIMPLE_HEAD,
+    )
+    table.add_column("table")
+    for kind in _STYLES:
+        table.add_column(kind, justify="right")
+    for name, part in found.report.tables.items():
+        counts = {kind: getattr(part, kind) for kind in _STYLES}
+        cells = [Text(f"{count:,}", style=_STYLES[kind] if count else "dim") for kind, count in counts.items()]
+        table.add_row(name, *cells)
+    console.print(table)
+
+
+def _print_rows(console: Console, name: str, rows: list[Differing], found: Replayed) -> None:
+    part = found.report.tables[name]
+    for row in rows:
+        kind = "late" if row.is_late else "unknown"
+        console.print(Text(f"{name}: {kind}, {row.outcome_word}", style=_STYLES[kind]))
+        for what, text in (("is       ", row.before), ("should be", row.after)):
+            if text is not None:
+                console.print(f"  {what}  {_shown(text, row.columns)}", soft_wrap=True)
+    if (differing := part.late + part.unknown) > len(rows):
+        console.print(f"{name}: {differing - len(rows):,} more differ")
+    for campaign, one in part.campaigns.items():
+        money = f"{one.impressions:+,} impressions, {one.clicks:+,} clicks, cost {one.cost_micros / 10**6:+,.6f}"
+        console.print(f"{name}: campaign {campaign or '(none)'} should have {money}", soft_wrap=True)
+
+
+def _shown(text: str, columns: list[str]) -> str:
+    """The columns that differ if both sides have the row, else the whole row but its list of events."""
+    row = json.loads(text)
+    return ", ".join(f"{name}={row.get(name)!r}" for name in columns or [one for one in row if one != "events"])
+
+
+def _print_outcome(console: Console, lake: Lake, window: Window, tables: tuple[str, ...], found: Replayed) -> None:
+    report = found.report
+    if found.plan is not None:
+        changes, frozen = found.plan.changes, sum(part.frozen for part in found.plan.tables.values())
+        console.print(f"put in place: {changes:,} rows in or out; each is in gold/restatements", soft_wrap=True)
+        if frozen:
+            console.print(f"{frozen:,} rows are older than repair.freeze_after: recorded, and left as they are")
+    elif report.audited:
+        console.print("every row is as it should be", style="green")
+    elif report.unknown:
+        console.print(
+            f"{report.unknown:,} rows differ and nothing explains why: somebody changed a table, or adloom has a bug",
+            style="red",
+            soft_wrap=True,
+        )
+    console.print(f"report: {lake.place(page_key(window, tables))}", soft_wrap=True)
+    console.print(f"as JSON: {lake.place(replay_key(window, tables))}", soft_wrap=True)
