@@ -1,0 +1,208 @@
+"""``gold/days`` of real lakes: when their days are complete, what restates them, and that nothing else writes."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_jobs.contracts.days import DAYS_SEEN, Day, DayStatus
+from spark_jobs.contracts.errors import LakeInUseError
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.tables import ATTRIBUTIONS, DAYS, RESTATEMENTS, SESSIONS
+from spark_jobs.generator.generate import generate
+from spark_jobs.generator.spec import GeneratorSpec
+from spark_jobs.jobs import days as days_module
+from spark_jobs.jobs.days import update_days, update_days_with
+from spark_jobs.jobs.repair import repair
+from spark_jobs.lake.days import read_days
+from spark_jobs.lake.layout import Lake
+from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.runtime.lock import hold_job
+from tests.support.lakes import read_table
+from tests.support.runs import run_in
+from tests.support.timeline import Case, Run
+
+_FILE_BY_FILE = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}})
+_GOLD = ("attributions", "campaign_stats", "moving_averages", "sessions", "user_status")
+_TIME_OF = {
+    "attributions": ("impression_time", "click_time"),
+    "campaign_stats": ("window_end",),
+    "moving_averages": ("window_end",),
+    "sessions": ("session_start",),
+    "user_status": ("since",),
+}
+
+
+def _no_spark() -> AbstractContextManager[SparkSession]:
+    raise AssertionError("Spark was started, and nothing has changed")
+
+
+def _words(days: Sequence[Day], table: str) -> list[str]:
+    return [day.words for day in days if day.table_name == table]
+
+
+@dataclass
+class _Repaired:
+    """A lake of two days and a bit, drained: its days before a repair, and after."""
+
+    lake: Lake
+    before: list[Day]
+    after: list[Day]
+
+
+@pytest.fixture(scope="module")
+def repaired(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> _Repaired:
+    folder = tmp_path_factory.mktemp("days")
+    source, lake = folder / "source", open_lake(str(folder / "lake"))
+    generate(GeneratorSpec(events=1500, seed=23, files=8, hours=52, late=0.05), source)
+    run_in(spark, _FILE_BY_FILE, lake, source, measure=True)
+    before = update_days(lake, _FILE_BY_FILE, lambda: nullcontext(spark))
+    assert repair(spark, _FILE_BY_FILE, lake)
+    after = update_days(lake, _FILE_BY_FILE, lambda: nullcontext(spark))
+    return _Repaired(lake, before, after)
+
+
+def test_each_table_has_each_day_and_those_that_have_passed_are_complete(repaired: _Repaired) -> None:
+    assert {day.table_name for day in repaired.before} == set(_GOLD)
+    for table in _GOLD:
+        dates = [day.event_date for day in repaired.before if day.table_name == table]
+        assert dates == [date(2025, 1, 6), date(2025, 1, 7), date(2025, 1, 8)]
+        assert _words(repaired.before, table) == ["complete", "complete", "open"]
+    assert all(day.watermark and day.watermark > day.end for day in repaired.before if day.complete_at)
+
+
+def _told(lake: Lake) -> Iterator[tuple[dict[str, Any], set[date]]]:
+    """Each change that was made, and the dates of its rows before and after."""
+    for values in read_table(lake, RESTATEMENTS):
+        row = dict(zip(RESTATEMENTS.column_names, values, strict=True))
+        sides = [json.loads(text) for text in (row["before"], row["after"]) if text]
+        times = [next(filter(None, (side[name] for name in _TIME_OF[row["table_name"]]))) for side in sides]
+        yield row, {datetime.fromisoformat(time).date() for time in times}
+
+
+def test_days_that_a_repair_changed_are_restated_and_no_others(repaired: _Repaired) -> None:
+    rows, cost = Counter[tuple[str, date]](), Counter[tuple[str, date]]()
+    for row, dates in _told(repaired.lake):
+        rows.update((row["table_name"], day) for day in dates)
+        cost[row["table_name"], row["row_time"].date()] += row["cost_micros"] or 0
+    complete = {day.key for day in repaired.before if day.complete_at}
+    due = complete & rows.keys()
+    assert {day.key for day in repaired.after if day.status is DayStatus.RESTATED} == due
+    assert len(due) > len(_GOLD), "too few days were restated to show anything"
+    assert rows.keys() - complete, "no open day was changed: the test does not show that it stays open"
+    for day in repaired.after:
+        expected = (1, rows[day.key], cost[day.key]) if day.key in due else (0, 0, 0)
+        assert (day.restated, day.changes, day.cost_micros) == expected, day.key
+    assert any(day.cost_micros for day in repaired.after)
+
+
+def test_a_second_update_writes_nothing_and_needs_no_spark(repaired: _Repaired) -> None:
+    version = repaired.lake.newest_commit(DAYS.path)
+    assert update_days(repaired.lake, _FILE_BY_FILE, _no_spark) == repaired.after
+    assert repaired.lake.newest_commit(DAYS.path) == version
+
+
+def test_two_readers_agree_on_the_table(spark: SparkSession, repaired: _Repaired) -> None:
+    by_log = [tuple(row) for row in read_table(repaired.lake, DAYS)]
+    own = [
+        (day.table_name, day.event_date, day.status.value, day.restated, day.cost_micros, day.version)
+        for day in read_days(repaired.lake)
+    ]
+    place = [DAYS.column_names.index(name) for name in ("table_name", "event_date", "status", "restated")]
+    place += [DAYS.column_names.index(name) for name in ("cost_micros", "version")]
+    assert sorted(own) == sorted(tuple(row[at] for at in place) for row in by_log)
+    by_spark = spark.read.format("delta").load(repaired.lake.table(DAYS))
+    assert by_spark.columns == list(DAYS.column_names)
+    assert by_spark.count() == len(own)
+
+
+def test_what_was_seen_can_be_lost(spark: SparkSession, repaired: _Repaired) -> None:
+    version = repaired.lake.newest_commit(DAYS.path)
+    repaired.lake.files.delete([DAYS_SEEN])
+    assert update_days(repaired.lake, _FILE_BY_FILE, lambda: nullcontext(spark)) == repaired.after
+    assert repaired.lake.newest_commit(DAYS.path) == version
+    assert update_days(repaired.lake, _FILE_BY_FILE, _no_spark) == repaired.after
+
+
+def _run(spark: SparkSession, lake: Lake, source: Path, timeline: str) -> list[Day]:
+    """Adds the files of ``timeline`` to ``source``, runs them, and gives the days."""
+    case = Case("days", timeline, Run("days", _FILE_BY_FILE))
+    source.mkdir(exist_ok=True)
+    for records in case.files():
+        number = len(list(source.iterdir()))
+        (source / f"{number:04}.jsonl").write_bytes(b"\n".join(records) + b"\n")
+    run_in(spark, _FILE_BY_FILE, lake, source, drain=False)
+    return update_days(lake, _FILE_BY_FILE, lambda: nullcontext(spark))
+
+
+def test_a_day_is_complete_just_when_its_last_row_is_there(spark: SparkSession, tmp_path: Path) -> None:
+    lake, source = open_lake(str(tmp_path / "lake")), tmp_path / "source"
+    # A batch runs under the watermark that the one before left: 3 h behind the newest event.
+    days = _run(
+        spark,
+        lake,
+        source,
+        """
+        23:59:59.999999                imp  i1 u1 c1
+        2024-05-02T00:00:00            imp  i2 u2 c1
+        ---
+        2024-05-02T04:00:00.001        imp  i3 u3 c1
+        ---
+        2024-05-02T04:00:00.001        act  a1 u3
+        """,
+    )
+    assert _words(days, "attributions") == ["open", "open"]
+    days = _run(
+        spark,
+        lake,
+        source,
+        """
+        2024-05-02T04:00:00.002        act  a2 u3
+        ---
+        2024-05-02T04:00:00.002        act  a3 u3
+        """,
+    )
+    assert _words(days, "attributions") == ["complete", "open"]
+    unclicked = {row[1].rpartition("/")[2] for row in read_table(lake, ATTRIBUTIONS)}
+    assert unclicked == {"i1"}, "the last row of the day is there, and the first of the next is not"
+
+
+def test_a_session_that_goes_on_past_midnight_keeps_its_day_open(spark: SparkSession, tmp_path: Path) -> None:
+    lake, source = open_lake(str(tmp_path / "lake")), tmp_path / "source"
+    chain = [f"2024-05-02T{minute // 60:02}:{minute % 60:02}:00  act  a{minute} bot" for minute in range(1, 300, 4)]
+    days = _run(
+        spark,
+        lake,
+        source,
+        "\n".join(["23:58:00  act  a0 bot", "---", *chain, "---", "2024-05-02T04:58:00  act  b1 u1"]),
+    )
+    assert _words(days, "attributions") == ["complete", "open"]
+    assert _words(days, "sessions") == ["open", "open"], "the watermark has passed, and the session goes on"
+    days = _run(spark, lake, source, "2024-05-02T06:00:00  act  b2 u1\n---\n2024-05-02T06:00:00  act  b3 u1")
+    assert _words(days, "sessions") == ["complete", "open"]
+    assert [row[2] for row in read_table(lake, SESSIONS) if row[1].endswith("bot")] == [datetime(2024, 5, 1, 23, 58)]
+
+
+def test_an_update_that_dies_before_its_commit_is_made_by_the_next(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake, source = open_lake(str(tmp_path / "lake")), tmp_path / "source"
+
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(days_module, "replace_all", die)
+        with pytest.raises(KeyboardInterrupt):
+            _run(spark, lake, source, "12:00:00  imp  i1 u1 c1")
+    assert read_days(lake) == []
+    assert _words(update_days(lake, _FILE_BY_FILE, lambda: nullcontext(spark)), "attributions") == ["open"]
+    with hold_job(lake, "days", _FILE_BY_FILE.s3), pytest.raises(LakeInUseError):
+        update_days_with(spark, lake, _FILE_BY_FILE)
