@@ -8,8 +8,8 @@
                                                                                               freeze_after past D+1
 
 A day is *complete* for a table when nothing that is still on time can add a row to it or change one: the watermark of
-its query has passed the end of the day by as much as the query holds rows back, ``deduplicate`` could not keep an event
-of the day any more when it wrote what the query has read, and no row that began by the end of the day goes on. After
+its query has passed the end of the day by as much as the query holds rows back, ``deduplicate`` keeps no event of the
+day beyond those that the query has read, and no row that began by the end of the day goes on. After
 that only repairs and replays change the day, and each that does *restates* it. The day is *audited* when a replay of
 all of it agreed with the table since it was complete and last changed, and *frozen* when all its rows are too old to be
 changed.
@@ -37,7 +37,8 @@ class Standing:
         table: its name.
         version: of the table, as the last batch of its query left it.
         watermark: of that batch; None: it had none.
-        upstream: the watermark under which ``deduplicate`` wrote what the query has read; None: it had none.
+        upstream: the watermark behind which ``deduplicate`` keeps no event beyond those that the query has read; None:
+            it had none.
         has_upstream: whether ``deduplicate`` drops what lies behind its watermark at all.
         holds: how far the watermark must pass the time of a row until the row is emitted.
         open_since: the first event of rows that go on although the watermark has passed it; None: there is none.

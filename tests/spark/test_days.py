@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,19 @@ from tests.support.runs import run_in
 from tests.support.timeline import Case, Run
 
 _FILE_BY_FILE = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}})
+_LATE = Case(
+    "late",
+    """
+    2025-01-06T12:00:00  imp  l1 u1 c1 cost=250
+    2025-01-06T12:01:00  clk  l2 u1 ->l1
+    2025-01-06T23:59:59  imp  l3 u2 c1 cost=250
+    2025-01-07T00:00:01  clk  l4 u2 ->l3
+    2025-01-07T12:00:00  act  l5 u3
+    2025-01-08T02:00:00  imp  l6 u4 c2 cost=70
+    """,
+    Run("days", _FILE_BY_FILE),
+)
+"""Late for every table; on two days that are complete by then, and on one that is not."""
 _GOLD = ("attributions", "campaign_stats", "moving_averages", "sessions", "user_status")
 _TIME_OF = {
     "attributions": ("impression_time", "click_time"),
@@ -61,7 +74,8 @@ class _Repaired:
 def repaired(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> _Repaired:
     folder = tmp_path_factory.mktemp("days")
     source, lake = folder / "source", open_lake(str(folder / "lake"))
-    generate(GeneratorSpec(events=1500, seed=23, files=8, hours=52, late=0.05), source)
+    generate(GeneratorSpec(events=400, seed=23, files=3, hours=62, late=0), source)
+    (source / "late.jsonl").write_bytes(b"\n".join(_LATE.files()[0]) + b"\n")
     run_in(spark, _FILE_BY_FILE, lake, source, measure=True)
     before = update_days(lake, _FILE_BY_FILE, lambda: nullcontext(spark))
     assert repair(spark, _FILE_BY_FILE, lake)
@@ -142,58 +156,12 @@ def _run(spark: SparkSession, lake: Lake, source: Path, timeline: str) -> list[D
     return update_days(lake, _FILE_BY_FILE, lambda: nullcontext(spark))
 
 
-def test_a_day_is_complete_just_when_its_last_row_is_there(spark: SparkSession, tmp_path: Path) -> None:
-    lake, source = open_lake(str(tmp_path / "lake")), tmp_path / "source"
-    # A batch runs under the watermark that the one before left: 3 h behind the newest event.
-    days = _run(
-        spark,
-        lake,
-        source,
-        """
-        23:59:59.999999                imp  i1 u1 c1
-        2024-05-02T00:00:00            imp  i2 u2 c1
-        ---
-        2024-05-02T04:00:00.001        imp  i3 u3 c1
-        ---
-        2024-05-02T04:00:00.001        act  a1 u3
-        """,
-    )
-    assert _words(days, "attributions") == ["open", "open"]
-    days = _run(
-        spark,
-        lake,
-        source,
-        """
-        2024-05-02T04:00:00.002        act  a2 u3
-        ---
-        2024-05-02T04:00:00.002        act  a3 u3
-        """,
-    )
-    assert _words(days, "attributions") == ["complete", "open"]
-    unclicked = {row[1].rpartition("/")[2] for row in read_table(lake, ATTRIBUTIONS)}
-    assert unclicked == {"i1"}, "the last row of the day is there, and the first of the next is not"
-
-
-def test_a_session_that_goes_on_past_midnight_keeps_its_day_open(spark: SparkSession, tmp_path: Path) -> None:
-    lake, source = open_lake(str(tmp_path / "lake")), tmp_path / "source"
-    chain = [f"2024-05-02T{minute // 60:02}:{minute % 60:02}:00  act  a{minute} bot" for minute in range(1, 300, 4)]
-    days = _run(
-        spark,
-        lake,
-        source,
-        "\n".join(["23:58:00  act  a0 bot", "---", *chain, "---", "2024-05-02T04:58:00  act  b1 u1"]),
-    )
-    assert _words(days, "attributions") == ["complete", "open"]
-    assert _words(days, "sessions") == ["open", "open"], "the watermark has passed, and the session goes on"
-    days = _run(spark, lake, source, "2024-05-02T06:00:00  act  b2 u1\n---\n2024-05-02T06:00:00  act  b3 u1")
-    assert _words(days, "sessions") == ["complete", "open"]
-    assert [row[2] for row in read_table(lake, SESSIONS) if row[1].endswith("bot")] == [datetime(2024, 5, 1, 23, 58)]
-
-
-def test_an_update_that_dies_before_its_commit_is_made_by_the_next(
+def test_a_day_is_complete_just_when_its_last_row_is_there(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake, source = open_lake(str(tmp_path / "lake")), tmp_path / "source"
+    # A user who is never silent for as long as the gap, from before midnight on.
+    chain = [f"2024-05-02T{minute // 60:02}:{minute % 60:02}:00  act  a{minute} bot" for minute in range(1, 240, 4)]
 
     def die(*_: object) -> None:
         raise KeyboardInterrupt
@@ -201,8 +169,40 @@ def test_an_update_that_dies_before_its_commit_is_made_by_the_next(
     with monkeypatch.context() as patch:
         patch.setattr(days_module, "replace_all", die)
         with pytest.raises(KeyboardInterrupt):
-            _run(spark, lake, source, "12:00:00  imp  i1 u1 c1")
-    assert read_days(lake) == []
-    assert _words(update_days(lake, _FILE_BY_FILE, lambda: nullcontext(spark)), "attributions") == ["open"]
+            # A batch runs under the watermark that the one before left: 3 h behind the newest event.
+            _run(
+                spark,
+                lake,
+                source,
+                "\n".join(
+                    [
+                        "23:58:00                  act  a0 bot",
+                        "23:59:59.999999           imp  i1 u1 c1",
+                        "2024-05-02T00:00:00.003   imp  i2 u2 c1",
+                        "---",
+                        *chain,
+                        "2024-05-02T04:00:00.001   act  b1 u3",
+                        "---",
+                        "2024-05-02T04:00:00.001   act  b2 u3",
+                    ]
+                ),
+            )
+    assert read_days(lake) == [], "it died before its commit"
     with hold_job(lake, "days", _FILE_BY_FILE.s3), pytest.raises(LakeInUseError):
         update_days_with(spark, lake, _FILE_BY_FILE)
+    days = update_days(lake, _FILE_BY_FILE, lambda: nullcontext(spark))
+    assert (_words(days, "attributions"), _words(days, "sessions")) == (["open"] * 2, ["open"] * 2)
+
+    # One millisecond more.
+    days = _run(spark, lake, source, "2024-05-02T04:00:00.002 act b3 u3\n---\n2024-05-02T04:00:00.002 act b4 u3")
+    assert _words(days, "attributions") == ["complete", "open"]
+    emitted = {row[1].rpartition("/")[2] for row in read_table(lake, ATTRIBUTIONS)}
+    assert emitted == {"i1"}, "the last row of the day is there, and the first of the next is not"
+    watermark = next(day for day in days if day.table_name == "attributions").watermark
+    assert watermark == datetime(2024, 5, 2, 1, 0, 0, 2000, UTC)
+    assert _words(days, "sessions") == ["open", "open"], "the watermark has passed, and the session goes on"
+
+    days = _run(spark, lake, source, "2024-05-02T06:00:00 act b5 u1\n---\n2024-05-02T06:00:00 act b6 u1")
+    assert _words(days, "sessions") == ["complete", "open"]
+    starts = [row[2] for row in read_table(lake, SESSIONS) if row[1].endswith("bot")]
+    assert starts == [datetime(2024, 5, 1, 23, 58)]  # noqa: DTZ001 naive means UTC in what is read

@@ -18,7 +18,7 @@ _FAILED = 1
 def clean_checkpoints(params: dict[str, Any] | None = None) -> str:
     """Removes superseded checkpoints, or those in ``params["checkpoints"]``; if ``dry_run``, only lists them."""
     assert params is not None  # noqa: S101 Airflow passes it
-    place, delete = _place_of_started_lake(), [] if params["dry_run"] else ["--delete"]
+    place, delete = place_of_started_lake(), [] if params["dry_run"] else ["--delete"]
     _, output = run_adloom(place, ["checkpoints", "clean", *params["checkpoints"]], delete, changes_lake=True)
     return output
 
@@ -28,7 +28,7 @@ def maintain_tables(job: str) -> str:
 
     A table has one writer at a time, so the job is stopped first. It is resumed however this ends.
     """
-    place = _place_of_started_lake()
+    place = place_of_started_lake()
     tables = [query.writes.name for query in queries_of(job)]
     with paused(place, job, "table maintenance"):
         _, output = run_adloom(place, ["maintain", *tables], changes_lake=True)
@@ -40,7 +40,7 @@ def backfill_window(params: dict[str, Any] | None = None) -> str:
     assert params is not None  # noqa: S101 Airflow passes it
     # Each is one word with its option, so that nothing typed into the form is ever read as an option.
     _, output = run_adloom(
-        _place_of_started_lake(), ["backfill"], [f"--from={params['from']}", f"--to={params['to']}"], changes_lake=True
+        place_of_started_lake(), ["backfill"], [f"--from={params['from']}", f"--to={params['to']}"], changes_lake=True
     )
     return output
 
@@ -51,7 +51,7 @@ def requeue_quarantine(params: dict[str, Any] | None = None) -> str:
     chosen = [f"--verdict={verdict}" for verdict in params["verdicts"]]
     chosen += [f"--{name}={params[name]}" for name in ("since", "until", "source") if params[name]]
     dry = ["--dry-run"] if params["dry_run"] else []
-    _, output = run_adloom(_place_of_started_lake(), ["requeue"], [*chosen, *dry], changes_lake=True)
+    _, output = run_adloom(place_of_started_lake(), ["requeue"], [*chosen, *dry], changes_lake=True)
     return output
 
 
@@ -59,13 +59,13 @@ def repair_late(params: dict[str, Any] | None = None) -> str:
     """Brings late events to gold; if ``params["dry_run"]``, only lists what would change."""
     assert params is not None  # noqa: S101 Airflow passes it
     dry = ["--dry-run"] if params["dry_run"] else []
-    _, output = run_adloom(_place_of_started_lake(), ["repair"], dry, changes_lake=True)
+    _, output = run_adloom(place_of_started_lake(), ["repair"], dry, changes_lake=True)
     return output
 
 
 def validate_tables() -> str:
     """Validates what is new in the tables. A warning is logged; a failed critical expectation is an error."""
-    code, output = run_adloom(_place_of_started_lake(), ["validate"], ["--critical"], allowed=(0, _FAILED))
+    code, output = run_adloom(place_of_started_lake(), ["validate"], ["--critical"], allowed=(0, _FAILED))
     if code == _FAILED:
         failed = "; ".join(line.strip() for line in output.splitlines() if line.strip().startswith("critical: "))
         if not failed:
@@ -77,11 +77,11 @@ def validate_tables() -> str:
 
 def draw_overview() -> str:
     """Renders the page of charts about the tables."""
-    _, output = run_adloom(_place_of_started_lake(), ["report"])
+    _, output = run_adloom(place_of_started_lake(), ["report"])
     return output
 
 
-def _place_of_started_lake() -> Place:
+def place_of_started_lake() -> Place:
     """The place. If no job has ever run on its lake, the task is skipped."""
     place = find_place()
     if not place.lake.files.names(CHECKPOINTS):
