@@ -2,19 +2,14 @@
 
 import io
 import json
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.tables import Table
 from spark_jobs.lake.layout import Lake, commit_key
-
-_READER_VERSION = 1
-"""Of Delta's protocol: tables without deletion vectors, column mapping and the like."""
 
 
 def read_small(lake: Lake, table: Table) -> list[dict[str, Any]]:
@@ -23,7 +18,7 @@ def read_small(lake: Lake, table: Table) -> list[dict[str, Any]]:
     Times are with zone (UTC). A column that is missing in an older file is None.
 
     Raises:
-        LakeError: the log has a gap, or the table has features that this reader does not know.
+        LakeError: the log has a gap, or a file is missing.
     """
     newest = lake.newest_commit(table.path)
     if newest is None:
@@ -33,7 +28,7 @@ def read_small(lake: Lake, table: Table) -> list[dict[str, Any]]:
         data = lake.files.read(f"{table.path}/{name}")
         if data is None:
             raise LakeError(f"{lake.place(table.path)}: its file {name} is missing; was it vacuumed while it was read?")
-        rows += pq.read_table(pa.BufferReader(data)).to_pylist()
+        rows += pq.read_table(io.BytesIO(data)).to_pylist()
     return [{column.name: row.get(column.name) for column in table.columns} for row in rows]
 
 
@@ -41,29 +36,46 @@ def _live_files(lake: Lake, table: Table, newest: int) -> list[str]:
     """The files of version ``newest``, relative to the table."""
     live: dict[str, None] = {}
     for action in _actions(lake, table, newest):
-        if (protocol := action.get("protocol")) and protocol["minReaderVersion"] > _READER_VERSION:
-            raise LakeError(
-                f"{lake.place(table.path)} needs version {protocol['minReaderVersion']} of Delta's reader protocol; "
-                f"adloom reads {_READER_VERSION} there: delete the table, and it is written anew"
-            )
         if added := action.get("add"):
+            if added.get("deletionVector"):
+                raise LakeError(f"{lake.place(table.path)} has deletion vectors; switch them off and compact it")
             live[unquote(added["path"])] = None
         if removed := action.get("remove"):
             live.pop(unquote(removed["path"]), None)
     return list(live)
 
 
-def _actions(lake: Lake, table: Table, newest: int) -> Iterator[dict[str, Any]]:
-    """The actions in the log, from its last checkpoint on, oldest first."""
-    log, first = f"{table.path}/_delta_log", 0
-    if pointer := lake.files.read(f"{log}/_last_checkpoint"):
-        version = int(json.loads(pointer)["version"])
-        checkpoint = lake.files.read(f"{log}/{version:020}.checkpoint.parquet")
-        if checkpoint is not None:
-            first = version + 1
-            yield from pq.read_table(io.BytesIO(checkpoint), columns=["add.path", "protocol"]).to_pylist()
-    for version in range(first, newest + 1):
+def _actions(lake: Lake, table: Table, newest: int) -> list[dict[str, Any]]:
+    """The actions in the log, oldest first, from where they give all live files.
+
+    That is the last commit that replaced the whole table, the last checkpoint, or the first commit.
+    """
+    log, found = f"{table.path}/_delta_log", list[dict[str, Any]]()
+    checkpoint = _last_checkpoint(lake, log)
+    for version in range(newest, checkpoint, -1):
         commit = lake.files.read(commit_key(table, version))
         if commit is None:
-            raise LakeError(f"{lake.place(log)}: version {version} is missing between {first} and {newest}")
-        yield from map(json.loads, commit.splitlines())
+            raise LakeError(f"{lake.place(log)}: version {version} is missing between {checkpoint} and {newest}")
+        actions = [json.loads(line) for line in commit.splitlines()]
+        found = actions + found
+        if any(_replaces_all(action.get("commitInfo") or {}) for action in actions):
+            return found
+    if checkpoint < 0:
+        return found
+    data = lake.files.read(f"{log}/{checkpoint:020}.checkpoint.parquet")
+    if data is None:
+        raise LakeError(
+            f"{lake.place(log)}: its checkpoint {checkpoint} is missing, or of a kind that is not read here"
+        )
+    live = pq.read_table(io.BytesIO(data), columns=["add.path"]).to_pylist()
+    return [*(action for action in live if action["add"]), *found]
+
+
+def _last_checkpoint(lake: Lake, log: str) -> int:
+    pointer = lake.files.read(f"{log}/_last_checkpoint")
+    return int(json.loads(pointer)["version"]) if pointer else -1
+
+
+def _replaces_all(info: dict[str, Any]) -> bool:
+    parameters = info.get("operationParameters") or {}
+    return parameters.get("mode") == "Overwrite" and "predicate" not in parameters

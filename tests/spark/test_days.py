@@ -74,7 +74,8 @@ class _Repaired:
 def repaired(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> _Repaired:
     folder = tmp_path_factory.mktemp("days")
     source, lake = folder / "source", open_lake(str(folder / "lake"))
-    generate(GeneratorSpec(events=400, seed=23, files=3, hours=62, late=0), source)
+    generate(GeneratorSpec(events=400, seed=23, files=1, hours=62, late=0), source)
+    run_in(spark, _FILE_BY_FILE, lake, source, drain=False, measure=True)
     (source / "late.jsonl").write_bytes(b"\n".join(_LATE.files()[0]) + b"\n")
     run_in(spark, _FILE_BY_FILE, lake, source, measure=True)
     before = update_days(lake, _FILE_BY_FILE, lambda: nullcontext(spark))
