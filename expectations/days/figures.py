@@ -2,14 +2,48 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from itertools import takewhile
 
 from spark_jobs.contracts.days import Day, DayStatus
+from spark_jobs.contracts.tables import CAMPAIGN_STATS
 
 SHOWN = timedelta(days=30)
 """How many days the grid has at most, the last of them being the newest."""
 MOST_RESTATED = 10
+
+
+@dataclass(frozen=True)
+class RestatedDay:
+    """A date on which tables were restated.
+
+    Attributes:
+        event_date: the date.
+        tables: its days that were restated, by name of the table.
+    """
+
+    event_date: date
+    tables: tuple[Day, ...]
+
+    @property
+    def restated_at(self) -> datetime:
+        """When the last of the changes was planned."""
+        return max(day.restated_at for day in self.tables if day.restated_at)
+
+    @property
+    def restated(self) -> int:
+        """How often the table was restated that was most often."""
+        return max(day.restated for day in self.tables)
+
+    @property
+    def changes(self) -> int:
+        """Rows changed in all tables."""
+        return sum(day.changes for day in self.tables)
+
+    @property
+    def counted(self) -> Day | None:
+        """The day whose differences count: other tables count the same impressions and clicks."""
+        return next((day for day in self.tables if day.table_name == CAMPAIGN_STATS.name), None)
 
 
 @dataclass(frozen=True)
@@ -22,8 +56,8 @@ class DaysFigures:
         done_until: every day up to this one is done in every table; None: the first is open.
         newest: the last date that there is.
         statuses: how many days of the grid have each status.
-        restated: days that were restated, the last changed first, as many as are listed.
-        restated_count: how many days were restated.
+        restated: dates that were restated, the last changed first, as many as are listed.
+        restated_count: how many dates were restated.
     """
 
     dates: tuple[date, ...]
@@ -31,7 +65,7 @@ class DaysFigures:
     done_until: date | None
     newest: date
     statuses: dict[DayStatus, int]
-    restated: tuple[Day, ...]
+    restated: tuple[RestatedDay, ...]
     restated_count: int
 
 
@@ -48,8 +82,12 @@ def days_figures(days: Sequence[Day]) -> DaysFigures | None:
     done = list(takewhile(lambda day: day not in open_dates, every))
     tables = {name: tuple(known.get((name, day)) for day in dates) for name in names}
     shown = [day for row in tables.values() for day in row if day]
-    restated = [day for day in days if day.restated_at]
-    latest = sorted(restated, key=lambda day: (day.restated_at, day.event_date, day.table_name), reverse=True)
+    by_date: dict[date, list[Day]] = {}
+    for day in days:
+        if day.restated:
+            by_date.setdefault(day.event_date, []).append(day)
+    changed = [RestatedDay(when, tuple(tables)) for when, tables in by_date.items()]
+    latest = sorted(changed, key=lambda one: (one.restated_at, one.event_date), reverse=True)
     return DaysFigures(
         dates=dates,
         tables=tables,
@@ -57,5 +95,5 @@ def days_figures(days: Sequence[Day]) -> DaysFigures | None:
         newest=newest,
         statuses={status: sum(day.status is status for day in shown) for status in DayStatus},
         restated=tuple(latest[:MOST_RESTATED]),
-        restated_count=len(restated),
+        restated_count=len(changed),
     )
