@@ -100,11 +100,14 @@ def _print_grid(console: Console, days: Sequence[Day], place: str) -> None:
     if restated:
         rows = sum(day.changes for day in restated)
         console.print(
-            f"{len(restated)} of these days changed after they were complete, {rows:,} rows; each change is in "
-            "gold/restatements: `adloom show restatements`",
+            f"{len(restated)} of these days changed after they were complete, {rows:,} rows; the number says how "
+            "often. Each change is in gold/restatements: `adloom show restatements`",
             soft_wrap=True,
         )
 
 
 def _cell(day: Day | None) -> Text:
-    return Text("") if day is None else Text(day.words, style=_STYLES[day.status])
+    if day is None:
+        return Text("")
+    times = f" ({day.restated})" if day.restated and day.status is not DayStatus.RESTATED else ""
+    return Text(f"{day.words}{times}", style=_STYLES[day.status])

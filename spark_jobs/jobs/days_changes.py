@@ -17,7 +17,7 @@ from spark_jobs.lake.commits import last_note
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import TABLES_BY_NAME, Query, writer_of
 from spark_jobs.rules.days import Change, Standing, passed
-from spark_jobs.sources.delta import read_table
+from spark_jobs.sources.delta import first_event_time, read_table
 from spark_jobs.transforms.windows import SUMS, sums
 
 
@@ -71,4 +71,4 @@ def first_open(
     if query.open_since is None or not waiting or note is None:
         return standing
     position = Position(spark, settings, lake, query, note)
-    return replace(standing, open_since=query.open_since(position, waiting[0].event_date))
+    return replace(standing, open_since=first_event_time(query.open_since(position, waiting[0].event_date)))

@@ -28,7 +28,7 @@ def read_small(lake: Lake, table: Table) -> list[dict[str, Any]]:
         data = lake.files.read(f"{table.path}/{name}")
         if data is None:
             raise LakeError(f"{lake.place(table.path)}: its file {name} is missing; was it vacuumed while it was read?")
-        rows += pq.read_table(io.BytesIO(data)).to_pylist()
+        rows += _rows_in(data)
     return [{column.name: row.get(column.name) for column in table.columns} for row in rows]
 
 
@@ -67,7 +67,7 @@ def _actions(lake: Lake, table: Table, newest: int) -> list[dict[str, Any]]:
         raise LakeError(
             f"{lake.place(log)}: its checkpoint {checkpoint} is missing, or of a kind that is not read here"
         )
-    live = pq.read_table(io.BytesIO(data), columns=["add.path"]).to_pylist()
+    live = _rows_in(data, columns=["add.path"])
     return [*(action for action in live if action["add"]), *found]
 
 
@@ -79,3 +79,11 @@ def _last_checkpoint(lake: Lake, log: str) -> int:
 def _replaces_all(info: dict[str, Any]) -> bool:
     parameters = info.get("operationParameters") or {}
     return parameters.get("mode") == "Overwrite" and "predicate" not in parameters
+
+
+def _rows_in(data: bytes, columns: list[str] | None = None) -> list[dict[str, Any]]:
+    """The rows of a Parquet file."""
+    # Without Arrow's pools of threads: a process that ends right after it has started them can abort.
+    with pq.ParquetFile(io.BytesIO(data), pre_buffer=False) as file:
+        rows: list[dict[str, Any]] = file.read(columns, use_threads=False).to_pylist()
+        return rows

@@ -1,6 +1,6 @@
 """The query ``sessionize``: each user's events grouped into sessions, into gold/sessions."""
 
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from spark_jobs.contracts.events import EVENT_TYPES, HEARTBEAT
@@ -56,11 +56,10 @@ def _closes_after(settings: Settings) -> timedelta:
     return settings.sessionize.watermark + settings.sessionize.gap
 
 
-def _open_since(at: "Position", day: date) -> datetime | None:
+def _open_since(at: "Position", day: date) -> "DataFrame":
     """A session goes on for as long as its events do, past any watermark."""
     from pyspark.sql import functions as F
 
-    from spark_jobs.sources.delta import first_event_time
     from spark_jobs.transforms.open_rows import open_sessions
 
     # What is open and began by the end of the day has an event on it, or within a gap of it.
@@ -69,7 +68,7 @@ def _open_since(at: "Position", day: date) -> datetime | None:
     silver = at.read_consumed().where(F.col("event_date") >= since)
     sessions = at.read(SESSIONS).where(F.col("session_end") >= since.cast("timestamp"))
     left = open_sessions(silver, sessions, at.settled_before, gap, at.read_initial())
-    return first_event_time(left.where((F.col("event_type") != HEARTBEAT) & F.col("user_id").isNotNull()))
+    return left.where((F.col("event_type") != HEARTBEAT) & F.col("user_id").isNotNull())
 
 
 def _correction() -> "Correction":
