@@ -18,7 +18,6 @@ from spark_jobs.lake.layout import Lake, commit_key
 from spark_jobs.queries import QUERIES, Query
 from spark_jobs.queries.deduplicate import QUERY as DEDUPLICATE
 from spark_jobs.rules.days import Audit, Span, Standing, passed
-from spark_jobs.runtime.watermarks import next_watermark
 from spark_jobs.sources.delta import version_reached
 
 _DAY = timedelta(days=1)
@@ -74,20 +73,19 @@ def look_at(lake: Lake, settings: Settings, seen: DaysSeen | None) -> Look:
     Raises:
         LakeError: ``gold/days`` cannot be read.
     """
-    upstream = _Upstream.of(lake, settings)
     # Before the tables: what restates a day after this look is looked at by the next one.
     restatements = lake.newest_commit(RESTATEMENTS.path)
     restated = -1 if restatements is None else restatements
     silver_version = lake.newest_commit(SILVER_EVENTS.path)
     span = _span(lake, silver_version, seen)
-    days = read_days(lake)
+    days, upstream = read_days(lake), _watermark(last_note(lake, DEDUPLICATE.name))
     return Look(
         days=days,
-        standings=[found for query in QUERIES if (found := _standing(lake, settings, query, upstream))],
+        standings=[found for query in QUERIES if (found := _standing(lake, settings, query))],
         silver_version=silver_version,
         span=span,
         is_span_known=span is not None or silver_version is None,
-        passed=upstream.next.date() - _DAY if upstream.next else None,
+        passed=upstream.date() - _DAY if upstream else None,
         restatements_version=restated,
         has_more_restatements=restated > (seen.restatements_version if seen else -1),
         last_repair=_last_done(lake),
@@ -95,37 +93,7 @@ def look_at(lake: Lake, settings: Settings, seen: DaysSeen | None) -> Look:
     )
 
 
-@dataclass(frozen=True)
-class _Upstream:
-    """How far ``deduplicate`` has come.
-
-    Attributes:
-        lake: whose.
-        drops: whether it drops what lies behind its watermark.
-        next: the watermark under which its next batch will run; None: not known.
-        last: the note of its last batch, read after ``next``, so that all batches before that one are in silver.
-    """
-
-    lake: Lake
-    drops: bool
-    next: datetime | None
-    last: CommitNote | None
-
-    @classmethod
-    def of(cls, lake: Lake, settings: Settings) -> "_Upstream":
-        """That of ``lake``."""
-        following = next_watermark(lake, DEDUPLICATE.name)
-        drops = DEDUPLICATE.watermark(settings) is not None
-        return cls(lake, drops, following if drops else None, last_note(lake, DEDUPLICATE.name))
-
-    def at(self, version: int) -> datetime | None:
-        """The watermark that no event lies behind that comes into silver after ``version``; None: there was none."""
-        note = last_note(self.lake, DEDUPLICATE.name, until=version)
-        known = [time for time in (_watermark(note), self.next if note == self.last else None) if time]
-        return max(known, default=None)
-
-
-def _standing(lake: Lake, settings: Settings, query: Query, upstream: _Upstream) -> Standing | None:
+def _standing(lake: Lake, settings: Settings, query: Query) -> Standing | None:
     """Where the table of ``query`` stands; None: it has no days, or no batch yet."""
     delay = query.watermark(settings)
     if query.correction is None or delay is None or not lake.has(query.writes):
@@ -138,8 +106,9 @@ def _standing(lake: Lake, settings: Settings, query: Query, upstream: _Upstream)
         table=query.writes.name,
         version=version,
         watermark=_watermark(note),
-        upstream=upstream.at(min(map(version_reached, note.reached))),
-        has_upstream=upstream.drops,
+        # Spark drops what lies behind the watermark of the batch before: later batches keep nothing behind this one.
+        upstream=_watermark(last_note(lake, DEDUPLICATE.name, until=min(map(version_reached, note.reached)))),
+        has_upstream=DEDUPLICATE.watermark(settings) is not None,
         holds=query.closes_after(settings) - delay,
     )
 

@@ -33,6 +33,8 @@ _FILE_BY_FILE = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}})
 _LATE = Case(
     "late",
     """
+    2025-01-08T10:46:00  act  l0 u0  # a batch drops what is behind the watermark of the one before
+    ---
     2025-01-06T12:00:00  imp  l1 u1 c1 cost=250
     2025-01-06T12:01:00  clk  l2 u1 ->l1
     2025-01-06T23:59:59  imp  l3 u2 c1 cost=250
@@ -75,8 +77,8 @@ def repaired(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> _
     folder = tmp_path_factory.mktemp("days")
     source, lake = folder / "source", open_lake(str(folder / "lake"))
     generate(GeneratorSpec(events=400, seed=23, files=1, hours=62, late=0), source)
-    run_in(spark, _FILE_BY_FILE, lake, source, drain=False, measure=True)
-    (source / "late.jsonl").write_bytes(b"\n".join(_LATE.files()[0]) + b"\n")
+    for number, records in enumerate(_LATE.files()):
+        (source / f"late-{number}.jsonl").write_bytes(b"\n".join(records) + b"\n")
     run_in(spark, _FILE_BY_FILE, lake, source, measure=True)
     before = update_days(lake, _FILE_BY_FILE, lambda: nullcontext(spark))
     assert repair(spark, _FILE_BY_FILE, lake)
