@@ -5,8 +5,6 @@ import json
 from typing import Any
 from urllib.parse import unquote
 
-import pyarrow.parquet as pq
-
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.tables import Table
 from spark_jobs.lake.layout import Lake, commit_key
@@ -83,6 +81,8 @@ def _replaces_all(info: dict[str, Any]) -> bool:
 
 def _rows_in(data: bytes, columns: list[str] | None = None) -> list[dict[str, Any]]:
     """The rows of a Parquet file."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 DAG files load this module
+
     # Without Arrow's pools of threads: a process that ends right after it has started them can abort.
     with pq.ParquetFile(io.BytesIO(data), pre_buffer=False) as file:
         rows: list[dict[str, Any]] = file.read(columns, use_threads=False).to_pylist()
