@@ -7,6 +7,8 @@ from typing import Any
 
 from expectations import charts
 from expectations.counts import read_ledger
+from expectations.days.figures import DaysFigures
+from expectations.days.page import days_part
 from expectations.history import KEPT_RUNS, counts_of, remember
 from expectations.restated.figures import RestatedFigures
 from expectations.restated.page import restated_part
@@ -28,11 +30,12 @@ def write_landing_page(
     validated_at: datetime,
     unfit: UnfitFigures | None = None,
     restated: RestatedFigures | None = None,
+    days: DaysFigures | None = None,
 ) -> None:
     """Writes ``index.html`` of the lake's reports, adds to their history, and drops pages that are too old.
 
     ``unfit`` are the records that did not fit; None if there is no table of records. ``restated`` is what repairs
-    changed; None if there was none.
+    changed; None if there was none. ``days`` says when days are done; None if nobody has asked yet.
     """
     history = remember(lake, result, validated_at)
     ledger = read_ledger(lake)
@@ -46,6 +49,7 @@ def write_landing_page(
         outflows=_outflows(ledger),
         unfit=unfit_part(unfit),
         restated=restated_part(restated),
+        days=days_part(days),
         history=history,
         history_chart=_history_chart(history, _HISTORY_SIZE),
         table_charts={

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import SparkSession
 
 from expectations.counts import COMPARED, compare, counts_present_rows, measure, read_ledger
+from expectations.days.figures import days_figures
 from expectations.landing import publish_pages, write_landing_page
 from expectations.quarantine import failing_rows, keep_failing_rows
 from expectations.ranges import Rows, range_to_validate, read_rows, read_state
@@ -23,6 +24,7 @@ from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.files import json_bytes
 from spark_jobs.contracts.places import REPORTS, VALIDATED
 from spark_jobs.contracts.settings import Settings
+from spark_jobs.lake.days import read_days
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import TABLES
 from spark_jobs.sources.delta import read_table
@@ -83,7 +85,7 @@ def validate_lake(
     result = ValidationResult(
         f"{REPORTS}/index.html", tuple(replace(found, docs=pages.get(found.table)) for found in results)
     )
-    write_landing_page(lake, result, started, unfit, restated)
+    write_landing_page(lake, result, started, unfit, restated, days_figures(read_days(lake)))
     lake.files.write(VALIDATED, json_bytes(run.validated | _good_versions(result)))
     return result
 

@@ -1,6 +1,6 @@
 """Options shared by several commands."""
 
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -37,3 +37,15 @@ def parse_time(text: str, option: str) -> datetime:
         return datetime.fromisoformat(text)
     except ValueError as error:
         raise SettingsError(f"{option} {text!r} is not a time; write it like 2025-01-06T00:00:00Z") from error
+
+
+def parse_date(text: str, option: str) -> date:
+    """The date in ``text``.
+
+    Raises:
+        SettingsError: ``text`` is not a date.
+    """
+    try:
+        return date.fromisoformat(text)
+    except ValueError as error:
+        raise SettingsError(f"{option} {text!r} is not a date; write it like 2025-01-06") from error

@@ -1,6 +1,7 @@
 """``adloom repair``: what was late, and what it changed in gold."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
@@ -9,8 +10,10 @@ from rich.table import Table
 
 from spark_jobs.console.run import session
 from spark_jobs.console.terminal import terminal
+from spark_jobs.contracts.errors import LakeInUseError
 from spark_jobs.contracts.repair import RepairPlan
 from spark_jobs.contracts.settings import load_settings
+from spark_jobs.jobs.days import update_days_with
 from spark_jobs.jobs.repair import repair
 from spark_jobs.runtime.lakes import open_existing
 
@@ -31,6 +34,10 @@ def repair_lake(location: str, *, dry_run: bool, config: Path | None) -> None:
             status.update(f"{step} …")
 
         plan = repair(spark, settings, lake, dry_run=dry_run, on_step=show)
+        if not dry_run:
+            show("looking which days it has restated")
+            with suppress(LakeInUseError):  # another process is doing so
+                update_days_with(spark, lake, settings)
     if plan is None:
         console.print(f"nothing to repair: {lake.place()} has read nothing since the last repair", soft_wrap=True)
         return

@@ -259,3 +259,33 @@ RESTATEMENTS = Table(
 
 REPAIR_TABLES = (LATE_EVENTS, RESTATEMENTS)
 """The tables that no query writes, but `adloom repair`."""
+
+DAYS = Table(
+    "days",
+    "gold/days",
+    "When a day is done: one row for each table of gold and each date of its rows, from the first date of silver to "
+    "the newest; written by `adloom days` and after each repair. A query that goes by the wall clock has no days.",
+    (
+        Column("table_name", "STRING", "name of the table of gold"),
+        Column(
+            "event_date", "DATE", "date (UTC) of its rows: of their impression, session start, window end or change"
+        ),
+        Column("status", "STRING", "open, complete, audited, restated or frozen"),
+        Column("complete_at", "TIMESTAMP", "when the day was found complete; null while it is open"),
+        Column("watermark", "TIMESTAMP", "the watermark of the query then"),
+        Column("restated", "BIGINT", "how many repairs and replays have changed rows of the day since it was complete"),
+        Column("restated_at", "TIMESTAMP", "when the last of them was planned; null: there is none"),
+        Column("changes", "BIGINT", "rows that they inserted, updated or deleted"),
+        Column("impressions", "BIGINT", "by how much they changed impressions; 0 where the table does not count them"),
+        Column("clicks", "BIGINT", "by how much they changed clicks; 0 where the table does not count them"),
+        Column("cost_micros", "BIGINT", "by how much they changed cost, in micro-units; 0 where it is not counted"),
+        Column(
+            "audited_at", "TIMESTAMP", "when the last replay that agreed with the whole day was decided; null: none"
+        ),
+        Column("frozen_at", "TIMESTAMP", "when the day was found frozen; null: it is not"),
+        Column("repair", "BIGINT", "number of the last repair that was done when the day was found complete; 0: none"),
+        Column("version", "BIGINT", "version of the table of gold that the row was last changed for"),
+        Column("updated_at", "TIMESTAMP", "when the row was last changed"),
+    ),
+    key=("table_name", "event_date"),
+)

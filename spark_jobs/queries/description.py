@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from spark_jobs.contracts.settings import Settings
@@ -95,6 +95,9 @@ class Query:
     watermark: Callable[[Settings], timedelta | None] = field(default=lambda _: None, repr=False)
     """How far its watermark lies behind the newest event time that it has read; None: it has no watermark, because it
     keeps no state or goes by processing time."""
+    open_since: "Callable[[Position, date], DataFrame] | None" = field(default=None, repr=False)
+    """The events from a date on whose rows are open although the watermark has passed them, with the columns of silver.
+    None: a row does not go on with its events, so the watermark alone tells what is closed."""
     grace: Callable[[Settings], timedelta] = field(default=lambda _: timedelta(), repr=False)
     """An event is late when the watermark has passed its time by so much, if not earlier."""
     correction: "Callable[[], Correction] | None" = field(default=None, repr=False)

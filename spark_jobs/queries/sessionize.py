@@ -1,9 +1,9 @@
 """The query ``sessionize``: each user's events grouped into sessions, into gold/sessions."""
 
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
-from spark_jobs.contracts.events import EVENT_TYPES
+from spark_jobs.contracts.events import EVENT_TYPES, HEARTBEAT
 from spark_jobs.contracts.jobs import ATTRIBUTE_JOB
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import SESSIONS, SILVER_EVENTS
@@ -56,6 +56,21 @@ def _closes_after(settings: Settings) -> timedelta:
     return settings.sessionize.watermark + settings.sessionize.gap
 
 
+def _open_since(at: "Position", day: date) -> "DataFrame":
+    """A session goes on for as long as its events do, past any watermark."""
+    from pyspark.sql import functions as F
+
+    from spark_jobs.transforms.open_rows import open_sessions
+
+    # What is open and began by the end of the day has an event on it, or within a gap of it.
+    gap = at.longest("sessionize.gap")
+    since = F.lit(day - gap // timedelta(days=1) * timedelta(days=1))
+    silver = at.read_consumed().where(F.col("event_date") >= since)
+    sessions = at.read(SESSIONS).where(F.col("session_end") >= since.cast("timestamp"))
+    left = open_sessions(silver, sessions, at.settled_before, gap, at.read_initial())
+    return left.where((F.col("event_type") != HEARTBEAT) & F.col("user_id").isNotNull())
+
+
 def _correction() -> "Correction":
     from spark_jobs.corrections.sessions import CORRECTION
 
@@ -89,6 +104,7 @@ QUERY = Query(
         choices=lambda _: {"event_type": EVENT_TYPES},
     ),
     closes_after=_closes_after,
+    open_since=_open_since,
     watermark=lambda settings: settings.sessionize.watermark,
     grace=lambda settings: settings.sessionize.gap,
     is_in_ledger=True,

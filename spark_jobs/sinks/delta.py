@@ -117,6 +117,12 @@ def replace_rows(rows: DataFrame, where: str, lake: Lake, table: Table, note: Co
     writer.option("replaceWhere", where).option("userMetadata", note.as_metadata()).save(lake.table(table))
 
 
+def replace_all(rows: DataFrame, lake: Lake, table: Table, note: CommitNote) -> None:
+    """Replaces all rows of ``table`` by ``rows``, in one commit that carries ``note``; creates it if need be."""
+    writer = _writer(_plain(rows, table), table).mode("overwrite")
+    writer.option("userMetadata", note.as_metadata()).save(lake.table(table))
+
+
 @dataclass(frozen=True)
 class TableOutput:
     """A table as an output."""

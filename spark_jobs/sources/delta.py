@@ -78,6 +78,12 @@ def newest_event_time(events: DataFrame) -> datetime | None:
     return None if newest_us is None else time_of_us(newest_us)
 
 
+def first_event_time(events: DataFrame) -> datetime | None:
+    """The smallest ``event_time`` of ``events``, as :func:`newest_event_time` gives the largest."""
+    (first_us,) = events.agg(F.unix_micros(F.min("event_time"))).first() or (None,)
+    return None if first_us is None else time_of_us(first_us)
+
+
 def read_table(spark: SparkSession, lake: Lake, table: Table, *, version: int | None = None) -> DataFrame:
     """The rows of ``table`` as they are now, or as they were in ``version``, with the columns that are kept.
 

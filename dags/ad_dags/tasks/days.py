@@ -1,0 +1,42 @@
+"""Bringing ``gold/days`` up to date, and telling other DAGs of days that are complete or restated.
+
+What was told is asked of Airflow itself. It records the events of a task together with the task's success, so a task
+that fails, is killed or is cleared tells nothing twice and leaves nothing out.
+"""
+
+from typing import Any
+
+from airflow.sdk.exceptions import AirflowSkipException
+
+from ad_dags.clock import utc_now
+from ad_dags.days import DAY_ASSETS, REMEMBERED, DayAsset, DayEvent, Extra, not_told, what_was_told
+from ad_dags.tasks.commands import run_adloom
+from ad_dags.tasks.maintenance import place_of_started_lake
+from spark_jobs.lake.days import read_days
+from spark_jobs.lake.layout import Lake
+
+
+def update_days(*, inlet_events: Any = None) -> list[str]:
+    """Brings ``gold/days`` up to date. Returns the tasks that have something to tell."""
+    place = place_of_started_lake()
+    run_adloom(place, ["days"], changes_lake=True)
+    return [own.task_id for own in DAY_ASSETS if _due(place.lake, own, inlet_events)]
+
+
+def tell(table: str, event: str, *, inlet_events: Any = None, outlet_events: Any = None) -> list[str]:
+    """Emits an event for each date of ``table`` that has not been told of. Returns the dates."""
+    own = DayAsset(table, DayEvent(event))
+    due = _due(place_of_started_lake().lake, own, inlet_events)
+    if not due:
+        # Airflow would emit an event without a date.
+        raise AirflowSkipException(f"every day of {table} that is {event} has been told of")
+    outlet_events[own.asset].extra = due
+    outlet_events[own.asset].add_partitions(sorted(due))
+    return sorted(due)
+
+
+def _due(lake: Lake, own: DayAsset, inlet_events: Any) -> dict[str, Extra]:
+    now = utc_now()
+    # An event is recorded after what it tells of has happened.
+    events = inlet_events[own.asset].after((now - REMEMBERED).isoformat())
+    return not_told(own, read_days(lake), what_was_told(events), now)

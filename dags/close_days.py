@@ -1,0 +1,29 @@
+"""Finds out which days are done, and starts the DAGs that wait for them.
+
+Every ten minutes it brings `gold/days` up to date, the table that says for each table of gold and each date whether the
+day is open, complete, audited, restated or frozen; Spark starts only if something has changed. The log has it as a grid
+of tables and dates. Then it tells of each day that became complete, and of each complete day that a repair or a replay
+has restated, by the assets
+
+- `adloom_<table>_day_complete`, once for each date;
+- `adloom_<table>_day_restated`, once for each time that the date was restated (if it was restated twice between two
+  runs, once for both).
+
+The partition key of an event is the date, as in `2026-03-01`. A DAG with the schedule `PartitionedAssetTimetable` on
+such an asset runs once for each date; on two of them, once for each date of which both have told.
+
+What was told is asked of Airflow's own record of events, so nothing is told twice and a run that fails leaves nothing
+out. Keep the asset events of 30 days when you clean Airflow's database. What happened longer ago is not told any more.
+"""
+
+from airflow.sdk import task
+
+from ad_dags.days import DAY_ASSETS
+from ad_dags.defaults import adloom_dag
+from ad_dags.tasks.days import tell, update_days
+
+with adloom_dag("close_days", __doc__, tag="quality", schedule="*/10 * * * *"):
+    updated = task.branch(inlets=[own.asset for own in DAY_ASSETS])(update_days)()
+    for own in DAY_ASSETS:
+        telling = task(task_id=own.task_id, inlets=[own.asset], outlets=[own.asset])(tell)
+        updated >> telling(own.table, own.event.value)

@@ -1,0 +1,144 @@
+"""What the status of days follows from, as far as it can be seen without Spark."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+from spark_jobs.contracts.days import Day, DaysSeen
+from spark_jobs.contracts.durations import time_of_us
+from spark_jobs.contracts.events import HEARTBEAT
+from spark_jobs.contracts.repair import REPAIRS, done_key
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.tables import RESTATEMENTS, SILVER_EVENTS
+from spark_jobs.jobs.audits import read_audits
+from spark_jobs.lake.commits import CommitNote, last_note
+from spark_jobs.lake.days import read_days
+from spark_jobs.lake.layout import Lake, commit_key
+from spark_jobs.queries import QUERIES, Query
+from spark_jobs.queries.deduplicate import QUERY as DEDUPLICATE
+from spark_jobs.rules.days import Audit, Span, Standing, passed
+from spark_jobs.sources.delta import version_reached
+
+_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a look at the lake has found.
+
+    Attributes:
+        days: the rows of ``gold/days``.
+        standings: of the tables that have days; what is still open past their watermark is not known yet.
+        silver_version: the version of silver that was looked at; None: there is no silver.
+        span: the dates of its events; None: there are none, or it is not known.
+        is_span_known: whether ``span`` is known.
+        passed: the last date that the watermark of ``deduplicate`` has passed, even if nothing happened on it; None:
+            there is no watermark.
+        restatements_version: the version of ``gold/restatements``; -1: there is none.
+        has_more_restatements: whether some were told since ``gold/days`` counted them.
+        last_repair: number of the last repair that is done; 0: there is none.
+        audits: replays that agreed.
+    """
+
+    days: list[Day]
+    standings: list[Standing]
+    silver_version: int | None
+    span: Span | None
+    is_span_known: bool
+    passed: date | None
+    restatements_version: int
+    has_more_restatements: bool
+    last_repair: int
+    audits: list[Audit]
+
+    @property
+    def whole_span(self) -> Span | None:
+        """The dates that are days: those of events, all between, and those that passed quietly after."""
+        if self.span is None or self.passed is None:
+            return self.span
+        return self.span[0], max(self.span[1], self.passed)
+
+    @property
+    def needs_spark(self) -> bool:
+        """Whether rows must be looked at."""
+        lasting = {query.writes.name for query in QUERIES if query.open_since}
+        has_passed = any(passed(self.days, standing) for standing in self.standings if standing.table in lasting)
+        return not self.is_span_known or self.has_more_restatements or has_passed
+
+
+def look_at(lake: Lake, settings: Settings, seen: DaysSeen | None) -> Look:
+    """Looks at ``lake``; ``seen`` is what the last update looked at, None if that is not known.
+
+    Raises:
+        LakeError: ``gold/days`` cannot be read.
+    """
+    # Before the tables: what restates a day after this look is looked at by the next one.
+    restatements = lake.newest_commit(RESTATEMENTS.path)
+    restated = -1 if restatements is None else restatements
+    silver_version = lake.newest_commit(SILVER_EVENTS.path)
+    span = _span(lake, silver_version, seen)
+    days, upstream = read_days(lake), _watermark(last_note(lake, DEDUPLICATE.name))
+    return Look(
+        days=days,
+        standings=[found for query in QUERIES if (found := _standing(lake, settings, query))],
+        silver_version=silver_version,
+        span=span,
+        is_span_known=span is not None or silver_version is None,
+        passed=upstream.date() - _DAY if upstream else None,
+        restatements_version=restated,
+        has_more_restatements=restated > (seen.restatements_version if seen else -1),
+        last_repair=_last_done(lake),
+        audits=read_audits(lake, days),
+    )
+
+
+def _standing(lake: Lake, settings: Settings, query: Query) -> Standing | None:
+    """Where the table of ``query`` stands; None: it has no days, or no batch yet."""
+    delay = query.watermark(settings)
+    if query.correction is None or delay is None or not lake.has(query.writes):
+        return None
+    version = lake.newest_commit(query.writes.path) or 0
+    note = last_note(lake, query.name, until=version)
+    if note is None:
+        return None
+    return Standing(
+        table=query.writes.name,
+        version=version,
+        watermark=_watermark(note),
+        # Spark drops what lies behind the watermark of the batch before: later batches keep nothing behind this one.
+        upstream=_watermark(last_note(lake, DEDUPLICATE.name, until=min(map(version_reached, note.reached)))),
+        has_upstream=DEDUPLICATE.watermark(settings) is not None,
+        holds=query.closes_after(settings) - delay,
+    )
+
+
+def _watermark(note: CommitNote | None) -> datetime | None:
+    return time_of_us(note.watermark_ms * 1000) if note and note.watermark_ms else None
+
+
+def _last_done(lake: Lake) -> int:
+    newest_first = reversed(lake.numbers(REPAIRS))
+    return next((number for number in newest_first if lake.files.read(done_key(number))), 0)
+
+
+def _span(lake: Lake, version: int | None, seen: DaysSeen | None) -> Span | None:
+    """The dates of events in silver up to ``version``, from what was ``seen`` and newer commits; None: not known."""
+    if version is None or seen is None or seen.silver_version > version:
+        return None
+    first, last = seen.first, seen.last
+    for number in range(seen.silver_version + 1, version + 1):
+        commit = lake.files.read(commit_key(SILVER_EVENTS, number))
+        if commit is None:
+            return None  # the log was cleaned up to here
+        for day in _dates_in(commit):
+            first, last = min(first, day), max(last, day)
+    return first, last
+
+
+def _dates_in(commit: bytes) -> Iterable[date]:
+    """The dates of events in ``commit``, a file of silver's log."""
+    for line in commit.splitlines():
+        values = json.loads(line).get("add", {}).get("partitionValues")
+        if values and values["event_type"] != HEARTBEAT and values["event_date"]:
+            yield date.fromisoformat(values["event_date"])

@@ -1,0 +1,158 @@
+"""Days as assets: what is told of them, each once, and which runs that starts."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+from airflow.sdk.exceptions import AirflowSkipException
+
+from ad_dags.days import DAY_ASSETS, REMEMBERED, DayAsset, DayEvent, not_told, what_was_told
+from ad_dags.launchers import DriverState
+from ad_dags.place import Place
+from ad_dags.tasks import days as tasks
+from spark_jobs.contracts.days import Day, DayStatus
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.runtime.lakes import open_lake
+from tests.dags.fakes import RecordingLauncher
+
+_NOW = datetime(2026, 3, 20, 12, tzinfo=UTC)
+_COMPLETE = DayAsset("attributions", DayEvent.COMPLETE)
+_RESTATED = DayAsset("attributions", DayEvent.RESTATED)
+
+
+def _day(number: int, **more: Any) -> Day:
+    plain = Day("attributions", date(2026, 3, number), DayStatus.COMPLETE, complete_at=_NOW - timedelta(hours=number))
+    return replace(plain, **more)
+
+
+def _restated(number: int, times: int) -> Day:
+    return _day(number, status=DayStatus.RESTATED, restated=times, restated_at=_NOW, clicks=-1, version=5)
+
+
+@pytest.mark.parametrize(
+    ("own", "days", "told", "due"),
+    [
+        pytest.param(_COMPLETE, [_day(1), _day(2)], {}, ["2026-03-01", "2026-03-02"], id="complete days"),
+        pytest.param(_COMPLETE, [_day(1), _day(2)], {"2026-03-01": {}}, ["2026-03-02"], id="one was told"),
+        pytest.param(_COMPLETE, [Day("attributions", date(2026, 3, 1))], {}, [], id="an open day"),
+        pytest.param(_COMPLETE, [replace(_day(1), table_name="sessions")], {}, [], id="a day of another table"),
+        pytest.param(_COMPLETE, [_restated(1, 1)], {}, ["2026-03-01"], id="restated before it was told"),
+        pytest.param(_COMPLETE, [_day(1, complete_at=_NOW - REMEMBERED)], {}, ["2026-03-01"], id="just remembered"),
+        pytest.param(
+            _COMPLETE, [_day(1, complete_at=_NOW - REMEMBERED - timedelta(seconds=1))], {}, [], id="too long ago"
+        ),
+        pytest.param(_RESTATED, [_day(1), _restated(2, 1)], {}, ["2026-03-02"], id="a restated day"),
+        pytest.param(_RESTATED, [_restated(2, 1)], {"2026-03-02": {"restated": 1}}, [], id="no restatement more"),
+        pytest.param(_RESTATED, [_restated(2, 2)], {"2026-03-02": {"restated": 1}}, ["2026-03-02"], id="one more"),
+    ],
+)
+def test_what_is_not_told_yet(own: DayAsset, days: list[Day], told: dict[str, Any], due: list[str]) -> None:
+    assert list(not_told(own, days, told, _NOW)) == due
+
+
+def test_an_event_says_what_was_changed() -> None:
+    assert not_told(_RESTATED, [_restated(2, 3)], {}, _NOW)["2026-03-02"] == {
+        "table": "attributions",
+        "version": 5,
+        "restated": 3,
+        "changes": 0,
+        "impressions": 0,
+        "clicks": -1,
+        "cost_micros": 0,
+    }
+
+
+@dataclass
+class _Event:
+    partition_key: str | None
+    extra: dict[str, Any] | None
+
+
+def test_the_last_event_of_a_date_says_what_was_told() -> None:
+    events = [
+        _Event("2026-03-01", {"2026-03-01": {"restated": 1}, "2026-03-02": {"restated": 7}}),
+        _Event(None, None),
+        _Event("2026-03-01", {"2026-03-01": {"restated": 2}}),
+        _Event("2026-03-03", None),
+    ]
+    assert what_was_told(events) == {"2026-03-01": {"restated": 2}, "2026-03-03": {}}
+
+
+@dataclass
+class _Accessor:
+    extra: dict[str, Any] = field(default_factory=dict)
+    keys: list[str] = field(default_factory=list)
+
+    def add_partitions(self, keys: list[str]) -> None:
+        self.keys += keys
+
+
+class _Inlet:
+    def __init__(self, events: Sequence[_Event]) -> None:
+        self._events = events
+
+    def after(self, _time: str) -> Self:
+        return self
+
+    def __iter__(self) -> Iterator[_Event]:
+        return iter(self._events)
+
+
+class _Airflow:
+    """What Airflow keeps of events: those of a task count once the task has succeeded."""
+
+    def __init__(self) -> None:
+        self.events: dict[str, list[_Event]] = {own.asset.name: [] for own in DAY_ASSETS}
+
+    def __getitem__(self, asset: Any) -> _Inlet:
+        return _Inlet(self.events[asset.name])
+
+    def run(self, task_id: str, *, fails: bool = False) -> None:
+        own = next(one for one in DAY_ASSETS if one.task_id == task_id)
+        accessor = _Accessor()
+        tasks.tell(own.table, own.event.value, inlet_events=self, outlet_events={own.asset: accessor})
+        if not fails:
+            self.events[own.asset.name] += [_Event(key, accessor.extra) for key in accessor.keys]
+
+    def told(self, own: DayAsset) -> list[str | None]:
+        return [event.partition_key for event in self.events[own.asset.name]]
+
+
+@pytest.fixture
+def lake_days(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Day]:
+    """The rows of gold/days that the tasks find; to be changed by the test."""
+    days: list[Day] = []
+    lake = open_lake(str(tmp_path / "lake"))
+    place = Place(str(tmp_path / "lake"), None, Settings(), lake, RecordingLauncher(DriverState.RUNNING))
+    monkeypatch.setattr(tasks, "place_of_started_lake", lambda: place)
+    monkeypatch.setattr(tasks, "run_adloom", lambda *_, **__: (0, ""))
+    monkeypatch.setattr(tasks, "read_days", lambda _: list(days))
+    monkeypatch.setattr(tasks, "utc_now", lambda: _NOW)
+    return days
+
+
+def test_each_day_is_told_once_whatever_fails(lake_days: list[Day]) -> None:
+    airflow = _Airflow()
+    assert tasks.update_days(inlet_events=airflow) == []
+    lake_days += [_day(1), replace(_day(1), table_name="sessions")]
+    assert tasks.update_days(inlet_events=airflow) == ["attributions_complete", "sessions_complete"]
+    airflow.run("attributions_complete", fails=True)
+    airflow.run("attributions_complete")
+    assert tasks.update_days(inlet_events=airflow) == ["sessions_complete"], "the task of sessions was killed"
+    with pytest.raises(AirflowSkipException):
+        airflow.run("attributions_complete")  # cleared, and so run again
+    lake_days[0] = _restated(1, 1)
+    lake_days.append(_day(2))
+    for task_id in tasks.update_days(inlet_events=airflow):
+        airflow.run(task_id)
+    assert airflow.told(_COMPLETE) == ["2026-03-01", "2026-03-02"]
+    assert airflow.told(_RESTATED) == ["2026-03-01"]
+    assert airflow.told(DayAsset("sessions", DayEvent.COMPLETE)) == ["2026-03-01"]
+    lake_days[0] = _restated(1, 2)
+    assert tasks.update_days(inlet_events=airflow) == ["attributions_restated"]
+    airflow.run("attributions_restated")
+    assert airflow.told(_RESTATED) == ["2026-03-01", "2026-03-01"]
+    assert tasks.update_days(inlet_events=airflow) == []
