@@ -72,14 +72,21 @@ class _Repaired:
     after: list[Day]
 
 
+def _run_files(spark: SparkSession, lake: Lake, source: Path, case: Case, *, drain: bool) -> None:
+    """Adds each file of ``case`` to ``source`` and runs it by itself: within a run a query may take several at once."""
+    files = case.files()
+    for number, records in enumerate(files, start=1):
+        (source / f"more-{len(list(source.iterdir())):04}.jsonl").write_bytes(b"\n".join(records) + b"\n")
+        run_in(spark, _FILE_BY_FILE, lake, source, drain=drain and number == len(files))
+
+
 @pytest.fixture(scope="module")
 def repaired(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> _Repaired:
     folder = tmp_path_factory.mktemp("days")
     source, lake = folder / "source", open_lake(str(folder / "lake"))
     generate(GeneratorSpec(events=400, seed=23, files=1, hours=62, late=0), source)
-    for number, records in enumerate(_LATE.files()):
-        (source / f"late-{number}.jsonl").write_bytes(b"\n".join(records) + b"\n")
-    run_in(spark, _FILE_BY_FILE, lake, source)
+    run_in(spark, _FILE_BY_FILE, lake, source, drain=False)
+    _run_files(spark, lake, source, _LATE, drain=True)
     before = update_days(lake, _FILE_BY_FILE, lambda: nullcontext(spark))
     assert repair(spark, _FILE_BY_FILE, lake)
     after = update_days(lake, _FILE_BY_FILE, lambda: nullcontext(spark))
@@ -214,10 +221,7 @@ def _run(spark: SparkSession, lake: Lake, source: Path, timeline: str) -> list[D
     """Adds the files of ``timeline`` to ``source``, runs them, and gives the days."""
     case = Case("days", timeline, Run("days", _FILE_BY_FILE))
     source.mkdir(exist_ok=True)
-    for records in case.files():
-        number = len(list(source.iterdir()))
-        (source / f"{number:04}.jsonl").write_bytes(b"\n".join(records) + b"\n")
-    run_in(spark, _FILE_BY_FILE, lake, source, drain=False)
+    _run_files(spark, lake, source, case, drain=False)
     return update_days(lake, _FILE_BY_FILE, lambda: nullcontext(spark))
 
 
