@@ -82,7 +82,7 @@ def _print_rows(console: Console, name: str, rows: list[Differing], found: Repla
     part = found.report.tables[name]
     for row in rows:
         kind = "late" if row.is_late else "unknown"
-        console.print(Text(f"{name}: {kind}, {row.outcome_word}", style=_STYLES[kind]))
+        console.print(Text(f"{name}: {kind}, {row.outcome_word}: {row.row_key}", style=_STYLES[kind]), soft_wrap=True)
         for what, text in (("is       ", row.before), ("should be", row.after)):
             if text is not None:
                 console.print(f"  {what}  {_shown(text, row.columns)}", soft_wrap=True)
