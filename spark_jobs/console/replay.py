@@ -63,11 +63,9 @@ def _write_page(lake: Lake, window: Window, tables: tuple[str, ...], found: Repl
 
 
 def _print_counts(console: Console, window: Window, found: Replayed) -> None:
-    table = Table(
-        title=f"{utc(window.begin)} to {utc(window.end)}, live and recomputed",
-        title_justify="left",
-        box=SIMPLE_HEAD,
-    )
+    # Not as the title of the table, which would be as narrow as the table.
+    console.print(f"{utc(window.begin)} to {utc(window.end)}, live and recomputed")
+    table = Table(box=SIMPLE_HEAD)
     table.add_column("table")
     for kind in _STYLES:
         table.add_column(kind, justify="right")
