@@ -15,10 +15,11 @@ _TIME = "%-d %B %Y, %H:%M:%S"
 
 @dataclass(frozen=True)
 class Shown:
-    """A row that differs, as shown: ``is_late``, what is wrong with it, and the row as it is and as it should be."""
+    """A row that differs, as shown: what is wrong with it, its key, and the row as it is and as it should be."""
 
     is_late: bool
     what: str
+    key: str
     before: str
     after: str
 
@@ -41,7 +42,8 @@ def render(lake: Lake, found: Replayed) -> str:
 
 
 def _shown(row: Differing) -> Shown:
-    return Shown(row.is_late, row.outcome_word, _text(row.before, row.columns), _text(row.after, row.columns))
+    key = charts.printable(", ".join(f"{name} = {value}" for name, value in json.loads(row.row_key).items()))
+    return Shown(row.is_late, row.outcome_word, key, _text(row.before, row.columns), _text(row.after, row.columns))
 
 
 def _text(text: str | None, columns: list[str]) -> str:

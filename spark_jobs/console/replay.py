@@ -63,11 +63,9 @@ def _write_page(lake: Lake, window: Window, tables: tuple[str, ...], found: Repl
 
 
 def _print_counts(console: Console, window: Window, found: Replayed) -> None:
-    table = Table(
-        title=f"{utc(window.begin)} to {utc(window.end)}, live and recomputed",
-        title_justify="left",
-        box=SIMPLE_HEAD,
-    )
+    # Not as the title of the table, which would be as narrow as the table.
+    console.print(f"{utc(window.begin)} to {utc(window.end)}, live and recomputed")
+    table = Table(box=SIMPLE_HEAD)
     table.add_column("table")
     for kind in _STYLES:
         table.add_column(kind, justify="right")
@@ -82,7 +80,7 @@ def _print_rows(console: Console, name: str, rows: list[Differing], found: Repla
     part = found.report.tables[name]
     for row in rows:
         kind = "late" if row.is_late else "unknown"
-        console.print(Text(f"{name}: {kind}, {row.outcome_word}", style=_STYLES[kind]))
+        console.print(Text(f"{name}: {kind}, {row.outcome_word}: {row.row_key}", style=_STYLES[kind]), soft_wrap=True)
         for what, text in (("is       ", row.before), ("should be", row.after)):
             if text is not None:
                 console.print(f"  {what}  {_shown(text, row.columns)}", soft_wrap=True)

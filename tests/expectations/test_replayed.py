@@ -20,10 +20,11 @@ def _found(**counts: int) -> Replayed:
         version=3, watermark_ms=0, same=1234, campaigns=campaigns, **{"late": 0, "open": 0, "unknown": 0, **counts}
     )
     report = Replay(begin=_DAY, end=_DAY + timedelta(days=1), decided_at=_DAY, tables={"campaign_stats": part})
+    key = '{"window_end": "12:10"}'
     before, after = '{"campaign_id": "<i>c1", "clicks": 5}', '{"campaign_id": "<i>c1", "clicks": 3}'
     rows = [
-        Differing(False, "update", "applied", "{}", before, after),
-        Differing(True, "insert", "frozen", "{}", None, after),
+        Differing(False, "update", "applied", key, before, after),
+        Differing(True, "insert", "frozen", key, None, after),
     ]
     return Replayed(report, None, {"campaign_stats": rows})
 
@@ -43,6 +44,7 @@ def test_the_verdict_is_that_of_the_worst_cause(counts: dict[str, int], verdict:
 
 def test_rows_are_shown_as_they_are_and_as_they_should_be(tmp_path: Path) -> None:
     page = render(open_lake(str(tmp_path / "lake")), _found(unknown=1, late=1))
+    assert "window_end = 12:10" in page
     assert "clicks = 5" in page
     assert "clicks = 3" in page
     assert "missing, frozen" in page

@@ -191,8 +191,10 @@ def test_open_rows_stay_and_the_rest_of_the_day_comes_right(spark: SparkSession,
     found = replay(spark, _FILE_BY_FILE, lake, _WHOLE, is_applied=True)
     assert set(_counts(found, "open")) == {table.name for table in _GOLD}
     assert _counts(found, "unknown") == {}
-    assert found.plan is None
-    assert {table: read_table(lake, table) for table in _GOLD} == before
+    # A mean closes by itself, though a late value that it has waits for those after it: so it is late, and put right.
+    assert set(found.plan.tables if found.plan else ()) <= {MOVING_AVERAGES.name}
+    others = [table for table in _GOLD if table != MOVING_AVERAGES]
+    assert {table: read_table(lake, table) for table in others} == {table: before[table] for table in others}
     for file in rest[3:]:
         shutil.copy2(file, source)
     run_in(spark, _FILE_BY_FILE, lake, source, measure=True)
