@@ -7,7 +7,7 @@ import typer
 from rich.text import Text
 
 from spark_jobs import __version__
-from spark_jobs.commands import once, repair, requeue, service
+from spark_jobs.commands import ledger, once, repair, requeue, service
 from spark_jobs.console.terminal import terminal
 from spark_jobs.contracts.errors import AdloomError
 
@@ -20,7 +20,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for commands in (service.app, requeue.app, repair.app, once.app):
+for commands in (service.app, requeue.app, repair.app, ledger.app, once.app):
     app.add_typer(commands)
 
 

@@ -27,11 +27,11 @@ from spark_jobs.corrections.correction import DUE, GROUP, Correction, Scene, Tou
 from spark_jobs.jobs.initial import has_taken, read_taken
 from spark_jobs.jobs.lateness import IS_EXPIRED, late_for, new_late_events, replaced, spans_read
 from spark_jobs.jobs.truth import events_of, span_of
-from spark_jobs.lake.commits import CommitNote, last_note
+from spark_jobs.lake.commits import CommitNote, last_note, version_reached
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import QUERIES, Query
 from spark_jobs.queries.deduplicate import QUERY as DEDUPLICATE
-from spark_jobs.sources.delta import read_table, version_reached
+from spark_jobs.sources.delta import read_table
 from spark_jobs.transforms.changes import COPIES, IS_FROZEN, changes, is_older
 from spark_jobs.transforms.kept import with_columns
 from spark_jobs.transforms.open_rows import KEY
