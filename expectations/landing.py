@@ -8,6 +8,7 @@ from typing import Any
 from expectations import charts
 from expectations.counts import read_ledger
 from expectations.history import KEPT_RUNS, counts_of, remember
+from expectations.live_ledger import live_part
 from expectations.restated.figures import RestatedFigures
 from expectations.restated.page import restated_part
 from expectations.results import ValidationResult
@@ -44,6 +45,7 @@ def write_landing_page(
         ledger=ledger,
         funnel=_funnel(ledger),
         outflows=_outflows(ledger),
+        live=live_part(lake),
         unfit=unfit_part(unfit),
         restated=restated_part(restated),
         history=history,

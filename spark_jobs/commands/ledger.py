@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from spark_jobs.commands.options import ConfigOption, LakeOption
+from spark_jobs.contracts.errors import SettingsError
 
 app = typer.Typer()
 
@@ -30,6 +31,10 @@ def ledger(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     restart: Annotated[bool, typer.Option("--restart", help="Count everything again from the first commit.")] = False,
+    from_now: Annotated[
+        bool,
+        typer.Option("--from-now", help="Begin anew, with what comes from now on."),
+    ] = False,
     config: ConfigOption = None,
 ) -> None:
     """Show where every record went: the account of a lake, kept while its jobs run.
@@ -40,5 +45,10 @@ def ledger(
     """
     from spark_jobs.console.ledger import show_ledger
 
-    if not show_ledger(lake, update=update, by=by and by.value, as_json=as_json, restart=restart, config=config):
+    if restart and from_now:
+        raise SettingsError("--restart counts everything and --from-now nothing that is there: give one of them")
+    by_what = by and by.value
+    if not show_ledger(
+        lake, update=update, by=by_what, as_json=as_json, restart=restart, from_now=from_now, config=config
+    ):
         raise typer.Exit(1)

@@ -10,13 +10,13 @@ from rich.console import Console
 from rich.table import Table
 
 from spark_jobs.console.terminal import terminal
-from spark_jobs.contracts.durations import EPOCH
+from spark_jobs.contracts.durations import EPOCH, time_of_us
 from spark_jobs.contracts.errors import LakeError
-from spark_jobs.contracts.live_ledger import LATE_KINDS, LIVE_LEDGER, RECORDS, Kind, LiveLedger
+from spark_jobs.contracts.live_ledger import DUPLICATES, LATE_KINDS, LIVE_LEDGER, RECORDS, Kind, LiveLedger
 from spark_jobs.contracts.settings import Settings, load_settings
 from spark_jobs.lake.layout import Lake
 from spark_jobs.ledger.cuts import Row, last_cut, rows_of
-from spark_jobs.ledger.take import take_ledger
+from spark_jobs.ledger.take import begin_now, take_cuts
 from spark_jobs.runtime.lakes import open_existing
 from spark_jobs.runtime.lock import hold_job
 
@@ -25,26 +25,36 @@ _COLUMNS: dict[str, tuple[Kind, ...]] = {
     "quarantined": (Kind.QUARANTINED,),
     "ok": (Kind.OK,),
     "kept": (Kind.KEPT,),
-    "duplicates": (Kind.DUPLICATE,),
+    "duplicates": DUPLICATES,
     "late": LATE_KINDS,
     "unaccounted": (Kind.UNACCOUNTED,),
 }
 """The columns of a table of records by hour or source."""
 
 
-def update_ledger(lake: Lake, settings: Settings, *, restart: bool = False) -> LiveLedger:
+def update_ledger(lake: Lake, settings: Settings, *, restart: bool = False, from_now: bool = False) -> LiveLedger:
     """Brings the live ledger of ``lake`` up to now.
 
     Raises:
-        LakeError: see :func:`spark_jobs.ledger.take.take_ledger`.
+        LakeError: see :func:`spark_jobs.ledger.take.take_cuts`.
         LakeInUseError: another process is at it.
     """
     with hold_job(lake, LIVE_LEDGER, settings.s3) as check_lock:
-        return take_ledger(settings, lake, lambda: datetime.now(UTC), restart=restart, check_lock=check_lock)
+        if from_now:
+            return begin_now(settings, lake, datetime.now(UTC), check_lock)
+        *_, last = take_cuts(settings, lake, lambda: datetime.now(UTC), restart=restart, check_lock=check_lock)
+        return last
 
 
 def show_ledger(
-    location: str, *, update: bool, by: str | None, as_json: bool, restart: bool, config: Path | None
+    location: str,
+    *,
+    update: bool,
+    by: str | None,
+    as_json: bool,
+    restart: bool,
+    from_now: bool,
+    config: Path | None,
 ) -> bool:
     """Prints the live ledger of the lake at ``location``; returns whether it balances.
 
@@ -55,7 +65,7 @@ def show_ledger(
     """
     settings = load_settings(config, os.environ)
     lake = open_existing(location, settings.s3)
-    cut = update_ledger(lake, settings, restart=restart) if update else last_cut(lake)
+    cut = update_ledger(lake, settings, restart=restart, from_now=from_now) if update else last_cut(lake)
     if cut is None:
         raise LakeError(f"{lake.place()} has no live ledger yet; run `adloom ledger` without --no-update")
     console = terminal(is_uncut=True)
@@ -76,6 +86,8 @@ def _headline(cut: LiveLedger, place: str) -> str:
         f"{place} up to version {cut.bronze} of bronze and {cut.silver} of silver, taken at "
         f"{cut.taken_at:%Y-%m-%d %H:%M:%S} UTC"
     )
+    if cut.since_us is not None:
+        upto += f"; it counts from {time_of_us(cut.since_us):%Y-%m-%d %H:%M} UTC on"
     if cut.balances:
         return f"balances to the row: {upto}"
     wrong = [f"{one.rows:,} {one.kind.value} ({one.account})" for one in cut.alarms]
@@ -102,7 +114,7 @@ def _print_records(console: Console, cut: LiveLedger) -> None:
     table.add_row("  ok" + (f", {requeued:,} of them requeued" if requeued else ""), f"{cut.rows(Kind.OK):,}")
     table.add_row("    kept", f"{cut.rows(Kind.KEPT):,}")
     table.add_row("    duplicates", f"{cut.rows(Kind.DUPLICATE):,}")
-    for kind in (*LATE_KINDS, Kind.UNACCOUNTED):
+    for kind in (Kind.UNPROVED, *LATE_KINDS, Kind.UNACCOUNTED):
         if rows := cut.rows(kind):
             table.add_row(f"    {kind.value}", f"{rows:,}")
     if surplus := cut.rows(Kind.SURPLUS):

@@ -5,7 +5,9 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict
 
-LEDGERS = "_ledger"
+from spark_jobs.contracts.places import PROGRESS
+
+LEDGERS = f"{PROGRESS}/ledger/cuts"
 """Folder of the live ledger: a file ``<number>.json`` for each cut, and what the next cut needs to know."""
 LIVE_LEDGER = "ledger"
 """In place of a job's name, in the lock of whoever takes a cut."""
@@ -24,6 +26,7 @@ class Kind(StrEnum):
     OK = "ok"
     KEPT = "kept"
     DUPLICATE = "duplicate"
+    UNPROVED = "duplicate, not proved"
     LATE_AWAITING = "late, no repair yet"
     LATE_PENDING = "late, pending"
     LATE_REPAIRED = "late, repaired"
@@ -49,6 +52,8 @@ LATE_KINDS = (
 )
 """What becomes of a record that came too late for silver. Awaiting: no repair has looked at it, so it may also be a
 copy of an event that was kept long ago."""
+DUPLICATES = (Kind.DUPLICATE, Kind.UNPROVED)
+"""Copies of events that were kept. Not proved: the event would have to be from before the ledger began."""
 ALARMS = (Kind.UNACCOUNTED, Kind.SURPLUS, Kind.REMOVED, Kind.ADDED)
 """Kinds of which there must be none."""
 
@@ -97,9 +102,9 @@ class Figure(_Frozen):
 class LiveLedger(_Frozen):
     """A cut: the account up to versions that belong together, and the files from which the next cut goes on.
 
-    received = ok + quarantined; ok = kept + duplicate + late (:data:`LATE_KINDS`) + unaccounted, which must be 0.
-    ``surplus`` counts rows of silver without a record, and must be 0 too. In the account of a query, read + initial =
-    emitted + pending + late + unaccounted.
+    received = ok + quarantined; ok = kept + duplicates (:data:`DUPLICATES`) + late (:data:`LATE_KINDS`) + unaccounted,
+    which must be 0. ``surplus`` counts rows of silver without a record, and must be 0 too. In the account of a query,
+    read + initial = emitted + pending + late + unaccounted.
     """
 
     format: int = LEDGER_FORMAT
@@ -112,6 +117,8 @@ class LiveLedger(_Frozen):
     """Watermark of the last batch of ``deduplicate``."""
     positions: dict[str, Position] = {}
     """By name, the queries that read silver."""
+    since_us: int | None = None
+    """Events up to then (microseconds since 1970) may be from before the ledger began; None: it counts all."""
     repair: int = 0
     """Number of the last repair that is counted."""
     late_events: int = -1
@@ -157,8 +164,8 @@ class LiveLedger(_Frozen):
 
     @property
     def ok_off(self) -> int:
-        """By how much ok differs from kept + duplicate + late + unaccounted."""
-        return self.rows(Kind.OK) - self.rows(Kind.KEPT, Kind.DUPLICATE, *LATE_KINDS, Kind.UNACCOUNTED)
+        """By how much ok differs from kept + duplicates + late + unaccounted."""
+        return self.rows(Kind.OK) - self.rows(Kind.KEPT, *DUPLICATES, *LATE_KINDS, Kind.UNACCOUNTED)
 
     @property
     def balances(self) -> bool:

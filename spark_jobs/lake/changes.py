@@ -54,8 +54,9 @@ def changes(lake: Lake, table: Table, first: int, last: int) -> Iterator[Change]
         commit = lake.files.read(commit_key(table, version))
         if commit is None:
             raise LakeError(
-                f"the log of {table.path} in {lake.root} has no commit {version} any more: what it added cannot be "
-                "told. Commits are kept for 30 days by default (delta.logRetentionDuration)"
+                f"the log of {table.path} in {lake.root} has no commit {version} any more, so what it added cannot be "
+                "told: Delta removes commits after 30 days (delta.logRetentionDuration); `adloom ledger --from-now` "
+                "begins the ledger anew"
             )
         yield change_in(commit, table, version)
 

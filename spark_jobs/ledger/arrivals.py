@@ -125,7 +125,9 @@ def settle(desk: Desk, ledger: LiveLedger) -> None:
                 desk.run("INSERT INTO known SELECT hash FROM rest SEMI JOIN stored USING (hash)")
     desk.run("CREATE TABLE strange AS SELECT r.* FROM rest r ANTI JOIN known USING (hash)")
     desk.count(RECORDS, Kind.DUPLICATE, "SELECT r.* FROM rest r SEMI JOIN known USING (hash)")
-    desk.count(RECORDS, Kind.UNACCOUNTED, "FROM strange WHERE event_us > late_us")
+    since_us = -1 if ledger.since_us is None else ledger.since_us
+    desk.count(RECORDS, Kind.UNPROVED, f"FROM strange WHERE event_us > late_us AND event_us <= {since_us}")
+    desk.count(RECORDS, Kind.UNACCOUNTED, f"FROM strange WHERE event_us > greatest(late_us, {since_us})")
     # The first copy came too late, a later one of another time did not: the event was kept.
     turned = "SELECT l.* FROM late l SEMI JOIN kept USING (hash)"
     desk.count(RECORDS, Kind.DUPLICATE, turned)

@@ -49,7 +49,9 @@ def take_measured(
     )
 
 
-def prove_windows(desk: Desk, lake: Lake, settings: Settings, found: Sequence[Change], now: Position) -> None:
+def prove_windows(
+    desk: Desk, lake: Lake, settings: Settings, found: Sequence[Change], now: Position, since_us: int | None
+) -> None:
     """Holds the impressions in final windows against those read, right after :func:`take_measured`."""
     own = settings.campaign_stats
     if own.output is not StatsOutput.APPEND:
@@ -79,6 +81,8 @@ def prove_windows(desk: Desk, lake: Lake, settings: Settings, found: Sequence[Ch
         f"INSERT INTO windows FROM summed WHERE start_us + {window} > {final_us} "
         "OR emitted > read OR emitted < read - behind"
     )
+    if since_us is not None:
+        desk.run(f"DELETE FROM windows WHERE start_us <= {since_us}")
     excess = {Kind.UNACCOUNTED: "read - behind - emitted", Kind.SURPLUS: "emitted - read"}
     for kind, rows in excess.items():
         desk.run(

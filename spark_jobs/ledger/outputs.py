@@ -96,10 +96,12 @@ def followed(settings: Settings) -> tuple[Followed, ...]:
 class Follower:
     """Follows one query through one cut: its open events are in the table ``open_<name>``."""
 
-    def __init__(self, desk: Desk, lake: Lake, query: Followed, settings_kinds: Sequence[str] = EVENT_TYPES) -> None:
+    def __init__(self, desk: Desk, lake: Lake, query: Followed, since_us: int | None) -> None:
         self._desk, self._lake, self._query = desk, lake, query
         self.table = f"open_{query.name}"
-        codes = [settings_kinds.index(kind) for kind in query.kinds]
+        # An event from before the ledger began may have been read before, and is not known here.
+        self._is_since = "true" if since_us is None else f"event_us > {since_us}"
+        codes = [EVENT_TYPES.index(kind) for kind in query.kinds]
         self._is_own = f"kind IN ({', '.join(map(str, codes))})" if codes else "false"
 
     def take(self, found: Sequence[Change], batches: Sequence[Batch], before: Position, now: Position) -> None:
@@ -149,7 +151,7 @@ class Follower:
         desk.count(
             self._query.name,
             Kind.SURPLUS,
-            f"(SELECT {once} e.* FROM emitted e ANTI JOIN {self.table} USING (hash)) {twice}",
+            f"(SELECT {once} e.* FROM emitted e ANTI JOIN {self.table} USING (hash) WHERE {self._is_since}) {twice}",
             source="NULL",
         )
         desk.run(f"UPDATE {self.table} SET is_done = true WHERE hash IN (SELECT hash FROM emitted)")

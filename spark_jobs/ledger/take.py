@@ -4,16 +4,19 @@ A cut is complete once its JSON file is there; the files that it names are writt
 leaves the last cut, or the next.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from spark_jobs.contracts.choices import DeduplicateMode
-from spark_jobs.contracts.durations import microseconds
+from spark_jobs.contracts.durations import EPOCH, microseconds
+from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.live_ledger import LiveLedger, Part, Position
+from spark_jobs.contracts.repair import REPAIRS
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import BRONZE_EVENTS, CAMPAIGN_STATS, SILVER_EVENTS, Table
+from spark_jobs.contracts.tables import BRONZE_EVENTS, CAMPAIGN_STATS, LATE_EVENTS, RESTATEMENTS, SILVER_EVENTS, Table
 from spark_jobs.lake.changes import Change, changes
+from spark_jobs.lake.commits import last_note, version_reached
 from spark_jobs.lake.layout import Lake
 from spark_jobs.ledger import arrivals
 from spark_jobs.ledger.cuts import ACCOUNT, last_cut, numbers, save_cut
@@ -33,7 +36,7 @@ _SUMS = (
 )
 
 
-def take_ledger(
+def take_cuts(
     settings: Settings,
     lake: Lake,
     now: Callable[[], datetime],
@@ -41,9 +44,8 @@ def take_ledger(
     restart: bool = False,
     rows_a_cut: int = ROWS_A_CUT,
     check_lock: Callable[[], None] = lambda: None,
-    on_step: Callable[[str], None] = lambda _line: None,
-) -> LiveLedger:
-    """Brings the live ledger of ``lake`` up to what its tables hold now. Jobs may be running.
+) -> Iterator[LiveLedger]:
+    """Brings the live ledger of ``lake`` up to what its tables hold now, cut by cut. Jobs may be running.
 
     Args:
         settings: those of the live jobs.
@@ -52,22 +54,63 @@ def take_ledger(
         restart: count everything from the start, whatever the last cut says.
         rows_a_cut: how many rows of silver a cut takes at most; more take several.
         check_lock: called before a cut is written.
-        on_step: called with a line of text at every step.
+
+    Yields:
+        Each cut, once it is written; the last one covers all.
 
     Raises:
-        LakeError: the log of a table no longer reaches back to where the last cut stopped, or a file is gone.
+        LakeError: the log of a table does not reach back to where the last cut stopped, or a file is gone.
     """
     last = None if restart else last_cut(lake)
     while True:
         number = max(numbers(lake), default=0) + 1
         cutting = _Cutting(settings, lake, last or LiveLedger(number=0, taken_at=now()), number, rows_a_cut)
-        on_step(f"counting up to version {cutting.silver_version} of silver")
         cut = cutting.take(now())
         check_lock()
         save_cut(lake, cut)
+        yield cut
         if not cutting.has_more:
-            return cut
+            return
         last = cut
+
+
+def begin_now(settings: Settings, lake: Lake, now: datetime, check_lock: Callable[[], None]) -> LiveLedger:
+    """Begins the live ledger of ``lake`` with what comes from now on: a cut that counts nothing.
+
+    For a lake whose log no longer reaches back to its start, or whose files were compacted and vacuumed since.
+
+    Raises:
+        LakeError: no batch of ``deduplicate`` is in silver yet.
+    """
+    silver = _newest(lake, SILVER_EVENTS)
+    note = last_note(lake, DEDUPLICATE, until=silver) if silver >= 0 else None
+    if note is None:
+        raise LakeError(f"silver of {lake.place()} has no batch yet: `adloom ledger` can count from the start")
+    positions = {}
+    for query in readers_of(SILVER_EVENTS):
+        version = _newest(lake, query.writes)
+        own = last_note(lake, query.name, until=version) if version >= 0 else None
+        if own is not None:
+            read = min(map(version_reached, own.reached))
+            positions[query.name] = Position(
+                version=version, silver=read, before=read, watermark_ms=own.watermark_ms, previous_ms=own.watermark_ms
+            )
+    skew = settings.ingest.max_future_skew
+    cut = LiveLedger(
+        number=max(numbers(lake), default=0) + 1,
+        taken_at=now,
+        bronze=min(map(version_reached, note.reached)),
+        silver=silver,
+        watermark_ms=note.watermark_ms,
+        positions=positions,
+        since_us=microseconds(now - EPOCH + skew),
+        repair=max(lake.numbers(REPAIRS), default=0),
+        late_events=_newest(lake, LATE_EVENTS),
+        restatements=_newest(lake, RESTATEMENTS),
+    )
+    check_lock()
+    save_cut(lake, cut)
+    return cut
 
 
 @dataclass(frozen=True)
@@ -198,7 +241,7 @@ class _Cutting:
         for one in followed(self._settings):
             if one.name not in taken:
                 continue
-            follower, part = Follower(desk, lake, one), taken[one.name]
+            follower, part = Follower(desk, lake, one, self._last.since_us), taken[one.name]
             desk.load(follower.table, self._last.files.get(follower.table), OPEN_SCHEMA)
             if one.name == sessionize.NAME and part.before.silver < 0 <= part.now.silver:
                 follower.begin_with(initial_events(lake, one.name))
@@ -210,7 +253,7 @@ class _Cutting:
                 take_measured(desk, query, self._settings, part.batches, part.before, part.now)
                 if query.writes == CAMPAIGN_STATS:
                     desk.load("windows", self._last.files.get("windows"), WINDOWS_SCHEMA)
-                    prove_windows(desk, lake, self._settings, part.found, part.now)
+                    prove_windows(desk, lake, self._settings, part.found, part.now, self._last.since_us)
                     files["windows"] = desk.store("windows", "FROM windows")
         return files
 
