@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from expectations.intervals import describe, interval_between, start_of
 from expectations.timelines import TIME, Bar, Timelines, draw
@@ -128,14 +128,22 @@ def _wrong(cut: LiveLedger) -> list[str]:
 
 
 def _timelines(rows: Sequence[Row]) -> Timelines:
+    """Records by hour of event time. The clocks of good events say how far it reaches; broken records tell any time."""
     kind_of = {kind: name for name, kinds in _DRAWN.items() for kind in kinds}
-    timed = [row for row in rows if row.account == RECORDS and row.hour is not None and Kind(row.kind) in kind_of]
-    if not timed:
+    timed = [
+        (kind_of[Kind(row.kind)], EPOCH + row.hour * _HOUR, row.rows)
+        for row in rows
+        if row.account == RECORDS and row.hour is not None and Kind(row.kind) in kind_of
+    ]
+    good = [time for kind, time, _ in timed if kind != "quarantined"]
+    if not good:
         return Timelines()
-    times = [EPOCH + (row.hour or 0) * _HOUR for row in timed]
-    interval = max(interval_between(min(times), max(times)), _HOUR)
-    bars: Counter[Bar] = Counter()
-    for row, time in zip(timed, times, strict=True):
-        bars[Bar(None, kind_of[Kind(row.kind)], start_of(time, interval), 0)] += row.rows
-    found = [Bar(bar.row, bar.kind, bar.start, count) for bar, count in bars.items() if count]
-    return Timelines(tuple(sorted(found, key=lambda bar: bar.start)), interval, max(times))
+    first, last = min(good), max(good)
+    interval = max(interval_between(first, last), _HOUR)
+    counts: Counter[tuple[datetime, str]] = Counter()
+    for kind, time, number in timed:
+        if first <= time <= last:
+            counts[start_of(time, interval), kind] += number
+    return Timelines(
+        tuple(Bar(None, kind, start, count) for (start, kind), count in sorted(counts.items()) if count), interval, last
+    )

@@ -188,7 +188,7 @@ class Follower:
         overdue = f"version <= {now.before} AND event_us + {reach + _ROUNDING_US} < {now.watermark_ms * 1000}"
         is_overdue = f"({overdue})"
         if self._query.is_chained:
-            self._chain(reach)
+            self._chain(reach, overdue)
             is_overdue = f"({overdue} AND end_us + {reach + _ROUNDING_US} < {now.watermark_ms * 1000})"
             rows = f"{self.table} LEFT JOIN chain USING (hash)"
         else:
@@ -210,15 +210,19 @@ class Follower:
             f"(SELECT event_us, fate FROM judged WHERE NOT ({old}) UNION ALL {unread}) GROUP BY ALL"
         )
 
-    def _chain(self, reach: int) -> None:
-        """For each open event the last of its user's that follow it without a silence longer than ``reach``."""
+    def _chain(self, reach: int, overdue: str) -> None:
+        """For each open event the last of its user's that follow it without a silence longer than ``reach``.
+
+        Only of users with an event that is ``overdue``: hardly anybody has one.
+        """
         self._desk.run(
             f"""
             CREATE OR REPLACE TABLE chain AS
             WITH steps AS (
               SELECT hash, "user", event_us,
                 event_us - lag(event_us) OVER (PARTITION BY "user" ORDER BY event_us) > {reach} AS is_first
-              FROM {self.table} WHERE NOT is_done
+              FROM {self.table}
+              WHERE NOT is_done AND "user" IN (SELECT "user" FROM {self.table} WHERE NOT is_done AND {overdue})
             ),
             chains AS (
               SELECT *, count(*) FILTER (is_first) OVER (PARTITION BY "user" ORDER BY event_us) AS chain FROM steps

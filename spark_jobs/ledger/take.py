@@ -5,6 +5,7 @@ leaves the last cut, or the next.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -65,7 +66,8 @@ def take_cuts(
     while True:
         number = max(numbers(lake), default=0) + 1
         cutting = _Cutting(settings, lake, last or LiveLedger(number=0, taken_at=now()), number, rows_a_cut)
-        cut = cutting.take(now())
+        with closing(cutting):
+            cut = cutting.take(now())
         check_lock()
         save_cut(lake, cut)
         yield cut
@@ -131,6 +133,9 @@ class _Cutting:
         self._silver, self.has_more = self._next_of_silver(rows_a_cut)
         self.silver_version = self._silver[-1].version if self._silver else last.silver
         self._batches = batches_in(DEDUPLICATE, self._silver)
+
+    def close(self) -> None:
+        self._desk.sql.close()
 
     def take(self, at: datetime) -> LiveLedger:
         last, desk = self._last, self._desk
