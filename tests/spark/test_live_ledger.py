@@ -223,6 +223,7 @@ def test_after_a_repair_each_late_record_has_its_fate(day: _Day, spark: SparkSes
     assert again.figures == cut.figures
 
 
+@pytest.mark.slow
 def test_what_others_delete_is_unaccounted(day: _Day, spark: SparkSession, tmp_path: Path) -> None:
     lake = day.copy(tmp_path / "lake")
     (event,) = (row for row in read_table(lake, SILVER_EVENTS)[:1])

@@ -45,6 +45,7 @@ class WrittenLake:
     def __init__(self, lake: Lake) -> None:
         self.lake = lake
         self._next: Counter[str] = Counter()
+        self._partitions: dict[tuple[str, str], Mapping[str, str | None]] = {}
 
     def commit(
         self,
@@ -75,8 +76,11 @@ class WrittenLake:
             self.lake.files.write(f"{table.path}/{path}", _parquet(table, members))
             stats = json.dumps({"numRecords": len(members)})
             lines.append({"add": {"path": path, "partitionValues": partition, "dataChange": not moves, "stats": stats}})
+            self._partitions[table.path, path] = partition
             added.append(path)
-        lines += [{"remove": {"path": path, "dataChange": not moves, "partitionValues": {}}} for path in removed]
+        for path in removed:
+            held = self._partitions[table.path, path]
+            lines.append({"remove": {"path": path, "dataChange": not moves, "partitionValues": held}})
         self.lake.files.write(commit_key(table, version), "\n".join(map(json.dumps, lines)).encode())
         return added
 

@@ -104,6 +104,27 @@ def test_compaction_and_repairs_add_nothing(written: WrittenLake) -> None:
     assert (cut.balances, cut.rows(Kind.KEPT), cut.silver) == (True, 1, 1)
 
 
+def test_what_others_delete_and_add_is_unaccounted_and_surplus(written: WrittenLake) -> None:
+    a, b, c = (_event(key, 0, 1) for key in "abc")
+    written.batch(BRONZE_EVENTS, "ingest", [a, b])
+    files = written.batch(SILVER_EVENTS, "deduplicate", [a, b], reached=0)
+    sessions = written.batch(SESSIONS, "sessionize", [_session(a, b)], reached=0)
+    assert _cut(written).balances
+    written.commit(SILVER_EVENTS, [a, c], removed=files)
+    written.commit(SESSIONS, [], removed=sessions)
+    cut = _cut(written)
+    assert {(one.account, one.kind, one.rows) for one in cut.alarms} == {
+        (RECORDS, Kind.UNACCOUNTED, 1),
+        (RECORDS, Kind.SURPLUS, 1),
+        ("sessionize", Kind.UNACCOUNTED, 2),
+    }
+    assert cut.ok_off == 0
+    written.commit(BRONZE_EVENTS, [a], None)
+    written.batch(SILVER_EVENTS, "deduplicate", [], reached=1)
+    (added,) = (one for one in _cut(written).alarms if one.account == BRONZE_EVENTS.name)
+    assert (added.kind, added.rows) == (Kind.ADDED, 1)
+
+
 def test_a_requeued_record_leaves_quarantine_for_its_hour(written: WrittenLake) -> None:
     bad = _event("a", 0, 1, verdict="missing_user_id", event_time=None)
     other = _event("b", 0, 1, verdict="invalid_event_time", event_time=None)
