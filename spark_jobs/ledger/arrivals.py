@@ -54,8 +54,9 @@ def take_records(desk: Desk, lake: Lake, bronze: Sequence[Change], batches: Sequ
         desk.run(
             f"""
             CREATE TABLE record AS
-            SELECT event_time AS event_us, ingest_time AS ingest_us, source_name AS source, verdict, version, late_us,
-              CASE WHEN verdict = '{OK}' THEN key_of(event_type, event_id) END AS hash, requeued_from AS requeued_us,
+            SELECT epoch_us(event_time) AS event_us, epoch_us(ingest_time) AS ingest_us, source_name AS source, verdict,
+              version, late_us, epoch_us(requeued_from) AS requeued_us,
+              CASE WHEN verdict = '{OK}' THEN key_of(event_type, event_id) END AS hash,
               CASE WHEN verdict <> '{OK}' OR requeued_from IS NOT NULL THEN key_of('', bronze_rows.source) END AS origin
             FROM bronze_rows
             """
@@ -103,7 +104,8 @@ def take_kept(desk: Desk, lake: Lake, silver: Sequence[Change]) -> None:
         desk.run(
             f"""
             CREATE TABLE kept AS
-            SELECT key_of(event_type, event_id) AS hash, event_time AS event_us, ingest_time AS ingest_us, version,
+            SELECT key_of(event_type, event_id) AS hash, epoch_us(event_time) AS event_us,
+              epoch_us(ingest_time) AS ingest_us, version,
               (CASE event_type {kinds} END)::TINYINT AS kind, key_of('', user_id) AS "user"
             FROM silver_rows
             """
@@ -112,7 +114,7 @@ def take_kept(desk: Desk, lake: Lake, silver: Sequence[Change]) -> None:
 
 def settle(desk: Desk, ledger: LiveLedger) -> None:
     """Gives each good record its fate. ``late`` is the table of records whose fate is not known yet."""
-    desk.run(f"CREATE TABLE fit AS FROM record WHERE verdict = '{OK}'")
+    desk.run(f"CREATE VIEW fit AS FROM record WHERE verdict = '{OK}'")
     by = "USING (hash, event_us, ingest_us)"
     desk.run(f"CREATE TABLE matched AS SELECT f.* FROM fit f SEMI JOIN kept {by}")
     desk.run(f"CREATE TABLE rest AS SELECT f.* FROM fit f ANTI JOIN kept {by}")
@@ -155,13 +157,16 @@ def count_foreign_silver(desk: Desk, lake: Lake, silver: Sequence[Change]) -> No
         desk.count(RECORDS, Kind.SURPLUS, gained, source="NULL")
 
 
-def differences(desk: Desk, removed: pa.Table, added: pa.Table) -> tuple[str, str]:
-    """Queries for the events that are in only one of two tables (``event_type``, ``event_id``, ``event_time``)."""
+def differences(desk: Desk, removed: pa.Table, added: pa.Table, *, events: str = "FROM rows") -> tuple[str, str]:
+    """Queries for the events that only one of two tables has.
+
+    ``events`` gives their ``event_type``, ``event_id`` and ``event_time``, in SQL over ``rows``.
+    """
     for name, rows in (("rows_out", removed), ("rows_in", added)):
         with desk.seeing(rows=rows):
             desk.run(
                 f"CREATE OR REPLACE TABLE {name} AS SELECT key_of(event_type, event_id) AS hash, "
-                f"event_time AS event_us FROM rows WHERE event_type <> '{HEARTBEAT}'"
+                f"epoch_us(event_time) AS event_us FROM ({events}) WHERE event_type <> '{HEARTBEAT}'"
             )
     return "FROM rows_out EXCEPT ALL FROM rows_in", "FROM rows_in EXCEPT ALL FROM rows_out"
 

@@ -11,7 +11,7 @@ _COLUMNS = {"event_type": TEXT, "event_id": TEXT, "event_time": TIME, "user_id":
 
 
 def initial_events(lake: Lake, query: str) -> pa.Table:
-    """The events: ``event_type``, ``event_id``, ``event_time`` in microseconds since 1970, ``user_id``."""
+    """The events: ``event_type``, ``event_id``, ``event_time``, ``user_id``."""
     copy = Table("initial", initial_key(query), "The initial state of a query.", ())
     newest = lake.newest_commit(copy.path)
     found = [] if newest is None else list(changes(lake, copy, 0, newest))

@@ -7,8 +7,6 @@ table's rows change, and nothing is proved.
 
 from collections.abc import Sequence
 
-import pyarrow as pa
-
 from spark_jobs.contracts.choices import StatsOutput
 from spark_jobs.contracts.durations import microseconds
 from spark_jobs.contracts.events import EVENT_TYPES, IMPRESSION
@@ -33,13 +31,17 @@ def take_measured(
         # Spark drops what lies at or before the watermark of the batch before.
         lines += [(version, line * 1000, batch.watermark_ms * 1000) for version in range(first, batch.reached + 1)]
         first, line = max(first, batch.reached + 1), batch.watermark_ms
-    names = ("version", "late_us", "behind_us")
-    columns = {name: [row[index] for row in lines] for index, name in enumerate(names)}
-    with desk.seeing(lines=pa.table(columns, schema=pa.schema([(name, pa.int64()) for name in names]))):
-        desk.run(
-            "CREATE OR REPLACE TABLE fresh AS SELECT e.event_us, e.kind, event_us <= late_us AS is_late, "
-            "event_us <= behind_us AS is_behind FROM event e JOIN lines USING (version)"
-        )
+    desk.run(
+        "CREATE OR REPLACE TABLE lines AS SELECT unnest($versions) AS version, unnest($late) AS late_us, "
+        "unnest($behind) AS behind_us",
+        versions=[version for version, _, _ in lines],
+        late=[late_us for _, late_us, _ in lines],
+        behind=[behind_us for _, _, behind_us in lines],
+    )
+    desk.run(
+        "CREATE OR REPLACE TABLE fresh AS SELECT e.event_us, e.kind, event_us <= late_us AS is_late, "
+        "event_us <= behind_us AS is_behind FROM event e JOIN lines USING (version)"
+    )
     desk.count(query.name, Kind.READ, "FROM fresh", source="NULL")
     desk.count(query.name, Kind.LATE, "FROM fresh WHERE is_late", source="NULL")
     is_open = f"event_us > {now.watermark_ms * 1000}" if query.watermark(settings) is not None else "false"
@@ -68,7 +70,7 @@ def prove_windows(
     )
     files: Files = [(file, {}) for change in found if change.is_of(campaign_stats.NAME) for file in change.added]
     with desk.seeing(written=read_files(lake, files, {"window_start": TIME, "impressions": NUMBER}, {})):
-        desk.run("INSERT INTO windows SELECT window_start, 0, 0, sum(impressions) FROM written GROUP BY ALL")
+        desk.run("INSERT INTO windows SELECT epoch_us(window_start), 0, 0, sum(impressions) FROM written GROUP BY ALL")
     desk.run(
         "CREATE OR REPLACE TABLE summed AS SELECT start_us, sum(read)::BIGINT AS read, sum(behind)::BIGINT AS "
         "behind, sum(emitted)::BIGINT AS emitted FROM windows GROUP BY start_us"

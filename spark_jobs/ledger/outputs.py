@@ -12,7 +12,7 @@ Events of silver that the query has not read yet are pending too. An event in a 
 surplus.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -29,11 +29,17 @@ from spark_jobs.lake.layout import Lake
 from spark_jobs.ledger.arrivals import differences
 from spark_jobs.ledger.desk import Desk
 from spark_jobs.ledger.reading import TEXT, TIME, Batch, Columns, read_files
-from spark_jobs.queries import attribute, find_query, sessionize
+from spark_jobs.queries import attribute, sessionize
 
 OPEN_SCHEMA = 'hash BIGINT, event_us BIGINT, "user" BIGINT, version BIGINT, is_behind BOOLEAN, is_done BOOLEAN'
 _ROUNDING_US = 2000
 """Spark rounds watermarks to milliseconds."""
+_OF_ATTRIBUTIONS = " UNION ALL ".join(
+    f"SELECT '{kind}' AS event_type, {kind}_id AS event_id, {kind}_time AS event_time FROM rows "
+    f"WHERE {kind}_time IS NOT NULL"
+    for kind in (IMPRESSION, CLICK)
+)
+_OF_SESSIONS = "SELECT unnest(events, recursive := true) FROM rows"
 _EVENTS = pa.list_(pa.struct([("event_time", pa.timestamp("us", "UTC")), ("event_type", TEXT), ("event_id", TEXT)]))
 
 
@@ -41,9 +47,17 @@ _EVENTS = pa.list_(pa.struct([("event_time", pa.timestamp("us", "UTC")), ("event
 class Followed:
     """A query whose rows name the events that they come from.
 
-    ``kinds`` are the event types that are emitted with or without a counterpart; ``needs_user``: others are left out;
-    ``reach``: how far the watermark must pass an event until its row is there; ``repeats``: an event may be in several
-    rows; ``is_chained``: the watermark must pass the last of a user's events without a silence of ``reach``.
+    Attributes:
+        name: of the query.
+        columns: those of its table that name events.
+        kinds: the event types that are emitted with or without a counterpart.
+        reach: how far the watermark must pass an event until its row is there.
+        grace: how far it must pass an event until that is late.
+        horizon: late events this far behind the watermark are counted for good.
+        mentions: the events that ``rows`` name (``event_type``, ``event_id``, ``event_time``), in SQL.
+        needs_user: events without a user are left out.
+        repeats: an event may be in several rows.
+        is_chained: the watermark must pass the last of a user's events that follow each other within ``reach``.
     """
 
     name: str
@@ -52,7 +66,7 @@ class Followed:
     reach: timedelta
     grace: timedelta
     horizon: timedelta
-    mentions: Callable[[pa.Table], pa.Table]
+    mentions: str
     needs_user: bool = False
     repeats: bool = False
     is_chained: bool = False
@@ -76,7 +90,7 @@ def followed(settings: Settings) -> tuple[Followed, ...]:
             settings.attribute.window,
             attribute.QUERY.grace(settings),
             horizon,
-            _of_attributions,
+            _OF_ATTRIBUTIONS,
             repeats=True,
         ),
         Followed(
@@ -86,7 +100,7 @@ def followed(settings: Settings) -> tuple[Followed, ...]:
             settings.sessionize.gap,
             sessionize.QUERY.grace(settings),
             horizon,
-            _of_sessions,
+            _OF_SESSIONS,
             needs_user=True,
             is_chained=True,
         ),
@@ -115,10 +129,11 @@ class Follower:
         """Takes in the events of the initial state (``event_type``, ``event_id``, ``event_time``, ``user_id``)."""
         with self._desk.seeing(given=events):
             self._desk.run(
-                f"INSERT INTO {self.table} SELECT key_of(event_type, event_id), event_time, key_of('', user_id), -1, "
-                "false, false FROM given"
+                f"INSERT INTO {self.table} SELECT key_of(event_type, event_id), epoch_us(event_time), "
+                "key_of('', user_id), -1, false, false FROM given"
             )
-            self._desk.count(self._query.name, Kind.INITIAL, "SELECT event_time AS event_us FROM given", source="NULL")
+            given = "SELECT epoch_us(event_time) AS event_us FROM given"
+            self._desk.count(self._query.name, Kind.INITIAL, given, source="NULL")
 
     def _read(self, batches: Sequence[Batch], before: Position) -> None:
         desk, name = self._desk, self._query.name
@@ -126,16 +141,16 @@ class Follower:
         for batch in batches:
             watermarks += [(version, batch.watermark_ms * 1000) for version in range(first, batch.reached + 1)]
             first = max(first, batch.reached + 1)
-        read = pa.table(
-            {"version": [v for v, _ in watermarks], "late_us": [us for _, us in watermarks]},
-            schema=pa.schema([("version", pa.int64()), ("late_us", pa.int64())]),
+        desk.run(
+            "CREATE OR REPLACE TABLE watermarks AS SELECT unnest($versions) AS version, unnest($late) AS late_us",
+            versions=[version for version, _ in watermarks],
+            late=[late_us for _, late_us in watermarks],
         )
-        with desk.seeing(watermarks=read):
-            desk.run(
-                f'CREATE OR REPLACE TABLE fresh AS SELECT hash, event_us, "user", version, '
-                f"event_us + {microseconds(self._query.grace)} <= late_us AS is_behind, false AS is_done "
-                f"FROM event JOIN watermarks USING (version) WHERE {self._is_own}"
-            )
+        desk.run(
+            f'CREATE OR REPLACE TABLE fresh AS SELECT hash, event_us, "user", version, '
+            f"event_us + {microseconds(self._query.grace)} <= late_us AS is_behind, false AS is_done "
+            f"FROM event JOIN watermarks USING (version) WHERE {self._is_own}"
+        )
         if self._query.needs_user:
             desk.count(name, Kind.USERLESS, 'FROM fresh WHERE "user" IS NULL', source="NULL")
             desk.run('DELETE FROM fresh WHERE "user" IS NULL')
@@ -146,23 +161,21 @@ class Follower:
         desk = self._desk
         files = [file for change in found if change.is_of(self._query.name) for file in change.added]
         self._mentions("emitted", files)
-        once = "DISTINCT" if self._query.repeats else ""
-        twice = "" if self._query.repeats else "UNION ALL (FROM emitted EXCEPT ALL SELECT DISTINCT * FROM emitted)"
-        desk.count(
-            self._query.name,
-            Kind.SURPLUS,
-            f"(SELECT {once} e.* FROM emitted e ANTI JOIN {self.table} USING (hash) WHERE {self._is_since}) {twice}",
-            source="NULL",
-        )
+        strange = f"SELECT e.* FROM emitted e ANTI JOIN {self.table} USING (hash) WHERE {self._is_since}"
+        if self._query.repeats:
+            strange = f"SELECT DISTINCT * FROM ({strange})"
+        elif desk.one("SELECT count(*) - count(DISTINCT hash) FROM emitted"):
+            strange = f"({strange}) UNION ALL (FROM emitted EXCEPT ALL SELECT DISTINCT * FROM emitted)"
+        desk.count(self._query.name, Kind.SURPLUS, strange, source="NULL")
         desk.run(f"UPDATE {self.table} SET is_done = true WHERE hash IN (SELECT hash FROM emitted)")
 
     def _mentions(self, name: str, files: Sequence[TableFile]) -> None:
         rows = read_files(self._lake, [(file, {}) for file in files], self._query.columns, {})
         kinds = ", ".join(f"'{kind}'" for kind in self._query.kinds) or "''"
-        with self._desk.seeing(mentioned=self._query.mentions(rows)):
+        with self._desk.seeing(rows=rows):
             self._desk.run(
-                f"CREATE OR REPLACE TABLE {name} AS SELECT key_of(event_type, event_id) AS hash, event_us "
-                f"FROM mentioned WHERE event_type IN ({kinds})"
+                f"CREATE OR REPLACE TABLE {name} AS SELECT key_of(event_type, event_id) AS hash, "
+                f"epoch_us(event_time) AS event_us FROM ({self._query.mentions}) WHERE event_type IN ({kinds})"
             )
 
     def _count_foreign(self, found: Sequence[Change]) -> None:
@@ -170,12 +183,11 @@ class Follower:
         for change in found:
             if change.is_empty or change.is_of(self._query.name) or change.is_by(REPAIR):
                 continue
-            sides = []
-            for files in (change.removed, change.added):
-                rows = read_files(self._lake, [(file, {}) for file in files], self._query.columns, {})
-                told = self._query.mentions(rows)
-                sides.append(told.rename_columns(["event_time" if n == "event_us" else n for n in told.column_names]))
-            lost, gained = differences(self._desk, *sides)
+            sides = [
+                read_files(self._lake, [(file, {}) for file in files], self._query.columns, {})
+                for files in (change.removed, change.added)
+            ]
+            lost, gained = differences(self._desk, *sides, events=self._query.mentions)
             self._desk.count(self._query.name, Kind.UNACCOUNTED, lost, source="NULL")
             self._desk.count(self._query.name, Kind.SURPLUS, gained, source="NULL")
 
@@ -230,27 +242,3 @@ class Follower:
             SELECT hash, max(event_us) OVER (PARTITION BY "user", chain) AS end_us FROM chains
             """
         )
-
-
-def _of_attributions(rows: pa.Table) -> pa.Table:
-    sides = []
-    for kind in (IMPRESSION, CLICK):
-        side = rows.select([f"{kind}_id", f"{kind}_time"]).rename_columns(["event_id", "event_us"])
-        side = side.filter(side["event_us"].is_valid())
-        sides.append(side.append_column("event_type", pa.repeat(pa.scalar(kind), side.num_rows)))
-    return pa.concat_tables(sides)
-
-
-def _of_sessions(rows: pa.Table) -> pa.Table:
-    flat = pa.concat_arrays([chunk.flatten() for chunk in rows["events"].chunks] or [pa.array([], _EVENTS.value_type)])
-    times = flat.field("event_time")
-    return pa.table(
-        {
-            "event_id": flat.field("event_id"),
-            "event_us": times.cast(pa.timestamp("us", times.type.tz)).cast(pa.int64()),
-            "event_type": flat.field("event_type"),
-        }
-    )
-
-
-__all__ = ["OPEN_SCHEMA", "Followed", "Follower", "find_query", "followed"]

@@ -1,5 +1,6 @@
 """The rows that commits added, as Arrow tables; and which versions a query read in which batch."""
 
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,8 +14,7 @@ from spark_jobs.lake.commits import version_reached
 from spark_jobs.lake.layout import Lake
 
 TEXT, NUMBER = pa.string(), pa.int64()
-TIME = pa.int64()
-"""Times are read as microseconds since 1970."""
+TIME = pa.timestamp("us", "UTC")
 Columns = Mapping[str, pa.DataType]
 Files = Sequence[tuple[TableFile, Mapping[str, Any]]]
 """Files of a table, each with values that are the same in all its rows."""
@@ -45,9 +45,8 @@ def read_files(lake: Lake, files: Files, columns: Columns, constants: Columns) -
     Args:
         lake: the lake.
         files: each with the values of ``constants`` for its rows.
-        columns: which, with their types; null where a file is older than the column. Numbers of columns that are times
-            are microseconds since 1970.
-        constants: columns that are the same in all rows of a file.
+        columns: which, with their types; null where a file is older than the column.
+        constants: columns that are the same in all rows of a file: numbers and texts that are not empty.
 
     Raises:
         LakeError: a file is gone.
@@ -57,8 +56,10 @@ def read_files(lake: Lake, files: Files, columns: Columns, constants: Columns) -
         for file, values in files
         if file.rows != 0
     ]
-    schema = pa.schema([*columns.items(), *constants.items()])
-    return pa.concat_tables(parts) if parts else schema.empty_table()
+    if parts:
+        return pa.concat_tables(parts)
+    kinds = {**columns, **constants}
+    return pa.Table.from_arrays([pa.nulls(0, kind) for kind in kinds.values()], names=list(kinds))
 
 
 def read_parquet(lake: Lake, key: str, columns: Columns) -> pa.Table:
@@ -70,7 +71,7 @@ def read_parquet(lake: Lake, key: str, columns: Columns) -> pa.Table:
             "vacuumed, before the ledger had seen it; `adloom ledger --from-now` begins the ledger anew"
         )
     file = pq.ParquetFile(pa.BufferReader(data), coerce_int96_timestamp_unit="us")
-    found = file.read(columns=list(columns))
+    found = file.read(columns=list(columns), use_threads=False)
     there = set(found.column_names)
     return pa.table(
         [_as(found[name], kind) if name in there else pa.nulls(found.num_rows, kind) for name, kind in columns.items()],
@@ -79,15 +80,23 @@ def read_parquet(lake: Lake, key: str, columns: Columns) -> pa.Table:
 
 
 def _as(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    if pa.types.is_timestamp(column.type):
-        column = column.cast(pa.timestamp("us", column.type.tz))
-    return column if pa.types.is_list(kind) else column.cast(kind)
+    # A cast loads pyarrow's functions, which takes as long as reading a hundred thousand rows.
+    return column if pa.types.is_list(kind) or column.type == kind else column.cast(kind)
 
 
 def _with_constants(rows: pa.Table, values: Mapping[str, Any], constants: Columns) -> pa.Table:
-    for name, kind in constants.items():
-        rows = rows.append_column(name, pa.repeat(pa.scalar(values[name], kind), rows.num_rows))
+    for name in constants:
+        rows = rows.append_column(name, repeated(values[name], rows.num_rows))
     return rows
+
+
+def repeated(value: int | str, rows: int) -> pa.Array:
+    """A column with one value, from its bytes: of other values pyarrow asks if they are pandas', and loads that."""
+    if isinstance(value, int):
+        return pa.Array.from_buffers(NUMBER, rows, [None, pa.py_buffer(array("q", [value]) * rows)])
+    text = value.encode()
+    offsets = array("i", range(0, len(text) * (rows + 1), len(text)))
+    return pa.StringArray.from_buffers(rows, pa.py_buffer(offsets), pa.py_buffer(text * rows))
 
 
 def late_us_of(version: int, batches: Sequence[Batch]) -> int:
