@@ -15,8 +15,9 @@ from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.live_ledger import DUPLICATES, LATE_KINDS, LIVE_LEDGER, RECORDS, Kind, LiveLedger
 from spark_jobs.contracts.settings import Settings, load_settings
 from spark_jobs.lake.layout import Lake
+from spark_jobs.ledger.begin import begin_now
 from spark_jobs.ledger.cuts import Row, last_cut, rows_of
-from spark_jobs.ledger.take import begin_now, take_cuts
+from spark_jobs.ledger.take import take_cuts
 from spark_jobs.runtime.lakes import open_existing
 from spark_jobs.runtime.lock import hold_job
 

@@ -29,7 +29,7 @@ from spark_jobs.contracts.tables import LATE_EVENTS, RESTATEMENTS, Table
 from spark_jobs.lake.changes import changes
 from spark_jobs.lake.layout import Lake
 from spark_jobs.ledger.desk import Desk
-from spark_jobs.ledger.reading import TEXT, Columns, Files, read_files, read_parquet
+from spark_jobs.ledger.reading import TEXT, Columns, Files, newest_version, read_files, read_parquet
 
 _KEY: Columns = {"event_type": TEXT, "event_id": TEXT}
 
@@ -41,7 +41,7 @@ def judge_late(desk: Desk, lake: Lake, ledger: LiveLedger) -> LiveLedger:
         ``ledger`` with what is counted of repairs.
     """
     # Before the repairs: what these versions hold was planned by then.
-    versions = {table: _newest(lake, table) for table in (LATE_EVENTS, RESTATEMENTS)}
+    versions = {table: newest_version(lake, table) for table in (LATE_EVENTS, RESTATEMENTS)}
     last = _last_repair(lake)
     if last is not None:
         plan, done = last
@@ -143,11 +143,6 @@ def _waiting(desk: Desk, lake: Lake, plan: RepairPlan, done: RepairDone) -> None
                     "INSERT INTO waiting SELECT key_of(event_type, event_id) FROM held "
                     f"WHERE waits OR {str(name in done.failed).lower()}"
                 )
-
-
-def _newest(lake: Lake, table: Table) -> int:
-    newest = lake.newest_commit(table.path)
-    return -1 if newest is None else newest
 
 
 def _last_repair(lake: Lake) -> tuple[RepairPlan, RepairDone] | None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from spark_jobs.contracts.errors import LakeError
+from spark_jobs.contracts.tables import Table
 from spark_jobs.lake.changes import Change, TableFile
 from spark_jobs.lake.commits import version_reached
 from spark_jobs.lake.layout import Lake
@@ -102,3 +103,9 @@ def repeated(value: int | str, rows: int) -> pa.Array:
 def late_us_of(version: int, batches: Sequence[Batch]) -> int:
     """The watermark, in microseconds, of the batch in which ``version`` was read; the batches are in their order."""
     return next((batch.watermark_ms * 1000 for batch in batches if version <= batch.reached), 0)
+
+
+def newest_version(lake: Lake, table: Table) -> int:
+    """The newest version of ``table``; -1: it does not exist."""
+    newest = lake.newest_commit(table.path)
+    return -1 if newest is None else newest

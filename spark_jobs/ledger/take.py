@@ -10,14 +10,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from spark_jobs.contracts.choices import DeduplicateMode
-from spark_jobs.contracts.durations import EPOCH, microseconds
-from spark_jobs.contracts.errors import LakeError
+from spark_jobs.contracts.durations import microseconds
 from spark_jobs.contracts.live_ledger import LiveLedger, Part, Position
-from spark_jobs.contracts.repair import REPAIRS
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import BRONZE_EVENTS, CAMPAIGN_STATS, LATE_EVENTS, RESTATEMENTS, SILVER_EVENTS, Table
+from spark_jobs.contracts.tables import BRONZE_EVENTS, CAMPAIGN_STATS, SILVER_EVENTS
 from spark_jobs.lake.changes import Change, changes
-from spark_jobs.lake.commits import last_note, version_reached
 from spark_jobs.lake.layout import Lake
 from spark_jobs.ledger import arrivals
 from spark_jobs.ledger.cuts import ACCOUNT, last_cut, numbers, save_cut
@@ -26,7 +23,7 @@ from spark_jobs.ledger.fates import judge_late
 from spark_jobs.ledger.initial import initial_events
 from spark_jobs.ledger.measured import WINDOWS_SCHEMA, prove_windows, take_measured
 from spark_jobs.ledger.outputs import OPEN_SCHEMA, Follower, followed
-from spark_jobs.ledger.reading import Batch, batches_in
+from spark_jobs.ledger.reading import Batch, batches_in, newest_version
 from spark_jobs.queries import Query, readers_of, sessionize
 from spark_jobs.queries.deduplicate import NAME as DEDUPLICATE
 
@@ -74,45 +71,6 @@ def take_cuts(
         if not cutting.has_more:
             return
         last = cut
-
-
-def begin_now(settings: Settings, lake: Lake, now: datetime, check_lock: Callable[[], None]) -> LiveLedger:
-    """Begins the live ledger of ``lake`` with what comes from now on: a cut that counts nothing.
-
-    For a lake whose log no longer reaches back to its start, or whose files were compacted and vacuumed since.
-
-    Raises:
-        LakeError: no batch of ``deduplicate`` is in silver yet.
-    """
-    silver = _newest(lake, SILVER_EVENTS)
-    note = last_note(lake, DEDUPLICATE, until=silver) if silver >= 0 else None
-    if note is None:
-        raise LakeError(f"silver of {lake.place()} has no batch yet: `adloom ledger` can count from the start")
-    positions = {}
-    for query in readers_of(SILVER_EVENTS):
-        version = _newest(lake, query.writes)
-        own = last_note(lake, query.name, until=version) if version >= 0 else None
-        if own is not None:
-            read = min(map(version_reached, own.reached))
-            positions[query.name] = Position(
-                version=version, silver=read, before=read, watermark_ms=own.watermark_ms, previous_ms=own.watermark_ms
-            )
-    skew = settings.ingest.max_future_skew
-    cut = LiveLedger(
-        number=max(numbers(lake), default=0) + 1,
-        taken_at=now,
-        bronze=min(map(version_reached, note.reached)),
-        silver=silver,
-        watermark_ms=note.watermark_ms,
-        positions=positions,
-        since_us=microseconds(now - EPOCH + skew),
-        repair=max(lake.numbers(REPAIRS), default=0),
-        late_events=_newest(lake, LATE_EVENTS),
-        restatements=_newest(lake, RESTATEMENTS),
-    )
-    check_lock()
-    save_cut(lake, cut)
-    return cut
 
 
 @dataclass(frozen=True)
@@ -168,7 +126,7 @@ class _Cutting:
 
     def _next_of_silver(self, rows_a_cut: int) -> tuple[list[Change], bool]:
         """The commits of silver to count, up to the end of a batch; and whether there are more."""
-        newest = _newest(self._lake, SILVER_EVENTS)
+        newest = newest_version(self._lake, SILVER_EVENTS)
         found, rows = [], 0
         for change in changes(self._lake, SILVER_EVENTS, self._last.silver + 1, newest):
             found.append(change)
@@ -214,7 +172,7 @@ class _Cutting:
 
     def _position(self, query: Query, before: Position) -> _Taken:
         found = []
-        for change in changes(self._lake, query.writes, before.version + 1, _newest(self._lake, query.writes)):
+        for change in changes(self._lake, query.writes, before.version + 1, newest_version(self._lake, query.writes)):
             if any(batch.reached > self.silver_version for batch in batches_in(query.name, [change])):
                 break
             found.append(change)
@@ -284,8 +242,3 @@ class _Cutting:
             "late": self._desk.store("late", "FROM late"),
             ACCOUNT: self._desk.store(ACCOUNT, _SUMS.format("(FROM tally UNION ALL FROM state)") + " ORDER BY ALL"),
         }
-
-
-def _newest(lake: Lake, table: Table) -> int:
-    newest = lake.newest_commit(table.path)
-    return -1 if newest is None else newest

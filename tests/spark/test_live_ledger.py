@@ -37,8 +37,9 @@ from spark_jobs.jobs.run import run
 from spark_jobs.lake.changes import changes
 from spark_jobs.lake.layout import Lake
 from spark_jobs.ledger import take
+from spark_jobs.ledger.begin import begin_now
 from spark_jobs.ledger.cuts import Row, last_cut, rows_of
-from spark_jobs.ledger.take import begin_now, take_cuts
+from spark_jobs.ledger.take import take_cuts
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.progress import ProgressFiles
 from spark_jobs.runtime.spark_conf import streaming_conf
