@@ -1,7 +1,6 @@
 """``adloom exporter``: Prometheus metrics of a lake that its jobs cannot report themselves."""
 
 import os
-from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,10 +11,10 @@ from prometheus_client.registry import Collector
 from expectations.history import last_validation
 from spark_jobs.console.terminal import terminal
 from spark_jobs.contracts.errors import AdloomError
-from spark_jobs.contracts.live_ledger import DUPLICATES, LATE_KINDS, RECORDS, Kind, LiveLedger
+from spark_jobs.contracts.live_ledger import DUPLICATES, LATE_KINDS, RECORDS, Kind
 from spark_jobs.contracts.settings import load_settings
 from spark_jobs.lake.layout import Lake
-from spark_jobs.ledger.cuts import last_cut, rows_of
+from spark_jobs.ledger.cuts import last_cut
 from spark_jobs.queries import QUERIES_OF_JOB
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.metrics import serve_metrics
@@ -88,7 +87,13 @@ class LakeMetrics(Collector):
         for kind in LATE_KINDS:
             late.add_metric([kind.value.removeprefix("late, ")], cut.rows(kind))
         yield late
-        yield self._quarantined(cut)
+        quarantined = GaugeMetricFamily(
+            "adloom_ledger_quarantined", "records that are in quarantine", labels=["verdict", "source"]
+        )
+        for one in cut.figures:
+            if one.kind is Kind.QUARANTINED:
+                quarantined.add_metric([one.verdict or "", one.source or ""], one.rows)
+        yield quarantined
         for name, kinds in {
             "adloom_ledger_pending": (Kind.PENDING,),
             "adloom_ledger_late_events": (Kind.LATE,),
@@ -101,19 +106,6 @@ class LakeMetrics(Collector):
             yield metric
         at = cut.taken_at.timestamp()
         yield GaugeMetricFamily("adloom_ledger_time_seconds", "Unix time of the last cut", value=at)
-
-    def _quarantined(self, cut: LiveLedger) -> Metric:
-        """By source too, which only the account of the cut by hour tells."""
-        found: Counter[tuple[str, str]] = Counter()
-        for row in rows_of(self._lake, cut):
-            if row.kind == Kind.QUARANTINED:
-                found[row.verdict or "", row.source or ""] += row.rows
-        metric = GaugeMetricFamily(
-            "adloom_ledger_quarantined", "records that are in quarantine", labels=["verdict", "source"]
-        )
-        for labels, rows in sorted(found.items()):
-            metric.add_metric(labels, rows)
-        return metric
 
 
 def export(location: str, *, listen: str, config: Path | None) -> None:

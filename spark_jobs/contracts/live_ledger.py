@@ -1,5 +1,6 @@
 """The live ledger: where every record went, up to versions of the tables that belong together."""
 
+from collections import Counter
 from datetime import datetime
 from enum import StrEnum
 
@@ -91,12 +92,13 @@ class Part(_Frozen):
 
 
 class Figure(_Frozen):
-    """How many rows of an account are of one kind; ``verdict`` tells those in quarantine apart."""
+    """How many rows of an account are of one kind; ``verdict`` and ``source`` tell those in quarantine apart."""
 
     account: str
     kind: Kind
     rows: int
     verdict: str | None = None
+    source: str | None = None
 
 
 class LiveLedger(_Frozen):
@@ -139,8 +141,10 @@ class LiveLedger(_Frozen):
     @property
     def quarantined(self) -> dict[str, int]:
         """Records that are still in quarantine, by verdict."""
-        found = (one for one in self.figures if one.kind is Kind.QUARANTINED)
-        return {one.verdict or "": one.rows for one in found}
+        found: Counter[str] = Counter()
+        for one in self.figures:
+            found[one.verdict or ""] += one.rows if one.kind is Kind.QUARANTINED else 0
+        return {verdict: rows for verdict, rows in sorted(found.items()) if rows}
 
     @property
     def late(self) -> int:

@@ -99,12 +99,12 @@ class Desk:
         )
 
     def figures(self) -> tuple[Figure, ...]:
-        """The sums of tally and state, by account, kind and verdict."""
+        """The sums of tally and state, by account and kind; of those in quarantine by verdict and source too."""
         sums = self.run(
-            "SELECT account, kind, verdict, sum(rows)::BIGINT AS n FROM (FROM tally UNION ALL FROM state) "
-            "GROUP BY ALL HAVING n <> 0 ORDER BY ALL"
+            f"SELECT account, kind, verdict, CASE kind WHEN '{Kind.QUARANTINED.value}' THEN source END AS told, "
+            "sum(rows)::BIGINT AS n FROM (FROM tally UNION ALL FROM state) GROUP BY ALL HAVING n <> 0 ORDER BY ALL"
         ).fetchall()
         return tuple(
-            Figure(account=account, kind=Kind(kind), rows=rows, verdict=verdict)
-            for account, kind, verdict, rows in sums
+            Figure(account=account, kind=Kind(kind), rows=rows, verdict=verdict, source=source)
+            for account, kind, verdict, source, rows in sums
         )

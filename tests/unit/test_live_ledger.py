@@ -406,7 +406,8 @@ def test_the_command_says_first_whether_it_balances(written: WrittenLake, capsys
     _, lines = shown(by="hour")
     assert ["2026-03-01", "13:00", "1", "0", "1", "1", "0", "0", "0"] in [line.split() for line in lines]
     _, lines = shown(as_json=True, update=False)
-    assert {"account": "records", "kind": "kept", "rows": 2, "verdict": None} in json.loads("".join(lines))["figures"]
+    kept = {"account": "records", "kind": "kept", "rows": 2, "verdict": None, "source": None}
+    assert kept in json.loads("".join(lines))["figures"]
     _arrive(written, [_event("lost", 0, 2)], [], 1)
     balances, lines = shown()
     assert not balances
