@@ -148,9 +148,12 @@ def _waiting(desk: Desk, lake: Lake, plan: RepairPlan, done: RepairDone) -> None
 def _last_repair(lake: Lake) -> tuple[RepairPlan, RepairDone] | None:
     """The last repair; None if there is none, or if it is at work."""
     for number in reversed(lake.numbers(REPAIRS)):
-        plan = lake.files.read(plan_key(number))
-        if plan is None:
+        text = lake.files.read(plan_key(number))
+        if text is None:
             continue  # killed before it had planned
+        plan = RepairPlan.model_validate_json(text)
+        if plan.bronze_version < 0:
+            continue  # it changed rows, and looked at no late record
         done = lake.files.read(done_key(number))
-        return (RepairPlan.model_validate_json(plan), RepairDone.model_validate_json(done)) if done else None
+        return (plan, RepairDone.model_validate_json(done)) if done else None
     return None

@@ -165,7 +165,9 @@ def test_what_is_late_has_the_fate_that_repairs_tell(written: WrittenLake) -> No
     written.repair(2, 1, [("impression", "slow")])
     cut = _cut(written)
     assert (cut.rows(Kind.LATE_FROZEN), cut.rows(Kind.LATE_PENDING), cut.late) == (1, 1, 5)
-    written.repair(3, 1)
+    written.repair(3, -1)
+    assert _cut(written).rows(Kind.LATE_PENDING) == 1, "that one has changed rows for another reason"
+    written.repair(4, 1)
     cut = _cut(written)
     assert (cut.rows(Kind.LATE_REPAIRED), cut.rows(Kind.LATE_PENDING), cut.balances) == (3, 0, True)
 
