@@ -88,6 +88,9 @@ bench-operators: setup ## Each stateful operator by itself: 10,000 and 1,000,000
 bench-mappings: setup ## What a mapping costs: ingest alone, over the same events in four formats
 	$(PY) -m benchmarks.mappings
 
+bench-ledger: setup ## What the live ledger costs beside the jobs
+	$(PY) -m benchmarks.ledger
+
 bench-peers: setup ## adloom, PyFlink, plain PySpark, Pathway, DuckDB, Polars: the same work on the same files, rows compared
 	$(PY) -m benchmarks.peers
 
@@ -113,4 +116,4 @@ clean: ## Remove everything generated except .venv; containers and their data to
 	@if [ -f .env ] && docker compose version >/dev/null 2>&1; then docker compose --profile '*' down --volumes; fi
 	rm -rf demo build dist .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup lock-jars demo up down airflow airflow-stop docs check test test-stack test-stack-full test-airflow test-airflow-full pictures test-compose test-compose-core test-kill test-damage test-long bench bench-batches bench-mappings bench-operators bench-peers bench-repair bench-scaling profile bench-stack bench-compose soak clean
+.PHONY: help setup lock-jars demo up down airflow airflow-stop docs check test test-stack test-stack-full test-airflow test-airflow-full pictures test-compose test-compose-core test-kill test-damage test-long bench bench-batches bench-mappings bench-ledger bench-operators bench-peers bench-repair bench-scaling profile bench-stack bench-compose soak clean

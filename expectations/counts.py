@@ -1,6 +1,7 @@
 """One row of numbers that shows whether the tables agree with the ledger and with each other."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
@@ -10,6 +11,7 @@ from pyspark.sql import functions as F
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.events import ATTRIBUTION_STATUSES, CLICK, HEARTBEAT, IMPRESSION, OK, SESSION_ENDINGS
 from spark_jobs.contracts.ledger import Ledger
+from spark_jobs.contracts.live_ledger import ALARMS, Kind, LiveLedger
 from spark_jobs.contracts.places import LEDGER, LEDGER_REACHED
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, Table
 from spark_jobs.lake.commits import batches_reached
@@ -91,13 +93,20 @@ def measure(table: Table, rows: DataFrame | None) -> Numbers:
 
 
 def compare(
-    measured: Mapping[str, Numbers], ledger: Ledger | None, new_rows: int | None, *, is_current: bool = True
+    measured: Mapping[str, Numbers],
+    ledger: Ledger | None,
+    new_rows: int | None,
+    *,
+    is_current: bool = True,
+    live: LiveLedger | None = None,
 ) -> LakeCounts:
     """Compares the numbers of all tables (by name, from ``measure``) with each other and with ``ledger``.
 
     ``new_rows`` is the number of rows added to bronze since the last validation; None at the first. An outdated ledger
-    does not cover later rows, so its numbers are compared only with each other.
+    does not cover later rows, so its numbers are compared only with each other; if there is a ``live`` ledger, its
+    numbers are instead.
     """
+    is_live = live is not None and (ledger is None or not is_current)
     bronze, silver, attributions, sessions = (
         measured[table.name] for table in (BRONZE_EVENTS, SILVER_EVENTS, ATTRIBUTIONS, SESSIONS)
     )
@@ -107,7 +116,7 @@ def compare(
         attributions=attributions["rows"] or 0,
         sessions=sessions["rows"] or 0,
         new_rows=new_rows,
-        **_of_ledger(ledger),
+        **(_of_live(live) if live is not None and is_live else _of_ledger(ledger)),
         **_against_ledger(ledger if is_current else None, bronze, silver, attributions, sessions),
         silver_behind_ms=_behind(bronze["newest_receipt"], silver["newest_receipt"]),
         silver_events_behind_ms=_behind(bronze["newest_event"], silver["newest_event"]),
@@ -165,6 +174,20 @@ def _of_ledger(ledger: Ledger | None) -> Numbers:
         ledger.ok - ledger.kept - ledger.duplicates - ledger.late - ledger.unaccounted,
         ledger.unaccounted,
         ledger.surplus,
+    )
+    return dict(zip(_LEDGER_NUMBERS, numbers, strict=True))
+
+
+def _of_live(live: LiveLedger) -> Numbers:
+    everywhere = Counter(dict.fromkeys(ALARMS, 0))
+    for one in live.alarms:
+        everywhere[one.kind] += one.rows
+    numbers = (
+        live.rows(Kind.RECEIVED),
+        live.received_off,
+        live.ok_off,
+        everywhere[Kind.UNACCOUNTED] + everywhere[Kind.REMOVED],
+        everywhere[Kind.SURPLUS] + everywhere[Kind.ADDED],
     )
     return dict(zip(_LEDGER_NUMBERS, numbers, strict=True))
 

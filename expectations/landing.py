@@ -10,6 +10,7 @@ from expectations.counts import read_ledger
 from expectations.days.figures import DaysFigures
 from expectations.days.page import days_part
 from expectations.history import KEPT_RUNS, counts_of, remember
+from expectations.live_ledger import LivePart, live_part
 from expectations.restated.figures import RestatedFigures
 from expectations.restated.page import restated_part
 from expectations.results import ValidationResult
@@ -17,6 +18,7 @@ from expectations.templates import load_template
 from expectations.unfit.figures import UnfitFigures
 from expectations.unfit.page import unfit_part
 from spark_jobs.contracts.ledger import Ledger
+from spark_jobs.contracts.live_ledger import Kind
 from spark_jobs.contracts.places import OVERVIEW, REPORTS
 from spark_jobs.lake.layout import Lake
 
@@ -38,15 +40,16 @@ def write_landing_page(
     changed; None if there was none. ``days`` says when days are done; None if nobody has asked yet.
     """
     history = remember(lake, result, validated_at)
-    ledger = read_ledger(lake)
+    ledger, live = read_ledger(lake), live_part(lake)
     page = load_template("index.html.j2").render(
         has_overview=lake.files.read(OVERVIEW) is not None,
         result=result,
         lake=lake,
         validated_at=validated_at.astimezone(UTC),
         ledger=ledger,
-        funnel=_funnel(ledger),
+        funnel=_funnel(ledger, live),
         outflows=_outflows(ledger),
+        live=live,
         unfit=unfit_part(unfit),
         restated=restated_part(restated),
         days=days_part(days),
@@ -82,14 +85,15 @@ def _history_chart(entries: Sequence[Mapping[str, Any]], size: tuple[int, int]) 
     return charts.svg(charts.validations(entries, KEPT_RUNS, size))
 
 
-def _funnel(ledger: Ledger | None) -> str:
-    """The steps of the ledger as a chart; empty without records."""
-    if ledger is None:
+def _funnel(ledger: Ledger | None, live: LivePart | None) -> str:
+    """The steps of the ledger, or else of the live one, as a chart; empty without records."""
+    if ledger is not None:
+        counts = (ledger.received, ledger.ok, ledger.kept)
+    elif live is not None:
+        counts = (live.cut.rows(Kind.RECEIVED), live.cut.rows(Kind.OK), live.cut.rows(Kind.KEPT))
+    else:
         return ""
-    chart = charts.funnel(
-        [("received", ledger.received), ("ok", ledger.ok), ("kept", ledger.kept)],
-        _FUNNEL_WIDTH,
-    )
+    chart = charts.funnel(list(zip(("received", "ok", "kept"), counts, strict=True)), _FUNNEL_WIDTH)
     return "" if chart is None else charts.svg(chart)
 
 

@@ -26,6 +26,7 @@ from spark_jobs.contracts.places import REPORTS, VALIDATED
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.lake.days import read_days
 from spark_jobs.lake.layout import Lake
+from spark_jobs.ledger.cuts import last_cut
 from spark_jobs.queries import TABLES
 from spark_jobs.sources.delta import read_table
 
@@ -144,7 +145,8 @@ class _Run:
         }
         first_time = bronze.range is None or bronze.range.whole
         ledger, is_current = read_ledger(self.lake), counts_present_rows(self.lake)
-        counts = compare(measured, ledger, None if first_time else bronze.rows, is_current=is_current)
+        live = last_cut(self.lake)
+        counts = compare(measured, ledger, None if first_time else bronze.rows, is_current=is_current, live=live)
         outcomes = self.engine.check(counts.as_frame(self.spark).coalesce(1), LAKE, rules)
         result = _as_result(LAKE, outcomes)
         observed = (replace(failure, observed=str(getattr(counts, failure.columns[0]))) for failure in result.failed)

@@ -24,7 +24,7 @@ def _ledger_rules() -> tuple[Rule, ...]:
     return (
         not_null(
             "ledger_received",
-            "The latest run wrote its ledger; without it there is nothing to compare the counts with.",
+            "There is a ledger, of the latest run or live; without one there is nothing to compare the counts with.",
             severity=Severity.WARNING,
         ),
         zero("received_is_accounted_for", "received_off", "received = ok + quarantined."),

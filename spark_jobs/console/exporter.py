@@ -11,8 +11,10 @@ from prometheus_client.registry import Collector
 from expectations.history import last_validation
 from spark_jobs.console.terminal import terminal
 from spark_jobs.contracts.errors import AdloomError
+from spark_jobs.contracts.live_ledger import DUPLICATES, LATE_KINDS, RECORDS, Kind
 from spark_jobs.contracts.settings import load_settings
 from spark_jobs.lake.layout import Lake
+from spark_jobs.ledger.cuts import last_cut
 from spark_jobs.queries import QUERIES_OF_JOB
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.metrics import serve_metrics
@@ -25,7 +27,7 @@ _SEVERITIES = {"critical": "critical", "warning": "warnings"}
 
 
 class LakeMetrics(Collector):
-    """Which jobs of ``lake`` should run, when they last reported, and what the latest validation found."""
+    """Which jobs of ``lake`` should run, when they last reported, what the latest validation found, and the ledger."""
 
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
@@ -33,7 +35,7 @@ class LakeMetrics(Collector):
     def collect(self) -> Iterator[Metric]:
         """The current metrics; only ``adloom_lake_readable`` if the lake cannot be read."""
         try:
-            metrics = [*self._jobs(datetime.now(UTC)), *self._validation()]
+            metrics = [*self._jobs(datetime.now(UTC)), *self._validation(), *self._ledger()]
         except AdloomError:
             metrics = []
         is_readable = float(bool(metrics))
@@ -66,6 +68,44 @@ class LakeMetrics(Collector):
         yield failed
         at = datetime.fromisoformat(latest["at"]).timestamp()
         yield GaugeMetricFamily("adloom_validation_time_seconds", "Unix time of the latest validation", value=at)
+
+    def _ledger(self) -> Iterator[Metric]:
+        cut = last_cut(self._lake)
+        if cut is None:
+            return
+        sums = {
+            "adloom_ledger_received": ("records received", (Kind.RECEIVED,)),
+            "adloom_ledger_ok": ("records that fit", (Kind.OK,)),
+            "adloom_ledger_kept": ("events in silver that records account for", (Kind.KEPT,)),
+            "adloom_ledger_duplicates": ("records that are copies of kept events", DUPLICATES),
+        }
+        for name, (meaning, kinds) in sums.items():
+            yield GaugeMetricFamily(name, f"{meaning}, up to the last cut", value=cut.rows(*kinds))
+        late = GaugeMetricFamily(
+            "adloom_ledger_late", "records that came too late for silver, by what became of them", labels=["fate"]
+        )
+        for kind in LATE_KINDS:
+            late.add_metric([kind.value.removeprefix("late, ")], cut.rows(kind))
+        yield late
+        quarantined = GaugeMetricFamily(
+            "adloom_ledger_quarantined", "records that are in quarantine", labels=["verdict", "source"]
+        )
+        for one in cut.figures:
+            if one.kind is Kind.QUARANTINED:
+                quarantined.add_metric([one.verdict or "", one.source or ""], one.rows)
+        yield quarantined
+        for name, kinds in {
+            "adloom_ledger_pending": (Kind.PENDING,),
+            "adloom_ledger_late_events": (Kind.LATE,),
+            "adloom_ledger_unaccounted": (Kind.UNACCOUNTED, Kind.REMOVED),
+            "adloom_ledger_surplus": (Kind.SURPLUS, Kind.ADDED),
+        }.items():
+            metric = GaugeMetricFamily(name, f"rows in each account: {kinds[0].value}", labels=["account"])
+            for account in (RECORDS, *cut.accounts):
+                metric.add_metric([account], cut.rows(*kinds, account=account))
+            yield metric
+        at = cut.taken_at.timestamp()
+        yield GaugeMetricFamily("adloom_ledger_time_seconds", "Unix time of the last cut", value=at)
 
 
 def export(location: str, *, listen: str, config: Path | None) -> None:

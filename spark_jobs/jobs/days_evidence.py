@@ -12,13 +12,12 @@ from spark_jobs.contracts.repair import REPAIRS, done_key
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import RESTATEMENTS, SILVER_EVENTS
 from spark_jobs.jobs.audits import read_audits
-from spark_jobs.lake.commits import CommitNote, last_note
+from spark_jobs.lake.commits import CommitNote, last_note, version_reached
 from spark_jobs.lake.days import read_days
 from spark_jobs.lake.layout import Lake, commit_key
 from spark_jobs.queries import QUERIES, Query
 from spark_jobs.queries.deduplicate import QUERY as DEDUPLICATE
 from spark_jobs.rules.days import Audit, Span, Standing, passed
-from spark_jobs.sources.delta import version_reached
 
 _DAY = timedelta(days=1)
 

@@ -11,10 +11,10 @@ from spark_jobs.contracts.sections import DeduplicateSettings
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import BRONZE_EVENTS, LATE_EVENTS, SILVER_EVENTS, Table
 from spark_jobs.corrections.correction import dates_within
-from spark_jobs.lake.commits import commit_notes
+from spark_jobs.lake.commits import commit_notes, version_reached
 from spark_jobs.lake.layout import Lake, commit_key
 from spark_jobs.queries import Query
-from spark_jobs.sources.delta import declared, read_table, version_reached
+from spark_jobs.sources.delta import declared, read_table
 from spark_jobs.transforms.late import (
     VERSION,
     WATERMARK,

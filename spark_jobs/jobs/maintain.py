@@ -11,12 +11,12 @@ from spark_jobs.contracts.errors import LakeInUseError
 from spark_jobs.contracts.jobs import OPTIONAL_JOBS
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import Table
-from spark_jobs.lake.commits import last_note
+from spark_jobs.lake.commits import last_note, version_reached
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import readers_of, writer_of
 from spark_jobs.runtime.lock import hold_job
 from spark_jobs.runtime.spark_conf import table_properties
-from spark_jobs.sources.delta import read_history, version_reached
+from spark_jobs.sources.delta import read_history
 
 _PARQUET = ".parquet"
 

@@ -19,11 +19,11 @@ from spark_jobs.corrections.correction import Correction
 from spark_jobs.jobs.initial import has_taken
 from spark_jobs.jobs.lateness import IS_EXPIRED, late_for, new_late_events, replaced, spans_read
 from spark_jobs.jobs.plans import LastRepair
-from spark_jobs.lake.commits import CommitNote, last_note
+from spark_jobs.lake.commits import CommitNote, last_note, version_reached
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import QUERIES, Query
 from spark_jobs.queries.deduplicate import QUERY as DEDUPLICATE
-from spark_jobs.sources.delta import read_table, version_reached
+from spark_jobs.sources.delta import read_table
 from spark_jobs.transforms.kept import with_columns
 from spark_jobs.transforms.late import Span
 from spark_jobs.transforms.open_rows import KEY

@@ -12,12 +12,12 @@ from spark_jobs.contracts.manifest import Manifest
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import Table
 from spark_jobs.jobs.initial import read_taken
-from spark_jobs.lake.commits import CommitNote
+from spark_jobs.lake.commits import CommitNote, version_reached
 from spark_jobs.lake.layout import Lake, initial_key
 from spark_jobs.queries import Query
 from spark_jobs.queries.state_settings import setting
 from spark_jobs.runtime.manifests import keeps_initial_state, read_manifest
-from spark_jobs.sources.delta import read_table, version_reached
+from spark_jobs.sources.delta import read_table
 
 
 @dataclass(frozen=True)

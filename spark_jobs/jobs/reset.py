@@ -28,7 +28,7 @@ from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import Table
 from spark_jobs.jobs.position import Position
 from spark_jobs.jobs.starting import start
-from spark_jobs.lake.commits import CommitNote, last_note
+from spark_jobs.lake.commits import CommitNote, last_note, version_reached
 from spark_jobs.lake.layout import Lake, checkpoint_key, commit_key
 from spark_jobs.queries import Query, find_query
 from spark_jobs.runtime.failures import naming_the_cause
@@ -37,7 +37,7 @@ from spark_jobs.runtime.manifests import new_manifest, read_manifest, with_initi
 from spark_jobs.runtime.session import using
 from spark_jobs.sinks.delta import AVAILABLE_NOW, start_rebuilding
 from spark_jobs.sources.arriving import arriving_files, folders_of
-from spark_jobs.sources.delta import read_history, read_table, stream_table, version_reached
+from spark_jobs.sources.delta import read_history, read_table, stream_table
 from spark_jobs.transforms import open_rows
 
 _CLOCKS_APART = timedelta(hours=1)

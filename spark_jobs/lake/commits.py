@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
@@ -125,3 +126,9 @@ def read_plan(text: bytes) -> BatchPlan:
         return BatchPlan(watermark_ms=json.loads(metadata)["batchWatermarkMs"], reached=offsets)
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"not the plan of a batch: {error!r}") from error
+
+
+def version_reached(offset: Any) -> int:
+    """The last version of a Delta table that a batch took in, from the source's own note of its end."""
+    version, index = int(offset["reservoirVersion"]), int(offset["index"])
+    return version - 1 if index < 0 else version

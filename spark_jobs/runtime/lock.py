@@ -5,22 +5,22 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
-
-from py4j.protocol import Py4JJavaError
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING, Any
 
 from spark_jobs.contracts.errors import LakeInUseError
 from spark_jobs.contracts.places import REQUEUE, lock_key
 from spark_jobs.contracts.sections import S3Settings
 from spark_jobs.lake.layout import Lake
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 Check = Callable[[], None]
 """Raises a LakeInUseError if the lock has been lost."""
 
 
 @contextmanager
-def hold_job(lake: Lake, job: str, s3: S3Settings, *, spark: SparkSession | None = None) -> Iterator[Check]:
+def hold_job(lake: Lake, job: str, s3: S3Settings, *, spark: "SparkSession | None" = None) -> Iterator[Check]:
     """Holds the lock of ``job`` on ``lake``: of its checkpoints, and of the tables that it writes.
 
     On a local lake the lock belongs to the Java process of ``spark``, which does the writing and may briefly outlive a
@@ -105,6 +105,8 @@ def _locked_by_java(jvm: Any, file: Path) -> Iterator[bool]:
 
 
 def _try_lock(channel: Any) -> bool:
+    from py4j.protocol import Py4JJavaError  # noqa: PLC0415 who has no Java needs no bridge to it
+
     try:
         return channel.tryLock() is not None
     except Py4JJavaError as error:

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -48,12 +47,6 @@ def declared(rows: DataFrame, table: Table) -> DataFrame:
         for column in table.columns
     ]
     return rows.select(*columns, *table.kept(there))
-
-
-def version_reached(offset: Any) -> int:
-    """The last version of a Delta table that a batch took in, from the source's own note of its end."""
-    version, index = int(offset["reservoirVersion"]), int(offset["index"])
-    return version - 1 if index < 0 else version
 
 
 @dataclass(frozen=True)

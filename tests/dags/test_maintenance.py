@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from airflow.sdk.exceptions import AirflowFailException
 
 from ad_dags.launchers import DriverState
 from ad_dags.place import Place
@@ -80,3 +81,14 @@ def test_a_job_that_is_stopped_during_its_pause_stays_stopped(place: Place, monk
     monkeypatch.setattr(maintenance, "run_adloom", run_adloom)
     maintenance.maintain_tables("attribute")
     assert _state(place) == ("stopped", False)
+
+
+def test_a_ledger_that_does_not_balance_fails_without_a_retry(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    _command(place, monkeypatch, 'echo "balances to the row: $1"')
+    assert maintenance.balance_ledger().startswith("balances to the row: ledger")
+    _command(place, monkeypatch, "echo DOES NOT BALANCE: 1 unaccounted '(records)'; exit 1")
+    with pytest.raises(AirflowFailException, match="1 unaccounted"):
+        maintenance.balance_ledger()
+    _command(place, monkeypatch, "echo error: the store does not answer; exit 1")
+    with pytest.raises(CommandError, match="does not answer"):
+        maintenance.balance_ledger()

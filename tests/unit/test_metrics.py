@@ -12,12 +12,16 @@ from prometheus_client.exposition import generate_latest
 from spark_jobs.console.exporter import LakeMetrics
 from spark_jobs.contracts.errors import SettingsError
 from spark_jobs.contracts.progress import QueryReport
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.tables import BRONZE_EVENTS, SILVER_EVENTS
 from spark_jobs.contracts.wanted import WantedState
 from spark_jobs.lake.layout import progress_key
+from spark_jobs.ledger.take import take_cuts
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.metrics import QueryMetrics, serve_metrics
 from spark_jobs.runtime.records import write_record
 from spark_jobs.runtime.wanted import want
+from tests.support.written_lakes import WrittenLake, at
 
 _NOW = datetime(2026, 3, 1, tzinfo=UTC)
 _REPORT = QueryReport(
@@ -90,3 +94,35 @@ def test_a_lake_that_cannot_be_read_is_told_to_be_so(tmp_path: Path) -> None:
     exported = generate_latest(LakeMetrics(lake)).decode().splitlines()
     assert "adloom_lake_readable 0.0" in exported
     assert not [line for line in exported if line.startswith("adloom_job")]
+
+
+def test_of_the_ledger_each_kind_is_told(tmp_path: Path) -> None:
+    written = WrittenLake(open_lake(str(tmp_path)))
+    good = {
+        "event_type": "click",
+        "event_id": "a",
+        "event_time": at(0),
+        "ingest_time": at(1),
+        "event_date": at(0).date(),
+        "verdict": "ok",
+        "source": "t/0/1",
+        "source_name": "ads",
+    }
+    bad = {**good, "verdict": "missing_user_id", "source": "t/0/2"}
+    written.batch(BRONZE_EVENTS, "ingest", [good, good, {**good, "event_id": "lost"}, bad])
+    written.batch(SILVER_EVENTS, "deduplicate", [good], reached=0)
+    list(take_cuts(Settings(), written.lake, lambda: _NOW))
+    exported = generate_latest(LakeMetrics(written.lake)).decode().splitlines()
+    for line in (
+        "adloom_ledger_received 4.0",
+        "adloom_ledger_ok 3.0",
+        "adloom_ledger_kept 1.0",
+        "adloom_ledger_duplicates 1.0",
+        'adloom_ledger_quarantined{source="ads",verdict="missing_user_id"} 1.0',
+        'adloom_ledger_late{fate="pending"} 0.0',
+        'adloom_ledger_unaccounted{account="records"} 1.0',
+        'adloom_ledger_surplus{account="records"} 0.0',
+    ):
+        assert line in exported
+    (at_line,) = (line for line in exported if line.startswith("adloom_ledger_time_seconds "))
+    assert float(at_line.split()[1]) == _NOW.timestamp()

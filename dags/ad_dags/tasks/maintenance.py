@@ -1,4 +1,4 @@
-"""Maintenance of the lake: checkpoints, tables, validation, records in quarantine, late events."""
+"""Maintenance of the lake: checkpoints, tables, validation, quarantine, late events, ledger."""
 
 from typing import Any
 
@@ -13,6 +13,8 @@ from spark_jobs.queries import queries_of
 
 _FAILED = 1
 """Exit code of a validation in which a critical expectation failed, and of one that could not run."""
+_OFF_BALANCE = "DOES NOT BALANCE"
+"""How `adloom ledger` begins if a row is not accounted for."""
 
 
 def clean_checkpoints(params: dict[str, Any] | None = None) -> str:
@@ -50,6 +52,19 @@ def repair_late(params: dict[str, Any] | None = None) -> str:
     assert params is not None  # noqa: S101 Airflow passes it
     dry = ["--dry-run"] if params["dry_run"] else []
     _, output = run_adloom(place_of_started_lake(), ["repair"], dry, changes_lake=True)
+    return output
+
+
+def balance_ledger() -> str:
+    """Brings the live ledger up to now. That it does not balance is an error."""
+    code, output = run_adloom(place_of_started_lake(), ["ledger"], allowed=(0, _FAILED))
+    if code == _FAILED:
+        lines = [line.strip() for line in output.splitlines()]
+        wrong = next((line for line in lines if line.startswith(_OFF_BALANCE)), None)
+        if wrong is None:
+            raise CommandError(lines[-1] if lines else "adloom ledger printed nothing")
+        # A retry would find the same.
+        raise AirflowFailException(wrong)
     return output
 
 

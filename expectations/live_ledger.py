@@ -1,0 +1,149 @@
+"""The part of the landing page that shows the live ledger: where every record went, while jobs run."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from expectations.intervals import describe, interval_between, start_of
+from expectations.timelines import TIME, Bar, Timelines, draw
+from spark_jobs.contracts.durations import EPOCH, time_of_us
+from spark_jobs.contracts.live_ledger import DUPLICATES, LATE_KINDS, RECORDS, Kind, LiveLedger
+from spark_jobs.lake.layout import Lake
+from spark_jobs.ledger.cuts import Row, last_cut, rows_of
+
+_HOUR = timedelta(hours=1)
+_COLORS = {
+    "kept": "var(--good-bar)",
+    "duplicates": "var(--series-1)",
+    "late": "var(--warn-bar)",
+    "quarantined": "var(--series-4)",
+    "unaccounted": "var(--bad)",
+}
+_DRAWN: Mapping[str, tuple[Kind, ...]] = {
+    "kept": (Kind.KEPT,),
+    "duplicates": DUPLICATES,
+    "late": LATE_KINDS,
+    "quarantined": (Kind.QUARANTINED,),
+    "unaccounted": (Kind.UNACCOUNTED,),
+}
+_LATE_NAMES = {
+    Kind.LATE_AWAITING: "no repair has looked yet",
+    Kind.LATE_PENDING: "wait for a later repair",
+    Kind.LATE_REPAIRED: "brought to gold by a repair",
+    Kind.LATE_EXPIRED: "expired: beyond repair.horizon",
+    Kind.LATE_FROZEN: "frozen: the bill has gone out",
+}
+_QUERY_KINDS = (Kind.READ, Kind.PENDING, Kind.LATE, Kind.UNACCOUNTED, Kind.SURPLUS)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the account: ``depth`` is how far it is indented."""
+
+    depth: int
+    name: str
+    rows: int
+
+
+@dataclass(frozen=True)
+class LivePart:
+    """What the template shows.
+
+    Attributes:
+        cut: the last cut.
+        lines: the account of records, from the top.
+        queries: for each query its name and its counts, in the order of ``kinds``.
+        chart: SVG of records by hour of event time; empty if none has one.
+        interval: the length of a bar in words.
+        colors: by kind, as in the chart.
+        wrong: what does not balance, in words.
+    """
+
+    cut: LiveLedger
+    lines: tuple[Line, ...]
+    queries: tuple[tuple[str, tuple[int, ...]], ...]
+    chart: str
+    interval: str
+    colors: Mapping[str, str]
+    wrong: tuple[str, ...]
+    kinds: tuple[str, ...] = tuple(kind.value for kind in _QUERY_KINDS)
+
+    @property
+    def taken(self) -> str:
+        """When the cut was taken, to the minute."""
+        return self.cut.taken_at.strftime(TIME)
+
+    @property
+    def since(self) -> str:
+        """From when on the ledger counts; empty if it counts all."""
+        return "" if self.cut.since_us is None else time_of_us(self.cut.since_us).strftime(TIME)
+
+
+def live_part(lake: Lake) -> LivePart | None:
+    """The part for ``lake``; None if it has no live ledger."""
+    cut = last_cut(lake)
+    if cut is None:
+        return None
+    timelines = _timelines(rows_of(lake, cut))
+    drawn = {bar.kind for bar in timelines.bars}
+    colors = {kind: color for kind, color in _COLORS.items() if kind in drawn}
+    return LivePart(
+        cut,
+        tuple(_lines(cut)),
+        tuple((name, tuple(cut.rows(kind, account=name) for kind in _QUERY_KINDS)) for name in cut.accounts),
+        draw(timelines, {None: "records by hour of their event"}, colors),
+        describe(timelines.interval),
+        colors,
+        tuple(_wrong(cut)),
+    )
+
+
+def _lines(cut: LiveLedger) -> list[Line]:
+    late = [Line(2, _LATE_NAMES[kind], rows) for kind in LATE_KINDS if (rows := cut.rows(kind))]
+    verdicts = sorted(cut.quarantined.items(), key=lambda item: (-item[1], item[0]))
+    requeued = cut.rows(Kind.REQUEUED)
+    return [
+        Line(0, "received", cut.rows(Kind.RECEIVED)),
+        Line(0, "quarantined", cut.rows(Kind.QUARANTINED)),
+        *(Line(2, verdict, rows) for verdict, rows in verdicts[:4]),
+        *([Line(2, f"{len(verdicts) - 4} other verdicts", sum(n for _, n in verdicts[4:]))] if verdicts[4:] else []),
+        Line(0, "ok", cut.rows(Kind.OK)),
+        *([Line(2, "requeued from quarantine", requeued)] if requeued else []),
+        Line(1, "kept", cut.rows(Kind.KEPT)),
+        Line(1, "duplicates", cut.rows(*DUPLICATES)),
+        Line(1, "late", cut.late),
+        *late,
+        Line(1, "unaccounted", cut.rows(Kind.UNACCOUNTED)),
+    ]
+
+
+def _wrong(cut: LiveLedger) -> list[str]:
+    found = [f"{one.rows:,} rows of {one.account} are {one.kind.value}" for one in cut.alarms]
+    if cut.received_off:
+        found.append(f"received differs from ok + quarantined by {cut.received_off:,}")
+    if cut.ok_off:
+        found.append(f"ok differs from kept + duplicates + late by {cut.ok_off:,}")
+    return found
+
+
+def _timelines(rows: Sequence[Row]) -> Timelines:
+    """Records by hour of event time. The clocks of good events say how far it reaches; broken records tell any time."""
+    kind_of = {kind: name for name, kinds in _DRAWN.items() for kind in kinds}
+    timed = [
+        (kind_of[Kind(row.kind)], EPOCH + row.hour * _HOUR, row.rows)
+        for row in rows
+        if row.account == RECORDS and row.hour is not None and Kind(row.kind) in kind_of
+    ]
+    good = [time for kind, time, _ in timed if kind != "quarantined"]
+    if not good:
+        return Timelines()
+    first, last = min(good), max(good)
+    interval = max(interval_between(first, last), _HOUR)
+    counts: Counter[tuple[datetime, str]] = Counter()
+    for kind, time, number in timed:
+        if first <= time <= last:
+            counts[start_of(time, interval), kind] += number
+    return Timelines(
+        tuple(Bar(None, kind, start, count) for (start, kind), count in sorted(counts.items()) if count), interval, last
+    )

@@ -1,0 +1,150 @@
+"""``adloom ledger``: where every record went."""
+
+import os
+from collections import defaultdict
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from spark_jobs.console.terminal import terminal
+from spark_jobs.contracts.durations import EPOCH, time_of_us
+from spark_jobs.contracts.errors import LakeError
+from spark_jobs.contracts.live_ledger import DUPLICATES, LATE_KINDS, LIVE_LEDGER, RECORDS, Kind, LiveLedger
+from spark_jobs.contracts.settings import Settings, load_settings
+from spark_jobs.lake.layout import Lake
+from spark_jobs.ledger.begin import begin_now
+from spark_jobs.ledger.cuts import Row, last_cut, rows_of
+from spark_jobs.ledger.take import take_cuts
+from spark_jobs.runtime.lakes import open_existing
+from spark_jobs.runtime.lock import hold_job
+
+_COLUMNS: dict[str, tuple[Kind, ...]] = {
+    "received": (Kind.RECEIVED,),
+    "quarantined": (Kind.QUARANTINED,),
+    "ok": (Kind.OK,),
+    "kept": (Kind.KEPT,),
+    "duplicates": DUPLICATES,
+    "late": LATE_KINDS,
+    "unaccounted": (Kind.UNACCOUNTED,),
+}
+"""The columns of a table of records by hour or source."""
+
+
+def update_ledger(lake: Lake, settings: Settings, *, restart: bool = False, from_now: bool = False) -> LiveLedger:
+    """Brings the live ledger of ``lake`` up to now.
+
+    Raises:
+        LakeError: see :func:`spark_jobs.ledger.take.take_cuts`.
+        LakeInUseError: another process is at it.
+    """
+    with hold_job(lake, LIVE_LEDGER, settings.s3) as check_lock:
+        if from_now:
+            return begin_now(settings, lake, datetime.now(UTC), check_lock)
+        *_, last = take_cuts(settings, lake, lambda: datetime.now(UTC), restart=restart, check_lock=check_lock)
+        return last
+
+
+def show_ledger(
+    location: str,
+    *,
+    update: bool,
+    by: str | None,
+    as_json: bool,
+    restart: bool,
+    from_now: bool,
+    config: Path | None,
+) -> bool:
+    """Prints the live ledger of the lake at ``location``; returns whether it balances.
+
+    Raises:
+        SettingsError: the settings are wrong.
+        LakeError: there is no lake, or no ledger yet and ``update`` is false.
+        LakeInUseError: another process is at it.
+    """
+    settings = load_settings(config, os.environ)
+    lake = open_existing(location, settings.s3)
+    cut = update_ledger(lake, settings, restart=restart, from_now=from_now) if update else last_cut(lake)
+    if cut is None:
+        raise LakeError(f"{lake.place()} has no live ledger yet; run `adloom ledger` without --no-update")
+    console = terminal(is_uncut=True)
+    if as_json:
+        console.print_json(cut.model_dump_json(include={"number", "taken_at", "bronze", "silver", "figures"}))
+        return cut.balances
+    console.print(_headline(cut, lake.place()), soft_wrap=True)
+    if by is None:
+        _print_records(console, cut)
+        _print_queries(console, cut)
+    else:
+        _print_by(console, rows_of(lake, cut), by)
+    return cut.balances
+
+
+def _headline(cut: LiveLedger, place: str) -> str:
+    upto = (
+        f"{place} up to version {cut.bronze} of bronze and {cut.silver} of silver, taken at "
+        f"{cut.taken_at:%Y-%m-%d %H:%M:%S} UTC"
+    )
+    if cut.since_us is not None:
+        upto += f"; it counts from {time_of_us(cut.since_us):%Y-%m-%d %H:%M} UTC on"
+    if cut.balances:
+        return f"balances to the row: {upto}"
+    wrong = [f"{one.rows:,} {one.kind.value} ({one.account})" for one in cut.alarms]
+    wrong += [f"received - ok - quarantined = {cut.received_off:,}"] if cut.received_off else []
+    wrong += [f"ok - kept - duplicates - late = {cut.ok_off:,}"] if cut.ok_off else []
+    return f"DOES NOT BALANCE: {', '.join(wrong)}; {upto}"
+
+
+def _table(title: str, *headings: str) -> Table:
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    table.add_column(headings[0])
+    for heading in headings[1:]:
+        table.add_column(heading, justify="right")
+    return table
+
+
+def _print_records(console: Console, cut: LiveLedger) -> None:
+    table = _table("records", "", "rows")
+    table.add_row("received", f"{cut.rows(Kind.RECEIVED):,}")
+    table.add_row("  quarantined", f"{cut.rows(Kind.QUARANTINED):,}")
+    for verdict, rows in sorted(cut.quarantined.items(), key=lambda item: -item[1]):
+        table.add_row(f"    {verdict}", f"{rows:,}")
+    requeued = cut.rows(Kind.REQUEUED)
+    table.add_row("  ok" + (f", {requeued:,} of them requeued" if requeued else ""), f"{cut.rows(Kind.OK):,}")
+    table.add_row("    kept", f"{cut.rows(Kind.KEPT):,}")
+    table.add_row("    duplicates", f"{cut.rows(Kind.DUPLICATE):,}")
+    for kind in (Kind.UNPROVED, *LATE_KINDS, Kind.UNACCOUNTED):
+        if rows := cut.rows(kind):
+            table.add_row(f"    {kind.value}", f"{rows:,}")
+    if surplus := cut.rows(Kind.SURPLUS):
+        table.add_row("rows of silver without a record", f"{surplus:,}")
+    console.print(table)
+
+
+def _print_queries(console: Console, cut: LiveLedger) -> None:
+    if not cut.accounts:
+        return
+    kinds = (Kind.READ, Kind.INITIAL, Kind.USERLESS, Kind.PENDING, Kind.LATE, Kind.UNACCOUNTED, Kind.SURPLUS)
+    shown = [kind for kind in kinds if any(cut.rows(kind, account=name) for name in cut.accounts)]
+    table = _table("events of silver in each query", "query", *[kind.value for kind in shown])
+    for name in cut.accounts:
+        table.add_row(name, *[f"{cut.rows(kind, account=name):,}" for kind in shown])
+    console.print(table)
+
+
+def _print_by(console: Console, rows: list[Row], by: str) -> None:
+    sums: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(_COLUMNS, 0))
+    for row in rows:
+        for column, kinds in _COLUMNS.items():
+            if row.account == RECORDS and Kind(row.kind) in kinds:
+                sums[_hour(row.hour) if by == "hour" else row.source or "(none)"][column] += row.rows
+    table = _table(f"records by {by}", by, *_COLUMNS)
+    for label, counts in sorted(sums.items()):
+        table.add_row(label, *[f"{counts[column]:,}" for column in _COLUMNS])
+    console.print(table)
+
+
+def _hour(hour: int | None) -> str:
+    return "(no time)" if hour is None else f"{EPOCH + timedelta(hours=hour):%Y-%m-%d %H:00}"

@@ -1,0 +1,79 @@
+"""The live ledger in the suite `lake` and on the page; no Spark."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from expectations.counts import COMPARED, compare, measure
+from expectations.landing import write_landing_page
+from expectations.live_ledger import live_part
+from expectations.results import TableResult, ValidationResult
+from spark_jobs.contracts.ledger import Ledger
+from spark_jobs.contracts.live_ledger import LiveLedger
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.tables import BRONZE_EVENTS, SILVER_EVENTS
+from spark_jobs.ledger.take import take_cuts
+from spark_jobs.runtime.lakes import open_lake
+from tests.expectations.good_rows import GOOD_LEDGER
+from tests.support.written_lakes import Record, WrittenLake, at
+
+_NOW = datetime(2026, 3, 1, 13, tzinfo=UTC)
+_NOTHING = {table.name: measure(table, None) for table in COMPARED}
+_GOOD: Record = {
+    "event_type": "click",
+    "event_id": "a",
+    "event_time": at(0),
+    "ingest_time": at(1),
+    "event_date": at(0).date(),
+    "verdict": "ok",
+    "source": "t/0/1",
+    "source_name": "ads",
+}
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> WrittenLake:
+    return WrittenLake(open_lake(str(tmp_path / "lake")))
+
+
+def _cut(written: WrittenLake, records: Sequence[Record], kept: Sequence[Record]) -> LiveLedger:
+    written.batch(BRONZE_EVENTS, "ingest", records)
+    written.batch(SILVER_EVENTS, "deduplicate", kept, reached=0)
+    (cut,) = take_cuts(Settings(), written.lake, lambda: _NOW)
+    return cut
+
+
+def test_without_a_ledger_of_a_run_the_live_one_must_balance(written: WrittenLake) -> None:
+    cut = _cut(written, [_GOOD, {**_GOOD, "event_id": "lost"}], [_GOOD])
+    assert compare(_NOTHING, None, None).ledger_received is None
+    counts = compare(_NOTHING, None, None, live=cut)
+    found = (counts.ledger_received, counts.received_off, counts.ok_off, counts.unaccounted, counts.surplus)
+    assert found == (2, 0, 0, 1, 0)
+
+
+def test_the_ledger_of_a_run_counts_while_it_covers_the_present(written: WrittenLake) -> None:
+    cut, ledger = _cut(written, [_GOOD], [_GOOD]), Ledger(**GOOD_LEDGER)
+    assert compare(_NOTHING, ledger, None, live=cut).ledger_received == ledger.received
+    assert compare(_NOTHING, ledger, None, live=cut, is_current=False).ledger_received == 1
+    assert compare(_NOTHING, ledger, None, is_current=False).ledger_received == ledger.received
+
+
+@pytest.mark.parametrize(("lost", "said"), [(0, "Balances to the row"), (1, "Does not balance:")])
+def test_the_page_says_whether_it_balances(lost: int, said: str, written: WrittenLake) -> None:
+    broken = {**_GOOD, "verdict": "event_time_in_future", "event_time": datetime(9999, 12, 31, tzinfo=UTC)}
+    _cut(written, [_GOOD, _GOOD, broken, *[{**_GOOD, "event_id": "lost"}] * lost], [_GOOD])
+    result = ValidationResult("_reports/index.html", (TableResult(BRONZE_EVENTS.name, passed=1),))
+    write_landing_page(written.lake, result, _NOW)
+    page = (written.lake.files.read(result.report) or b"").decode()
+    assert said in page
+    assert "1 rows of records are unaccounted" in page or not lost
+    part = live_part(written.lake)
+    assert part
+    lines = {line.name: line.rows for line in part.lines}
+    assert (lines["received"], lines["kept"], lines["duplicates"], lines["unaccounted"]) == (3 + lost, 1, 1, lost)
+
+
+def test_a_lake_without_a_live_ledger_has_no_such_part(written: WrittenLake) -> None:
+    assert live_part(written.lake) is None

@@ -1,0 +1,336 @@
+"""The live ledger, taken while a lake is written: each cut balances, and the end equals independent counts."""
+
+import os
+import shutil
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_jobs.console.ledger import update_ledger
+from spark_jobs.contracts.errors import LakeError
+from spark_jobs.contracts.ledger import Ledger
+from spark_jobs.contracts.live_ledger import (
+    ALARMS,
+    DUPLICATES,
+    LATE_KINDS,
+    LEDGERS,
+    RECORDS,
+    Kind,
+    LiveLedger,
+    Position,
+)
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.tables import ATTRIBUTIONS, CAMPAIGN_STATS, SESSIONS, SILVER_EVENTS, Table
+from spark_jobs.generator.generate import generate
+from spark_jobs.generator.spec import GeneratorSpec
+from spark_jobs.jobs.repair import repair
+from spark_jobs.jobs.run import run
+from spark_jobs.lake.changes import changes
+from spark_jobs.lake.layout import Lake
+from spark_jobs.ledger import take
+from spark_jobs.ledger.begin import begin_now
+from spark_jobs.ledger.cuts import Row, last_cut, rows_of
+from spark_jobs.ledger.take import take_cuts
+from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.runtime.progress import ProgressFiles
+from spark_jobs.runtime.spark_conf import streaming_conf
+from tests.support.lakes import read_ledger, read_table
+from tests.support.oracle import expected_tables
+from tests.support.source_files import read_files
+
+_SOURCES = ("mobile", "web")
+_FILES = 8
+
+
+@dataclass
+class _Day:
+    """A day of two sources, run file by file and drained, with the cuts that were taken meanwhile."""
+
+    lake: Lake
+    settings: Settings
+    files: list[Path]
+    cuts: list[tuple[LiveLedger, list[Row]]] = field(default_factory=list)
+    late: dict[str, int] = field(default_factory=dict)
+    """By query, the rows that Spark says it dropped as late."""
+
+    @property
+    def last(self) -> LiveLedger:
+        return self.cuts[-1][0]
+
+    def copy(self, place: Path) -> Lake:
+        """The lake before any repair, at another place."""
+        shutil.copytree(self.lake.path, place)
+        return open_lake(str(place))
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@pytest.fixture(scope="module")
+def day(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> _Day:
+    folder = tmp_path_factory.mktemp("ledger")
+    spec = GeneratorSpec(events=2500, seed=59, files=_FILES, late=0.05, duplicates=0.05, malformed=0.01)
+    generate(spec, folder / "all")
+    files = sorted((folder / "all").glob("*.jsonl"))
+    sources: dict[str, Any] = {name: {"format": "adloom", "path": str(folder / name)} for name in _SOURCES}
+    for number, file in enumerate(files):
+        place = folder / _SOURCES[number % len(_SOURCES)] / file.name
+        place.parent.mkdir(exist_ok=True)
+        shutil.copy2(file, place)
+        os.utime(place, (1_700_000_000 + number, 1_700_000_000 + number))
+    settings = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}, "source": sources})
+    found = _Day(open_lake(str(folder / "lake")), settings, files)
+
+    def take_cut(progress: ProgressFiles) -> None:
+        if found.lake.has(SILVER_EVENTS):
+            cut = update_ledger(found.lake, settings)
+            found.cuts.append((cut, rows_of(found.lake, cut)))
+        found.late.update({report.query: report.late_rows for report in progress.reports()})
+
+    for key, value in streaming_conf(settings).items():
+        spark.conf.set(key, value)
+    run(spark, settings, found.lake, None, drain=True, measure=True, on_progress=take_cut)
+    return found
+
+
+def test_each_cut_balances_to_the_row(day: _Day) -> None:
+    stages = {(cut.bronze, cut.silver) for cut, _ in day.cuts}
+    assert len(stages) >= 4, "hardly a cut was taken between two batches: the test shows nothing"
+    assert any(cut.rows(Kind.PENDING, account="sessionize") for cut, _ in day.cuts)
+    for cut, _ in day.cuts:
+        assert cut.balances, (cut.number, cut.alarms, cut.received_off, cut.ok_off)
+
+
+def test_each_hour_of_each_source_balances(day: _Day) -> None:
+    for _, rows in day.cuts:
+        sums: dict[tuple[int | None, str | None], Counter[str]] = defaultdict(Counter)
+        for row in rows:
+            if row.account == RECORDS:
+                sums[row.hour, row.source][row.kind] += row.rows
+        for place, counts in sums.items():
+            assert counts[Kind.RECEIVED] == counts[Kind.OK] + counts[Kind.QUARANTINED], place
+            fates = (Kind.KEPT, *DUPLICATES, *LATE_KINDS, Kind.UNACCOUNTED)
+            assert counts[Kind.OK] == sum(counts[kind] for kind in fates), place
+
+
+def test_each_cut_has_received_what_its_files_hold(day: _Day) -> None:
+    """A batch is a file, and its records belong to the source of its folder."""
+    sizes = [len(records) for records in read_files(day.files[0].parent)]
+    for cut, rows in day.cuts:
+        there = sizes[: cut.bronze + 1]
+        assert cut.rows(Kind.RECEIVED) == sum(there)
+        received: Counter[str | None] = Counter()
+        for row in rows:
+            received[row.source] += row.rows if row.kind == Kind.RECEIVED else 0
+        # A record that no source can read belongs to none.
+        assert received.total() == sum(there)
+        for number, name in enumerate(_SOURCES):
+            assert received[name] <= sum(there[number :: len(_SOURCES)]) <= received[name] + received[None]
+
+
+def test_each_cut_has_emitted_what_is_in_gold(day: _Day) -> None:
+    """Counted by DuckDB from the versions of gold that the cut covers."""
+    counted = 0
+    for cut, _ in day.cuts:
+        position = cut.positions.get("sessionize", Position())
+        files = _files_up_to(day.lake, SESSIONS, position.version)
+        if files:
+            counts = f"SELECT sum(event_count)::BIGINT FROM read_parquet({files})"
+            ((found,),) = duckdb.execute(counts).fetchall()
+            unread = _kept_after(day.lake, position.silver, cut.silver)
+            open_now = cut.rows(Kind.PENDING, Kind.LATE, account="sessionize") - unread
+            assert cut.rows(Kind.READ, account="sessionize") - open_now == found
+            counted += bool(found)
+    assert counted >= 2
+
+
+def test_the_end_equals_the_ledger_of_the_run(day: _Day) -> None:
+    _assert_same(day.last, read_ledger(day.lake))
+    assert not any(day.last.rows(Kind.PENDING, account=name) for name in day.last.accounts)
+
+
+def test_the_end_equals_an_independent_count(day: _Day) -> None:
+    batches = read_files(day.files[0].parent)
+    expected = expected_tables(day.files[0].parent, day.settings, _now(), batches=batches).ledger
+    assert expected.late > 0
+    assert expected.duplicates > 0
+    ours = (day.last.rows(Kind.RECEIVED), day.last.rows(Kind.OK), day.last.rows(Kind.KEPT), day.last.quarantined)
+    assert ours == (expected.received, expected.ok, expected.kept, expected.quarantined)
+    # No repair has looked yet, so some that came too late may be copies.
+    assert day.last.rows(*DUPLICATES) + day.last.late == expected.duplicates + expected.late
+    assert day.last.late >= expected.late
+
+
+def test_late_in_measure_is_what_spark_dropped(day: _Day) -> None:
+    assert day.late["user_status"] > 0
+    assert day.last.rows(Kind.LATE, account="user_status") == day.late["user_status"]
+
+
+@pytest.mark.parametrize("rows_a_cut", [1, 10**9], ids=["batch by batch", "in one step"])
+def test_counted_from_the_start_it_is_the_same(rows_a_cut: int, day: _Day, tmp_path: Path) -> None:
+    lake = day.copy(tmp_path / "lake")
+    cuts = list(take_cuts(day.settings, lake, _now, restart=True, rows_a_cut=rows_a_cut))
+    assert all(cut.balances for cut in cuts)
+    assert (len(cuts) > _FILES - 2) == (rows_a_cut == 1)
+    assert cuts[-1].figures == day.last.figures
+    assert rows_of(lake, cuts[-1]) == day.cuts[-1][1]
+
+
+def test_a_cut_that_is_killed_leaves_the_last_one(day: _Day, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake = day.copy(tmp_path / "lake")
+    shutil.rmtree(tmp_path / "lake" / LEDGERS)
+    steps = take_cuts(day.settings, lake, _now, rows_a_cut=1)
+    before = next(steps)
+    with monkeypatch.context() as patched:
+
+        def die(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        patched.setattr(take, "save_cut", die)
+        with pytest.raises(KeyboardInterrupt):
+            next(steps)
+    assert last_cut(lake) == before
+    *_, after = take_cuts(day.settings, lake, _now)
+    assert after.figures == day.last.figures
+    *_, after = take_cuts(day.settings, lake, _now)
+    named = {f"{lake.path}/{key}" for key in after.keys}
+    written = {str(path) for path in (lake.path / LEDGERS).rglob("*.parquet")}
+    assert named <= written
+    assert len(written - named) <= 8, "the files of the cut that was killed, and of older ones, are deleted"
+
+
+def test_after_a_repair_each_late_record_has_its_fate(day: _Day, spark: SparkSession, tmp_path: Path) -> None:
+    lake = day.copy(tmp_path / "lake")
+    plan = repair(spark, day.settings, lake)
+    assert plan
+    assert plan.late_events
+    cut = update_ledger(lake, day.settings)
+    assert cut.balances
+    assert (cut.rows(Kind.LATE_AWAITING), cut.rows(Kind.LATE_PENDING), cut.rows(Kind.LATE_FROZEN)) == (0, 0, 0)
+    assert cut.rows(Kind.LATE_EXPIRED) == plan.expired
+    run_ledger = read_ledger(day.lake)
+    assert (cut.late, cut.rows(*DUPLICATES)) == (run_ledger.late, run_ledger.duplicates)
+    *_, again = take_cuts(day.settings, lake, _now, restart=True, rows_a_cut=1)
+    assert again.figures == cut.figures
+
+
+@pytest.mark.slow
+def test_what_others_delete_is_unaccounted(day: _Day, spark: SparkSession, tmp_path: Path) -> None:
+    lake = day.copy(tmp_path / "lake")
+    (event,) = (row for row in read_table(lake, SILVER_EVENTS)[:1])
+    (session,) = (row for row in read_table(lake, SESSIONS)[:1])
+    spark.sql(
+        f"DELETE FROM delta.`{lake.table(SILVER_EVENTS)}` WHERE event_type = '{event[0]}' AND event_id = '{event[1]}'"
+    )
+    spark.sql(f"DELETE FROM delta.`{lake.table(SESSIONS)}` WHERE session_id = '{session[0]}'")
+    cut = update_ledger(lake, day.settings)
+    events = session[SESSIONS.column_names.index("event_count")]
+    assert {(one.account, one.kind, one.rows) for one in cut.alarms} == {
+        (RECORDS, Kind.UNACCOUNTED, 1),
+        ("sessionize", Kind.UNACCOUNTED, events),
+    }
+    assert not cut.balances
+    assert cut.ok_off == 0
+
+
+def _without_last(rows: pa.Table) -> pa.Table:
+    return rows.slice(0, rows.num_rows - 1)
+
+
+def _with_last_twice(rows: pa.Table) -> pa.Table:
+    return pa.concat_tables([rows, rows.slice(rows.num_rows - 1)])
+
+
+def _one_less(rows: pa.Table) -> pa.Table:
+    counts = rows["impressions"].to_pylist()
+    counts[0] -= 1
+    return rows.set_column(rows.column_names.index("impressions"), "impressions", pa.array(counts, pa.int64()))
+
+
+@pytest.mark.parametrize(
+    ("table", "change", "account", "kind"),
+    [
+        (SILVER_EVENTS, _without_last, RECORDS, Kind.UNACCOUNTED),
+        (SILVER_EVENTS, _with_last_twice, RECORDS, Kind.SURPLUS),
+        (ATTRIBUTIONS, _without_last, "attribute", Kind.UNACCOUNTED),
+        (SESSIONS, _without_last, "sessionize", Kind.UNACCOUNTED),
+        (SESSIONS, _with_last_twice, "sessionize", Kind.SURPLUS),
+        (CAMPAIGN_STATS, _one_less, "campaign_stats", Kind.UNACCOUNTED),
+    ],
+    ids=lambda value: value.name if isinstance(value, Table) else getattr(value, "__name__", str(value)).strip("_"),
+)
+def test_a_row_that_a_query_lost_or_wrote_twice_is_found(
+    table: Table, change: Callable[[pa.Table], pa.Table], account: str, kind: Kind, day: _Day, tmp_path: Path
+) -> None:
+    """The file has other rows than the query computed: as if the query had been wrong."""
+    lake = day.copy(tmp_path / "lake")
+    file = _first_file(lake, table)
+    rows = pq.read_table(pa.BufferReader(file.read_bytes()), coerce_int96_timestamp_unit="us")
+    pq.write_table(change(rows), file)
+    *_, cut = take_cuts(day.settings, lake, _now, restart=True)
+    found = {(one.account, one.kind): one.rows for one in cut.alarms}
+    assert found.get((account, kind), 0) >= 1
+    if account == RECORDS:
+        assert found[account, kind] == 1
+    assert not cut.balances
+    assert all(one in ALARMS for _, one in found)
+
+
+def test_a_ledger_can_begin_with_what_comes_from_now_on(day: _Day, tmp_path: Path) -> None:
+    lake = day.copy(tmp_path / "lake")
+    shutil.rmtree(lake.path / LEDGERS)
+    first = lake.path / SILVER_EVENTS.path / "_delta_log" / f"{0:020}.json"
+    first.unlink()
+    with pytest.raises(LakeError, match="--from-now"):
+        list(take_cuts(day.settings, lake, _now))
+    begun = begin_now(day.settings, lake, _now(), lambda: None)
+    assert begun.balances
+    *_, cut = take_cuts(day.settings, lake, _now)
+    assert (cut.balances, cut.rows(Kind.RECEIVED), cut.silver) == (True, 0, begun.silver)
+
+
+def _assert_same(cut: LiveLedger, run_ledger: Ledger) -> None:
+    assert cut.rows(Kind.RECEIVED) == run_ledger.received
+    assert cut.quarantined == run_ledger.quarantined
+    assert cut.rows(Kind.OK) == run_ledger.ok
+    assert cut.rows(Kind.KEPT) == run_ledger.kept
+    assert cut.rows(*DUPLICATES) + cut.late == run_ledger.duplicates + run_ledger.late
+    assert cut.rows(Kind.LATE, account="attribute") == run_ledger.attribution_late
+    assert cut.rows(Kind.LATE, account="sessionize") == run_ledger.session_late > 0
+
+
+def _files_up_to(lake: Lake, table: Table, version: int) -> list[str]:
+    return [
+        str(lake.path / file.key)
+        for change in changes(lake, table, 0, version)
+        for file in change.added
+        if file.rows != 0
+    ]
+
+
+def _kept_after(lake: Lake, read: int, silver: int) -> int:
+    return sum(
+        file.rows or 0
+        for change in changes(lake, SILVER_EVENTS, read + 1, silver)
+        for file in change.added
+        if file.partition["event_type"] != "heartbeat"
+    )
+
+
+def _first_file(lake: Lake, table: Table) -> Path:
+    """A file of the first commit that holds rows of events."""
+    for change in changes(lake, table, 0, lake.newest_commit(table.path) or 0):
+        for file in change.added:
+            if file.rows and file.partition.get("event_type") != "heartbeat":
+                return lake.path / file.key
+    raise AssertionError(f"{table.path} has no rows")

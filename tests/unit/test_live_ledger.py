@@ -1,0 +1,416 @@
+"""The live ledger over lakes that are written by hand, each commit as a query writes it."""
+
+import json
+import shutil
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from spark_jobs.console.ledger import show_ledger
+from spark_jobs.contracts.errors import LakeError
+from spark_jobs.contracts.live_ledger import LEDGERS, RECORDS, Kind, LiveLedger
+from spark_jobs.contracts.repair import REPAIR
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.tables import (
+    ATTRIBUTIONS,
+    BRONZE_EVENTS,
+    LATE_EVENTS,
+    RESTATEMENTS,
+    SESSIONS,
+    SILVER_EVENTS,
+    USER_STATUS,
+)
+from spark_jobs.lake.commits import CommitNote
+from spark_jobs.ledger.cuts import rows_of
+from spark_jobs.ledger.take import take_cuts
+from spark_jobs.runtime.lakes import open_lake
+from tests.support.written_lakes import NOON, Record, WrittenLake, at
+
+_DELAY = timedelta(hours=3)
+_DELAY_MIN = 180
+_REPAIR = CommitNote(writer=REPAIR, batch=1)
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> WrittenLake:
+    return WrittenLake(open_lake(str(tmp_path / "lake")))
+
+
+def _cut(written: WrittenLake, own: Settings | None = None) -> LiveLedger:
+    *_, last = take_cuts(own or Settings(), written.lake, lambda: datetime.now(UTC))
+    return last
+
+
+def _event(key: str, minutes: float, batch: float, kind: str = "impression", **more: Any) -> Record:
+    return {
+        "event_type": kind,
+        "event_id": key,
+        "event_time": at(minutes),
+        "ingest_time": at(batch),
+        "event_date": at(minutes).date(),
+        "verdict": "ok",
+        "user_id": "u1",
+        "source_name": "ads",
+        "source": f"t/0/{key}",
+        **more,
+    }
+
+
+def _arrive(
+    written: WrittenLake,
+    records: Sequence[Record],
+    kept: Sequence[Record],
+    version: int,
+    watermark: float | None = None,
+) -> None:
+    """A batch of ingest, and the batch of deduplicate that reads it."""
+    written.batch(BRONZE_EVENTS, "ingest", records)
+    written.batch(SILVER_EVENTS, "deduplicate", kept, reached=version, watermark=watermark)
+
+
+def test_of_two_copies_one_is_kept_and_one_is_a_duplicate(written: WrittenLake) -> None:
+    a, b = _event("a", 0, 1), _event("b", 0, 1)
+    _arrive(written, [a, b, a], [a, b], 0)
+    _arrive(written, [_event("a", 0, 2)], [], 1)
+    cut = _cut(written)
+    assert cut.balances
+    assert (cut.rows(Kind.OK), cut.rows(Kind.KEPT), cut.rows(Kind.DUPLICATE)) == (4, 2, 2)
+
+
+def test_a_good_record_that_is_nowhere_is_unaccounted(written: WrittenLake) -> None:
+    a, b = _event("a", 0, 1), _event("b", 0, 1)
+    _arrive(written, [a, b], [a], 0)
+    cut = _cut(written)
+    assert not cut.balances
+    assert [(one.account, one.kind, one.rows) for one in cut.alarms] == [(RECORDS, Kind.UNACCOUNTED, 1)]
+
+
+def test_a_row_of_silver_without_a_record_is_surplus(written: WrittenLake) -> None:
+    _arrive(written, [_event("a", 0, 1)], [_event("a", 0, 1), _event("b", 0, 1)], 0)
+    assert [(one.kind, one.rows) for one in _cut(written).alarms] == [(Kind.SURPLUS, 1)]
+
+
+def test_compaction_and_repairs_add_nothing(written: WrittenLake) -> None:
+    a = _event("a", 0, 1)
+    written.batch(BRONZE_EVENTS, "ingest", [a])
+    files = written.batch(SILVER_EVENTS, "deduplicate", [a], reached=0)
+    written.commit(SILVER_EVENTS, [a], removed=files, moves=True)
+    cut = _cut(written)
+    assert (cut.balances, cut.rows(Kind.KEPT), cut.silver) == (True, 1, 1)
+
+
+def test_what_others_delete_and_add_is_unaccounted_and_surplus(written: WrittenLake) -> None:
+    a, b, c = (_event(key, 0, 1) for key in "abc")
+    written.batch(BRONZE_EVENTS, "ingest", [a, b])
+    files = written.batch(SILVER_EVENTS, "deduplicate", [a, b], reached=0)
+    sessions = written.batch(SESSIONS, "sessionize", [_session(a, b)], reached=0)
+    assert _cut(written).balances
+    written.commit(SILVER_EVENTS, [a, c], removed=files)
+    written.commit(SESSIONS, [], removed=sessions)
+    cut = _cut(written)
+    assert {(one.account, one.kind, one.rows) for one in cut.alarms} == {
+        (RECORDS, Kind.UNACCOUNTED, 1),
+        (RECORDS, Kind.SURPLUS, 1),
+        ("sessionize", Kind.UNACCOUNTED, 2),
+    }
+    assert cut.ok_off == 0
+    written.commit(BRONZE_EVENTS, [a], None)
+    written.batch(SILVER_EVENTS, "deduplicate", [], reached=1)
+    (added,) = (one for one in _cut(written).alarms if one.account == BRONZE_EVENTS.name)
+    assert (added.kind, added.rows) == (Kind.ADDED, 1)
+
+
+def test_a_requeued_record_leaves_quarantine_for_its_hour(written: WrittenLake) -> None:
+    bad = _event("a", 0, 1, verdict="missing_user_id", event_time=None)
+    other = _event("b", 0, 1, verdict="invalid_event_time", event_time=None)
+    _arrive(written, [bad, other], [], 0)
+    assert _cut(written).quarantined == {"invalid_event_time": 1, "missing_user_id": 1}
+    again = {**_event("a", 0, 2), "requeued_from": at(1), "source": bad["source"]}
+    written.commit(BRONZE_EVENTS, [again], CommitNote(writer="requeue after 0", batch=0))
+    written.batch(SILVER_EVENTS, "deduplicate", [again], reached=1)
+    cut = _cut(written)
+    assert cut.balances
+    assert cut.quarantined == {"invalid_event_time": 1}
+    assert (cut.rows(Kind.RECEIVED), cut.rows(Kind.OK), cut.rows(Kind.REQUEUED)) == (2, 1, 1)
+    received = {row.hour: row.rows for row in rows_of(written.lake, cut) if row.kind == Kind.RECEIVED}
+    assert received == {None: 1, int(NOON.timestamp()) // 3600: 1}
+
+
+def test_what_is_late_has_the_fate_that_repairs_tell(written: WrittenLake) -> None:
+    """Five late records: a repair expires one, brings one in, leaves two waiting, and finds that one is a copy."""
+    late = {name: _event(name, -300, 2) for name in ("expired", "repaired", "frozen", "slow", "copy")}
+    _arrive(written, [_event("a", 0, 1)], [_event("a", 0, 1)], 0)
+    _arrive(written, [*late.values(), late["repaired"]], [], 1, watermark=-_DELAY_MIN)
+    cut = _cut(written)
+    assert (cut.balances, cut.rows(Kind.LATE_AWAITING), cut.rows(Kind.DUPLICATE)) == (True, 6, 0)
+
+    found = [{**late[name], "is_expired": name == "expired", "repair": 1} for name in late if name != "copy"]
+    written.commit(LATE_EVENTS, found, _REPAIR)
+    written.repair(1, 1, [("impression", "slow"), ("impression", "frozen")])
+    cut = _cut(written)
+    fates = {
+        kind: cut.rows(kind) for kind in Kind if cut.rows(kind) and (kind.startswith("late") or kind == "duplicate")
+    }
+    # Both copies of what was repaired share its fate.
+    assert fates == {Kind.LATE_EXPIRED: 1, Kind.LATE_REPAIRED: 2, Kind.LATE_PENDING: 2, Kind.DUPLICATE: 1}
+    assert cut.balances
+
+    told = {"event_type": "impression", "event_id": "frozen", "outcome": "frozen", "repair": 2}
+    written.commit(RESTATEMENTS, [told], CommitNote(writer=f"{REPAIR} sessions", batch=2))
+    written.repair(2, 1, [("impression", "slow")])
+    cut = _cut(written)
+    assert (cut.rows(Kind.LATE_FROZEN), cut.rows(Kind.LATE_PENDING), cut.late) == (1, 1, 5)
+    written.repair(3, -1)
+    assert _cut(written).rows(Kind.LATE_PENDING) == 1, "that one has changed rows for another reason"
+    written.repair(4, 1)
+    cut = _cut(written)
+    assert (cut.rows(Kind.LATE_REPAIRED), cut.rows(Kind.LATE_PENDING), cut.balances) == (3, 0, True)
+
+
+def test_a_late_record_whose_later_copy_was_kept_is_a_duplicate(written: WrittenLake) -> None:
+    _arrive(written, [_event("a", 0, 1)], [_event("a", 0, 1)], 0)
+    _arrive(written, [_event("b", -300, 2)], [], 1, watermark=-_DELAY_MIN)
+    assert _cut(written).rows(Kind.LATE_AWAITING) == 1
+    again = _event("b", 5, 3)
+    _arrive(written, [again], [again], 2, watermark=-_DELAY_MIN)
+    cut = _cut(written)
+    assert (cut.rows(Kind.LATE_AWAITING), cut.rows(Kind.DUPLICATE), cut.rows(Kind.KEPT)) == (0, 1, 2)
+
+
+def test_keys_are_remembered_for_as_long_as_a_copy_can_be_on_time(written: WrittenLake) -> None:
+    _arrive(written, [_event("a", 0, 1)], [_event("a", 0, 1)], 0)
+    _arrive(written, [_event("b", 2 * _DELAY_MIN, 2)], [_event("b", 2 * _DELAY_MIN, 2)], 1, watermark=-_DELAY_MIN)
+    _read_by_all(written, 1, -_DELAY_MIN)
+    assert len(_cut(written).parts) == 1
+    c = _event("c", 2 * _DELAY_MIN + 1, 3)
+    _arrive(written, [c], [c], 2, watermark=_DELAY_MIN)
+    _read_by_all(written, 2, _DELAY_MIN)
+    cut = _cut(written)
+    assert [part.first for part in cut.parts] == [0, 2], "the newest event of the first part is b, not a"
+    d = _event("d", 9 * _DELAY_MIN, 4)
+    _arrive(written, [d], [d], 3, watermark=4 * _DELAY_MIN)
+    _read_by_all(written, 3, 4 * _DELAY_MIN)
+    assert [part.first for part in _cut(written).parts] == [3]
+
+
+def test_where_nothing_is_ever_forgotten_neither_does_the_ledger(written: WrittenLake) -> None:
+    forever = Settings.model_validate({"deduplicate": {"mode": "forever"}})
+    _arrive(written, [_event("a", 0, 1)], [_event("a", 0, 1)], 0)
+    _read_by_all(written, 0, 0)
+    assert [part.until_us for part in _cut(written, forever).parts] == [None]
+    far = _event("b", 100_000, 2)
+    _arrive(written, [far, _event("a", 0, 2)], [far], 1)
+    _read_by_all(written, 1, 0)
+    cut = _cut(written, forever)
+    assert (cut.balances, cut.rows(Kind.DUPLICATE), len(cut.parts)) == (True, 1, 2)
+
+
+def _read_by_all(written: WrittenLake, silver: int, watermark: float) -> None:
+    for table, query in ((ATTRIBUTIONS, "attribute"), (SESSIONS, "sessionize")):
+        written.batch(table, query, [], reached=silver, watermark=watermark)
+
+
+def _session(*events: Record) -> Record:
+    told = [{name: event[name] for name in ("event_time", "event_type", "event_id")} for event in events]
+    return {"session_id": "s", "events": told, "event_count": len(told), "event_date": NOON.date()}
+
+
+def test_an_event_is_pending_until_the_row_with_it_is_there(written: WrittenLake) -> None:
+    a, b = _event("a", 0, 1), _event("b", 2, 1)
+    _arrive(written, [a, b], [a, b], 0)
+    assert _cut(written).accounts == [], "no query has a table yet"
+    written.batch(SESSIONS, "sessionize", [], reached=0)
+    assert _cut(written).rows(Kind.PENDING, account="sessionize") == 2
+    _arrive(written, [_event("c", 60, 2)], [_event("c", 60, 2)], 1)
+    cut = _cut(written)
+    assert cut.rows(Kind.READ, account="sessionize") == 2
+    assert cut.rows(Kind.PENDING, account="sessionize") == 3, "what is not read yet is pending too"
+    written.batch(SESSIONS, "sessionize", [_session(a, b)], reached=1, watermark=50)
+    cut = _cut(written)
+    assert (cut.rows(Kind.PENDING, account="sessionize"), cut.balances) == (1, True)
+
+
+def test_an_event_that_the_watermark_has_passed_is_late_or_lost(written: WrittenLake) -> None:
+    """``a`` is read on time and never written; ``b`` is read behind the watermark."""
+    a, b, c = _event("a", 0, 1), _event("b", 0, 2, user_id="u2"), _event("c", 100, 3, user_id="u3")
+    _arrive(written, [a], [a], 0)
+    written.batch(SESSIONS, "sessionize", [], reached=0)
+    _arrive(written, [b], [b], 1)
+    written.batch(SESSIONS, "sessionize", [], reached=1, watermark=30)
+    _arrive(written, [c], [c], 2)
+    written.batch(SESSIONS, "sessionize", [], reached=2, watermark=90)
+    cut = _cut(written)
+    kinds = (Kind.LATE, Kind.UNACCOUNTED, Kind.PENDING)
+    assert [cut.rows(kind, account="sessionize") for kind in kinds] == [1, 1, 1]
+    assert not cut.balances
+
+
+def test_an_event_waits_for_the_end_of_its_users_session(written: WrittenLake) -> None:
+    events = [_event(f"e{minutes}", minutes, 1) for minutes in range(0, 60, 4)]
+    _arrive(written, events, events, 0)
+    written.batch(SESSIONS, "sessionize", [], reached=0)
+    last = _event("last", 59, 2)
+    _arrive(written, [last], [last], 1)
+    written.batch(SESSIONS, "sessionize", [], reached=1, watermark=50)
+    cut = _cut(written)
+    assert (cut.rows(Kind.PENDING, account="sessionize"), cut.balances) == (len(events) + 1, True)
+
+
+def test_a_row_of_gold_with_an_event_that_was_never_read_is_surplus(written: WrittenLake) -> None:
+    a = _event("a", 0, 1)
+    _arrive(written, [a], [a], 0)
+    written.batch(SESSIONS, "sessionize", [_session(a, _event("stranger", 1, 1))], reached=0, watermark=30)
+    assert [(one.account, one.kind, one.rows) for one in _cut(written).alarms] == [("sessionize", Kind.SURPLUS, 1)]
+
+
+def test_events_without_a_user_are_in_no_session(written: WrittenLake) -> None:
+    a = _event("a", 0, 1, user_id=None)
+    _arrive(written, [a], [a], 0)
+    written.batch(SESSIONS, "sessionize", [], reached=0)
+    cut = _cut(written)
+    assert [cut.rows(kind, account="sessionize") for kind in (Kind.USERLESS, Kind.READ, Kind.PENDING)] == [1, 0, 0]
+
+
+def test_an_impression_may_be_in_several_rows(written: WrittenLake) -> None:
+    i = _event("i", 0, 1)
+    clicks = [_event(f"k{number}", number, 1, "click", impression_id="i") for number in (1, 2)]
+    _arrive(written, [i, *clicks], [i, *clicks], 0)
+    rows = [
+        {"impression_id": "i", "impression_time": at(0), "click_id": c["event_id"], "click_time": c["event_time"]}
+        for c in clicks
+    ]
+    for row in rows:
+        written.batch(ATTRIBUTIONS, "attribute", [row], reached=0)
+    cut = _cut(written)
+    assert (cut.rows(Kind.READ, account="attribute"), cut.rows(Kind.PENDING, account="attribute")) == (3, 0)
+    assert cut.balances
+
+
+@pytest.mark.parametrize(("join", "read"), [("full_outer", 2), ("left_outer", 1), ("right_outer", 1), ("inner", 0)])
+def test_only_sides_that_the_join_must_emit_are_followed(join: str, read: int, written: WrittenLake) -> None:
+    events = [_event("i", 0, 1), _event("k", 1, 1, "click")]
+    _arrive(written, events, events, 0)
+    written.batch(ATTRIBUTIONS, "attribute", [], reached=0)
+    cut = _cut(written, Settings.model_validate({"attribute": {"join": join}}))
+    assert cut.rows(Kind.READ, account="attribute") == read
+
+
+def test_a_batch_that_has_read_more_than_the_cut_is_left_for_the_next(written: WrittenLake) -> None:
+    a, b = _event("a", 0, 1), _event("b", 1, 2)
+    _arrive(written, [a], [a], 0)
+    _arrive(written, [b], [b], 1)
+    written.batch(SESSIONS, "sessionize", [], reached=0)
+    written.batch(SESSIONS, "sessionize", [_session(a, b)], reached=1, watermark=30)
+    first, second = take_cuts(Settings(), written.lake, lambda: NOON, rows_a_cut=1)
+    assert (first.silver, first.positions["sessionize"].version) == (0, 0)
+    assert (second.silver, second.positions["sessionize"].version, second.balances) == (1, 1, True)
+
+
+def test_late_for_measure_is_what_lies_behind_the_watermark_of_the_batch_before(written: WrittenLake) -> None:
+    for version, (minutes, watermark) in enumerate([(0, None), (60, -10), (-5, 50), (-5.1, 55)]):
+        row = _event(f"e{version}", minutes, version)
+        _arrive(written, [row], [row], version)
+        written.batch(USER_STATUS, "user_status", [], reached=version, watermark=watermark)
+    cut = _cut(written)
+    # The third was read when the batch before had left -10, the fourth when it had left 50.
+    assert (cut.rows(Kind.READ, account="user_status"), cut.rows(Kind.LATE, account="user_status")) == (4, 1)
+    assert cut.rows(Kind.PENDING, account="user_status") == 1
+
+
+_RECORDS = st.lists(
+    st.lists(st.tuples(st.integers(0, 12), st.integers(-400, 30), st.booleans()), min_size=1, max_size=8),
+    min_size=2,
+    max_size=4,
+)
+
+
+@given(batches=_RECORDS, steps=st.integers(1, 6))
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_however_often_a_cut_is_taken_each_record_has_the_fate_that_was_its_own(
+    batches: list[list[tuple[int, int, bool]]], steps: int, tmp_path: Path
+) -> None:
+    """A deduplicate in plain Python says what became of each record; hours pass from batch to batch."""
+    shutil.rmtree(tmp_path / "lake", ignore_errors=True)
+    written = WrittenLake(open_lake(str(tmp_path / "lake")))
+    kept: dict[int, float] = {}
+    fates = dict.fromkeys((Kind.KEPT, Kind.DUPLICATE, Kind.QUARANTINED, Kind.LATE_AWAITING), 0)
+    newest: float | None = None
+    last = None
+    for number, batch in enumerate(batches):
+        watermark = None if newest is None else newest - _DELAY_MIN
+        kept = {key: expires for key, expires in kept.items() if watermark is None or expires > watermark}
+        records, rows = [], []
+        for place, (key, offset, is_good) in enumerate(batch):
+            minutes = number * 90 + offset
+            verdict = "ok" if is_good else "missing_user_id"
+            records.append(_event(f"k{key}", minutes, number, verdict=verdict, source=f"t/{number}/{place}"))
+            if not is_good:
+                fates[Kind.QUARANTINED] += 1
+            elif key in kept:
+                fates[Kind.DUPLICATE] += 1
+            elif watermark is not None and minutes <= watermark:
+                fates[Kind.LATE_AWAITING] += 1
+            else:
+                fates[Kind.KEPT] += 1
+                kept[key] = minutes + _DELAY_MIN
+                rows.append(records[-1])
+                newest = max(minutes, newest if newest is not None else minutes)
+        _arrive(written, records, rows, number, watermark)
+        if number % steps == 0:
+            last = _cut(written)
+            assert last.balances
+    last = _cut(written)
+    assert last.balances
+    *_, whole = take_cuts(Settings(), written.lake, lambda: NOON, restart=True)
+    assert whole.figures == last.figures
+    assert rows_of(written.lake, whole) == rows_of(written.lake, last)
+    assert last.rows(Kind.QUARANTINED) == fates[Kind.QUARANTINED]
+    assert last.rows(Kind.KEPT) == fates[Kind.KEPT]
+    # A late copy of a key that is remembered no more may also be told as a copy, as long as its part is there.
+    assert last.rows(Kind.DUPLICATE) >= fates[Kind.DUPLICATE]
+    assert last.rows(Kind.DUPLICATE, Kind.LATE_AWAITING) == fates[Kind.DUPLICATE] + fates[Kind.LATE_AWAITING]
+
+
+def test_the_files_of_the_ledger_are_replaced(written: WrittenLake) -> None:
+    for version in range(4):
+        row = _event(f"e{version}", version, version)
+        _arrive(written, [row], [row], version)
+        _read_by_all(written, version, 0)
+        cut = _cut(written)
+    there = {file.key for file in written.lake.files.walk(LEDGERS)}
+    assert cut.keys <= there
+    assert {name for name in written.lake.files.names(LEDGERS) if name.endswith(".json")} == {"3.json", "4.json"}
+
+
+def test_the_command_says_first_whether_it_balances(written: WrittenLake, capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = _event("a", 0, 1), _event("b", 61, 1, source_name="web")
+    _arrive(written, [a, b], [a, b], 0)
+    place = written.lake.place()
+
+    def shown(**options: Any) -> tuple[bool, list[str]]:
+        chosen = {"update": True, "by": None, "as_json": False, "restart": False, "from_now": False, "config": None}
+        balances = show_ledger(place, **(chosen | options))
+        return balances, capsys.readouterr().out.splitlines()
+
+    with pytest.raises(LakeError, match="no live ledger yet"):
+        shown(update=False)
+    balances, lines = shown()
+    assert balances
+    assert lines[0].startswith(f"balances to the row: {place} up to version 0 of bronze and 0 of silver")
+    assert ["kept", "2"] in [line.split() for line in lines]
+    _, lines = shown(by="source")
+    assert ["web", "1", "0", "1", "1", "0", "0", "0"] in [line.split() for line in lines]
+    _, lines = shown(by="hour")
+    assert ["2026-03-01", "13:00", "1", "0", "1", "1", "0", "0", "0"] in [line.split() for line in lines]
+    _, lines = shown(as_json=True, update=False)
+    kept = {"account": "records", "kind": "kept", "rows": 2, "verdict": None, "source": None}
+    assert kept in json.loads("".join(lines))["figures"]
+    _arrive(written, [_event("lost", 0, 2)], [], 1)
+    balances, lines = shown()
+    assert not balances
+    assert lines[0].startswith("DOES NOT BALANCE: 1 unaccounted (records)")
