@@ -225,6 +225,7 @@ def _run(spark: SparkSession, lake: Lake, source: Path, timeline: str) -> list[D
     return update_days(lake, _FILE_BY_FILE, lambda: nullcontext(spark))
 
 
+@pytest.mark.slow
 def test_a_day_is_complete_just_when_its_last_row_is_there(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -50,6 +50,7 @@ from tests.support.source_files import read_files
 
 _SOURCES = ("mobile", "web")
 _FILES = 8
+pytestmark = pytest.mark.slow
 
 
 @dataclass
@@ -229,7 +230,6 @@ def test_after_a_repair_each_late_record_has_its_fate(day: _Day, spark: SparkSes
     assert again.figures == cut.figures
 
 
-@pytest.mark.slow
 def test_what_others_delete_is_unaccounted(day: _Day, spark: SparkSession, tmp_path: Path) -> None:
     lake = day.copy(tmp_path / "lake")
     (event,) = (row for row in read_table(lake, SILVER_EVENTS)[:1])

@@ -1,14 +1,19 @@
 """Late events correct gold: drained and repaired, a lake equals an independent computation over all it received."""
 
+import shutil
 from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from expectations.counts import counts_present_rows
+from spark_jobs.console.ledger import update_ledger
+from spark_jobs.contracts.live_ledger import DUPLICATES, Kind, LiveLedger
 from spark_jobs.contracts.repair import RepairPlan
+from spark_jobs.contracts.replay import Window
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import (
     ATTRIBUTIONS,
@@ -25,6 +30,7 @@ from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.jobs.accounts import balance
 from spark_jobs.jobs.repair import repair
+from spark_jobs.jobs.replay import replay
 from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.lakes import open_lake
 from tests.support.lakes import read_ledger, read_table
@@ -32,16 +38,18 @@ from tests.support.oracle import Expected, Row, assert_same_rows, comparable, ex
 from tests.support.runs import run_in
 
 _GOLD = (ATTRIBUTIONS, SESSIONS, CAMPAIGN_STATS, MOVING_AVERAGES, USER_STATUS)
+_ALL_TIMES = Window(datetime(2025, 1, 1, tzinfo=UTC), datetime(2025, 2, 1, tzinfo=UTC))
 _FILE_BY_FILE = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}})
 
 
 @dataclass
 class _Day:
-    """A drained day with late events: the rows of gold before its repair, and the repair."""
+    """A drained day with late events: the rows of gold and the live ledger before its repair, and the repair."""
 
     lake: Lake
     expected: Expected
     before: dict[Table, list[Row]]
+    cut: LiveLedger
     plan: RepairPlan
 
 
@@ -49,13 +57,14 @@ class _Day:
 def day(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> _Day:
     folder = tmp_path_factory.mktemp("late")
     source, lake = folder / "source", open_lake(str(folder / "lake"))
-    generate(GeneratorSpec(events=2500, seed=59, files=8, late=0.05, duplicates=0.05, malformed=0.01), source)
+    generate(GeneratorSpec(events=1500, seed=59, files=6, late=0.05, duplicates=0.05, malformed=0.01), source)
     run_in(spark, _FILE_BY_FILE, lake, source, measure=True)
     expected = expected_tables(source, _FILE_BY_FILE, datetime.now(UTC))
     before = {table: comparable(read_table(lake, table), table) for table in _GOLD}
+    cut = update_ledger(lake, _FILE_BY_FILE)
     plan = repair(spark, _FILE_BY_FILE, lake)
     assert plan
-    return _Day(lake, expected, before, plan)
+    return _Day(lake, expected, before, cut, plan)
 
 
 @pytest.mark.parametrize("table", _GOLD, ids=lambda table: table.name)
@@ -88,6 +97,29 @@ def test_each_changed_row_is_told(day: _Day) -> None:
         updates = told[name, "update"]
         assert told[name, "insert"] + updates == part.inserts
         assert told[name, "delete"] + updates == part.deletes
+
+
+def test_the_live_ledger_learns_what_became_of_each_late_record(day: _Day) -> None:
+    before, after, of_run = day.cut, update_ledger(day.lake, _FILE_BY_FILE), read_ledger(day.lake)
+    assert before.balances
+    assert (before.rows(Kind.KEPT), before.quarantined) == (of_run.kept, of_run.quarantined)
+    assert before.rows(Kind.LATE_AWAITING) == before.late >= of_run.late
+    assert after.balances
+    assert (after.late, after.rows(*DUPLICATES)) == (of_run.late, of_run.duplicates)
+    assert after.rows(Kind.LATE_REPAIRED) == of_run.late
+
+
+def test_a_replay_finds_the_row_that_somebody_deleted_and_nothing_else(
+    spark: SparkSession, day: _Day, tmp_path: Path
+) -> None:
+    lake = open_lake(str(shutil.copytree(day.lake.path, tmp_path / "lake")))
+    (session, *_) = sorted(read_table(lake, SESSIONS))
+    spark.sql(f"DELETE FROM delta.`{lake.table(SESSIONS)}` WHERE session_id = '{session[0]}'")
+    names = (SESSIONS.name, ATTRIBUTIONS.name)
+    found = replay(spark, _FILE_BY_FILE, lake, _ALL_TIMES, tables=names).report.tables
+    sessions, attributions = (found[name] for name in names)
+    assert (sessions.same, sessions.unknown) == (len(day.expected.rows(SESSIONS)) - 1, 1)
+    assert (attributions.same, attributions.audited) == (len(day.expected.rows(ATTRIBUTIONS)), True)
 
 
 def test_a_second_repair_changes_nothing(spark: SparkSession, day: _Day) -> None:

@@ -54,7 +54,7 @@ def _write(source: Path, number: int, events: list[dict[str, object]]) -> None:
     os.utime(file, (1_700_000_000 + number, 1_700_000_000 + number))
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.slow
 def test_a_repair_succeeds_where_only_the_days_beside_the_late_ones_are_left(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -127,6 +127,7 @@ _TAMPERINGS = (
 )
 
 
+@pytest.mark.slow
 def test_tampering_is_found_to_the_row_and_put_right(
     spark: SparkSession, day: _Day, repaired: Lake, tmp_path: Path
 ) -> None:
