@@ -1,14 +1,16 @@
 """What a repair costs, by how much is late, beside recomputing everything: `make bench-repair`.
 
-One lake is written from the events that are on time. Copies of it then receive late events, spread over all days
-(the worst case: each partition is touched), and are repaired. The largest repair is compared with DuckDB.
+One lake is written from the events that are on time. Copies of it then receive late events, of one day or spread over
+all days (the worst case: each partition is touched), and are repaired. The largest repair is compared with DuckDB.
 """
 
 import json
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import Annotated
@@ -29,16 +31,16 @@ _SETTINGS = '[repair]\nhorizon = "90d"\nfreeze_after = "100d"\n'
 
 def main(
     events: Annotated[int, typer.Option(min=1000, help="Good events, late ones included.")] = 10_000_000,
-    days: Annotated[int, typer.Option(min=1, help="Over how many days.")] = 30,
+    days: Annotated[int, typer.Option(min=2, help="Over how many days.")] = 30,
     shares: Annotated[str, typer.Option(help="Late events in percent of all, largest last.")] = "0.1,1,10",
-    out: Annotated[Path, typer.Option(help="Folder for input, lakes and results; input is kept.")] = Path(
-        "build/bench-repair"
-    ),
+    out: Annotated[
+        Path, typer.Option(help="Folder for input, lakes and results; input and first lake are kept.")
+    ] = Path("build/bench-repair"),
 ) -> None:
     """Measure `adloom repair` over lakes with more and more late events."""
-    console, late_shares = Console(), [float(share) / 100 for share in shares.split(",")]
+    console = Console()
     with console.status(f"writing {events:,} events"):
-        feeds = _make_input(events, days, late_shares, out)
+        feeds = _make_input(events, days, [float(share) for share in shares.split(",")], out)
     config, log = out / "settings.toml", out / "log.txt"
     config.write_text(_SETTINGS)
     costs: dict[str, Cost] = {}
@@ -46,48 +48,49 @@ def main(
     def measured(name: str, *command: str) -> None:
         with console.status(name):
             costs[name] = run_measured([*ADLOOM, *command, "--config", str(config)], log)
+        _save(costs, out)
 
-    base, source = out / "lake", out / "source"
+    base = out / "lake"
     if not base.exists():
-        _fill(source, out / "on time")
-        measured("first run, drained", "run", "--source", str(source), "--lake", str(base), "--drain")
-    for share, feed in zip(late_shares, feeds, strict=True):
-        lake = out / f"lake {share:.1%}"
+        measured("first run, drained", "run", "--source", str(out / "on time"), "--lake", str(base), "--drain")
+    for feed in feeds:
+        lake = out / f"lake {feed.name}"
         shutil.rmtree(lake, ignore_errors=True)
         shutil.copytree(base, lake)
-        _fill(source, out / "on time", feed)
-        measured(f"{share:.1%} late: received", "run", "--source", str(source), "--lake", str(lake))
-        measured(f"{share:.1%} late: repaired", "repair", "--lake", str(lake))
-    measured("the next run", "run", "--source", str(source), "--lake", str(lake), "--drain")
+        measured(f"{feed.name}: received", "run", "--source", str(feed), "--lake", str(lake))
+        measured(f"{feed.name}: repaired", "repair", "--lake", str(lake))
+    measured("the next run", "run", "--source", str(feed), "--lake", str(lake), "--drain")
     with console.status("DuckDB"):
-        duckdb = [sys.executable, "-m", "benchmarks.duckdb_batch", str(source), str(out / "duckdb")]
+        everything = _together(out, feed)
+        duckdb = [sys.executable, "-m", "benchmarks.duckdb_batch", str(everything), str(out / "duckdb")]
         costs["DuckDB, everything"] = run_measured(duckdb, log)
     _compare(lake, log.read_text())
+    _save(costs, out)
     _report(console, costs, out)
 
 
 def _make_input(events: int, days: int, shares: list[float], out: Path) -> list[Path]:
-    """Events on time in one folder, and for each share a folder of late ones, each holding those of the ones before."""
-    feeds = [out / f"late {share:.1%}" for share in shares]
+    """Events on time in one folder, and folders of late ones: of one day as many as the least share; each share."""
+    one_day, *spread = [out / name for name in ("late on one day", *[f"late {share:g} percent" for share in shares])]
     made = out / "made"
     if made.exists():
-        return feeds
-    spec = GeneratorSpec(
-        events=events, seed=1, late=0, malformed=0, hours=24 * days, files=max(1, events // _EVENTS_PER_FILE)
-    )
+        return [one_day, *spread]
+    files = max(1, events // _EVENTS_PER_FILE)
+    spec = GeneratorSpec(events=events, seed=1, late=0, malformed=0, hours=24 * days, files=files)
     generate(spec, out / "all")
     rng = Random(1)
     late: list[tuple[float, str]] = []
     (out / "on time").mkdir(parents=True, exist_ok=True)
     for file in sorted((out / "all").glob("*.jsonl")):
         with (out / "on time" / file.name).open("w", encoding="utf-8") as there:
-            there.writelines(_on_time(file, rng, max(shares), late))
-    for share, feed in zip(shares, feeds, strict=True):
-        feed.mkdir()
-        _write(feed / "late.jsonl", (line for drawn, line in late if drawn < share))
+            there.writelines(_on_time(file, rng, max(shares) / 100, late))
+    for share, feed in zip(shares, spread, strict=True):
+        _write(feed, (line for drawn, line in late if drawn < share / 100))
+    day = f'"event_time":"{spec.start + timedelta(days=days - 2):%Y-%m-%d}'
+    _write(one_day, islice((line for _, line in late if day in line), round(events * min(shares) / 100)))
     shutil.rmtree(out / "all")
     made.touch()
-    return feeds
+    return [one_day, *spread]
 
 
 def _on_time(file: Path, rng: Random, share: float, late: list[tuple[float, str]]) -> Iterator[str]:
@@ -101,17 +104,20 @@ def _on_time(file: Path, rng: Random, share: float, late: list[tuple[float, str]
                 yield line
 
 
-def _write(file: Path, lines: Iterable[str]) -> None:
-    with file.open("w", encoding="utf-8") as there:
+def _write(folder: Path, lines: Iterable[str]) -> None:
+    folder.mkdir()
+    with (folder / "late.jsonl").open("w", encoding="utf-8") as there:
         there.writelines(lines)
 
 
-def _fill(source: Path, *folders: Path) -> None:
-    """Makes ``source`` hold the files of ``folders``: a lake is fed from one folder."""
-    shutil.rmtree(source, ignore_errors=True)
-    source.mkdir()
-    for file in (file for folder in folders for file in folder.iterdir()):
-        (source / file.name).hardlink_to(file)
+def _together(out: Path, feed: Path) -> Path:
+    """A folder with the events on time and those of ``feed``."""
+    folder = out / "everything"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    for file in (*(out / "on time").iterdir(), *feed.iterdir()):
+        (folder / file.name).hardlink_to(file)
+    return folder
 
 
 def _compare(lake: Path, output: str) -> None:
@@ -131,10 +137,14 @@ def _report(console: Console, costs: dict[str, Cost], out: Path) -> None:
     for name, cost in costs.items():
         table.add_row(name, f"{cost.wall_s:,.1f}", f"{cost.cpu_s:,.1f}", f"{cost.peak_mib:,.0f}")
     console.print(table)
-    when = datetime.now(UTC).isoformat(timespec="seconds")
-    rows = {name: {"wall_s": one.wall_s, "cpu_s": one.cpu_s, "peak_mib": one.peak_mib} for name, one in costs.items()}
-    (out / "results.json").write_text(json.dumps({"when": when, "costs": rows}, indent=2))
     console.print(f"results: {out / 'results.json'}")
+
+
+def _save(costs: dict[str, Cost], out: Path) -> None:
+    """Writes what was measured so far: the whole takes long."""
+    when = datetime.now(UTC).isoformat(timespec="seconds")
+    rows = {name: asdict(cost) for name, cost in costs.items()}
+    (out / "results.json").write_text(json.dumps({"when": when, "costs": rows}, indent=2))
 
 
 if __name__ == "__main__":

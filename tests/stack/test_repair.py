@@ -1,4 +1,4 @@
-"""Repairs while all three jobs run, on a real broker and a real object store, with the rights of the jobs."""
+"""Repairs and the live ledger while all three jobs run, on real servers, with the rights of the jobs."""
 
 import os
 import subprocess
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from spark_jobs.contracts.live_ledger import Kind
 from spark_jobs.contracts.repair import REPAIRS, RepairPlan, done_key, plan_key
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import (
@@ -22,6 +23,7 @@ from spark_jobs.contracts.tables import (
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.lake.layout import Lake
+from spark_jobs.ledger.cuts import last_cut
 from tests.stack.conftest import JOBS_USER, StartJob
 from tests.stack.flow import adloom, send, wait_for_rows
 from tests.stack.jobs import LONGEST_S
@@ -49,7 +51,8 @@ def test_repairs_beside_the_jobs_correct_gold_and_disturb_nothing(
     for first in range(0, len(records), _PIECE):
         send(kafka, topic, records[first : first + _PIECE])
         if first in _REPAIRED_AT:
-            _repair(lake)
+            _as_the_jobs("repair", lake)
+        _as_the_jobs("ledger", lake)
         # What comes later is then late for those that went on.
         wait_for_rows(lake, min(first + _PIECE, len(records)))
     while_running = _plans(lake)
@@ -58,7 +61,8 @@ def test_repairs_beside_the_jobs_correct_gold_and_disturb_nothing(
     for one in jobs:
         one.stop()
     adloom("drain", "--lake", lake.root)
-    _repair(lake)
+    _as_the_jobs("repair", lake)
+    _as_the_jobs("ledger", lake)
     expected = expected_tables(source, Settings(), datetime.now(UTC))
     for table in _GOLD:
         assert_same_rows(read_table(lake, table), expected.rows(table), table)
@@ -67,12 +71,18 @@ def test_repairs_beside_the_jobs_correct_gold_and_disturb_nothing(
     due = {row[:2] for row in expected.rows(SILVER_EVENTS)}
     assert len(late) == len(set(late))
     assert set(late) == due - set(silver)
+    cut = last_cut(lake)
+    assert cut
+    assert (cut.rows(Kind.RECEIVED), cut.rows(Kind.KEPT)) == (len(records), len(silver))
+    assert (cut.rows(Kind.LATE_AWAITING), cut.rows(Kind.LATE_PENDING)) == (0, 0)
+    assert cut.rows(Kind.LATE_REPAIRED) >= len(late)
     assert len(read_table(lake, RESTATEMENTS)) >= sum(plan.changes for plan in while_running) // 2
 
 
-def _repair(lake: Lake) -> None:
+def _as_the_jobs(command: str, lake: Lake) -> None:
+    """Runs a command with their keys. It must end well: the ledger only does if it balances."""
     done = subprocess.run(
-        [*ADLOOM, "repair", "--lake", lake.root],
+        [*ADLOOM, command, "--lake", lake.root],
         capture_output=True,
         text=True,
         timeout=LONGEST_S,
