@@ -52,9 +52,9 @@ def test_repairs_beside_the_jobs_correct_gold_and_disturb_nothing(
         send(kafka, topic, records[first : first + _PIECE])
         if first in _REPAIRED_AT:
             _as_the_jobs("repair", lake)
-        _as_the_jobs("ledger", lake)
         # What comes later is then late for those that went on.
         wait_for_rows(lake, min(first + _PIECE, len(records)))
+        _as_the_jobs("ledger", lake)
     while_running = _plans(lake)
     assert sum(plan.changes for plan in while_running) > 0, "no repair changed a row: the test shows nothing"
     assert [one.process.poll() for one in jobs] == [None] * len(jobs), [one.output for one in jobs]
