@@ -15,26 +15,20 @@ from spark_jobs.contracts.places import lock_key
 from spark_jobs.contracts.repair import REPAIR, done_key, plan_key
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import (
-    ATTRIBUTIONS,
-    CAMPAIGN_STATS,
     LATE_EVENTS,
-    MOVING_AVERAGES,
     RESTATEMENTS,
-    SESSIONS,
-    USER_STATUS,
 )
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.lakes import open_lake
 from tests.support.drivers import ADLOOM, Driver
-from tests.support.lakes import read_table
+from tests.support.lakes import GOLD, read_table
 from tests.support.oracle import Expected, assert_same_rows, expected_tables
 
 pytestmark = pytest.mark.slow
 _KILLS = int(os.environ.get("KILLS", "20"))
 _LONGEST_S = 300
-_GOLD = (ATTRIBUTIONS, SESSIONS, CAMPAIGN_STATS, MOVING_AVERAGES, USER_STATUS)
 _ONE_EACH = {"ADLOOM_INGEST__MAX_BYTES_PER_BATCH": "1"}
 
 
@@ -61,7 +55,7 @@ def test_a_repair_killed_at_any_moment_and_run_again_corrects_everything_once(
         _kill_at_work(repair, lake, moments.uniform(0, work_s))
         outcomes[_reached(lake)] += 1
         _start(lake.path, "repair").finish()
-        for table in _GOLD:
+        for table in GOLD:
             assert_same_rows(read_table(lake, table), expected.rows(table), table)
         late = [row[:2] for row in read_table(lake, LATE_EVENTS)]
         assert len(late) == len(set(late)) == len(read_table(whole, LATE_EVENTS))

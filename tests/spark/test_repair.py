@@ -17,13 +17,10 @@ from spark_jobs.contracts.replay import Window
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import (
     ATTRIBUTIONS,
-    CAMPAIGN_STATS,
     LATE_EVENTS,
-    MOVING_AVERAGES,
     RESTATEMENTS,
     SESSIONS,
     SILVER_EVENTS,
-    USER_STATUS,
     Table,
 )
 from spark_jobs.generator.generate import generate
@@ -33,11 +30,10 @@ from spark_jobs.jobs.repair import repair
 from spark_jobs.jobs.replay import replay
 from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.lakes import open_lake
-from tests.support.lakes import read_ledger, read_table
+from tests.support.lakes import GOLD, read_ledger, read_table
 from tests.support.oracle import Expected, Row, assert_same_rows, comparable, expected_tables
 from tests.support.runs import run_in
 
-_GOLD = (ATTRIBUTIONS, SESSIONS, CAMPAIGN_STATS, MOVING_AVERAGES, USER_STATUS)
 _ALL_TIMES = Window(datetime(2025, 1, 1, tzinfo=UTC), datetime(2025, 2, 1, tzinfo=UTC))
 _FILE_BY_FILE = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}})
 
@@ -60,14 +56,14 @@ def day(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> _Day:
     generate(GeneratorSpec(events=1500, seed=59, files=6, late=0.05, duplicates=0.05, malformed=0.01), source)
     run_in(spark, _FILE_BY_FILE, lake, source, measure=True)
     expected = expected_tables(source, _FILE_BY_FILE, datetime.now(UTC))
-    before = {table: comparable(read_table(lake, table), table) for table in _GOLD}
+    before = {table: comparable(read_table(lake, table), table) for table in GOLD}
     cut = update_ledger(lake, _FILE_BY_FILE)
     plan = repair(spark, _FILE_BY_FILE, lake)
     assert plan
     return _Day(lake, expected, before, cut, plan)
 
 
-@pytest.mark.parametrize("table", _GOLD, ids=lambda table: table.name)
+@pytest.mark.parametrize("table", GOLD, ids=lambda table: table.name)
 def test_each_table_equals_an_independent_computation(table: Table, day: _Day) -> None:
     due = day.expected.rows(table)
     assert Counter(map(repr, day.before[table])) != Counter(map(repr, due)), "nothing is late: the test shows nothing"
@@ -123,7 +119,7 @@ def test_a_replay_finds_the_row_that_somebody_deleted_and_nothing_else(
 
 
 def test_a_second_repair_changes_nothing(spark: SparkSession, day: _Day) -> None:
-    tables = (*_GOLD, RESTATEMENTS, LATE_EVENTS)
+    tables = (*GOLD, RESTATEMENTS, LATE_EVENTS)
     before = {table: day.lake.newest_commit(table.path) for table in tables}
     assert repair(spark, _FILE_BY_FILE, day.lake) is None
     assert {table: day.lake.newest_commit(table.path) for table in tables} == before

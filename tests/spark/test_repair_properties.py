@@ -10,24 +10,18 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import (
-    ATTRIBUTIONS,
-    CAMPAIGN_STATS,
     LATE_EVENTS,
-    MOVING_AVERAGES,
-    SESSIONS,
-    USER_STATUS,
 )
 from spark_jobs.jobs.accounts import balance
 from spark_jobs.jobs.repair import repair
 from spark_jobs.runtime.lakes import open_lake
-from tests.support.lakes import read_table
+from tests.support.lakes import GOLD, read_table
 from tests.support.oracle import assert_same_rows, expected_tables
 from tests.support.runs import run_in
 from tests.support.scenarios import World, records_of, worlds
 from tests.support.source_files import write_files
 
 _SCENARIOS_PER_RUN = 60
-_GOLD = (ATTRIBUTIONS, SESSIONS, CAMPAIGN_STATS, MOVING_AVERAGES, USER_STATUS)
 _IMPATIENT = Settings.model_validate(
     {
         "ingest": {"max_bytes_per_batch": 1},
@@ -88,6 +82,6 @@ def _run_and_repair(spark: SparkSession, folder: Path, world: World, repairs: tu
             late += plan.late_events
     expected = expected_tables(whole, _IMPATIENT, datetime.now(UTC))
     assert late == len(read_table(lake, LATE_EVENTS)) > 0, "nothing came late: the test shows nothing"
-    for table in _GOLD:
+    for table in GOLD:
         assert_same_rows(read_table(lake, table), expected.rows(table), table)
     assert balance(spark, _IMPATIENT, lake, drained=True).late_found == late

@@ -10,23 +10,17 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import (
-    ATTRIBUTIONS,
     BRONZE_EVENTS,
-    CAMPAIGN_STATS,
-    MOVING_AVERAGES,
-    SESSIONS,
     SILVER_EVENTS,
-    USER_STATUS,
     Table,
 )
 from spark_jobs.jobs.repair import repair
 from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.lakes import open_lake
-from tests.support.lakes import read_table
+from tests.support.lakes import GOLD, read_table
 from tests.support.oracle import assert_same_rows, expected_tables
 from tests.support.runs import run_in
 
-_GOLD = (ATTRIBUTIONS, SESSIONS, CAMPAIGN_STATS, MOVING_AVERAGES, USER_STATUS)
 _FIRST = date(2026, 3, 1)
 _DAYS = 6
 _LATE_DAY = 3
@@ -66,7 +60,7 @@ def test_a_repair_succeeds_where_only_the_days_beside_the_late_ones_are_left(
     _write(source, _DAYS, _events(_LATE_DAY, suffix="-late", minute=2))
     run_in(spark, _SETTINGS, lake, source, measure=True)
     aside = _take_away(lake, {_FIRST + timedelta(days=_LATE_DAY + step) for step in (-1, 0, 1)})
-    assert len(aside) >= 2 * len(_GOLD), "little was taken away: the test shows little"
+    assert len(aside) >= 2 * len(GOLD), "little was taken away: the test shows little"
     plan = repair(spark, _SETTINGS, lake)
     for file, place in aside.items():
         place.rename(file)
@@ -74,14 +68,14 @@ def test_a_repair_succeeds_where_only_the_days_beside_the_late_ones_are_left(
     assert plan.late_events == len(_events(0))
     assert all(part.inserts for part in plan.tables.values())
     expected = expected_tables(source, _SETTINGS, datetime.now(UTC))
-    for table in _GOLD:
+    for table in GOLD:
         assert_same_rows(read_table(lake, table), expected.rows(table), table)
 
 
 def _take_away(lake: Lake, near: set[date]) -> dict[Path, Path]:
     """Moves the data files away that hold no row of the days ``near``; gives where each was, and where it is."""
     aside = {}
-    for table in (BRONZE_EVENTS, SILVER_EVENTS, *_GOLD):
+    for table in (BRONZE_EVENTS, SILVER_EVENTS, *GOLD):
         folder = lake.path / table.path
         for commit in sorted((folder / "_delta_log").glob("*.json")):
             for line in commit.read_text().splitlines():

@@ -33,11 +33,10 @@ from spark_jobs.jobs.replay import Replayed, replay
 from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.transforms.late import first_of_each
-from tests.support.lakes import read_table
+from tests.support.lakes import GOLD, read_table
 from tests.support.oracle import Expected, assert_same_rows, expected_tables
 from tests.support.runs import run_in
 
-_GOLD = (ATTRIBUTIONS, SESSIONS, CAMPAIGN_STATS, MOVING_AVERAGES, USER_STATUS)
 _FILE_BY_FILE = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}})
 _DAY = datetime(2025, 1, 6, tzinfo=UTC)
 _WHOLE = Window(_DAY - timedelta(days=1), _DAY + timedelta(days=2))
@@ -76,7 +75,7 @@ def _copy(lake: Lake, place: Path) -> Lake:
     return open_lake(str(shutil.copytree(lake.path, place)))
 
 
-def _assert_as_due(lake: Lake, expected: Expected, tables: tuple[Table, ...] = _GOLD) -> None:
+def _assert_as_due(lake: Lake, expected: Expected, tables: tuple[Table, ...] = GOLD) -> None:
     for table in tables:
         assert_same_rows(read_table(lake, table), expected.rows(table), table)
 
@@ -138,9 +137,9 @@ def test_tampering_is_found_to_the_row_and_put_right(
     # A changed row of silver proves nothing: gold is what bronze says, and stays so.
     spark.sql(f"UPDATE delta.`{lake.table(SILVER_EVENTS)}` SET user_id = 'x' WHERE event_type = 'click'")
     found = replay(spark, _FILE_BY_FILE, lake, _WHOLE, is_applied=True)
-    assert _counts(found, "unknown") == {table.name: 3 for table in _GOLD}
+    assert _counts(found, "unknown") == {table.name: 3 for table in GOLD}
     assert _counts(found, "late") == _counts(found, "open") == {}
-    assert _counts(found, "same") == {table.name: len(day.expected.rows(table)) - 2 for table in _GOLD}
+    assert _counts(found, "same") == {table.name: len(day.expected.rows(table)) - 2 for table in GOLD}
     campaigns = found.report.tables[CAMPAIGN_STATS.name].campaigns
     assert sum(one.cost_micros for campaign, one in campaigns.items() if campaign != "made up") != 0
     assert campaigns["made up"].impressions <= 0
@@ -148,7 +147,7 @@ def test_tampering_is_found_to_the_row_and_put_right(
         (change, False) for change in ("insert", "update", "delete")
     }
     _assert_as_due(lake, day.expected)
-    assert _told(lake) - told == {(table.name, "applied", "replay"): 3 for table in _GOLD}
+    assert _told(lake) - told == {(table.name, "applied", "replay"): 3 for table in GOLD}
     again = replay(spark, _FILE_BY_FILE, lake, _WHOLE, is_applied=True)
     assert again.plan is None
     assert again.report.audited
@@ -161,7 +160,7 @@ def test_what_no_repair_has_brought_in_is_late_and_a_repair_finds_nothing_more_t
 ) -> None:
     lake = _copy(day.late, tmp_path / "lake")
     seen = replay(spark, _FILE_BY_FILE, lake, _WHOLE)
-    assert set(_counts(seen, "late")) == {table.name for table in _GOLD}
+    assert set(_counts(seen, "late")) == {table.name for table in GOLD}
     assert _counts(seen, "unknown") == {}
     assert lake.newest_commit(RESTATEMENTS.path) is None
     found = replay(spark, _FILE_BY_FILE, lake, _WHOLE, is_applied=True)
@@ -188,13 +187,13 @@ def test_open_rows_stay_and_the_rest_of_the_day_comes_right(spark: SparkSession,
         shutil.copy2(file, source)
     run_in(spark, _FILE_BY_FILE, lake, source, drain=False, measure=True)
     repair(spark, _FILE_BY_FILE, lake)
-    before = {table: read_table(lake, table) for table in _GOLD}
+    before = {table: read_table(lake, table) for table in GOLD}
     found = replay(spark, _FILE_BY_FILE, lake, _WHOLE, is_applied=True)
-    assert set(_counts(found, "open")) == {table.name for table in _GOLD}
+    assert set(_counts(found, "open")) == {table.name for table in GOLD}
     assert _counts(found, "unknown") == {}
     # A mean closes by itself, though a late value that it has waits for those after it: so it is late, and put right.
     assert set(found.plan.tables if found.plan else ()) <= {MOVING_AVERAGES.name}
-    others = [table for table in _GOLD if table != MOVING_AVERAGES]
+    others = [table for table in GOLD if table != MOVING_AVERAGES]
     assert {table: read_table(lake, table) for table in others} == {table: before[table] for table in others}
     for file in rest[3:]:
         shutil.copy2(file, source)

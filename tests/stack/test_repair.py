@@ -11,14 +11,9 @@ from spark_jobs.contracts.live_ledger import Kind
 from spark_jobs.contracts.repair import REPAIRS, RepairPlan, done_key, plan_key
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import (
-    ATTRIBUTIONS,
-    CAMPAIGN_STATS,
     LATE_EVENTS,
-    MOVING_AVERAGES,
     RESTATEMENTS,
-    SESSIONS,
     SILVER_EVENTS,
-    USER_STATUS,
 )
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
@@ -29,12 +24,11 @@ from tests.stack.flow import adloom, send, wait_for_rows
 from tests.stack.jobs import LONGEST_S
 from tests.stack.kafka import Kafka
 from tests.support.drivers import ADLOOM
-from tests.support.lakes import read_table
+from tests.support.lakes import GOLD, read_table
 from tests.support.oracle import assert_same_rows, expected_tables
 from tests.support.source_files import read_files
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow]
-_GOLD = (ATTRIBUTIONS, SESSIONS, CAMPAIGN_STATS, MOVING_AVERAGES, USER_STATUS)
 _PIECE = 1000
 _REPAIRED_AT = (4 * _PIECE, 6 * _PIECE)
 _JOBS = ("deduplicate", "attribute", "measure")
@@ -64,7 +58,7 @@ def test_repairs_beside_the_jobs_correct_gold_and_disturb_nothing(
     _as_the_jobs("repair", lake)
     _as_the_jobs("ledger", lake)
     expected = expected_tables(source, Settings(), datetime.now(UTC))
-    for table in _GOLD:
+    for table in GOLD:
         assert_same_rows(read_table(lake, table), expected.rows(table), table)
     late = [row[:2] for row in read_table(lake, LATE_EVENTS)]
     silver = [row[:2] for row in read_table(lake, SILVER_EVENTS)]

@@ -16,10 +16,21 @@ from spark_jobs.contracts.events import HEARTBEAT
 from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.places import LEDGER
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import SILVER_EVENTS, Column, Table
+from spark_jobs.contracts.tables import (
+    ATTRIBUTIONS,
+    CAMPAIGN_STATS,
+    MOVING_AVERAGES,
+    SESSIONS,
+    SILVER_EVENTS,
+    USER_STATUS,
+    Column,
+    Table,
+)
 from spark_jobs.lake.layout import Lake
 from tests.support.oracle import Row
 
+GOLD = (ATTRIBUTIONS, SESSIONS, CAMPAIGN_STATS, MOVING_AVERAGES, USER_STATUS)
+"""The tables that repairs and replays correct."""
 _COMMIT = re.compile(r"(\d{20})\.json")
 _CLASSIC_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
 _COPIES: dict[str, "tempfile.TemporaryDirectory[str]"] = {}
