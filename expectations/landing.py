@@ -11,6 +11,7 @@ from expectations.days.figures import DaysFigures
 from expectations.days.page import days_part
 from expectations.history import KEPT_RUNS, counts_of, remember
 from expectations.live_ledger import LivePart, live_part
+from expectations.replayed.latest import latest_replays
 from expectations.restated.figures import RestatedFigures
 from expectations.restated.page import restated_part
 from expectations.results import ValidationResult
@@ -53,6 +54,7 @@ def write_landing_page(
         unfit=unfit_part(unfit),
         restated=restated_part(restated),
         days=days_part(days),
+        replays=latest_replays(lake),
         history=history,
         history_chart=_history_chart(history, _HISTORY_SIZE),
         table_charts={

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from spark_jobs.console.generate import generate_events
 from spark_jobs.console.overview import print_overview, write_with_status
-from spark_jobs.console.run import lifetime_of, print_ledger, run_with_bars, session
+from spark_jobs.console.run import print_ledger, run_with_bars, session
 from spark_jobs.console.terminal import terminal
 from spark_jobs.console.validate import print_validation, validate_with_status
 from spark_jobs.contracts.errors import SettingsError
@@ -29,7 +29,7 @@ def run_demo(out: Path, events: int, seed: int) -> bool:
     _clear(out)
     generate_events(GeneratorSpec(events=events, seed=seed, files=_FILES, late=0.004), out / "events")
     settings, lake = _file_by_file(load_settings(None, os.environ)), open_lake(str(out / "lake"))
-    with session(console, settings, lake, lifetime=lifetime_of(files_of(settings, out / "events"))) as spark:
+    with session(console, settings, lake, files_of(settings, out / "events")) as spark:
         result = run_with_bars(console, spark, settings, lake, out / "events", drain=True)
         overview = write_with_status(console, spark, lake, is_validated_next=True)
         validation = validate_with_status(console, spark, lake, settings, whole=True)

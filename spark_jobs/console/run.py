@@ -21,6 +21,7 @@ from spark_jobs.contracts.errors import SourceError
 from spark_jobs.contracts.jobs import MEASURE_JOB, jobs_of_run
 from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.settings import Settings, load_settings
+from spark_jobs.contracts.tables import BRONZE_EVENTS
 from spark_jobs.jobs.drain import drain_lead, late_up_to
 from spark_jobs.jobs.run import RunResult, run
 from spark_jobs.lake.layout import Lake
@@ -39,6 +40,8 @@ _HAVE_LINES = (RecordFormat.JSON, RecordFormat.CSV)
 _COMPRESSED = (".gz", ".parquet")
 _DEFLATED = 8
 """Approximate compression ratio of event files."""
+_DEFLATED_IN_BRONZE = 3
+"""The same for bronze, which holds records and their fields."""
 _SHORT_BYTES = 16 << 20
 """About 100,000 events."""
 
@@ -52,7 +55,7 @@ def run_lake(source: Path | None, location: str, *, drain: bool, measure: bool, 
             "nothing to read: give --source DIR, or set the path of a source; `adloom job deduplicate` reads topics"
         )
     check_store(lake)
-    with session(console, settings, lake, lifetime=lifetime_of(files_of(settings, source))) as spark:
+    with session(console, settings, lake, files_of(settings, source)) as spark:
         result = run_with_bars(console, spark, settings, lake, source, drain=drain, measure=measure)
     print_ledger(console, result.ledger)
     if result.drained_to:
@@ -89,16 +92,15 @@ def _print_cost(console: Console, settings: Settings, drained_to: datetime) -> N
 
 
 @contextmanager
-def session(
-    console: Console, settings: Settings, lake: Lake, *, lifetime: Lifetime = Lifetime.RUN
-) -> Iterator[SparkSession]:
-    """A Spark session for the lake, tuned for ``lifetime``; stopped on exit.
+def session(console: Console, settings: Settings, lake: Lake, files: Iterable[Path] = ()) -> Iterator[SparkSession]:
+    """A Spark session for the lake and the ``files`` that it will read, tuned for their size; stopped on exit.
 
     Raises:
         QueryFailedError: Spark failed inside the block.
     """
     with console.status("starting Spark …"):
-        spark = start_session(settings, lake=lake, log_file=spark_log(lake, settings.job), lifetime=lifetime)
+        log_file, lifetime = spark_log(lake, settings.job), lifetime_of(lake, files)
+        spark = start_session(settings, lake=lake, log_file=log_file, lifetime=lifetime)
     try:
         with naming_the_cause(list):
             yield spark
@@ -106,9 +108,13 @@ def session(
         spark.stop()
 
 
-def lifetime_of(files: Iterable[Path]) -> Lifetime:
-    """The expected duration of a run over ``files``, from their size."""
+def lifetime_of(lake: Lake, files: Iterable[Path] = ()) -> Lifetime:
+    """The expected duration of work on ``lake`` that reads ``files``, from their size and that of bronze."""
     size = sum(file.stat().st_size * (_DEFLATED if file.suffix in _COMPRESSED else 1) for file in files)
+    for file in lake.files.walk(BRONZE_EVENTS.path):
+        size += file.bytes * _DEFLATED_IN_BRONZE
+        if size >= _SHORT_BYTES:
+            return Lifetime.RUN  # a large table has more files than are worth listing
     return Lifetime.SHORT if size < _SHORT_BYTES else Lifetime.RUN
 
 

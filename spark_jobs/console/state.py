@@ -20,7 +20,6 @@ from spark_jobs.contracts.settings import load_settings
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import JOB_OF_QUERY
 from spark_jobs.queries.ingest import NAME as INGEST
-from spark_jobs.runtime.java import Lifetime
 from spark_jobs.runtime.lakes import open_existing
 from spark_jobs.sources.state import Part, find_stores, read_state, weigh
 
@@ -122,7 +121,7 @@ def show_entries(query: str, location: str, where: str | None, limit: int, confi
 def _open(location: str, config: Path | None) -> Iterator[tuple[Console, SparkSession, Lake]]:
     console, settings = terminal(is_uncut=True), load_settings(config, os.environ)
     lake = open_existing(location, settings.s3)
-    with session(console, settings, lake, lifetime=Lifetime.SHORT) as spark:
+    with session(console, settings, lake) as spark:
         yield console, spark, lake
 
 

@@ -1,10 +1,8 @@
 """The pictures in the docs: all three jobs under live traffic, and their tables validated: `make pictures`."""
 
-import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -13,10 +11,9 @@ from spark_jobs.contracts.jobs import JOB_NAMES
 from spark_jobs.queries import JOB_OF_QUERY
 from tests.airflow.embedded import Airflow
 from tests.stack.kafka import Kafka
-from tests.support.browser import chromium, log_in
+from tests.support.browser import PICTURES, chromium, log_in
 from tests.support.drivers import ADLOOM
 
-_FOLDER = os.environ.get("PICTURES")
 _RATE, _EVENTS = 100, 90_000
 _LONGEST_MS, _TRAFFIC_MS = 300_000, 240_000
 
@@ -24,7 +21,7 @@ pytestmark = [
     pytest.mark.airflow,
     pytest.mark.slow,
     pytest.mark.timeout(2400),
-    pytest.mark.skipif(not _FOLDER, reason="PICTURES names no folder"),
+    pytest.mark.skipif(not PICTURES, reason="PICTURES names no folder"),
 ]
 
 
@@ -34,7 +31,6 @@ def settings(settings: dict[str, str]) -> dict[str, str]:
 
 
 def test_the_pages_under_live_traffic(airflow: Airflow, kafka: Kafka, topic: str) -> None:
-    folder = Path(_FOLDER or "")
     # Validations would start with each new version of gold, and take the processors from the jobs.
     airflow.pause("validate_tables", is_paused=True)
     with chromium() as browser:
@@ -46,14 +42,14 @@ def test_the_pages_under_live_traffic(airflow: Airflow, kafka: Kafka, topic: str
                 row = streams.locator(f".row[data-query={query}]")
                 expect(row.locator(".spark .line").first).to_be_attached(timeout=_LONGEST_MS)
             person.page.wait_for_timeout(_TRAFFIC_MS)
-            person.screenshot(folder / "streams.png")
+            person.picture("streams")
         airflow.wait_for("deploy_streams", airflow.trigger("deploy_streams", action="stop"), "success")
         airflow.pause("validate_tables", is_paused=False)
         airflow.wait_for("validate_tables", airflow.trigger("validate_tables"), "success")
         report = person.open_page("Data quality").frame_locator("#report")
         expect(report.locator(".banner")).to_contain_text("Passed", timeout=_LONGEST_MS)
         person.page.wait_for_timeout(1500)
-        person.screenshot(folder / "quality.png")
+        person.picture("quality")
 
 
 @contextmanager

@@ -1,14 +1,20 @@
 """The page of a replay: what differs, why, and what it is worth."""
 
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from expectations.landing import write_landing_page
+from expectations.replayed.latest import latest_replays
 from expectations.replayed.page import render
-from spark_jobs.contracts.replay import CampaignDifference, Replay, ReplayedTable
+from expectations.results import ValidationResult
+from spark_jobs.contracts.places import REPORTS
+from spark_jobs.contracts.replay import REPLAYS, CampaignDifference, Replay, ReplayedTable, Window, replay_key
 from spark_jobs.jobs.replay import Replayed
 from spark_jobs.jobs.replay_report import Differing
+from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.lakes import open_lake
 
 _DAY = datetime(2026, 3, 1, tzinfo=UTC)
@@ -53,3 +59,40 @@ def test_rows_are_shown_as_they_are_and_as_they_should_be(tmp_path: Path) -> Non
     assert "&lt;b&gt;c1" in page
     assert "<b>c1" not in page
     assert "<i>c1" not in page
+
+
+def _keep(lake: Lake, begin: datetime, end: datetime, minute: int, **counts: int) -> None:
+    report = _found(**counts).report.model_copy(
+        update={"begin": begin, "end": end, "decided_at": _DAY + timedelta(days=9, minutes=minute)}
+    )
+    key = replay_key(Window(begin, end))
+    lake.files.write(key, report.model_dump_json().encode())
+    written = (_DAY + timedelta(days=9, minutes=minute)).timestamp()
+    os.utime(lake.path / key, (written, written))
+
+
+def test_data_quality_lists_the_replays_made_last_with_what_they_found_and_links_to_their_pages(
+    tmp_path: Path,
+) -> None:
+    lake = open_lake(str(tmp_path / "lake"))
+    next_day, noon = _DAY + timedelta(days=1), _DAY + timedelta(hours=12)
+    _keep(lake, _DAY, next_day, minute=2)
+    _keep(lake, next_day, next_day + timedelta(days=1), minute=3, unknown=1, late=2)
+    _keep(lake, _DAY, noon, minute=1, open=4)
+    (lake.path / REPLAYS / "damaged.json").write_text("{")
+    assert [(one.window, one.state, *one.counts.values()) for one in latest_replays(lake)] == [
+        ("2 March 2026", "unknown", 1234, 2, 0, 1),
+        ("1 March 2026", "agrees", 1234, 0, 0, 0),
+        ("1 Mar 2026, 00:00 to 1 Mar 2026, 12:00", "differs", 1234, 0, 4, 0),
+    ]
+    write_landing_page(lake, ValidationResult("_reports/index.html", ()), _DAY)
+    page = (lake.path / REPORTS / "index.html").read_text()
+    assert page.count("Report →") == 3
+    assert f'href="replays/{Window(_DAY, next_day).name}.html"' in page
+
+
+def test_only_the_newest_reports_are_read(tmp_path: Path) -> None:
+    lake = open_lake(str(tmp_path / "lake"))
+    for number in range(4):
+        _keep(lake, _DAY, _DAY + timedelta(hours=number + 1), minute=number)
+    assert [one.report.end.hour for one in latest_replays(lake, most=2)] == [4, 3]

@@ -1,5 +1,6 @@
 """Airflow's pages in a real Chromium, used as a person would use them."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +11,8 @@ from playwright.sync_api import Browser, FrameLocator, Locator, Page, expect, sy
 
 from tests.support.airflow_client import AirflowClient
 
+PICTURES = os.environ.get("PICTURES")
+"""Folder for the pictures in the docs, if they are to be renewed."""
 _LONGEST_MS = 60_000
 _SIZE = {"width": 1400, "height": 900}
 
@@ -49,10 +52,11 @@ class Person:
         self.page.get_by_role("link", name=name, exact=True).click()
         return self.page.frame_locator("iframe").first
 
-    def screenshot(self, file: Path) -> None:
-        """Takes a screenshot."""
-        file.parent.mkdir(parents=True, exist_ok=True)
-        self.page.screenshot(path=file)
+    def picture(self, name: str) -> None:
+        """Takes a picture for the docs, if there is a folder for them."""
+        if PICTURES:
+            Path(PICTURES).mkdir(parents=True, exist_ok=True)
+            self.page.screenshot(path=Path(PICTURES) / f"{name}.png")
 
 
 @contextmanager

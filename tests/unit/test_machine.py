@@ -10,6 +10,7 @@ import pytest
 from spark_jobs.console.run import lifetime_of
 from spark_jobs.contracts.errors import EnvironmentMissingError
 from spark_jobs.runtime.java import Lifetime, check_java
+from spark_jobs.runtime.lakes import open_lake
 
 _SIXTEEN_MIB = 16 << 20
 SETUP = Path(__file__).parents[2] / "infra" / "setup.sh"
@@ -126,15 +127,20 @@ def uv_commands(checkout: Path) -> list[str]:
         pytest.param({"a.jsonl": _SIXTEEN_MIB - 1}, Lifetime.SHORT, id="just-below"),
         pytest.param({"a.jsonl": _SIXTEEN_MIB - 1, "b.jsonl": 1}, Lifetime.RUN, id="together"),
         pytest.param({"a.jsonl.gz": _SIXTEEN_MIB // 8}, Lifetime.RUN, id="compressed"),
+        pytest.param({"lake/bronze/events/a.parquet": _SIXTEEN_MIB // 3}, Lifetime.SHORT, id="a-small-lake"),
+        pytest.param({"lake/bronze/events/a.parquet": _SIXTEEN_MIB // 3 + 1}, Lifetime.RUN, id="a-large-lake"),
+        pytest.param({"a.jsonl": 99, "lake/bronze/events/a.parquet": _SIXTEEN_MIB // 3}, Lifetime.RUN, id="both"),
     ],
 )
-def test_how_long_java_is_to_work_comes_from_the_size_of_the_input(
+def test_how_long_java_is_to_work_comes_from_the_size_of_the_lake_and_its_input(
     sizes: dict[str, int], lifetime: Lifetime, tmp_path: Path
 ) -> None:
     for name, size in sizes.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         with (tmp_path / name).open("wb") as file:
             file.truncate(size)
-    assert lifetime_of(tmp_path.iterdir()) is lifetime
+    lake, files = open_lake(str(tmp_path / "lake")), [one for one in tmp_path.iterdir() if one.is_file()]
+    assert lifetime_of(lake, files) is lifetime
 
 
 @pytest.mark.parametrize(("version", "found"), [("11", "is Java 11"), ("25", "is Java 25"), ("", "an unknown version")])

@@ -1,0 +1,107 @@
+"""In a browser: late events brought to gold from the form, a day recomputed, and both read on Data quality."""
+
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+from playwright.sync_api import expect
+
+from spark_jobs.contracts.repair import plan_key
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.tables import ATTRIBUTIONS, LATE_EVENTS, RESTATEMENTS, SESSIONS
+from spark_jobs.generator.generate import generate
+from spark_jobs.generator.spec import GeneratorSpec
+from spark_jobs.lake.layout import Lake
+from tests.airflow.conftest import JOBS
+from tests.airflow.embedded import Airflow
+from tests.stack.flow import adloom, send, wait_for_rows
+from tests.stack.kafka import Kafka
+from tests.support.browser import Person, chromium, log_in
+from tests.support.lakes import read_table
+from tests.support.oracle import assert_same_rows, expected_tables
+from tests.support.source_files import read_files
+
+pytestmark = [pytest.mark.airflow, pytest.mark.slow, pytest.mark.timeout(1800)]
+_PIECE = 1000
+_LONGEST_MS = 120_000
+
+
+@pytest.fixture
+def settings(settings: dict[str, str]) -> dict[str, str]:
+    return settings | {"ADLOOM_JOBS": ",".join(JOBS)}
+
+
+def test_late_events_are_repaired_and_a_day_is_recomputed_from_the_forms(
+    airflow: Airflow, kafka: Kafka, topic: str, lake: Lake, tmp_path: Path
+) -> None:
+    source = tmp_path / "source"
+    spec = GeneratorSpec(events=4000, seed=97, files=1, late=0.05)
+    generate(spec, source)
+    (records,) = read_files(source)
+    for dag in ("validate_tables", "repair_late", "balance_ledger", "close_days"):
+        airflow.pause(dag, is_paused=True)
+    airflow.wait_for("deploy_streams", airflow.trigger("deploy_streams"), "success")
+    for first in range(0, len(records), _PIECE):
+        send(kafka, topic, records[first : first + _PIECE])
+        # What comes later is then late for these.
+        wait_for_rows(lake, min(first + _PIECE, len(records)))
+    airflow.pause("repair_late", is_paused=False)
+    with chromium() as browser:
+        person = log_in(browser, airflow, "admin")
+        _seen_in_a_dry_run(person, lake)
+        _repaired(person, lake)
+        airflow.wait_for("deploy_streams", airflow.trigger("deploy_streams", action="stop"), "success")
+        adloom("drain", "--lake", lake.root)
+        airflow.wait_for("repair_late", airflow.trigger("repair_late"), "success")
+        expected = expected_tables(source, Settings(), spec.start)
+        for table in (ATTRIBUTIONS, SESSIONS):
+            assert_same_rows(read_table(lake, table), expected.rows(table), table)
+        _recomputed(person)
+        _read_on_data_quality(person)
+
+
+def _seen_in_a_dry_run(person: Person, lake: Lake) -> None:
+    form = person.open_form("repair_late")
+    form.locator("label", has=form.page.locator("input[name=element_dry_run]")).first.click()
+    expect(form.get_by_label("Dry run")).to_be_checked()
+    person.picture("repair-form")
+    run = unquote(person.submit(form, "repair_late"))
+    person.airflow.wait_for("repair_late", run, "success")
+    assert "dry run: no table was changed" in person.airflow.log("repair_late", run, "repair_late")
+    assert lake.files.read(plan_key(1)) is None
+    assert read_table(lake, LATE_EVENTS) == []
+
+
+def _repaired(person: Person, lake: Lake) -> None:
+    run = unquote(person.submit(person.open_form("repair_late"), "repair_late"))
+    person.airflow.wait_for("repair_late", run, "success")
+    assert read_table(lake, LATE_EVENTS)
+    assert read_table(lake, RESTATEMENTS)
+    person.page.goto(f"{person.airflow.address}/dags/repair_late/runs/{run}/tasks/repair_late")
+    expect(person.page.get_by_text("attributions").first).to_be_visible(timeout=_LONGEST_MS)
+    person.picture("repair-log")
+
+
+def _recomputed(person: Person) -> None:
+    form = person.open_form("replay_window")
+    for name, time in (("from", "2025-01-06T00:00"), ("to", "2025-01-07T00:00")):
+        form.locator(f"input[name=element_{name}]").fill(time)
+    run = unquote(person.submit(form, "replay_window"))
+    person.airflow.wait_for("replay_window", run, "success")
+    assert "every row is as it should be" in person.airflow.log("replay_window", run, "replay_window")
+
+
+def _read_on_data_quality(person: Person) -> None:
+    person.airflow.pause("validate_tables", is_paused=False)
+    person.airflow.wait_for("validate_tables", person.airflow.trigger("validate_tables"), "success")
+    report = person.open_page("Data quality").frame_locator("#report")
+    restated = report.locator("#restated")
+    expect(restated).to_contain_text("attributions", timeout=_LONGEST_MS)
+    restated.scroll_into_view_if_needed()
+    person.picture("corrected")
+    replays = report.locator("#replays")
+    expect(replays).to_contain_text("as it should be")
+    replays.get_by_role("link", name="Report").first.click()
+    expect(report.get_by_role("heading", name="Replay")).to_be_visible(timeout=_LONGEST_MS)
+    expect(report.locator(".banner")).to_contain_text("Every row is as it should be")
+    person.picture("replay")
