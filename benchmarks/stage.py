@@ -1,6 +1,6 @@
-"""Runs one query of the main job on the output of the previous one.
+"""Runs one query on the output of the previous one, or all of them, one after the other; no ledger is taken.
 
-`python -m benchmarks.stage NAME SOURCE LAKE [CONFIG]`
+`python -m benchmarks.stage NAME|all SOURCE LAKE [CONFIG]`
 """
 
 import os
@@ -13,7 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from spark_jobs.contracts.settings import Settings, load_settings
 from spark_jobs.jobs.starting import start
 from spark_jobs.lake.layout import Lake
-from spark_jobs.queries import find_query
+from spark_jobs.queries import QUERIES, find_query
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.session import start_session
 from spark_jobs.sinks.delta import ASAP, AVAILABLE_NOW
@@ -22,11 +22,12 @@ from spark_jobs.sources.arriving import arriving_files
 
 def main(stage: str, source: Path, location: str, config: Path | None = None) -> None:
     """Runs ``stage`` until its source is exhausted."""
-    settings = load_settings(config, os.environ)
+    settings, lake = load_settings(config, os.environ), open_lake(location)
     spark = start_session(settings)
-    query = _start(stage, spark, settings, open_lake(location), source)
-    query.processAllAvailable()
-    query.stop()
+    for name in [query.name for query in QUERIES] if stage == "all" else [stage]:
+        query = _start(name, spark, settings, lake, source)
+        query.processAllAvailable()
+        query.stop()
     spark.stop()
 
 

@@ -22,7 +22,7 @@ def read_small(lake: Lake, table: Table) -> list[dict[str, Any]]:
     if newest is None:
         return []
     rows: list[dict[str, Any]] = []
-    for name in _live_files(lake, table, newest):
+    for name in live_files(lake, table, newest):
         data = lake.files.read(f"{table.path}/{name}")
         if data is None:
             raise LakeError(f"{lake.place(table.path)}: its file {name} is missing; was it vacuumed while it was read?")
@@ -30,8 +30,12 @@ def read_small(lake: Lake, table: Table) -> list[dict[str, Any]]:
     return [{column.name: row.get(column.name) for column in table.columns} for row in rows]
 
 
-def _live_files(lake: Lake, table: Table, newest: int) -> list[str]:
-    """The files of version ``newest``, relative to the table."""
+def live_files(lake: Lake, table: Table, newest: int) -> list[str]:
+    """The files of version ``newest``, relative to the table.
+
+    Raises:
+        LakeError: the log has a gap.
+    """
     live: dict[str, None] = {}
     for action in _actions(lake, table, newest):
         if added := action.get("add"):
