@@ -28,7 +28,7 @@ from spark_jobs.contracts.tables import ATTRIBUTIONS, SESSIONS
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.lake.layout import Lake
-from spark_jobs.lake.small_tables import live_files
+from spark_jobs.lake.table_files import live_files
 from spark_jobs.runtime.lakes import open_lake
 
 _EVENTS_PER_FILE = 125_000
@@ -140,8 +140,8 @@ _SAME = {
 def _compare(lake: Lake, due: Path) -> None:
     """Discards the figures unless the repaired lake has the rows of a computation in which nothing is late."""
     for table, columns in _SAME.items():
-        names = live_files(lake, table, lake.newest_commit(table.path) or 0)
-        ours = f"SELECT {columns} FROM read_parquet({[str(lake.path / table.path / name) for name in names]})"
+        files = live_files(lake, table, lake.newest_commit(table.path) or 0)
+        ours = f"SELECT {columns} FROM read_parquet({[str(lake.path / file.key) for file in files]})"
         theirs = f"SELECT {columns} FROM read_parquet('{due / table.name}.parquet')"
         only = [f"(SELECT count(*) FROM ({one} EXCEPT ALL {other}))" for one, other in ((ours, theirs), (theirs, ours))]
         with duckdb.connect() as connection:

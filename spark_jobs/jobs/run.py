@@ -116,7 +116,7 @@ def run(
         drained_to = drain_lake(spark, settings, lake, flow) if drain else None
         flow.stop()
     on_progress(progress)  # by now it has heard of every batch
-    return RunResult(accounts.balance(spark, settings, lake, drained=drain), progress, drained_to)
+    return RunResult(accounts.balance(settings, lake, drained=drain), progress, drained_to)
 
 
 def _process_all(flow: Flow) -> Iterator[None]:

@@ -3,22 +3,12 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
-from urllib.parse import unquote
 
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.tables import Table
 from spark_jobs.lake.commits import CommitNote, note_in
 from spark_jobs.lake.layout import Lake, commit_key
-
-
-@dataclass(frozen=True)
-class TableFile:
-    """A Parquet file of a table; ``rows`` is None if the log does not say. ``partition`` has values as text."""
-
-    key: str
-    rows: int | None
-    partition: dict[str, str | None]
+from spark_jobs.lake.table_files import TableFile, file_of
 
 
 @dataclass(frozen=True)
@@ -67,12 +57,7 @@ def change_in(commit: bytes, table: Table, version: int) -> Change:
     for line in commit.splitlines():
         action = json.loads(line) if line.startswith((b'{"add"', b'{"remove"')) else {}
         if "add" in action and action["add"].get("dataChange", True):
-            added.append(_file(action["add"], table))
+            added.append(file_of(action["add"], table))
         elif "remove" in action and action["remove"].get("dataChange", True):
-            removed.append(_file(action["remove"], table))
+            removed.append(file_of(action["remove"], table))
     return Change(version, note_in(commit), tuple(added), tuple(removed))
-
-
-def _file(action: dict[str, Any], table: Table) -> TableFile:
-    rows = json.loads(action.get("stats") or "{}").get("numRecords")
-    return TableFile(f"{table.path}/{unquote(action['path'])}", rows, action.get("partitionValues") or {})

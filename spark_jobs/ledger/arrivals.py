@@ -17,8 +17,9 @@ import pyarrow as pa
 from spark_jobs.contracts.events import EVENT_TYPES, HEARTBEAT, OK
 from spark_jobs.contracts.live_ledger import RECORDS, Kind, LiveLedger
 from spark_jobs.contracts.tables import BRONZE_EVENTS
-from spark_jobs.lake.changes import Change, TableFile
+from spark_jobs.lake.changes import Change
 from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.table_files import TableFile
 from spark_jobs.ledger.desk import Desk
 from spark_jobs.ledger.reading import NUMBER, TEXT, TIME, Batch, Columns, late_us_of, read_files
 from spark_jobs.queries.deduplicate import NAME as DEDUPLICATE

@@ -3,8 +3,8 @@
 import pyarrow as pa
 
 from spark_jobs.contracts.tables import Table
-from spark_jobs.lake.changes import changes
 from spark_jobs.lake.layout import Lake, initial_key
+from spark_jobs.lake.table_files import live_files
 from spark_jobs.ledger.reading import TEXT, TIME, Files, read_files
 
 _COLUMNS = {"event_type": TEXT, "event_id": TEXT, "event_time": TIME, "user_id": TEXT}
@@ -14,7 +14,5 @@ def initial_events(lake: Lake, query: str) -> pa.Table:
     """The events: ``event_type``, ``event_id``, ``event_time``, ``user_id``."""
     copy = Table("initial", initial_key(query), "The initial state of a query.", ())
     newest = lake.newest_commit(copy.path)
-    found = [] if newest is None else list(changes(lake, copy, 0, newest))
-    removed = {file.key for change in found for file in change.removed}
-    files: Files = [(file, {}) for change in found for file in change.added if file.key not in removed]
+    files: Files = [(file, {}) for file in (live_files(lake, copy, newest) if newest is not None else [])]
     return read_files(lake, files, _COLUMNS, {})

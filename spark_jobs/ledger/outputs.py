@@ -24,8 +24,9 @@ from spark_jobs.contracts.events import CLICK, EVENT_TYPES, IMPRESSION
 from spark_jobs.contracts.live_ledger import Kind, Position
 from spark_jobs.contracts.repair import REPAIR
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.lake.changes import Change, TableFile
+from spark_jobs.lake.changes import Change
 from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.table_files import TableFile
 from spark_jobs.ledger.arrivals import differences
 from spark_jobs.ledger.desk import Desk
 from spark_jobs.ledger.reading import TEXT, TIME, Batch, Columns, read_files

@@ -10,9 +10,10 @@ import pyarrow.parquet as pq
 
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.tables import Table
-from spark_jobs.lake.changes import Change, TableFile
+from spark_jobs.lake.changes import Change
 from spark_jobs.lake.commits import version_reached
 from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.table_files import TableFile
 
 TEXT, NUMBER = pa.string(), pa.int64()
 TIME = pa.timestamp("us", "UTC")

@@ -89,7 +89,7 @@ def test_a_drained_lake_goes_on_live_and_is_on_time_again_once_the_clock_has_cau
         _wait(lambda: "on-time" in _ids(lake, ATTRIBUTIONS))
         _wait(lambda: len(read_table(lake, SESSIONS)) == 2)
         assert _newest_heartbeat(lake) <= _naive(clock())
-    ledger = balance(spark, _SETTINGS, lake, drained=False)
+    ledger = balance(_SETTINGS, lake, drained=False)
     assert (ledger.received, ledger.kept, ledger.late) == (3, 3, 0)
     assert (ledger.attribution_late, ledger.session_late) == (1, 1)
     assert _ids(lake, BRONZE_EVENTS) == _ids(lake, SILVER_EVENTS) == {"first", "live", "on-time"}

@@ -78,10 +78,10 @@ def test_late_events_are_those_that_silver_lacks(day: _Day) -> None:
     assert day.plan.pending == 0
 
 
-def test_the_accounts_balance_after_a_repair(spark: SparkSession, day: _Day) -> None:
+def test_the_accounts_balance_after_a_repair(day: _Day) -> None:
     before = read_ledger(day.lake)
     assert not counts_present_rows(day.lake), "a validation would hold the repaired tables against it"
-    after = balance(spark, _FILE_BY_FILE, day.lake, drained=True)
+    after = balance(_FILE_BY_FILE, day.lake, drained=True)
     assert (after.late, after.late_found, after.late_expired) == (before.late, day.plan.late_events, 0)
     assert (after.session_late, after.attribution_late) == (0, 0)
     assert counts_present_rows(day.lake)

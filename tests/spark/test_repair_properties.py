@@ -84,4 +84,4 @@ def _run_and_repair(spark: SparkSession, folder: Path, world: World, repairs: tu
     assert late == len(read_table(lake, LATE_EVENTS)) > 0, "nothing came late: the test shows nothing"
     for table in GOLD:
         assert_same_rows(read_table(lake, table), expected.rows(table), table)
-    assert balance(spark, _IMPATIENT, lake, drained=True).late_found == late
+    assert balance(_IMPATIENT, lake, drained=True).late_found == late

@@ -358,7 +358,7 @@ def test_to_requeue_before_the_drain_equals_having_had_the_right_mapping_from_th
     rows = requeued(read_table(spark, lake, BRONZE_EVENTS)).limit(1)
     append_rows(rows, lake, BRONZE_EVENTS, CommitNote(writer="by hand", batch=0))
     with pytest.raises(LedgerError, match="was requeued twice"):
-        balance(spark, now, lake, drained=True)
+        balance(now, lake, drained=True)
 
 
 @pytest.mark.slow

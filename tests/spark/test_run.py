@@ -176,8 +176,8 @@ def test_a_row_lost_or_too_many_fails_the_accounts(spark: SparkSession, run_lake
         other = open_lake(str(shutil.copytree(lake.path, tmp_path / f"lake-{number}")))
         spark.sql(change.format(f"delta.`{other.table(table)}`"))
         with pytest.raises(LedgerError, match="do not balance"):
-            balance(spark, Settings(), other, drained=True)
-    assert balance(spark, Settings(), lake, drained=True).unaccounted == 0
+            balance(Settings(), other, drained=True)
+    assert balance(Settings(), lake, drained=True).unaccounted == 0
 
 
 def _rewrite(file: Path, place: Path, content: bytes) -> None:
