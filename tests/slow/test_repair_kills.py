@@ -31,7 +31,7 @@ _KILLS = int(os.environ.get("KILLS", "20"))
 _LONGEST_S = 300
 _ONE_EACH = {"ADLOOM_INGEST__MAX_BYTES_PER_BATCH": "1"}
 _REPAIR = ("repair",)
-_REPLAY = ("replay", "--from", "2025-01-05", "--to", "2025-01-08", "--apply")
+_REPLAY = ("replay", "--from", "2025-01-05T00:00:00Z", "--to", "2025-01-08T00:00:00Z", "--apply")
 
 
 @pytest.fixture(scope="module")
