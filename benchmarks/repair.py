@@ -72,8 +72,8 @@ def main(
         measured(f"{feed.name}: repaired", "repair", "--lake", str(lake))
     with console.status("DuckDB"):
         everything = _together(out, feed)
-        duckdb = [sys.executable, "-m", "benchmarks.duckdb_batch", str(everything), str(out / "duckdb")]
-        costs["DuckDB, everything"] = run_measured(duckdb, log)
+        batch = [sys.executable, "-m", "benchmarks.duckdb_batch", str(everything), str(out / "duckdb")]
+        costs["DuckDB, everything"] = run_measured(batch, log)
     _compare(open_lake(str(lake)), out / "duckdb")
     _save(costs, out)
     _report(console, costs, out)

@@ -13,10 +13,10 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from spark_jobs.contracts.choices import DeduplicateMode, JoinType
+from spark_jobs.contracts.choices import DeduplicateMode
 from spark_jobs.contracts.durations import microseconds
 from spark_jobs.contracts.errors import LakeError
-from spark_jobs.contracts.events import CLICK, HEARTBEAT, IMPRESSION, INVALID_UTF8, OK, RECORD_TOO_LARGE
+from spark_jobs.contracts.events import HEARTBEAT, INVALID_UTF8, OK, RECORD_TOO_LARGE
 from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, LATE_EVENTS, SESSIONS, SILVER_EVENTS, Table
@@ -24,6 +24,7 @@ from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.table_files import TableFile, live_files
 from spark_jobs.ledger.initial import initial_events
 from spark_jobs.ledger.marks import bits, if_late, totals_of
+from spark_jobs.ledger.outputs import followed
 from spark_jobs.ledger.reading import NUMBER, TEXT, TIME, Columns, read_parquet
 from spark_jobs.queries import sessionize
 from spark_jobs.transforms.batches import REQUEUED, Group, newest_before
@@ -35,27 +36,8 @@ _EVENT: Columns = {"event_type": TEXT, "event_id": TEXT}
 _BRONZE: Columns = {**_EVENT, "event_time": TIME, "ingest_time": TIME, "verdict": TEXT, "requeued_from": TIME}
 _RAW: Columns = {"raw": TEXT, "source": TEXT, "ingest_time": TIME, "verdict": TEXT, "requeued_from": TIME}
 _SILVER: Columns = {"event_id": TEXT, "event_time": TIME, "ingest_time": TIME, "user_id": TEXT}
-_ATTRIBUTIONS: Columns = {
-    "status": TEXT,
-    "impression_id": TEXT,
-    "impression_time": TIME,
-    "click_id": TEXT,
-    "click_time": TIME,
-}
-_SESSIONS: Columns = {"ended_by": TEXT, "events": pa.list_(pa.struct([(name, TEXT) for name in _EVENT]))}
 _LATE: Columns = {**_EVENT, "is_expired": pa.bool_()}
 _KEY, _BATCH = "hash(event_type, event_id)", "epoch_us(ingest_time), epoch_us(event_time)"
-_SIDES = " UNION ALL ".join(
-    f"SELECT '{kind}' AS event_type, {kind}_id AS event_id FROM rows WHERE {kind}_time IS NOT NULL"
-    for kind in (IMPRESSION, CLICK)
-)
-_PRESERVED = {
-    JoinType.FULL_OUTER: (IMPRESSION, CLICK),
-    JoinType.LEFT_OUTER: (IMPRESSION,),
-    JoinType.RIGHT_OUTER: (CLICK,),
-    JoinType.INNER: (),
-}
-"""The event types that the join emits with or without a counterpart."""
 _GROUPS = 'SELECT "table", label, ingest_us, max(newest_us), sum(n)::BIGINT FROM groups GROUP BY ALL'
 _STILL_QUARANTINED = f"""
 WITH told AS (
@@ -137,21 +119,21 @@ class _Account:
         for _, rows in self._rows(BRONZE_EVENTS, _BRONZE):
             self._group(BRONZE_EVENTS, rows, label)
             self._add("received", rows, f"SELECT {_KEY}, {_BATCH} FROM rows WHERE verdict = '{OK}'")
-        preserved = _PRESERVED[self._settings.attribute.join]
+        joined, chained = followed(self._settings)
         for file, rows in self._rows(SILVER_EVENTS, _SILVER):
             event_type = file.partition["event_type"]
             self._group(SILVER_EVENTS, rows, "''")
             if event_type != HEARTBEAT:
-                always = bits("kept", *(["joinable"] if event_type in preserved else []))
+                always = bits("kept", *(["joinable"] if event_type in joined.kinds else []))
                 marks = f"{always} + CASE WHEN user_id IS NULL THEN {bits('userless')} ELSE 0 END"
                 key = f"hash('{event_type}', event_id)"
                 self._add("kept", rows, f"SELECT {key}, {_BATCH}, {marks} FROM rows")
-        for _, rows in self._rows(ATTRIBUTIONS, _ATTRIBUTIONS):
+        for _, rows in self._rows(ATTRIBUTIONS, {"status": TEXT, **joined.columns}):
             self._group(ATTRIBUTIONS, rows, "status", has_batches=False)
-            self._add_keys(rows, _SIDES, bits("attributed"))
-        for _, rows in self._rows(SESSIONS, _SESSIONS):
+            self._add_keys(rows, joined.mentions, bits("attributed"))
+        for _, rows in self._rows(SESSIONS, {"ended_by": TEXT, **chained.columns}):
             self._group(SESSIONS, rows, "ended_by", has_batches=False)
-            self._add_keys(rows, "SELECT unnest(events, recursive := true) FROM rows", bits("sessioned"))
+            self._add_keys(rows, chained.mentions, bits("sessioned"))
         if self._lake.has(LATE_EVENTS):
             marks = f"CASE WHEN is_expired THEN {bits('late_expired')} ELSE {bits('late_found')} END"
             for _, rows in self._rows(LATE_EVENTS, _LATE):

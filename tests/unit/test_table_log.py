@@ -3,13 +3,17 @@
 import json
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from expectations.counts import counts_present_rows
+from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.places import LEDGER_REACHED
 from spark_jobs.contracts.tables import SESSIONS
 from spark_jobs.lake.commits import BatchPlan, CommitNote, batches_reached, commit_notes, read_plan
 from spark_jobs.lake.layout import Lake, commit_key
+from spark_jobs.lake.table_files import TableFile, live_files
 from spark_jobs.queries.sessionize import NAME as SESSIONIZE
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.sinks.delta import TableOutput
@@ -96,3 +100,45 @@ def test_a_ledger_counts_the_present_rows_until_a_query_has_written_another_batc
     assert counts_present_rows(lake), "rows that somebody else brought are what a ledger is to find"
     _commit(lake, 2, note.model_copy(update={"batch": 5}))
     assert not counts_present_rows(lake)
+
+
+def _add(name: str, rows: int) -> dict[str, object]:
+    stats = json.dumps({"numRecords": rows})
+    return {
+        "path": f"event_date=2026-03-01/{name}%20.parquet",
+        "partitionValues": {"event_date": "2026-03-01"},
+        "stats": stats,
+    }
+
+
+def _file(name: str, rows: int) -> TableFile:
+    return TableFile(f"{SESSIONS.path}/event_date=2026-03-01/{name} .parquet", rows, {"event_date": "2026-03-01"})
+
+
+def _write_checkpoint(lake: Lake, version: int, *adds: dict[str, object]) -> None:
+    kind = pa.struct(
+        [("path", pa.string()), ("partitionValues", pa.map_(pa.string(), pa.string())), ("stats", pa.string())]
+    )
+    rows = [None, *({**add, "partitionValues": list(dict(add["partitionValues"]).items())} for add in adds)]  # type: ignore[call-overload]
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"add": pa.array(rows, kind)}), sink)
+    lake.files.write(f"{_LOG}/{version:020}.checkpoint.parquet", sink.getvalue().to_pybytes())
+    lake.files.write(f"{_LOG}/_last_checkpoint", json.dumps({"version": version}).encode())
+
+
+def _actions(lake: Lake, version: int, *actions: dict[str, object]) -> None:
+    lake.files.write(commit_key(SESSIONS, version), "\n".join(map(json.dumps, actions)).encode())
+
+
+def test_the_files_of_a_table_are_those_of_its_last_checkpoint_and_of_the_commits_since(lake: Lake) -> None:
+    _write_checkpoint(lake, 7, _add("a", 1), _add("b", 2))
+    _actions(lake, 8, {"remove": {"path": _add("a", 1)["path"]}}, {"add": _add("c", 3)})
+    assert live_files(lake, SESSIONS, 8) == [_file("b", 2), _file("c", 3)]
+    assert live_files(lake, SESSIONS, 7) == [_file("a", 1), _file("b", 2)]
+
+
+def test_a_log_with_a_gap_gives_no_files(lake: Lake) -> None:
+    _actions(lake, 0, {"add": _add("a", 1)})
+    _actions(lake, 2, {"add": _add("c", 3)})
+    with pytest.raises(LakeError, match="version 1 is missing between -1 and 2"):
+        live_files(lake, SESSIONS, 2)
