@@ -67,7 +67,7 @@ test-compose-core: setup ## The core of it: up, flow, alerts, equal to an indepe
 	$(PY) -m pytest -m "compose and not slow" tests/compose
 
 test-kill: setup ## kill -9 at 20 seeded moments of a run, a requeue, a repair and a replay (KILLS), and at chosen ones; then run again
-	$(PY) -m pytest -m slow --timeout 3600 tests/slow/test_kills.py tests/slow/test_requeue_kills.py tests/slow/test_repair_kills.py
+	$(PY) -m pytest -m slow --timeout 3600 tests/slow/test_kills.py tests/slow/test_requeue_kills.py tests/slow/test_repair_kills.py tests/spark/test_shared_java.py
 
 test-damage: setup ## Every kind of checkpoint file flipped, truncated, deleted, and a full disk: nothing is lost
 	$(PY) -m pytest -m slow -s --timeout 1200 tests/slow/test_damaged_checkpoints.py tests/slow/test_disk_full.py

@@ -14,7 +14,6 @@ from pyspark.sql.streaming.listener import (
     QueryProgressEvent,
     QueryStartedEvent,
     QueryTerminatedEvent,
-    StreamingQueryListener,
 )
 from rich.console import Console
 from rich.table import Table
@@ -28,11 +27,11 @@ from spark_jobs.jobs.run import run
 from spark_jobs.queries.ingest import NAME as INGEST
 from spark_jobs.runtime.java import Lifetime
 from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.progress import listening
+from spark_jobs.runtime.progress import QuickListener, listening
 from spark_jobs.runtime.session import start_session
 
 
-class _Watch(StreamingQueryListener):
+class _Watch(QuickListener):
     """Batch durations by query; and for each batch of ``ingest`` when it ended and the CPU seconds spent until then."""
 
     def __init__(self) -> None:
@@ -58,6 +57,7 @@ class _Watch(StreamingQueryListener):
 def main(
     batches: Annotated[int, typer.Option(min=8, help="Files, one per batch; the second half is measured.")] = 60,
     rows: Annotated[int, typer.Option(min=100, help="Events per file.")] = 1000,
+    lifetime: Annotated[Lifetime, typer.Option(help="How long Java expects to work.")] = Lifetime.SERVICE,
     join_state: Annotated[JoinState, typer.Option(help="The setting spark.join_state.")] = JoinState.BY_KEY,
     out: Annotated[Path, typer.Option(help="Folder for input, lake and results; replaced.")] = Path(
         "build/bench-batches"
@@ -70,8 +70,7 @@ def main(
     settings = Settings.model_validate(
         {"ingest": {"max_bytes_per_batch": 1}, "spark": {"join_state": join_state.value}}
     )
-    # The JIT settings of long-running jobs, whose batches are small.
-    spark = start_session(settings, log_file=out / "spark.log", lifetime=Lifetime.SERVICE)
+    spark = start_session(settings, log_file=out / "spark.log", lifetime=lifetime)
     watch = _Watch()
     with console.status(f"{batches} batches of {rows:,} events"), listening(spark, watch):
         run(spark, settings, open_lake(str(out / "lake")), out / "events", drain=False, measure=False)

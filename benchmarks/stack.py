@@ -2,10 +2,12 @@
 
 import json
 import os
+import re
 import shutil
 import statistics
 import tempfile
 import threading
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,6 +32,7 @@ from tests.stack.kafka import Kafka
 from tests.stack.minio import Minio
 
 _TOPIC = "events"
+_HOST = re.compile(r"shares the Java of process (\d+)")
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,10 @@ def main(
         str,
         typer.Option(help="job.trigger_interval of ingest, as in 5s; sessions every 30 s. Unset: job.trigger = asap."),
     ] = "",
+    follow: Annotated[str, typer.Option(help="job.follow_interval of the queries that follow ingest.")] = "1s",
+    keep_java: Annotated[
+        str, typer.Option(help="spark.keep_java, as in 30s: the jobs share one Java. 0s: each has its own.")
+    ] = "0s",
     warm_up: Annotated[int, typer.Option(help="Seconds at the start to leave out of the figures.")] = 60,
     out: Annotated[Path, typer.Option(help="Folder for broker, MinIO and results; replaced.")] = Path(
         "build/bench-stack"
@@ -68,7 +75,8 @@ def main(
         minio.start()
         adloom("init", "--lake", lake.root)
         kafka.make_topic(_TOPIC, partitions=2)
-        jobs = _start_jobs(kafka, lake, out, interval)
+        shared = {"ADLOOM_JOB__FOLLOW_INTERVAL": follow, "ADLOOM_SPARK__KEEP_JAVA": keep_java}
+        jobs = _start_jobs(kafka, lake, out, interval, shared)
         begin, at_begin = datetime.now(UTC).timestamp(), dict[str, _Work]()
         threading.Timer(warm_up, lambda: at_begin.update(_work(jobs))).start()
         _send(kafka, rate, seconds, console)
@@ -94,11 +102,12 @@ def main(
     console.print(result)
 
 
-def _start_jobs(kafka: Kafka, lake: Lake, out: Path, interval: str) -> list[Job]:
+def _start_jobs(kafka: Kafka, lake: Lake, out: Path, interval: str, shared: Mapping[str, str]) -> list[Job]:
     environment = {
         "ADLOOM_KAFKA__BOOTSTRAP_SERVERS": kafka.address,
         "ADLOOM_KAFKA__TOPICS": _TOPIC,
         "ADLOOM_SPARK__DRIVER_MEMORY": "2g",
+        **shared,
     }
     triggers = {
         # The interval is ingest's; the queries towards gold follow it. Sessions close half an hour later.
@@ -122,8 +131,10 @@ def _send(kafka: Kafka, rate: float, seconds: int, console: Console) -> None:
 
 
 def _work(jobs: list[Job]) -> dict[str, _Work]:
-    """The work of each job so far."""
-    return {job.name: _Work(cpu_seconds(job.process.pid), _batches(job)) for job in jobs}
+    """The work of each job so far; and that of the Java that they share, which is not in theirs."""
+    work = {job.name: _Work(cpu_seconds(job.process.pid), _batches(job)) for job in jobs}
+    hosts = {int(found[1]) for job in jobs if (found := _HOST.search(job.output))}
+    return work | {f"Java of process {host}": _Work(cpu_seconds(host), 0) for host in hosts}
 
 
 def _batches(job: Job) -> int:

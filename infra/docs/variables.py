@@ -54,12 +54,18 @@ COMMAND = Group(
             "address that Spark binds; without it Spark would listen on the machine's outer address",
         ),
         Variable("XDG_CACHE_HOME", "~/.cache", "releases are unpacked below it"),
+        Variable(
+            "XDG_RUNTIME_DIR",
+            "the folder for temporary files",
+            "sockets, locks and logs of the Java that commands share (`spark.keep_java`) are in a folder below it",
+        ),
         Variable("HADOOP_CONF_DIR", "", "configuration of Hadoop, for `adloom submit --master yarn`"),
         Variable("PYSPARK_PYTHON", "", "set by adloom for Spark: its own interpreter runs the Python state functions"),
         Variable("PYSPARK_DRIVER_PYTHON", "", "the same, for the driver"),
         Variable(
             "PYSPARK_GATEWAY_PORT", "", "set by spark-submit; adloom then uses the Java process that is already there"
         ),
+        Variable("PYSPARK_GATEWAY_SECRET", "", "the same; set by adloom, for a moment, when it joins a shared Java"),
         Variable("SPARK_HOME", "", "set by `adloom submit` and in the images: the Spark in the Python packages"),
     ),
 )

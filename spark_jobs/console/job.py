@@ -12,10 +12,11 @@ from spark_jobs.contracts.settings import Settings, load_settings
 from spark_jobs.jobs.service import Outcome
 from spark_jobs.jobs.service import run_job as run_job_queries
 from spark_jobs.lake.layout import Lake
+from spark_jobs.runtime import shared_java
 from spark_jobs.runtime.java import Lifetime
 from spark_jobs.runtime.lakes import check_store, open_lake
 from spark_jobs.runtime.logs import spark_log
-from spark_jobs.runtime.session import start_session
+from spark_jobs.runtime.session import start_session, stop_session
 from spark_jobs.runtime.stopping import StopRequest, stop_on_signals
 
 _TERMINATED = 143
@@ -50,13 +51,15 @@ def _run(job: str, settings: Settings, lake: Lake, stop: StopRequest, source: Pa
     log = spark_log(lake, settings.job, job)
     _log.info("%s: starting Spark for lake %s, process %d, logging to %s", job, lake.root, os.getpid(), log)
     spark = start_session(settings, lake=lake, log_file=log, lifetime=Lifetime.SERVICE)
+    if where := shared_java.place():
+        _log.info("%s: shares %s", job, where)
     outcome = None
     try:
         outcome = run_job_queries(spark, settings, lake, job, stop, source=source, contract=contract_of(settings))
         return outcome
     finally:
         if outcome is not Outcome.ABORTED:
-            spark.stop()
+            stop_session(spark)
 
 
 def _log_to_stderr() -> None:

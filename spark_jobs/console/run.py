@@ -31,7 +31,7 @@ from spark_jobs.runtime.java import Lifetime
 from spark_jobs.runtime.lakes import check_store, open_existing, open_lake
 from spark_jobs.runtime.logs import spark_log
 from spark_jobs.runtime.progress import ProgressFiles
-from spark_jobs.runtime.session import start_session
+from spark_jobs.runtime.session import start_session, stop_session
 from spark_jobs.sources.arriving import files_of
 from spark_jobs.sources.files import open_file
 
@@ -105,7 +105,7 @@ def session(console: Console, settings: Settings, lake: Lake, files: Iterable[Pa
         with naming_the_cause(list):
             yield spark
     finally:
-        spark.stop()
+        stop_session(spark)
 
 
 def lifetime_of(lake: Lake, files: Iterable[Path] = ()) -> Lifetime:

@@ -392,6 +392,12 @@ class SparkSettings(Section):
         description="Spark master: local[N], spark://…, k8s://… or yarn; the driver runs where the command was started",
     )
     driver_memory: str = Field("3g", pattern=r"^[1-9]\d*[mg]$", description="driver heap, with its unit (m or g)")
+    keep_java: Duration = Field(
+        timedelta(),
+        description="how long Java outlives the last command that used it, for the next one. Commands of one user on "
+        "one machine share it if their settings of Spark, tables and the object store are equal: jobs with jobs, other "
+        "commands with each other. 0s: every command starts its own",
+    )
     max_cores: int = Field(
         2, ge=1, description="most cores a job takes on a cluster; without a limit the first job on spark://… takes all"
     )

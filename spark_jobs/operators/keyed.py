@@ -18,6 +18,7 @@ from pyspark.sql.streaming.stateful_processor import (
 
 from spark_jobs.contracts.choices import UserStatus
 from spark_jobs.contracts.spark_names import STATE_VALUE
+from spark_jobs.operators.pipelining import pipeline
 from spark_jobs.rules import moving_average, user_status
 from spark_jobs.rules.moving_average import Average, AverageRule, Reading, Series
 from spark_jobs.rules.user_status import Change, Presence
@@ -62,6 +63,7 @@ class KeyedProcessor(StatefulProcessor, Generic[K]):
         ttl_ms = None if self._timeout_ms is None else self._timeout_ms + _MONTH_MS
         self._handle = handle
         self._state = handle.getValueState(STATE_VALUE, self.schema, ttl_ms)
+        pipeline(handle, self._state)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: TimerValues) -> Iterator[Row]:  # noqa: N802, N803
         """Processes the rows of a key in a batch."""

@@ -4,7 +4,7 @@ import os
 import re
 import shutil
 import subprocess
-from enum import Enum, auto
+from enum import Enum
 from pathlib import Path
 
 from spark_jobs.contracts.errors import EnvironmentMissingError
@@ -27,26 +27,28 @@ EXECUTOR_OPTIONS = ("-XX:-DontCompileHugeMethods", "-XX:+UseParallelGC")
 class Lifetime(Enum):
     """How long a session will work; the JVM compiles accordingly."""
 
-    SHORT = auto()
+    SHORT = "short"
     """Seconds of data: the run is over before optimized code has paid for its compilation."""
-    RUN = auto()
+    RUN = "run"
     """Minutes."""
-    SERVICE = auto()
+    SERVICE = "service"
     """Days."""
 
 
+_PATIENT = (
+    # Ten times the defaults: within minutes the optimizing compiler costs a small machine more than it gains.
+    "-XX:Tier4InvocationThreshold=50000",
+    "-XX:Tier4MinInvocationThreshold=6000",
+    "-XX:Tier4CompileThreshold=150000",
+    "-XX:Tier4BackEdgeThreshold=400000",
+)
 _BY_LIFETIME = {
     # With one compiler the code cache has 48 MB by default, which is too little for Spark.
     Lifetime.SHORT: ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m"),
-    Lifetime.RUN: (
-        # Ten times the defaults: within minutes the optimizing compiler costs a small machine more than it gains.
-        "-XX:Tier4InvocationThreshold=50000",
-        "-XX:Tier4MinInvocationThreshold=6000",
-        "-XX:Tier4CompileThreshold=150000",
-        "-XX:Tier4BackEdgeThreshold=400000",
-    ),
-    # In days more is compiled than fits into the default of 240 MB; compilation would stop.
-    Lifetime.SERVICE: ("-XX:ReservedCodeCacheSize=512m",),
+    Lifetime.RUN: _PATIENT,
+    # In days more is compiled than fits into the default of 240 MB; compilation would stop. There is room for all of
+    # it, so nothing need look for code to throw away.
+    Lifetime.SERVICE: (*_PATIENT, "-XX:ReservedCodeCacheSize=512m", "-XX:-UseCodeCacheFlushing"),
 }
 
 

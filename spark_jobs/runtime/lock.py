@@ -97,7 +97,10 @@ def _locked(file: Path) -> Iterator[bool]:
 
 @contextmanager
 def _locked_by_java(jvm: Any, file: Path) -> Iterator[bool]:
+    from spark_jobs.runtime import shared_java  # noqa: PLC0415 who has no Java needs no PySpark
+
     channel = jvm.java.io.RandomAccessFile(str(file), "rw").getChannel()
+    shared_java.release_at_end(channel)
     try:
         yield _try_lock(channel)
     finally:

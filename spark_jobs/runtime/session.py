@@ -3,17 +3,19 @@
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 import spark_jobs
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.lake.layout import Lake
+from spark_jobs.runtime import shared_java
 from spark_jobs.runtime.java import Lifetime, check_java
 from spark_jobs.runtime.s3a import name_profile
 from spark_jobs.runtime.scratch import make_scratch, name_owners
@@ -32,35 +34,51 @@ def start_session(
         lifetime: how long it will work.
 
     Raises:
-        EnvironmentMissingError: Java or the jars are missing.
+        EnvironmentMissingError: Java or the jars are missing, or shared Java cannot be had.
         SettingsError: s3.ca_file is no certificate.
     """
     if running := SparkSession.getActiveSession():
         return running
     is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ
-    if not is_submitted:
-        check_java()
     is_local = lake is None or lake.is_local
     if not is_local:
         name_profile(settings.s3)
-    builder = SparkSession.builder.appName("adloom")
     if is_submitted:
         # The JVM is running already, with the options of `adloom submit`; its folders are the cluster's.
-        return _configured(builder, streaming_conf(settings)).getOrCreate()
-    builder = builder.master(settings.spark.master)
+        return _configured(SparkSession.builder.appName("adloom"), streaming_conf(settings)).getOrCreate()
+    check_java()
+    _name_python(settings)
+    if settings.spark.keep_java and is_one_process(settings):
+        return shared_java.join(settings, is_local=is_local, lifetime=lifetime)
+    return start_own(settings, is_local=is_local, log_file=log_file, lifetime=lifetime)
+
+
+def stop_session(spark: SparkSession) -> None:
+    """Ends ``spark``, and its Java unless others share it."""
+    if shared_java.is_joined():
+        shared_java.leave()
+    else:
+        spark.stop()
+
+
+def start_own(settings: Settings, *, is_local: bool, log_file: Path | None, lifetime: Lifetime) -> SparkSession:
+    """A Spark session in a Java that this process starts.
+
+    Raises:
+        EnvironmentMissingError: the jars are missing.
+        SettingsError: s3.ca_file is no certificate.
+    """
+    builder = SparkSession.builder.appName("adloom").master(settings.spark.master)
     scratch = _own_scratch()
     conf = spark_conf(settings, is_local=is_local, log_file=log_file, scratch=scratch, lifetime=lifetime)
     builder = _configured(builder, conf)
-    if is_one_process(settings):
-        # Otherwise Spark binds the machine's outer address.
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        # State functions run in processes of the same Python, with the same packages.
-        os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    _name_python(settings)
     with _local_dirs(scratch):
         spark = builder.getOrCreate()
     jvm = spark.sparkContext._jvm  # noqa: SLF001
     assert jvm is not None  # noqa: S101 it was started just now
     _put_prints_into(log_file, jvm)
+    _forget_origins(spark, jvm, is_local=is_local)
     if not is_one_process(settings):
         # Executors import state functions by name: from this release, not from one installed there.
         spark.sparkContext.addPyFile(str(_package(scratch)))
@@ -68,6 +86,31 @@ def start_session(
     java = jvm.java.lang.ProcessHandle.current().pid()
     name_owners(scratch, [os.getpid(), int(java)])
     return spark
+
+
+def _name_python(settings: Settings) -> None:
+    if is_one_process(settings):
+        # Otherwise Spark binds the machine's outer address.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        # State functions run in processes of the same Python, with the same packages.
+        os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+
+
+def _forget_origins(spark: SparkSession, jvm: Any, *, is_local: bool) -> None:
+    """Makes Hadoop forget where each of its settings comes from.
+
+    Hadoop's settings go to the tasks of every batch several times, and with each of some 1,200 of them goes, compressed
+    by itself, a note on its origin: five sixths of the time that it takes. No public method drops the notes. Classes
+    that add settings when they are loaded make Hadoop read all of them again, so they are loaded first.
+    """
+    settings = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001
+    with suppress(Py4JError):  # another Hadoop: it works all the same
+        for name in ("hdfs.HdfsConfiguration", "mapred.JobConf", *(() if is_local else ("fs.s3a.S3AFileSystem",))):
+            jvm.java.lang.Class.forName(f"org.apache.hadoop.{name}")
+        settings.size()  # reads them all
+        origins = settings.getClass().getDeclaredField("updatingResource")
+        origins.setAccessible(True)
+        origins.get(settings).clear()
 
 
 def _put_prints_into(log_file: Path | None, jvm: Any) -> None:

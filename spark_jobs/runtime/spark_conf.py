@@ -33,6 +33,12 @@ _NEARLY_UNIQUE = (
     *("session_id", "session_start", "session_end", "events.list.element.event_id", "events.list.element.event_time"),
 )
 """Parquet columns with few repeated values: building a dictionary for them would be wasted."""
+_INTERPRETED = {
+    # Small batches are over before generated code has paid for its generation and Java's compilers. A watermark is a
+    # constant in it, so it is generated anew for every batch, and compiling never ends.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
 _PROPERTY_OF_NEW_TABLES = "spark.databricks.delta.properties.defaults."
 
 
@@ -78,6 +84,8 @@ def spark_conf(
         "spark.sql.shuffle.partitions": str(partitions(settings.spark)),
         # Adaptive execution does not touch stateful stages, and costs time to plan the rest.
         "spark.sql.adaptive.enabled": "false",
+        # Otherwise each plan is printed in full, twice a batch, for an interface that is off.
+        "spark.sql.ui.explainMode": "simple",
         # The queries and Delta generate more classes per batch than the default of 100; the rest would be recompiled.
         "spark.sql.codegen.cache.maxEntries": "4000",
         # An entry of Delta's log has more fields than the default of 100 allows in one generated class; every task that
@@ -89,8 +97,6 @@ def spark_conf(
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "16",
         # Otherwise the error of a batch says what failed but not why: the cause is in Java's stack trace.
         "spark.sql.pyspark.jvmStacktrace.enabled": "true",
-        # Otherwise each commit ends with a Spark job of its own, which summarizes what is in the log already.
-        "spark.databricks.delta.writeChecksumFile.enabled": "false",
         # adloom judges duplicate keys itself; a variant that has some must not fail.
         "spark.sql.variant.allowDuplicateKeys": "true",
         # Spark's default, INT96, takes half as much time again to write, and has no statistics.
@@ -100,6 +106,7 @@ def spark_conf(
         "spark.databricks.delta.autoCompact.maxFileSize": str(settings.tables.target_file_bytes),
         **{_PROPERTY_OF_NEW_TABLES + name.removeprefix("delta."): value for name, value in properties.items()},
         **({} if is_one_process(settings) else _cluster_conf(settings.spark)),
+        **(_INTERPRETED if lifetime is Lifetime.SHORT else {}),
         **(_LOCAL_FILES if is_local else s3a_conf(settings.s3)),
         **streaming_conf(settings),
     }

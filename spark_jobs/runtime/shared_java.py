@@ -1,0 +1,210 @@
+"""Java that several commands share, and that outlives them for a while: ``spark.keep_java``.
+
+Java takes seconds to start and minutes to get fast. Commands of one user whose Spark settings and keys are equal join
+the Java of one host (:mod:`spark_jobs.runtime.java_host`), which the first of them starts.
+"""
+
+import hashlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from spark_jobs import __version__
+from spark_jobs.contracts.errors import EnvironmentMissingError
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.runtime.java import Lifetime
+from spark_jobs.runtime.locked import locked
+
+SESSION, LOCKS = "session", "locks"
+"""Keys of what a host's gateway gives a command: its Spark session, and a list of the file channels that it holds locks
+on, which the host closes when the command has ended."""
+_OF_JAVA = ("AWS_", "SPARK_", "JAVA_", "HADOOP_", "PYSPARK_", "PYTHON", "TZ", "TMPDIR")
+"""Beginnings of environment variables that Java or Spark's workers get at their start."""
+_LONGEST_FOLDER = 80
+"""Of 107 bytes, what the name of a socket leaves."""
+_START_S = 120.0
+_ANSWER_S = 60.0
+_joined: "_Joined | None" = None
+
+
+class HostOrder(BaseModel):
+    """What a host is to be, as JSON on its standard input."""
+
+    socket: Path
+    settings: Settings
+    is_local: bool
+    lifetime: Lifetime
+    log_file: Path
+
+
+@dataclass(frozen=True)
+class _Joined:
+    """The connection that keeps this process served."""
+
+    connection: socket.socket
+    gateway: Any
+    process_id: int
+    log_file: Path
+
+
+def join(settings: Settings, *, is_local: bool, lifetime: Lifetime) -> SparkSession:
+    """A session in the Java of a host, which is started if there is none for these settings.
+
+    Args:
+        settings: those of Spark, tables and the object store decide which host it is.
+        is_local: whether the lake is.
+        lifetime: how long the session will work. Short work is done by the host of longer work.
+
+    Raises:
+        EnvironmentMissingError: the host cannot be started, or its folder belongs to somebody else.
+    """
+    global _joined  # noqa: PLW0603 there is one Spark in a process
+    lifetime = Lifetime.RUN if lifetime is Lifetime.SHORT else lifetime
+    place = folder_of_hosts() / host_name(settings, os.environ, is_local=is_local, lifetime=lifetime)
+    order = HostOrder(
+        socket=place.with_suffix(".sock"),
+        settings=settings,
+        is_local=is_local,
+        lifetime=lifetime,
+        log_file=place.with_suffix(".log"),
+    )
+    # Held until the host has answered: it does not end meanwhile.
+    with locked(place.with_suffix(".lock")):
+        connection = _connect(order.socket) or _start(order)
+        answer = json.loads(connection.makefile().readline() or "null")
+    if answer is None:
+        raise EnvironmentMissingError(f"the Java that commands share has ended; its log is {order.log_file}")
+    spark = _session(answer)
+    _joined = _Joined(connection, SparkContext._gateway, answer["process"], order.log_file)  # noqa: SLF001
+    return spark
+
+
+def is_joined() -> bool:
+    """Whether the Spark session of this process is in the Java of a host."""
+    return _joined is not None
+
+
+def place() -> str:
+    """Where the Spark session of this process is, to be logged; empty if its Java is its own."""
+    return f"the Java of process {_joined.process_id}, which logs to {_joined.log_file}" if _joined else ""
+
+
+def leave() -> None:
+    """Ends the session that :func:`join` gave; Java goes on."""
+    global _joined  # noqa: PLW0603
+    if _joined is None:
+        return
+    _joined.gateway.shutdown()
+    _joined.connection.close()
+    _joined = None
+    # What PySpark's own stop would forget: the next session of this process is in another gateway.
+    SparkContext._active_spark_context = SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
+    SparkSession._instantiatedSession = SparkSession._activeSession = None  # noqa: SLF001
+
+
+def release_at_end(channel: Any) -> None:
+    """Makes the host close ``channel``, a Java file channel with a lock, if this process ends without doing so."""
+    if _joined is not None:
+        _joined.gateway.entry_point.get(LOCKS).add(channel)
+
+
+def folder_of_hosts() -> Path:
+    """This user's own folder of hosts: their sockets, locks and logs.
+
+    Raises:
+        EnvironmentMissingError: somebody else could open it, or its name is too long.
+    """
+    base = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
+    folder = base / f"adloom-java-{os.getuid()}"
+    if len(str(folder)) > _LONGEST_FOLDER:
+        raise EnvironmentMissingError(
+            f"{folder} is too long for the name of a socket, and commands share Java through one (spark.keep_java): "
+            "set XDG_RUNTIME_DIR to a folder of your own with a short name"
+        )
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = folder.lstat()
+    if found.st_uid != os.getuid() or found.st_mode & 0o077 or folder.is_symlink():
+        raise EnvironmentMissingError(
+            f"{folder} must be a folder that only you can open: through it commands share Java (spark.keep_java); "
+            "remove it, or set XDG_RUNTIME_DIR to a folder of your own"
+        )
+    return folder
+
+
+def host_name(settings: Settings, environment: Mapping[str, str], *, is_local: bool, lifetime: Lifetime) -> str:
+    """Names the host: whatever Java gets at its start is in it."""
+    parts = {
+        "settings": settings.model_dump(mode="json", include={"spark", "s3", "tables"}),
+        "is_local": is_local,
+        "lifetime": lifetime.value,
+        "environment": {name: value for name, value in environment.items() if name.startswith(_OF_JAVA)},
+        "code": [__version__, sys.executable, str(Path(__file__).parent)],
+    }
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _connect(name: Path) -> socket.socket | None:
+    connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(_ANSWER_S)
+    try:
+        connection.connect(str(name))
+    except (FileNotFoundError, ConnectionRefusedError):
+        connection.close()  # it was killed, or there is none
+        return None
+    return connection
+
+
+def _start(order: HostOrder) -> socket.socket:
+    """Starts a host; returns a connection to it.
+
+    Raises:
+        EnvironmentMissingError: it ended at once.
+    """
+    order.socket.unlink(missing_ok=True)
+    with order.log_file.open("ab") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "spark_jobs.runtime.java_host"],
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+        assert process.stdin is not None  # noqa: S101 it is a pipe
+        with process.stdin as given:
+            given.write(order.model_dump_json().encode())
+    deadline = time.monotonic() + _START_S
+    while process.poll() is None and time.monotonic() < deadline:
+        if connection := _connect(order.socket):
+            return connection
+        time.sleep(0.05)
+    raise EnvironmentMissingError(
+        f"the Java that commands share (spark.keep_java) did not start; why is at the end of {order.log_file}"
+    )
+
+
+def _session(answer: Mapping[str, Any]) -> SparkSession:
+    """PySpark's session over the gateway of ``answer``."""
+    names = {"PYSPARK_GATEWAY_PORT": str(answer["port"]), "PYSPARK_GATEWAY_SECRET": answer["token"]}
+    os.environ |= names
+    try:
+        gateway = launch_gateway()  # type: ignore[no-untyped-call]
+    finally:
+        for name in names:
+            del os.environ[name]
+    session = gateway.entry_point.get(SESSION)
+    java = gateway.jvm.JavaSparkContext(session.sparkContext())
+    context = SparkContext(gateway=gateway, jsc=java, conf=SparkConf(_jconf=java.getConf()))
+    return SparkSession(context, session)
