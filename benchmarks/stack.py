@@ -15,6 +15,7 @@ from typing import Annotated, Self
 from urllib.parse import unquote
 
 import duckdb
+import psutil
 import typer
 from rich.console import Console
 
@@ -132,9 +133,14 @@ def _send(kafka: Kafka, rate: float, seconds: int, console: Console) -> None:
 
 def _work(jobs: list[Job]) -> dict[str, _Work]:
     """The work of each job so far; and that of the Java that they share, which is not in theirs."""
-    work = {job.name: _Work(cpu_seconds(job.process.pid), _batches(job)) for job in jobs}
     hosts = {int(found[1]) for job in jobs if (found := _HOST.search(job.output))}
-    return work | {f"Java of process {host}": _Work(cpu_seconds(host), 0) for host in hosts}
+    shared = {host: cpu_seconds(host) for host in hosts}
+    work = {}
+    for job in jobs:
+        # The job that started the host is its parent.
+        of_others = sum(spent for host, spent in shared.items() if psutil.Process(host).ppid() == job.process.pid)
+        work[job.name] = _Work(cpu_seconds(job.process.pid) - of_others, _batches(job))
+    return work | {f"Java of process {host}": _Work(spent, 0) for host, spent in shared.items()}
 
 
 def _batches(job: Job) -> int:
