@@ -23,6 +23,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -135,6 +136,7 @@ def main() -> None:
         listening.bind(str(early))
         listening.listen()
         early.rename(order.socket)
+        threading.Thread(target=_end_with_java, args=(spark, order.socket), daemon=True).start()
         threading.Thread(target=_accept, args=(listening, host), daemon=True).start()
         while True:
             host.wait_until_idle(order.settings.spark.keep_java.total_seconds())
@@ -144,6 +146,15 @@ def main() -> None:
                     order.socket.unlink()
                     break
     spark.stop()
+
+
+def _end_with_java(spark: SparkSession, name: Path) -> None:
+    """Ends this process when its Java has ended: commands must not find a host that cannot serve them."""
+    gateway: Any = spark.sparkContext._gateway  # noqa: SLF001
+    code = gateway.proc.wait()
+    name.unlink(missing_ok=True)
+    _log.error("Java ended with code %s, so this host ends", code)
+    os._exit(1)
 
 
 def _accept(listening: socket.socket, host: Host) -> None:

@@ -84,9 +84,12 @@ def join(settings: Settings, *, is_local: bool, lifetime: Lifetime) -> SparkSess
     # Held until the host has answered: it does not end meanwhile.
     with locked(place.with_suffix(".lock")):
         connection = _connect(order.socket) or _start(order)
-        answer = json.loads(connection.makefile().readline() or "null")
+        answer = _answer(connection)
     if answer is None:
-        raise EnvironmentMissingError(f"the Java that commands share has ended; its log is {order.log_file}")
+        raise EnvironmentMissingError(
+            f"the Java that commands share (spark.keep_java) has ended or did not answer within {_ANSWER_S:.0f} s; "
+            f"why is at the end of {order.log_file}: try again, or go on without it (ADLOOM_SPARK__KEEP_JAVA=0s)"
+        )
     spark = _session(answer)
     _joined = _Joined(connection, SparkContext._gateway, answer["process"], order.log_file)  # noqa: SLF001
     return spark
@@ -165,6 +168,15 @@ def _connect(name: Path) -> socket.socket | None:
         connection.close()  # it was killed, or there is none
         return None
     return connection
+
+
+def _answer(connection: socket.socket) -> dict[str, Any] | None:
+    """What the host says; None if it ends instead, or is too long about cleaning up after commands that ended."""
+    try:
+        answer: dict[str, Any] | None = json.loads(connection.makefile().readline() or "null")
+    except OSError:
+        return None
+    return answer
 
 
 def _start(order: HostOrder) -> socket.socket:

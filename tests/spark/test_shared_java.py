@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from spark_jobs.runtime.lakes import open_lake
@@ -52,13 +53,17 @@ def test_kills_of_commands_that_share_java_change_no_row(hosts: Path, tmp_path: 
 
 
 @pytest.mark.slow
-def test_a_host_that_was_killed_is_replaced(hosts: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("killed", ["host and Java", "Java alone"])
+def test_a_host_that_was_killed_is_replaced(killed: str, hosts: Path, tmp_path: Path) -> None:
     source = generate_source(tmp_path / "source", events=1500, seed=3, files=3)
     lake = open_lake(str(tmp_path / "lake"))
     driver = start_run(source, lake.path)
     wait_until(lambda: bool(list((lake.path / "_checkpoints").glob("*/*/v*/offsets/*"))), 120, "nothing was written")
-    # Its process group: the host's Python and Java.
-    os.killpg(_host(hosts), signal.SIGKILL)
+    if killed == "Java alone":
+        (java,) = (child for child in psutil.Process(_host(hosts)).children() if child.name() == "java")
+        java.kill()
+    else:
+        os.killpg(_host(hosts), signal.SIGKILL)
     output, _ = driver.process.communicate(timeout=120)
     assert driver.process.returncode != 0, output
     start_run(source, lake.path).finish()
