@@ -44,7 +44,7 @@ def test_commands_share_a_java_that_ends_when_nobody_uses_it(hosts: Path, tmp_pa
 
 @pytest.mark.slow
 def test_kills_of_commands_that_share_java_change_no_row(hosts: Path, tmp_path: Path) -> None:
-    source = generate_source(tmp_path / "source", events=4000, seed=8, files=40)
+    source = generate_source(tmp_path / "source", events=4000, seed=8, files=12)
     lake = open_lake(str(tmp_path / "lake"))
     # The process group that is killed holds Python alone: Java goes on.
     assert kill_repeatedly(source, lake.path, kills=KILLS, longest_work_s=3, seed=9) == KILLS
