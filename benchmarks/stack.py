@@ -76,8 +76,8 @@ def main(
         minio.start()
         adloom("init", "--lake", lake.root)
         kafka.make_topic(_TOPIC, partitions=2)
-        shared = {"ADLOOM_JOB__FOLLOW_INTERVAL": follow, "ADLOOM_SPARK__KEEP_JAVA": keep_java}
-        jobs = _start_jobs(kafka, lake, out, interval, shared)
+        given = {"ADLOOM_JOB__FOLLOW_INTERVAL": follow, "ADLOOM_SPARK__KEEP_JAVA": keep_java}
+        jobs = _start_jobs(kafka, lake, out, interval, given)
         begin, at_begin = datetime.now(UTC).timestamp(), dict[str, _Work]()
         threading.Timer(warm_up, lambda: at_begin.update(_work(jobs))).start()
         _send(kafka, rate, seconds, console)
@@ -103,12 +103,12 @@ def main(
     console.print(result)
 
 
-def _start_jobs(kafka: Kafka, lake: Lake, out: Path, interval: str, shared: Mapping[str, str]) -> list[Job]:
+def _start_jobs(kafka: Kafka, lake: Lake, out: Path, interval: str, given: Mapping[str, str]) -> list[Job]:
     environment = {
         "ADLOOM_KAFKA__BOOTSTRAP_SERVERS": kafka.address,
         "ADLOOM_KAFKA__TOPICS": _TOPIC,
         "ADLOOM_SPARK__DRIVER_MEMORY": "2g",
-        **shared,
+        **given,
     }
     triggers = {
         # The interval is ingest's; the queries towards gold follow it. Sessions close half an hour later.

@@ -21,6 +21,7 @@ import secrets
 import socket
 import sys
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -29,10 +30,11 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from spark_jobs.runtime.locked import locked
+from spark_jobs.runtime.lock import waiting_for
 from spark_jobs.runtime.session import start_own
 from spark_jobs.runtime.shared_java import LOCKS, SESSION, HostOrder
 
+_SERVED, _LEAVING = "served", "leaving"
 _log = logging.getLogger(__name__)
 
 
@@ -41,27 +43,27 @@ class Host:
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark, self._change = spark, threading.Condition()
-        self._served, self._leaving = 0, 0
+        self._commands: Counter[str] = Counter()
 
     @property
     def is_idle(self) -> bool:
         """Whether no command is served."""
-        return self._served == 0
+        return not self._commands[_SERVED]
 
     def wait_until_idle(self, seconds: float) -> None:
         """Returns when no command has been served for so long."""
         with self._change:
             while True:
-                self._change.wait_for(lambda: self._served == 0)
-                if not self._change.wait_for(lambda: self._served > 0, seconds):
+                self._change.wait_for(lambda: self.is_idle)
+                if not self._change.wait_for(lambda: not self.is_idle, seconds):
                     return
 
     def serve(self, connection: socket.socket) -> None:
         """Serves a command until its connection ends; nothing of it is left in Java then."""
-        with connection, self._counted():
+        with connection, self._counted(_SERVED):
             with self._change:
                 # What a killed command left behind could still write.
-                self._change.wait_for(lambda: self._leaving == 0)
+                self._change.wait_for(lambda: not self._commands[_LEAVING])
             session = self._spark._jsparkSession.newSession()  # noqa: SLF001
             locks = self._jvm.java.util.ArrayList()
             gateway, answer = self._gateway({SESSION: session, LOCKS: locks})
@@ -69,7 +71,7 @@ class Host:
                 connection.sendall(json.dumps(answer).encode() + b"\n")
                 while connection.recv(1):
                     pass
-            with self._leave():
+            with self._counted(_LEAVING):
                 _clean_up(session, locks, gateway)
             _log.info("a command has ended, and nothing of it is left in Java")
 
@@ -78,25 +80,16 @@ class Host:
         return self._spark.sparkContext._jvm  # noqa: SLF001
 
     @contextmanager
-    def _counted(self) -> Iterator[None]:
-        self._count(served=1)
+    def _counted(self, kind: str) -> Iterator[None]:
+        self._count(kind, 1)
         try:
             yield
         finally:
-            self._count(served=-1)
+            self._count(kind, -1)
 
-    @contextmanager
-    def _leave(self) -> Iterator[None]:
-        self._count(leaving=1)
-        try:
-            yield
-        finally:
-            self._count(leaving=-1)
-
-    def _count(self, *, served: int = 0, leaving: int = 0) -> None:
+    def _count(self, kind: str, change: int) -> None:
         with self._change:
-            self._served += served
-            self._leaving += leaving
+            self._commands[kind] += change
             self._change.notify_all()
 
     def _gateway(self, entry: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -140,7 +133,7 @@ def main() -> None:
         threading.Thread(target=_accept, args=(listening, host), daemon=True).start()
         while True:
             host.wait_until_idle(order.settings.spark.keep_java.total_seconds())
-            with locked(order.socket.with_suffix(".lock")):
+            with waiting_for(order.socket.with_suffix(".lock")):
                 # Nobody can connect now, but somebody may just have done so.
                 if host.is_idle:
                     order.socket.unlink()

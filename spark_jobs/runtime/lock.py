@@ -1,4 +1,4 @@
-"""One driver per job at a time."""
+"""Locks between processes, above all: one driver per job at a time."""
 
 import fcntl
 import os
@@ -82,6 +82,14 @@ def _refusal(lake: Lake, job: str, by: str) -> LakeInUseError:
         f"job {job} of lake {lake.root} is being run by {by}: two drivers would corrupt its checkpoints; "
         "wait for it to end, stop it, or give another --lake"
     )
+
+
+@contextmanager
+def waiting_for(file: Path) -> Iterator[None]:
+    """Waits for the lock on ``file``, which is created if need be, and holds it; the system releases it at the end."""
+    with file.open("ab") as opened:
+        fcntl.lockf(opened, fcntl.LOCK_EX)
+        yield
 
 
 @contextmanager

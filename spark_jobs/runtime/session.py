@@ -46,23 +46,25 @@ def start_session(
     if is_submitted:
         # The JVM is running already, with the options of `adloom submit`; its folders are the cluster's.
         return _configured(SparkSession.builder.appName("adloom"), streaming_conf(settings)).getOrCreate()
+    if is_one_process(settings):
+        # Otherwise Spark binds the machine's outer address.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        # State functions run in processes of the same Python, with the same packages.
+        os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+        if settings.spark.keep_java:
+            return shared_java.join(settings, is_local=is_local, lifetime=lifetime)
     check_java()
-    _name_python(settings)
-    if settings.spark.keep_java and is_one_process(settings):
-        return shared_java.join(settings, is_local=is_local, lifetime=lifetime)
     return start_own(settings, is_local=is_local, log_file=log_file, lifetime=lifetime)
 
 
 def stop_session(spark: SparkSession) -> None:
     """Ends ``spark``, and its Java unless others share it."""
-    if shared_java.is_joined():
-        shared_java.leave()
-    else:
+    if not shared_java.leave():
         spark.stop()
 
 
 def start_own(settings: Settings, *, is_local: bool, log_file: Path | None, lifetime: Lifetime) -> SparkSession:
-    """A Spark session in a Java that this process starts.
+    """A Spark session in a Java that this process starts; the environment is that of :func:`start_session`.
 
     Raises:
         EnvironmentMissingError: the jars are missing.
@@ -72,7 +74,6 @@ def start_own(settings: Settings, *, is_local: bool, log_file: Path | None, life
     scratch = _own_scratch()
     conf = spark_conf(settings, is_local=is_local, log_file=log_file, scratch=scratch, lifetime=lifetime)
     builder = _configured(builder, conf)
-    _name_python(settings)
     with _local_dirs(scratch):
         spark = builder.getOrCreate()
     jvm = spark.sparkContext._jvm  # noqa: SLF001
@@ -86,14 +87,6 @@ def start_own(settings: Settings, *, is_local: bool, log_file: Path | None, life
     java = jvm.java.lang.ProcessHandle.current().pid()
     name_owners(scratch, [os.getpid(), int(java)])
     return spark
-
-
-def _name_python(settings: Settings) -> None:
-    if is_one_process(settings):
-        # Otherwise Spark binds the machine's outer address.
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        # State functions run in processes of the same Python, with the same packages.
-        os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
 
 
 def _forget_origins(spark: SparkSession, jvm: Any, *, is_local: bool) -> None:

@@ -25,12 +25,14 @@ from pyspark.sql import SparkSession
 from spark_jobs import __version__
 from spark_jobs.contracts.errors import EnvironmentMissingError
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.runtime.java import Lifetime
-from spark_jobs.runtime.locked import locked
+from spark_jobs.runtime.java import Lifetime, check_java
+from spark_jobs.runtime.lock import waiting_for
 
 SESSION, LOCKS = "session", "locks"
 """Keys of what a host's gateway gives a command: its Spark session, and a list of the file channels that it holds locks
 on, which the host closes when the command has ended."""
+_SECTIONS = {"spark", "s3", "tables"}
+"""The settings that Java gets at its start."""
 _OF_JAVA = ("AWS_", "SPARK_", "JAVA_", "HADOOP_", "PYSPARK_", "PYTHON", "TZ", "TMPDIR")
 """Beginnings of environment variables that Java or Spark's workers get at their start."""
 _LONGEST_FOLDER = 80
@@ -69,20 +71,20 @@ def join(settings: Settings, *, is_local: bool, lifetime: Lifetime) -> SparkSess
         lifetime: how long the session will work. Short work is done by the host of longer work.
 
     Raises:
-        EnvironmentMissingError: the host cannot be started, or its folder belongs to somebody else.
+        EnvironmentMissingError: the host cannot be started or does not answer, or others could open its folder.
     """
     global _joined  # noqa: PLW0603 there is one Spark in a process
     lifetime = Lifetime.RUN if lifetime is Lifetime.SHORT else lifetime
-    place = folder_of_hosts() / host_name(settings, os.environ, is_local=is_local, lifetime=lifetime)
+    host = folder_of_hosts() / host_name(settings, os.environ, is_local=is_local, lifetime=lifetime)
     order = HostOrder(
-        socket=place.with_suffix(".sock"),
-        settings=settings,
+        socket=host.with_suffix(".sock"),
+        settings=Settings.model_validate(_of_java(settings)),
         is_local=is_local,
         lifetime=lifetime,
-        log_file=place.with_suffix(".log"),
+        log_file=host.with_suffix(".log"),
     )
     # Held until the host has answered: it does not end meanwhile.
-    with locked(place.with_suffix(".lock")):
+    with waiting_for(host.with_suffix(".lock")):
         connection = _connect(order.socket) or _start(order)
         answer = _answer(connection)
     if answer is None:
@@ -95,27 +97,23 @@ def join(settings: Settings, *, is_local: bool, lifetime: Lifetime) -> SparkSess
     return spark
 
 
-def is_joined() -> bool:
-    """Whether the Spark session of this process is in the Java of a host."""
-    return _joined is not None
-
-
 def place() -> str:
     """Where the Spark session of this process is, to be logged; empty if its Java is its own."""
     return f"the Java of process {_joined.process_id}, which logs to {_joined.log_file}" if _joined else ""
 
 
-def leave() -> None:
-    """Ends the session that :func:`join` gave; Java goes on."""
+def leave() -> bool:
+    """Ends the session that :func:`join` gave; Java goes on. Returns whether there was one."""
     global _joined  # noqa: PLW0603
     if _joined is None:
-        return
+        return False
     _joined.gateway.shutdown()
     _joined.connection.close()
     _joined = None
     # What PySpark's own stop would forget: the next session of this process is in another gateway.
     SparkContext._active_spark_context = SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
     SparkSession._instantiatedSession = SparkSession._activeSession = None  # noqa: SLF001
+    return True
 
 
 def release_at_end(channel: Any) -> None:
@@ -150,13 +148,17 @@ def folder_of_hosts() -> Path:
 def host_name(settings: Settings, environment: Mapping[str, str], *, is_local: bool, lifetime: Lifetime) -> str:
     """Names the host: whatever Java gets at its start is in it."""
     parts = {
-        "settings": settings.model_dump(mode="json", include={"spark", "s3", "tables"}),
+        "settings": _of_java(settings),
         "is_local": is_local,
         "lifetime": lifetime.value,
         "environment": {name: value for name, value in environment.items() if name.startswith(_OF_JAVA)},
         "code": [__version__, sys.executable, str(Path(__file__).parent)],
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _of_java(settings: Settings) -> dict[str, Any]:
+    return settings.model_dump(mode="json", include=_SECTIONS)
 
 
 def _connect(name: Path) -> socket.socket | None:
@@ -183,8 +185,9 @@ def _start(order: HostOrder) -> socket.socket:
     """Starts a host; returns a connection to it.
 
     Raises:
-        EnvironmentMissingError: it ended at once.
+        EnvironmentMissingError: there is no Java, or the host ended at once.
     """
+    check_java()
     order.socket.unlink(missing_ok=True)
     with order.log_file.open("ab") as log:
         process = subprocess.Popen(

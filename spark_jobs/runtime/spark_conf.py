@@ -84,7 +84,7 @@ def spark_conf(
         "spark.sql.shuffle.partitions": str(partitions(settings.spark)),
         # Adaptive execution does not touch stateful stages, and costs time to plan the rest.
         "spark.sql.adaptive.enabled": "false",
-        # Otherwise each plan is printed in full, twice a batch, for an interface that is off.
+        # Otherwise the plan of every batch is printed in full, for a web interface that is off.
         "spark.sql.ui.explainMode": "simple",
         # The queries and Delta generate more classes per batch than the default of 100; the rest would be recompiled.
         "spark.sql.codegen.cache.maxEntries": "4000",

@@ -91,14 +91,10 @@ def test_a_job_that_shares_java_is_alone_on_its_lake_until_it_is_killed(hosts: P
 
 def _host(hosts: Path) -> int:
     """The process group of the only host."""
-    (socket,) = hosts.glob("*.sock")
-    given = f"XDG_RUNTIME_DIR={socket.parents[1]}\0".encode()
-    for process in Path("/proc").glob("[0-9]*/environ"):
-        try:
-            command = (process.parent / "cmdline").read_bytes()
-            environment = process.read_bytes()
-        except OSError:
-            continue
-        if b"spark_jobs.runtime.java_host" in command and given in environment:
-            return int(process.parent.name)
-    raise AssertionError("no host runs")
+    (host,) = (
+        process.pid
+        for process in psutil.process_iter(["cmdline", "environ"])
+        if "spark_jobs.runtime.java_host" in (process.info["cmdline"] or ())
+        and (process.info["environ"] or {}).get("XDG_RUNTIME_DIR") == str(hosts.parent)
+    )
+    return host
