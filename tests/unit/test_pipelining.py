@@ -5,7 +5,7 @@ import socket
 import struct
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pyspark.sql.streaming.proto.StateMessage_pb2 as messages
@@ -42,7 +42,8 @@ class _Server:
 
     def _serve(self) -> None:
         connection, _ = self._listening.accept()
-        with connection, connection.makefile("rwb") as file:
+        # A client that was refused goes without reading the answers after it, at any moment.
+        with connection, connection.makefile("rb") as file, suppress(ConnectionError):
             while head := file.read(8):
                 version, length = struct.unpack("!ii", head)
                 assert version == 0
@@ -52,8 +53,7 @@ class _Server:
                 if self.requests[-1] == "valueStateUpdate":
                     self.kept = request.stateVariableRequest.valueStateCall.valueStateUpdate.value
                 answer = self._answer(self.requests[-1]).SerializeToString()
-                file.write(struct.pack("!i", len(answer)) + answer)
-                file.flush()
+                connection.sendall(struct.pack("!i", len(answer)) + answer)
 
 
 def _name(request: Any) -> str:
