@@ -18,7 +18,8 @@ RUN --mount=type=cache,target=/root/.cache/uv \
 FROM packages AS jars
 COPY infra/jars infra/jars
 RUN --mount=type=cache,target=/var/cache/jars \
-    python -m infra.jars.fetch infra/jars /var/cache/jars/lib && cp -r /var/cache/jars/lib /jars
+    python -m infra.jars.fetch infra/jars /var/cache/jars/lib && cp -r /var/cache/jars/lib /jars && \
+    python -m infra.jars.compile infra/jars/java /jars
 
 FROM packages AS built
 RUN --mount=type=cache,target=/root/.cache/uv \

@@ -107,9 +107,17 @@ def spark_conf(
         **{_PROPERTY_OF_NEW_TABLES + name.removeprefix("delta."): value for name, value in properties.items()},
         **({} if is_one_process(settings) else _cluster_conf(settings.spark)),
         **(_INTERPRETED if lifetime is Lifetime.SHORT else {}),
-        **(_LOCAL_FILES if is_local else s3a_conf(settings.s3)),
+        **(_LOCAL_FILES if is_local else s3a_conf(settings.s3) | _tail_of_logs()),
         **streaming_conf(settings),
     }
+
+
+def _tail_of_logs() -> dict[str, str]:
+    """Delta's own store lists a whole log in an object store, several times a batch; see infra/jars/java.
+
+    A release may be newer than the jars of the machine that it runs on, and works without ours.
+    """
+    return {"spark.delta.logStore.s3a.impl": "adloom.TailLogStore"} if (JARS / "adloom.jar").is_file() else {}
 
 
 def is_one_process(settings: Settings) -> bool:

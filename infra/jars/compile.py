@@ -1,0 +1,75 @@
+"""Compiles adloom's own Java classes into a jar beside the others.
+
+``python -m infra.jars.compile SOURCES JARS`` compiles each ``.java`` below SOURCES against the jars in JARS and Spark's
+own, and puts ``adloom.jar`` into JARS. It needs no JDK but a Java: Janino compiles, which Spark ships to compile the
+code that it generates. Janino has no generics, so the sources do without.
+"""
+
+import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+_COMPILER = "org.codehaus.commons.compiler.samples.CompilerDemo"
+_JAR = "adloom.jar"
+
+
+class CompileError(Exception):
+    """Raised when a source cannot be compiled."""
+
+
+def main() -> int:
+    """Compiles the sources that the arguments name."""
+    sources, jars = Path(sys.argv[1]), Path(sys.argv[2])
+    try:
+        compile_jar(sources, jars)
+    except CompileError as error:
+        sys.stderr.write(f"setup: {error}\n")
+        return 1
+    return 0
+
+
+def compile_jar(sources: Path, jars: Path) -> Path:
+    """The jar with the classes of ``sources``, in ``jars``; the same classes give the same bytes.
+
+    Raises:
+        CompileError: there is no Java, or a source is wrong.
+    """
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise CompileError("PySpark is not installed, whose jars are needed")
+    of_spark = Path(spec.origin).parent / "jars"
+    with tempfile.TemporaryDirectory() as folder:
+        command = [
+            *(_java(), "-cp", os.pathsep.join(_named(of_spark, "janino", "commons-compiler")), _COMPILER),
+            *("-d", folder, "-encoding", "UTF-8", "-g"),
+            *("-classpath", os.pathsep.join(map(str, [*sorted(jars.glob("*.jar")), *sorted(of_spark.glob("*.jar"))]))),
+            *map(str, sorted(sources.rglob("*.java"))),
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        classes = sorted(Path(folder).rglob("*.class"))
+        if done.returncode or not classes:
+            raise CompileError(f"{sources} cannot be compiled: {done.stdout}{done.stderr}")
+        draft = Path(folder) / _JAR
+        with ZipFile(draft, "w", ZIP_DEFLATED) as jar:
+            for file in classes:
+                # The time of an entry is that of the oldest file a zip can have, not now.
+                jar.writestr(ZipInfo(file.relative_to(folder).as_posix()), file.read_bytes())
+        (jars / _JAR).write_bytes(draft.read_bytes())
+    return jars / _JAR
+
+
+def _java() -> str:
+    home = os.environ.get("JAVA_HOME")
+    return str(Path(home) / "bin" / "java") if home else "java"
+
+
+def _named(folder: Path, *names: str) -> list[str]:
+    return [str(jar) for name in names for jar in sorted(folder.glob(f"{name}-[0-9]*.jar"))]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
