@@ -58,7 +58,7 @@ def main(
     batches: Annotated[int, typer.Option(min=8, help="Files, one per batch; the second half is measured.")] = 60,
     rows: Annotated[int, typer.Option(min=100, help="Events per file.")] = 1000,
     lifetime: Annotated[Lifetime, typer.Option(help="How long Java expects to work.")] = Lifetime.SERVICE,
-    join_state: Annotated[JoinState, typer.Option(help="The setting spark.join_state.")] = JoinState.BY_KEY,
+    join_state: Annotated[JoinState, typer.Option(help="The setting spark.join_state.")] = JoinState.BY_TIME,
     out: Annotated[Path, typer.Option(help="Folder for input, lake and results; replaced.")] = Path(
         "build/bench-batches"
     ),

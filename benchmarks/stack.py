@@ -7,7 +7,7 @@ import shutil
 import statistics
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -59,6 +59,9 @@ def main(
         str, typer.Option(help="spark.keep_java, as in 30s: the jobs share one Java. 0s: each has its own.")
     ] = "0s",
     warm_up: Annotated[int, typer.Option(help="Seconds at the start to leave out of the figures.")] = 60,
+    window: Annotated[
+        int, typer.Option(help="Also give the figures of each window of so many seconds: do they stay flat? 0: no.")
+    ] = 0,
     out: Annotated[Path, typer.Option(help="Folder for broker, MinIO and results; replaced.")] = Path(
         "build/bench-stack"
     ),
@@ -78,14 +81,16 @@ def main(
         kafka.make_topic(_TOPIC, partitions=2)
         given = {"ADLOOM_JOB__FOLLOW_INTERVAL": follow, "ADLOOM_SPARK__KEEP_JAVA": keep_java}
         jobs = _start_jobs(kafka, lake, out, interval, given)
-        begin, at_begin = datetime.now(UTC).timestamp(), dict[str, _Work]()
-        threading.Timer(warm_up, lambda: at_begin.update(_work(jobs))).start()
+        begin, works = datetime.now(UTC).timestamp(), dict[int, dict[str, _Work]]()
+        for at in (warm_up, *(range(window, seconds, window) if window else ())):
+            threading.Timer(at, lambda at=at: works.update({at: _work(jobs)})).start()
         _send(kafka, rate, seconds, console)
-        at_end = _work(jobs)
+        at_begin, at_end = works[warm_up], _work(jobs)
         threading.Event().wait(30)  # for the last records to arrive
         for job in jobs:
             job.stop()
-        delays = _delays(lake, not_before=begin + warm_up)
+        every = _delays(lake)
+        delays = [delay for sent, delay in every if sent >= begin + warm_up]
     finally:
         for job in jobs:
             job.kill()
@@ -94,11 +99,21 @@ def main(
     result = {
         "records_per_s": rate,
         "clicked": len(delays),
-        "p50_s": round(statistics.median(delays), 2),
-        "p95_s": round(statistics.quantiles(delays, n=20)[-1], 2),
-        "max_s": round(max(delays), 2),
-        "jobs": {name: asdict(work.since(at_begin[name])) for name, work in at_end.items()},
+        **_figures(delays),
+        "jobs": _between(at_begin, at_end),
     }
+    if window:
+        ends = [*sorted(at for at in works if at % window == 0), seconds]
+        works |= {0: {}, seconds: at_end}
+        result["windows"] = [
+            {
+                "until_s": end,
+                **_figures([delay for sent, delay in every if end - window <= sent - begin < end]),
+                "jobs": _between(works[end - window], works[end]),
+            }
+            for end in ends
+            if end % window == 0
+        ]
     (out / "results.json").write_text(json.dumps(result, indent=2) + "\n")
     console.print(result)
 
@@ -148,9 +163,18 @@ def _batches(job: Job) -> int:
     return sum(1 + report.batch_id for report in reports if report and report.batch_id is not None)
 
 
-def _delays(lake: Lake, *, not_before: float) -> list[float]:
-    """Seconds from each click since ``not_before`` (Unix time) to the commit with its attribution."""
-    delays: list[float] = []
+def _figures(delays: Sequence[float]) -> dict[str, float]:
+    p95 = statistics.quantiles(delays, n=20)[-1]
+    return {"p50_s": round(statistics.median(delays), 2), "p95_s": round(p95, 2), "max_s": round(max(delays), 2)}
+
+
+def _between(begin: Mapping[str, _Work], end: Mapping[str, _Work]) -> dict[str, object]:
+    return {name: asdict(work.since(begin.get(name, _Work(0, 0)))) for name, work in end.items()}
+
+
+def _delays(lake: Lake) -> list[tuple[float, float]]:
+    """For each click, when it was sent (Unix time), and the seconds until the commit with its attribution."""
+    delays: list[tuple[float, float]] = []
     with duckdb.connect() as connection, tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "rows.parquet"
         for commit in lake.files.walk(f"{ATTRIBUTIONS.path}/_delta_log"):
@@ -162,7 +186,7 @@ def _delays(lake: Lake, *, not_before: float) -> list[float]:
                 file.write_bytes(lake.files.read(f"{ATTRIBUTIONS.path}/{unquote(added)}") or b"")
                 query = "SELECT epoch(click_time) FROM read_parquet(?) WHERE status = 'clicked'"
                 clicks = connection.execute(query, [str(file)]).fetchall()
-                delays.extend(visible - click for (click,) in clicks if click >= not_before)
+                delays.extend((click, visible - click) for (click,) in clicks)
     return delays
 
 

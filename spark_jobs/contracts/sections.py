@@ -4,9 +4,9 @@ import json
 import re
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, field_validator, model_validator
 
 from spark_jobs.contracts.choices import (
     AverageOutput,
@@ -14,6 +14,7 @@ from spark_jobs.contracts.choices import (
     DeduplicateMode,
     JoinState,
     JoinType,
+    LineageTransport,
     SaslMechanism,
     SecurityProtocol,
     StateStore,
@@ -384,6 +385,25 @@ class ValidationSettings(Section):
     )
 
 
+class LineageSettings(Section):
+    """``[lineage]``: OpenLineage events about what was committed, by `adloom lineage`."""
+
+    transport: LineageTransport = Field(
+        LineageTransport.NONE,
+        description="none; file: a line of JSON for each event; http: POST to an OpenLineage server",
+    )
+    url: str = Field(
+        "",
+        pattern=r"^(https?://\S+)?$",
+        description="address that takes events, as in http://marquez:5000/api/v1/lineage",
+    )
+    api_key: SecretStr = Field(
+        SecretStr(""), description="sent as a bearer token; set it in the environment, not in a file"
+    )
+    file: Path | None = Field(None, description="file that events are appended to")
+    namespace: str = Field("adloom", min_length=1, description="namespace of the jobs")
+
+
 class SparkSettings(Section):
     """``[spark]``: the engine."""
 
@@ -416,8 +436,16 @@ class SparkSettings(Section):
         "needs a checkpoint reset",
     )
     join_state: JoinState = Field(
-        JoinState.BY_KEY,
-        description="by_time: expired rows are found at the front, so a join batch no longer slows down as its state "
-        "grows; Spark 4.2 still develops this format, so a later Spark may need a checkpoint reset. A checkpoint keeps "
-        "the format of its first start until it is reset",
+        JoinState.BY_TIME,
+        description="by_time: expired rows are found at the front, so a join batch does not slow down as its state "
+        "grows; by_key: Spark's own default, which every batch scans, and the only one with state_store = memory. A "
+        "checkpoint keeps the format of its first start until it is reset",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _memory_has_no_order(cls, given: Any) -> Any:
+        """Where state is kept in memory, the default of ``join_state`` is the only one that there is."""
+        if isinstance(given, dict) and given.get("state_store") == StateStore.MEMORY and "join_state" not in given:
+            return {**given, "join_state": JoinState.BY_KEY}
+        return given

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from spark_jobs.contracts.choices import DeduplicateMode, JoinState, StateStore
+from spark_jobs.contracts.choices import DeduplicateMode, JoinState, LineageTransport, StateStore
 from spark_jobs.contracts.durations import format_duration
 from spark_jobs.contracts.encoding import RecordFormat
 from spark_jobs.contracts.errors import SettingsError
@@ -24,6 +24,7 @@ from spark_jobs.contracts.sections import (
     IngestSettings,
     JobSettings,
     KafkaSettings,
+    LineageSettings,
     MovingAverageSettings,
     RegistrySettings,
     RepairSettings,
@@ -58,6 +59,7 @@ class Settings(Section):
     tables: TablesSettings = TablesSettings()
     repair: RepairSettings = RepairSettings()
     validation: ValidationSettings = ValidationSettings()
+    lineage: LineageSettings = LineageSettings()
     heartbeat: HeartbeatSettings = HeartbeatSettings()
     job: JobSettings = JobSettings()
     spark: SparkSettings = SparkSettings()
@@ -128,6 +130,7 @@ class Settings(Section):
             raise ValueError(
                 "sessionize.gap 0s: every event would be a session of its own; give it a length, as in 5min"
             )
+        self._check_lineage()
         if self.spark.join_state is JoinState.BY_TIME and self.spark.state_store is not StateStore.ROCKSDB:
             raise ValueError(
                 f"spark.join_state by_time with spark.state_store {self.spark.state_store.value}: only rocksdb keeps "
@@ -138,6 +141,12 @@ class Settings(Section):
         self._check_sources()
         self._check_registry()
         return self
+
+    def _check_lineage(self) -> None:
+        own = self.lineage
+        needed = {LineageTransport.HTTP: ("url", own.url), LineageTransport.FILE: ("file", own.file)}.get(own.transport)
+        if needed and not needed[1]:
+            raise ValueError(f"lineage.transport is {own.transport} and lineage.{needed[0]} is empty; give it")
 
     def _check_measure(self) -> None:
         stats, average = self.campaign_stats, self.moving_average

@@ -21,7 +21,7 @@ LATE = Run("late", STANDARD.settings)
 
 UNDRAINED = Run(
     "undrained",
-    Settings(ingest=_FILE_BY_FILE, spark=SparkSettings(join_state=JoinState.BY_TIME)),
+    Settings(ingest=_FILE_BY_FILE, spark=SparkSettings(join_state=JoinState.BY_KEY)),
     drain=False,
 )
 """Time reaches 17:00: the join's watermark 14:00 (3 h behind), the sessions' 16:50 (10 min behind)."""

@@ -235,7 +235,7 @@ _STATS: dict[str, tuple[_Changes, _Changes]] = {
         {**_BY_PLACE, "campaign_stats": {"output": "update", "group_by": "place"}},
     ),
     "no longer by a column": (_BY_PLACE, {"source": _BY_PLACE["source"]}),
-    "join state": ({}, {"spark": {"join_state": "by_time"}}),
+    "join state": ({"spark": {"join_state": "by_key"}}, {}),
     "partitions": ({}, {"spark": {"shuffle_partitions": 3}}),
 }
 
@@ -297,7 +297,7 @@ _ATTRIBUTE: dict[str, tuple[_Changes, _Changes]] = {
         {"attribute": {"impression_watermark": "3h"}},
     ),
     "state store": ({}, {"spark": {"state_store": "memory"}}),
-    "join state": ({}, {"spark": {"join_state": "by_time"}}),
+    "join state": ({"spark": {"join_state": "by_key"}}, {}),
 }
 
 

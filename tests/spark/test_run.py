@@ -75,8 +75,8 @@ def test_one_event_of_2099_changes_nothing_but_the_quarantine(mixed: tuple[Lake,
         ),
         *[
             pytest.param(
-                Settings(attribute=AttributeSettings(join=join), spark=SparkSettings(join_state=JoinState.BY_TIME)),
-                id=f"{join.value}, join state by time",
+                Settings(attribute=AttributeSettings(join=join), spark=SparkSettings(join_state=JoinState.BY_KEY)),
+                id=f"{join.value}, join state by key",
                 marks=marks,
             )
             for join, marks in ((JoinType.FULL_OUTER, ()), (JoinType.INNER, pytest.mark.slow))

@@ -49,7 +49,7 @@ def _settings(environ: dict[str, str]) -> Settings:
         pytest.param(SESSIONIZE, {}, {"SESSIONIZE__GAP": "4min"}, Verdict.BREAKING, id="shorter-gap"),
         pytest.param(SESSIONIZE, {}, {"SESSIONIZE__WATERMARK": "11min"}, Verdict.BREAKING, id="longer-lateness"),
         pytest.param(SESSIONIZE, {}, {"SPARK__SHUFFLE_PARTITIONS": "9"}, Verdict.IGNORED, id="partitions"),
-        pytest.param(ATTRIBUTE, {}, {"SPARK__JOIN_STATE": "by_time"}, Verdict.IGNORED, id="join-state"),
+        pytest.param(ATTRIBUTE, {}, {"SPARK__JOIN_STATE": "by_key"}, Verdict.IGNORED, id="join-state"),
         pytest.param(SESSIONIZE, {}, {"SPARK__STATE_STORE": "memory"}, Verdict.BREAKING, id="state-store"),
     ],
 )
@@ -74,8 +74,8 @@ def test_a_manifest_older_than_a_setting_has_what_held_then() -> None:
         created_at=datetime(2026, 1, 1, tzinfo=UTC),
         settings={name: value for name, value in now.items() if name != "spark.join_state"},
     )
-    assert list(changes(find_query(manifest.query), manifest, now)) == []
-    (change,) = changes(find_query(manifest.query), manifest, now | {"spark.join_state": "by_time"})
+    assert list(changes(find_query(manifest.query), manifest, now | {"spark.join_state": "by_key"})) == []
+    (change,) = changes(find_query(manifest.query), manifest, now)
     assert (change.before, change.verdict) == ("by_key", Verdict.IGNORED)
 
 

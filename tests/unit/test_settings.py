@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.console.settings import list_settings
-from spark_jobs.contracts.choices import JoinType, SecurityProtocol
+from spark_jobs.contracts.choices import JoinState, JoinType, SecurityProtocol, StateStore
 from spark_jobs.contracts.durations import format_duration, parse_duration
 from spark_jobs.contracts.errors import SettingsError
 from spark_jobs.contracts.kafka import java_options, librdkafka_options
-from spark_jobs.contracts.sections import KafkaSettings
+from spark_jobs.contracts.sections import KafkaSettings, SparkSettings
 from spark_jobs.contracts.settings import Settings, load_settings
 from spark_jobs.queries.partitions import partitions as count_partitions
 
@@ -94,6 +94,13 @@ def test_a_password_is_not_told(capsys: pytest.CaptureFixture[str], monkeypatch:
 def test_there_are_as_many_partitions_as_cores(environ: dict[str, str], partitions: int) -> None:
     settings = load_settings(None, {f"ADLOOM_SPARK__{name}": value for name, value in environ.items()})
     assert count_partitions(settings.spark) == partitions
+
+
+def test_the_join_keeps_its_state_in_the_order_of_time_where_a_store_has_one() -> None:
+    assert load_settings(None, {}).spark.join_state is JoinState.BY_TIME
+    in_memory = {"ADLOOM_SPARK__STATE_STORE": "memory"}
+    assert load_settings(None, in_memory).spark.join_state is JoinState.BY_KEY
+    assert SparkSettings(state_store=StateStore.MEMORY).join_state is JoinState.BY_KEY
 
 
 def test_a_window_as_long_as_the_watermark_is_safe() -> None:
