@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.common import ADLOOM
-from benchmarks.environments import python_of
 from benchmarks.peers.inputs import AND_LATER, DEALT, EVENTS
 from spark_jobs.contracts.choices import StateStore
 from spark_jobs.contracts.tables import ATTRIBUTIONS, SESSIONS, Table
+from tests.support.environments import python_of
 from tests.support.lakes import live_files
 
 _HERE = Path(__file__).parent

@@ -1,19 +1,26 @@
-"""``docs/tables.md``: every table and its columns."""
+"""``docs/tables.md``: every table and view, and their columns."""
 
 from infra.docs.markdown import code, page, table
 from spark_jobs.contracts.tables import Table
 from spark_jobs.queries import SHOWN_TABLES
+from spark_jobs.views import VIEWS, View
 
 _HEAD = """\
 These are the Delta tables of a lake, below its root. All times are UTC with microseconds. Column names and types are a
-public contract.
+public contract. Below the tables come the [views](#views), which are computed when they are asked for.
 
 What else lies in a lake is listed in [How it works](architecture.md#what-lies-in-a-lake)."""
 
+_VIEWS = """\
+## Views
+
+Questions of people, answered by SQL over the tables, for `adloom sql`, `adloom show` and `adloom export`: see
+[Query gold](query-gold.md)."""
+
 
 def tables_page() -> str:
-    """The page: one section per table."""
-    return page("Tables", _HEAD, *map(_section, SHOWN_TABLES.values()))
+    """The page: one section per table, and one per view."""
+    return page("Tables", _HEAD, *map(_section, SHOWN_TABLES.values()), _VIEWS, *map(_view, VIEWS.values()))
 
 
 def _section(described: Table) -> str:
@@ -23,3 +30,8 @@ def _section(described: Table) -> str:
     rows = [(code(column.name), code(column.sql_type), column.meaning) for column in described.columns]
     text = f"## {described.path}\n\n{described.meaning} {partitions}{name}\n\n"
     return text + table(("column", "type", "meaning"), rows)
+
+
+def _view(described: View) -> str:
+    rows = [(code(name), meaning) for name, meaning in described.columns]
+    return f"### {described.name}\n\n{described.meaning}\n\n" + table(("column", "meaning"), rows)

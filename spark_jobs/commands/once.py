@@ -9,7 +9,6 @@ import typer
 from spark_jobs.commands.contract import contract_app
 from spark_jobs.commands.options import ConfigOption, LakeOption, parse_time
 from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.queries import SHOWN_TABLES
 
 app = typer.Typer()
 _PANEL = "Bounded: run and finish"
@@ -165,23 +164,6 @@ def report(lake: LakeOption, config: ConfigOption = None) -> None:
     from spark_jobs.console.overview import write_report
 
     write_report(lake, config=config)
-
-
-@app.command(rich_help_panel=_PANEL, epilog="Example:  adloom show attributions --lake lake --limit 5")
-def show(
-    table: Annotated[str, typer.Argument(help=f"One of {', '.join(SHOWN_TABLES)}, quarantine, requeued or failing.")],
-    lake: LakeOption,
-    limit: Annotated[int, typer.Option(help="Number of rows.", min=1, metavar="N")] = 20,
-    config: ConfigOption = None,
-) -> None:
-    """Show rows of a table.
-
-    quarantine: rejected records that were not requeued, with their verdict; requeued: those that were; failing: rows
-    that failed validation.
-    """
-    from spark_jobs.console.show import show_table
-
-    show_table(table, lake, limit, config)
 
 
 @app.command(

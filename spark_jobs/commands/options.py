@@ -1,12 +1,16 @@
 """Options shared by several commands."""
 
+from collections.abc import Sequence
 from datetime import date, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from spark_jobs.contracts.errors import SettingsError
+
+if TYPE_CHECKING:
+    from spark_jobs.lake.past import AsOf
 
 LakeOption = Annotated[
     str,
@@ -49,3 +53,37 @@ def parse_date(text: str, option: str) -> date:
         return date.fromisoformat(text)
     except ValueError as error:
         raise SettingsError(f"{option} {text!r} is not a date; write it like 2025-01-06") from error
+
+
+def parse_as_of(values: Sequence[str]) -> "AsOf":
+    """The state of a lake that the options ``--as-of`` mean.
+
+    Args:
+        values: a time, ``TABLE=VERSION``, or a version of the only table that is used.
+
+    Raises:
+        SettingsError: a value is none of these, or two contradict each other.
+    """
+    from spark_jobs.lake.past import AsOf
+    from spark_jobs.queries import SHOWN_TABLES
+
+    time: datetime | None = None
+    version: int | None = None
+    versions: dict[str, int] = {}
+    for value in values:
+        name, _, number = value.rpartition("=")
+        if name and name not in SHOWN_TABLES:
+            raise SettingsError(
+                f"--as-of {value!r}: no table {name!r} has versions; there are {', '.join(SHOWN_TABLES)}"
+            )
+        if name and number.isdigit():
+            versions[name] = int(number)
+        elif value.isdigit():
+            version = int(value)
+        elif time is None:
+            time = parse_time(value, "--as-of")
+            if time.tzinfo is None:
+                raise SettingsError(f"--as-of {value!r} has no zone; write it like 2026-03-01T12:00Z")
+        else:
+            raise SettingsError(f"--as-of {value!r}: there is a time already; give one")
+    return AsOf(time, version, versions)

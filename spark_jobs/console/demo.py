@@ -1,22 +1,28 @@
 """``adloom demo``: generates, runs, validates and reports a day of events."""
 
 import os
+import shlex
 import shutil
 from pathlib import Path
 
 from spark_jobs.console.generate import generate_events
 from spark_jobs.console.overview import print_overview, write_with_status
 from spark_jobs.console.run import print_ledger, run_with_bars, session
+from spark_jobs.console.sql import query_lake
 from spark_jobs.console.terminal import terminal
 from spark_jobs.console.validate import print_validation, validate_with_status
+from spark_jobs.contracts.choices import RowFormat
 from spark_jobs.contracts.errors import SettingsError
 from spark_jobs.contracts.settings import Settings, load_settings
 from spark_jobs.generator.spec import GeneratorSpec
+from spark_jobs.lake.past import AsOf
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.sources.arriving import files_of
 
 _MARK = ".adloom-demo"
 _FILES = 8
+_QUESTION = "select campaign_id, impressions, clicks, ctr, cost_micros from daily_campaigns order by 2 desc limit 3"
+"""What somebody would ask first."""
 
 
 def run_demo(out: Path, events: int, seed: int) -> bool:
@@ -36,6 +42,8 @@ def run_demo(out: Path, events: int, seed: int) -> bool:
     print_ledger(console, result.ledger)
     print_validation(console, lake, validation)
     print_overview(console, lake, overview)
+    console.print(f"\nadloom sql --lake {lake.place()} {shlex.quote(_QUESTION)}", style="bold", soft_wrap=True)
+    query_lake(_QUESTION, str(lake.path), as_of=AsOf(), row_format=RowFormat.TABLE, output=None, config=None)
     return validation.succeeded
 
 

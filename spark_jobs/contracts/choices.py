@@ -85,6 +85,34 @@ class Role(StrEnum):
     """Everything within the lake: for the jobs, and for maintenance of tables and checkpoints."""
     AIRFLOW = "airflow"
     """Read the lake; write releases, reports and the desired state of the jobs."""
+    ANALYST = "analyst"
+    """Read gold; neither raw records nor events one by one, and write nothing."""
+
+
+class RowFormat(StrEnum):
+    """How rows of a query are printed."""
+
+    TABLE = "table"
+    CSV = "csv"
+    JSON = "json"
+    PARQUET = "parquet"
+
+
+class FileFormat(StrEnum):
+    """Format of exported files."""
+
+    PARQUET = "parquet"
+    CSV = "csv"
+    JSON = "json"
+    """One object a line."""
+
+
+class LineageTransport(StrEnum):
+    """Where events of lineage go."""
+
+    NONE = "none"
+    FILE = "file"
+    HTTP = "http"
 
 
 class SecurityProtocol(StrEnum):

@@ -58,3 +58,11 @@ class QueryFailedError(AdloomError):
 
 class LedgerError(AdloomError):
     """Raised when the ledger of a run does not balance to the row."""
+
+
+class SqlError(AdloomError):
+    """Raised when a statement of SQL is wrong, or fails."""
+
+
+class LineageError(AdloomError):
+    """Raised when an event of lineage cannot be sent."""

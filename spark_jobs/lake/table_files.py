@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,8 @@ from urllib.parse import unquote
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.tables import Table
 from spark_jobs.lake.layout import Lake, commit_key
+
+_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
 
 
 @dataclass(frozen=True)
@@ -28,14 +31,26 @@ def file_of(action: dict[str, Any], table: Table) -> TableFile:
     return TableFile(f"{table.path}/{unquote(action['path'])}", rows, dict(action.get("partitionValues") or {}))
 
 
+@dataclass(frozen=True)
+class Snapshot:
+    """A version of a table: its files in the order in which they came, and its metadata as Delta writes them."""
+
+    files: tuple[TableFile, ...]
+    metadata: dict[str, Any]
+
+
 def live_files(lake: Lake, table: Table, version: int) -> list[TableFile]:
     """The files that hold the rows of ``version``, in the order in which they came.
 
     Raises:
         LakeError: the log has a gap, or the table has deletion vectors.
     """
+    return _live(_History(lake, table, version), lake, table)
+
+
+def _live(history: "_History", lake: Lake, table: Table) -> list[TableFile]:
     live: dict[str, TableFile] = {}
-    for action in _actions(lake, table, version):
+    for action in _file_actions(history):
         if added := action.get("add"):
             if added.get("deletionVector"):
                 raise LakeError(f"{lake.place(table.path)} has deletion vectors; switch them off and compact it")
@@ -46,42 +61,79 @@ def live_files(lake: Lake, table: Table, version: int) -> list[TableFile]:
     return list(live.values())
 
 
-def _actions(lake: Lake, table: Table, version: int) -> Iterator[dict[str, Any]]:
+def snapshot(lake: Lake, table: Table, version: int) -> Snapshot:
+    """The files of ``version`` and its metadata.
+
+    Raises:
+        LakeError: the log has a gap, or the table has deletion vectors.
+    """
+    history = _History(lake, table, version)
+    return Snapshot(tuple(_live(history, lake, table)), _metadata(history))
+
+
+class _History:
+    """The log of a table up to a version, read from its end."""
+
+    def __init__(self, lake: Lake, table: Table, version: int) -> None:
+        self._lake, self._table, self._version = lake, table, version
+        self._log = f"{table.path}/_delta_log"
+        self._read: list[list[dict[str, Any]]] = []
+        self.checkpoint = self._last_checkpoint()
+
+    def commits(self) -> Iterator[list[dict[str, Any]]]:
+        """The actions of each commit after the checkpoint, newest first."""
+        yield from self._read
+        for number in range(self._version - len(self._read), self.checkpoint, -1):
+            commit = self._lake.files.read(commit_key(self._table, number))
+            if commit is None:
+                place, before = self._lake.place(self._log), max(self.checkpoint, 0)
+                raise LakeError(f"{place}: version {number} is missing between {before} and {self._version}")
+            self._read.append([json.loads(line) for line in commit.splitlines()])
+            yield self._read[-1]
+
+    def in_checkpoint(self, kind: str) -> list[dict[str, Any]]:
+        """The actions of ``kind`` in the checkpoint; none if there is no checkpoint."""
+        if self.checkpoint < 0:
+            return []
+        data = self._lake.files.read(f"{self._log}/{self.checkpoint:020}.checkpoint.parquet")
+        if data is None:
+            place = self._lake.place(self._log)
+            raise LakeError(f"{place}: its checkpoint {self.checkpoint} is missing, or of a kind that is not read here")
+        return [action for action in rows_in(data, columns=[kind]) if action[kind]]
+
+    def _last_checkpoint(self) -> int:
+        """The version of the last checkpoint that does not come after this one; -1: there is none."""
+        pointer = self._lake.files.read(f"{self._log}/_last_checkpoint")
+        last = int(json.loads(pointer)["version"]) if pointer else -1
+        if last <= self._version:
+            return last
+        found = map(_CHECKPOINT.fullmatch, self._lake.files.names(self._log))
+        return max((int(name[1]) for name in found if name and int(name[1]) <= self._version), default=-1)
+
+
+def _file_actions(history: _History) -> Iterator[dict[str, Any]]:
     """The actions in the log, oldest first, from where they give all live files.
 
     That is the last commit that replaced the whole table, the last checkpoint, or the first commit.
     """
-    log, found = f"{table.path}/_delta_log", list[list[dict[str, Any]]]()
-    checkpoint = _last_checkpoint(lake, log, version)
-    for number in range(version, checkpoint, -1):
-        commit = lake.files.read(commit_key(table, number))
-        if commit is None:
-            raise LakeError(f"{lake.place(log)}: version {number} is missing between {checkpoint} and {version}")
-        actions = [json.loads(line) for line in commit.splitlines()]
+    found = list[list[dict[str, Any]]]()
+    for actions in history.commits():
         found.append(actions)
         if any(_replaces_all(action.get("commitInfo") or {}) for action in actions):
             break
     else:
-        if checkpoint >= 0:
-            yield from _in_checkpoint(lake, log, checkpoint)
+        yield from history.in_checkpoint("add")
     for actions in reversed(found):
         yield from actions
 
 
-def _in_checkpoint(lake: Lake, log: str, checkpoint: int) -> list[dict[str, Any]]:
-    data = lake.files.read(f"{log}/{checkpoint:020}.checkpoint.parquet")
-    if data is None:
-        raise LakeError(
-            f"{lake.place(log)}: its checkpoint {checkpoint} is missing, or of a kind that is not read here"
-        )
-    return [action for action in rows_in(data, columns=["add"]) if action["add"]]
-
-
-def _last_checkpoint(lake: Lake, log: str, version: int) -> int:
-    """The version of the last checkpoint, if it does not come after ``version``; -1: there is none."""
-    pointer = lake.files.read(f"{log}/_last_checkpoint")
-    last = int(json.loads(pointer)["version"]) if pointer else -1
-    return last if last <= version else -1
+def _metadata(history: _History) -> dict[str, Any]:
+    for actions in history.commits():
+        for action in actions:
+            if "metaData" in action:
+                return dict(action["metaData"])
+    (last,) = history.in_checkpoint("metaData")
+    return dict(last["metaData"])
 
 
 def _replaces_all(info: dict[str, Any]) -> bool:

@@ -17,8 +17,11 @@ KEPT_DAYS = 7
 _WRITTEN: dict[Role, tuple[str, ...]] = {
     Role.JOBS: ("*",),
     Role.AIRFLOW: (f"{RELEASES}/*", f"{REPORTS}/*", f"{PROGRESS}/*"),
+    Role.ANALYST: (),
 }
 """The keys of a lake that each role may write."""
+_READ: dict[Role, tuple[str, ...]] = {Role.JOBS: ("", "*"), Role.AIRFLOW: ("", "*"), Role.ANALYST: ("gold/*",)}
+"""The keys that each role may list and read."""
 
 
 def prepare_bucket(objects: Objects, settings: S3Settings, server: MinioServer | None) -> Iterator[str]:
@@ -94,7 +97,12 @@ def _rules(prefix: str) -> Iterator[dict[str, Any]]:
 
 def policy_of(objects: Objects, role: Role) -> dict[str, Any]:
     """The policy of ``role``: what it may do with the lake, and nothing outside of it."""
-    everything, bucket = objects.name("*"), f"arn:aws:s3:::{objects.bucket}"
+    bucket, read = f"arn:aws:s3:::{objects.bucket}", [objects.name(keys) for keys in _READ[role]]
+    writing = {
+        "Effect": "Allow",
+        "Action": ["s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"],
+        "Resource": [f"{bucket}/{objects.name(keys)}" for keys in _WRITTEN[role]],
+    }
     return {
         "Version": "2012-10-17",
         "Statement": [
@@ -102,19 +110,14 @@ def policy_of(objects: Objects, role: Role) -> dict[str, Any]:
                 "Effect": "Allow",
                 "Action": ["s3:ListBucket"],
                 "Resource": [bucket],
-                "Condition": {"StringLike": {"s3:prefix": [objects.prefix, everything]}},
+                "Condition": {"StringLike": {"s3:prefix": read}},
             },
             {"Effect": "Allow", "Action": ["s3:GetBucketLocation"], "Resource": [bucket]},
-            {"Effect": "Allow", "Action": ["s3:GetObject"], "Resource": [f"{bucket}/{everything}"]},
             {
                 "Effect": "Allow",
-                "Action": [
-                    "s3:PutObject",
-                    "s3:DeleteObject",
-                    "s3:AbortMultipartUpload",
-                    "s3:ListMultipartUploadParts",
-                ],
-                "Resource": [f"{bucket}/{objects.name(keys)}" for keys in _WRITTEN[role]],
+                "Action": ["s3:GetObject"],
+                "Resource": [f"{bucket}/{keys}" for keys in read if keys.endswith("*")],
             },
+            *([writing] if writing["Resource"] else []),
         ],
     }

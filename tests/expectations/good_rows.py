@@ -20,7 +20,7 @@ from spark_jobs.contracts.tables import (
     Table,
 )
 from spark_jobs.lake.layout import Lake
-from spark_jobs.queries import TABLES_BY_NAME
+from spark_jobs.queries import SHOWN_TABLES
 
 Row = dict[str, Any]
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -169,7 +169,7 @@ def good_rows(table: str) -> list[Row]:
 
 def frame(spark: SparkSession, table: str, rows: list[Row], owners: list[str] | None = None) -> DataFrame:
     """``rows`` with the columns of ``table`` (null where a row lacks one), and ``owner`` if ``owners`` are given."""
-    contract = TABLES_BY_NAME[table]
+    contract = SHOWN_TABLES[table]
     values = [tuple(row.get(name) for name in contract.column_names) for row in rows]
     if owners is None:
         return spark.createDataFrame(values, contract.ddl).coalesce(1)

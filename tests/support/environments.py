@@ -1,13 +1,19 @@
 """Virtual environments for peers and tools, whose requirements conflict with each other and with the project's."""
 
 import hashlib
+import os
 import subprocess
 import sys
 import venv
+from pathlib import Path
 
-from benchmarks.common import CACHE
-
+_CACHE = Path(os.environ.get("ADLOOM_CACHE") or Path.home() / ".cache" / "adloom")
 _PACKAGES = {
+    "analyst": (
+        *("dbt-core==1.11.16", "dbt-duckdb==1.10.1", "deltalake==1.6.6", "duckdb==2.0.1"),
+        *("pandas==3.1.1", "polars==2.1.0", "pyarrow==26.0.1"),
+    ),
+    "docs": ("mkdocs==1.6.1", "mkdocs-material==9.8.2"),
     "flink": ("apache-flink==2.3.0",),
     "pathway": ("pathway==0.33.0",),
     "polars": ("polars==1.37.1",),
@@ -24,7 +30,7 @@ def python_of(name: str) -> str:
     """
     packages = _PACKAGES[name]
     digest = hashlib.sha256("\n".join((sys.version, *packages)).encode()).hexdigest()[:16]
-    folder = CACHE / f"environment-{name}-{digest}"
+    folder = _CACHE / f"environment-{name}-{digest}"
     python, done = folder / "bin" / "python", folder / "complete"
     if not done.exists():
         venv.create(folder, clear=True, with_pip=True)

@@ -1,0 +1,65 @@
+"""Which version of a table is the one of a time, from its log alone."""
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from spark_jobs.contracts.durations import time_of_us
+from spark_jobs.contracts.errors import LakeError
+from spark_jobs.contracts.tables import Table
+from spark_jobs.lake.layout import Lake, commit_key
+
+_COMMIT = re.compile(r"(\d{20})\.json")
+
+
+@dataclass(frozen=True)
+class AsOf:
+    """A state of the tables: the newest versions, or those at ``time``; ``versions`` says otherwise for some, by name.
+
+    ``version`` is that of the only table that is used.
+    """
+
+    time: datetime | None = None
+    version: int | None = None
+    versions: Mapping[str, int] = field(default_factory=dict)
+
+
+def version_as_of(lake: Lake, table: Table, as_of: AsOf) -> int | None:
+    """The version of ``table`` that belongs to ``as_of``; None if there is no such table.
+
+    Raises:
+        LakeError: the table has no such version, or had none at that time.
+    """
+    newest = lake.newest_commit(table.path)
+    if newest is None:
+        return None
+    wanted = as_of.versions.get(table.name, as_of.version)
+    if wanted is not None:
+        if not 0 <= wanted <= newest:
+            raise LakeError(f"{table.name} has no version {wanted}; it has versions up to {newest}")
+        return wanted
+    return newest if as_of.time is None else _version_at(lake, table, as_of.time)
+
+
+def _version_at(lake: Lake, table: Table, time: datetime) -> int:
+    names = map(_COMMIT.fullmatch, lake.files.names(f"{table.path}/_delta_log"))
+    versions = sorted(int(name[1]) for name in names if name)
+    before = bisect_right(versions, time, key=lambda version: _committed_at(lake, table, version))
+    if not before:
+        first = _committed_at(lake, table, versions[0])
+        raise LakeError(
+            f"{table.name} had no version at {time.isoformat()} that is still in its log; the first is version "
+            f"{versions[0]} of {first.isoformat(timespec='milliseconds')}"
+        )
+    return versions[before - 1]
+
+
+def _committed_at(lake: Lake, table: Table, version: int) -> datetime:
+    commit = lake.files.read(commit_key(table, version)) or b""
+    for line in commit.splitlines():
+        if line.startswith(b'{"commitInfo"'):
+            return time_of_us(int(json.loads(line)["commitInfo"]["timestamp"]) * 1000)
+    raise LakeError(f"{lake.place(commit_key(table, version))} does not say when it was committed")

@@ -1,0 +1,1 @@
+"""SQL over the tables of a lake, for people: without Spark."""

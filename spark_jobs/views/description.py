@@ -1,0 +1,17 @@
+"""What a module of this folder declares as ``VIEW``."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class View:
+    """A view for people: a question of theirs, answered by SQL over tables of the lake and other views.
+
+    ``columns`` has each column with its meaning, in order; ``sql`` is in DuckDB's dialect, or None if it depends on
+    what the lake has.
+    """
+
+    name: str
+    meaning: str
+    columns: tuple[tuple[str, str], ...]
+    sql: str | None

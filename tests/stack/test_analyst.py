@@ -1,0 +1,171 @@
+"""An analyst's first ten minutes on a lake in MinIO, with keys that only read gold: docs/query-gold.md, by step."""
+
+import json
+import os
+import re
+import subprocess
+from collections import Counter
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+from botocore.exceptions import ClientError
+
+from spark_jobs.contracts.sections import S3Settings
+from spark_jobs.contracts.tables import ATTRIBUTIONS, SESSIONS, Table
+from spark_jobs.lake.layout import Lake
+from spark_jobs.runtime.lakes import open_lake
+from tests.stack.flow import adloom
+from tests.stack.minio import Minio
+from tests.support.drivers import ADLOOM
+from tests.support.environments import python_of
+from tests.support.equality import generate_source
+from tests.support.lakes import read_table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytestmark = pytest.mark.stack
+
+_LAKE, _ANALYST = "s3a://stack/lakes/analyst", "ana"
+_ROOT = Path(__file__).parents[2]
+_PAGE = (_ROOT / "docs" / "query-gold.md").read_text(encoding="utf-8")
+_RECIPES = re.findall(r"```python\n(.*?)```", _PAGE.partition("## From other programs")[2], re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def lake(minio: Minio, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """A drained lake, and an analyst who may read its gold."""
+    source = generate_source(tmp_path_factory.mktemp("analyst") / "source", events=2000, seed=23)
+    adloom("run", "--lake", _LAKE, "--source", str(source), "--drain")
+    adloom("init", "--lake", _LAKE, "--user", _ANALYST, "--role", "analyst")
+    return open_lake(_LAKE, S3Settings(endpoint=minio.endpoint))
+
+
+@pytest.fixture
+def analyst(lake: Lake) -> dict[str, str]:
+    """Her environment: her profile, and no keys of anybody else."""
+    assert lake.files.names("gold"), "the run wrote nothing"
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_ACCESS", "AWS_SECRET"))}
+    return {**kept, "ADLOOM_S3__PROFILE": _ANALYST, "ADLOOM_LAKE": _LAKE, "JAVA_HOME": "/no/java"}
+
+
+def _adloom(environment: dict[str, str], *arguments: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [*ADLOOM, *arguments], env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def _rows(lake: Lake, table: Table) -> list[dict[str, Any]]:
+    return [dict(zip(table.column_names, row, strict=True)) for row in read_table(lake, table)]
+
+
+def test_she_queries_gold_and_exports_it(lake: Lake, analyst: dict[str, str], tmp_path: Path) -> None:
+    done = _adloom(analyst, "sql", "SELECT status, count(*) AS n FROM attributions GROUP BY ALL", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    found = {row["status"]: row["n"] for row in json.loads(done.stdout)}
+    assert found == Counter(row["status"] for row in _rows(lake, ATTRIBUTIONS))
+    done = _adloom(analyst, "export", "sessions", "daily_campaigns", "--out", str(tmp_path / "out"))
+    assert done.returncode == 0, done.stderr
+    exported = [
+        row for file in (tmp_path / "out").rglob("*.parquet") for row in pq.ParquetFile(file).read().to_pylist()
+    ]
+    assert {row["session_id"] for row in exported if "session_id" in row} == {
+        row["session_id"] for row in _rows(lake, SESSIONS)
+    }
+
+
+def test_she_reads_no_raw_record_and_writes_nothing(lake: Lake, analyst: dict[str, str], minio: Minio) -> None:
+    for table in ("bronze", "silver", "quarantine"):
+        refused = _adloom(analyst, "sql", f"SELECT count(*) FROM {table}")
+        assert refused.returncode == 1, refused.stdout
+        assert "AccessDenied" in refused.stderr
+        assert "Traceback" not in refused.stderr
+    session = boto3.Session(profile_name=_ANALYST)
+    store = session.client("s3", endpoint_url=minio.endpoint, region_name="us-east-1")
+    bucket, _, prefix = _LAKE.partition("://")[2].partition("/")
+    (raw, *_), (kept, *_) = lake.files.walk("bronze"), lake.files.walk("gold")
+    acts: list[tuple[bool, Callable[[], object]]] = [
+        (True, lambda: store.get_object(Bucket=bucket, Key=f"{prefix}/{kept.key}")),
+        (False, lambda: store.get_object(Bucket=bucket, Key=f"{prefix}/{raw.key}")),
+        (False, lambda: store.list_objects_v2(Bucket=bucket, Prefix=f"{prefix}/bronze/")),
+        (False, lambda: store.put_object(Bucket=bucket, Key=f"{prefix}/{kept.key}", Body=b"")),
+        (False, lambda: store.put_object(Bucket=bucket, Key=f"{prefix}/gold/new", Body=b"")),
+        (False, lambda: store.delete_object(Bucket=bucket, Key=f"{prefix}/{kept.key}")),
+    ]
+    for allowed, act in acts:
+        if allowed:
+            act()
+            continue
+        with pytest.raises(ClientError) as error:
+            act()
+        assert error.value.response["Error"]["Code"] == "AccessDenied"
+
+
+@pytest.fixture
+def elsewhere(analyst: dict[str, str], minio: Minio) -> dict[str, str]:
+    """The environment of a program that knows nothing of adloom."""
+    keys = boto3.Session(profile_name=_ANALYST).get_credentials().get_frozen_credentials()
+    return {
+        **analyst,
+        "GOLD": f"{_LAKE.replace('s3a://', 's3://')}/gold",
+        "AWS_ENDPOINT_URL": minio.endpoint,
+        "AWS_ALLOW_HTTP": "true",
+        "AWS_REGION": "us-east-1",
+        "AWS_ACCESS_KEY_ID": keys.access_key,
+        "AWS_SECRET_ACCESS_KEY": keys.secret_key,
+    }
+
+
+@pytest.mark.parametrize("recipe", _RECIPES[:3], ids=["delta-rs and pandas", "polars", "duckdb"])
+def test_recipes_of_the_page_run_as_they_stand(lake: Lake, elsewhere: dict[str, str], recipe: str) -> None:
+    done = subprocess.run(
+        [python_of("analyst"), "-c", recipe], env=elsewhere, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    table, column = (SESSIONS, "ended_by") if "sessions" in recipe else (ATTRIBUTIONS, "status")
+    for value, count in Counter(row[column] for row in _rows(lake, table)).items():
+        assert re.search(rf"{value}\W+{count}\b", done.stdout), done.stdout
+
+
+def test_dbt_builds_the_marts_and_tells_how_fresh_their_sources_are(
+    lake: Lake, elsewhere: dict[str, str], tmp_path: Path
+) -> None:
+    project = _ROOT / "examples" / "dbt"
+    places = {
+        "MARTS": str(tmp_path / "marts.duckdb"),
+        "DBT_PROFILES_DIR": str(project),
+        "DBT_PROJECT_DIR": str(project),
+    }
+    folders = ["--target-path", str(tmp_path / "target"), "--log-path", str(tmp_path / "logs"), "--no-use-colors"]
+    dbt = [str(Path(python_of("analyst")).with_name("dbt"))]
+
+    def run(*command: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [*dbt, *command, *folders], env=elsewhere | places, capture_output=True, text=True, timeout=300, check=False
+        )
+
+    built = run("build")
+    assert built.returncode == 0, built.stdout
+    assert "PASS=7 WARN=0 ERROR=0" in built.stdout
+    with duckdb.connect(str(tmp_path / "marts.duckdb"), read_only=True) as marts:
+        campaigns = marts.execute("SELECT sum(impressions), sum(clicks), sum(cost) FROM campaign_days").fetchall()
+        users = marts.execute("SELECT sum(sessions), sum(clicks) FROM user_days").fetchall()
+    rows, sessions = _rows(lake, ATTRIBUTIONS), _rows(lake, SESSIONS)
+    costs = {row["impression_id"]: row["cost_micros"] for row in rows if row["status"] != "orphan_click"}
+    clicks = sum(row["status"] == "clicked" for row in rows)
+    assert [(*counts, int(cost * 1_000_000)) for *counts, cost in campaigns] == [
+        (len(costs), clicks, sum(costs.values()))
+    ]
+    assert users == [(len(sessions), sum(row["click_count"] for row in sessions))]
+
+    freshness = run("source", "freshness")
+    results = json.loads((tmp_path / "target" / "sources.json").read_text())["results"]
+    newest = {one["unique_id"].rpartition(".")[2]: datetime.fromisoformat(one["max_loaded_at"]) for one in results}
+    assert newest["sessions"].replace(tzinfo=None) == max(row["session_end"] for row in sessions)
+    assert freshness.returncode == 1, "events of 2025 are not fresh"
+    assert {one["status"] for one in results} == {"error"}
