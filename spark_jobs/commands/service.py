@@ -105,6 +105,26 @@ def submit(
 
 @app.command(
     rich_help_panel=_PANEL,
+    epilog="Example:  adloom doctor --lake lake --config adloom.toml   Exit code 1: something is wrong.",
+)
+def doctor(
+    lake: LakeOption,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+    config: ConfigOption = None,
+) -> None:
+    """Say what is wrong, and what to do: machine, store, topics, checkpoints, tables, jobs, ledger.
+
+    It takes seconds and may run beside the jobs. It changes nothing, but for a file of a few bytes that it writes to an
+    object store and deletes, to see whether it can.
+    """
+    from spark_jobs.console.doctor import examine
+
+    if not examine(lake, as_json=as_json, config=config):
+        raise typer.Exit(1)
+
+
+@app.command(
+    rich_help_panel=_PANEL,
     epilog="Example:  adloom init --lake s3a://ads/lake --user adloom-jobs   It needs s3.endpoint, and the keys of an "
     "administrator in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. It can be run again.",
 )
@@ -120,7 +140,8 @@ def init(
     role: Annotated[
         Role,
         typer.Option(
-            help="Rights of the user: jobs may change the lake; airflow reads it and writes reports and releases."
+            help="Rights of the user: jobs may change the lake; airflow reads it and writes reports and releases; "
+            "analyst may only read gold."
         ),
     ] = Role.JOBS,
     partitions: Annotated[

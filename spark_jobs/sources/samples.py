@@ -3,6 +3,7 @@
 import gzip
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -77,6 +78,26 @@ def sample_topic(settings: KafkaSettings, topic: str, limit: int, decoder: Decod
         SourceError: no broker answers, or there is no such topic.
         SettingsError: ``kafka.options`` name a login that librdkafka does not have.
     """
+    with _consumer(settings, topic) as (consumer, errors):
+        ends = _ends(consumer, topic, settings, errors)
+        for place, value in _newest(consumer, topic, ends, limit):
+            yield Sample(place, value or b"", decoder.decode(value) if decoder and value is not None else None)
+
+
+def ends_of_topic(settings: KafkaSettings, topic: str) -> dict[int, tuple[int, int]]:
+    """By partition of ``topic``, its first offset and the one after its last.
+
+    Raises:
+        SourceError: no broker answers, or there is no such topic.
+        SettingsError: ``kafka.options`` name a login that librdkafka does not have.
+    """
+    with _consumer(settings, topic) as (consumer, errors):
+        return _ends(consumer, topic, settings, errors)
+
+
+@contextmanager
+def _consumer(settings: KafkaSettings, topic: str) -> Iterator[tuple[Consumer, list[str]]]:
+    """A consumer that commits nothing, and what it says went wrong so far."""
     errors: list[str] = []
     options = {
         **librdkafka_options(settings),
@@ -87,9 +108,7 @@ def sample_topic(settings: KafkaSettings, topic: str, limit: int, decoder: Decod
     }
     consumer = Consumer(options)
     try:
-        ends = _ends(consumer, topic, settings, errors)
-        for place, value in _newest(consumer, topic, ends, limit):
-            yield Sample(place, value or b"", decoder.decode(value) if decoder and value is not None else None)
+        yield consumer, errors
     except KafkaException as error:
         why = error.args[0].str() if error.args else str(error)
         raise SourceError(f"{topic} at {settings.bootstrap_servers} cannot be read: {why}") from error
@@ -98,7 +117,6 @@ def sample_topic(settings: KafkaSettings, topic: str, limit: int, decoder: Decod
 
 
 def _ends(consumer: Consumer, topic: str, settings: KafkaSettings, errors: list[str]) -> dict[int, tuple[int, int]]:
-    """By partition, its first offset and the one after its last."""
     try:
         known = consumer.list_topics(timeout=_ANSWER_S).topics
     except KafkaException as error:

@@ -1,0 +1,64 @@
+"""`adloom doctor` on a lake in MinIO that is fed from Kafka: what is fine, and records that Kafka deleted too early."""
+
+import json
+import os
+import subprocess
+
+import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from spark_jobs.lake.layout import Lake
+from tests.stack.conftest import StartJob
+from tests.stack.flow import send
+from tests.stack.kafka import Kafka
+from tests.support.drivers import ADLOOM
+
+pytestmark = pytest.mark.stack
+
+
+def _doctor(kafka: Kafka, topic: str, lake: Lake) -> tuple[int, list[dict[str, str]]]:
+    environment = {"ADLOOM_KAFKA__BOOTSTRAP_SERVERS": kafka.address, "ADLOOM_KAFKA__TOPICS": topic}
+    done = subprocess.run(
+        [*ADLOOM, "doctor", "--lake", lake.root, "--json"],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    found: list[dict[str, str]] = json.loads(done.stdout)
+    return done.returncode, found
+
+
+def test_records_that_kafka_deleted_before_they_were_read_are_found(
+    kafka: Kafka, topic: str, job: StartJob, lake: Lake
+) -> None:
+    send(kafka, topic, [b"{}"] * 30)
+    done = job("deduplicate", ADLOOM_JOB__TRIGGER="available_now")
+    assert done.wait() == 0, done.output
+
+    code, found = _doctor(kafka, topic, lake)
+    assert code == 0, found
+    texts = [one["text"] for one in found if one["check"] in ("store", "topics")]
+    assert any("can be listed and written, with conditional writes" in text for text in texts)
+    assert any("clock and this machine's agree" in text for text in texts)
+    assert any("keeps old versions" in text for text in texts)
+    assert f"topic {topic}: 3 partitions, 30 records" in texts
+    assert f"topic {topic}: 0 records wait to be read" in texts
+
+    send(kafka, topic, [b"{}"] * 30)
+    code, found = _doctor(kafka, topic, lake)
+    assert (code, f"topic {topic}: 30 records wait to be read" in [one["text"] for one in found]) == (0, True)
+
+    # The broker's own clean-up by age or size does the same, later. -1: everything.
+    admin = AdminClient({"bootstrap.servers": kafka.address})
+    for future in admin.delete_records([TopicPartition(topic, number, -1) for number in range(3)]).values():
+        future.result()
+    code, found = _doctor(kafka, topic, lake)
+    assert code == 1
+    (wrong,) = [one for one in found if one["severity"] == "wrong"]
+    assert "Kafka has deleted records that ingest has not read" in wrong["text"]
+    gone = sum(int(part.split()[0]) for part in wrong["text"].rpartition(": ")[2].split(", "))
+    assert gone == 30
+    assert "kafka.fail_on_data_loss" in wrong["todo"]

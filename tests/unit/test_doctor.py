@@ -1,0 +1,228 @@
+"""`adloom doctor`: each thing that can be wrong is found, named, and comes with what to do."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from spark_jobs import __version__
+from spark_jobs.contracts.errors import LakeError
+from spark_jobs.contracts.files import json_bytes
+from spark_jobs.contracts.manifest import FILES
+from spark_jobs.contracts.progress import QueryReport, QueryState
+from spark_jobs.contracts.settings import Settings, load_settings
+from spark_jobs.contracts.tables import SESSIONS
+from spark_jobs.doctor import CHECKS, Finding, Severity, Subject, examine, findings_of
+from spark_jobs.doctor import ledger as ledger_check
+from spark_jobs.doctor import machine as machine_check
+from spark_jobs.lake.layout import Lake, checkpoint_key, commit_key, progress_key
+from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.runtime.manifests import new_manifest, write_manifest
+from tests.unit.test_cli import adloom
+
+_NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+_LOG = f"{SESSIONS.path}/_delta_log"
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    found = open_lake(str(tmp_path / "lake"))
+    found.files.write("notes.txt", b"a lake")
+    return found
+
+
+def _found(lake: Lake, check: str, settings: Settings | None = None) -> list[Finding]:
+    (chosen,) = [one for one in CHECKS if one.name == check]
+    return list(findings_of(chosen, Subject(lake, settings or Settings(), _NOW)))
+
+
+def _worst(findings: list[Finding]) -> Finding:
+    (worst,) = [one for one in findings if one.severity is not Severity.FINE]
+    return worst
+
+
+def _report(lake: Lake, **changes: Any) -> None:
+    given = {"started_at": _NOW - timedelta(hours=1), "updated_at": _NOW - timedelta(seconds=3), "version": __version__}
+    report = QueryReport(job="attribute", query="attribute", process_id=1, **{**given, **changes})
+    lake.files.write(progress_key("attribute"), report.model_dump_json().encode())
+
+
+def test_nothing_is_wrong_with_a_lake_that_is_new(lake: Lake) -> None:
+    for check in CHECKS:
+        found = _found(lake, check.name)
+        assert found, f"{check.name} says nothing"
+        assert {one.severity for one in found} == {Severity.FINE}, found
+
+
+@pytest.mark.parametrize(
+    ("changes", "severity", "text", "todo"),
+    [
+        pytest.param({}, Severity.FINE, "attribute reported 3s ago", "", id="it runs"),
+        pytest.param(
+            {"updated_at": _NOW - timedelta(minutes=2, seconds=1)},
+            Severity.WRONG,
+            "should be running and last reported 2min1s ago",
+            "adloom job attribute",
+            id="silent",
+        ),
+        pytest.param({"updated_at": _NOW - timedelta(minutes=2)}, Severity.FINE, "2min ago", "", id="still patient"),
+        pytest.param(
+            {"state": QueryState.STOPPED, "updated_at": _NOW - timedelta(days=3)},
+            Severity.FINE,
+            "attribute stopped 3d ago",
+            "",
+            id="stopped long ago",
+        ),
+        pytest.param(
+            {"state": QueryState.FAILED, "last_error": "no space"}, Severity.WRONG, "no space", "runbook", id="failed"
+        ),
+        pytest.param({"version": "0.0.9"}, Severity.WARNING, "runs adloom 0.0.9", "deploy attribute again", id="older"),
+        pytest.param(
+            {"updated_at": _NOW + timedelta(seconds=9)}, Severity.WARNING, "in the future", "NTP", id="clock ahead"
+        ),
+    ],
+)
+def test_jobs(lake: Lake, changes: dict[str, Any], severity: Severity, text: str, todo: str) -> None:
+    _report(lake, **changes)
+    found = _found(lake, "jobs")
+    worst = _worst(found) if severity is not Severity.FINE else found[0]
+    assert worst.severity is severity
+    assert text in worst.text
+    assert todo in worst.todo
+
+
+def test_a_longer_interval_makes_it_more_patient(lake: Lake) -> None:
+    _report(lake, updated_at=_NOW - timedelta(minutes=9))
+    assert _found(lake, "jobs")[0].severity is Severity.WRONG
+    slow = load_settings(None, {"ADLOOM_JOB__TRIGGER_INTERVAL": "1min", "ADLOOM_JOB__FOLLOW_INTERVAL": "1min"})
+    assert _found(lake, "jobs", slow)[0].severity is Severity.FINE
+
+
+def _checkpoint(lake: Lake, query: str) -> None:
+    write_manifest(lake, new_manifest(query, Settings(), FILES), 1)
+    lake.files.write(f"{checkpoint_key(query, 1)}/offsets/0", b"v1")
+
+
+@pytest.mark.parametrize(
+    ("settings", "query", "severity", "todo"),
+    [
+        ({"ADLOOM_SESSIONIZE__GAP": "7min"}, "sessionize", Severity.WRONG, "adloom checkpoints reset sessionize"),
+        ({"ADLOOM_SPARK__JOIN_STATE": "by_key"}, "attribute", Severity.WARNING, "adloom checkpoints reset attribute"),
+    ],
+)
+def test_checkpoints(lake: Lake, settings: dict[str, str], query: str, severity: Severity, todo: str) -> None:
+    _checkpoint(lake, query)
+    assert {one.severity for one in _found(lake, "checkpoints")} == {Severity.FINE}
+    worst = _worst(_found(lake, "checkpoints", load_settings(None, settings)))
+    assert worst.severity is severity
+    assert todo in worst.todo
+
+
+def _commit(lake: Lake, version: int, files: int = 0) -> None:
+    adds = [
+        {"add": {"path": f"part-{version}-{n}.parquet", "partitionValues": {"event_date": "2026-03-01"}}}
+        for n in range(files)
+    ]
+    lines = "\n".join(json.dumps(line) for line in ({"commitInfo": {"operation": "WRITE"}}, *adds))
+    lake.files.write(commit_key(SESSIONS, version), lines.encode())
+
+
+def test_a_table_with_a_gap_in_its_log_or_too_many_files_is_named(lake: Lake) -> None:
+    _commit(lake, 0, files=500)
+    assert _found(lake, "tables")[0] == Finding(Severity.FINE, "sessions: version 0, 500 files")
+    _commit(lake, 1, files=1)
+    worst = _worst(_found(lake, "tables"))
+    assert (worst.severity, "501 files" in worst.text) == (Severity.WARNING, True)
+    assert "adloom maintain" in worst.todo
+    _commit(lake, 3)
+    worst = _worst(_found(lake, "tables"))
+    assert worst.severity is Severity.WRONG
+    assert "version 2 is missing" in worst.text
+
+
+@pytest.mark.parametrize(
+    ("free", "total", "severity"),
+    [
+        pytest.param(2 << 30, 40 << 30, Severity.FINE, id="just enough"),
+        pytest.param((2 << 30) - 1, 30 << 30, Severity.WARNING, id="less than 2 GiB"),
+        pytest.param(4 << 30, 100 << 30, Severity.WARNING, id="less than 5 percent"),
+    ],
+)
+def test_a_disk_that_fills_up_is_named(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, free: int, total: int, severity: Severity
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=free, total=total))
+    disks = [one for one in _found(lake, "machine") if "GiB free" in one.text]
+    assert {one.severity for one in disks} == {severity}
+    assert any("the lake" in one.text for one in disks)
+
+
+def test_missing_java_missing_jars_and_heaps_beyond_the_memory_are_named(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    huge = load_settings(None, {"ADLOOM_SPARK__DRIVER_MEMORY": "9000g"})
+    assert "lower spark.driver_memory" in _worst(_found(lake, "machine", huge)).todo
+    monkeypatch.setattr(machine_check, "JARS", tmp_path)
+    assert "run `make setup`" in _worst(_found(lake, "machine")).todo
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    assert "no Java found" in _worst(_found(lake, "machine")).text
+
+
+def test_a_store_that_is_away_and_a_lake_that_is_not_there_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "x")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
+    away = load_settings(None, {"ADLOOM_S3__ENDPOINT": "http://127.0.0.1:1"})
+    worst = _worst(_found(open_lake("s3a://ads/lake", away.s3), "store", away))
+    assert (worst.severity, "does not answer" in worst.text) == (Severity.WRONG, True)
+    made = [check.name for check, _ in examine(Subject(open_lake("s3a://ads/lake", away.s3), away, _NOW))]
+    assert made == ["machine", "store"], "the rest has nothing to look at"
+    worst = _worst(_found(open_lake(str(tmp_path / "none")), "store"))
+    assert (worst.severity, "there is no lake at" in worst.text) == (Severity.WARNING, True)
+
+
+def test_a_kafka_that_is_away_is_named(lake: Lake) -> None:
+    away = load_settings(None, {"ADLOOM_KAFKA__BOOTSTRAP_SERVERS": "127.0.0.1:1", "ADLOOM_KAFKA__TOPICS": "ads"})
+    worst = _worst(_found(lake, "topics", away))
+    assert (worst.severity, "Kafka at 127.0.0.1:1 does not answer" in worst.text) == (Severity.WRONG, True)
+
+
+def test_a_ledger_that_does_not_balance_is_named(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    def cut(*, balances: bool) -> Callable[[Lake], object]:
+        return lambda _: SimpleNamespace(balances=balances, taken_at=_NOW, rows=lambda *_: 1234)
+
+    monkeypatch.setattr(ledger_check, "last_cut", cut(balances=True))
+    assert "balances: 1,234 records" in _found(lake, "ledger")[0].text
+    monkeypatch.setattr(ledger_check, "last_cut", cut(balances=False))
+    assert _worst(_found(lake, "ledger")).severity is Severity.WRONG
+
+
+def test_the_other_checks_go_on_when_one_ends_with_an_error() -> None:
+    def look(_: Subject) -> Iterator[Finding]:
+        yield Finding(Severity.FINE, "first")
+        raise LakeError("then this")
+
+    (fine, wrong) = findings_of(SimpleNamespace(look=look), None)  # type: ignore[arg-type]
+    assert (fine.text, wrong.severity, wrong.text) == ("first", Severity.WRONG, "then this")
+
+
+def test_the_command_says_it_by_its_exit_code_and_as_json(lake: Lake) -> None:
+    lake.files.write("_progress/x.json", json_bytes({}))
+    done = adloom("doctor", "--lake", str(lake.path))
+    assert done.returncode == 0, done.stdout
+    assert "nothing is wrong" in done.stdout
+    _report(lake, state=QueryState.FAILED, last_error="[no] space")
+    done = adloom("doctor", "--lake", str(lake.path))
+    assert done.returncode == 1
+    assert "[no] space" in done.stdout
+    assert "→" in done.stdout
+    found = json.loads(adloom("doctor", "--lake", str(lake.path), "--json").stdout)
+    assert {one["check"] for one in found} == {check.name for check in CHECKS}
+    (todo,) = [one["todo"] for one in found if one["severity"] == "wrong"]
+    assert todo == "see the log of job attribute; docs/runbook.md"
