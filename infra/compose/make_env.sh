@@ -7,7 +7,8 @@ file=${COMPOSE_ENV_FILES:-.env}
 profiles() {
   cat <<END
 
-# The bundled services to start: kafka, minio. To leave one out and name your own: docs/containers.md.
+# The bundled services to start: kafka, minio; and alerts, which sends alerts to the addresses ALERTS_…. To leave one out
+# and name your own: docs/containers.md.
 COMPOSE_PROFILES=kafka,minio
 END
 }
@@ -42,6 +43,12 @@ PROMETHEUS_PORT=9090
 # Airflow posts a JSON message ("text", "dag", "task", "run") to this address when a task fails, for example a chat
 # webhook. Empty: failures are in the task log only.
 ALERT_URL=
+
+# With the profile alerts, Prometheus's alerts go to one or more of these. Empty: they are shown, and sent to nobody.
+ALERTS_WEBHOOK_URL=
+ALERTS_SLACK_URL=
+ALERTS_EMAIL_TO=
+ALERTMANAGER_PORT=9093
 
 # How much of the machine to use: docs/scaling.md.
 SPARK_WORKERS=1

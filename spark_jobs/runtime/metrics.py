@@ -20,6 +20,7 @@ _GAUGES: _Metrics = (
     ("adloom_batch_input_rows", "of its latest batch", lambda report: report.input_rows),
     ("adloom_processed_rows_per_second", "in its latest batch", lambda report: report.processed_rows_per_s),
     ("adloom_watermark_lag_seconds", "from the watermark to its last report", lambda report: report.watermark_lag_s),
+    ("adloom_watermark_delay_seconds", "by how much the settings let it lag", lambda report: report.watermark_delay_s),
     ("adloom_state_rows", "in its state stores", lambda report: report.state_rows),
     ("adloom_state_bytes", "memory of its state stores", lambda report: report.state_bytes),
     ("adloom_backlog_records", "in Kafka, not read yet", lambda report: report.backlog_records),

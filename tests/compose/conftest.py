@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.compose.receiver import Receiver, receiving
 from tests.compose.stack import Stack, has_engine
+from tests.support.receiver import Receiver, gateway, receiving
 
 
 @pytest.fixture(scope="module")
 def receiver() -> Iterator[Receiver]:
     check_engine()
-    with receiving() as own:
+    with receiving(gateway()) as own:
         yield own
 
 

@@ -16,13 +16,13 @@ from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.sources.files import read_records
 from tests.compose.conftest import check_engine, running
-from tests.compose.receiver import gateway
 from tests.compose.stack import Stack
 from tests.stack.certificates import kafka_pem
 from tests.stack.flow import adloom, wait_for_rows
 from tests.stack.kafka import Kafka
 from tests.stack.minio import Minio
 from tests.support.equality import assert_lake_equals_oracle, generate_source
+from tests.support.receiver import gateway
 
 pytestmark = [pytest.mark.compose, pytest.mark.slow, pytest.mark.timeout(3600)]
 

@@ -15,11 +15,11 @@ from spark_jobs.generator.publish import publish
 from spark_jobs.queries import QUERIES_OF_JOB
 from spark_jobs.runtime.reports import read_reports
 from spark_jobs.sources.files import read_records
-from tests.compose.receiver import Receiver
 from tests.compose.stack import LAKE, Stack
 from tests.stack.flow import wait_for_rows
 from tests.support.browser import chromium, log_in
 from tests.support.equality import assert_lake_equals_oracle, generate_source
+from tests.support.receiver import Receiver
 from tests.support.servers import wait_until
 
 pytestmark = [pytest.mark.compose, pytest.mark.timeout(3600)]

@@ -6,6 +6,8 @@ import subprocess
 from pathlib import Path
 
 MINIO = ("minio", "github.com/minio/minio", "v0.0.0-20260212201848-7aac2a2c5b7c")
+ALERTMANAGER = ("alertmanager", "github.com/prometheus/alertmanager/cmd/...", "v0.28.1")
+"""Its tool for operators, ``amtool``, lies beside it."""
 TOXIPROXY = ("server", "github.com/Shopify/toxiproxy/v2/cmd/server", "v2.5.0")
 _BUILD_S = 1800
 
@@ -26,5 +28,5 @@ def built(program: tuple[str, str, str]) -> Path:
 
 
 if __name__ == "__main__":  # before the tests, whose timeouts are shorter than a build
-    for each in (MINIO, TOXIPROXY):
+    for each in (MINIO, TOXIPROXY, ALERTMANAGER):
         print(f"{each[1]} {each[2]}: {built(each)}", flush=True)

@@ -22,6 +22,12 @@ def test_an_alert_links_to_its_section_of_the_runbook(alert: str) -> None:
     assert anchor in [re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings]
 
 
+def test_rules_ask_for_metrics_that_exist() -> None:
+    documented = set(re.findall(r"`(adloom_\w+)`", (_CHECKOUT / "docs" / "containers.md").read_text()))
+    used = {name for rule in _RULES.values() for name in re.findall(r"adloom_\w+", rule["expr"])}
+    assert used <= documented
+
+
 def test_every_alert_has_a_test_that_sees_it_fire() -> None:
     tests = yaml.safe_load((_CHECKOUT / "infra" / "prometheus" / "rules_test.yml").read_text())["tests"]
     fired = {case["alertname"] for test in tests for case in test["alert_rule_test"] if case["exp_alerts"]}

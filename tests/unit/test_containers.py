@@ -75,7 +75,8 @@ def test_only_published_ports_and_alerts_have_a_route_outside() -> None:
     published = {name for name, service in _SERVICES.items() if service.get("ports")}
     assert {name for name, service in _SERVICES.items() if "front" in service["networks"]} == published
     on_alerts = {name for name, service in _SERVICES.items() if "alerts" in service["networks"]}
-    assert on_alerts == {"scheduler", "dag-processor"}, "the services that run the callbacks of failed tasks"
+    callbacks = {"scheduler", "dag-processor"}
+    assert on_alerts == {"alertmanager"} | callbacks, "callbacks of failed tasks run in these"
     assert [
         name
         for name, service in _SERVICES.items()
@@ -97,6 +98,7 @@ def test_the_bundled_servers_can_be_left_out() -> None:
         "kafka": ["kafka"],
         "minio": ["minio"],
         "generator": ["generate"],
+        "alertmanager": ["alerts"],
     }
     for name, service in _SERVICES.items():
         for other, condition in service.get("depends_on", {}).items():

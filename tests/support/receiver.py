@@ -1,4 +1,4 @@
-"""A receiver of alerts on this machine, outside of the stack's networks."""
+"""A receiver of alerts on this machine."""
 
 import json
 import subprocess
@@ -23,11 +23,8 @@ class Receiver:
 
 
 @contextmanager
-def receiving() -> Iterator[Receiver]:
-    """A receiver at the gateway of Docker's default bridge, which no network of the stack contains.
-
-    Only a container that has a route outside reaches it.
-    """
+def receiving(address: str) -> Iterator[Receiver]:
+    """A receiver that listens on ``address``, at a port that is free."""
     receiver = Receiver()
 
     class Handler(BaseHTTPRequestHandler):
@@ -40,7 +37,7 @@ def receiving() -> Iterator[Receiver]:
         def log_message(self, *_: object) -> None:
             """Nothing is logged: the test shows what arrived."""
 
-    with ThreadingHTTPServer((gateway(), 0), Handler) as server:
+    with ThreadingHTTPServer((address, 0), Handler) as server:
         host, port = server.server_address[:2]
         receiver.url = f"http://{host!s}:{port}/alerts"
         Thread(target=server.serve_forever, daemon=True).start()
@@ -51,7 +48,10 @@ def receiving() -> Iterator[Receiver]:
 
 
 def gateway() -> str:
-    """The address of this machine on Docker's default bridge."""
+    """The address of this machine on Docker's default bridge, which no network of the stack contains.
+
+    Only a container that has a route outside reaches it.
+    """
     command = ["docker", "network", "inspect", "bridge", "--format", "{{(index .IPAM.Config 0).Gateway}}"]
     address = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
     if address:
