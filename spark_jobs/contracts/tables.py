@@ -6,11 +6,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its name, its Spark SQL type, and what it holds."""
+    """A column: its name, its Spark SQL type, what it holds, and of which columns of the table before it is computed.
+
+    Empty: of the one with the same name, if there is one.
+    """
 
     name: str
     sql_type: str
     meaning: str
+    of: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -96,7 +100,7 @@ SILVER_EVENTS = Table(
     (
         *_EVENT_FIELDS,
         Column("ingest_time", "TIMESTAMP", "when the record reached bronze"),
-        Column("event_date", "DATE", "date of event_time"),
+        Column("event_date", "DATE", "date of event_time", ("event_time",)),
     ),
     partition_by=("event_type", "event_date"),
     stats_columns=("event_time", "ingest_time"),
@@ -108,16 +112,26 @@ ATTRIBUTIONS = Table(
     "One row per pair of impression and click, one per impression that nobody clicked, and one per click whose "
     "impression never came.",
     (
-        Column("status", "STRING", "clicked, unclicked or orphan_click"),
-        Column("impression_id", "STRING", "id of the impression; for orphan_click, the id that the click names"),
-        Column("impression_time", "TIMESTAMP", "null for orphan_click"),
+        Column("status", "STRING", "clicked, unclicked or orphan_click", ("event_type",)),
+        Column(
+            "impression_id",
+            "STRING",
+            "id of the impression; for orphan_click, the id that the click names",
+            ("event_id", "impression_id"),
+        ),
+        Column("impression_time", "TIMESTAMP", "null for orphan_click", ("event_time",)),
         Column("campaign_id", "STRING", "null for orphan_click"),
         Column("ad_id", "STRING", "null for orphan_click"),
         Column("user_id", "STRING", "user of the impression; for orphan_click, of the click"),
         Column("cost_micros", "BIGINT", "null for orphan_click"),
-        Column("click_id", "STRING", "null for unclicked"),
-        Column("click_time", "TIMESTAMP", "null for unclicked"),
-        Column("click_delay_ms", "BIGINT", "click_time - impression_time in milliseconds, rounded down; clicked only"),
+        Column("click_id", "STRING", "null for unclicked", ("event_id",)),
+        Column("click_time", "TIMESTAMP", "null for unclicked", ("event_time",)),
+        Column(
+            "click_delay_ms",
+            "BIGINT",
+            "click_time - impression_time in milliseconds, rounded down; clicked only",
+            ("event_time",),
+        ),
         Column("event_date", "DATE", "date of impression_time; for orphan_click, of click_time"),
     ),
     partition_by=("event_date",),
@@ -130,19 +144,27 @@ SESSIONS = Table(
     "One row per session of a user. A session ends after an event with `is_last`, or when the user's next event comes "
     "later than the gap.",
     (
-        Column("session_id", "STRING", "derived from the user and the first event, so a replay gives the same id"),
+        Column(
+            "session_id",
+            "STRING",
+            "derived from the user and the first event, so a replay gives the same id",
+            ("user_id", "event_id", "event_time"),
+        ),
         Column("user_id", "STRING", "user of the session"),
-        Column("session_start", "TIMESTAMP", "event_time of the first event"),
-        Column("session_end", "TIMESTAMP", "event_time of the last event"),
-        Column("ended_by", "STRING", "is_last, or timeout (silence longer than the session gap)"),
-        Column("event_count", "BIGINT", "events in the session"),
-        Column("impression_count", "BIGINT", "impressions among them"),
-        Column("click_count", "BIGINT", "clicks among them"),
-        Column("activity_count", "BIGINT", "activity events among them"),
+        Column("session_start", "TIMESTAMP", "event_time of the first event", ("event_time",)),
+        Column("session_end", "TIMESTAMP", "event_time of the last event", ("event_time",)),
+        Column(
+            "ended_by", "STRING", "is_last, or timeout (silence longer than the session gap)", ("is_last", "event_time")
+        ),
+        Column("event_count", "BIGINT", "events in the session", ("event_id",)),
+        Column("impression_count", "BIGINT", "impressions among them", ("event_type",)),
+        Column("click_count", "BIGINT", "clicks among them", ("event_type",)),
+        Column("activity_count", "BIGINT", "activity events among them", ("event_type",)),
         Column(
             "events",
             "ARRAY<STRUCT<event_time: TIMESTAMP, event_type: STRING, event_id: STRING>>",
             "the events, ordered by (event_time, event_id, event_type)",
+            ("event_time", "event_type", "event_id"),
         ),
         Column("event_date", "DATE", "date of session_start"),
     ),
@@ -157,13 +179,20 @@ CAMPAIGN_STATS = Table(
     "click counts at its own time, for the campaign of its impression. With `campaign_stats.output = append`, a row "
     "comes once, when it can no longer change; with `update`, it follows its window from the first event on.",
     (
-        Column("window_start", "TIMESTAMP", "first instant of the window"),
-        Column("window_end", "TIMESTAMP", "first instant after the window"),
+        Column("window_start", "TIMESTAMP", "first instant of the window", ("event_time",)),
+        Column("window_end", "TIMESTAMP", "first instant after the window", ("event_time",)),
         Column("campaign_id", "STRING", "campaign of the impressions, and of the impressions that were clicked"),
-        Column("impressions", "BIGINT", "impressions in the window"),
-        Column("clicks", "BIGINT", "clicks in the window, by their own time"),
+        Column("impressions", "BIGINT", "impressions in the window", ("event_type", "event_time")),
+        Column(
+            "clicks", "BIGINT", "clicks in the window, by their own time", ("event_type", "event_time", "impression_id")
+        ),
         Column("cost_micros", "BIGINT", "cost of the impressions, in micro-units of currency"),
-        Column("ctr", "DOUBLE", "clicks / impressions; null if the window has no impression"),
+        Column(
+            "ctr",
+            "DOUBLE",
+            "clicks / impressions; null if the window has no impression",
+            ("event_type", "event_time", "impression_id"),
+        ),
     ),
     stats_columns=("window_start", "window_end"),
 )
@@ -176,11 +205,13 @@ MOVING_AVERAGES = Table(
     (
         Column("key", "STRING", "value of the column moving_average.key"),
         Column("measure", "STRING", "name of the averaged column, one of moving_average.values"),
-        Column("window_start", "TIMESTAMP", "event_time of the first value in the mean"),
-        Column("window_end", "TIMESTAMP", "event_time of the last value in the mean"),
+        Column("window_start", "TIMESTAMP", "event_time of the first value in the mean", ("event_time",)),
+        Column("window_end", "TIMESTAMP", "event_time of the last value in the mean", ("event_time",)),
         Column("value_count", "BIGINT", "number of values in the mean"),
         Column("mean", "DOUBLE", "their mean; with output = every, 0 until there are moving_average.size values"),
-        Column("is_last", "BOOLEAN", "whether this is the last row of the key, emitted at its timeout"),
+        Column(
+            "is_last", "BOOLEAN", "whether this is the last row of the key, emitted at its timeout", ("event_time",)
+        ),
     ),
     stats_columns=("window_start", "window_end"),
 )
@@ -192,11 +223,12 @@ USER_STATUS = Table(
     "`user_status.idle_after` after the last.",
     (
         Column("user_id", "STRING", "user whose status changed"),
-        Column("status", "STRING", "online, active or inactive"),
+        Column("status", "STRING", "online, active or inactive", ("event_time",)),
         Column(
             "since",
             "TIMESTAMP",
             "when the status began: time of the event, or of the last event plus user_status.idle_after",
+            ("event_time",),
         ),
     ),
     stats_columns=("since",),

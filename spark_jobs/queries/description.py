@@ -104,6 +104,9 @@ class Query:
     """Gives how its table is corrected when events came too late for it; None: it is not."""
     is_corrected: Callable[[Settings], bool] = field(default=lambda _: True, repr=False)
     """Whether anything can be late for it: not by processing time."""
+    column_sources: Callable[[Settings], Mapping[str, Sequence[str]]] = field(default=lambda _: {}, repr=False)
+    """By column of its table, the columns that it is computed of, where the settings decide; the table declares the
+    rest."""
     is_in_ledger: bool = False
     """Whether the ledger follows its rows one by one, so that their state need not be counted."""
     is_followed: bool = False

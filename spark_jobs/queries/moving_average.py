@@ -79,6 +79,11 @@ QUERY = Query(
     writes=MOVING_AVERAGES,
     rows=_rows,
     operator="transformWithState, in Python",
+    column_sources=lambda settings: {
+        "key": (settings.moving_average.key,),
+        "value_count": settings.moving_average.values,
+        "mean": settings.moving_average.values,
+    },
     final="Every row, as soon as it is written.",
     late="A value behind the watermark is dropped, and counted in the query's progress; by processing time none is "
     "late.",

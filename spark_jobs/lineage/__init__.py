@@ -1,0 +1,1 @@
+"""What was committed, and of what it was made, as events of OpenLineage."""
