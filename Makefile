@@ -26,8 +26,9 @@ up: ## Start the whole stack in containers (Docker): writes .env with random sec
 down: ## Stop what `make up` started; the data stay
 	docker compose --profile '*' down
 
-docs: setup ## Regenerate the reference pages in docs/ from the code: settings, tables, commands, variables, DAGs
+docs: setup ## Regenerate the reference pages in docs/ from the code, and build the site into build/site; a dead link fails
 	$(PY) -m infra.docs.generate
+	@$(PY) -m infra.docs.site
 
 check: setup ## Lint, format, types, import rules
 	.venv/bin/ruff check .
@@ -109,6 +110,9 @@ profile: setup ## Where the CPU time of a run goes: a flame graph, and a table o
 bench-stack: setup ## From click sent to row in gold at 1,000 events/s, through a real broker and both jobs
 	$(PY) -m benchmarks.stack
 
+bench-old-log: setup ## Does a poll of a table, or a commit to it, take longer with the age of its log? On MinIO
+	$(PY) -m benchmarks.old_log
+
 bench-compose: setup ## What a million events cost in containers, service by service (needs Docker)
 	$(PY) -m benchmarks.containers
 
@@ -119,4 +123,4 @@ clean: ## Remove everything generated except .venv; containers and their data to
 	@if [ -f .env ] && docker compose version >/dev/null 2>&1; then docker compose --profile '*' down --volumes; fi
 	rm -rf demo build dist .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup lock-jars demo up down airflow airflow-stop docs check test test-stack test-stack-full test-airflow test-airflow-full pictures test-compose test-compose-core test-kill test-damage test-long bench bench-batches bench-mappings bench-ledger bench-operators bench-peers bench-repair bench-guard bench-scaling profile bench-stack bench-compose soak clean
+.PHONY: help setup lock-jars demo up down airflow airflow-stop docs check test test-stack test-stack-full test-airflow test-airflow-full pictures test-compose test-compose-core test-kill test-damage test-long bench bench-batches bench-mappings bench-ledger bench-operators bench-peers bench-repair bench-guard bench-scaling profile bench-stack bench-old-log bench-compose soak clean

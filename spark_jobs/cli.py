@@ -7,7 +7,7 @@ import typer
 from rich.text import Text
 
 from spark_jobs import __version__
-from spark_jobs.commands import days, ledger, once, repair, replay, requeue, service
+from spark_jobs.commands import backup, days, ledger, lineage, once, repair, replay, requeue, service, sql
 from spark_jobs.console.terminal import terminal
 from spark_jobs.contracts.errors import AdloomError
 
@@ -20,8 +20,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for commands in (service.app, requeue.app, repair.app, replay.app, days.app, ledger.app, once.app):
-    app.add_typer(commands)
+for commands in (service, requeue, repair, replay, days, ledger, lineage, backup, sql, once):
+    app.add_typer(commands.app)
 
 
 def _version(wanted: bool) -> None:  # noqa: FBT001

@@ -39,14 +39,14 @@ def _disagreement(lake: Lake, query: str, version: int, note: CommitNote) -> str
     def read(name: str) -> bytes | None:
         return lake.files.read(f"{checkpoint_key(query, version)}/{name}")
 
-    writer = _identity(read("metadata"))
+    writer, manifest = _identity(read("metadata")), read_manifest(lake, query, version)
+    has_not_written = manifest is not None and manifest.follows == note.writer  # it was reset
     if not writer:
-        return "its file metadata is missing or damaged"
+        # A reset of a query that reads topics leaves it to the first start to create the checkpoint.
+        has_not_started = has_not_written and not lake.batches(query, version, "offsets")
+        return "" if has_not_started else "its file metadata is missing or damaged"
     if note.writer != writer:
-        manifest = read_manifest(lake, query, version)
-        if manifest and manifest.follows == note.writer:
-            return ""  # reset, and has not written yet
-        return "another checkpoint wrote the last batch in the table"
+        return "" if has_not_written else "another checkpoint wrote the last batch in the table"
     return (
         _differs_at(read, note)
         or _is_ahead(lake.batches(query, version, "commits"), note)
