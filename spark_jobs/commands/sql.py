@@ -7,8 +7,11 @@ import typer
 
 from spark_jobs.commands.options import ConfigOption, LakeOption, parse_as_of, parse_date
 from spark_jobs.contracts.choices import FileFormat, RowFormat
+from spark_jobs.queries import SHOWN_TABLES
+from spark_jobs.views import VIEWS
 
 app = typer.Typer()
+_NAMES = ", ".join(sorted({*SHOWN_TABLES, *VIEWS}))
 _PANEL = "Rows: query, show, export (no Java)"
 AsOfOption = Annotated[
     list[str] | None,
@@ -55,7 +58,7 @@ def sql(
 
 @app.command(rich_help_panel=_PANEL, epilog="Example:  adloom show attributions --lake lake --limit 5")
 def show(
-    table: Annotated[str, typer.Argument(help="A table or view; `adloom sql` lists them.")],
+    table: Annotated[str, typer.Argument(help=f"One of {_NAMES}.")],
     lake: LakeOption,
     limit: Annotated[int, typer.Option(help="Number of rows.", min=1, metavar="N")] = 20,
     as_of: AsOfOption = None,
@@ -77,7 +80,7 @@ def show(
     "--format csv   |   adloom export attributions --lake lake --out exported",
 )
 def export(
-    names: Annotated[list[str], typer.Argument(help="Tables and views; `adloom sql` lists them.", metavar="NAME...")],
+    names: Annotated[list[str], typer.Argument(help=f"Of {_NAMES}.", metavar="NAME...")],
     lake: LakeOption,
     out: Annotated[Path, typer.Option(help="Folder to write to; each NAME must not be in it yet.", metavar="DIR")],
     file_format: Annotated[FileFormat, typer.Option("--format", help="Of the files.")] = FileFormat.PARQUET,

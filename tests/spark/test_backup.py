@@ -66,6 +66,7 @@ def test_a_copy_has_the_tables_downstream_first_and_the_second_one_only_what_is_
         assert sorted(map(repr, read_table(copy, table))) == sorted(map(repr, read_table(small, table)))
 
 
+@pytest.mark.slow
 def test_what_is_committed_after_a_table_was_looked_at_is_not_in_the_copy(
     spark: SparkSession, small: Lake, tmp_path: Path
 ) -> None:

@@ -79,7 +79,7 @@ def test_one_event_of_2099_changes_nothing_but_the_quarantine(mixed: tuple[Lake,
                 id=f"{join.value}, join state by key",
                 marks=marks,
             )
-            for join, marks in ((JoinType.FULL_OUTER, ()), (JoinType.INNER, pytest.mark.slow))
+            for join, marks in ((JoinType.FULL_OUTER, pytest.mark.slow), (JoinType.INNER, pytest.mark.slow))
         ],
     ],
 )

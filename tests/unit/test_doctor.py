@@ -23,6 +23,7 @@ from spark_jobs.doctor import machine as machine_check
 from spark_jobs.lake.layout import Lake, checkpoint_key, commit_key, progress_key
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.manifests import new_manifest, write_manifest
+from spark_jobs.sources import samples
 from tests.unit.test_cli import adloom
 
 _NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -187,7 +188,8 @@ def test_a_store_that_is_away_and_a_lake_that_is_not_there_are_named(
     assert (worst.severity, "there is no lake at" in worst.text) == (Severity.WARNING, True)
 
 
-def test_a_kafka_that_is_away_is_named(lake: Lake) -> None:
+def test_a_kafka_that_is_away_is_named(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(samples, "_ANSWER_S", 2.0)
     away = load_settings(None, {"ADLOOM_KAFKA__BOOTSTRAP_SERVERS": "127.0.0.1:1", "ADLOOM_KAFKA__TOPICS": "ads"})
     worst = _worst(_found(lake, "topics", away))
     assert (worst.severity, "Kafka at 127.0.0.1:1 does not answer" in worst.text) == (Severity.WRONG, True)

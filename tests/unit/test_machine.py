@@ -24,7 +24,8 @@ def checkout(tmp_path: Path) -> Path:
     programs.mkdir()
     for tool in TOOLS:
         (programs / tool).symlink_to(next(p for p in (Path("/bin") / tool, Path("/usr/bin") / tool) if p.exists()))
-    for name in ("pyproject.toml", "uv.lock", "infra/jars/pom.xml", "infra/jars/jars.lock", "infra/setup.sh"):
+    jars = ("pom.xml", "jars.lock", "compile.py", "java/adloom/TailLogStore.java")
+    for name in ("pyproject.toml", "uv.lock", "infra/setup.sh", *(f"infra/jars/{one}" for one in jars)):
         copy = checkout / name
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes((SETUP.parents[1] / name).read_bytes())

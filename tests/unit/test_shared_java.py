@@ -26,7 +26,7 @@ def test_what_java_does_not_get_at_its_start_is_shared() -> None:
     assert _name() == _name(patient) == _name(HOME="/home/somebody")
 
 
-@pytest.mark.parametrize("change", [{"driver_memory": "1g"}, {"join_state": "by_time"}, {"shuffle_partitions": 4}])
+@pytest.mark.parametrize("change", [{"driver_memory": "1g"}, {"join_state": "by_key"}, {"shuffle_partitions": 4}])
 def test_other_spark_settings_get_another_java(change: dict[str, object]) -> None:
     other = Settings.model_validate({"spark": {"keep_java": "1min", **change}})
     assert _name() != _name(other)

@@ -140,5 +140,5 @@ def test_the_files_of_a_table_are_those_of_its_last_checkpoint_and_of_the_commit
 def test_a_log_with_a_gap_gives_no_files(lake: Lake) -> None:
     _actions(lake, 0, {"add": _add("a", 1)})
     _actions(lake, 2, {"add": _add("c", 3)})
-    with pytest.raises(LakeError, match="version 1 is missing between -1 and 2"):
+    with pytest.raises(LakeError, match="version 1 is missing between 0 and 2"):
         live_files(lake, SESSIONS, 2)
