@@ -32,7 +32,7 @@ def test_a_lake_that_was_lost_under_load_is_made_again_without_losing_or_repeati
     source = generate_source(tmp_path / "source", events=6_000, seed=43)
     # All at once: producers fill one partition before the next, and events of the others would be late.
     send(kafka, topic, list(read_records(source)))
-    jobs = [job("deduplicate", ADLOOM_KAFKA__MAX_OFFSETS_PER_TRIGGER="500"), job("attribute")]
+    jobs = [job("deduplicate", ADLOOM_KAFKA__MAX_OFFSETS_PER_TRIGGER="200"), job("attribute")]
     jobs[1].wait_for_log("attribute: batch 1")
     copy, new = f"{lake.root}-copy", open_lake(f"{lake.root}-new", S3Settings(endpoint=minio.endpoint))
     for _ in range(2):
