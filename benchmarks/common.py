@@ -1,6 +1,5 @@
 """Shared by the benchmarks: input events, and the adloom command."""
 
-import os
 import sys
 from pathlib import Path
 
@@ -9,8 +8,6 @@ from spark_jobs.generator.spec import GeneratorSpec
 
 ADLOOM = [sys.executable, "-c", "from spark_jobs.cli import main; main()"]
 """The ``adloom`` command of this checkout."""
-CACHE = Path(os.environ.get("ADLOOM_CACHE") or Path.home() / ".cache" / "adloom")
-"""The folder for downloads, the same as for `make setup`."""
 _EVENTS_PER_FILE = 125_000
 
 

@@ -17,13 +17,14 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.common import CACHE, make_events
+from benchmarks.common import make_events
+from infra.cache import CACHE
+from infra.environments import python_of
 from spark_jobs.contracts.choices import StateStore
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.jobs.run import run
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.session import start_session
-from tests.support.environments import python_of
 
 _ARTIFACT = "tools.profiler:async-profiler:4.2"
 _LIBRARY = "linux-x64/libasyncProfiler.so"

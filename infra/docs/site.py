@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.support.environments import python_of
+from infra.environments import python_of
 
 _ROOT = Path(__file__).resolve().parents[2]
 _SITE = _ROOT / "build" / "site"

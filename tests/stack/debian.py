@@ -1,11 +1,11 @@
 """Programs of Debian packages, unpacked into the cache: nothing is installed, and no service starts."""
 
-import os
 import shutil
 import subprocess
 from pathlib import Path
 
-_CACHE = Path(os.environ.get("ADLOOM_CACHE") or Path.home() / ".cache" / "adloom")
+from infra.cache import CACHE
+
 _LONGEST_S = 300
 
 
@@ -15,7 +15,7 @@ def program(package: str, name: str) -> Path:
     Raises:
         subprocess.CalledProcessError: apt has no such package, or cannot download it.
     """
-    place = _CACHE / f"debian-{package}"
+    place = CACHE / f"debian-{package}"
     if not (found := place / "usr" / "bin" / name).exists():
         draft = place.with_suffix(".new")
         shutil.rmtree(draft, ignore_errors=True)

@@ -5,6 +5,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from infra.cache import CACHE
+
 MINIO = ("minio", "github.com/minio/minio", "v0.0.0-20260212201848-7aac2a2c5b7c")
 ALERTMANAGER = ("alertmanager", "github.com/prometheus/alertmanager/cmd/...", "v0.28.1")
 """Its tool for operators, ``amtool``, lies beside it."""
@@ -15,8 +17,7 @@ _BUILD_S = 1800
 def built(program: tuple[str, str, str]) -> Path:
     """The path of a program (name, module, version), built the first time; MinIO takes minutes."""
     name, module, version = program
-    cache = Path(os.environ.get("ADLOOM_CACHE", str(Path.home() / ".cache" / "adloom")))
-    place = cache / f"{module.split('/')[2]}-{version}"
+    place = CACHE / f"{module.split('/')[2]}-{version}"
     if not (place / name).exists():
         draft = place.with_suffix(".new")
         shutil.rmtree(draft, ignore_errors=True)

@@ -1,8 +1,8 @@
 """Jars of servers, fetched once and kept outside the checkout."""
 
-import os
 from pathlib import Path
 
+from infra.cache import CACHE
 from infra.jars.fetch import fetch
 from infra.jars.lock import digest
 
@@ -11,7 +11,6 @@ _INFRA = Path(__file__).parents[2] / "infra"
 
 def jars_of(server: str) -> Path:
     """The folder with the jars that ``infra/<server>/jars.lock`` lists; fetched the first time."""
-    cache = Path(os.environ.get("ADLOOM_CACHE", str(Path.home() / ".cache" / "adloom")))
-    jars = cache / f"{server}-{digest(_INFRA / server / 'jars.lock')[:16]}"
+    jars = CACHE / f"{server}-{digest(_INFRA / server / 'jars.lock')[:16]}"
     fetch(_INFRA / server, jars)
     return jars

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from botocore.exceptions import ClientError
 
+from infra.environments import python_of
 from spark_jobs.contracts.sections import S3Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, SESSIONS, Table
 from spark_jobs.lake.layout import Lake
@@ -22,7 +23,6 @@ from spark_jobs.runtime.lakes import open_lake
 from tests.stack.flow import adloom
 from tests.stack.minio import Minio
 from tests.support.drivers import ADLOOM
-from tests.support.environments import python_of
 from tests.support.equality import generate_source
 from tests.support.lakes import read_table
 

@@ -1,13 +1,12 @@
 """Virtual environments for peers and tools, whose requirements conflict with each other and with the project's."""
 
 import hashlib
-import os
 import subprocess
 import sys
 import venv
-from pathlib import Path
 
-_CACHE = Path(os.environ.get("ADLOOM_CACHE") or Path.home() / ".cache" / "adloom")
+from infra.cache import CACHE
+
 _PACKAGES = {
     "analyst": (
         *("dbt-core==1.11.16", "dbt-duckdb==1.10.1", "deltalake==1.6.6", "duckdb==2.0.1"),
@@ -30,7 +29,7 @@ def python_of(name: str) -> str:
     """
     packages = _PACKAGES[name]
     digest = hashlib.sha256("\n".join((sys.version, *packages)).encode()).hexdigest()[:16]
-    folder = _CACHE / f"environment-{name}-{digest}"
+    folder = CACHE / f"environment-{name}-{digest}"
     python, done = folder / "bin" / "python", folder / "complete"
     if not done.exists():
         venv.create(folder, clear=True, with_pip=True)

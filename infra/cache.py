@@ -1,0 +1,6 @@
+"""The folder for downloads and builds: of `make setup`, of the tests and of the benchmarks."""
+
+import os
+from pathlib import Path
+
+CACHE = Path(os.environ.get("ADLOOM_CACHE") or Path.home() / ".cache" / "adloom")
