@@ -5,13 +5,14 @@ own, and puts ``adloom.jar`` into JARS. It needs no JDK but a Java: Janino compi
 code that it generates. Janino has no generics, so the sources do without.
 """
 
-import importlib.util
 import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+from infra.jars.spark import jars_of_spark, java
 
 _COMPILER = "org.codehaus.commons.compiler.samples.CompilerDemo"
 _JAR = "adloom.jar"
@@ -38,18 +39,20 @@ def compile_jar(sources: Path, jars: Path) -> Path:
     Raises:
         CompileError: there is no Java, or a source is wrong.
     """
-    spec = importlib.util.find_spec("pyspark")
-    if spec is None or spec.origin is None:
+    of_spark = jars_of_spark()
+    if of_spark is None:
         raise CompileError("PySpark is not installed, whose jars are needed")
-    of_spark = Path(spec.origin).parent / "jars"
     with tempfile.TemporaryDirectory() as folder:
         command = [
-            *(_java(), "-cp", os.pathsep.join(_named(of_spark, "janino", "commons-compiler")), _COMPILER),
+            *(java(), "-cp", os.pathsep.join(_named(of_spark, "janino", "commons-compiler")), _COMPILER),
             *("-d", folder, "-encoding", "UTF-8", "-g"),
             *("-classpath", os.pathsep.join(map(str, [*sorted(jars.glob("*.jar")), *sorted(of_spark.glob("*.jar"))]))),
             *map(str, sorted(sources.rglob("*.java"))),
         ]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        except FileNotFoundError as error:
+            raise CompileError(f"{command[0]} was not found, which compiles {sources}") from error
         classes = sorted(Path(folder).rglob("*.class"))
         if done.returncode or not classes:
             raise CompileError(f"{sources} cannot be compiled: {done.stdout}{done.stderr}")
@@ -60,11 +63,6 @@ def compile_jar(sources: Path, jars: Path) -> Path:
                 jar.writestr(ZipInfo(file.relative_to(folder).as_posix()), file.read_bytes())
         (jars / _JAR).write_bytes(draft.read_bytes())
     return jars / _JAR
-
-
-def _java() -> str:
-    home = os.environ.get("JAVA_HOME")
-    return str(Path(home) / "bin" / "java") if home else "java"
 
 
 def _named(folder: Path, *names: str) -> list[str]:

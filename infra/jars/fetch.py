@@ -6,7 +6,6 @@ from the mirror that ``ADLOOM_MAVEN_URL`` names. After an interruption it contin
 """
 
 import fcntl
-import importlib.util
 import os
 import shutil
 import subprocess
@@ -18,6 +17,7 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from infra.jars.lock import Jar, LockError, digest, read_lock
+from infra.jars.spark import jars_of_spark, java
 
 _CENTRAL = "https://repo.maven.apache.org/maven2"
 _DONE = "[SUCCESSFUL ]"
@@ -84,7 +84,7 @@ def _download(jars: list[Jar], root: str, work: Path) -> None:
     shutil.rmtree(work / "jars", ignore_errors=True)
     ivy = ["-settings", str(settings), "-ivy", str(module)]
     retrieve = ["-retrieve", f"{work}/jars/[artifact]-[revision](-[classifier]).[ext]"]
-    command = [_java(), *_proxy(), "-cp", _ivy_jars(), "org.apache.ivy.Main", *ivy, *retrieve]
+    command = [java(), *_proxy(), "-cp", _ivy_jars(), "org.apache.ivy.Main", *ivy, *retrieve]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         problem = _follow(process.stdout or (), len(jars))
     if process.returncode:
@@ -114,11 +114,6 @@ def _dependency(jar: Jar) -> str:
     return f'    <dependency {named} transitive="false">{artifact}</dependency>\n'
 
 
-def _java() -> str:
-    home = os.environ.get("JAVA_HOME")
-    return f"{home}/bin/java" if home else "java"
-
-
 def _proxy() -> list[str]:
     """Java does not read ``https_proxy``."""
     proxy = urllib.parse.urlsplit(urllib.request.getproxies().get("https", ""))
@@ -126,12 +121,11 @@ def _proxy() -> list[str]:
 
 
 def _ivy_jars() -> str:
-    spec = importlib.util.find_spec("pyspark")
-    if spec is None or spec.origin is None:
+    jars = jars_of_spark()
+    if jars is None:
         raise FetchError(
             f"{sys.executable} has no pyspark, whose Ivy fetches the jars: install the Python packages first"
         )
-    jars = Path(spec.origin).with_name("jars")
     return os.pathsep.join(str(path) for name in ("ivy-*.jar", "commons-cli-*.jar") for path in jars.glob(name))
 
 

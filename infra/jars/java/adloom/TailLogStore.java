@@ -48,6 +48,7 @@ public class TailLogStore extends S3SingleDriverLogStore {
     String folder = files.pathToKey(log) + "/";
     // What is asked for comes after this name, and the first name must be among it.
     String before = folder + first.substring(0, first.length() - 1);
+    long block = files.getDefaultBlockSize(log);
     List statuses = new ArrayList();
     String next = null;
     do {
@@ -63,7 +64,6 @@ public class TailLogStore extends S3SingleDriverLogStore {
         String name = object.key().substring(folder.length());
         if (name.compareTo(first) >= 0) {
           long modified = object.lastModified().toEpochMilli();
-          long block = files.getDefaultBlockSize(log);
           statuses.add(new FileStatus(object.size().longValue(), false, 1, block, modified, new Path(log, name)));
         }
       }
