@@ -41,7 +41,7 @@ from spark_jobs.contracts.sections import S3Settings
 from spark_jobs.contracts.tables import DAYS, REPAIR_TABLES, Table
 from spark_jobs.lake.commits import last_note
 from spark_jobs.lake.layout import Lake
-from spark_jobs.lake.table_files import live_files
+from spark_jobs.lake.table_files import checkpoints_in, live_files
 from spark_jobs.queries import QUERIES
 from spark_jobs.runtime.lock import hold_job
 from spark_jobs.runtime.records import find_record, write_record
@@ -204,7 +204,7 @@ def _copy_table(copying: _Copying, table: Table, version: int) -> None:
     data = [key for key, size in found.items() if not key.startswith(f"{log}/") and there.get(key) != size]
     copying.copy(table.name, data)
     copying.copy(f"{table.name}, log", _log_up_to(log, version, found, there))
-    _point_to_checkpoint(copying.target, log)
+    _point_to_checkpoint(copying.target, table)
     copied = {file.key for file in copying.target.files.walk(table.path)}
     missing = [file.key for file in live_files(copying.target, table, version) if file.key not in copied]
     if missing:
@@ -221,10 +221,9 @@ def _log_up_to(log: str, version: int, found: Mapping[str, int], there: Mapping[
             yield key
 
 
-def _point_to_checkpoint(target: Lake, log: str) -> None:
+def _point_to_checkpoint(target: Lake, table: Table) -> None:
     """Writes which checkpoint of the log is the last: that of the source may not be in the copy."""
-    names = target.files.names(log)
-    versions = [int(name[:20]) for name in names if re.fullmatch(r"\d{20}\.checkpoint\.parquet", name)]
-    if versions:
+    if versions := checkpoints_in(target, table):
         # Delta reads the rest from the checkpoint itself; its size is a hint.
-        target.files.write(f"{log}/_last_checkpoint", json.dumps({"version": max(versions), "size": 0}).encode())
+        pointer = json.dumps({"version": versions[-1], "size": 0})
+        target.files.write(f"{table.path}/_delta_log/_last_checkpoint", pointer.encode())

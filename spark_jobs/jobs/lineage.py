@@ -4,17 +4,17 @@ Which span is to be sent is written down before it is sent, and that it was sent
 two the same span is sent again, with the same id.
 """
 
-import json
 from collections.abc import Callable, Iterator
 from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict
 
-from spark_jobs.contracts.durations import time_of_us
+from spark_jobs.contracts.durations import EPOCH
 from spark_jobs.contracts.places import PROGRESS
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import Table
 from spark_jobs.lake.changes import Change, change_in
+from spark_jobs.lake.commits import committed_at
 from spark_jobs.lake.layout import Lake, commit_key
 from spark_jobs.lineage.events import Event, Span, event_of, spans
 from spark_jobs.queries import QUERIES
@@ -71,17 +71,10 @@ def tell(lake: Lake, settings: Settings, send: Callable[[Event], None], *, from_
 
 def _read(lake: Lake, table: Table, first: int, last: int) -> tuple[list[Change], datetime]:
     """The commits that are still in the log, oldest first, and when the last one was made."""
-    found, made_ms = list[Change](), 0
-    for version in range(first, last + 1):
-        # Delta removes old commits; what they were made of was not told in time.
-        if (commit := lake.files.read(commit_key(table, version))) is not None:
-            found.append(change_in(commit, table, version))
-            made_ms = _committed_ms(commit) or made_ms
-    return found, time_of_us(made_ms * 1000)
-
-
-def _committed_ms(commit: bytes) -> int:
-    for line in commit.splitlines():
-        if line.startswith(b'{"commitInfo"'):
-            return int(json.loads(line)["commitInfo"].get("timestamp") or 0)
-    return 0
+    found, made = list[Change](), EPOCH
+    # Delta removes old commits; what they were made of was not told in time.
+    for version in (one for one in lake.commits(table.path) if first <= one <= last):
+        commit = lake.files.read(commit_key(table, version)) or b""
+        found.append(change_in(commit, table, version))
+        made = committed_at(commit) or made
+    return found, made

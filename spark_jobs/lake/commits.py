@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
+from spark_jobs.contracts.durations import time_of_us
 from spark_jobs.contracts.places import REQUEUE, REQUEUED
 from spark_jobs.contracts.repair import REPAIR, REPAIRS
 from spark_jobs.contracts.tables import Table
@@ -100,10 +102,21 @@ def first_version_with_rows(lake: Lake, table: Table) -> int | None:
 
 def note_in(commit: bytes) -> CommitNote | None:
     """The note in ``commit``, a file of a table's log; None if it has none."""
+    info = _info(commit)
+    return read_note(info.get("userMetadata")) if info else None
+
+
+def committed_at(commit: bytes) -> datetime | None:
+    """When ``commit``, a file of a table's log, was made by its writer's clock (UTC); None if it does not say."""
+    time_ms = _info(commit).get("timestamp")
+    return None if time_ms is None else time_of_us(int(time_ms) * 1000)
+
+
+def _info(commit: bytes) -> dict[str, Any]:
     for line in commit.splitlines():
         if line.startswith(b'{"commitInfo"'):
-            return read_note(json.loads(line)["commitInfo"].get("userMetadata"))
-    return None
+            return dict(json.loads(line)["commitInfo"])
+    return {}
 
 
 def read_note(user_metadata: str | None) -> CommitNote | None:

@@ -82,10 +82,14 @@ class Lake:
 
     def newest_commit(self, key: str) -> int | None:
         """The latest version of the Delta table at ``key``; None if there is none."""
-        log = f"{key}/_delta_log"
         # A log holds weeks of commits: those before its last checkpoint need not be listed.
-        names = self.files.names(log, after=_last_checkpoint(self.files.read(f"{log}/_last_checkpoint")))
-        return max((int(name[1]) for name in map(_COMMIT.fullmatch, names) if name), default=None)
+        after = _last_checkpoint(self.files.read(f"{key}/_delta_log/_last_checkpoint"))
+        return max(self.commits(key, after=after), default=None)
+
+    def commits(self, key: str, *, after: str = "") -> list[int]:
+        """The versions of the Delta table at ``key`` that are in its log, ascending; only names that sort ``after``."""
+        names = map(_COMMIT.fullmatch, self.files.names(f"{key}/_delta_log", after=after))
+        return sorted(int(name[1]) for name in names if name)
 
 
 def commit_key(table: Table, version: int) -> str:

@@ -1,18 +1,14 @@
 """Which version of a table is the one of a time, from its log alone."""
 
-import json
-import re
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from spark_jobs.contracts.durations import time_of_us
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.tables import Table
+from spark_jobs.lake.commits import committed_at
 from spark_jobs.lake.layout import Lake, commit_key
-
-_COMMIT = re.compile(r"(\d{20})\.json")
 
 
 @dataclass(frozen=True)
@@ -45,8 +41,7 @@ def version_as_of(lake: Lake, table: Table, as_of: AsOf) -> int | None:
 
 
 def _version_at(lake: Lake, table: Table, time: datetime) -> int:
-    names = map(_COMMIT.fullmatch, lake.files.names(f"{table.path}/_delta_log"))
-    versions = sorted(int(name[1]) for name in names if name)
+    versions = lake.commits(table.path)
     before = bisect_right(versions, time, key=lambda version: _committed_at(lake, table, version))
     if not before:
         first = _committed_at(lake, table, versions[0])
@@ -58,8 +53,7 @@ def _version_at(lake: Lake, table: Table, time: datetime) -> int:
 
 
 def _committed_at(lake: Lake, table: Table, version: int) -> datetime:
-    commit = lake.files.read(commit_key(table, version)) or b""
-    for line in commit.splitlines():
-        if line.startswith(b'{"commitInfo"'):
-            return time_of_us(int(json.loads(line)["commitInfo"]["timestamp"]) * 1000)
-    raise LakeError(f"{lake.place(commit_key(table, version))} does not say when it was committed")
+    found = committed_at(lake.files.read(commit_key(table, version)) or b"")
+    if found is None:
+        raise LakeError(f"{lake.place(commit_key(table, version))} does not say when it was committed")
+    return found

@@ -107,8 +107,14 @@ class _History:
         last = int(json.loads(pointer)["version"]) if pointer else -1
         if last <= self._version:
             return last
-        found = map(_CHECKPOINT.fullmatch, self._lake.files.names(self._log))
-        return max((int(name[1]) for name in found if name and int(name[1]) <= self._version), default=-1)
+        found = checkpoints_in(self._lake, self._table)
+        return max((one for one in found if one <= self._version), default=-1)
+
+
+def checkpoints_in(lake: Lake, table: Table) -> list[int]:
+    """The versions of the checkpoints in the log of ``table``, ascending."""
+    found = map(_CHECKPOINT.fullmatch, lake.files.names(f"{table.path}/_delta_log"))
+    return sorted(int(name[1]) for name in found if name)
 
 
 def _file_actions(history: _History) -> Iterator[dict[str, Any]]:
