@@ -15,11 +15,11 @@ from spark_jobs.console.run import session
 from spark_jobs.console.terminal import terminal, utc
 from spark_jobs.contracts.durations import format_duration
 from spark_jobs.contracts.errors import AdloomError, CheckpointError, PreflightError
-from spark_jobs.contracts.manifest import FILES, KAFKA, Verdict
+from spark_jobs.contracts.manifest import Verdict
 from spark_jobs.contracts.settings import load_settings
 from spark_jobs.lake.layout import Lake, checkpoint_key
 from spark_jobs.queries import JOB_OF_QUERY, find_query
-from spark_jobs.runtime.checkpoints import Checkpoint, list_checkpoints, preflight
+from spark_jobs.runtime.checkpoints import Checkpoint, list_checkpoints, preflight, source_of
 from spark_jobs.runtime.cleaning import find_superseded, parse_targets, remove
 from spark_jobs.runtime.lakes import open_existing
 
@@ -37,11 +37,7 @@ def show_preflight(location: str, config: Path | None, *, as_json: bool = False)
         settings = load_settings(config, os.environ)
         lake = open_existing(location, settings.s3)
         current = {found.query: found.manifest for found in list_checkpoints(lake) if found.is_current}
-        ingest = current.get("ingest")
-        # What ingest reads is an argument of its start, not a setting: a change of it cannot be foreseen here.
-        default = KAFKA if settings.kafka.bootstrap_servers else FILES
-        source = (KAFKA if ingest.settings.get("source") == KAFKA else FILES) if ingest else default
-        found = preflight(lake, settings, JOB_OF_QUERY, source=source)
+        found = preflight(lake, settings, JOB_OF_QUERY, source=source_of(current.get("ingest"), settings))
     except AdloomError as error:
         raise PreflightError(str(error)) from error
     may_start = all(change.verdict is not Verdict.BREAKING for change in found)

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from spark_jobs import __version__
-from spark_jobs.contracts.manifest import FILES, KAFKA, Verdict
+from spark_jobs.contracts.manifest import Verdict
 from spark_jobs.doctor.description import Check, Finding, Subject, fine, warning, wrong
 from spark_jobs.queries import JOB_OF_QUERY
-from spark_jobs.runtime.checkpoints import list_checkpoints, preflight
+from spark_jobs.runtime.checkpoints import list_checkpoints, preflight, source_of
 
 
 def _look(subject: Subject) -> Iterator[Finding]:
@@ -16,8 +16,8 @@ def _look(subject: Subject) -> Iterator[Finding]:
         yield fine("no query has started yet")
         return
     ingest = current["ingest"].manifest if "ingest" in current else None
-    source = ingest.settings.get("source", FILES) if ingest else FILES
-    changed = preflight(subject.lake, subject.settings, JOB_OF_QUERY, source=KAFKA if source == KAFKA else FILES)
+    source = source_of(ingest, subject.settings)
+    changed = preflight(subject.lake, subject.settings, JOB_OF_QUERY, source=source)
     for change in changed:
         text = f"{change.query}: {change.setting} was {change.before} and is {change.now}: {change.why}"
         if change.verdict is Verdict.BREAKING:

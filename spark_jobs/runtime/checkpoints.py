@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from spark_jobs.contracts.errors import CheckpointError
-from spark_jobs.contracts.manifest import Change, Manifest, Verdict
+from spark_jobs.contracts.manifest import FILES, KAFKA, Change, Manifest, Verdict
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.lake.layout import Lake, checkpoint_key, checkpoint_name, query_key
 from spark_jobs.queries import JOB_OF_QUERY, find_query
@@ -81,6 +81,16 @@ def preflight(lake: Lake, settings: Settings, queries: Iterable[str], *, source:
             why = "without it, what its state depends on is unknown"
             found.append(Change(query, "manifest", "missing or damaged", "needed", Verdict.BREAKING, why))
     return found
+
+
+def source_of(ingest: Manifest | None, settings: Settings) -> str:
+    """What ingest will read, as far as its checkpoint or ``settings`` tell: :data:`FILES` or :data:`KAFKA`.
+
+    It is an argument of its start, not a setting: a change of it cannot be foreseen.
+    """
+    if ingest:
+        return KAFKA if ingest.settings.get("source") == KAFKA else FILES
+    return KAFKA if settings.kafka.bootstrap_servers else FILES
 
 
 def list_checkpoints(lake: Lake) -> Iterator[Checkpoint]:
