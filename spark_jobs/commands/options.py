@@ -55,11 +55,11 @@ def parse_date(text: str, option: str) -> date:
         raise SettingsError(f"{option} {text!r} is not a date; write it like 2025-01-06") from error
 
 
-def parse_as_of(values: Sequence[str]) -> "AsOf":
+def parse_as_of(values: Sequence[str] | None) -> "AsOf":
     """The state of a lake that the options ``--as-of`` mean.
 
     Args:
-        values: a time, ``TABLE=VERSION``, or a version of the only table that is used.
+        values: a time, ``TABLE=VERSION``, or a version of the only table that is used; None: now.
 
     Raises:
         SettingsError: a value is none of these, or two contradict each other.
@@ -70,7 +70,7 @@ def parse_as_of(values: Sequence[str]) -> "AsOf":
     time: datetime | None = None
     version: int | None = None
     versions: dict[str, int] = {}
-    for value in values:
+    for value in values or ():
         name, _, number = value.rpartition("=")
         if name and name not in SHOWN_TABLES:
             raise SettingsError(

@@ -7,11 +7,10 @@ import typer
 
 from spark_jobs.commands.options import ConfigOption, LakeOption, parse_as_of, parse_date
 from spark_jobs.contracts.choices import FileFormat, RowFormat
-from spark_jobs.queries import SHOWN_TABLES
-from spark_jobs.views import VIEWS
+from spark_jobs.sql.names import NAMES
 
 app = typer.Typer()
-_NAMES = ", ".join(sorted({*SHOWN_TABLES, *VIEWS}))
+_NAMES = ", ".join(NAMES)
 _PANEL = "Rows: query, show, export (no Java)"
 AsOfOption = Annotated[
     list[str] | None,
@@ -48,12 +47,12 @@ def sql(
 ) -> None:
     """Query the tables of a lake, and views made for people, in SQL.
 
-    Nothing is written to the lake, and all tables stay at one version while a statement runs. Without a query, the
-    prompt lists what there is.
+    Nothing is written to the lake, and all tables stay at one version while a statement runs. At the prompt,
+    .tables lists what there is.
     """
     from spark_jobs.console.sql import query_lake
 
-    query_lake(query, lake, as_of=parse_as_of(as_of or []), row_format=row_format, output=output, config=config)
+    query_lake(query, lake, as_of=parse_as_of(as_of), row_format=row_format, output=output, config=config)
 
 
 @app.command(rich_help_panel=_PANEL, epilog="Example:  adloom show attributions --lake lake --limit 5")
@@ -71,7 +70,7 @@ def show(
     """
     from spark_jobs.console.sql import show_table
 
-    show_table(table, lake, limit, as_of=parse_as_of(as_of or []), config=config)
+    show_table(table, lake, limit, as_of=parse_as_of(as_of), config=config)
 
 
 @app.command(
@@ -102,6 +101,4 @@ def export(
 
     first = parse_date(since, "--from") if since else None
     last = parse_date(until, "--to") if until else None
-    export_rows(
-        names, lake, out, file_format=file_format, dates=(first, last), as_of=parse_as_of(as_of or []), config=config
-    )
+    export_rows(names, lake, out, file_format=file_format, dates=(first, last), as_of=parse_as_of(as_of), config=config)

@@ -15,7 +15,8 @@ from spark_jobs.contracts.choices import FileFormat
 from spark_jobs.contracts.errors import SettingsError
 from spark_jobs.contracts.files import json_bytes
 from spark_jobs.lake.past import AsOf
-from spark_jobs.sql.lake_sql import CSV, JSON, KNOWN, PARQUET, LakeSql
+from spark_jobs.sql.lake_sql import CSV, JSON, PARQUET, LakeSql
+from spark_jobs.sql.names import check_name
 
 _DATE = "event_date"
 _OPTIONS = {FileFormat.PARQUET: PARQUET, FileFormat.CSV: CSV, FileFormat.JSON: JSON}
@@ -46,8 +47,7 @@ def export_rows(
     """
     chosen = list(dict.fromkeys(names))
     for name in chosen:
-        if name not in KNOWN:
-            raise SettingsError(f"no table {name!r}; there are {', '.join(KNOWN)}")
+        check_name(name)
         if (out / name).exists():
             raise SettingsError(f"{out / name} exists already: move it away, or give another --out")
     out.mkdir(parents=True, exist_ok=True)

@@ -26,7 +26,8 @@ from spark_jobs.lake.past import AsOf
 from spark_jobs.queries import SHOWN_TABLES
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.row_store import row_store
-from spark_jobs.sql.lake_sql import CSV, JSON, KNOWN, PARQUET, LakeSql, explaining
+from spark_jobs.sql.lake_sql import CSV, JSON, PARQUET, LakeSql
+from spark_jobs.sql.names import NAMES, check_name
 from spark_jobs.views import VIEWS
 
 _SHOWN_ROWS = 1000
@@ -81,7 +82,7 @@ def query_lake(
         if rows is None:
             return
         if row_format is RowFormat.TABLE:
-            _print(terminal(is_uncut=True), rows)
+            _print(terminal(is_uncut=True), lake_sql, rows)
         else:
             _write(lake_sql, rows, row_format, output)
 
@@ -100,12 +101,11 @@ def show_table(name: str, location: str, limit: int, *, as_of: AsOf, config: Pat
         SettingsError: there is no such table.
         LakeError: the lake has no such table yet, or cannot be read.
     """
-    if name not in KNOWN:
-        raise SettingsError(f"no table {name!r}; there are {', '.join(KNOWN)}")
+    check_name(name)
     with open_sql(location, as_of, config) as lake_sql:
         rows = lake_sql.run(f'FROM "{name}" LIMIT {limit}')
         assert rows is not None  # noqa: S101 a query has rows
-        _print(terminal(), rows, title=name, most=limit)
+        _print(terminal(), lake_sql, rows, title=name, most=limit)
 
 
 @contextmanager
@@ -116,7 +116,6 @@ def open_sql(location: str, as_of: AsOf, config: Path | None) -> Iterator[LakeSq
     with (
         TemporaryDirectory(prefix="adloom-sql-") as spill,
         closing(LakeSql(lake, row_store(lake, settings.s3), as_of, spill=Path(spill))) as lake_sql,
-        explaining(lake),
     ):
         yield lake_sql
 
@@ -166,8 +165,7 @@ def _answer(console: Console, lake_sql: LakeSql, text: str) -> None:
         lake_sql.refresh()
         rows = lake_sql.run(text)
         if rows is not None:
-            with explaining(lake_sql.lake):
-                _print(console, rows)
+            _print(console, lake_sql, rows)
     except AdloomError as error:
         terminal(stderr=True).print(Text.assemble(("error:", "bold red"), f" {error}"), soft_wrap=True)
 
@@ -176,7 +174,7 @@ def _list(console: Console) -> None:
     table = Table(box=SIMPLE_HEAD)
     table.add_column("name", no_wrap=True)
     table.add_column("a row is")
-    for name in KNOWN:
+    for name in NAMES:
         table.add_row(Text(name, style="bold" if name in VIEWS else ""), _meaning(name))
     console.print(table)
     console.print("DESCRIBE name; tells the columns. Bold: views made for people.", style="dim")
@@ -195,8 +193,14 @@ def _help(console: Console) -> None:
 _COMMANDS = {".tables": _list, ".help": _help}
 
 
-def _print(console: Console, rows: duckdb.DuckDBPyRelation, title: str | None = None, most: int = _SHOWN_ROWS) -> None:
-    found = rows.limit(most + 1).to_arrow_table()
+def _print(
+    console: Console,
+    lake_sql: LakeSql,
+    rows: duckdb.DuckDBPyRelation,
+    title: str | None = None,
+    most: int = _SHOWN_ROWS,
+) -> None:
+    found = lake_sql.fetch(rows, most + 1)
     # By position: two columns may have one name.
     columns = [[_cell(value) for value in column.to_pylist()] for column in found.slice(0, most).columns]
     cells = [list(row) for row in zip(*columns, strict=True)]

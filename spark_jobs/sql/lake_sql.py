@@ -7,6 +7,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import duckdb
+import pyarrow as pa
 
 from spark_jobs.contracts.errors import LakeError, SettingsError, SqlError
 from spark_jobs.contracts.tables import DAYS, REPAIR_TABLES, Table
@@ -14,10 +15,9 @@ from spark_jobs.lake.layout import Lake, failing_rows_key
 from spark_jobs.lake.past import AsOf, version_as_of
 from spark_jobs.lake.table_rows import RowStore, table_rows
 from spark_jobs.queries import SHOWN_TABLES, TABLES_BY_NAME
+from spark_jobs.sql.names import unknown
 from spark_jobs.views import VIEWS, failing
 
-KNOWN = tuple(sorted({*SHOWN_TABLES, *VIEWS}))
-"""What can be queried, by name."""
 _TIMES = "TIMESTAMPFORMAT '%Y-%m-%dT%H:%M:%S.%fZ'"
 CSV = f"FORMAT csv, HEADER, {_TIMES}"
 JSON = f"FORMAT json, {_TIMES}"
@@ -69,7 +69,7 @@ class LakeSql:
             SqlError: the statement is wrong.
         """
         result = None
-        with explaining(self.lake):
+        with _explaining(self.lake):
             for statement in self._sql.extract_statements(text):
                 result = self._run(statement.query)
         return result
@@ -80,6 +80,16 @@ class LakeSql:
             self._sql.execute(f'DROP VIEW "{name}"')
         self._added.clear()
         self.versions.clear()
+
+    def fetch(self, rows: duckdb.DuckDBPyRelation, most: int) -> pa.Table:
+        """The first ``most`` of ``rows``.
+
+        Raises:
+            LakeError: a data file cannot be read.
+            SqlError: a row cannot be computed.
+        """
+        with _explaining(self.lake):
+            return rows.limit(most).to_arrow_table()
 
     def write(self, rows: duckdb.DuckDBPyRelation, to: Path, options: str) -> int:
         """Writes ``rows`` to the file or folder ``to``, and says how many they are.
@@ -98,7 +108,7 @@ class LakeSql:
         # A cell of CSV is text; JSON is what other programs read.
         as_json = ", ".join(f'to_json("{column}") AS "{column}"' for column in nested)
         chosen = f"SELECT * REPLACE ({as_json}) FROM {name}" if nested and options.startswith(CSV) else f"FROM {name}"
-        with explaining(self.lake):
+        with _explaining(self.lake):
             rows.create_view(name)
             place = str(to).replace(_QUOTE, _QUOTE * 2)
             ((count,),) = self._sql.execute(f"COPY ({chosen}) TO '{place}' ({options})").fetchall()
@@ -122,7 +132,7 @@ class LakeSql:
         elif table := SHOWN_TABLES.get(name) or _FAILING_TABLES.get(name):
             self._sql.register(name, table_rows(self.lake, table, self._version(table), self._store))
         else:
-            raise SettingsError(f"no table {name!r}; there are {', '.join(KNOWN)}")
+            raise unknown(name)
         self._added.append(name)
 
     def _version(self, table: Table) -> int:
@@ -146,7 +156,7 @@ class LakeSql:
 
 
 @contextmanager
-def explaining(lake: Lake) -> Iterator[None]:
+def _explaining(lake: Lake) -> Iterator[None]:
     """Turns what DuckDB and Arrow raise, also while rows are fetched, into errors for people.
 
     Raises:

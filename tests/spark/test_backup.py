@@ -39,13 +39,19 @@ def _copy(lake: Lake, to: Path, report: Counter[str] | None = None) -> Backup:
     return back_up(lake, open_lake(str(to)), _S3, now=_NOW, report=count)
 
 
-@pytest.fixture
-def small(spark: SparkSession, tmp_path: Path) -> Lake:
-    """A lake of three tables."""
-    lake = open_lake(str(tmp_path / "lake"))
+@pytest.fixture(scope="module")
+def three_tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake of three tables, to be copied."""
+    root = tmp_path_factory.mktemp("three") / "lake"
     for table in (BRONZE_EVENTS, SILVER_EVENTS, ATTRIBUTIONS):
-        append(spark, lake, table, good_rows(table.name))
-    return lake
+        append(spark, open_lake(str(root)), table, good_rows(table.name))
+    return root
+
+
+@pytest.fixture
+def small(three_tables: Path, tmp_path: Path) -> Lake:
+    """A lake of three tables that a test may change."""
+    return open_lake(str(shutil.copytree(three_tables, tmp_path / "lake")))
 
 
 def test_a_copy_has_the_tables_downstream_first_and_the_second_one_only_what_is_new(

@@ -24,7 +24,8 @@ from spark_jobs.lake.layout import Lake, failing_rows_key
 from spark_jobs.lake.past import AsOf
 from spark_jobs.queries import TABLES
 from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.sql.lake_sql import KNOWN, LakeSql
+from spark_jobs.sql.lake_sql import LakeSql
+from spark_jobs.sql.names import NAMES
 from spark_jobs.transforms.quarantine import in_quarantine
 from spark_jobs.views import VIEWS
 from tests.expectations.good_rows import append, good_rows
@@ -272,7 +273,7 @@ def test_partitions_that_a_filter_excludes_are_not_read(lake: Lake) -> None:
 
 def test_what_is_wrong_is_said(lake: Lake) -> None:
     for statement, as_of, error, message in (
-        ("FROM nowhere", NOW, SettingsError, f"no table 'nowhere'; there are {', '.join(KNOWN)}"),
+        ("FROM nowhere", NOW, SettingsError, f"no table 'nowhere'; there are {', '.join(NAMES)}"),
         ("SELEC", NOW, SqlError, "syntax error"),
         ("SELECT nothing FROM sessions", NOW, SqlError, '"nothing" not found'),
         ("FROM restatements", NOW, LakeError, "has no table restatements .*; `adloom repair` writes it"),

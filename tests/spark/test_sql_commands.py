@@ -22,7 +22,7 @@ from spark_jobs.contracts.tables import (
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import SHOWN_TABLES
 from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.sql.lake_sql import KNOWN
+from spark_jobs.sql.names import NAMES
 from spark_jobs.views import VIEWS
 from tests.expectations.good_rows import append, good_rows
 from tests.support.drivers import ADLOOM
@@ -167,6 +167,6 @@ def test_an_export_of_some_dates_has_these(lake: Lake, tmp_path: Path) -> None:
 
 
 def test_every_table_and_view_can_be_named(lake: Lake) -> None:
-    assert set(KNOWN) == {*SHOWN_TABLES, *VIEWS}
+    assert set(NAMES) == {*SHOWN_TABLES, *VIEWS}
     done = _adloom("show", "nothing", "--lake", str(lake.path))
-    assert f"no table 'nothing'; there are {', '.join(KNOWN)}" in " ".join(done.stderr.split())
+    assert f"no table 'nothing'; there are {', '.join(NAMES)}" in " ".join(done.stderr.split())
