@@ -17,7 +17,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 _SITE = _ROOT / "build" / "site"
 _LINK = re.compile(r"\]\(([^)#\s]+)")
 _NAV: dict[str, tuple[str, ...]] = {
-    "Start": ("README.md", "docs/events.md", "docs/generator.md"),
+    "Start": ("README.md", "docs/first-ten-minutes.md", "docs/events.md", "docs/generator.md"),
     "Understand it": (
         *("docs/architecture.md", "docs/queries.md", "docs/tables.md", "docs/contract.md", "docs/late-truth.md"),
         *("docs/validation.md", "docs/glossary.md"),

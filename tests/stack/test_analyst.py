@@ -1,5 +1,6 @@
 """An analyst's first ten minutes on a lake in MinIO, with keys that only read gold: docs/query-gold.md, by step."""
 
+import csv
 import json
 import os
 import re
@@ -25,6 +26,7 @@ from tests.stack.minio import Minio
 from tests.support.drivers import ADLOOM
 from tests.support.equality import generate_source
 from tests.support.lakes import read_table
+from tests.support.walks import perform, steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,6 +79,19 @@ def test_she_queries_gold_and_exports_it(lake: Lake, analyst: dict[str, str], tm
     assert {row["session_id"] for row in exported if "session_id" in row} == {
         row["session_id"] for row in _rows(lake, SESSIONS)
     }
+
+
+def test_her_first_ten_minutes(lake: Lake, analyst: dict[str, str], tmp_path: Path) -> None:
+    known, daily, as_it_was, to_file = (perform(step, analyst, tmp_path) for step in steps("As an analyst"))
+    for done in (known, daily, as_it_was, to_file):
+        assert done.returncode == 0, done.stderr
+    assert "impressions_without_cost" in known.stdout
+    for status, count in Counter(row["status"] for row in _rows(lake, ATTRIBUTIONS)).items():
+        assert re.search(rf"{status} +{count}\b", daily.stdout), daily.stdout
+    with (tmp_path / "daily.csv").open(encoding="utf-8") as file:
+        written = list(csv.DictReader(file))
+    shown = {row["impression_id"] for row in _rows(lake, ATTRIBUTIONS) if row["impression_id"]}
+    assert sum(int(row["impressions"]) for row in written) == len(shown)
 
 
 def test_she_reads_no_raw_record_and_writes_nothing(lake: Lake, analyst: dict[str, str], minio: Minio) -> None:

@@ -2,7 +2,9 @@
 
 import json
 import os
+import re
 import subprocess
+from pathlib import Path
 
 import pytest
 from confluent_kafka import TopicPartition
@@ -13,15 +15,24 @@ from tests.stack.conftest import StartJob
 from tests.stack.flow import send
 from tests.stack.kafka import Kafka
 from tests.support.drivers import ADLOOM
+from tests.support.walks import perform, steps
 
 pytestmark = pytest.mark.stack
 
 
+def _environment(kafka: Kafka, topic: str, lake: Lake) -> dict[str, str]:
+    places = {
+        "ADLOOM_LAKE": lake.root,
+        "ADLOOM_KAFKA__BOOTSTRAP_SERVERS": kafka.address,
+        "ADLOOM_KAFKA__TOPICS": topic,
+    }
+    return {**os.environ, **places}
+
+
 def _doctor(kafka: Kafka, topic: str, lake: Lake) -> tuple[int, list[dict[str, str]]]:
-    environment = {"ADLOOM_KAFKA__BOOTSTRAP_SERVERS": kafka.address, "ADLOOM_KAFKA__TOPICS": topic}
     done = subprocess.run(
-        [*ADLOOM, "doctor", "--lake", lake.root, "--json"],
-        env={**os.environ, **environment},
+        [*ADLOOM, "doctor", "--json"],
+        env=_environment(kafka, topic, lake),
         capture_output=True,
         text=True,
         timeout=120,
@@ -32,7 +43,7 @@ def _doctor(kafka: Kafka, topic: str, lake: Lake) -> tuple[int, list[dict[str, s
 
 
 def test_records_that_kafka_deleted_before_they_were_read_are_found(
-    kafka: Kafka, topic: str, job: StartJob, lake: Lake
+    kafka: Kafka, topic: str, job: StartJob, lake: Lake, tmp_path: Path
 ) -> None:
     send(kafka, topic, [b"{}"] * 30)
     done = job("deduplicate", ADLOOM_JOB__TRIGGER="available_now")
@@ -62,3 +73,17 @@ def test_records_that_kafka_deleted_before_they_were_read_are_found(
     gone = sum(int(part.split()[0]) for part in wrong["text"].rpartition(": ")[2].split(", "))
     assert gone == 30
     assert "kafka.fail_on_data_loss" in wrong["todo"]
+
+    _walked(_environment(kafka, topic, lake), tmp_path)
+
+
+def _walked(environment: dict[str, str], folder: Path) -> None:
+    """The walk of who is on call, from what is wrong to all is well."""
+    wrong, looked, went_on, well = (perform(step, environment, folder) for step in steps("On call"))
+    assert wrong.returncode == 1, wrong.stdout
+    assert "Kafka has deleted records that ingest has not read" in " ".join(wrong.stdout.split())
+    assert looked.returncode == 0, looked.stderr
+    assert "ingest" in looked.stdout
+    assert re.search(r"\b30\b", looked.stdout), looked.stdout
+    assert went_on.returncode == 0, went_on.stderr
+    assert well.returncode == 0, well.stdout + well.stderr
