@@ -113,6 +113,9 @@ bench-stack: setup ## From click sent to row in gold at 1,000 events/s, through 
 bench-old-log: setup ## Does a poll of a table, or a commit to it, take longer with the age of its log? On MinIO
 	$(PY) -m benchmarks.old_log
 
+bench-forget: setup ## Do batches of deduplicate take longer the more it remembers?
+	$(PY) -m benchmarks.forget
+
 bench-compose: setup ## What a million events cost in containers, service by service (needs Docker)
 	$(PY) -m benchmarks.containers
 
@@ -123,4 +126,4 @@ clean: ## Remove everything generated except .venv; containers and their data to
 	@if [ -f .env ] && docker compose version >/dev/null 2>&1; then docker compose --profile '*' down --volumes; fi
 	rm -rf demo build dist .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup lock-jars demo up down airflow airflow-stop docs check test test-stack test-stack-full test-airflow test-airflow-full pictures test-compose test-compose-core test-kill test-damage test-long bench bench-batches bench-mappings bench-ledger bench-operators bench-peers bench-repair bench-guard bench-scaling profile bench-stack bench-old-log bench-compose soak clean
+.PHONY: help setup lock-jars demo up down airflow airflow-stop docs check test test-stack test-stack-full test-airflow test-airflow-full pictures test-compose test-compose-core test-kill test-damage test-long bench bench-batches bench-mappings bench-ledger bench-operators bench-peers bench-repair bench-guard bench-scaling profile bench-stack bench-old-log bench-forget bench-compose soak clean

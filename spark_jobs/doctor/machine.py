@@ -26,7 +26,10 @@ def _look(subject: Subject) -> Iterator[Finding]:
     if not any(JARS.glob("delta-spark_*.jar")):
         yield wrong(f"no Delta jar in {JARS}: Spark cannot write tables", "run `make setup`")
     elif not (JARS / "adloom.jar").is_file():
-        yield warning(f"no adloom.jar in {JARS}: logs in an object store are listed as a whole", "run `make setup`")
+        yield warning(
+            f"no adloom.jar in {JARS}: batches get slower with the age of tables and with what deduplicate remembers",
+            "run `make setup`",
+        )
     yield from _memory(subject)
     places = {Path(tempfile.gettempdir()): "temporary files and state of running queries"}
     if subject.lake.is_local:

@@ -28,6 +28,7 @@ _LOCAL_FILES = {
 }
 _JOIN_FORMATS = {JoinState.BY_KEY: "2", JoinState.BY_TIME: "4"}
 """Spark's numbers of the formats of a join's state."""
+_DELTA = "io.delta.sql.DeltaSparkSessionExtension"
 _NEARLY_UNIQUE = (
     *("raw", "event_id", "event_time", "impression_id", "impression_time", "click_id", "click_time"),
     *("session_id", "session_start", "session_end", "events.list.element.event_id", "events.list.element.event_time"),
@@ -75,7 +76,7 @@ def spark_conf(
         "spark.driver.extraClassPath": f"{JARS}/*",
         # A folder of the lake may have a space in its name.
         "spark.driver.extraJavaOptions": shlex.join(java_options),
-        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.extensions": _DELTA + (",adloom.Extensions" if _has_own_jar() else ""),
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.sql.session.timeZone": "UTC",
         "spark.ui.enabled": "false",
@@ -107,17 +108,22 @@ def spark_conf(
         **{_PROPERTY_OF_NEW_TABLES + name.removeprefix("delta."): value for name, value in properties.items()},
         **({} if is_one_process(settings) else _cluster_conf(settings.spark)),
         **(_INTERPRETED if lifetime is Lifetime.SHORT else {}),
-        **(_LOCAL_FILES if is_local else s3a_conf(settings.s3) | _tail_of_logs()),
+        **(_LOCAL_FILES if is_local else s3a_conf(settings.s3) | _log_store()),
         **streaming_conf(settings),
     }
 
 
-def _tail_of_logs() -> dict[str, str]:
-    """Delta's own store lists a whole log in an object store, several times a batch; see infra/jars/java.
+def _log_store() -> dict[str, str]:
+    """Delta's own store lists a whole log in an object store, several times a batch; see infra/jars/java."""
+    return {"spark.delta.logStore.s3a.impl": "adloom.TailLogStore"} if _has_own_jar() else {}
+
+
+def _has_own_jar() -> bool:
+    """Whether the classes of infra/jars/java are there.
 
     A release may be newer than the jars of the machine that it runs on, and works without ours.
     """
-    return {"spark.delta.logStore.s3a.impl": "adloom.TailLogStore"} if (JARS / "adloom.jar").is_file() else {}
+    return (JARS / "adloom.jar").is_file()
 
 
 def is_one_process(settings: Settings) -> bool:
