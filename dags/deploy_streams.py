@@ -1,14 +1,15 @@
 """Deploys a release of the streaming jobs, rolls it back, or stops the jobs.
 
-Trigger it and fill in the form. A release is built, stored in the lake with its SHA-256, checked against the
-checkpoints and the contract, and swapped in: the old driver finishes its batches and stops, then the new one starts. If
-the new release does not complete a batch within five minutes, the previous one is started again and the run fails.
+Trigger it and fill in the form. A release is the code and the settings file. It is built, stored in the lake with its
+SHA-256, checked against the checkpoints and the contract, and swapped in: the old driver finishes its batches and
+stops, then the new one starts. If the new release does not complete a batch within five minutes, the previous one is
+started again and the run fails. The log of the task **check** has a line for each setting that changes.
 
 | to | choose |
 |---|---|
-| run the code in this checkout | action **start** or **restart**, release *build from this checkout* |
+| run this checkout and the settings file | action **start** or **restart**, release *build from this checkout* |
 | run an earlier release | action **restart**, and its version |
-| return to the previous release | action **rollback** |
+| return to the previous release, code and settings | action **rollback** |
 | stop | action **stop** |
 
 A stop loses nothing and closes nothing: the next start continues where the job stopped.

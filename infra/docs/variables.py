@@ -30,7 +30,7 @@ COMMAND = Group(
     "as in `ADLOOM_SESSIONIZE__GAP=10min`.",
     (
         Variable("ADLOOM_LAKE", "", "root of the lake, instead of `--lake`"),
-        Variable("ADLOOM_CONFIG", "", "TOML file with settings, instead of `--config`"),
+        Variable("ADLOOM_CONFIG", "", "TOML file with settings, instead of `--config`; a release takes it along"),
         Variable("AWS_ACCESS_KEY_ID", "", "key of the object store, unless `s3.profile` names an AWS profile"),
         Variable("AWS_SECRET_ACCESS_KEY", "", "its secret"),
         Variable(

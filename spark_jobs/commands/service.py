@@ -75,7 +75,10 @@ def driver(
     source: Annotated[Path | None, typer.Option(help="As for `adloom job deduplicate`.", metavar="DIR")] = None,
     config: ConfigOption = None,
 ) -> None:
-    """Run a job with the release deployed for it, or with this installation if there is none."""
+    """Run a job with the release deployed for it and its settings, or with this installation if there is none.
+
+    The settings given here say where the lake is. They count for all else if the release holds none.
+    """
     from spark_jobs.console.releases import drive
 
     drive(job, lake, source, config)
@@ -97,7 +100,10 @@ def submit(
     ] = None,
     config: ConfigOption = None,
 ) -> None:
-    """Submit the driver of a job to a cluster (Kubernetes or YARN), which runs it like `adloom driver`."""
+    """Submit the driver of a job to a cluster (Kubernetes or YARN), which runs it like `adloom driver`.
+
+    Memory, cores and the like come from the settings of the release deployed for the job, if it holds some.
+    """
     from spark_jobs.console.submit import submit as put
 
     put(job, lake, master=master, source=source, config=config, properties=properties)

@@ -2,26 +2,19 @@
 
 import json
 import os
-import re
 from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.table import Table
 
 from spark_jobs.console.terminal import terminal
-from spark_jobs.contracts.durations import format_duration
+from spark_jobs.contracts.setting_changes import as_text
 from spark_jobs.contracts.settings import ENV_PREFIX, Settings, load_settings
 from spark_jobs.contracts.sources import SourceSettings
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
-
-
-_SECRET = re.compile(r"password|secret|token|jaas|keystore\.key", re.IGNORECASE)
-"""In the name of an option of a client: its value is not shown."""
-_MASK = "**********"
 
 
 class SettingInfo(NamedTuple):
@@ -45,8 +38,8 @@ def describe_settings(settings: Settings) -> Iterator[SettingInfo]:
         for name, field in type(section).model_fields.items():
             yield SettingInfo(
                 f"{section_name}.{name}",
-                _text(getattr(getattr(defaults, section_name), name)),
-                _text(getattr(section, name)),
+                as_text(getattr(getattr(defaults, section_name), name)),
+                as_text(getattr(section, name)),
                 f"{ENV_PREFIX}{section_name}__{name}".upper(),
                 field.description or "",
             )
@@ -59,7 +52,7 @@ def _describe_sources(sources: dict[str, SourceSettings]) -> Iterator[SettingInf
             meaning = SourceSettings.model_fields[name].description or ""
             for key, one in value.items() if isinstance(value, dict) else [("", value)]:
                 place = f"source.{source}.{name}{f'.{key}' if key else ''}"
-                text = json.dumps(one) if isinstance(one, dict) else _text(one)
+                text = json.dumps(one) if isinstance(one, dict) else as_text(one)
                 yield SettingInfo(place, "", text, "", meaning)
 
 
@@ -71,17 +64,3 @@ def list_settings(config: Path | None) -> None:
     for info in describe_settings(load_settings(config, os.environ)):
         table.add_row(*info, style="bold" if info.value != info.default else "")
     terminal().print(table)
-
-
-def _text(value: Any) -> str:
-    match value:
-        case timedelta():
-            return format_duration(value)
-        case None | ():
-            return ""
-        case ((_, _), *_):
-            return json.dumps({name: _MASK if _SECRET.search(name) else text for name, text in value})
-        case tuple():
-            return ",".join(value)
-        case _:
-            return str(value)  # asterisks if it is a secret

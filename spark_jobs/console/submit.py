@@ -15,6 +15,7 @@ from spark_jobs.contracts.settings import Settings, load_settings
 from spark_jobs.contracts.submission import application_name
 from spark_jobs.runtime.java import Lifetime
 from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.runtime.releases import settings_of_job
 from spark_jobs.runtime.spark_conf import JARS, spark_conf
 
 _SPARK = Path(pyspark.__file__).parent
@@ -32,7 +33,8 @@ def submit(
         location: of the lake.
         master: ``yarn`` or ``k8s://https://host:port``.
         source: a folder of files visible on the cluster's machines; None: Kafka.
-        config: settings as a TOML file, at the same path on the cluster's machines.
+        config: settings as a TOML file, at the same path on the cluster's machines. They say where the lake is;
+            those of the deployed release count for all else, if it has some.
         properties: a file of Spark properties that override adloom's own: image, namespace, queue.
 
     Raises:
@@ -44,6 +46,8 @@ def submit(
         raise SettingsError(f"--master {master!r} cannot run drivers; give yarn or k8s://https://host:port")
     settings = load_settings(config, os.environ)
     lake = open_lake(location, settings.s3)
+    if own := settings_of_job(lake, job):
+        settings = load_settings(own, os.environ)
     name = application_name(lake.root, job)
     conf = dict(_conf(settings, master, name, is_local=lake.is_local, own=_keys(properties)))
     command = [str(_SPARK / "bin" / "spark-submit"), "--master", master, "--deploy-mode", "cluster", "--name", name]

@@ -9,10 +9,12 @@ RELEASES = "_releases"
 """Folder with one subfolder per release, named after its version, and ``deployed/<job>.json``."""
 VERSION = re.compile(r"\d{1,4}\.\d{1,4}\.\d{1,4}(?:\+[0-9a-z]{1,40})?")
 """Pattern of a release's version; as a folder name it cannot point anywhere else."""
+SETTINGS = "spark_jobs/settings.toml"
+"""Place of a release's settings in its wheel, whose SHA-256 covers them."""
 
 
 class Release(BaseModel):
-    """A wheel of this package in a lake, as described by ``_releases/<version>/release.json``."""
+    """A wheel of this package and its settings in a lake, as described by ``_releases/<version>/release.json``."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -233,7 +233,7 @@ def load_settings(file: Path | None = None, environ: Mapping[str, str] | None = 
     Raises:
         SettingsError: the file cannot be read, or a setting is unknown, malformed or unsafe.
     """
-    values = _read_toml(file) if file else {}
+    values = read_toml(file) if file else {}
     for name, text in (environ or {}).items():
         section, separator, key = name.removeprefix(ENV_PREFIX).lower().partition("__")
         if name.startswith(ENV_PREFIX) and separator:
@@ -248,7 +248,12 @@ def load_settings(file: Path | None = None, environ: Mapping[str, str] | None = 
         raise SettingsError("settings refused:\n  " + "\n  ".join(line.removeprefix(": ") for line in lines)) from error
 
 
-def _read_toml(file: Path) -> dict[str, Any]:
+def read_toml(file: Path) -> dict[str, Any]:
+    """The tables of ``file``, unchecked.
+
+    Raises:
+        SettingsError: it cannot be read, or is not TOML.
+    """
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:

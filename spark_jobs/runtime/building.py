@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from spark_jobs.contracts.errors import EnvironmentMissingError, SourceError
+from spark_jobs.contracts.releases import SETTINGS
+from spark_jobs.contracts.setting_changes import refuse_secrets
 
 _PACKAGES = ("spark_jobs", "expectations")
 _FILES = ("pyproject.toml", "README.md")
@@ -16,26 +18,35 @@ _VERSION = re.compile(r'^__version__ = "([^"]+)"$', re.MULTILINE)
 _TIMEOUT_S = 300
 
 
-def build_wheel(checkout: Path, folder: Path) -> tuple[Path, str]:
-    """Builds the package of ``checkout``, uncommitted changes included, into ``folder``.
+def build_wheel(checkout: Path, folder: Path, settings: Path | None = None) -> tuple[Path, str]:
+    """Builds the package of ``checkout``, uncommitted changes included, with the file ``settings`` into ``folder``.
 
     Returns:
-        The wheel, and its version: the package's own plus a digest of its files. Equal files have equal versions.
+        The wheel, and its version: the package's own plus a digest of its files and, after an ``s``, one of the
+        settings. Equal files have equal versions.
 
     Raises:
         SourceError: ``checkout`` is not a checkout of adloom.
+        SettingsError: ``settings`` hold a secret, or cannot be read.
         EnvironmentMissingError: the build fails on this machine.
     """
     marker = checkout / _PACKAGES[0] / "__init__.py"
     found = _VERSION.search(marker.read_text(encoding="utf-8")) if marker.is_file() else None
     if not found or not all((checkout / name).is_file() for name in _FILES):
         raise SourceError(f"{checkout} is not a checkout of adloom: {marker} or {' or '.join(_FILES)} is missing")
-    version = f"{found[1]}+{_digest(checkout)}"
+    if settings:
+        refuse_secrets(settings)
+    data = settings.read_bytes() if settings else None
+    version = f"{found[1]}+{_digest(checkout)}" + (
+        f"s{hashlib.sha256(data).hexdigest()[:8]}" if data is not None else ""
+    )
     copy = folder / "source"
     for name in _PACKAGES:
         shutil.copytree(checkout / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in _FILES:
         shutil.copy2(checkout / name, copy / name)
+    if data is not None:
+        (copy / SETTINGS).write_bytes(data)
     init = copy / _PACKAGES[0] / "__init__.py"
     init.write_text(_VERSION.sub(f'__version__ = "{version}"', init.read_text(encoding="utf-8")), encoding="utf-8")
     command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]

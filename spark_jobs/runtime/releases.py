@@ -12,6 +12,7 @@ from pathlib import Path
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.releases import (
     RELEASES,
+    SETTINGS,
     VERSION,
     Deployment,
     Release,
@@ -20,6 +21,7 @@ from spark_jobs.contracts.releases import (
     wheel_key,
 )
 from spark_jobs.lake.layout import Lake
+from spark_jobs.queries import QUERIES_OF_JOB
 from spark_jobs.runtime.records import read_record, write_record
 
 
@@ -34,7 +36,7 @@ def publish(lake: Lake, wheel: Path, version: str, now: datetime) -> Release:
     if known := _find_release(lake, version):
         if known.sha256 != release.sha256:
             raise LakeError(
-                f"release {version} of {lake.root} has other code (SHA-256 {known.sha256[:12]}…, and this is "
+                f"release {version} of {lake.root} has other contents (SHA-256 {known.sha256[:12]}…, and this is "
                 f"{release.sha256[:12]}…): a release never changes; build another version"
             )
         return known
@@ -92,6 +94,42 @@ def unpack(lake: Lake, release: Release, folder: Path | None = None) -> Path:
         if not place.is_dir():
             content.rename(place)
     return place
+
+
+def settings_in(code: Path) -> Path | None:
+    """The settings of the release that is unpacked in ``code``; None: it was built without."""
+    file = code / SETTINGS
+    return file if file.is_file() else None
+
+
+def settings_of(lake: Lake, version: str) -> Path | None:
+    """The settings of release ``version``, unpacked; None: it was built without.
+
+    Raises:
+        LakeError: there is no such release, or its wheel is damaged.
+    """
+    return settings_in(unpack(lake, read_release(lake, version)))
+
+
+def settings_of_job(lake: Lake, job: str) -> Path | None:
+    """The settings of the release deployed for ``job``; None: it has none, or none is deployed.
+
+    Raises:
+        LakeError: a record or the wheel is damaged.
+    """
+    deployment = read_deployment(lake, job)
+    return settings_of(lake, deployment.version) if deployment else None
+
+
+def settings_in_use(lake: Lake) -> Path | None:
+    """The settings of the release that was deployed last, for whichever job; None: it has none, or none is deployed.
+
+    Raises:
+        LakeError: a record or the wheel is damaged.
+    """
+    deployed = [found for job in QUERIES_OF_JOB if (found := read_deployment(lake, job))]
+    last = max(deployed, key=lambda one: one.deployed_at, default=None)
+    return settings_of(lake, last.version) if last else None
 
 
 def deploy(lake: Lake, job: str, version: str, now: datetime) -> Deployment:

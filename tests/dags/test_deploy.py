@@ -1,9 +1,10 @@
 """Deploying: on a real lake, with real releases and a launcher that only records its calls."""
 
 import json
+import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,18 +15,23 @@ from ad_dags import job_control
 from ad_dags.launchers import DriverState
 from ad_dags.place import Place
 from ad_dags.programs import CommandError
-from ad_dags.tasks import compatibility
+from ad_dags.tasks import commands, compatibility, maintenance
 from ad_dags.tasks import deploy as tasks
-from ad_dags.tasks.deploy import DeployAction, DeployError, build, check, jobs_of, swap
+from ad_dags.tasks.deploy import FROM_CHECKOUT, DeployAction, DeployError, build, check, jobs_of, swap
+from ad_dags.tasks.maintenance import place_of_started_lake
+from spark_jobs.console import releases
+from spark_jobs.contracts.durations import format_duration
 from spark_jobs.contracts.errors import CheckpointError, ContractError, LakeError, SettingsError
+from spark_jobs.contracts.places import CHECKPOINTS
 from spark_jobs.contracts.progress import QueryReport, QueryState
-from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.settings import Settings, load_settings
 from spark_jobs.contracts.wanted import wanted_key
 from spark_jobs.lake.layout import progress_key
 from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.releases import publish, read_deployment
+from spark_jobs.runtime.releases import read_deployment
 from spark_jobs.runtime.wanted import read_wanted
 from tests.dags.fakes import RecordingLauncher
+from tests.support.releases import publish_fake
 
 _OLD, _NEW = "1.0.0", "1.0.1"
 
@@ -63,10 +69,9 @@ def drivers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> _Drivers:
     launcher.place = Place(str(tmp_path / "lake"), None, Settings(), lake, launcher)
     monkeypatch.setattr(tasks, "find_place", lambda: launcher.place)
     monkeypatch.setattr(tasks, "_POLL_S", 0.01)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for version in (_OLD, _NEW):
-        wheel = tmp_path / f"adloom-{version}-py3-none-any.whl"
-        wheel.write_bytes(version.encode())
-        publish(lake, wheel, version, datetime.now(UTC))
+        publish_fake(lake, tmp_path, version)
     return launcher
 
 
@@ -184,7 +189,7 @@ def test_checkpoints_that_a_release_cannot_use_fail_the_run_before_anything_is_s
     others = {"query": "sessionize", "setting": "sessionize.gap", "before": "5min", "now": "9min"}
     changes = [{**change, "verdict": "breaking", "why": "so"}, {**others, "verdict": "breaking", "why": "so"}]
     monkeypatch.setattr(compatibility, "run_adloom", _preflight(changes))
-    monkeypatch.setattr(tasks, "code_of", lambda *_: Path())
+    monkeypatch.setattr(compatibility, "code_of", lambda *_: Path())
     why = r"deduplicate\.mode was forever, is within_watermark\. Nothing was stopped"
     with pytest.raises(CheckpointError, match=why):
         check(_NEW, _form(DeployAction.RESTART))
@@ -429,3 +434,140 @@ def test_a_contract_that_cannot_be_compared_fails_the_run(
     with pytest.raises(CommandError, match="adloom contract check could not compare: "):
         check(_NEW, _form(DeployAction.RESTART))
     assert drivers.calls == []
+
+
+_ONE, _TWO = "1.1.1", "1.1.2"
+"""Releases that hold settings."""
+
+
+@pytest.fixture
+def with_settings(drivers: _Drivers, tmp_path: Path) -> _Drivers:
+    """A lake with two releases that differ in settings only. The file of the place says something else again."""
+    publish_fake(drivers.place.lake, tmp_path, _ONE, '[sessionize]\ngap = "5min"\n[job]\ntrigger = "asap"\n')
+    publish_fake(drivers.place.lake, tmp_path, _TWO, '[sessionize]\ngap = "9min"\n[job]\ntrigger = "asap"\n')
+    file = tmp_path / "adloom.toml"
+    file.write_text('[sessionize]\ngap = "7min"\n')
+    drivers.place = replace(drivers.place, config=file)
+    return drivers
+
+
+def test_a_release_is_built_with_the_settings_file_of_the_place(
+    with_settings: _Drivers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[Path | None] = []
+
+    def build_wheel(_checkout: Path, folder: Path, settings: Path | None) -> tuple[Path, str]:
+        given.append(settings)
+        wheel = folder / "adloom-2.0.0-py3-none-any.whl"
+        wheel.write_bytes(b"")
+        return wheel, "2.0.0"
+
+    monkeypatch.setattr(tasks, "build_wheel", build_wheel)
+    assert build(_form(DeployAction.START, release=FROM_CHECKOUT)) == "2.0.0"
+    assert given == [with_settings.place.config] == [tmp_path / "adloom.toml"]
+
+
+def _started_with(place: Place, monkeypatch: pytest.MonkeyPatch) -> tuple[str, Settings]:
+    """The code and the settings that `adloom driver` would become."""
+    became: list[Any] = []
+    monkeypatch.setattr(os, "execve", lambda *words: became.extend(words[1:]))
+    monkeypatch.setattr(releases, "_stop_with_parent", lambda: None)
+    releases.drive("deduplicate", place.location, None, place.config)
+    words, environment = became
+    code = (Path(environment["PYTHONPATH"]) / "spark_jobs" / "__init__.py").read_text()
+    return code, load_settings(Path(words[words.index("--config") + 1]))
+
+
+def test_a_rollback_brings_back_code_and_settings(with_settings: _Drivers, monkeypatch: pytest.MonkeyPatch) -> None:
+    def driver() -> tuple[str, str]:
+        code, settings = _started_with(with_settings.place, monkeypatch)
+        return code, format_duration(settings.sessionize.gap)
+
+    one, two = (f'__version__ = "{version}"\n' for version in (_ONE, _TWO))
+    swap(_ONE, [], _form(DeployAction.START))
+    assert driver() == (one, "5min")
+    swap(_TWO, [], _form(DeployAction.RESTART))
+    assert driver() == (two, "9min")
+    swap("", [], _form(DeployAction.ROLLBACK))
+    assert driver() == (one, "5min")
+    swap(_OLD, [], _form(DeployAction.RESTART))
+    assert driver()[1] == "7min", "a release without settings runs with those of the place"
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """The commands that were run, each with the text of its settings file; they find no change."""
+    found: list[tuple[str, str]] = []
+
+    def run(words: list[str], **_: object) -> tuple[int, str]:
+        file = Path(words[words.index("--config") + 1])
+        found.append((words[0], file.read_text().splitlines()[1]))
+        return 0, _SAME_CONTRACT if words[0] == "contract" else "[]"
+
+    monkeypatch.setattr(commands, "run_program", run)
+    return found
+
+
+def test_the_settings_that_change_are_shown_and_the_new_ones_are_checked(
+    with_settings: _Drivers, asked: list[tuple[str, str]], caplog: pytest.LogCaptureFixture
+) -> None:
+    swap(_ONE, [], _form(DeployAction.START))
+    with caplog.at_level("INFO"):
+        assert check(_TWO, _form(DeployAction.RESTART)) == []
+    shown = [text for text in caplog.messages if ": setting " in text]
+    assert shown == ["deduplicate: setting sessionize.gap was 5min, is 9min"]
+    assert asked == [("preflight", 'gap = "9min"'), ("contract", 'gap = "9min"')]
+    caplog.clear()
+    with caplog.at_level("INFO"):
+        check(_ONE, _form(DeployAction.RESTART))
+    assert f"deduplicate: release {_ONE} has the settings that are in use" in caplog.messages
+    assert with_settings.calls[-1] == f"start deduplicate {_ONE}"
+
+
+def test_a_rollback_is_checked_with_the_settings_that_it_returns_to(
+    with_settings: _Drivers,
+    asked: list[tuple[str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with pytest.raises(LakeError, match="has no earlier release"):
+        check("", _form(DeployAction.ROLLBACK))
+    swap(_ONE, [], _form(DeployAction.START))
+    swap(_TWO, [], _form(DeployAction.RESTART))
+    with caplog.at_level("INFO"):
+        assert check("", _form(DeployAction.ROLLBACK)) == []
+    assert "deduplicate: setting sessionize.gap was 9min, is 5min" in caplog.messages
+    assert asked == [("preflight", 'gap = "5min"')]
+    monkeypatch.setattr(compatibility, "run_adloom", lambda *_, **__: (1, _breaking("deduplicate")))
+    with pytest.raises(CheckpointError, match=rf"release {_ONE} cannot use the checkpoints.*Nothing was stopped"):
+        check("", _form(DeployAction.ROLLBACK))
+    assert check("", _form(DeployAction.ROLLBACK, confirm_reset=True)) == ["deduplicate"]
+    assert with_settings.calls[-1] == f"start deduplicate {_TWO}"
+
+
+def test_an_old_release_is_compared_by_the_settings_of_the_place(
+    with_settings: _Drivers, asked: list[tuple[str, str]], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("INFO"):
+        check(_ONE, _form(DeployAction.RESTART))
+        check(_OLD, _form(DeployAction.RESTART))
+    assert "deduplicate: setting sessionize.gap was 7min, is 5min" in caplog.messages
+    assert f"release {_OLD} holds no settings; its drivers use those that they are started with" in caplog.messages
+    assert asked[2:] == [("preflight", 'gap = "7min"'), ("contract", 'gap = "7min"')]
+    assert with_settings.calls == []
+
+
+def test_tasks_go_by_the_settings_of_the_release_that_runs(
+    with_settings: _Drivers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = with_settings.place
+    monkeypatch.setattr(maintenance, "find_place", lambda: place)
+    place.lake.files.write(f"{CHECKPOINTS}/deduplicate/ingest/v1/manifest.json", b"{}")
+    assert place_of_started_lake() == place
+    swap(_ONE, [], _form(DeployAction.START))
+    swap(_TWO, [], _form(DeployAction.RESTART, job="deduplicate"))
+    swap("", [], _form(DeployAction.ROLLBACK))
+    found = place_of_started_lake()
+    assert found.settings.sessionize.gap == timedelta(minutes=5)
+    assert found.config
+    assert '"5min"' in found.config.read_text()

@@ -1,5 +1,6 @@
 """A release is what was built, never changes, and is run only if it is what was put there."""
 
+import hashlib
 import os
 import shutil
 import signal
@@ -10,22 +11,32 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contracts.errors import LakeError, SourceError
-from spark_jobs.contracts.releases import release_key, wheel_key
+from spark_jobs.console.releases import show, show_difference
+from spark_jobs.contracts.errors import LakeError, SettingsError, SourceError
+from spark_jobs.contracts.releases import SETTINGS, VERSION, release_key, wheel_key
 from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.building import build_wheel
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.releases import deploy, list_releases, publish, read_deployment, read_release, unpack
 from tests.support.drivers import ADLOOM
+from tests.support.releases import publish_fake
 from tests.support.servers import wait_until
 
 _CHECKOUT = Path(__file__).parents[2]
+_SETTINGS = '[sessionize]\ngap = "9min"\n'
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    return build_wheel(_CHECKOUT, tmp_path_factory.mktemp("built"))
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("settings") / "adloom.toml"
+    file.write_text(_SETTINGS)
+    return file
+
+
+@pytest.fixture(scope="module")
+def built(settings: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    return build_wheel(_CHECKOUT, tmp_path_factory.mktemp("built"), settings)
 
 
 @pytest.fixture
@@ -35,6 +46,7 @@ def lake(tmp_path: Path) -> Lake:
 
 def test_what_was_built_can_be_run_from_the_lake(built: tuple[Path, str], lake: Lake, tmp_path: Path) -> None:
     wheel, version = built
+    assert VERSION.fullmatch(version)
     release = publish(lake, wheel, version, _NOW)
     folder = unpack(lake, release, tmp_path / "cache")
     command = [sys.executable, "-P", "-c", "from spark_jobs.cli import main; main()", "--version"]
@@ -43,18 +55,34 @@ def test_what_was_built_can_be_run_from_the_lake(built: tuple[Path, str], lake: 
     )
     assert done.stdout == f"adloom {version}\n"
     assert (folder / "spark_jobs" / "runtime" / "log4j2.properties").is_file()
+    assert (folder / SETTINGS).read_text() == _SETTINGS
     assert unpack(lake, release, tmp_path / "cache") == folder
 
 
-def test_the_same_files_give_the_same_version_and_others_another(built: tuple[Path, str], tmp_path: Path) -> None:
+def test_the_same_files_give_the_same_version_and_others_another(
+    built: tuple[Path, str], settings: Path, tmp_path: Path
+) -> None:
     copy = tmp_path / "copy"
     for name in ("spark_jobs", "expectations"):
         shutil.copytree(_CHECKOUT / name, copy / name)
     for name in ("pyproject.toml", "README.md"):
         shutil.copy2(_CHECKOUT / name, copy / name)
-    assert build_wheel(copy, tmp_path / "same")[1] == built[1]
+    assert build_wheel(copy, tmp_path / "same", settings)[1] == built[1]
+    code, _, of_settings = built[1].partition("s")
+    assert of_settings == hashlib.sha256(settings.read_bytes()).hexdigest()[:8]
     (copy / "spark_jobs" / "cli.py").write_text("# other\n")
-    assert build_wheel(copy, tmp_path / "other")[1] != built[1]
+    other = build_wheel(copy, tmp_path / "other")[1]
+    assert other != code
+    assert "s" not in other
+
+
+def test_settings_with_a_secret_are_not_built(tmp_path: Path) -> None:
+    file = tmp_path / "adloom.toml"
+    file.write_text('[kafka]\npassword = "hush"\n')
+    with pytest.raises(SettingsError, match=r"kafka\.password.*set ADLOOM_KAFKA__PASSWORD") as refusal:
+        build_wheel(_CHECKOUT, tmp_path / "out", file)
+    assert "hush" not in str(refusal.value)
+    assert not (tmp_path / "out").exists()
 
 
 def test_what_is_no_checkout_is_refused(tmp_path: Path) -> None:
@@ -68,7 +96,7 @@ def test_a_release_never_changes(lake: Lake, tmp_path: Path) -> None:
     other.write_bytes(b"other")
     release = publish(lake, one, "1.0.0", _NOW)
     assert publish(lake, one, "1.0.0", _NOW + timedelta(days=1)) == release
-    with pytest.raises(LakeError, match=r"release 1\.0\.0 of .* has other code"):
+    with pytest.raises(LakeError, match=r"release 1\.0\.0 of .* has other contents"):
         publish(lake, other, "1.0.0", _NOW)
 
 
@@ -98,6 +126,27 @@ def test_a_rollback_finds_the_release_before(lake: Lake, tmp_path: Path) -> None
     assert (again.version, again.previous) == ("1.0.2", "1.0.1")
     assert read_deployment(lake, "attribute") == again
     assert read_deployment(lake, "deduplicate") is None
+
+
+def test_two_releases_are_compared_by_their_settings(
+    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for version, text in (("1.0.0", None), ("1.0.1", '[sessionize]\ngap = "300s"\n'), ("1.0.2", _SETTINGS)):
+        publish_fake(lake, tmp_path, version, text)
+    location = str(lake.path)
+
+    def difference(before: str, now: str) -> list[str]:
+        show_difference(before, now, location, None)
+        return capsys.readouterr().out.split()
+
+    assert difference("1.0.1", "1.0.2")[-3:] == ["sessionize.gap", "5min", "9min"]
+    assert difference("1.0.2", "1.0.0")[-3:] == ["sessionize.gap", "9min", "5min"]
+    assert difference("1.0.0", "1.0.1") == ["the", "settings", "are", "the", "same"]
+    show("1.0.2", location, None)
+    assert capsys.readouterr().out.split()[-3:] == ["sessionize.gap", "5min", "9min"]
+    show("1.0.0", location, None)
+    assert "It holds no settings" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("version", ["../../etc", "deployed", "1.0.0/../x", "", "1.0.0; rm -rf /", "9.9.9", "1.0.0\n"])

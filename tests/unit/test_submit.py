@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,9 @@ from spark_jobs.console import submit as module
 from spark_jobs.console.submit import submit
 from spark_jobs.contracts.errors import EnvironmentMissingError, SettingsError
 from spark_jobs.contracts.submission import application_name
+from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.runtime.releases import deploy, settings_of_job
+from tests.support.releases import publish_fake
 
 _KUBERNETES = "k8s://https://127.0.0.1:6443"
 Words = Callable[[], list[str]]
@@ -29,6 +33,11 @@ def arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Words:
     )
     program.chmod(0o755)
     monkeypatch.setattr(module, "_SPARK", tmp_path / "spark")
+    # No store answers here, so no release is deployed in a bucket.
+    monkeypatch.setattr(
+        module, "settings_of_job", lambda lake, job: settings_of_job(lake, job) if lake.is_local else None
+    )
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "canary-key")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "canary-secret")
     monkeypatch.setenv("ADLOOM_KAFKA__PASSWORD", "canary-password")
@@ -81,6 +90,14 @@ def test_properties_go_before_what_adloom_would_say(arguments: Words, tmp_path: 
     assert "spark.driver.memory" not in _conf(arguments())
     with pytest.raises(SettingsError, match=r"nowhere\.conf cannot be read"):
         _submit(_KUBERNETES, "s3a://ads/lake", properties=tmp_path / "nowhere.conf")
+
+
+def test_a_cluster_is_asked_for_the_memory_that_the_release_says(arguments: Words, tmp_path: Path) -> None:
+    lake = open_lake(str(tmp_path / "lake"))
+    publish_fake(lake, tmp_path, "1.0.0", '[spark]\ndriver_memory = "7g"\n')
+    deploy(lake, "attribute", "1.0.0", datetime.now(UTC))
+    _submit("yarn", str(tmp_path / "lake"))
+    assert _conf(arguments())["spark.driver.memory"] == "7g"
 
 
 @pytest.mark.parametrize("master", ["local[*]", "spark://127.0.0.1:7077", "", "yarn; touch pwned"])

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ad_dags.place import Place
 from ad_dags.programs import run_program
+from spark_jobs.runtime.releases import settings_in
 
 _CARE_PROFILE = "ADLOOM_CARE_PROFILE"
 
@@ -26,11 +27,13 @@ def run_adloom(
         command: the words of the command.
         options: appended at the end.
         allowed: exit codes that are not errors.
-        code: the folder of the release whose code is to run; by default the installed code.
+        code: the folder of the release whose code is to run, with its settings if it has some; by default the
+            installed code, with those of ``place``.
         changes_lake: whether it writes to tables or checkpoints. If so, it runs with the keys of
             ``ADLOOM_CARE_PROFILE``, if that is set, because Airflow's own keys may not do so.
     """
-    settings = ["--config", str(place.config)] if place.config else []
+    config = (settings_in(code) if code else None) or place.config
+    settings = ["--config", str(config)] if config else []
     variables = {"PYTHONPATH": str(code)} if code else {}
     if changes_lake and (profile := os.environ.get(_CARE_PROFILE)):
         variables["ADLOOM_S3__PROFILE"] = profile

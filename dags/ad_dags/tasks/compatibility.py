@@ -2,14 +2,19 @@
 
 import json
 import logging
+import os
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 from ad_dags.place import Place
 from ad_dags.programs import CommandError
 from ad_dags.tasks.commands import run_adloom
+from spark_jobs.contracts.errors import CheckpointError, ContractError
 from spark_jobs.contracts.releases import Deployment
-from spark_jobs.runtime.releases import read_release, unpack
+from spark_jobs.contracts.setting_changes import setting_changes
+from spark_jobs.queries import JOB_OF_QUERY
+from spark_jobs.runtime.releases import read_release, settings_of, settings_of_job, unpack
 
 _BREAKING = 1
 """Exit code of `adloom preflight` and `adloom contract check` if a change is breaking."""
@@ -25,6 +30,73 @@ def code_of(place: Place, version: str) -> Path:
         LakeError: there is no such release, or its wheel is damaged.
     """
     return unpack(place.lake, read_release(place.lake, version))
+
+
+def log_setting_changes(place: Place, jobs: list[str], version: str) -> None:
+    """Logs how the settings of release ``version`` differ from those that ``jobs`` run with. Secrets are masked.
+
+    The settings of a release that holds none are those of ``place``.
+
+    Raises:
+        LakeError: there is no such release, or a wheel is damaged.
+    """
+    own, jobs_by_settings = settings_of(place.lake, version), defaultdict[Path | None, list[str]](list)
+    for job in jobs:
+        jobs_by_settings[settings_of_job(place.lake, job) or place.config].append(job)
+    for in_use, alike in jobs_by_settings.items():
+        changes = setting_changes(in_use, own or place.config)
+        for change in changes:
+            _log.info("%s: setting %s", ", ".join(alike), change.describe(os.environ))
+        if not changes:
+            _log.info("%s: release %s has the settings that are in use", ", ".join(alike), version)
+    if own is None:
+        _log.warning("release %s holds no settings; its drivers use those that they are started with", version)
+
+
+def check_checkpoints(place: Place, version: str, jobs: list[str], *, is_confirmed: bool) -> list[str]:
+    """The queries of ``jobs`` whose checkpoints release ``version``, with its settings, cannot use.
+
+    Raises:
+        CheckpointError: there are some, and their reset is not confirmed.
+        CommandError: the checkpoints could not be compared.
+    """
+    changes = breaking_changes(place, code_of(place, version))
+    broken = [one for one in changes if JOB_OF_QUERY[one["query"]] in jobs]
+    queries = list(dict.fromkeys(change["query"] for change in broken))
+    if queries and not is_confirmed:
+        listed = "; ".join(f"{one['query']}: {one['setting']} was {one['before']}, is {one['now']}" for one in broken)
+        raise CheckpointError(
+            f"release {version} cannot use the checkpoints: {listed}. Nothing was stopped. Change the settings back, "
+            "or deploy with 'confirm reset', which rebuilds these checkpoints without losing or repeating a row"
+        )
+    return queries
+
+
+def check_contract(place: Place, version: str, *, is_confirmed: bool) -> None:
+    """Compares the contract of release ``version``, with its settings, with the one that the lake is in use with.
+
+    Raises:
+        ContractError: it changes in a breaking way, which is not confirmed or which the version hides.
+        CommandError: the contracts could not be compared.
+    """
+    found = contract_changes(place, code_of(place, version))
+    changes, number = found.get("changes", []), found.get("version", {})
+    for one in changes:
+        _log.info("contract: %(what)s was %(before)s, is %(now)s: %(verdict)s for %(whom)s: %(why)s", one)
+    breaking = [one for one in changes if one["verdict"] == "breaking"]
+    listed = "; ".join(f"{one['what']} was {one['before']}, is {one['now']}: {one['why']}" for one in breaking)
+    if breaking and not is_confirmed:
+        raise ContractError(
+            f"release {version} breaks the contract: {listed}. Nothing was stopped. Change the settings back, or tell "
+            "those who are concerned and deploy with 'confirm breaking contract'"
+        )
+    if breaking and number["level"] == "error":
+        raise ContractError(
+            f"release {version} breaks the contract under its old version {number['now']}, so nobody could see it: "
+            f"{listed}. Nothing was stopped. {number['why']}"
+        )
+    if changes and number["level"] != "ok":
+        _log.warning("contract version %s: %s", number["now"], number["why"])
 
 
 def breaking_changes(place: Place, code: Path | None) -> list[dict[str, str]]:

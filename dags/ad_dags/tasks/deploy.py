@@ -3,6 +3,7 @@
 import logging
 import tempfile
 import time
+from collections import defaultdict
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -13,8 +14,14 @@ from ad_dags.job_control import is_wanted, paused, stop, stop_and_wait
 from ad_dags.launchers import DriverState, LauncherError
 from ad_dags.place import Place, checkout, find_place, jobs_here
 from ad_dags.programs import CommandError
-from ad_dags.tasks.compatibility import breaking_changes, code_of, contract_changes, reset, unusable
-from spark_jobs.contracts.errors import AdloomError, CheckpointError, ContractError
+from ad_dags.tasks.compatibility import (
+    check_checkpoints,
+    check_contract,
+    log_setting_changes,
+    reset,
+    unusable,
+)
+from spark_jobs.contracts.errors import AdloomError
 from spark_jobs.contracts.progress import QueryReport, QueryState
 from spark_jobs.contracts.releases import Deployment
 from spark_jobs.contracts.wanted import WantedState
@@ -68,10 +75,13 @@ def jobs_of(params: dict[str, Any]) -> list[str]:
 
 
 def build(params: dict[str, Any] | None = None) -> str:
-    """The version to deploy: built from the checkout, or as named in the form; empty if the action needs none.
+    """The version to deploy: built from the checkout and the settings file, or as named in the form.
+
+    It is empty if the action needs none.
 
     Raises:
         LakeError: there is no such release.
+        SettingsError: the settings file holds a secret.
     """
     assert params is not None  # noqa: S101 Airflow passes it
     place, action = find_place(), DeployAction(params["action"])
@@ -80,56 +90,40 @@ def build(params: dict[str, Any] | None = None) -> str:
     if params["release"] != FROM_CHECKOUT:
         return read_release(place.lake, params["release"]).version
     with tempfile.TemporaryDirectory() as folder:
-        wheel, version = build_wheel(checkout(), Path(folder))
+        wheel, version = build_wheel(checkout(), Path(folder), place.config)
         release = publish(place.lake, wheel, version, utc_now())
     _log.info("release %s, SHA-256 %s", release.version, release.sha256)
     return release.version
 
 
 def check(version: str, params: dict[str, Any] | None = None) -> list[str]:
-    """The queries of the form's jobs whose checkpoints ``version`` cannot use.
+    """The queries of the form's jobs whose checkpoints cannot be used by ``version``, or by what a rollback returns to.
+
+    Logs which settings change.
 
     Raises:
         CheckpointError: there are some, and the form did not confirm a reset of these checkpoints.
-        ContractError: the contract changes in a breaking way, which the form did not confirm or the version hides.
+        ContractError: the contract changes in a breaking way, which the form did not confirm or the version hides. A
+            rollback is not asked: it returns to what was promised before.
         CommandError: the checkpoints or the contracts could not be compared.
+        LakeError: there is no such release, or nothing to roll back to.
     """
     assert params is not None  # noqa: S101
-    if not version:
+    if params["action"] == DeployAction.STOP:
         return []
-    place = find_place()
-    jobs, code = jobs_of(params), code_of(place, version)
-    broken = [one for one in breaking_changes(place, code) if JOB_OF_QUERY[one["query"]] in jobs]
-    queries = list(dict.fromkeys(change["query"] for change in broken))
-    if queries and not params["confirm_reset"]:
-        listed = "; ".join(f"{one['query']}: {one['setting']} was {one['before']}, is {one['now']}" for one in broken)
-        raise CheckpointError(
-            f"release {version} cannot use the checkpoints: {listed}. Nothing was stopped. Change the settings back, "
-            "or deploy with 'confirm reset', which rebuilds these checkpoints without losing or repeating a row"
-        )
-    _check_contract(place, code, version, is_confirmed=params["confirm_breaking"])
+    place, jobs_by_version = find_place(), defaultdict[str, list[str]](list)
+    for job in jobs_of(params):
+        jobs_by_version[version or release_before(place.lake, job)].append(job)
+    for own, jobs in jobs_by_version.items():
+        log_setting_changes(place, jobs, own)
+    queries = [
+        query
+        for own, jobs in jobs_by_version.items()
+        for query in check_checkpoints(place, own, jobs, is_confirmed=params["confirm_reset"])
+    ]
+    if version:
+        check_contract(place, version, is_confirmed=params["confirm_breaking"])
     return queries
-
-
-def _check_contract(place: Place, code: Path, version: str, *, is_confirmed: bool) -> None:
-    found = contract_changes(place, code)
-    changes, number = found.get("changes", []), found.get("version", {})
-    for one in changes:
-        _log.info("contract: %(what)s was %(before)s, is %(now)s: %(verdict)s for %(whom)s: %(why)s", one)
-    breaking = [one for one in changes if one["verdict"] == "breaking"]
-    listed = "; ".join(f"{one['what']} was {one['before']}, is {one['now']}: {one['why']}" for one in breaking)
-    if breaking and not is_confirmed:
-        raise ContractError(
-            f"release {version} breaks the contract: {listed}. Nothing was stopped. Change the settings back, or tell "
-            "those who are concerned and deploy with 'confirm breaking contract'"
-        )
-    if breaking and number["level"] == "error":
-        raise ContractError(
-            f"release {version} breaks the contract under its old version {number['now']}, so nobody could see it: "
-            f"{listed}. Nothing was stopped. {number['why']}"
-        )
-    if changes and number["level"] != "ok":
-        _log.warning("contract version %s: %s", number["now"], number["why"])
 
 
 def swap(version: str, resets: list[str], params: dict[str, Any] | None = None) -> list[str]:

@@ -1,5 +1,7 @@
 """Maintenance of the lake: checkpoints, tables, validation, quarantine, late events, ledger."""
 
+import os
+from dataclasses import replace
 from typing import Any
 
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
@@ -9,7 +11,9 @@ from ad_dags.place import Place, find_place
 from ad_dags.programs import CommandError
 from ad_dags.tasks.commands import run_adloom
 from spark_jobs.contracts.places import CHECKPOINTS
+from spark_jobs.contracts.settings import load_settings
 from spark_jobs.queries import queries_of
+from spark_jobs.runtime.releases import settings_in_use
 
 _FAILED = 1
 """Exit code of a validation in which a critical expectation failed, and of one that could not run."""
@@ -87,8 +91,13 @@ def draw_overview() -> str:
 
 
 def place_of_started_lake() -> Place:
-    """The place. If no job has ever run on its lake, the task is skipped."""
+    """The place, with the settings of the release that was deployed last. A lake that no job has run on is skipped.
+
+    A task must go by the window and the gap that the drivers go by, whatever is in the file that a next release gets.
+    """
     place = find_place()
     if not place.lake.files.names(CHECKPOINTS):
         raise AirflowSkipException(f"no job has run on {place.lake.root} yet")
+    if config := settings_in_use(place.lake):
+        return replace(place, config=config, settings=load_settings(config, os.environ))
     return place
