@@ -31,7 +31,7 @@ def run_adloom(
             ``ADLOOM_CARE_PROFILE``, if that is set, because Airflow's own keys may not do so.
     """
     settings = ["--config", str(place.config)] if place.config else []
-    variables = {"PYTHONPATH": str(code)} if code else {}
-    if changes_lake and (profile := os.environ.get(_CARE_PROFILE)):
+    variables = {**place.variables, **({"PYTHONPATH": str(code)} if code else {})}
+    if changes_lake and (profile := {**os.environ, **place.variables}.get(_CARE_PROFILE)):
         variables["ADLOOM_S3__PROFILE"] = profile
     return run_program([*command, "--lake", place.location, *settings, *options], allowed=allowed, variables=variables)
