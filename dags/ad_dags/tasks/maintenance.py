@@ -1,4 +1,4 @@
-"""Maintenance of the lake: checkpoints, tables, validation, quarantine, late events, ledger."""
+"""Maintenance of the lake: checkpoints, tables, quarantine, late events, ledger."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from spark_jobs.contracts.places import CHECKPOINTS
 from spark_jobs.queries import queries_of
 
 _FAILED = 1
-"""Exit code of a validation in which a critical expectation failed, and of one that could not run."""
+"""Exit code of a ledger that does not balance, and of one that could not be made."""
 _OFF_BALANCE = "DOES NOT BALANCE"
 """How `adloom ledger` begins if a row is not accounted for."""
 
@@ -65,24 +65,6 @@ def balance_ledger() -> str:
             raise CommandError(lines[-1] if lines else "adloom ledger printed nothing")
         # A retry would find the same.
         raise AirflowFailException(wrong)
-    return output
-
-
-def validate_tables() -> str:
-    """Validates what is new in the tables. A warning is logged; a failed critical expectation is an error."""
-    code, output = run_adloom(place_of_started_lake(), ["validate"], ["--critical"], allowed=(0, _FAILED))
-    if code == _FAILED:
-        failed = "; ".join(line.strip() for line in output.splitlines() if line.strip().startswith("critical: "))
-        if not failed:
-            raise CommandError(output.splitlines()[-1] if output else "adloom validate printed nothing")
-        # A retry would find the same.
-        raise AirflowFailException(failed)
-    return output
-
-
-def draw_overview() -> str:
-    """Renders the page of charts about the tables."""
-    _, output = run_adloom(place_of_started_lake(), ["report"])
     return output
 
 
