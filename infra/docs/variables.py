@@ -33,6 +33,7 @@ COMMAND = Group(
         Variable("ADLOOM_CONFIG", "", "TOML file with settings, instead of `--config`"),
         Variable("AWS_ACCESS_KEY_ID", "", "key of the object store, unless `s3.profile` names an AWS profile"),
         Variable("AWS_SECRET_ACCESS_KEY", "", "its secret"),
+        Variable("AWS_SESSION_TOKEN", "", "the token that belongs to them, if they are temporary"),
         Variable(
             "AWS_SHARED_CREDENTIALS_FILE",
             "~/.aws/credentials",

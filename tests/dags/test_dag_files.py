@@ -71,9 +71,10 @@ def test_owner_tags_and_pool_come_from_the_environment(monkeypatch: pytest.Monke
     monkeypatch.setenv("ADLOOM_DAG_OWNER", "ads-team")
     monkeypatch.setenv("ADLOOM_DAG_TAGS", " ads, prod,")
     monkeypatch.setenv("ADLOOM_POOL", "adloom")
-    tasks = {f"{dag.dag_id}.{task.task_id}": task for dag in DagBag(_DAGS).dags.values() for task in dag.tasks}
+    dags = DagBag(_DAGS).dags.values()
+    tasks = {f"{dag.dag_id}.{task.task_id}": task for dag in dags for task in dag.tasks}
     assert {task.owner for task in tasks.values()} == {"ads-team"}
-    assert all({"adloom", "ads", "prod"} <= set(task.dag.tags) for task in tasks.values())
+    assert all({"adloom", "ads", "prod"} <= dag.tags for dag in dags)
     assert {name for name, task in tasks.items() if task.pool == "adloom"} == _WITH_SPARK
     assert {task.pool for name, task in tasks.items() if name not in _WITH_SPARK} == {"default_pool"}
 

@@ -1,7 +1,7 @@
 """Validated gold as assets: a version is told of once, and only if it has passed the quality gate."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -55,7 +55,7 @@ class _Airflow:
 
 
 @pytest.fixture
-def validation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Validate]:
+def validation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Validate:
     """Makes the next validations print a line, end with an exit code, and leave these versions as validated."""
     lake = open_lake(str(tmp_path / "lake"))
     lake.files.write(f"{CHECKPOINTS}/attribute/attribute/v1.json", b"{}")
