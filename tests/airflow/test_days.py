@@ -1,4 +1,4 @@
-"""A real Airflow, whose lake is described by a connection: days and validated versions start the DAGs that wait for them.
+"""A real Airflow, its lake described by a connection: days and validated versions start the DAGs that wait for them.
 
 The lake that the environment names is empty, so whatever is found was found by way of the connection: by tasks, by the
 triggerer, and by the pages.
@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from ad_dags.tasks.replay import RECOMPUTED
 from spark_jobs.contracts.days import Day, DayStatus
 from spark_jobs.contracts.places import CHECKPOINTS, VALIDATED
 from spark_jobs.contracts.tables import ATTRIBUTIONS, DAYS
 from spark_jobs.lake.commits import CommitNote
 from spark_jobs.lake.layout import Lake, commit_key
+from spark_jobs.queries import QUERIES
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.sinks.delta import replace_all
 from tests.airflow.embedded import Airflow
@@ -30,6 +30,8 @@ from tests.support.servers import wait_until
 _CHECKOUT = Path(__file__).parents[2]
 _FILES = ("dags/close_days.py", "dags/validate_tables.py", "examples/bill_day.py", "examples/publish_gold.py")
 _DAGS = {Path(name).stem for name in _FILES}
+_TABLES = sorted(query.writes.name for query in QUERIES if query.correction)
+"""The tables of which days are told."""
 _LONGEST_S = 300
 
 pytestmark = [pytest.mark.airflow, pytest.mark.timeout(1200)]
@@ -81,7 +83,7 @@ def _known(airflow: Airflow) -> set[str]:
 
 
 def _told(airflow: Airflow) -> list[tuple[str, str | None, dict[str, Any]]]:
-    """Each event that adloom's tasks have told: its asset, partition key and extra; sorted, with dates completed first."""
+    """Each event that a task has told: asset, partition key and extra; sorted by key and name, restatements last."""
     events = airflow.call("GET", "/assets/events?limit=100")["asset_events"]
     found = [(event["name"], event["partition_key"], event["extra"]) for event in events if event["source_task_id"]]
     return sorted(found, key=lambda event: (event[0].endswith("restated"), event[1] or "", event[0]))
@@ -109,7 +111,9 @@ def _billed(airflow: Airflow) -> Counter[str]:
 
 def _close(airflow: Airflow, *billed: str) -> None:
     """Runs ``close_days``, and waits until all of ``billed`` and nothing else has been."""
-    airflow.wait_for("close_days", airflow.trigger("close_days"), "success")
+    run = airflow.trigger("close_days")
+    airflow.wait_for("close_days", run, "success")
+    assert airflow.call("GET", f"/dags/close_days/dagRuns/{run}/taskInstances/update_days")["pool"] == "adloom"
     wait_until(lambda: _billed(airflow) == Counter(billed), _LONGEST_S, f"billed is {_billed(airflow)}, not {billed}")
 
 
@@ -118,7 +122,7 @@ def test_days_and_validated_versions_start_the_dags_that_wait_for_them(
 ) -> None:
     now = datetime.now(UTC)
     first = Day("attributions", date(2026, 3, 1), DayStatus.COMPLETE, complete_at=now, version=3)
-    everywhere = [replace(first, event_date=date(2026, 3, 2), table_name=table) for table in RECOMPUTED]
+    everywhere = [replace(first, event_date=date(2026, 3, 2), table_name=table) for table in _TABLES]
     others = [Day("attributions", date(2026, 3, 3)), *everywhere]
     _write(spark, lake, [first, *others])
     _close(airflow, "2026-03-01", "2026-03-02")
@@ -131,7 +135,7 @@ def test_days_and_validated_versions_start_the_dags_that_wait_for_them(
     assert [(name, key) for name, key, _ in _told(airflow)] == [
         ("adloom/days", None),
         ("adloom_attributions_day_complete", "2026-03-01"),
-        *((f"adloom_{table}_day_complete", "2026-03-02") for table in sorted(RECOMPUTED)),
+        *((f"adloom_{table}_day_complete", "2026-03-02") for table in _TABLES),
         ("adloom_attributions_day_restated", "2026-03-01"),
     ]
     extras = {name: extra for name, _, extra in _told(airflow)}
@@ -150,7 +154,9 @@ def _a_validation_starts_the_dag_that_waits_for_it(airflow: Airflow, lake: Lake)
     airflow.pause("close_days", is_paused=True)  # what is written below is no table
     lake.files.write(VALIDATED, json.dumps({"attributions": 0, "sessions": 4, "events": 9}).encode())
     lake.files.write(commit_key(ATTRIBUTIONS, 1), b"{}")  # which the triggerer sees
-    wait_until(lambda: _succeeded(airflow, "publish_gold"), _LONGEST_S, "no validated version started publish_gold")
+    wait_until(
+        lambda: bool(_succeeded(airflow, "publish_gold")), _LONGEST_S, "no validated version started publish_gold"
+    )
     (run,) = _runs(airflow, "publish_gold")
     log = airflow.log("publish_gold", run["dag_run_id"], "publish")
     assert "'attributions': 0" in log
