@@ -12,18 +12,23 @@ has restated, by the assets
 The partition key of an event is the date, as in `2026-03-01`. A DAG with the schedule `PartitionedAssetTimetable` on
 such an asset runs once for each date; on two of them, once for each date of which both have told.
 
+The asset `adloom/days` is for DAGs with a plain schedule: one event, without a partition key, for all dates that are
+complete in all tables since the event before. Its `extra` has them as `dates`.
+
 What was told is asked of Airflow's own record of events, so nothing is told twice and a run that fails leaves nothing
 out. Keep the asset events of 30 days when you clean Airflow's database. What happened longer ago is not told any more.
 """
 
 from airflow.sdk import task
 
-from ad_dags.days import DAY_ASSETS
-from ad_dags.defaults import adloom_dag
-from ad_dags.tasks.days import tell, update_days
+from ad_dags.days import ALL_COMPLETE, DAY_ASSETS
+from ad_dags.defaults import adloom_dag, spark_pool
+from ad_dags.tasks.days import tell, tell_of_complete_dates, update_days
 
 with adloom_dag("close_days", __doc__, tag="quality", schedule="*/10 * * * *"):
-    updated = task.branch(inlets=[own.asset for own in DAY_ASSETS])(update_days)()
+    inlets = [ALL_COMPLETE, *(own.asset for own in DAY_ASSETS)]
+    updated = task.branch(inlets=inlets, pool=spark_pool())(update_days)()
     for own in DAY_ASSETS:
         telling = task(task_id=own.task_id, inlets=[own.asset], outlets=[own.asset])(tell)
         updated >> telling(own.table, own.event.value)
+    updated >> task(inlets=[ALL_COMPLETE], outlets=[ALL_COMPLETE])(tell_of_complete_dates)()

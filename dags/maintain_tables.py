@@ -6,7 +6,7 @@ started again, because a table has one writer at a time. If the task dies, the j
 
 from airflow.sdk import chain, task
 
-from ad_dags.defaults import adloom_dag
+from ad_dags.defaults import adloom_dag, spark_pool
 from ad_dags.tasks.maintenance import maintain_tables
 from spark_jobs.queries import QUERIES_OF_JOB
 
@@ -16,4 +16,4 @@ with adloom_dag(
     tag="maintenance",
     schedule="0 4 * * *",
 ):
-    chain(*(task(task_id=f"maintain_{job}")(maintain_tables)(job) for job in QUERIES_OF_JOB))
+    chain(*(task(task_id=f"maintain_{job}", pool=spark_pool())(maintain_tables)(job) for job in QUERIES_OF_JOB))

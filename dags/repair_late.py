@@ -11,7 +11,7 @@ A repair that is killed goes on with the next run. How late an event may be and 
 
 from airflow.sdk import Param, task
 
-from ad_dags.defaults import adloom_dag
+from ad_dags.defaults import adloom_dag, spark_pool
 from ad_dags.tasks.maintenance import repair_late
 
 with adloom_dag(
@@ -23,4 +23,4 @@ with adloom_dag(
         "dry_run": Param(False, type="boolean", title="Dry run", description="Only list what would be changed."),
     },
 ):
-    task(repair_late)()
+    task(pool=spark_pool())(repair_late)()

@@ -10,8 +10,8 @@ that nothing explains*.
 
 from airflow.sdk import task
 
-from ad_dags.defaults import adloom_dag
+from ad_dags.defaults import adloom_dag, spark_pool
 from ad_dags.tasks.replay import audit_random_day
 
 with adloom_dag("replay_audit", __doc__, tag="quality", schedule="30 3 * * *"):
-    task(audit_random_day)()
+    task(pool=spark_pool())(audit_random_day)()

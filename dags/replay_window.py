@@ -13,7 +13,7 @@ A user who may trigger this DAG can change what gold contains: give that permiss
 
 from airflow.sdk import Param, task
 
-from ad_dags.defaults import adloom_dag
+from ad_dags.defaults import adloom_dag, spark_pool
 from ad_dags.forms import time_field
 from ad_dags.tasks.replay import RECOMPUTED, replay_window
 
@@ -36,4 +36,4 @@ with adloom_dag(
         "apply": Param(False, type="boolean", title="Apply", description="Put in place what differs."),
     },
 ):
-    task(replay_window)()
+    task(pool=spark_pool())(replay_window)()

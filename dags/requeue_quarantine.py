@@ -14,7 +14,7 @@ A user who may trigger this DAG changes what silver and gold contain: give that 
 
 from airflow.sdk import Param, task
 
-from ad_dags.defaults import adloom_dag
+from ad_dags.defaults import adloom_dag, spark_pool
 from ad_dags.forms import time_field
 from ad_dags.tasks.maintenance import requeue_quarantine
 from spark_jobs.contracts.requeue import REJECTIONS
@@ -44,4 +44,4 @@ with adloom_dag(
         "dry_run": Param(True, type="boolean", title="Dry run", description="Only list what would be requeued."),
     },
 ):
-    task(requeue_quarantine)()
+    task(pool=spark_pool())(requeue_quarantine)()

@@ -47,6 +47,8 @@ class DayAsset:
 
 DAY_ASSETS = tuple(DayAsset(query.writes.name, event) for query in QUERIES if query.correction for event in DayEvent)
 """All of them, in the order in which rows flow."""
+ALL_COMPLETE = Asset("adloom/days")
+"""That dates are complete in all tables. Its events have no partition key, so plain schedules can wait for them."""
 
 
 def not_told(own: DayAsset, days: Iterable[Day], told: Mapping[str, Extra], now: datetime) -> dict[str, Extra]:
@@ -67,6 +69,27 @@ def not_told(own: DayAsset, days: Iterable[Day], told: Mapping[str, Extra], now:
         if key not in told or (own.event is DayEvent.RESTATED and told[key].get("restated", 0) < day.restated):
             found[key] = _extra(day, own.event)
     return found
+
+
+def dates_not_told(days: Iterable[Day], events: Iterable[Any], now: datetime) -> list[str]:
+    """The dates that are complete in all tables, of which no event of :data:`ALL_COMPLETE` has told yet.
+
+    Args:
+        days: rows of ``gold/days``.
+        events: the asset's events.
+        now: the wall clock.
+    """
+    complete: dict[str, dict[str, datetime]] = {}
+    for day in days:
+        if day.complete_at is not None:
+            complete.setdefault(day.event_date.isoformat(), {})[day.table_name] = day.complete_at
+    tables = {own.table for own in DAY_ASSETS}
+    told = {date for event in events for date in (event.extra or {}).get("dates", ())}
+    return sorted(
+        date
+        for date, at in complete.items()
+        if at.keys() >= tables and max(at.values()) >= now - REMEMBERED and date not in told
+    )
 
 
 def _extra(day: Day, event: DayEvent) -> Extra:

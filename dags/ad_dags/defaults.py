@@ -1,5 +1,9 @@
-"""What all DAGs of adloom share: owner, retries, timeouts, and the alert on failure."""
+"""What all DAGs of adloom share: owner, tags, retries, timeouts, the pool of tasks with Spark, the alert on failure.
 
+Owner, tags and pool come from the environment of whatever parses the DAG files; nothing is asked of Airflow.
+"""
+
+import os
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,8 +13,8 @@ from ad_dags.alerts import alert_on_failure
 
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 """No run is scheduled before it; with ``catchup`` off, missed runs are not made up for either."""
+_OWNER, _TAGS, _POOL = "ADLOOM_DAG_OWNER", "ADLOOM_DAG_TAGS", "ADLOOM_POOL"
 _TASKS: dict[str, Any] = {
-    "owner": "adloom",
     "retries": 2,
     "retry_delay": timedelta(minutes=1),
     "execution_timeout": timedelta(hours=1),
@@ -39,7 +43,16 @@ def adloom_dag(
         schedule=schedule,
         catchup=False,
         max_active_runs=1,
-        tags=["adloom", tag],
-        default_args={**_TASKS, **tasks},
+        tags=["adloom", tag, *_more_tags()],
+        default_args={"owner": os.environ.get(_OWNER) or "adloom", **_TASKS, **tasks},
         params=params or {},
     )
+
+
+def spark_pool() -> str:
+    """The pool of tasks that start Spark, and thus a JVM: ``ADLOOM_POOL``. One slot means one such JVM at a time."""
+    return os.environ.get(_POOL) or "default_pool"
+
+
+def _more_tags() -> list[str]:
+    return [tag.strip() for tag in os.environ.get(_TAGS, "").split(",") if tag.strip()]

@@ -1,18 +1,25 @@
-"""The lake, its settings and its launcher, from the environment of Airflow's processes; read when a task runs."""
+"""The lake, its settings and its launcher, read when a task runs.
 
+They come from the environment of Airflow's processes, and before that from the connection that it names, if any.
+"""
+
+import logging
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
+from ad_dags.connection import ACCESS_KEY, CONNECTION, SECRET_KEY, variables_of_connection
 from ad_dags.launchers import Launcher
 from ad_dags.launchers.cluster import Cluster, ClusterLauncher
 from ad_dags.launchers.kubernetes import KubernetesCluster
 from ad_dags.launchers.supervisor import SupervisorLauncher
 from ad_dags.launchers.yarn import YarnCluster
-from ad_dags.programs import run_program
+from ad_dags.programs import environment_of_commands, run_program
 from spark_jobs.contracts.errors import SettingsError
+from spark_jobs.contracts.files import StoreKeys
 from spark_jobs.contracts.settings import Settings, load_settings
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import QUERIES_OF_JOB
@@ -25,6 +32,8 @@ _MASTER, _SOURCE, _PROPERTIES = "ADLOOM_CLUSTER", "ADLOOM_SOURCE", "ADLOOM_SUBMI
 """For drivers on a cluster: the cluster, the input if it is not Kafka, and further Spark properties."""
 _YARN, _NAMESPACE, _ACCOUNT = "ADLOOM_YARN_ADDRESS", "ADLOOM_KUBERNETES_NAMESPACE", "ADLOOM_KUBERNETES_ACCOUNT"
 _AFTER_STOP_TIMEOUT = timedelta(minutes=1)
+_KNOWN_S = 60.0
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -36,6 +45,13 @@ class Place:
     settings: Settings
     lake: Lake
     launcher: Launcher = field(repr=False)
+    variables: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """What the connection adds to the environment of commands."""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What settings are read from besides the file: this process's environment, and what the connection adds."""
+        return {**os.environ, **self.variables}
 
     @property
     def stop_patience(self) -> timedelta:
@@ -44,20 +60,66 @@ class Place:
 
 
 def find_place(environment: Mapping[str, str] | None = None) -> Place:
-    """The place that ``environment`` (by default that of this process) describes.
+    """The place that ``environment`` (by default that of this process) and the connection that it names describe.
 
     Raises:
-        SettingsError: a variable is missing, or a setting is wrong.
+        SettingsError: a variable is missing, or a setting or the connection is wrong.
     """
-    variables = os.environ if environment is None else environment
+    of_connection = _of_connection(environment)
+    variables = {**_given(environment), **of_connection}
     _require(variables, _LAKE, f"{_LAKE} is the lake")
     config = Path(variables[_CONFIG]) if variables.get(_CONFIG) else None
     settings = load_settings(config, variables)
-    lake = open_lake(variables[_LAKE], settings.s3)
-    return Place(variables[_LAKE], config, settings, lake, _launcher(variables, settings, lake, config))
+    keys = StoreKeys(of_connection[ACCESS_KEY], of_connection[SECRET_KEY]) if ACCESS_KEY in of_connection else None
+    lake = open_lake(variables[_LAKE], settings.s3, keys=keys)
+    passed_on = environment_of_commands(of_connection)
+    launcher = _launcher(variables, settings, lake, config, passed_on)
+    return Place(variables[_LAKE], config, settings, lake, launcher, passed_on)
 
 
-def _launcher(variables: Mapping[str, str], settings: Settings, lake: Lake, config: Path | None) -> Launcher:
+class KnownPlace:
+    """The place, for a process that asks for it again and again.
+
+    If a connection describes it, it is found again after a minute, because keys and passwords may have changed. While
+    it cannot be found again, the one before holds.
+    """
+
+    def __init__(self, find: Callable[[], Place], clock: Callable[[], float] = time.monotonic) -> None:
+        """``clock`` counts seconds."""
+        self._find, self._clock = find, clock
+        self._place: Place | None = None
+        self._found_at = 0.0
+
+    def now(self) -> Place:
+        """The place; blocks while it is looked for.
+
+        Raises:
+            SettingsError: see :func:`find_place`; only until it has been found once.
+        """
+        if self._place is not None and (not os.environ.get(CONNECTION) or self._clock() < self._found_at + _KNOWN_S):
+            return self._place
+        self._found_at = self._clock()
+        try:
+            self._place = self._find()
+        except SettingsError as error:
+            if self._place is None:
+                raise
+            _log.warning("the place as it was before is used: %s", error)
+        return self._place
+
+
+def _given(environment: Mapping[str, str] | None) -> Mapping[str, str]:
+    return os.environ if environment is None else environment
+
+
+def _of_connection(environment: Mapping[str, str] | None) -> dict[str, str]:
+    name = _given(environment).get(CONNECTION)
+    return variables_of_connection(name) if name else {}
+
+
+def _launcher(
+    variables: Mapping[str, str], settings: Settings, lake: Lake, config: Path | None, passed_on: Mapping[str, str]
+) -> Launcher:
     master = variables.get(_MASTER, "")
     if not master:
         _require(variables, _ADDRESS, _PASSWORD, "they belong to the supervisord that runs the drivers")
@@ -73,7 +135,7 @@ def _launcher(variables: Mapping[str, str], settings: Settings, lake: Lake, conf
     return ClusterLauncher(
         _cluster(variables, master, lake.root),
         lake,
-        lambda job: run_program(["submit", job, *words]),
+        lambda job: run_program(["submit", job, *words], variables=passed_on),
         _stop_patience(settings),
     )
 
@@ -97,7 +159,10 @@ def _cluster(variables: Mapping[str, str], master: str, root: str) -> Cluster:
 def _require(variables: Mapping[str, str], *names_and_why: str) -> None:
     *names, why = names_and_why
     if missing := [name for name in names if not variables.get(name)]:
-        raise SettingsError(f"{', '.join(missing)} not set in the environment of Airflow's processes: {why}")
+        raise SettingsError(
+            f"{', '.join(missing)} not set in the environment of Airflow's processes, nor by the connection that "
+            f"{CONNECTION} names: {why}"
+        )
 
 
 def checkout() -> Path:
@@ -112,9 +177,10 @@ def jobs_here() -> list[str]:
     They are those that ADLOOM_JOBS names, separated by commas; all if it is empty.
 
     Raises:
-        SettingsError: it names a job that does not exist.
+        SettingsError: it names a job that does not exist, or the connection is wrong.
     """
-    named = {name.strip() for name in os.environ.get(_JOBS, "").split(",") if name.strip()}
+    variables = {**os.environ, **_of_connection(None)}
+    named = {name.strip() for name in variables.get(_JOBS, "").split(",") if name.strip()}
     if unknown := named - QUERIES_OF_JOB.keys():
         raise SettingsError(f"{_JOBS} names {min(unknown)!r}; there are {', '.join(QUERIES_OF_JOB)}")
     return [job for job in QUERIES_OF_JOB if job in named or not named]

@@ -51,6 +51,7 @@ def environment() -> dict[str, str]:
         "ADLOOM_METRICS_DEDUPLICATE": "",
         "ADLOOM_METRICS_ATTRIBUTE": "",
         "ADLOOM_METRICS_MEASURE": "",
+        "ADLOOM_POOL": "adloom",
         "ADLOOM_SUPERVISOR_ADDRESS": "127.0.0.1:9001",
         "ADLOOM_SUPERVISOR_PASSWORD": known["supervisor"],
         "AIRFLOW_HOME": str(HOME),
@@ -113,6 +114,7 @@ def start() -> None:
         with closing(sqlite3.connect(_DATABASE)) as database:
             # Writers do not block readers; the setting is stored in the file.
             database.execute("PRAGMA journal_mode=WAL")
+        _make_pool(variables)
     with console.status("starting Airflow …"):
         _run([str(BIN / "supervisord"), "-c", str(_CONF)], variables)
         _wait_until("answer", f"{_address()}{_HEALTH}", bool)
@@ -123,6 +125,15 @@ def start() -> None:
     if are_new:
         for name, password in json.loads(_PASSWORDS.read_text()).items():
             console.print(f"  {name} / {password}   (shown this once; kept in {_PASSWORDS})")
+
+
+def _make_pool(variables: dict[str, str]) -> None:
+    """Creates the pool of tasks with Spark, with one slot; one that exists stays as it is."""
+    pool = variables["ADLOOM_POOL"] or "default_pool"
+    with closing(sqlite3.connect(_DATABASE)) as database:
+        if database.execute("SELECT 1 FROM slot_pool WHERE pool = ?", (pool,)).fetchone():
+            return
+    _run([str(BIN / "airflow"), "pools", "set", pool, "1", "adloom's tasks with Spark, one at a time"], variables)
 
 
 def stop() -> None:

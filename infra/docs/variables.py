@@ -33,6 +33,7 @@ COMMAND = Group(
         Variable("ADLOOM_CONFIG", "", "TOML file with settings, instead of `--config`; a release takes it along"),
         Variable("AWS_ACCESS_KEY_ID", "", "key of the object store, unless `s3.profile` names an AWS profile"),
         Variable("AWS_SECRET_ACCESS_KEY", "", "its secret"),
+        Variable("AWS_SESSION_TOKEN", "", "the token that belongs to them, if they are temporary"),
         Variable(
             "AWS_SHARED_CREDENTIALS_FILE",
             "~/.aws/credentials",
@@ -73,8 +74,15 @@ AIRFLOW = Group(
     "Airflow's processes",
     "Besides Airflow's own variables, `AIRFLOW__<SECTION>__<KEY>`. Commands that tasks start get the variables "
     "that begin with `ADLOOM_`, `AWS_`, `SPARK_`, `JAVA_`, `HADOOP_` or `YARN_` and a few of the system's, but not the "
-    "passwords of Airflow and the supervisor.",
+    "passwords of Airflow and the supervisor. Most can come from a "
+    "[connection](airflow.md#a-connection-instead-of-variables) instead.",
     (
+        Variable(
+            "ADLOOM_CONNECTION",
+            "",
+            "Airflow connection of the type `adloom` that describes lake, store, settings and launcher; what it has "
+            "precedes the other variables",
+        ),
         Variable("ADLOOM_SUPERVISOR_ADDRESS", "", "host:port of the supervisord that runs the drivers"),
         Variable("ADLOOM_SUPERVISOR_PASSWORD", "", "its password"),
         Variable(
@@ -83,6 +91,13 @@ AIRFLOW = Group(
         Variable("ADLOOM_COMMAND", "`adloom` next to Airflow's Python", "path of the command adloom"),
         Variable("ADLOOM_JOBS", "all", "comma-separated jobs that are deployed together"),
         Variable("ADLOOM_ALERT_URL", "", "http(s) address that receives a JSON message when a task fails"),
+        Variable(
+            "ADLOOM_POOL",
+            "default_pool; `adloom` in `make airflow` and in containers",
+            "pool of the tasks that start Spark; it must exist",
+        ),
+        Variable("ADLOOM_DAG_OWNER", "adloom", "owner of all tasks"),
+        Variable("ADLOOM_DAG_TAGS", "", "comma-separated tags of all DAGs, besides their own"),
         Variable(
             "ADLOOM_CARE_PROFILE",
             "",

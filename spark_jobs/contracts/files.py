@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import PurePath
 from typing import Any, Protocol
@@ -32,6 +32,14 @@ class FileInfo:
     def name(self) -> str:
         """The last part of its key."""
         return self.key.rpartition("/")[2]
+
+
+@dataclass(frozen=True)
+class StoreKeys:
+    """The keys of an object store, where neither the environment nor a profile has them."""
+
+    access_key: str
+    secret_key: str = field(repr=False)
 
 
 class Files(Protocol):

@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from spark_jobs.contracts.errors import LakeError, SettingsError
-from spark_jobs.contracts.files import Files, hadoop_uri
+from spark_jobs.contracts.files import Files, StoreKeys, hadoop_uri
 from spark_jobs.contracts.sections import S3Settings
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.formats.schema_store import SchemaStore
@@ -24,13 +24,16 @@ _OTHER_CLOUDS = {
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 
 
-def open_lake(location: str, s3: S3Settings | None = None, *, is_patient: bool = False) -> Lake:
+def open_lake(
+    location: str, s3: S3Settings | None = None, *, is_patient: bool = False, keys: StoreKeys | None = None
+) -> Lake:
     """The lake at ``location``, which need not exist yet; reads and writes nothing.
 
     Args:
         location: ``s3a://bucket/prefix``, a ``file:///`` URI, or a plain path, which may be relative.
         s3: the object store of an ``s3a://`` location.
         is_patient: whether to retry an unavailable object store for as long as Spark does.
+        keys: of the object store, instead of those that ``s3`` and the environment name.
 
     Raises:
         SettingsError: ``location`` is empty, malformed or has an unsupported scheme.
@@ -39,7 +42,7 @@ def open_lake(location: str, s3: S3Settings | None = None, *, is_patient: bool =
     if not location.strip():
         raise SettingsError("the lake's location is empty; give a folder, as in --lake ./lake, or s3a://bucket/prefix")
     if parts.scheme in (OBJECT_STORE, "s3"):
-        return _open_objects(location, s3 or S3Settings(), is_patient=is_patient)
+        return _open_objects(location, s3 or S3Settings(), is_patient=is_patient, keys=keys)
     if parts.scheme not in ("", "file"):
         raise SettingsError(
             f"lake {location!r}: scheme {parts.scheme!r} is not supported; give a folder, a file:/// URI or "
@@ -106,7 +109,7 @@ def open_existing(location: str, s3: S3Settings | None = None) -> Lake:
     return lake
 
 
-def _open_objects(location: str, s3: S3Settings, *, is_patient: bool) -> Lake:
+def _open_objects(location: str, s3: S3Settings, *, is_patient: bool, keys: StoreKeys | None) -> Lake:
     # Imported here: boto3 takes a moment to load, and a lake in a folder does not need it.
     from spark_jobs.runtime.objects import Objects  # noqa: PLC0415
 
@@ -123,4 +126,4 @@ def _open_objects(location: str, s3: S3Settings, *, is_patient: bool) -> Lake:
     if any(part in ("", ".", "..") for part in prefix.split("/")) and prefix:
         raise SettingsError(f"lake {location!r}: the prefix must not contain empty parts, . or ..")
     root = f"{OBJECT_STORE}://{parts.netloc}/{prefix}".rstrip("/")
-    return Lake(root, Objects(root, s3, is_patient=is_patient))
+    return Lake(root, Objects(root, s3, is_patient=is_patient, keys=keys))

@@ -10,7 +10,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, ProfileNotFound, SSLError
 
 from spark_jobs.contracts.errors import LakeError, SettingsError
-from spark_jobs.contracts.files import FileInfo
+from spark_jobs.contracts.files import FileInfo, StoreKeys
 from spark_jobs.contracts.sections import S3Settings
 
 _DELETE_BATCH = 1000
@@ -29,7 +29,9 @@ class Objects:
     Every method raises a LakeError if a request fails.
     """
 
-    def __init__(self, root: str, settings: S3Settings, *, is_patient: bool = False) -> None:
+    def __init__(
+        self, root: str, settings: S3Settings, *, is_patient: bool = False, keys: StoreKeys | None = None
+    ) -> None:
         """Sets up the client; sends no request yet.
 
         Args:
@@ -37,6 +39,7 @@ class Objects:
             settings: where the store is, and whose keys to use.
             is_patient: whether to retry an unavailable store for as long as Spark does; by default requests fail within
                 seconds.
+            keys: to be used instead of those that ``settings`` and the environment name.
 
         Raises:
             SettingsError: there is no such profile.
@@ -44,7 +47,7 @@ class Objects:
         parts = urlsplit(root)
         self.bucket, self.prefix = parts.netloc, parts.path.strip("/")
         self._settings, self.root, self.endpoint = settings, root, settings.endpoint
-        self.client = client(settings, is_patient=is_patient)
+        self.client = client(settings, is_patient=is_patient, keys=keys)
 
     def read(self, key: str) -> bytes | None:
         """The object's content; None if there is no such object."""
@@ -141,13 +144,14 @@ class Objects:
             yield
 
 
-def client(settings: S3Settings, *, is_patient: bool = False) -> Any:
-    """A boto3 client.
+def client(settings: S3Settings, *, is_patient: bool = False, keys: StoreKeys | None = None) -> Any:
+    """A boto3 client; with ``keys``, if there are any, instead of those that the settings and the environment name.
 
     Raises:
         SettingsError: there is no such profile.
     """
-    return _session(settings).client(
+    session = boto3.Session(keys.access_key, keys.secret_key) if keys else _session(settings)
+    return session.client(
         "s3",
         region_name=settings.region,
         endpoint_url=settings.endpoint or None,

@@ -12,6 +12,15 @@ from spark_jobs.queries import QUERIES_OF_JOB
 
 _DAGS = Path(__file__).parents[2] / "dags"
 _FILES = sorted(_DAGS.glob("*.py"))
+_WITH_SPARK = {
+    "close_days.update_days",
+    *(f"maintain_tables.maintain_{job}" for job in QUERIES_OF_JOB),
+    "repair_late.repair_late",
+    "replay_audit.audit_random_day",
+    "replay_window.replay_window",
+    "requeue_quarantine.requeue_quarantine",
+    "validate_tables.validate_tables",
+}
 _HEAVY = ("pyspark", "delta", "pandas", "great_expectations", "boto3", "py4j", "kubernetes")
 
 
@@ -54,7 +63,20 @@ def test_every_dag_is_described_and_has_its_timeouts(dags: dict[str, DAG]) -> No
             what = f"{name}.{task.task_id}"
             assert task.owner == "adloom", what
             assert task.on_failure_callback, what
+            assert task.pool == "default_pool", what
             assert task.execution_timeout or name.startswith("supervise_"), what
+
+
+def test_owner_tags_and_pool_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ADLOOM_DAG_OWNER", "ads-team")
+    monkeypatch.setenv("ADLOOM_DAG_TAGS", " ads, prod,")
+    monkeypatch.setenv("ADLOOM_POOL", "adloom")
+    dags = DagBag(_DAGS).dags.values()
+    tasks = {f"{dag.dag_id}.{task.task_id}": task for dag in dags for task in dag.tasks}
+    assert {task.owner for task in tasks.values()} == {"ads-team"}
+    assert all({"adloom", "ads", "prod"} <= dag.tags for dag in dags)
+    assert {name for name, task in tasks.items() if task.pool == "adloom"} == _WITH_SPARK
+    assert {task.pool for name, task in tasks.items() if name not in _WITH_SPARK} == {"default_pool"}
 
 
 def test_every_param_is_described_and_checked(dags: dict[str, DAG]) -> None:

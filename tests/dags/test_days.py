@@ -9,7 +9,16 @@ from typing import Any, Self
 import pytest
 from airflow.sdk.exceptions import AirflowSkipException
 
-from ad_dags.days import DAY_ASSETS, REMEMBERED, DayAsset, DayEvent, not_told, what_was_told
+from ad_dags.days import (
+    ALL_COMPLETE,
+    DAY_ASSETS,
+    REMEMBERED,
+    DayAsset,
+    DayEvent,
+    dates_not_told,
+    not_told,
+    what_was_told,
+)
 from ad_dags.launchers import DriverState
 from ad_dags.place import Place
 from ad_dags.tasks import days as tasks
@@ -21,6 +30,7 @@ from tests.dags.fakes import RecordingLauncher
 _NOW = datetime(2026, 3, 20, 12, tzinfo=UTC)
 _COMPLETE = DayAsset("attributions", DayEvent.COMPLETE)
 _RESTATED = DayAsset("attributions", DayEvent.RESTATED)
+_ASSETS = [own.asset for own in DAY_ASSETS]
 
 
 def _day(number: int, **more: Any) -> Day:
@@ -51,6 +61,28 @@ def _restated(number: int, times: int) -> Day:
 )
 def test_what_is_not_told_yet(own: DayAsset, days: list[Day], told: dict[str, Any], due: list[str]) -> None:
     assert list(not_told(own, days, told, _NOW)) == due
+
+
+def _of_all_tables(number: int, **more: Any) -> list[Day]:
+    return [replace(_day(number, **more), table_name=table) for table in sorted({own.table for own in DAY_ASSETS})]
+
+
+@pytest.mark.parametrize(
+    ("days", "told", "due"),
+    [
+        pytest.param([*_of_all_tables(2), *_of_all_tables(1)], [], ["2026-03-01", "2026-03-02"], id="complete dates"),
+        pytest.param([*_of_all_tables(2), *_of_all_tables(1)], [["2026-03-01"]], ["2026-03-02"], id="one was told"),
+        pytest.param([*_of_all_tables(2), *_of_all_tables(1)], [["2026-03-02", "2026-03-01"]], [], id="both were"),
+        pytest.param(_of_all_tables(1)[1:], [], [], id="not in all tables"),
+        pytest.param([*_of_all_tables(1)[1:], replace(_day(1), complete_at=None)], [], [], id="open in one table"),
+        pytest.param(_of_all_tables(1, complete_at=_NOW - REMEMBERED), [], ["2026-03-01"], id="just remembered"),
+        pytest.param(
+            _of_all_tables(1, complete_at=_NOW - REMEMBERED - timedelta(seconds=1)), [], [], id="too long ago"
+        ),
+    ],
+)
+def test_which_dates_are_not_told_yet(days: list[Day], told: list[list[str]], due: list[str]) -> None:
+    assert dates_not_told(days, [_Event(None, {"dates": dates}) for dates in told], _NOW) == due
 
 
 def test_an_event_says_what_was_changed() -> None:
@@ -105,7 +137,7 @@ class _Airflow:
     """What Airflow keeps of events: those of a task count once the task has succeeded."""
 
     def __init__(self) -> None:
-        self.events: dict[str, list[_Event]] = {own.asset.name: [] for own in DAY_ASSETS}
+        self.events: dict[str, list[_Event]] = {asset.name: [] for asset in (ALL_COMPLETE, *_ASSETS)}
 
     def __getitem__(self, asset: Any) -> _Inlet:
         return _Inlet(self.events[asset.name])
@@ -116,6 +148,12 @@ class _Airflow:
         tasks.tell(own.table, own.event.value, inlet_events=self, outlet_events={own.asset: accessor})
         if not fails:
             self.events[own.asset.name] += [_Event(key, accessor.extra) for key in accessor.keys]
+
+    def run_dates(self) -> list[str]:
+        accessor = _Accessor()
+        dates = tasks.tell_of_complete_dates(inlet_events=self, outlet_events={ALL_COMPLETE: accessor})
+        self.events[ALL_COMPLETE.name].append(_Event(None, accessor.extra))
+        return dates
 
     def told(self, own: DayAsset) -> list[str | None]:
         return [event.partition_key for event in self.events[own.asset.name]]
@@ -156,3 +194,19 @@ def test_each_day_is_told_once_whatever_fails(lake_days: list[Day]) -> None:
     airflow.run("attributions_restated")
     assert airflow.told(_RESTATED) == ["2026-03-01", "2026-03-01"]
     assert tasks.update_days(inlet_events=airflow) == []
+
+
+def test_a_date_that_is_complete_in_all_tables_is_told_once(lake_days: list[Day]) -> None:
+    airflow = _Airflow()
+    lake_days += _of_all_tables(1)
+    assert tasks.update_days(inlet_events=airflow)[-1] == "tell_of_complete_dates"
+    assert airflow.run_dates() == ["2026-03-01"]
+    lake_days += _of_all_tables(2)
+    assert airflow.run_dates() == ["2026-03-02"]
+    assert "tell_of_complete_dates" not in tasks.update_days(inlet_events=airflow)
+    with pytest.raises(AirflowSkipException):
+        airflow.run_dates()
+    assert [event.extra for event in airflow.events["adloom/days"]] == [
+        {"dates": ["2026-03-01"]},
+        {"dates": ["2026-03-02"]},
+    ]

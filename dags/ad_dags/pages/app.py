@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 from enum import StrEnum
-from functools import cache
 from importlib.resources import files
 from string import Template
 from typing import Annotated
@@ -18,7 +17,7 @@ from ad_dags.launchers import LauncherError
 from ad_dags.pages.access import check, may_see
 from ad_dags.pages.reports import INDEX, read_page
 from ad_dags.pages.streams import StreamsPage, streams_page
-from ad_dags.place import Place, find_place
+from ad_dags.place import KnownPlace, Place, find_place
 from ad_dags.supervision.naming import supervising_dag_id
 from spark_jobs.contracts.errors import AdloomError
 from spark_jobs.queries import QUERIES_OF_JOB
@@ -44,6 +43,7 @@ _STATIC = {
 }
 """By name: its package, its path in the package, and its media type."""
 _LOG_BYTES = 60_000
+_known = KnownPlace(find_place)
 
 
 class Span(StrEnum):
@@ -58,10 +58,9 @@ class Span(StrEnum):
         return timedelta(hours=1) if self is Span.HOUR else timedelta(days=1)
 
 
-@cache
 def own_place() -> Place:
-    """The place of this process; cached, because its environment does not change."""
-    return find_place()
+    """The place of this process. FastAPI calls it in a thread, because it may wait for a secrets backend."""
+    return _known.now()
 
 
 User = Annotated[BaseUser, Depends(get_user)]

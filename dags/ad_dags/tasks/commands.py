@@ -1,6 +1,5 @@
 """Running the command ``adloom`` on the lake: whatever needs Spark runs in a process of its own."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -34,7 +33,7 @@ def run_adloom(
     """
     config = (settings_in(code) if code else None) or place.config
     settings = ["--config", str(config)] if config else []
-    variables = {"PYTHONPATH": str(code)} if code else {}
-    if changes_lake and (profile := os.environ.get(_CARE_PROFILE)):
+    variables = {**place.variables, **({"PYTHONPATH": str(code)} if code else {})}
+    if changes_lake and (profile := place.environment.get(_CARE_PROFILE)):
         variables["ADLOOM_S3__PROFILE"] = profile
     return run_program([*command, "--lake", place.location, *settings, *options], allowed=allowed, variables=variables)

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import os
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -46,7 +45,7 @@ def log_setting_changes(place: Place, jobs: list[str], version: str) -> None:
     for in_use, alike in jobs_by_settings.items():
         changes = setting_changes(in_use, own or place.config)
         for change in changes:
-            _log.info("%s: setting %s", ", ".join(alike), change.describe(os.environ))
+            _log.info("%s: setting %s", ", ".join(alike), change.describe(place.environment))
         if not changes:
             _log.info("%s: release %s has the settings that are in use", ", ".join(alike), version)
     if own is None:

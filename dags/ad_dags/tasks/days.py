@@ -9,7 +9,17 @@ from typing import Any
 from airflow.sdk.exceptions import AirflowSkipException
 
 from ad_dags.clock import utc_now
-from ad_dags.days import DAY_ASSETS, REMEMBERED, DayAsset, DayEvent, Extra, not_told, what_was_told
+from ad_dags.days import (
+    ALL_COMPLETE,
+    DAY_ASSETS,
+    REMEMBERED,
+    DayAsset,
+    DayEvent,
+    Extra,
+    dates_not_told,
+    not_told,
+    what_was_told,
+)
 from ad_dags.tasks.commands import run_adloom
 from ad_dags.tasks.maintenance import place_of_started_lake
 from spark_jobs.lake.days import read_days
@@ -20,7 +30,8 @@ def update_days(*, inlet_events: Any = None) -> list[str]:
     """Brings ``gold/days`` up to date. Returns the tasks that have something to tell."""
     place = place_of_started_lake()
     run_adloom(place, ["days"], changes_lake=True)
-    return [own.task_id for own in DAY_ASSETS if _due(place.lake, own, inlet_events)]
+    due = [own.task_id for own in DAY_ASSETS if _due(place.lake, own, inlet_events)]
+    return [*due, tell_of_complete_dates.__name__] if _due_dates(place.lake, inlet_events) else due
 
 
 def tell(table: str, event: str, *, inlet_events: Any = None, outlet_events: Any = None) -> list[str]:
@@ -33,6 +44,20 @@ def tell(table: str, event: str, *, inlet_events: Any = None, outlet_events: Any
     outlet_events[own.asset].extra = due
     outlet_events[own.asset].add_partitions(sorted(due))
     return sorted(due)
+
+
+def tell_of_complete_dates(*, inlet_events: Any = None, outlet_events: Any = None) -> list[str]:
+    """Emits one event for all dates that are complete in all tables and were not told of. Returns the dates."""
+    due = _due_dates(place_of_started_lake().lake, inlet_events)
+    if not due:
+        raise AirflowSkipException("every date that is complete in all tables has been told of")
+    outlet_events[ALL_COMPLETE].extra = {"dates": due}
+    return due
+
+
+def _due_dates(lake: Lake, inlet_events: Any) -> list[str]:
+    now = utc_now()
+    return dates_not_told(read_days(lake), inlet_events[ALL_COMPLETE].after((now - REMEMBERED).isoformat()), now)
 
 
 def _due(lake: Lake, own: DayAsset, inlet_events: Any) -> dict[str, Extra]:

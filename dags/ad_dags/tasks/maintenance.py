@@ -1,6 +1,5 @@
-"""Maintenance of the lake: checkpoints, tables, validation, quarantine, late events, ledger."""
+"""Maintenance of the lake: checkpoints, tables, quarantine, late events, ledger."""
 
-import os
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +15,7 @@ from spark_jobs.queries import queries_of
 from spark_jobs.runtime.releases import settings_in_use
 
 _FAILED = 1
-"""Exit code of a validation in which a critical expectation failed, and of one that could not run."""
+"""Exit code of a ledger that does not balance, and of one that could not be made."""
 _OFF_BALANCE = "DOES NOT BALANCE"
 """How `adloom ledger` begins if a row is not accounted for."""
 
@@ -72,24 +71,6 @@ def balance_ledger() -> str:
     return output
 
 
-def validate_tables() -> str:
-    """Validates what is new in the tables. A warning is logged; a failed critical expectation is an error."""
-    code, output = run_adloom(place_of_started_lake(), ["validate"], ["--critical"], allowed=(0, _FAILED))
-    if code == _FAILED:
-        failed = "; ".join(line.strip() for line in output.splitlines() if line.strip().startswith("critical: "))
-        if not failed:
-            raise CommandError(output.splitlines()[-1] if output else "adloom validate printed nothing")
-        # A retry would find the same.
-        raise AirflowFailException(failed)
-    return output
-
-
-def draw_overview() -> str:
-    """Renders the page of charts about the tables."""
-    _, output = run_adloom(place_of_started_lake(), ["report"])
-    return output
-
-
 def place_of_started_lake() -> Place:
     """The place, with the settings of the release that was deployed last. A lake that no job has run on is skipped.
 
@@ -99,5 +80,5 @@ def place_of_started_lake() -> Place:
     if not place.lake.files.names(CHECKPOINTS):
         raise AirflowSkipException(f"no job has run on {place.lake.root} yet")
     if config := settings_in_use(place.lake):
-        return replace(place, config=config, settings=load_settings(config, os.environ))
+        return replace(place, config=config, settings=load_settings(config, place.environment))
     return place

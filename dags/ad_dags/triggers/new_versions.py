@@ -1,15 +1,14 @@
 """Watches the gold tables for new versions, in the triggerer."""
 
 import asyncio
-import json
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
 from ad_dags.place import find_place
+from ad_dags.validated import read_validated
 from spark_jobs.contracts.errors import AdloomError
-from spark_jobs.contracts.places import VALIDATED
 from spark_jobs.contracts.tables import ATTRIBUTIONS, SESSIONS
 from spark_jobs.lake.layout import Lake
 
@@ -50,18 +49,10 @@ def _new_versions(fired: Mapping[str, int]) -> dict[str, int]:
 
 def new_versions(lake: Lake, fired: Mapping[str, int]) -> dict[str, int]:
     """By name, the newest version of each gold table that is newer than what has ``fired`` and what was validated."""
-    validated = _validated(lake)
+    validated = read_validated(lake)
     newest = {table.name: lake.newest_commit(table.path) for table in (ATTRIBUTIONS, SESSIONS)}
     return {
         name: version
         for name, version in newest.items()
         if version is not None and version > max(validated.get(name, -1), fired.get(name, -1))
     }
-
-
-def _validated(lake: Lake) -> dict[str, int]:
-    try:
-        versions = json.loads(lake.files.read(VALIDATED) or b"{}")
-    except ValueError:
-        return {}  # the validation reports the damage
-    return versions if isinstance(versions, dict) else {}

@@ -2,15 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from functools import partial
 from typing import Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from ad_dags.clock import utc_now
 from ad_dags.job_control import stop
-from ad_dags.place import find_place
-from ad_dags.supervision.rules import Action, Limits, Memory
+from ad_dags.place import KnownPlace, find_place
+from ad_dags.supervision.rules import Action, Decision, Limits, Memory
 from ad_dags.supervision.watch import supervise_once
 from spark_jobs.contracts.errors import AdloomError
 
@@ -27,6 +26,7 @@ class SuperviseDriverTrigger(BaseTrigger):
         super().__init__()
         self.job, self.limits, self.poll_s = job, limits, poll_s
         self._looked_at = utc_now()
+        self._known = KnownPlace(find_place)
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """What Airflow recreates the trigger from."""
@@ -36,12 +36,13 @@ class SuperviseDriverTrigger(BaseTrigger):
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Ends with one event: ``action`` (``finish`` or ``fail``) and ``why``."""
         limits, memory = Limits.of(self.limits), Memory()
-        place = await asyncio.to_thread(find_place)
-        look = partial(supervise_once, place.lake, place.launcher, self.job, name="supervise")
+        await asyncio.to_thread(
+            self._known.now
+        )  # a place that is not described fails the task, unlike one that is away
         while True:
             self._looked_at = utc_now()
             try:
-                decision = await asyncio.to_thread(look, memory, limits, self._looked_at)
+                decision = await asyncio.to_thread(self._look, memory, limits)
             except AdloomError as error:
                 # The lake may be unavailable for a while; the driver waits for it too.
                 self.log.warning("%s: %s", self.job, error)
@@ -61,7 +62,11 @@ class SuperviseDriverTrigger(BaseTrigger):
         # In one thread, which runs to its end even though Airflow cancels this coroutine after a moment.
         await asyncio.to_thread(self._stop)
 
+    def _look(self, memory: Memory, limits: Limits) -> Decision:
+        place = self._known.now()
+        return supervise_once(place.lake, place.launcher, self.job, memory, limits, self._looked_at, name="supervise")
+
     def _stop(self) -> None:
-        place = find_place()
+        place = self._known.now()
         why = "its task was marked in Airflow"
         stop(place.lake, place.launcher, self.job, why, utc_now(), unless_after=self._looked_at)

@@ -2,7 +2,11 @@
 # Runs `migrate`, `api-server`, `scheduler`, `dag-processor` or `triggerer` of Airflow, or any other command unchanged.
 set -euo pipefail
 case "${1:-}" in
-  migrate) exec airflow db migrate ;;
+  migrate)
+    airflow db migrate
+    # One slot: of the tasks with Spark, one at a time. A pool that exists stays as it is.
+    airflow pools get "$ADLOOM_POOL" >/dev/null 2>&1 || exec airflow pools set "$ADLOOM_POOL" 1 "adloom's tasks with Spark"
+    ;;
   api-server)
     # On tmpfs; the other services need no passwords.
     (
