@@ -30,7 +30,8 @@ _NOW = Section(
         ),
         Panel(
             "Lake unreadable",
-            "Yes if the exporter cannot read the lake, or does not answer itself: look at the object store first.",
+            "Yes if the exporter cannot read the lake, or does not answer itself: LakeUnreadable. Look at the object "
+            "store first.",
             "(1 - adloom_lake_readable) or absent(adloom_lake_readable)",
             "bool_yes_no",
             Kind.NUMBER,
@@ -38,7 +39,8 @@ _NOW = Section(
         ),
         Panel(
             "Services that do not answer",
-            "Targets that Prometheus cannot scrape, drivers left out: a job that is stopped serves no metrics.",
+            "Targets that Prometheus cannot scrape: TargetDown. Drivers are left out: a job that is stopped serves no "
+            "metrics.",
             'count(up{job!="adloom"} == 0) or vector(0)',
             "none",
             Kind.NUMBER,

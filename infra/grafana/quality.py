@@ -7,7 +7,8 @@ _VALIDATION = Section(
     (
         Panel(
             "Critical ones that fail",
-            "Critical expectations that fail in the latest validation. Airflow's page Data quality shows the rows.",
+            "Critical expectations that fail in the latest validation: ValidationFailed. Airflow's page Data quality "
+            "shows the rows.",
             'max(adloom_validation_failed{severity="critical"})',
             "none",
             Kind.NUMBER,

@@ -3,8 +3,8 @@
 import tempfile
 from collections import defaultdict
 from collections.abc import Mapping
-from datetime import date
 from functools import cache
+from typing import Any
 
 from prometheus_client.registry import Collector
 
@@ -18,7 +18,7 @@ from spark_jobs.contracts.tables import BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
 from spark_jobs.ledger.take import take_cuts
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.metrics import QueryMetrics
-from tests.support.written_lakes import NOON, WrittenLake, at
+from tests.support.written_lakes import NOON, Record, WrittenLake, at
 
 REPORT = QueryReport(
     job="deduplicate",
@@ -50,7 +50,7 @@ def exposed_metrics() -> Mapping[str, frozenset[str]]:
 
 
 def full_lake(folder: str) -> WrittenLake:
-    """A lake in ``folder`` with all that the exporter has metrics of: a validation, a cut of the ledger, a feed, sessions."""
+    """A lake in ``folder`` with all that the exporter has metrics of: validation, ledger, feed, a session."""
     written = WrittenLake(open_lake(folder))
     event = {
         "event_type": "click",
@@ -64,21 +64,22 @@ def full_lake(folder: str) -> WrittenLake:
     }
     written.batch(BRONZE_EVENTS, "ingest", [event, {**event, "verdict": "missing_user_id", "source": "t/0/2"}])
     written.batch(SILVER_EVENTS, "deduplicate", [event], reached=0)
+    written.batch(SESSIONS, "sessionize", [session("s", event)])
     list(take_cuts(Settings(), written.lake, lambda: NOON))
-    written.commit(SESSIONS, [session("s", NOON.date())])
     written.lake.files.write(FEED, json_bytes({"windows": [window(0)]}))
     written.lake.files.write("_reports/history.json", json_bytes({"validations": [VALIDATION]}))
     return written
 
 
-def session(name: str, day: date) -> dict[str, object]:
-    """A row of ``gold/sessions``."""
-    return {"session_id": name, "user_id": "u", "event_date": day}
+def session(name: str, event: Record) -> Record:
+    """The row of ``gold/sessions`` of a user with a single event."""
+    told = {column: event[column] for column in ("event_time", "event_type", "event_id")}
+    return {"session_id": name, "events": [told], "event_count": 1, "event_date": event["event_date"]}
 
 
 def window(
     start: float, campaign: str = "c", *, minutes: float = 10, impressions: int = 10, cost_micros: int | None = 500
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """A row of the feed, ``start`` minutes after noon; each tenth impression was clicked."""
     return {
         "window_start": at(start).isoformat(),

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -14,22 +15,30 @@ from infra.grafana.model import COLUMNS, Dashboard, Kind, Panel, Section, dashbo
 from tests.support.exposed import exposed_metrics
 
 _GRAFANA = Path(__file__).parents[2] / "infra" / "grafana"
-_PANELS = [
-    pytest.param(panel, id=f"{board.name}-{section.title}-{panel.title}".replace(" ", "_"))
+_PANELS = {
+    f"{board.name}-{section.title}-{panel.title}".replace(" ", "_"): panel
     for board in DASHBOARDS.values()
     for section in board.sections
     for panel in section.panels
-]
+}
+_EACH = pytest.mark.parametrize("panel", list(_PANELS.values()), ids=list(_PANELS))
+_GROUPS = yaml.safe_load((_GRAFANA.parent / "prometheus" / "rules.yml").read_text())["groups"]
+_RULES: dict[str, str] = {rule["alert"]: rule["expr"] for group in _GROUPS for rule in group["rules"]}
 _FILES = pytest.mark.parametrize("file", DASHBOARDS, ids=lambda file: file.stem)
 _UNITS = {"none", "short", "s", "bytes", "percentunit", "rowsps", "cps", "bool_yes_no"}
 """Of Grafana's, those in use: an id that it does not know shows bare numbers."""
 _NAME = re.compile(r"(?<![\w.$])[a-zA-Z_:][\w:]*")
-_NOT_NAMES = re.compile(r'"[^"]*"|\{[^}]*\}|\[[^\]]*\]|\b(?:by|on|without|ignoring|group_left)\s*\([^)]*\)|\b[\d.]+e\d+')
-"""Strings, matchers, ranges, lists of labels, numbers."""
+_NOT_NAMES = re.compile(r"\{[^}]*\}|\[[^\]]*\]|\b(?:by|on)\s*\([^)]*\)")
+"""Matchers, ranges, lists of labels."""
 _PROMQL = {"and", "or", "bool", "count", "sum", "max", "topk", "vector", "scalar", "time", "absent"}
 _PROMQL |= {"rate", "increase", "changes", "delta"}
 _PROMETHEUS = {"ALERTS": {"alertname", "alertstate", "severity"}, "up": {"job", "instance"}}
 """Metrics of Prometheus itself, and their labels."""
+
+
+def _alerts_in(panel: Panel) -> list[str]:
+    """The alerts that the text of a panel with a limit names."""
+    return [] if panel.alarm is None else [alert for alert in _RULES if re.search(rf"\b{alert}\b", panel.meaning)]
 
 
 @_FILES
@@ -41,9 +50,9 @@ def test_no_other_dashboard_is_loaded() -> None:
     assert set((_GRAFANA / "dashboards").iterdir()) == DASHBOARDS.keys()
 
 
-@pytest.mark.parametrize("panel", _PANELS)
+@_EACH
 def test_a_panel_asks_for_metrics_and_labels_that_exist(panel: Panel) -> None:
-    exposed = exposed_metrics() | _PROMETHEUS
+    exposed = {**exposed_metrics(), **_PROMETHEUS}
     names = set(_NAME.findall(_NOT_NAMES.sub(" ", panel.query))) - _PROMQL
     assert names
     assert names <= exposed.keys()
@@ -57,7 +66,7 @@ def test_a_panel_asks_for_metrics_and_labels_that_exist(panel: Panel) -> None:
     assert set(re.findall(r"\{\{(\w+)\}\}", panel.legend)) <= labels
 
 
-@pytest.mark.parametrize("panel", _PANELS)
+@_EACH
 def test_a_panel_says_what_it_shows_and_in_which_unit(panel: Panel) -> None:
     assert panel.unit in _UNITS
     assert panel.title
@@ -66,8 +75,19 @@ def test_a_panel_says_what_it_shows_and_in_which_unit(panel: Panel) -> None:
     assert panel.legend or panel.kind is not Kind.TABLE, "the name of the column with the values"
 
 
+@pytest.mark.parametrize("panel", [panel for panel in _PANELS.values() if _alerts_in(panel)], ids=lambda one: one.title)
+def test_a_panel_is_red_where_the_alert_that_it_names_fires(panel: Panel) -> None:
+    for alert in _alerts_in(panel):
+        expression = _RULES[alert]
+        products = re.findall(r"(?<![\w.])[\d.]+(?:e\d+)?(?: \* [\d.]+)*(?!\w)", expression)
+        limits = {math.prod(map(float, product.split(" * "))) for product in products}
+        # Of rows and the like, more than 0 is 1; a number of alerts has their own expression in it.
+        assert panel.alarm in limits or (panel.alarm == 1 and 0 in limits), f"{alert}: {limits}"
+        assert panel.alarm != 1 or 0 in limits or expression in panel.query
+
+
 def test_every_metric_of_adloom_is_on_a_dashboard_or_left_out_on_purpose() -> None:
-    asked = " ".join(panel.query for board in DASHBOARDS.values() for one in board.sections for panel in one.panels)
+    asked = " ".join(panel.query for panel in _PANELS.values())
     unseen = {name for name in exposed_metrics() if not re.search(rf"\b{name}\b", asked)}
     assert unseen == {"adloom_batch_id", "adloom_ledger_kept"}, "a number that only counts; ok less duplicates and late"
 
