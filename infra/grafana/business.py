@@ -71,7 +71,7 @@ _CAMPAIGNS = Section(
             "percentunit",
         ),
         _by_campaign(
-            "Cost",
+            "Cost per second",
             f"The ten campaigns with the highest cost, in units of currency {_NEWEST}.",
             f"{_top('cost_micros')} / 1e6",
             "short",

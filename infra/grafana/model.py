@@ -118,7 +118,7 @@ def _panel(panel: Panel) -> dict[str, Any]:
         target |= {"format": "table", "instant": True}
     else:
         target |= {"legendFormat": panel.legend or "__auto", ("range" if panel.kind.is_past else "instant"): True}
-    shown = {
+    shown: dict[str, Any] = {
         "type": panel.kind.plugin,
         "title": panel.title,
         "description": panel.meaning,
@@ -130,6 +130,7 @@ def _panel(panel: Panel) -> dict[str, Any]:
     if panel.kind is Kind.TABLE:
         columns = {"excludeByName": {"Time": True}, "renameByName": {"Value": panel.legend}}
         shown["transformations"] = [{"id": "organize", "options": columns}]
+        shown["options"] = _OPTIONS[panel.kind] | {"sortBy": [{"displayName": panel.legend, "desc": True}]}
     return shown
 
 
@@ -149,7 +150,7 @@ _OPTIONS: dict[Kind, dict[str, Any]] = {
         "legend": {"displayMode": "list", "placement": "bottom", "calcs": [], "showLegend": True},
         "tooltip": {"mode": "single", "sort": "none"},
     },
-    Kind.TABLE: {"showHeader": True, "sortBy": [{"displayName": "Value", "desc": True}]},
+    Kind.TABLE: {"showHeader": True},
 }
 
 
