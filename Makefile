@@ -26,7 +26,7 @@ up: ## Start the whole stack in containers (Docker): writes .env with random sec
 down: ## Stop what `make up` started; the data stay
 	docker compose --profile '*' down
 
-docs: setup ## Regenerate the reference pages in docs/ from the code, and build the site into build/site; a dead link fails
+docs: setup ## Regenerate the reference pages in docs/ and the dashboards from the code, and build the site into build/site; a dead link fails
 	$(PY) -m infra.docs.generate
 	@$(PY) -m infra.docs.site
 

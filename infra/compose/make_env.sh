@@ -1,23 +1,27 @@
 #!/usr/bin/env bash
 # Writes .env (or the file that COMPOSE_ENV_FILES names) for Docker Compose, with random secrets and the ports, unless it
-# exists. To one from before the profiles it adds them.
+# exists. To one from before, it adds what Compose has asked for since.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 file=${COMPOSE_ENV_FILES:-.env}
 profiles() {
   cat <<END
 
-# The bundled services to start: kafka, minio; and alerts, which sends alerts to the addresses ALERTS_…. To leave one out
-# and name your own: docs/containers.md.
+# The bundled services to start: kafka, minio; alerts, which sends alerts to the addresses ALERTS_…; and grafana, which
+# shows dashboards. To leave one out and name your own: docs/containers.md.
 COMPOSE_PROFILES=kafka,minio
 END
 }
-if [ -e "$file" ]; then
-  grep -q '^COMPOSE_PROFILES=' "$file" || { profiles >>"$file" && echo "added COMPOSE_PROFILES=kafka,minio to $file"; }
-  exit 0
-fi
 secret() { head -c 24 /dev/urandom | base64 | tr -d '\n=' | tr '+/' '-_'; }
 umask 077
+if [ -e "$file" ]; then
+  grep -q '^COMPOSE_PROFILES=' "$file" || { profiles >>"$file" && echo "added COMPOSE_PROFILES=kafka,minio to $file"; }
+  # Compose asks for it even if the profile is not chosen.
+  grep -q '^GRAFANA_ADMIN_PASSWORD=' "$file" || {
+    printf '\nGRAFANA_ADMIN_PASSWORD=%s\n' "$(secret)" >>"$file" && echo "added a new GRAFANA_ADMIN_PASSWORD to $file"
+  }
+  exit 0
+fi
 {
   cat <<END
 # Written by \`make up\`. Keep it secret: it gives access to everything.
@@ -32,6 +36,7 @@ AIRFLOW_VIEWER_PASSWORD=$(secret)
 AIRFLOW_FERNET_KEY=$(head -c 32 /dev/urandom | base64 | tr '+/' '-_')
 AIRFLOW_JWT_SECRET=$(secret)
 AIRFLOW_API_SECRET=$(secret)
+GRAFANA_ADMIN_PASSWORD=$(secret)
 
 # On 127.0.0.1 only.
 AIRFLOW_PORT=8080
@@ -49,6 +54,9 @@ ALERTS_WEBHOOK_URL=
 ALERTS_SLACK_URL=
 ALERTS_EMAIL_TO=
 ALERTMANAGER_PORT=9093
+
+# With the profile grafana.
+GRAFANA_PORT=3000
 
 # How much of the machine to use: docs/scaling.md.
 SPARK_WORKERS=1

@@ -42,10 +42,13 @@ if is_bundled kafka; then
 else
   kafka="Kafka       $(setting ADLOOM_KAFKA__BOOTSTRAP_SERVERS)   yours, $(setting ADLOOM_KAFKA__SECURITY_PROTOCOL)"
 fi
+grafana=
+! is_bundled grafana || grafana="
+Grafana     http://$(at grafana 3000)   admin / GRAFANA_ADMIN_PASSWORD"
 cat <<END
 
 Airflow     http://$(at api-server 8080)   admin / AIRFLOW_ADMIN_PASSWORD in $file; viewer likewise
-Prometheus  http://$(at prometheus 9090)
+Prometheus  http://$(at prometheus 9090)$grafana
 $store
 $kafka
 

@@ -161,11 +161,17 @@ CONTAINERS = Group(
         Variable("AIRFLOW_FERNET_KEY", "random", "key that encrypts what Airflow stores"),
         Variable("AIRFLOW_JWT_SECRET", "random", "secret that signs the tokens of tasks"),
         Variable("AIRFLOW_API_SECRET", "random", "secret of Airflow's web sessions"),
+        Variable(
+            "GRAFANA_ADMIN_PASSWORD",
+            "random",
+            "password of the Grafana user `admin`, with the profile `grafana`; it counts when its volume is created",
+        ),
         Variable("AIRFLOW_PORT", "8080", "port of Airflow on 127.0.0.1"),
         Variable("KAFKA_PORT", "9094", "port of Kafka on 127.0.0.1"),
         Variable("MINIO_PORT", "9000", "port of MinIO on 127.0.0.1"),
         Variable("MINIO_CONSOLE_PORT", "9001", "port of MinIO's console on 127.0.0.1"),
         Variable("PROMETHEUS_PORT", "9090", "port of Prometheus on 127.0.0.1"),
+        Variable("GRAFANA_PORT", "3000", "port of Grafana on 127.0.0.1, with the profile `grafana`"),
         Variable(
             "COMPOSE_PROFILES",
             "kafka,minio",

@@ -199,7 +199,7 @@ def exporter(
     listen: Annotated[str, typer.Option(help="Address to serve on.", metavar="HOST:PORT")] = "127.0.0.1:9110",
     config: ConfigOption = None,
 ) -> None:
-    """Serve Prometheus metrics of a lake: which jobs should run, when they were last seen, validation results."""
+    """Serve Prometheus metrics of a lake: which jobs should run, validation, ledger, campaigns, sessions."""
     from spark_jobs.console.exporter import export
 
     export(lake, listen=listen, config=config)

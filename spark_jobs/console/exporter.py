@@ -1,6 +1,7 @@
 """``adloom exporter``: Prometheus metrics of a lake that its jobs cannot report themselves."""
 
 import os
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,6 +10,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from expectations.history import last_validation
+from spark_jobs.console.gold_metrics import GoldMetrics
 from spark_jobs.console.terminal import terminal
 from spark_jobs.contracts.errors import AdloomError
 from spark_jobs.contracts.live_ledger import DUPLICATES, LATE_KINDS, RECORDS, Kind
@@ -24,6 +26,8 @@ from spark_jobs.runtime.wanted import read_wanted
 
 _SEVERITIES = {"critical": "critical", "warning": "warnings"}
 """By severity, its key in the history of validations."""
+_REFRESH_S, _REST = 60.0, 20
+"""How long to wait between refreshes of gold's metrics, at least; and at least this many times as long as one takes."""
 
 
 class LakeMetrics(Collector):
@@ -115,7 +119,11 @@ def export(location: str, *, listen: str, config: Path | None) -> None:
         SettingsError: the location is invalid, or the address cannot be used.
     """
     lake = open_lake(location, load_settings(config, os.environ).s3)
-    with stop_on_signals() as stop, serve_metrics(listen, LakeMetrics(lake), setting="--listen"):
+    gold = GoldMetrics(lake)
+    with stop_on_signals() as stop, serve_metrics(listen, LakeMetrics(lake), gold, setting="--listen"):
         terminal().print(f"metrics of {lake.place()}: http://{listen}/metrics", soft_wrap=True)
         while not stop.is_made:
-            stop.wait(60)
+            # Here and not at a scrape, which must not wait for a long log.
+            began = time.monotonic()
+            gold.refresh(datetime.now(UTC))
+            stop.wait(max(_REFRESH_S, _REST * (time.monotonic() - began)))

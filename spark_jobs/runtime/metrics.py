@@ -14,6 +14,7 @@ _LABELS = ("job", "query")
 _Metrics = tuple[tuple[str, str, Callable[[QueryReport], float | None]], ...]
 _GAUGES: _Metrics = (
     ("adloom_query_up", "1 while the query runs", lambda report: float(report.state is QueryState.RUNNING)),
+    ("adloom_query_start_time_seconds", "Unix time of its start", lambda report: report.started_at.timestamp()),
     ("adloom_query_last_seen_seconds", "Unix time of its last report", lambda report: report.updated_at.timestamp()),
     ("adloom_batch_id", "number of its latest batch", lambda report: report.batch_id),
     ("adloom_batch_duration_seconds", "of its latest batch", lambda report: report.batch_ms / 1000),
@@ -52,12 +53,12 @@ class QueryMetrics(Collector):
 
 
 @contextmanager
-def serve_metrics(address: str, metrics: Collector, *, setting: str = "job.metrics") -> Iterator[None]:
+def serve_metrics(address: str, *metrics: Collector, setting: str = "job.metrics") -> Iterator[None]:
     """Serves ``metrics`` at ``http://<address>/metrics``; does nothing if ``address`` is empty.
 
     Args:
         address: ``host:port``.
-        metrics: collected in another thread.
+        metrics: each is collected in another thread.
         setting: the name of the setting or option that gave the address.
 
     Raises:
@@ -67,7 +68,8 @@ def serve_metrics(address: str, metrics: Collector, *, setting: str = "job.metri
         yield
         return
     registry = CollectorRegistry()
-    registry.register(metrics)
+    for each in metrics:
+        registry.register(each)
     host, _, port = address.rpartition(":")
     try:
         server, thread = start_http_server(int(port), host, registry)

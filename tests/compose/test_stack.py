@@ -35,6 +35,7 @@ _OWNERS = {
     "SPARK_SECRET": {"spark-master", "spark-worker", "drivers"},
     "AIRFLOW_ADMIN_PASSWORD": {"api-server"},
     "AIRFLOW_VIEWER_PASSWORD": {"api-server"},
+    "GRAFANA_ADMIN_PASSWORD": {"grafana"},
 }
 """The services that may know each secret; the others belong to all of Airflow's services together."""
 _AIRFLOW = {"airflow-migrate", "api-server", "scheduler", "dag-processor", "triggerer"}
@@ -103,7 +104,7 @@ def test_prometheus_scrapes_every_service_and_its_rules_pass_their_tests(stack: 
 
 def test_no_container_has_the_secrets_of_another(stack: Stack) -> None:
     secrets = {name: value for name, value in stack.variables.items() if _SECRET.search(name)}
-    assert len(secrets) == 11
+    assert len(secrets) == 12
     assert all(len(value) >= 32 for value in secrets.values())
     found = {
         service: json.dumps(json.loads(stack.docker("inspect", *ids))) for service, ids in stack.containers().items()

@@ -5,7 +5,7 @@ import os
 import subprocess
 import urllib.request
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -13,11 +13,11 @@ import yaml
 
 from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.lakes import open_lake
-from tests.stack.debian import program
 from tests.stack.gobuilt import ALERTMANAGER, built
+from tests.stack.watching import prometheus_on
 from tests.support.drivers import ADLOOM
 from tests.support.receiver import Receiver, receiving
-from tests.support.servers import end, free_port, is_open, wait_until
+from tests.support.servers import free_port, running, wait_until
 
 pytestmark = pytest.mark.stack
 
@@ -27,48 +27,22 @@ _SOON_S = 60
 _CANARY = "canary-7ac1"
 
 
-@contextmanager
-def _running(command: list[str], port: int, log: Path, **environment: str) -> Iterator[None]:
-    with log.open("wb") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=output, env={**os.environ, **environment})
-    try:
-        wait_until(lambda: is_open(port) or process.poll() is not None, _SOON_S, f"{command[0]} does not listen")
-        assert process.poll() is None, log.read_text()
-        yield
-    finally:
-        end(process)
-
-
 @pytest.fixture
 def watched(tmp_path: Path) -> Iterator[tuple[Lake, Receiver, int]]:
     """A lake that is watched, who receives its alerts, and the port of Prometheus."""
     lake, ports = open_lake(str(tmp_path / "lake")), [free_port() for _ in range(3)]
     exporter, prometheus, alertmanager = ports
     _validated(lake, critical=0)
-    configuration = {
-        "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
-        "rule_files": [str(_INFRA / "prometheus" / "rules.yml")],
-        "alerting": {"alertmanagers": [{"static_configs": [{"targets": [f"127.0.0.1:{alertmanager}"]}]}]},
-        "scrape_configs": [
-            {"job_name": "lake", "honor_labels": True, "static_configs": [{"targets": [f"127.0.0.1:{exporter}"]}]}
-        ],
-    }
-    (tmp_path / "prometheus.yml").write_text(yaml.safe_dump(configuration))
     with receiving("127.0.0.1") as receiver, ExitStack() as servers:
         listen = f"127.0.0.1:{exporter}"
         command = [*ADLOOM, "exporter", "--lake", str(lake.path), "--listen", listen]
-        servers.enter_context(_running(command, exporter, tmp_path / "exporter.log"))
+        servers.enter_context(running(command, exporter, tmp_path / "exporter.log"))
         soon = {"ALERTS_GROUP_WAIT": "1s", "ALERTS_GROUP_INTERVAL": "1s"}
         command = [str(_START), f"--storage.path={tmp_path / 'am'}", f"--web.listen-address=127.0.0.1:{alertmanager}"]
         sent = _environment(tmp_path, ALERTS_WEBHOOK_URL=receiver.url, **soon)
-        servers.enter_context(_running(command, alertmanager, tmp_path / "alertmanager.log", **sent))
-        command = [
-            str(program("prometheus", "prometheus")),
-            f"--config.file={tmp_path / 'prometheus.yml'}",
-            f"--storage.tsdb.path={tmp_path / 'prometheus'}",
-            f"--web.listen-address=127.0.0.1:{prometheus}",
-        ]
-        servers.enter_context(_running(command, prometheus, tmp_path / "prometheus.log"))
+        servers.enter_context(running(command, alertmanager, tmp_path / "alertmanager.log", **sent))
+        manager = f"127.0.0.1:{alertmanager}"
+        servers.enter_context(prometheus_on(prometheus, tmp_path, scraped=[listen], alertmanager=manager))
         yield lake, receiver, prometheus
 
 

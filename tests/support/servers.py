@@ -1,15 +1,15 @@
 """What the servers of the tests share: each is a process of its own on loopback ports that were free."""
 
+import os
 import signal
 import socket
+import subprocess
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
-if TYPE_CHECKING:
-    import subprocess
-
-_STOP_S = 30
+_START_S, _STOP_S = 60, 30
 
 
 def free_port() -> int:
@@ -26,7 +26,7 @@ def is_open(port: int, host: str = "127.0.0.1") -> bool:
         return probe.connect_ex((host, port)) == 0
 
 
-def end(process: "subprocess.Popen[bytes] | None", how: signal.Signals = signal.SIGTERM) -> None:
+def end(process: subprocess.Popen[bytes] | None, how: signal.Signals = signal.SIGTERM) -> None:
     """Sends the signal and waits for the process to end."""
     if process:
         process.send_signal(how)
@@ -39,3 +39,16 @@ def wait_until(happened: Callable[[], bool], seconds: float, otherwise: str) -> 
     while not happened():
         assert time.monotonic() < deadline, otherwise
         time.sleep(0.2)
+
+
+@contextmanager
+def running(command: list[str], port: int, log: Path, **environment: str) -> Iterator[None]:
+    """Runs ``command`` from when it listens on ``port``; what it prints goes to ``log``."""
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=output, env={**os.environ, **environment})
+    try:
+        wait_until(lambda: is_open(port) or process.poll() is not None, _START_S, f"{command[0]} does not listen")
+        assert process.poll() is None, log.read_text()
+        yield
+    finally:
+        end(process)

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.support.exposed import exposed_metrics
+
 _CHECKOUT = Path(__file__).parents[2]
 _GROUPS = yaml.safe_load((_CHECKOUT / "infra" / "prometheus" / "rules.yml").read_text())["groups"]
 _RULES: dict[str, dict[str, Any]] = {rule["alert"]: rule for group in _GROUPS for rule in group["rules"]}
@@ -23,9 +25,13 @@ def test_an_alert_links_to_its_section_of_the_runbook(alert: str) -> None:
 
 
 def test_rules_ask_for_metrics_that_exist() -> None:
-    documented = set(re.findall(r"`(adloom_\w+)`", (_CHECKOUT / "docs" / "containers.md").read_text()))
     used = {name for rule in _RULES.values() for name in re.findall(r"adloom_\w+", rule["expr"])}
-    assert used <= documented
+    assert used <= exposed_metrics().keys()
+
+
+def test_every_metric_is_documented_and_no_other() -> None:
+    documented = set(re.findall(r"`(adloom_\w+)`", (_CHECKOUT / "docs" / "containers.md").read_text()))
+    assert documented == exposed_metrics().keys()
 
 
 def test_every_alert_has_a_test_that_sees_it_fire() -> None:

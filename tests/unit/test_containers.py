@@ -22,7 +22,7 @@ _SHOWN = ("docker-compose.yml", "docker-compose.tls.yml", "Makefile", "infra", "
 
 def test_a_secret_that_is_not_set_is_refused() -> None:
     used = _SECRET.findall(_TEXT)
-    assert len({name for name, _ in used}) == 11
+    assert len({name for name, _ in used}) == 12
     assert [name for name, rest in used if not rest.startswith(":?")] == []
 
 
@@ -99,24 +99,28 @@ def test_the_bundled_servers_can_be_left_out() -> None:
         "minio": ["minio"],
         "generator": ["generate"],
         "alertmanager": ["alerts"],
+        "grafana": ["grafana"],
     }
     for name, service in _SERVICES.items():
         for other, condition in service.get("depends_on", {}).items():
             assert condition.get("required", True) == (other not in ("kafka", "minio")), f"{name} on {other}"
 
 
-def test_an_environment_file_from_before_the_profiles_gets_them_once(tmp_path: Path) -> None:
+def test_an_environment_file_from_before_gets_once_what_is_asked_for_since(tmp_path: Path) -> None:
     file = tmp_path / "env"
     file.write_text("SPARK_SECRET=kept\n")
     for _ in range(2):
-        _run("make_env.sh", file)
-    assert re.findall(r"^\w+=.*$", file.read_text(), re.MULTILINE) == [
-        "SPARK_SECRET=kept",
-        "COMPOSE_PROFILES=kafka,minio",
-    ]
-    file.write_text("COMPOSE_PROFILES=\n")
+        done = _run("make_env.sh", file)
+        assert done.returncode == 0
+    kept, profiles, (name, password) = re.findall(r"^(\w+)=(.*)$", file.read_text(), re.MULTILINE)
+    assert (kept, profiles) == (("SPARK_SECRET", "kept"), ("COMPOSE_PROFILES", "kafka,minio"))
+    assert name == "GRAFANA_ADMIN_PASSWORD"
+    assert len(password) >= 32
+    assert password not in done.stdout + done.stderr
+    complete = "COMPOSE_PROFILES=\nGRAFANA_ADMIN_PASSWORD=kept\n"
+    file.write_text(complete)
     _run("make_env.sh", file)
-    assert file.read_text() == "COMPOSE_PROFILES=\n", "both were left out on purpose"
+    assert file.read_text() == complete, "both profiles were left out on purpose"
 
 
 _OWN_KAFKA = {

@@ -21,6 +21,7 @@ from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.metrics import QueryMetrics, serve_metrics
 from spark_jobs.runtime.records import write_record
 from spark_jobs.runtime.wanted import want
+from tests.support.exposed import VALIDATION
 from tests.support.written_lakes import WrittenLake, at
 
 _NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -36,7 +37,6 @@ _REPORT = QueryReport(
     quarantined_rows=5,
     state_rows=42,
 )
-_FOUND = {"at": "2026-03-01T00:00:00+00:00", "passed": 90, "warnings": 1, "critical": 2, "rows": 10, "tables": {}}
 
 
 def test_what_a_query_reports_can_be_asked_for() -> None:
@@ -82,7 +82,7 @@ def test_of_a_lake_it_is_told_what_is_wanted_when_it_was_seen_and_what_validatio
     assert float(seen.split()[1]) == _NOW.timestamp()
     assert 'adloom_job_last_seen_seconds{job="deduplicate"} 0.0' in exported, "never seen"
     assert not [line for line in exported if line.startswith("adloom_validation")], "never validated"
-    lake.files.write("_reports/history.json", json.dumps({"validations": [_FOUND]}).encode())
+    lake.files.write("_reports/history.json", json.dumps({"validations": [VALIDATION]}).encode())
     exported = generate_latest(LakeMetrics(lake)).decode().splitlines()
     assert 'adloom_validation_failed{severity="critical"} 2.0' in exported
     assert 'adloom_validation_failed{severity="warning"} 1.0' in exported

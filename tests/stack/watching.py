@@ -1,0 +1,41 @@
+"""A real Prometheus with the rules of adloom, which scrapes each second."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import yaml
+
+from tests.stack.debian import program
+from tests.support.servers import running
+
+_RULES = Path(__file__).parents[2] / "infra" / "prometheus" / "rules.yml"
+
+
+@contextmanager
+def prometheus_on(port: int, folder: Path, *, scraped: Sequence[str], alertmanager: str = "") -> Iterator[None]:
+    """Prometheus on ``port``, with its files in ``folder``; it tells ``alertmanager``, if there is one.
+
+    Args:
+        port: where its API is.
+        folder: for its configuration, data and log.
+        scraped: ``host:port`` of what it scrapes.
+        alertmanager: ``host:port``.
+    """
+    targets = [{"targets": [alertmanager]}] if alertmanager else []
+    configuration = {
+        "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+        "rule_files": [str(_RULES)],
+        "alerting": {"alertmanagers": [{"static_configs": targets}]},
+        "scrape_configs": [{"job_name": "lake", "honor_labels": True, "static_configs": [{"targets": list(scraped)}]}],
+    }
+    file = folder / "prometheus.yml"
+    file.write_text(yaml.safe_dump(configuration))
+    command = [
+        str(program("prometheus", "prometheus")),
+        f"--config.file={file}",
+        f"--storage.tsdb.path={folder / 'prometheus'}",
+        f"--web.listen-address=127.0.0.1:{port}",
+    ]
+    with running(command, port, folder / "prometheus.log"):
+        yield
