@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.jars.lock import Jar, LockError, read_lock
+from spark_jobs.jars.lock import Jar, LockError, read_lock
 
 _INFRA = Path(__file__).parents[2] / "infra"
 
