@@ -1,7 +1,7 @@
-"""``make release``: what is given to users, in ``build/release``, the same bytes whenever and wherever it is made.
+"""``make release``: what is given to users, in ``build/release``, the same bytes whenever it is made of a commit.
 
 It holds the wheel and the sdist, the locked requirements with their hashes, a bill of materials, and ``SHA256SUMS``.
-All is made from the last commit, whose time is the time of each file.
+All is made from the last commit, whose time is the time of each file. Another zlib may compress to other bytes.
 """
 
 import json
