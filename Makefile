@@ -9,7 +9,7 @@ setup: ## Python packages and jars, as locked; instant when nothing changed
 	@bash infra/setup.sh
 
 lock-jars: ## Lock the jars of every pom.xml again, after a change (needs Maven)
-	$(PY) -m infra.jars.lock infra/jars infra/kafka infra/registry infra/yarn
+	$(PY) -m infra.lock_jars spark_jobs/jars infra/kafka infra/registry infra/yarn
 
 demo: setup ## A day of events: generated, run, validated, reported
 	@.venv/bin/adloom demo
@@ -29,6 +29,9 @@ down: ## Stop what `make up` started; the data stay
 docs: setup ## Regenerate the reference pages in docs/ and the dashboards from the code, and build the site into build/site; a dead link fails
 	$(PY) -m infra.docs.generate
 	@$(PY) -m infra.docs.site
+
+release: setup ## Wheel, sdist, locked requirements, SBOM and their SHA-256 sums of the last commit, into build/release
+	@$(PY) -m infra.release
 
 check: setup ## Lint, format, types, import rules
 	.venv/bin/ruff check .
@@ -126,4 +129,4 @@ clean: ## Remove everything generated except .venv; containers and their data to
 	@if [ -f .env ] && docker compose version >/dev/null 2>&1; then docker compose --profile '*' down --volumes; fi
 	rm -rf demo build dist .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup lock-jars demo up down airflow airflow-stop docs check test test-stack test-stack-full test-airflow test-airflow-full pictures test-compose test-compose-core test-kill test-damage test-long bench bench-batches bench-mappings bench-ledger bench-operators bench-peers bench-repair bench-guard bench-scaling profile bench-stack bench-old-log bench-forget bench-compose soak clean
+.PHONY: help setup lock-jars demo up down airflow airflow-stop docs release check test test-stack test-stack-full test-airflow test-airflow-full pictures test-compose test-compose-core test-kill test-damage test-long bench bench-batches bench-mappings bench-ledger bench-operators bench-peers bench-repair bench-guard bench-scaling profile bench-stack bench-old-log bench-forget bench-compose soak clean

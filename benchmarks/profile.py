@@ -18,10 +18,10 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.common import make_events
-from infra.cache import CACHE
 from infra.environments import python_of
 from spark_jobs.contracts.choices import StateStore
 from spark_jobs.contracts.settings import Settings
+from spark_jobs.jars.cache import CACHE
 from spark_jobs.jobs.run import run
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.session import start_session

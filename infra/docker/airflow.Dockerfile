@@ -16,10 +16,8 @@ RUN --mount=type=cache,target=/root/.cache/uv \
     uv sync --quiet --locked --no-install-project --no-default-groups --group drivers
 
 FROM packages AS jars
-COPY infra/jars infra/jars
-RUN --mount=type=cache,target=/var/cache/jars \
-    python -m infra.jars.fetch infra/jars /var/cache/jars/lib && cp -r /var/cache/jars/lib /jars && \
-    python -m infra.jars.compile infra/jars/java /jars
+COPY spark_jobs/jars spark_jobs/jars
+RUN --mount=type=cache,target=/var/cache/jars ADLOOM_CACHE=/var/cache/jars python -m spark_jobs.jars.install /jars
 
 FROM packages AS built
 RUN --mount=type=cache,target=/root/.cache/uv \

@@ -44,6 +44,12 @@ COMMAND = Group(
             "AWS_EC2_METADATA_DISABLED", "", "AWS SDK: `true` keeps it from asking for the keys of an EC2 machine"
         ),
         Variable("JAVA_HOME", "java on the PATH", "the Java 17 or 21 to use"),
+        Variable("ADLOOM_MAVEN_URL", "Maven Central", "address that the jars are fetched from, e.g. a mirror"),
+        Variable(
+            "ADLOOM_CACHE",
+            "~/.cache/adloom",
+            "folder for the jars, and for the downloads of `make setup`, of the tests and of the benchmarks",
+        ),
         Variable(
             "SPARK_LOCAL_DIRS",
             "the folder for temporary files",
@@ -229,10 +235,6 @@ DEVELOPMENT = Group(
     "",
     (
         Variable("PYTHON", "a Python 3.11 to 3.13 on the PATH", "interpreter for `make setup`"),
-        Variable(
-            "ADLOOM_MAVEN_URL", "Maven Central", "address that `make setup` downloads the jars from, e.g. a mirror"
-        ),
-        Variable("ADLOOM_CACHE", "~/.cache/adloom", "downloads of `make setup`, of the tests and of the benchmarks"),
         Variable(
             "KILLS", "1; 50 in `make test-stack-full`; 5 in `make test-airflow-full`", "how often tests kill a process"
         ),

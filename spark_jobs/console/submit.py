@@ -13,10 +13,11 @@ from spark_jobs.console.terminal import terminal
 from spark_jobs.contracts.errors import EnvironmentMissingError, SettingsError
 from spark_jobs.contracts.settings import Settings, load_settings
 from spark_jobs.contracts.submission import application_name
+from spark_jobs.runtime.jars import jars_folder, ready_jars
 from spark_jobs.runtime.java import Lifetime
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.releases import settings_of_job
-from spark_jobs.runtime.spark_conf import JARS, spark_conf
+from spark_jobs.runtime.spark_conf import spark_conf
 
 _SPARK = Path(pyspark.__file__).parent
 _DRIVER = Path(__file__).parents[1] / "submit" / "adloom_driver.py"
@@ -39,7 +40,7 @@ def submit(
 
     Raises:
         SettingsError: there is no such job, or the cluster cannot run drivers.
-        EnvironmentMissingError: spark-submit failed; the text ends with its reason.
+        EnvironmentMissingError: spark-submit failed, and the text ends with its reason; or the jars are missing.
     """
     check_job(job)
     if master != "yarn" and not master.startswith("k8s://"):
@@ -49,6 +50,7 @@ def submit(
     if own := settings_of_job(lake, job):
         settings = load_settings(own, os.environ)
     name = application_name(lake.root, job)
+    ready_jars()
     conf = dict(_conf(settings, master, name, is_local=lake.is_local, own=_keys(properties)))
     command = [str(_SPARK / "bin" / "spark-submit"), "--master", master, "--deploy-mode", "cluster", "--name", name]
     command += ["--properties-file", str(properties)] if properties else []
@@ -68,7 +70,7 @@ def submit(
 def _conf(settings: Settings, master: str, name: str, *, is_local: bool, own: set[str]) -> Iterator[tuple[str, str]]:
     """Spark's configuration of the driver. It holds no secrets: the cluster provides the keys."""
     is_kubernetes = master.startswith("k8s://")
-    jars = sorted(JARS.glob("*.jar"))
+    jars = sorted(jars_folder().glob("*.jar"))
     submitted = {
         **spark_conf(settings, is_local=is_local, lifetime=Lifetime.SERVICE),
         # An image has them at the same path; YARN gets them uploaded.

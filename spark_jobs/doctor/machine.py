@@ -10,8 +10,9 @@ from pathlib import Path
 from spark_jobs import __version__
 from spark_jobs.contracts.jobs import JOB_NAMES
 from spark_jobs.doctor.description import Check, Finding, Subject, fine, warning, wrong
+from spark_jobs.runtime.jars import jars_folder, mending
 from spark_jobs.runtime.java import check_java
-from spark_jobs.runtime.spark_conf import JARS, is_one_process
+from spark_jobs.runtime.spark_conf import is_one_process
 
 _GIB = 1 << 30
 _LEAST_FREE, _LEAST_SHARE = 2 * _GIB, 0.05
@@ -23,13 +24,7 @@ def _look(subject: Subject) -> Iterator[Finding]:
     check_java()
     python = ".".join(map(str, sys.version_info[:3]))
     yield fine(f"adloom {__version__} on Python {python}, with a Java that Spark runs on")
-    if not any(JARS.glob("delta-spark_*.jar")):
-        yield wrong(f"no Delta jar in {JARS}: Spark cannot write tables", "run `make setup`")
-    elif not (JARS / "adloom.jar").is_file():
-        yield warning(
-            f"no adloom.jar in {JARS}: batches get slower with the age of tables and with what deduplicate remembers",
-            "run `make setup`",
-        )
+    yield from _jars(jars_folder())
     yield from _memory(subject)
     places = {Path(tempfile.gettempdir()): "temporary files and state of running queries"}
     if subject.lake.is_local:
@@ -38,6 +33,17 @@ def _look(subject: Subject) -> Iterator[Finding]:
         places.setdefault(place, "the lake")
     for place, what in places.items():
         yield _disk(place, what)
+
+
+def _jars(folder: Path) -> Iterator[Finding]:
+    if not folder.is_dir():
+        now = "Spark's first start fetches them; to fetch them now, run `python -m spark_jobs.jars.install`"
+        yield warning(f"no folder {folder}: the jars have not been fetched yet", now)
+    elif not any(folder.glob("delta-spark_*.jar")):
+        yield wrong(f"no Delta jar in {folder}: Spark cannot write tables", mending())
+    elif not (folder / "adloom.jar").is_file():
+        slow = "batches get slower with the age of tables and with what deduplicate remembers"
+        yield warning(f"no adloom.jar in {folder}: {slow}", mending())
 
 
 def _memory(subject: Subject) -> Iterator[Finding]:

@@ -12,7 +12,7 @@
 *State*: one key per event, for up to twice the watermark's delay; in mode ``forever`` one key per event, forever.
 Expired keys are forgotten together, each time the watermark has moved by a 64th of its delay: it takes a scan.
 *Late rows*: dropped by Spark; the ledger counts them. In mode ``forever`` no row is late.
-*Cost*: native operator; only the two key columns are kept as state. When to forget is ours: infra/jars/java.
+*Cost*: native operator; only the two key columns are kept as state. When to forget is ours: spark_jobs/jars/java.
 """
 
 from pyspark.sql import DataFrame

@@ -16,6 +16,7 @@ import spark_jobs
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime import shared_java
+from spark_jobs.runtime.jars import ready_jars
 from spark_jobs.runtime.java import Lifetime, check_java
 from spark_jobs.runtime.s3a import name_profile
 from spark_jobs.runtime.scratch import make_scratch, name_owners
@@ -34,7 +35,7 @@ def start_session(
         lifetime: how long it will work.
 
     Raises:
-        EnvironmentMissingError: Java or the jars are missing, or shared Java cannot be had.
+        EnvironmentMissingError: Java is missing, the jars are and cannot be fetched, or shared Java cannot be had.
         SettingsError: s3.ca_file is no certificate.
     """
     if running := SparkSession.getActiveSession():
@@ -46,6 +47,7 @@ def start_session(
     if is_submitted:
         # The JVM is running already, with the options of `adloom submit`; its folders are the cluster's.
         return _configured(SparkSession.builder.appName("adloom"), streaming_conf(settings)).getOrCreate()
+    ready_jars()
     if is_one_process(settings):
         # Otherwise Spark binds the machine's outer address.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")

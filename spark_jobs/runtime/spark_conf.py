@@ -1,7 +1,6 @@
 """Spark's configuration: what differs from Spark's defaults, and why."""
 
 import shlex
-import sys
 import tempfile
 from pathlib import Path
 
@@ -12,11 +11,9 @@ from spark_jobs.contracts.sections import SparkSettings, TablesSettings
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.spark_names import IN_MEMORY, ROCKSDB
 from spark_jobs.queries.partitions import partitions
+from spark_jobs.runtime.jars import jars_folder, mending
 from spark_jobs.runtime.java import EXECUTOR_OPTIONS, Lifetime, driver_options
 from spark_jobs.runtime.s3a import s3a_conf, trust_options
-
-JARS = Path(sys.prefix) / "share" / "adloom" / "jars"
-"""Where `make setup` puts the jars that Spark needs beside its own."""
 
 # Hadoop's own local file system starts a process (chmod) for each file it creates, and a batch creates dozens.
 _LOCAL_FILES = {
@@ -65,15 +62,16 @@ def spark_conf(
         EnvironmentMissingError: the jars are missing.
         SettingsError: s3.ca_file is no certificate.
     """
-    if not any(JARS.glob("delta-spark_*.jar")):
-        raise EnvironmentMissingError(f"no Delta jar in {JARS}: Spark cannot write tables; run `make setup`")
+    jars = jars_folder()
+    if not any(jars.glob("delta-spark_*.jar")):
+        raise EnvironmentMissingError(f"no Delta jar in {jars}: Spark cannot write tables; {mending()}")
     java_options = driver_options(lifetime, log_file=log_file, temporary=scratch)
     if scratch and not is_local:
         java_options.extend(trust_options(settings.s3, scratch))
     properties = table_properties(settings.tables)
     return {
         "spark.driver.memory": settings.spark.driver_memory,
-        "spark.driver.extraClassPath": f"{JARS}/*",
+        "spark.driver.extraClassPath": f"{jars}/*",
         # A folder of the lake may have a space in its name.
         "spark.driver.extraJavaOptions": shlex.join(java_options),
         "spark.sql.extensions": _DELTA + (",adloom.Extensions" if _has_own_jar() else ""),
@@ -114,16 +112,16 @@ def spark_conf(
 
 
 def _log_store() -> dict[str, str]:
-    """Delta's own store lists a whole log in an object store, several times a batch; see infra/jars/java."""
+    """Delta's own store lists a whole log in an object store, several times a batch; see spark_jobs/jars/java."""
     return {"spark.delta.logStore.s3a.impl": "adloom.TailLogStore"} if _has_own_jar() else {}
 
 
 def _has_own_jar() -> bool:
-    """Whether the classes of infra/jars/java are there.
+    """Whether the classes of spark_jobs/jars/java are there.
 
     A release may be newer than the jars of the machine that it runs on, and works without ours.
     """
-    return (JARS / "adloom.jar").is_file()
+    return (jars_folder() / "adloom.jar").is_file()
 
 
 def is_one_process(settings: Settings) -> bool:
@@ -136,7 +134,7 @@ def _cluster_conf(settings: SparkSettings) -> dict[str, str]:
 
     Keys of an object store and the CA of ``s3.ca_file`` are not sent: the machines of a cluster have their own.
     """
-    jars = ",".join(jar.as_uri() for jar in sorted(JARS.glob("*.jar")))
+    jars = ",".join(jar.as_uri() for jar in sorted(jars_folder().glob("*.jar")))
     return {
         "spark.jars": jars,
         "spark.cores.max": str(settings.max_cores),

@@ -8,7 +8,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from spark_jobs.runtime.spark_conf import JARS
+from spark_jobs.runtime.jars import jars_folder
 
 _METHOD, _RENAMED = b"readTxn", b"readTxs"
 _CHILD = """
@@ -25,7 +25,7 @@ from spark_jobs.sinks.delta import append_rows
 from tests.expectations.good_rows import frame, good_rows
 
 logging.basicConfig(level=logging.WARNING, format="%(message)s")
-spark_conf.JARS = Path(sys.argv[1])
+spark_conf.jars_folder = lambda: Path(sys.argv[1])
 spark = session.start_session(Settings(), lifetime=Lifetime.SHORT)
 lake = open_lake(sys.argv[2])
 rows = frame(spark, SESSIONS.name, good_rows(SESSIONS.name)).coalesce(1)
@@ -39,7 +39,7 @@ spark.stop()
 def _jars_of_another_delta(folder: Path) -> Path:
     """The jars, with a method of Delta renamed wherever it is defined or called."""
     folder.mkdir()
-    for jar in JARS.glob("*.jar"):
+    for jar in jars_folder().glob("*.jar"):
         if not jar.name.startswith("delta-spark_"):
             (folder / jar.name).symlink_to(jar)
             continue

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from infra.cache import CACHE
-from infra.jars.fetch import fetch
-from infra.jars.lock import digest
+from spark_jobs.jars.cache import CACHE
+from spark_jobs.jars.fetch import fetch
+from spark_jobs.jars.lock import digest
 
 _INFRA = Path(__file__).parents[2] / "infra"
 

@@ -168,8 +168,12 @@ def test_missing_java_missing_jars_and_heaps_beyond_the_memory_are_named(
 ) -> None:
     huge = load_settings(None, {"ADLOOM_SPARK__DRIVER_MEMORY": "9000g"})
     assert "lower spark.driver_memory" in _worst(_found(lake, "machine", huge)).todo
-    monkeypatch.setattr(machine_check, "JARS", tmp_path)
+    monkeypatch.setattr(machine_check, "jars_folder", lambda: tmp_path)
     assert "run `make setup`" in _worst(_found(lake, "machine")).todo
+    monkeypatch.setattr(machine_check, "jars_folder", lambda: tmp_path / "cache")
+    assert [one.todo for one in _found(lake, "machine") if "not been fetched yet" in one.text] == [
+        "Spark's first start fetches them; to fetch them now, run `python -m spark_jobs.jars.install`"
+    ]
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     assert "no Java found" in _worst(_found(lake, "machine")).text
 

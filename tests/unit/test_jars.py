@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from infra.jars.lock import Jar, LockError, read_lock
+from spark_jobs.jars.lock import Jar, LockError, read_lock
 
-_INFRA = Path(__file__).parents[2] / "infra"
+_CHECKOUT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("server", ["jars", "kafka", "registry", "yarn"])
-def test_the_lock_agrees_with_its_pom(server: str) -> None:
-    jars = read_lock(_INFRA / server)
+@pytest.mark.parametrize("folder", ["spark_jobs/jars", "infra/kafka", "infra/registry", "infra/yarn"])
+def test_the_lock_agrees_with_its_pom(folder: str) -> None:
+    jars = read_lock(_CHECKOUT / folder)
     assert all(re.fullmatch(r"[0-9a-f]{64}", jar.sha256) for jar in jars)
     assert len({jar.name for jar in jars}) == len(jars), "they lie in one folder"
-    pom = (_INFRA / server / "pom.xml").read_text()
+    pom = (_CHECKOUT / folder / "pom.xml").read_text()
     declared = set(re.findall(r"<dependency>\s*<groupId>([^<]+)</groupId>\s*<artifactId>([^<]+)", pom))
     assert declared
     assert declared <= {(jar.group, jar.artifact) for jar in jars}
@@ -24,8 +24,8 @@ def test_the_lock_agrees_with_its_pom(server: str) -> None:
 
 def test_a_lock_that_was_made_from_another_pom_is_refused(tmp_path: Path) -> None:
     for name in ("pom.xml", "jars.lock"):
-        shutil.copy(_INFRA / "kafka" / name, tmp_path)
-    assert read_lock(tmp_path) == read_lock(_INFRA / "kafka")
+        shutil.copy(_CHECKOUT / "infra" / "kafka" / name, tmp_path)
+    assert read_lock(tmp_path) == read_lock(_CHECKOUT / "infra" / "kafka")
     with (tmp_path / "pom.xml").open("a") as pom:
         pom.write("<!-- changed -->\n")
     with pytest.raises(LockError, match=r"run `make lock-jars`"):

@@ -25,7 +25,7 @@ def checkout(tmp_path: Path) -> Path:
     for tool in TOOLS:
         (programs / tool).symlink_to(next(p for p in (Path("/bin") / tool, Path("/usr/bin") / tool) if p.exists()))
     jars = ("pom.xml", "jars.lock", "compile.py", "java/adloom/TailLogStore.java")
-    for name in ("pyproject.toml", "uv.lock", "infra/setup.sh", *(f"infra/jars/{one}" for one in jars)):
+    for name in ("pyproject.toml", "uv.lock", "infra/setup.sh", *(f"spark_jobs/jars/{one}" for one in jars)):
         copy = checkout / name
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes((SETUP.parents[1] / name).read_bytes())

@@ -1,4 +1,4 @@
-"""The folder for downloads and builds: of `make setup`, of the tests and of the benchmarks."""
+"""The folder for downloads and builds: of adloom itself, of `make setup`, of the tests and of the benchmarks."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Where Java and Spark's own jars are, for set-up: Spark ships the programs that fetch and compile."""
+"""Where Java and Spark's own jars are: Spark ships the programs that fetch and compile."""
 
 import importlib.util
 import os

@@ -1,8 +1,7 @@
 """Fetches the jars that a ``jars.lock`` lists and checks the SHA-256 of each.
 
-``python -m infra.jars.fetch FOLDER TARGET`` reads ``FOLDER/jars.lock`` and puts the jars into TARGET. It needs Java but
-not Maven: Ivy does the download, which PySpark ships for its own ``--packages``. The jars come from Maven Central, or
-from the mirror that ``ADLOOM_MAVEN_URL`` names. After an interruption it continues where it stopped.
+It needs Java but not Maven: Ivy does the download, which PySpark ships for its own ``--packages``. The jars come from
+Maven Central, or from the mirror that ``ADLOOM_MAVEN_URL`` names. After an interruption it continues where it stopped.
 """
 
 import fcntl
@@ -16,11 +15,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
-from infra.jars.lock import Jar, LockError, digest, read_lock
-from infra.jars.spark import jars_of_spark, java
+from spark_jobs.jars.lock import LOCK, Jar, digest, read_lock
+from spark_jobs.jars.spark import jars_of_spark, java
 
 _CENTRAL = "https://repo.maven.apache.org/maven2"
 _DONE = "[SUCCESSFUL ]"
+_STEP = 10
+"""Jars from one line of progress to the next."""
 _PROBLEMS = ("not found", "Exception", "FAILED", "ERROR", "Error")
 _SETTINGS = """<ivysettings>
   <settings defaultResolver="repository"/>
@@ -61,7 +62,7 @@ def fetch(folder: Path, target: Path) -> None:
         if differing := _differing(jars, work / "jars"):
             shutil.rmtree(work)
             raise FetchError(
-                f"{differing[0]} from {_shown(root)} does not have the SHA-256 that {folder}/jars.lock lists; no jar "
+                f"{differing[0]} from {_shown(root)} does not have the SHA-256 that {folder}/{LOCK} lists; no jar "
                 "was installed: the download or the repository is damaged; try again, or use another repository"
             )
         shutil.rmtree(target, ignore_errors=True)
@@ -85,8 +86,12 @@ def _download(jars: list[Jar], root: str, work: Path) -> None:
     ivy = ["-settings", str(settings), "-ivy", str(module)]
     retrieve = ["-retrieve", f"{work}/jars/[artifact]-[revision](-[classifier]).[ext]"]
     command = [java(), *_proxy(), "-cp", _ivy_jars(), "org.apache.ivy.Main", *ivy, *retrieve]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-        problem = _follow(process.stdout or (), len(jars))
+    _say(f"fetching {len(jars)} jars from {_shown(root)}, once")
+    try:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+            problem = _follow(process.stdout or (), len(jars))
+    except FileNotFoundError as error:
+        raise FetchError(f"{command[0]} was not found, which fetches the jars: install Java 17 or 21") from error
     if process.returncode:
         raise FetchError(
             f"the jars could not be fetched from {_shown(root)}: {problem}; try again to continue, "
@@ -95,16 +100,22 @@ def _download(jars: list[Jar], root: str, work: Path) -> None:
 
 
 def _follow(lines: Iterable[str], total: int) -> str:
-    """Shows the progress of the download on a terminal, and returns the first problem that Ivy reports."""
+    """Shows the progress of the download, and returns the first problem that Ivy reports."""
     done, problem = 0, ""
     for line in lines:
-        done += _DONE in line
-        if _DONE in line and sys.stderr.isatty():
-            sys.stderr.write(f"\rsetup: jars {done}/{total}" + "\n" * (done == total))
-            sys.stderr.flush()
+        if _DONE in line:
+            done += 1
+            if done % _STEP == 0 or done == total:
+                _say(f"{done} of {total} jars")
         if not problem and any(word in line for word in _PROBLEMS):
             problem = line.strip(" :\t\n")
     return problem or "Ivy gave no reason"
+
+
+def _say(text: str) -> None:
+    """Whole lines: a terminal may show something else meanwhile, and a log keeps them."""
+    sys.stderr.write(f"adloom: {text}\n")
+    sys.stderr.flush()
 
 
 def _dependency(jar: Jar) -> str:
@@ -133,10 +144,3 @@ def _shown(root: str) -> str:
     """The address without a password that it may contain."""
     parts = urllib.parse.urlsplit(root)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
-
-
-if __name__ == "__main__":
-    try:
-        fetch(Path(sys.argv[1]), Path(sys.argv[2]))
-    except (FetchError, LockError) as error:
-        sys.exit(f"setup: {error}")

@@ -1,18 +1,16 @@
 """Compiles adloom's own Java classes into a jar beside the others.
 
-``python -m infra.jars.compile SOURCES JARS`` compiles each ``.java`` below SOURCES against the jars in JARS and Spark's
-own, and puts ``adloom.jar`` into JARS. It needs no JDK but a Java: Janino compiles, which Spark ships to compile the
-code that it generates. Janino has no generics, so the sources do without.
+It needs no JDK but a Java: Janino compiles, which Spark ships to compile the code that it generates. Janino has no
+generics, so the sources do without.
 """
 
 import os
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-from infra.jars.spark import jars_of_spark, java
+from spark_jobs.jars.spark import jars_of_spark, java
 
 _COMPILER = "org.codehaus.commons.compiler.samples.CompilerDemo"
 _JAR = "adloom.jar"
@@ -22,19 +20,11 @@ class CompileError(Exception):
     """Raised when a source cannot be compiled."""
 
 
-def main() -> int:
-    """Compiles the sources that the arguments name."""
-    sources, jars = Path(sys.argv[1]), Path(sys.argv[2])
-    try:
-        compile_jar(sources, jars)
-    except CompileError as error:
-        sys.stderr.write(f"setup: {error}\n")
-        return 1
-    return 0
-
-
 def compile_jar(sources: Path, jars: Path) -> Path:
-    """The jar with the classes of ``sources``, in ``jars``; the same classes give the same bytes.
+    """Compiles each ``.java`` below ``sources`` against the jars in ``jars`` and Spark's own.
+
+    Returns:
+        The jar with their classes, in ``jars``; the same classes give the same bytes.
 
     Raises:
         CompileError: there is no Java, or a source is wrong.
@@ -67,7 +57,3 @@ def compile_jar(sources: Path, jars: Path) -> Path:
 
 def _named(folder: Path, *names: str) -> list[str]:
     return [str(jar) for name in names for jar in sorted(folder.glob(f"{name}-[0-9]*.jar"))]
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,125 @@
+"""What `make release` makes: the same bytes each time, and an adloom that runs where there is no checkout."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from infra.release import release
+from infra.uv import uv
+from spark_jobs.jars.cache import CACHE
+from spark_jobs.jars.fetch import fetch
+from spark_jobs.jars.lock import digest, read_lock
+
+pytestmark = pytest.mark.stack
+
+_ROOT = Path(__file__).parents[2]
+_JARS = _ROOT / "spark_jobs" / "jars"
+_GIT = ("git", "-c", "user.name=test", "-c", "user.email=test@localhost", "-c", "commit.gpgsign=false")
+_LONGEST_S = 400
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """This checkout as it is, changes included, as the only commit of another one."""
+    copy = tmp_path_factory.mktemp("release") / "checkout"
+    files = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(files, cwd=_ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, listed.split("\0")):
+        if (_ROOT / name).is_file():
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(_ROOT / name, copy / name)
+    for command in (["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "--message", "all"]):
+        subprocess.run([*_GIT, *command], cwd=copy, check=True)
+    return copy
+
+
+@pytest.fixture(scope="module")
+def released(checkout: Path) -> Path:
+    folder = checkout / "build" / "release"
+    release(checkout, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def python(checkout: Path, released: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of an environment with the wheel and the locked packages that it needs, and nothing else."""
+    folder = tmp_path_factory.mktemp("fresh") / "venv"
+    # PySpark is large: links to uv's cache, in which `make setup` has put it.
+    packages = ["--frozen", "--no-default-groups", "--no-install-project", "--link-mode", "symlink"]
+    sync = [uv(), "sync", "--quiet", *packages, "--python", sys.executable]
+    subprocess.run(sync, cwd=checkout, env={**os.environ, "UV_PROJECT_ENVIRONMENT": str(folder)}, check=True)
+    (wheel,) = released.glob("*.whl")
+    pip = [uv(), "pip", "install", "--quiet", "--offline", "--no-deps", "--python", str(folder / "bin" / "python")]
+    subprocess.run([*pip, str(wheel)], check=True)
+    return folder / "bin" / "python"
+
+
+def test_a_release_made_again_elsewhere_has_the_same_bytes(checkout: Path, released: Path, tmp_path: Path) -> None:
+    subprocess.run(["git", "clone", "--quiet", str(checkout), str(tmp_path / "clone")], check=True)
+    (tmp_path / "clone" / "spark_jobs" / "__pycache__").mkdir()
+    (tmp_path / "clone" / "spark_jobs" / "__pycache__" / "left.pyc").touch()
+    release(tmp_path / "clone", tmp_path / "again")
+    sums = (released / "SHA256SUMS").read_text()
+    assert sums == (tmp_path / "again" / "SHA256SUMS").read_text()
+    assert {line.split()[1]: line.split()[0] for line in sums.splitlines()} == {
+        file.name: digest(file) for file in released.iterdir() if file.name != "SHA256SUMS"
+    }
+    assert len(sums.splitlines()) == 4
+
+
+def test_the_bill_of_materials_lists_all_jars_and_what_the_requirements_list(released: Path) -> None:
+    (bill,), (requirements,) = released.glob("*.cdx.json"), released.glob("*-requirements.txt")
+    components = json.loads(bill.read_text())["components"]
+    hashes = {one["purl"]: one["hashes"][0]["content"] for one in components if one["purl"].startswith("pkg:maven/")}
+    assert sorted(hashes.values()) == sorted(jar.sha256 for jar in read_lock(_JARS))
+    delta = next(jar for jar in read_lock(_JARS) if jar.artifact.startswith("delta-spark_"))
+    assert hashes[f"pkg:maven/io.delta/{delta.artifact}@{delta.version}"] == delta.sha256
+    python = {f"{one['name']}=={one['version']}" for one in components if one["purl"].startswith("pkg:pypi/")}
+    lines = requirements.read_text().splitlines()
+    assert python == {line.split()[0] for line in lines if line[:1].isalnum()}
+    assert "pyspark==4.2.0" in python
+
+
+@pytest.mark.timeout(900)
+def test_the_wheel_runs_where_there_is_no_checkout(python: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    fetched = f"jars-{digest(_JARS / 'jars.lock')[:16]}"
+    cache.mkdir()
+    # As fetched by a first start, which asks Maven Central only if no set-up did.
+    fetch(_JARS, CACHE / fetched)
+    (cache / fetched).symlink_to(CACHE / fetched)
+    environment = {**os.environ, "ADLOOM_CACHE": str(cache), "PYTHONPATH": ""}
+
+    def adloom(*arguments: str, **more: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [str(python.with_name("adloom")), *arguments],
+            cwd=tmp_path,
+            env=environment | more,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_LONGEST_S,
+        )
+
+    assert "drain" in adloom("--help").stdout
+    assert adloom("generate", "--out", "events", "--events", "300", "--seed", "5").returncode == 0
+    run = ("run", "--source", "events", "--lake", "lake", "--drain")
+    refused = adloom(*run, JAVA_HOME="/no/java")
+    assert (refused.returncode, "install Java 17 or 21" in refused.stderr) == (1, True)
+    assert "the jars have not been fetched yet" in adloom("doctor", "--lake", "lake").stdout
+    done = adloom(*run)
+    assert done.returncode == 0, done.stderr
+    (folder,) = cache.glob("spark-*")
+    assert {jar.name for jar in folder.iterdir()} == {"adloom.jar", *(jar.name for jar in read_lock(_JARS))}
+    query = ("sql", "select count(*) as n from bronze", "--lake", "lake", "--format", "json")
+    asked = adloom(*query, JAVA_HOME="/no/java")
+    assert asked.returncode == 0, asked.stderr
+    records = sum(len(file.read_bytes().splitlines()) for file in (tmp_path / "events").iterdir())
+    assert json.loads(asked.stdout) == [{"n": records}]
+    report = adloom("validate", "--lake", "lake")
+    assert report.returncode == 0, report.stdout + report.stderr
