@@ -5,7 +5,7 @@ import os
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import boto3
@@ -48,20 +48,24 @@ def trino(lake: Lake, minio: Minio, tmp_path_factory: pytest.TempPathFactory) ->
         "AWS_SECRET_ACCESS_KEY": keys.secret_key,
     }
     server = Trino(tmp_path_factory.mktemp("trino-state"))
-    server.start({**os.environ, **hers})
-    failures = server.register(_GOLD)
-    assert len(failures) == 2, failures
-    assert all("No transaction log found" in failure for failure in failures), "restatements and days, not written yet"
-    yield server
-    server.stop()
+    try:
+        server.start({**os.environ, **hers})
+        failures = server.register(_GOLD)
+        assert len(failures) == 2, failures
+        assert all("No transaction log found" in failure for failure in failures), (
+            "restatements and days are not written"
+        )
+        yield server
+    finally:
+        server.stop()
 
 
 def _milliseconds(time: datetime | None) -> str | None:
     """A time as Trino reads it: rounded, half up."""
     if time is None:
         return None
-    whole = int((time - datetime(1970, 1, 1)).total_seconds()) * 1000 + (time.microsecond + 500) // 1000  # noqa: DTZ001
-    return f"{datetime.utcfromtimestamp(whole // 1000):%Y-%m-%d %H:%M:%S}.{whole % 1000:03} UTC"  # noqa: DTZ004
+    whole = time.replace(microsecond=0) + timedelta(milliseconds=(time.microsecond + 500) // 1000)
+    return f"{whole:%Y-%m-%d %H:%M:%S}.{whole.microsecond // 1000:03} UTC"
 
 
 def _column(lake: Lake, table: Table, name: str) -> list[Any]:

@@ -52,7 +52,8 @@ class Trino:
     def register(self, gold: str) -> list[str]:
         """Runs ``register.sql`` for the tables in ``gold``, and returns the reasons of the statements that failed."""
         failures = []
-        for statement in (_EXAMPLE / "register.sql").read_text(encoding="utf-8").replace("GOLD", gold).split(";\n"):
+        script = (_EXAMPLE / "register.sql").read_text(encoding="utf-8").replace("GOLD", gold)
+        for statement in script.removesuffix(";\n").split(";\n"):
             try:
                 self.query(statement)
             except TrinoError as error:
