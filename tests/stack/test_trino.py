@@ -112,6 +112,6 @@ def test_earlier_versions_are_those_of_adloom(lake: Lake, trino: Trino) -> None:
 )
 def test_it_reads_nothing_else_and_writes_nothing(lake: Lake, trino: Trino, statement: str) -> None:
     before = sorted(file.key for file in lake.files.walk(""))
-    with pytest.raises(TrinoError):
+    with pytest.raises(TrinoError, match="Status Code: 403"):
         trino.query(statement)
     assert sorted(file.key for file in lake.files.walk("")) == before

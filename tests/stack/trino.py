@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ _EXAMPLE = Path(__file__).parents[2] / "examples" / "trino"
 
 
 class TrinoError(Exception):
-    """Raised when Trino refuses a statement; the text is its reason."""
+    """Raised when Trino refuses a statement; the text is its reason, and the causes below it."""
 
 
 @dataclass
@@ -76,7 +76,7 @@ class Trino:
         rows: list[list[Any]] = []
         while True:
             if "error" in answer:
-                raise TrinoError(answer["error"]["message"])
+                raise TrinoError("\n".join(_reasons(answer["error"]["failureInfo"])))
             rows += answer.get("data", [])
             if "nextUri" not in answer:
                 return rows
@@ -95,6 +95,12 @@ class Trino:
             return not self._ask("/v1/info")["starting"]
         except OSError:
             return False
+
+
+def _reasons(failure: Mapping[str, Any] | None) -> Iterator[str]:
+    while failure:
+        yield failure.get("message", failure["type"])
+        failure = failure.get("cause")
 
 
 def _java_home() -> str:
