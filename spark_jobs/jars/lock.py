@@ -27,9 +27,9 @@ class Jar:
 
     @property
     def coordinates(self) -> str:
-        """``group:artifact:version[:classifier[:ending]]``."""
-        ending = "" if self.ending == JAR else self.ending
-        return ":".join(filter(None, (self.group, self.artifact, self.version, self.classifier, ending)))
+        """``group:artifact:version[:classifier[:ending]]``; the classifier of an archive may be empty."""
+        parts = [self.group, self.artifact, self.version, self.classifier, "" if self.ending == JAR else self.ending]
+        return ":".join(parts).rstrip(":")
 
     @property
     def name(self) -> str:

@@ -1,20 +1,17 @@
 """A real schema registry on loopback: Apicurio, over its interface that is compatible with Confluent's."""
 
-import fcntl
 import json
 import os
-import shutil
 import signal
 import ssl
 import subprocess
-import tarfile
 import urllib.error
 import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.stack.jars import jars_of
+from tests.stack.jars import unpacked
 from tests.support.servers import end, free_port, wait_until
 
 _START_S = 120
@@ -49,8 +46,8 @@ class Registry:
     def start(self, *, wait: bool = True) -> None:
         """Starts the server and, if it is to be waited for, returns when it answers."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        unpacked = _unpacked()
-        runner = next(unpacked.glob("*-runner.jar"))
+        server = unpacked("registry")
+        runner = next(server.glob("*-runner.jar"))
         command = [
             "env",
             "-u",
@@ -59,7 +56,7 @@ class Registry:
             "-Xmx400m",
             "-XX:TieredStopAtLevel=1",
             "-cp",
-            f"{runner}:{unpacked}/lib/*",
+            f"{runner}:{server}/lib/*",
         ]
         command += ["io.quarkus.runner.GeneratedMain"]
         environment = {
@@ -118,18 +115,3 @@ class Registry:
                 return True
         except (OSError, urllib.error.URLError, ssl.SSLError):
             return False
-
-
-def _unpacked() -> Path:
-    """The server's files; unpacked the first time."""
-    folder = jars_of("registry")
-    target = folder.with_name(f"{folder.name}-unpacked")
-    with target.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not target.is_dir():
-            draft = target.with_suffix(".new")
-            shutil.rmtree(draft, ignore_errors=True)
-            with tarfile.open(next(folder.glob("*.tar.gz"))) as archive:
-                archive.extractall(draft, filter="data")
-            draft.rename(target)
-    return target

@@ -11,7 +11,7 @@ from spark_jobs.jars.lock import Jar, LockError, read_lock
 _CHECKOUT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("folder", ["spark_jobs/jars", "infra/kafka", "infra/registry", "infra/yarn"])
+@pytest.mark.parametrize("folder", ["spark_jobs/jars", "infra/kafka", "infra/registry", "infra/trino", "infra/yarn"])
 def test_the_lock_agrees_with_its_pom(folder: str) -> None:
     jars = read_lock(_CHECKOUT / folder)
     assert all(re.fullmatch(r"[0-9a-f]{64}", jar.sha256) for jar in jars)
@@ -38,6 +38,7 @@ def test_a_lock_that_was_made_from_another_pom_is_refused(tmp_path: Path) -> Non
         pytest.param("org.acme:tool:1.0", "tool-1.0.jar", id="plain"),
         pytest.param("org.acme:tool:1.0:linux-x86_64", "tool-1.0-linux-x86_64.jar", id="with-classifier"),
         pytest.param("org.acme:tool:1.0:all:tar.gz", "tool-1.0-all.tar.gz", id="archive"),
+        pytest.param("org.acme:tool:1.0::tar.gz", "tool-1.0.tar.gz", id="archive-without-classifier"),
     ],
 )
 def test_a_jar_has_the_name_that_a_repository_gives_it(coordinates: str, name: str) -> None:
