@@ -37,7 +37,7 @@ class Trino:
         options += [f"-Dhttp-server.http.port={self.port}", f"-Ddiscovery.uri={address}"]
         (server,) = unpacked("trino").iterdir()
         command = [str(server / "bin" / "launcher"), "run", *options]
-        java = {"JAVA_HOME": _java_home(), "PATH": f"{_java_home()}/bin:{os.environ['PATH']}"}
+        java = {"JAVA_HOME": _java_home(), "PATH": os.pathsep.join((f"{_java_home()}/bin", os.defpath))}
         kept = {name: value for name, value in environment.items() if name != "JDK_JAVA_OPTIONS"}
         with (self.folder / "trino.log").open("ab") as log:
             variables = {**kept, **java, "TRINO_STATE": str(self.folder)}
