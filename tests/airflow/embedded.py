@@ -34,8 +34,12 @@ class Airflow(AirflowClient):
     supervisor_port: int = field(default_factory=free_port)
 
     def start(self) -> str:
-        """Starts it and returns its output."""
-        return self._program("start")
+        """Starts it and returns its output; nothing is left running if it fails."""
+        try:
+            return self._program("start")
+        except AssertionError:
+            self.stop()
+            raise
 
     def stop(self) -> str:
         """Stops it and returns its output."""

@@ -1,23 +1,27 @@
 """What the servers of the tests share: each is a process of its own on loopback ports that were free."""
 
 import os
+import random
 import signal
 import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _START_S, _STOP_S = 60, 30
+_PORTS = range(20_000, 32_000)
+"""Below those of outgoing connections, one of which could take a port before the server that it is meant for."""
 
 
 def free_port() -> int:
     """A port that nothing listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    for port in random.sample(_PORTS, len(_PORTS)):
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("every port is taken")
 
 
 def is_open(port: int, host: str = "127.0.0.1") -> bool:
