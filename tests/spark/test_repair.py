@@ -53,7 +53,7 @@ class _Day:
 def day(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> _Day:
     folder = tmp_path_factory.mktemp("late")
     source, lake = folder / "source", open_lake(str(folder / "lake"))
-    generate(GeneratorSpec(events=1500, seed=59, files=4, late=0.05, duplicates=0.05, malformed=0.01), source)
+    generate(GeneratorSpec(events=1500, seed=59, files=6, late=0.05, duplicates=0.05, malformed=0.01), source)
     run_in(spark, _FILE_BY_FILE, lake, source, measure=True)
     expected = expected_tables(source, _FILE_BY_FILE, datetime.now(UTC))
     before = {table: comparable(read_table(lake, table), table) for table in GOLD}

@@ -174,6 +174,7 @@ def _sources(**keep: dict[str, str]) -> Settings:
     return settings_for({**SOURCE, "keep": keep}, **PATIENT)
 
 
+@pytest.mark.slow
 def test_a_column_can_be_kept_later_and_every_checkpoint_survives(
     spark: SparkSession, day: Day, tmp_path: Path
 ) -> None:

@@ -86,6 +86,7 @@ def test_the_bill_of_materials_lists_all_jars_and_what_the_requirements_list(rel
 
 
 @pytest.mark.timeout(900)
+@pytest.mark.slow
 def test_the_wheel_runs_where_there_is_no_checkout(python: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     fetched = f"jars-{digest(_JARS / 'jars.lock')[:16]}"
