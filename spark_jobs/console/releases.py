@@ -28,8 +28,8 @@ from spark_jobs.runtime.releases import (
     read_deployment,
     read_release,
     release_before,
+    settings_in,
     settings_of,
-    settings_of_job,
     unpack,
 )
 
@@ -135,10 +135,10 @@ def drive(job: str, location: str, source: Path | None, config: Path | None) -> 
     settings = load_settings(config, os.environ)
     lake = open_lake(location, settings.s3)
     deployment = read_deployment(lake, job)
-    environment = dict(os.environ)
+    environment, own = dict(os.environ), None
     if deployment:
-        environment["PYTHONPATH"] = str(unpack(lake, read_release(lake, deployment.version)))
-    own = settings_of_job(lake, job)
+        code = unpack(lake, read_release(lake, deployment.version))
+        environment["PYTHONPATH"], own = str(code), settings_in(code)
     version = deployment.version if deployment else f"{__version__}, installed here, because none is deployed"
     with_settings = " with its settings" if own else ""
     terminal(stderr=True).print(f"driver of {job}: process {os.getpid()}, release {version}{with_settings}")
