@@ -4,8 +4,8 @@ Runs every hour, and whenever the gold tables have new versions, at most every 1
 fails the run; a warning appears in the log and in the report. The report and its history are in the lake, under
 `_reports/`; the page **Data quality** shows them.
 
-If no critical expectation fails, it tells of each table of gold with a version that was not told of yet, by the assets
-`adloom/gold/<table>`. The version is in the `extra` of the event, so a DAG with such an asset as its schedule can read
+If no critical expectation fails, it emits an event of the asset `adloom/gold/<table>` for each table with a newly
+validated version. The version is in the `extra` of the event, so a DAG with such an asset as its schedule can read
 exactly what was validated.
 """
 

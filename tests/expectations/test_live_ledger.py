@@ -17,20 +17,10 @@ from spark_jobs.contracts.tables import BRONZE_EVENTS, SILVER_EVENTS
 from spark_jobs.ledger.take import take_cuts
 from spark_jobs.runtime.lakes import open_lake
 from tests.expectations.good_rows import GOOD_LEDGER
-from tests.support.written_lakes import Record, WrittenLake, at
+from tests.support.written_lakes import GOOD, Record, WrittenLake
 
 _NOW = datetime(2026, 3, 1, 13, tzinfo=UTC)
 _NOTHING = {table.name: measure(table, None) for table in COMPARED}
-_GOOD: Record = {
-    "event_type": "click",
-    "event_id": "a",
-    "event_time": at(0),
-    "ingest_time": at(1),
-    "event_date": at(0).date(),
-    "verdict": "ok",
-    "source": "t/0/1",
-    "source_name": "ads",
-}
 
 
 @pytest.fixture
@@ -46,7 +36,7 @@ def _cut(written: WrittenLake, records: Sequence[Record], kept: Sequence[Record]
 
 
 def test_without_a_ledger_of_a_run_the_live_one_must_balance(written: WrittenLake) -> None:
-    cut = _cut(written, [_GOOD, {**_GOOD, "event_id": "lost"}], [_GOOD])
+    cut = _cut(written, [GOOD, {**GOOD, "event_id": "lost"}], [GOOD])
     assert compare(_NOTHING, None, None).ledger_received is None
     counts = compare(_NOTHING, None, None, live=cut)
     found = (counts.ledger_received, counts.received_off, counts.ok_off, counts.unaccounted, counts.surplus)
@@ -54,7 +44,7 @@ def test_without_a_ledger_of_a_run_the_live_one_must_balance(written: WrittenLak
 
 
 def test_the_ledger_of_a_run_counts_while_it_covers_the_present(written: WrittenLake) -> None:
-    cut, ledger = _cut(written, [_GOOD], [_GOOD]), Ledger(**GOOD_LEDGER)
+    cut, ledger = _cut(written, [GOOD], [GOOD]), Ledger(**GOOD_LEDGER)
     assert compare(_NOTHING, ledger, None, live=cut).ledger_received == ledger.received
     assert compare(_NOTHING, ledger, None, live=cut, is_current=False).ledger_received == 1
     assert compare(_NOTHING, ledger, None, is_current=False).ledger_received == ledger.received
@@ -62,8 +52,8 @@ def test_the_ledger_of_a_run_counts_while_it_covers_the_present(written: Written
 
 @pytest.mark.parametrize(("lost", "said"), [(0, "Balances to the row"), (1, "Does not balance:")])
 def test_the_page_says_whether_it_balances(lost: int, said: str, written: WrittenLake) -> None:
-    broken = {**_GOOD, "verdict": "event_time_in_future", "event_time": datetime(9999, 12, 31, tzinfo=UTC)}
-    _cut(written, [_GOOD, _GOOD, broken, *[{**_GOOD, "event_id": "lost"}] * lost], [_GOOD])
+    broken = {**GOOD, "verdict": "event_time_in_future", "event_time": datetime(9999, 12, 31, tzinfo=UTC)}
+    _cut(written, [GOOD, GOOD, broken, *[{**GOOD, "event_id": "lost"}] * lost], [GOOD])
     result = ValidationResult("_reports/index.html", (TableResult(BRONZE_EVENTS.name, passed=1),))
     write_landing_page(written.lake, result, _NOW)
     page = (written.lake.files.read(result.report) or b"").decode()

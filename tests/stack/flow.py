@@ -2,14 +2,18 @@
 
 import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 
-from spark_jobs.contracts.sections import KafkaSettings
+from spark_jobs.contracts.sections import KafkaSettings, S3Settings
 from spark_jobs.contracts.tables import BRONZE_EVENTS
 from spark_jobs.generator.publish import publish
 from spark_jobs.lake.layout import Lake
+from spark_jobs.runtime.lakes import open_lake
 from tests.stack.jobs import LONGEST_S
 from tests.stack.kafka import Kafka
+from tests.stack.minio import Minio
 from tests.support.drivers import ADLOOM
+from tests.support.equality import generate_source
 from tests.support.lakes import read_table
 from tests.support.servers import wait_until
 
@@ -24,6 +28,14 @@ def send(kafka: Kafka, topic: str, records: Sequence[bytes]) -> None:
 def wait_for_rows(lake: Lake, rows: int, seconds: float = LONGEST_S) -> None:
     """Returns when bronze holds so many rows."""
     wait_until(lambda: len(read_table(lake, BRONZE_EVENTS)) == rows, seconds, f"bronze never had {rows} rows")
+
+
+def lake_of_analyst(location: str, user: str, minio: Minio, folder: Path) -> Lake:
+    """A drained lake in ``minio``, made of files in ``folder``, whose gold ``user`` may read and nothing else."""
+    source = generate_source(folder / "source", events=2000, seed=23)
+    adloom("run", "--lake", location, "--source", str(source), "--drain")
+    adloom("init", "--lake", location, "--user", user, "--role", "analyst")
+    return open_lake(location, S3Settings(endpoint=minio.endpoint))
 
 
 def adloom(*arguments: str) -> None:

@@ -17,14 +17,11 @@ import pytest
 from botocore.exceptions import ClientError
 
 from infra.environments import python_of
-from spark_jobs.contracts.sections import S3Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, SESSIONS, Table
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lakes import open_lake
-from tests.stack.flow import adloom
+from tests.stack.flow import lake_of_analyst
 from tests.stack.minio import Minio
 from tests.support.drivers import ADLOOM
-from tests.support.equality import generate_source
 from tests.support.lakes import read_table
 from tests.support.walks import perform, steps
 
@@ -42,10 +39,7 @@ _RECIPES = re.findall(r"```python\n(.*?)```", _PAGE.partition("## From other pro
 @pytest.fixture(scope="module")
 def lake(minio: Minio, tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """A drained lake, and an analyst who may read its gold."""
-    source = generate_source(tmp_path_factory.mktemp("analyst") / "source", events=2000, seed=23)
-    adloom("run", "--lake", _LAKE, "--source", str(source), "--drain")
-    adloom("init", "--lake", _LAKE, "--user", _ANALYST, "--role", "analyst")
-    return open_lake(_LAKE, S3Settings(endpoint=minio.endpoint))
+    return lake_of_analyst(_LAKE, _ANALYST, minio, tmp_path_factory.mktemp("analyst"))
 
 
 @pytest.fixture

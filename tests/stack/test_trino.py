@@ -11,15 +11,12 @@ from typing import Any
 import boto3
 import pytest
 
-from spark_jobs.contracts.sections import S3Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, CAMPAIGN_STATS, SESSIONS, Table
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lakes import open_lake
-from tests.stack.flow import adloom
+from tests.stack.flow import lake_of_analyst
 from tests.stack.minio import Minio
 from tests.stack.trino import Trino, TrinoError
 from tests.support.drivers import ADLOOM
-from tests.support.equality import generate_source
 from tests.support.lakes import read_table
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow]
@@ -31,10 +28,7 @@ _GOLD = f"{_LAKE.replace('s3a://', 's3://')}/gold"
 @pytest.fixture(scope="module")
 def lake(minio: Minio, tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """A drained lake, and an analyst who may read its gold."""
-    source = generate_source(tmp_path_factory.mktemp("trino") / "source", events=2000, seed=23)
-    adloom("run", "--lake", _LAKE, "--source", str(source), "--drain")
-    adloom("init", "--lake", _LAKE, "--user", _ANALYST, "--role", "analyst")
-    return open_lake(_LAKE, S3Settings(endpoint=minio.endpoint))
+    return lake_of_analyst(_LAKE, _ANALYST, minio, tmp_path_factory.mktemp("trino"))
 
 
 @pytest.fixture(scope="module")

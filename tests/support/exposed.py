@@ -18,7 +18,7 @@ from spark_jobs.contracts.tables import BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
 from spark_jobs.ledger.take import take_cuts
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.metrics import QueryMetrics
-from tests.support.written_lakes import NOON, Record, WrittenLake, at
+from tests.support.written_lakes import GOOD, NOON, Record, WrittenLake, at
 
 REPORT = QueryReport(
     job="deduplicate",
@@ -52,19 +52,9 @@ def exposed_metrics() -> Mapping[str, frozenset[str]]:
 def full_lake(folder: str) -> WrittenLake:
     """A lake in ``folder`` with all that the exporter has metrics of: validation, ledger, feed, a session."""
     written = WrittenLake(open_lake(folder))
-    event = {
-        "event_type": "click",
-        "event_id": "a",
-        "event_time": at(0),
-        "ingest_time": at(1),
-        "event_date": at(0).date(),
-        "verdict": "ok",
-        "source": "t/0/1",
-        "source_name": "ads",
-    }
-    written.batch(BRONZE_EVENTS, "ingest", [event, {**event, "verdict": "missing_user_id", "source": "t/0/2"}])
-    written.batch(SILVER_EVENTS, "deduplicate", [event], reached=0)
-    written.batch(SESSIONS, "sessionize", [session("s", event)])
+    written.batch(BRONZE_EVENTS, "ingest", [GOOD, {**GOOD, "verdict": "missing_user_id", "source": "t/0/2"}])
+    written.batch(SILVER_EVENTS, "deduplicate", [GOOD], reached=0)
+    written.batch(SESSIONS, "sessionize", [session("s", GOOD)])
     list(take_cuts(Settings(), written.lake, lambda: NOON))
     written.lake.files.write(FEED, json_bytes({"windows": [window(0)]}))
     written.lake.files.write("_reports/history.json", json_bytes({"validations": [VALIDATION]}))

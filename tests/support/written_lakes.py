@@ -34,6 +34,19 @@ def at(minutes: float) -> datetime:
     return NOON + timedelta(minutes=minutes)
 
 
+GOOD: Record = {
+    "event_type": "click",
+    "event_id": "a",
+    "event_time": at(0),
+    "ingest_time": at(1),
+    "event_date": at(0).date(),
+    "verdict": "ok",
+    "source": "t/0/1",
+    "source_name": "ads",
+}
+"""A record that fits: columns of bronze."""
+
+
 def ms_at(minutes: float) -> int:
     """The same, in milliseconds since 1970."""
     return int(at(minutes).timestamp() * 1000)

@@ -22,6 +22,7 @@ from spark_jobs.runtime.metrics import QueryMetrics, serve_metrics
 from spark_jobs.runtime.records import write_record
 from spark_jobs.runtime.wanted import want
 from tests.support.exposed import VALIDATION
+from tests.support.servers import free_port
 from tests.support.written_lakes import WrittenLake, at
 
 _NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -40,9 +41,7 @@ _REPORT = QueryReport(
 
 
 def test_what_a_query_reports_can_be_asked_for() -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     with (
         serve_metrics(f"127.0.0.1:{port}", QueryMetrics(lambda: [_REPORT])),
         urlopen(f"http://127.0.0.1:{port}/metrics") as answer,
