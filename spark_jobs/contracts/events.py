@@ -5,7 +5,12 @@ from typing import Final
 IMPRESSION: Final = "impression"
 CLICK: Final = "click"
 ACTIVITY: Final = "activity"
-EVENT_TYPES: Final = (IMPRESSION, CLICK, ACTIVITY)
+CONVERSION: Final = "conversion"
+EVENT_TYPES: Final = (IMPRESSION, CLICK, ACTIVITY, CONVERSION)
+"""In an order that only ever grows: the live ledger keeps a type as its place here."""
+VISIT_TYPES: Final = (IMPRESSION, CLICK, ACTIVITY)
+"""The types of events that make up sessions, and a user's status. A conversion is none of them: it is often a shop that
+reports it, when the user is long gone."""
 HEARTBEAT: Final = "heartbeat"
 """The event type of rows that only move time forward; never accepted from outside."""
 
@@ -32,10 +37,22 @@ TYPE_FIELDS: Final[dict[str, tuple[str, ...]]] = {
     IMPRESSION: ("campaign_id", "ad_id", "cost_micros"),
     CLICK: ("impression_id",),
     ACTIVITY: ("data",),
+    CONVERSION: ("conversion_type", "value_micros", "currency", "order_id", "revokes"),
 }
 """The fields that are read for one event type beside the common ones; the others' are ignored and stay null."""
 
-OPTIONAL_FIELDS: Final = ("is_last", "cost_micros", "data")
+OPTIONAL_FIELDS: Final = ("is_last", "cost_micros", "data", "currency", "order_id", "revokes")
+"""``currency`` only where ``value_micros`` is 0."""
+ID_FIELDS: Final = (
+    *("event_id", "user_id", "campaign_id", "ad_id", "impression_id"),
+    *("conversion_type", "order_id", "revokes"),
+)
+"""The fields that are text of 1 to ``MAX_ID_CHARACTERS`` characters, or whole numbers taken as text."""
+MICROS: Final = ("cost_micros", "value_micros")
+"""The fields that are whole numbers: millionths of the currency unit, not negative."""
+CURRENCY_CHARACTERS: Final = 3
+CURRENCY_PATTERN: Final = f"[A-Z]{{{CURRENCY_CHARACTERS}}}"
+"""A code of ISO 4217, by its form: the list of codes changes from year to year."""
 
 
 def missing(field: str) -> str:
@@ -81,6 +98,14 @@ VERDICTS: Final = (
     missing("impression_id"),
     invalid("impression_id"),
     invalid("data"),
+    missing("conversion_type"),
+    invalid("conversion_type"),
+    missing("value_micros"),
+    invalid("value_micros"),
+    missing("currency"),
+    invalid("currency"),
+    invalid("order_id"),
+    invalid("revokes"),
     INVALID_KEPT_COLUMN,
 )
 """Every verdict there is."""

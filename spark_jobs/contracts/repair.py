@@ -17,6 +17,7 @@ class Cause(StrEnum):
     LATE_IMPRESSION = "late_impression"
     LATE_CLICK = "late_click"
     LATE_ACTIVITY = "late_activity"
+    LATE_CONVERSION = "late_conversion"
     REQUEUE = "requeue"
     REPLAY = "replay"
     """Nothing explains why the row was not as it should be."""

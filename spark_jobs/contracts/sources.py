@@ -10,14 +10,14 @@ from typing import Annotated, Final, Self
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from spark_jobs.contracts.encoding import Encoding, RecordFormat
-from spark_jobs.contracts.events import COMMON_FIELDS, TYPE_FIELDS
+from spark_jobs.contracts.events import COMMON_FIELDS, ID_FIELDS, TYPE_FIELDS
 from spark_jobs.contracts.sections import Section, comma_separated
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, CAMPAIGN_STATS, SILVER_EVENTS, Column
 
 EVENT_TYPE: Final = "event_type"
 FIELDS: Final = (*COMMON_FIELDS, *(field for fields in TYPE_FIELDS.values() for field in fields))
 """The fields that a mapping can give, in the order in which they are judged."""
-IDS: Final = ("event_type", "event_id", "user_id", "campaign_id", "ad_id", "impression_id")
+IDS: Final = ("event_type", *ID_FIELDS)
 """Of these: in a record they are text or whole numbers."""
 _ALWAYS_NEEDED: Final = ("event_id", "event_time", "user_id")
 _MAY_LACK: Final = ("user_id",)
@@ -107,7 +107,9 @@ class SourceSettings(Section):
     when: str = Field(
         "", description="condition for the records that this source means; empty: all. The first source that fits wins"
     )
-    event_type: str = Field("", description="expression that gives impression, click or activity, e.g. \"'click'\"")
+    event_type: str = Field(
+        "", description="expression that gives impression, click, activity or conversion, e.g. \"'click'\""
+    )
     map: dict[str, str] = Field(default_factory=dict, description="by field of an event, the expression that gives it")
     keep: dict[str, KeptColumn] = Field(
         default_factory=dict,

@@ -50,7 +50,7 @@ class Table:
 
 
 _EVENT_FIELDS = (
-    Column("event_type", "STRING", "impression, click or activity; heartbeat in silver only"),
+    Column("event_type", "STRING", "impression, click, activity or conversion; heartbeat in silver only"),
     Column("event_id", "STRING", "unique within its event type"),
     Column("event_time", "TIMESTAMP", "when the event happened, in microseconds"),
     Column("user_id", "STRING", "user the event belongs to"),
@@ -60,6 +60,16 @@ _EVENT_FIELDS = (
     Column("cost_micros", "BIGINT", "impressions only: cost in micro-units of currency"),
     Column("impression_id", "STRING", "clicks only: event_id of the clicked impression"),
     Column("data", "STRING", "activity only: free text"),
+    Column("conversion_type", "STRING", "conversions only: what the user did, such as purchase or signup"),
+    Column(
+        "value_micros",
+        "BIGINT",
+        "conversions only: what it is worth, in millionths of its currency; of one that revokes another, what is taken "
+        "back",
+    ),
+    Column("currency", "STRING", "conversions only: ISO 4217 code; may be null if value_micros is 0"),
+    Column("order_id", "STRING", "conversions only: the order it belongs to, as the shop names it; may be null"),
+    Column("revokes", "STRING", "conversions only: event_id of the conversion that it takes back; null: it takes none"),
 )
 
 BRONZE_EVENTS = Table(
@@ -243,7 +253,7 @@ LATE_EVENTS = Table(
         *_EVENT_FIELDS,
         Column("ingest_time", "TIMESTAMP", "when the record reached bronze"),
         Column("event_date", "DATE", "date of event_time"),
-        Column("cause", "STRING", "late_impression, late_click, late_activity, or requeue"),
+        Column("cause", "STRING", "late_impression, late_click, late_activity, late_conversion, or requeue"),
         Column("is_expired", "BOOLEAN", "whether it came later than repair.horizon allows, and so corrects nothing"),
         Column("repair", "BIGINT", "number of the repair that found it"),
     ),
@@ -274,8 +284,8 @@ RESTATEMENTS = Table(
         Column(
             "cause",
             "STRING",
-            "late_impression, late_click, late_activity or requeue; replay: nothing explains why the row was not as it "
-            "should be",
+            "late_impression, late_click, late_activity, late_conversion or requeue; replay: nothing explains why the "
+            "row was not as it should be",
         ),
         Column(
             "event_type",

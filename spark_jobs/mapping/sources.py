@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from spark_jobs.contracts.errors import SettingsError
+from spark_jobs.contracts.events import MICROS
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.sources import FIELDS, KeptType, SourceSettings
 from spark_jobs.mapping.coercion import coerced, converted
@@ -15,7 +16,7 @@ from spark_jobs.mapping.types import Type
 _TYPES = dict.fromkeys(FIELDS, Type.TEXT) | {
     "event_time": Type.TIME,
     "is_last": Type.BOOLEAN,
-    "cost_micros": Type.INTEGER,
+    **dict.fromkeys(MICROS, Type.INTEGER),
 }
 _KEPT_TYPES = {
     KeptType.STRING: Type.TEXT,

@@ -2,19 +2,19 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from spark_jobs.contracts import events
-from spark_jobs.contracts.durations import EPOCH
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.sources import FIELDS, IDS, UnknownFields
 from spark_jobs.mapping import Expression, Record, evaluate
 from spark_jobs.mapping.sources import SourceMapping, compile_sources
 from spark_jobs.mapping.times import time_of_text
 from spark_jobs.mapping.types import MAX_INTEGER, MIN_INTEGER, Value
+from spark_jobs.rules.event_rules import Given, RuleBrokenError, check, event_of
 from spark_jobs.rules.json_records import Fraction, Integer, NotReadError, has_lone_surrogate, is_utf8, root_of
 
 if TYPE_CHECKING:
@@ -45,15 +45,6 @@ class Judged:
     reason: str = ""
     event: Mapping[str, Value | None] = field(default_factory=dict)
     kept: Mapping[str, Value | None] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class _Given:
-    """A field as a record gives it: its value, whether it is given but no value of its type, and what is there."""
-
-    value: Value | None = None
-    is_wrong: bool = False
-    reason: str = ""
 
 
 class _BrokenError(Exception):
@@ -137,10 +128,11 @@ class Judge:
         name = self._meant_by(record, root, origin)
         try:
             fields, kept = self._given(name, record, root)
-            _check(fields, kept, received + self._limits.max_future_skew, self._sources[name].may_lack)
-        except _BrokenError as broken:
-            raise _BrokenError(broken.judged.verdict, broken.judged.reason, name) from None
-        return Judged(events.OK, name, event=_event(fields), kept={column: one.value for column, one in kept.items()})
+            check(fields, received + self._limits.max_future_skew, self._sources[name].may_lack)
+            _check_kept(kept)
+        except RuleBrokenError as broken:
+            raise _BrokenError(broken.verdict, broken.reason, name) from None
+        return Judged(events.OK, name, event=event_of(fields), kept={column: one.value for column, one in kept.items()})
 
     def _may_be_own(self, origin: str | None) -> bool:
         """Whether a record may be in adloom's own format, which is not read as :class:`Record` reads."""
@@ -164,77 +156,26 @@ class Judge:
             if mapping is None or mapping.when is None or evaluate(mapping.when, record).value is True:
                 yield name
 
-    def _given(self, name: str, record: Record, root: Mapping[str, Any]) -> tuple[dict[str, _Given], dict[str, _Given]]:
+    def _given(self, name: str, record: Record, root: Mapping[str, Any]) -> tuple[dict[str, Given], dict[str, Given]]:
         if mapping := self._mappings.get(name):
             fields = {field: _mapped(field, one, record) for field, one in mapping.fields.items()}
             return fields, {column: _mapped(column, one, record) for column, one in mapping.kept.items()}
         return {field: _own(field, root.get(field)) for field in FIELDS}, {}
 
 
-def _check(
-    fields: Mapping[str, _Given], kept: Mapping[str, _Given], latest: datetime, may_lack: tuple[str, ...]
-) -> None:
-    """Raises the verdict of the first rule that is broken, in the order of the contract."""
-    event_type = _needed(fields, "event_type", lambda value: value in events.EVENT_TYPES)
-    _needed(fields, "event_id", _is_id)
-    time = _needed(fields, "event_time", lambda value: isinstance(value, datetime) and value > EPOCH)
-    if isinstance(time, datetime) and time > latest:
-        raise _BrokenError(events.EVENT_TIME_IN_FUTURE, fields["event_time"].reason)
-    _needed(fields, "user_id", _is_id, may_lack=may_lack)
-    _optional(fields, "is_last", lambda _: True)
-    if event_type == events.IMPRESSION:
-        _needed(fields, "campaign_id", _is_id)
-        _needed(fields, "ad_id", _is_id)
-        _optional(fields, "cost_micros", lambda value: isinstance(value, int) and value >= 0)
-    elif event_type == events.CLICK:
-        _needed(fields, "impression_id", _is_id)
-    else:
-        _optional(fields, "data", lambda _: True)
+def _check_kept(kept: Mapping[str, Given]) -> None:
     for one in kept.values():
         if one.is_wrong:
-            raise _BrokenError(events.INVALID_KEPT_COLUMN, one.reason)
+            raise RuleBrokenError(events.INVALID_KEPT_COLUMN, one.reason)
 
 
-def _needed(
-    fields: Mapping[str, _Given], name: str, is_good: Callable[[Value], bool], may_lack: tuple[str, ...] = ()
-) -> Value | None:
-    one = fields.get(name, _Given(reason="the mapping of the source does not give it"))
-    if one.value is None and not one.is_wrong:
-        if name in may_lack:
-            return None
-        raise _BrokenError(events.missing(name), one.reason)
-    if one.is_wrong or one.value is None or not is_good(one.value):
-        raise _BrokenError(events.invalid(name), one.reason)
-    return one.value
-
-
-def _optional(fields: Mapping[str, _Given], name: str, is_good: Callable[[Value], bool]) -> None:
-    one = fields.get(name, _Given())
-    if one.is_wrong or (one.value is not None and not is_good(one.value)):
-        raise _BrokenError(events.invalid(name), one.reason)
-
-
-def _is_id(value: Value) -> bool:
-    return isinstance(value, str) and 1 <= len(value) <= events.MAX_ID_CHARACTERS and "\0" not in value
-
-
-def _event(fields: Mapping[str, _Given]) -> dict[str, Value | None]:
-    given = {name: fields[name].value if name in fields else None for name in FIELDS}
-    given["is_last"] = bool(given["is_last"])
-    given["cost_micros"] = given["cost_micros"] or 0
-    for event_type, names in events.TYPE_FIELDS.items():
-        if given["event_type"] != event_type:
-            given |= dict.fromkeys(names)
-    return given
-
-
-def _mapped(name: str, expression: Expression, record: Record) -> _Given:
+def _mapped(name: str, expression: Expression, record: Record) -> Given:
     outcome = evaluate(expression, record)
     is_wrong = outcome.value is None and outcome.has_failed
     if name in IDS and expression.bare_path and outcome.value is not None:
         is_wrong = not record.is_text(expression.bare_path)
     read = ", ".join(_quoted(str(path), record.get(path)) for path in expression.paths)
-    return _Given(outcome.value, is_wrong, f"{name} = {expression.text}: {read}")
+    return Given(outcome.value, is_wrong, f"{name} = {expression.text}: {read}")
 
 
 def _quoted(path: str, text: str | None) -> str:
@@ -243,22 +184,22 @@ def _quoted(path: str, text: str | None) -> str:
     return f'{path} is "{text[:_SHOWN]}…"' if len(text) > _SHOWN else f'{path} is "{text}"'
 
 
-def _own(name: str, value: Any) -> _Given:
+def _own(name: str, value: Any) -> Given:
     """A field of a record in adloom's own format."""
     if value is None:
-        return _Given(reason=_quoted(f"$.{name}", None))
+        return Given(reason=_quoted(f"$.{name}", None))
     text = value.text if isinstance(value, Integer) else value if isinstance(value, str) else json.dumps(value)
     reason = _quoted(f"$.{name}", text)
     if name == "is_last":
-        return _Given(value, not isinstance(value, bool), reason)
-    if name == "cost_micros":
-        cost = int(value) if isinstance(value, Integer) else None
-        is_bigint = cost is not None and MIN_INTEGER <= cost <= MAX_INTEGER
-        return _Given(cost if is_bigint else None, not is_bigint, reason)
+        return Given(value, not isinstance(value, bool), reason)
+    if name in events.MICROS:
+        amount = int(value) if isinstance(value, Integer) else None
+        is_bigint = amount is not None and MIN_INTEGER <= amount <= MAX_INTEGER
+        return Given(amount if is_bigint else None, not is_bigint, reason)
     if name == "event_time":
         time = time_of_text(text) if _RFC_3339.fullmatch(text) else None
-        return _Given(time, time is None, reason)
-    return _Given(text, not isinstance(value, str) or isinstance(value, Fraction), reason)
+        return Given(time, time is None, reason)
+    return Given(text, not isinstance(value, str) or isinstance(value, Fraction), reason)
 
 
 def _check_keys(mapping: SourceMapping, root: Mapping[str, Any]) -> None:

@@ -1,7 +1,7 @@
 """The fields of an event as a source gives them, before the rules of the contract."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -47,10 +47,12 @@ class Field:
 def own_fields() -> dict[str, Field]:
     """The fields of records in adloom's own format, from the columns of :func:`spark_jobs.transforms.parse.parse`."""
     fields = {name: _own(name, is_wrong=~parse.is_text(name)) for name in parse.TEXT_FIELDS}
-    for name, kind in (("is_last", "BOOLEAN"), ("cost_micros", "BIGINT")):
+    for name, kind in parse.OTHER_TYPES.items():
         # A value of another type is null in the one and there in the other.
         text = F.coalesce(F.col(f"json.{name}").cast("string"), F.col(f"any_type.{name}").try_cast("string"))
-        fields[name] = _own(name, is_wrong=_is_of_other_type(name, kind), text=text)
+        is_wrong = _is_of_other_type(name, kind)
+        own = _own(name, is_wrong=is_wrong, text=text)
+        fields[name] = replace(own, is_missing=own.is_missing & ~is_wrong)
     time = F.col("time")
     return fields | {"event_time": _own("event_time", value=time, is_wrong=time.isNull())}
 

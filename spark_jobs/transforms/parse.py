@@ -11,13 +11,16 @@ from operator import add
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark_jobs.contracts.events import RECORD_TOO_LARGE
+from spark_jobs.contracts.events import MICROS, RECORD_TOO_LARGE
+from spark_jobs.contracts.sources import FIELDS
 from spark_jobs.transforms import decode
 
-TEXT_FIELDS = ("event_type", "event_id", "event_time", "user_id", "campaign_id", "ad_id", "impression_id", "data")
-_FIELD_TYPES = dict.fromkeys(TEXT_FIELDS, "STRING") | {"is_last": "BOOLEAN", "cost_micros": "BIGINT"}
+OTHER_TYPES = {"is_last": "BOOLEAN", **dict.fromkeys(MICROS, "BIGINT")}
+"""The fields of adloom's own format that are no text, with their types."""
+TEXT_FIELDS = tuple(name for name in FIELDS if name not in OTHER_TYPES)
+_FIELD_TYPES = dict.fromkeys(TEXT_FIELDS, "STRING") | OTHER_TYPES
 _SCHEMA = ", ".join(f"{name} {sql_type}" for name, sql_type in _FIELD_TYPES.items()) + ", corrupt STRING"
-_ANY_TYPE_SCHEMA = "is_last VARIANT, cost_micros VARIANT, corrupt STRING"
+_ANY_TYPE_SCHEMA = ", ".join(f"{name} VARIANT" for name in OTHER_TYPES) + ", corrupt STRING"
 _STRICT = {
     "mode": "PERMISSIVE",
     "columnNameOfCorruptRecord": "corrupt",
@@ -134,9 +137,9 @@ def parse(records: DataFrame, is_own: Column | None) -> DataFrame:
 
     Returns:
         The columns of ``records``, and
-        ``json``: struct of the text fields, ``is_last`` (boolean), ``cost_micros`` (bigint) and ``corrupt``, which is
-        not null if the text is not JSON or one of these two has another type; null if the text was not parsed;
-        ``any_type``: for corrupt records only, ``is_last`` and ``cost_micros`` as variants, and ``corrupt``, which is
+        ``json``: struct of the text fields, those of :data:`OTHER_TYPES` and ``corrupt``, which is not null if the text
+        is not JSON or one of the latter has another type; null if the text was not parsed;
+        ``any_type``: for corrupt records only, the fields of :data:`OTHER_TYPES` as variants, and ``corrupt``, which is
         not null if the text is not JSON.
     """
     own = F.col(TO_PARSE) if is_own is None else F.when(is_own, F.col(TO_PARSE))

@@ -102,13 +102,28 @@ def _event_rules(how: Records, settings: IngestSettings) -> list[_Rule]:
             [
                 *_needed(fields, "campaign_id", _is_no_id(fields["campaign_id"])),
                 *_needed(fields, "ad_id", _is_no_id(fields["ad_id"])),
-                *_optional(fields, "cost_micros", (fields["cost_micros"].value < 0) | fields["cost_micros"].is_wrong),
+                *_optional(fields, "cost_micros", _is_no_amount(fields["cost_micros"])),
             ],
             fields,
         ),
         *_of_type(events.CLICK, _needed(fields, "impression_id", _is_no_id(fields["impression_id"])), fields),
         *_of_type(events.ACTIVITY, _optional(fields, "data", fields["data"].is_wrong), fields),
+        *_of_type(events.CONVERSION, _conversion_rules(fields), fields),
         *_kept_rule(list(how.kept.values())),
+    ]
+
+
+def _conversion_rules(fields: dict[str, Field]) -> list[_Rule]:
+    currency, revokes = fields["currency"], fields["revokes"]
+    is_no_code = ~currency.value.rlike(rf"^{events.CURRENCY_PATTERN}\z") | currency.is_wrong
+    # What takes itself back would count as nothing, and as a conversion.
+    names_itself = revokes.value == fields["event_id"].value
+    return [
+        *_needed(fields, "conversion_type", _is_no_id(fields["conversion_type"])),
+        *_needed(fields, "value_micros", _is_no_amount(fields["value_micros"])),
+        *_needed(fields, "currency", is_no_code, unless=fields["value_micros"].value == 0),
+        *_optional(fields, "order_id", _is_no_id(fields["order_id"])),
+        *_optional(fields, "revokes", _is_no_id(revokes) | names_itself),
     ]
 
 
@@ -134,6 +149,10 @@ def _optional(fields: dict[str, Field], name: str, is_broken: Column) -> list[_R
 def _is_no_id(field: Field) -> Column:
     has_length = F.char_length(field.value).between(1, events.MAX_ID_CHARACTERS)
     return ~(has_length & ~F.contains(field.value, F.lit("\0"))) | field.is_wrong
+
+
+def _is_no_amount(field: Field) -> Column:
+    return (field.value < 0) | field.is_wrong
 
 
 def _of_type(event_type: str, rules: Sequence[_Rule], fields: dict[str, Field]) -> list[_Rule]:

@@ -7,7 +7,7 @@ VIEW = View(
     "One row per event that came too late for silver and that `adloom repair` has found. Unless it is expired, gold "
     "has been corrected for it; `restatements` says how.",
     (
-        ("event_type", "impression, click or activity"),
+        ("event_type", "impression, click, activity or conversion"),
         ("event_id", "unique within its event type"),
         ("event_time", "when the event happened"),
         ("received_at", "when it was received"),
@@ -15,7 +15,7 @@ VIEW = View(
         ("user_id", "user the event belongs to"),
         ("campaign_id", "impressions only"),
         ("cost_micros", "impressions only: cost in micro-units of currency"),
-        ("cause", "late_impression, late_click, late_activity, or requeue"),
+        ("cause", "late_impression, late_click, late_activity, late_conversion, or requeue"),
         ("is_expired", "whether it came later than repair.horizon allows, and so corrected nothing"),
         ("repair", "number of the repair that found it"),
     ),

@@ -37,6 +37,8 @@ _EVENTS: list[dict[str, Any]] = [
     {"event_type": "click", "event_id": "k", "event_time": "2026-01-01T12:00:01Z", "user_id": "u"}
     | {"impression_id": "i"},
     {"event_type": "activity", "event_id": "v", "event_time": "2026-01-01T12:00:02Z", "user_id": "u", "is_last": True},
+    {"event_type": "conversion", "event_id": "p", "event_time": "2026-01-01T12:00:03Z", "user_id": "u"}
+    | {"conversion_type": "purchase", "value_micros": 7, "currency": "EUR", "order_id": "o", "revokes": "q"},
 ]
 _VALUES: tuple[Any, ...] = (
     None,

@@ -9,12 +9,13 @@ from typing import Any
 from spark_jobs.contracts.settings import Settings
 from tests.support.source_files import write_files
 
-_KINDS = {"impression": "imp", "click": "clk", "activity": "act"}
+_KINDS = {"impression": "imp", "click": "clk", "activity": "act", "conversion": "cnv"}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 SOURCE: dict[str, Any] = {
-    "event_type": "case $.type when 'imp' then 'impression' when 'clk' then 'click' when 'act' then 'activity' end",
+    "event_type": "case $.type when 'imp' then 'impression' when 'clk' then 'click' when 'act' then 'activity' "
+    "when 'cnv' then 'conversion' end",
     "when": "$.v = 2",
     "map": {
         "event_id": "$.id",
@@ -26,6 +27,11 @@ SOURCE: dict[str, Any] = {
         "cost_micros": "micros($.ad.price)",
         "impression_id": "$.ad.imp",
         "data": "$.note",
+        "conversion_type": "$.goal.name",
+        "value_micros": "micros($.goal.worth)",
+        "currency": "upper($.goal.currency)",
+        "order_id": "$.goal.order",
+        "revokes": "$.goal.refund_of",
     },
     "keep": {
         "publisher": {"from": "$.site.domain"},
@@ -53,17 +59,30 @@ def foreign(event: dict[str, Any], number: int) -> dict[str, Any]:
         **user,
     }
     if event["event_type"] == "impression":
-        price = event.get("cost_micros") or 0
         record["ad"] = {
             "campaign": event["campaign_id"],
             "creatives": [{"id": event["ad_id"]}, {"id": "another"}],
-            "price": f"{price // 10**6}.{price % 10**6:06}",
+            "price": _decimal(event.get("cost_micros") or 0),
         }
     elif event["event_type"] == "click":
         record["ad"] = {"imp": event["impression_id"]}
+    elif event["event_type"] == "conversion":
+        record["goal"] = _goal(event)
     elif event.get("data") is not None:
         record["note"] = event["data"]
     return record
+
+
+def _goal(event: dict[str, Any]) -> dict[str, Any]:
+    names = {"conversion_type": "name", "order_id": "order", "revokes": "refund_of"}
+    goal = {name: event[field] for field, name in names.items() if field in event}
+    if "currency" in event:
+        goal["currency"] = event["currency"].lower()
+    return goal | {"worth": _decimal(event["value_micros"])}
+
+
+def _decimal(micros: int) -> str:
+    return f"{micros // 10**6}.{micros % 10**6:06}"
 
 
 def first_numbers(files: Sequence[Sequence[dict[str, Any]]]) -> dict[tuple[str, str], int]:

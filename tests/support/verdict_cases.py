@@ -6,7 +6,7 @@ the whole table can be one input file. The verdicts hold at any receipt from 202
 
 from typing import Final
 
-from spark_jobs.contracts.events import DEFAULT_MAX_RECORD_BYTES, VERDICTS
+from spark_jobs.contracts.events import DEFAULT_MAX_RECORD_BYTES, OPTIONAL_FIELDS, VERDICTS
 
 VerdictCase = tuple[str, bytes, str]
 
@@ -20,7 +20,14 @@ _IMPRESSION: Final = {
 }
 _CLICK: Final = {**_IMPRESSION, "event_type": '"click"', "impression_id": '"i1"'}
 _ACTIVITY: Final = {**_IMPRESSION, "event_type": '"activity"'}
-for _fields in (_CLICK, _ACTIVITY):
+_CONVERSION: Final = {
+    **_IMPRESSION,
+    "event_type": '"conversion"',
+    "conversion_type": '"purchase"',
+    "value_micros": "25000000",
+    "currency": '"EUR"',
+}
+for _fields in (_CLICK, _ACTIVITY, _CONVERSION):
     del _fields["campaign_id"], _fields["ad_id"]
 
 _cases: list[VerdictCase] = []
@@ -49,6 +56,10 @@ def _act(**changes: str | None) -> str:
     return _json(_ACTIVITY, **changes)
 
 
+def _cnv(**changes: str | None) -> str:
+    return _json(_CONVERSION, **changes)
+
+
 def _padded_to(size: int) -> str:
     empty = _act(data='""')
     return _act(data='"' + "x" * (size - len(empty)) + '"')
@@ -63,6 +74,8 @@ def _good_records() -> None:
     _case("impression", _imp(), "ok")
     _case("click", _clk(), "ok")
     _case("activity", _act(), "ok")
+    _case("conversion", _cnv(), "ok")
+    _case("all fields of a conversion", _cnv(is_last="true", order_id='"o1"', revokes='"e0"'), "ok")
     _case("all fields of an impression", _imp(is_last="true", cost_micros="1500"), "ok")
     _case("no spaces at all", _act().replace(" ", ""), "ok")
     _case("spaces and tabs around", f" \t{_act()} \t", "ok")
@@ -213,9 +226,13 @@ def _ids() -> None:
         ("campaign_id", _imp),
         ("ad_id", _imp),
         ("impression_id", _clk),
+        ("conversion_type", _cnv),
+        ("order_id", _cnv),
+        ("revokes", _cnv),
     ):
-        _case(f"{field} absent", build(**{field: None}), f"missing_{field}")
-        _case(f"{field} null", build(**{field: "null"}), f"missing_{field}")
+        lacking = "ok" if field in OPTIONAL_FIELDS else f"missing_{field}"
+        _case(f"{field} absent", build(**{field: None}, other=f'"{field}"'), lacking)
+        _case(f"{field} null", build(**{field: "null"}), lacking)
         for name, text in good.items():
             _case(f"{field} {name}", build(**{field: text}), "ok")
         for name, text in bad.items():
@@ -331,6 +348,49 @@ def _other_fields() -> None:
     _case("another type's fields are ignored, activity", _act(cost_micros='"x"', ad_id="1.5", impression_id="[]"), "ok")
 
 
+def _conversions() -> None:
+    for value in ("0", "1", "1000000000000000000", "9223372036854775807", "-0"):
+        _case(f"value {value}", _cnv(value_micros=value), "ok")
+    for value in ("9223372036854775808", "1" + "0" * 300, "-1", "1.5", "5.0", "1e3", '"100"', "true", "[]", "{}"):
+        _case(f"value {value[:24]}", _cnv(value_micros=value), "invalid_value_micros")
+    _case("no value at all", _cnv(value_micros=None), "missing_value_micros")
+    _case("value null", _cnv(value_micros="null"), "missing_value_micros")
+    for code in ("USD", "JPY", "XXX", "ZZZ"):
+        _case(f"currency {code}", _cnv(currency=f'"{code}"'), "ok")
+    for code in (
+        '"eur"',
+        '"EU"',
+        '"EURO"',
+        '"EUR "',
+        '"E1R"',
+        '"ÉUR"',
+        r'"EUR\n"',
+        '""',
+        "978",
+        "true",
+        "[]",
+        "{}",
+        '["EUR"]',
+    ):
+        _case(f"currency {code}", _cnv(currency=code), "invalid_currency")
+        _case(f"currency {code} of nothing", _cnv(currency=code, value_micros="0"), "invalid_currency")
+    _case("currency absent", _cnv(currency=None), "missing_currency")
+    _case("currency null", _cnv(currency="null"), "missing_currency")
+    _case("currency absent, smallest value", _cnv(currency=None, value_micros="1"), "missing_currency")
+    _case("currency absent, no value", _cnv(currency=None, value_micros="0"), "ok")
+    _case("currency null, no value", _cnv(currency="null", value_micros="0"), "ok")
+    _case("revokes itself", _cnv(revokes='"e1"'), "invalid_revokes")
+    _case("revokes itself, by number", _cnv(event_id='"17"', revokes="17"), "invalid_revokes")
+    _case("another type's fields are ignored, conversion", _cnv(cost_micros="-1", ad_id="[]", data="1.5"), "ok")
+    own = {"conversion_type": "[]", "value_micros": "-2", "currency": "7", "order_id": "[]", "revokes": '{"of": 1}'}
+    for position, name in enumerate(own):
+        rest = {later: own[later] for later in list(own)[position:]}
+        _case(f"first of many: {name}", _cnv(**rest), f"invalid_{name}")
+    _case("value before currency", _cnv(value_micros='"x"', currency=None), "invalid_value_micros")
+    for build, of in ((_imp, "impression"), (_clk, "click"), (_act, "activity")):
+        _case(f"a conversion's fields are ignored, {of}", build(**own), "ok")
+
+
 def _the_first_rule_broken_names_the_verdict() -> None:
     in_future = '"2099-01-01T00:00:00Z"'
     wrong = {"event_type": "7", "event_id": "[]", "event_time": "7", "user_id": "[]", "is_last": "7"}
@@ -351,6 +411,7 @@ _malformed_records()
 _ids()
 _times()
 _other_fields()
+_conversions()
 _the_first_rule_broken_names_the_verdict()
 
 VERDICT_CASES: Final[tuple[VerdictCase, ...]] = tuple(_cases)

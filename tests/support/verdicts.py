@@ -10,6 +10,7 @@ from spark_jobs.contracts.durations import microseconds
 from spark_jobs.contracts.events import (
     ACTIVITY,
     CLICK,
+    CONVERSION,
     DUPLICATE_KEY,
     EVENT_TIME_IN_FUTURE,
     EVENT_TYPES,
@@ -27,7 +28,7 @@ from spark_jobs.contracts.sections import IngestSettings
 from tests.support.strict_json import Integer, NotJsonError, Object, has_unpaired_surrogate, parse
 
 UTF8_BOM: Final = b"\xef\xbb\xbf"
-MAX_COST_MICROS: Final = 2**63 - 1
+MAX_MICROS: Final = 2**63 - 1
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _RFC3339: Final = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?(?:[Zz]|([+-])(\d\d):(\d\d))", re.ASCII
@@ -51,6 +52,11 @@ class Event(NamedTuple):
     cost_micros: int | None = None
     impression_id: str | None = None
     data: str | None = None
+    conversion_type: str | None = None
+    value_micros: int | None = None
+    currency: str | None = None
+    order_id: str | None = None
+    revokes: str | None = None
 
 
 @dataclass(frozen=True)
@@ -119,12 +125,31 @@ def _event(fields: dict[str, object], latest: int) -> Event:
         return event._replace(
             campaign_id=_required(fields, "campaign_id", _id_text),
             ad_id=_required(fields, "ad_id", _id_text),
-            cost_micros=_optional(fields, "cost_micros", _cost, default=0),
+            cost_micros=_optional(fields, "cost_micros", _micros, default=0),
         )
     if event_type == CLICK:
         return event._replace(impression_id=_required(fields, "impression_id", _id_text))
+    if event_type == CONVERSION:
+        return _conversion(event, fields)
     assert event_type == ACTIVITY
     return event._replace(data=_optional(fields, "data", _text, default=None))
+
+
+def _conversion(event: Event, fields: dict[str, object]) -> Event:
+    def other(value: object) -> str | None:
+        text = _id_text(value)
+        return None if text == event.event_id else text
+
+    kind = _required(fields, "conversion_type", _id_text)
+    value = _required(fields, "value_micros", _micros)
+    has_currency = value > 0 or fields.get("currency") is not None
+    return event._replace(
+        conversion_type=kind,
+        value_micros=value,
+        currency=_required(fields, "currency", _currency) if has_currency else None,
+        order_id=_optional(fields, "order_id", _id_text, default=None),
+        revokes=_optional(fields, "revokes", other, default=None),
+    )
 
 
 def _required(fields: dict[str, object], name: str, read: Callable[[object], _T | None]) -> _T:
@@ -152,12 +177,17 @@ def _id_text(value: object) -> str | None:
     return text if text is not None and 1 <= len(text) <= MAX_ID_CHARACTERS and "\0" not in text else None
 
 
-def _cost(value: object) -> int | None:
+def _micros(value: object) -> int | None:
     # 19 digits at most: Python refuses to read very long ones as a number.
-    if not isinstance(value, Integer) or len(value.text) > len(str(MAX_COST_MICROS)):
+    if not isinstance(value, Integer) or len(value.text) > len(str(MAX_MICROS)):
         return None
-    cost = int(value.text)
-    return cost if 0 <= cost <= MAX_COST_MICROS else None
+    amount = int(value.text)
+    return amount if 0 <= amount <= MAX_MICROS else None
+
+
+def _currency(value: object) -> str | None:
+    is_code = isinstance(value, str) and len(value) == 3 and all("A" <= letter <= "Z" for letter in value)
+    return str(value) if is_code else None
 
 
 def _rfc3339(value: object) -> int | None:

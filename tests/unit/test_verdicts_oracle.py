@@ -100,6 +100,20 @@ _GOOD = (
         Event("activity", "e", _NOON, "u", is_last=False, data="a\0b"),
         id="activity with a NUL in its data",
     ),
+    pytest.param(
+        {"event_type": "conversion", "event_time": "2024-05-01T12:00:00Z", "conversion_type": 7}
+        | {"value_micros": 2**63 - 1, "currency": "EUR", "order_id": 10**22, "revokes": "p", "cost_micros": 5},
+        Event("conversion", "e", _NOON, "u", is_last=False)._replace(
+            conversion_type="7", value_micros=2**63 - 1, currency="EUR", order_id="1" + "0" * 22, revokes="p"
+        ),
+        id="a conversion with all its fields",
+    ),
+    pytest.param(
+        {"event_type": "conversion", "event_time": "2024-05-01T12:00:00Z", "conversion_type": "signup"}
+        | {"value_micros": 0, "currency": None, "order_id": None, "revokes": None, "data": "ignored"},
+        Event("conversion", "e", _NOON, "u", is_last=False)._replace(conversion_type="signup", value_micros=0),
+        id="a conversion of no value",
+    ),
 )
 
 
