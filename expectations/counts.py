@@ -215,6 +215,7 @@ def _against_ledger(
         events
         + ledger.session_initial
         - ledger.session_userless
+        - ledger.conversions
         - sessioned
         - ledger.session_late
         - ledger.session_open,

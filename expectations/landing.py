@@ -110,6 +110,7 @@ def _outflows(ledger: Ledger | None) -> list[tuple[str, int, list[tuple[str, int
             ("events open", ledger.session_open),
             ("events of the initial state", ledger.session_initial),
             ("events without a user", ledger.session_userless),
+            ("conversions, in no session", ledger.conversions),
         ],
     }
     outflows: list[tuple[str, int, list[tuple[str, int]]]] = [

@@ -63,7 +63,7 @@ def _table_rules(join: JoinType) -> tuple[Rule, ...]:
         zero(
             "sessions_match_silver",
             "unsessioned_off",
-            "Every event in silver is in a session, or counted as late or open.",
+            "Every event in silver but conversions is in a session, or counted as late or open.",
         ),
     )
 

@@ -6,11 +6,11 @@ from pyspark.sql import functions as F
 from expectations.rules import Rule, between, in_set, not_null, unique, zero
 from expectations.suites.base import Suite, count_true, days_off, with_repeats
 from spark_jobs.contracts.durations import format_duration, microseconds
-from spark_jobs.contracts.events import EVENT_TYPES, SESSION_ENDINGS
+from spark_jobs.contracts.events import SESSION_ENDINGS, VISIT_TYPES
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import SESSIONS
 
-_COUNTS = tuple(f"{event_type}_count" for event_type in EVENT_TYPES)
+_COUNTS = tuple(f"{event_type}_count" for event_type in VISIT_TYPES)
 
 
 def suite(settings: Settings) -> Suite:
@@ -61,7 +61,7 @@ def _event_rules() -> tuple[Rule, ...]:
 def _prepare(rows: DataFrame, whole: DataFrame | None) -> DataFrame:
     counted = with_repeats(rows, whole, ["session_id"], "session_occurrences")
     counted = _with_nearest_session(counted, whole)
-    events, of_type = F.col("events"), [_count_off(event_type) for event_type in EVENT_TYPES]
+    events, of_type = F.col("events"), [_count_off(event_type) for event_type in VISIT_TYPES]
     first, last = F.try_element_at(events, F.lit(1)), F.try_element_at(events, F.lit(-1))
     return counted.withColumns(
         {

@@ -229,6 +229,7 @@ def print_ledger(console: Console, ledger: Ledger) -> None:
         ("events in open sessions", ledger.session_open, "the next run continues"),
         ("events of the initial state", ledger.session_initial, "in sessions, not in silver"),
         ("events without a user", ledger.session_userless, "in silver, not in sessions"),
+        ("conversions", ledger.conversions, "in silver, not in sessions"),
     ):
         if count:
             add(f"  {name}", count, meaning)

@@ -40,6 +40,8 @@ class Ledger:
     """Events that the initial state of sessionize brought: in sessions or open, and not in silver."""
     session_userless: int = 0
     """Events in silver without a user, as a source may have them: they are in no session."""
+    conversions: int = 0
+    """Conversions in silver: a part of ``kept``; they are in no session, with or without a user."""
     late_found: int = 0
     """Late events in ``silver/late_events``, which `adloom repair` brings to gold: a part of ``late``."""
     late_expired: int = 0

@@ -11,6 +11,7 @@ from spark_jobs.contracts.durations import microseconds
 from spark_jobs.corrections.correction import GROUP, Scene, dates_of, in_order
 from spark_jobs.transforms.clock import interval
 from spark_jobs.transforms.open_rows import KEY
+from spark_jobs.transforms.visits import is_of_visit
 
 CHAIN_START, CHAIN_END = "chain_start", "chain_end"
 
@@ -19,7 +20,7 @@ def touched_chains(late: DataFrame, scene: Scene, gap: timedelta) -> tuple[DataF
     """The chains that ``late`` events are in, from their first event to their last.
 
     Args:
-        late: the columns of silver, and ``is_counted``; none without a user.
+        late: the columns of silver, and ``is_counted``; only those of visits.
         scene: gives the other events.
         gap: events of a chain are no further apart.
 
@@ -41,6 +42,7 @@ def _chains(late: DataFrame, scene: Scene, dates: Sequence[date], gap: timedelta
     keys = scene.few(late.where("is_counted").select(*KEY, F.lit(True).alias("is_late")).distinct())
     counted = (
         scene.events(dates)
+        .where(is_of_visit())
         .join(users, on="user_id", how="left_semi")
         .join(keys, on=list(KEY), how="left")
         .withColumns({"is_counted": F.lit(True), "is_late": F.coalesce("is_late", F.lit(False))})

@@ -17,12 +17,13 @@ from spark_jobs.corrections.correction import DUE, GROUP, Correction, Scene, Tou
 from spark_jobs.operators.sessionize import sessionize
 from spark_jobs.transforms.clock import interval
 from spark_jobs.transforms.open_rows import KEY
+from spark_jobs.transforms.visits import is_of_visit
 
 
 def recompute(late: DataFrame, scene: Scene) -> Touched:
     """See :data:`spark_jobs.corrections.correction.Recompute`."""
     own = scene.settings.sessionize
-    chains, dates = touched_chains(late.where(F.col("user_id").isNotNull()), scene, own.gap)
+    chains, dates = touched_chains(late.where(is_of_visit()), scene, own.gap)
     due = F.col(CHAIN_END) + interval(own.gap)
     sessions = sessionize(chains.where("is_counted").drop(GROUP), own)
     expected = rows_within(sessions, chains.withColumn(DUE, due), F.col("session_start"), lambda end: end, scene)

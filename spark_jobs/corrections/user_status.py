@@ -23,13 +23,14 @@ from spark_jobs.corrections.chains import CHAIN_END, CHAIN_START, rows_within, t
 from spark_jobs.corrections.correction import DUE, GROUP, Correction, Scene, Touched, between
 from spark_jobs.transforms.clock import interval
 from spark_jobs.transforms.open_rows import KEY
+from spark_jobs.transforms.visits import is_of_visit
 
 
 def recompute(late: DataFrame, scene: Scene) -> Touched:
     """See :data:`spark_jobs.corrections.correction.Recompute`."""
     own = scene.settings.user_status
     idle = interval(own.idle_after)
-    chains, _dates = touched_chains(late.where(F.col("user_id").isNotNull()), scene, own.idle_after)
+    chains, _dates = touched_chains(late.where(is_of_visit()), scene, own.idle_after)
     due = F.col(CHAIN_END) + idle
     live = between(scene.live, "since", chains.withColumn(DUE, due), CHAIN_START, DUE)
     return Touched(

@@ -13,6 +13,7 @@ _MARKS = (
     "sessioned",
     "initial",
     "userless",
+    "sessionless",
     "late_found",
     "late_expired",
 )
@@ -32,9 +33,10 @@ SELECT
     sum(CASE WHEN lost > 0 AND session_late = 0 THEN lost END) AS session_open,
     sum(initial) AS session_initial,
     sum(userless) AS session_userless,
+    sum(sessionless) AS conversions,
     sum(late_found) AS late_found,
     sum(late_expired) AS late_expired
-FROM (SELECT *, kept + initial - userless - sessioned AS lost FROM ({keys}))
+FROM (SELECT *, kept + initial - userless - sessionless - sessioned AS lost FROM ({keys}))
 """
 
 

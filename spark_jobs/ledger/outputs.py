@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from spark_jobs.contracts.choices import JoinType
 from spark_jobs.contracts.durations import microseconds
-from spark_jobs.contracts.events import CLICK, EVENT_TYPES, IMPRESSION
+from spark_jobs.contracts.events import CLICK, EVENT_TYPES, IMPRESSION, VISIT_TYPES
 from spark_jobs.contracts.live_ledger import Kind, Position
 from spark_jobs.contracts.repair import REPAIR
 from spark_jobs.contracts.settings import Settings
@@ -51,7 +51,7 @@ class Followed:
     Attributes:
         name: of the query.
         columns: those of its table that name events.
-        kinds: the event types that are emitted with or without a counterpart.
+        kinds: the event types that are emitted with or without a counterpart; others are none of its business.
         reach: how far the watermark must pass an event until its row is there.
         grace: how far it must pass an event until that is late.
         horizon: late events this far behind the watermark are counted for good.
@@ -97,7 +97,7 @@ def followed(settings: Settings) -> tuple[Followed, ...]:
         Followed(
             sessionize.NAME,
             {"events": _EVENTS},
-            EVENT_TYPES,
+            VISIT_TYPES,
             settings.sessionize.gap,
             sessionize.QUERY.grace(settings),
             horizon,

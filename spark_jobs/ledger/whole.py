@@ -124,8 +124,11 @@ class _Account:
             event_type = file.partition["event_type"]
             self._group(SILVER_EVENTS, rows, "''")
             if event_type != HEARTBEAT:
-                always = bits("kept", *(["joinable"] if event_type in joined.kinds else []))
-                marks = f"{always} + CASE WHEN user_id IS NULL THEN {bits('userless')} ELSE 0 END"
+                marks = str(bits("kept", *(["joinable"] if event_type in joined.kinds else [])))
+                if event_type in chained.kinds:
+                    marks += f" + CASE WHEN user_id IS NULL THEN {bits('userless')} ELSE 0 END"
+                else:
+                    marks += f" + {bits('sessionless')}"
                 key = f"hash('{event_type}', event_id)"
                 self._add("kept", rows, f"SELECT {key}, {_BATCH}, {marks} FROM rows")
         for _, rows in self._rows(ATTRIBUTIONS, {"status": TEXT, **joined.columns}):

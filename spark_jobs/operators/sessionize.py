@@ -7,7 +7,8 @@
                a silence of exactly 5 min  e is the last          a new session, although
                does not end the session    of its session         the silence is short
 
-*Watermark*: the largest event time seen minus ``sessionize.watermark``. Heartbeats advance it and are then dropped.
+*Watermark*: the largest event time seen minus ``sessionize.watermark``. Heartbeats and conversions advance it, and are
+then dropped.
 *State*: the events of each user's open window, until the watermark passes its last event by the gap. A user who is
 never silent for longer than the gap keeps one window open forever.
 *Late rows*: Spark drops an event whose own window (its time to its time + gap) lies before the watermark; the ledger
@@ -21,18 +22,19 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.contracts.durations import microseconds, milliseconds
-from spark_jobs.contracts.events import ACTIVITY, CLICK, HEARTBEAT, IMPRESSION
+from spark_jobs.contracts.events import VISIT_TYPES
 from spark_jobs.contracts.sections import SessionizeSettings
 from spark_jobs.contracts.tables import SESSIONS
 from spark_jobs.transforms.clock import after_watermark
+from spark_jobs.transforms.visits import is_of_visit
 
 
 def sessionize(events: DataFrame, settings: SessionizeSettings) -> DataFrame:
     """The sessions of each user of ``events``.
 
     Args:
-        events: streaming; the columns of ``silver/events``, heartbeats included. Those without a user are in
-            no session.
+        events: streaming; the columns of ``silver/events``, heartbeats included. Those without a user, and
+            conversions, are in no session.
         settings: gap and watermark.
 
     Returns:
@@ -43,7 +45,7 @@ def sessionize(events: DataFrame, settings: SessionizeSettings) -> DataFrame:
     own = (
         events.select("event_type", "event_id", "event_time", "user_id", "is_last")
         .withWatermark("event_time", f"{milliseconds(settings.watermark)} milliseconds")
-        .where(after_watermark("event_time", (F.col("event_type") != HEARTBEAT) & F.col("user_id").isNotNull()))
+        .where(after_watermark("event_time", is_of_visit()))
     )
     # Events are sorted by these fields, in this order.
     event = F.struct("event_time", "event_id", "event_type", "is_last")
@@ -84,7 +86,7 @@ def _sessions(pieces: DataFrame) -> DataFrame:
         last["event_time"].alias("session_end"),
         F.when(last["is_last"], F.lit("is_last")).otherwise(F.lit("timeout")).alias("ended_by"),
         F.size(piece).cast("bigint").alias("event_count"),
-        *[_count(piece, name).alias(f"{name}_count") for name in (IMPRESSION, CLICK, ACTIVITY)],
+        *[_count(piece, name).alias(f"{name}_count") for name in VISIT_TYPES],
         in_contract.alias("events"),
         F.to_date(first["event_time"]).alias("event_date"),
     ).select(*SESSIONS.column_names)

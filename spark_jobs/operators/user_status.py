@@ -24,18 +24,19 @@ from pyspark.sql import functions as F
 
 from spark_jobs.contracts.choices import Clock
 from spark_jobs.contracts.durations import microseconds, milliseconds
-from spark_jobs.contracts.events import HEARTBEAT
 from spark_jobs.contracts.sections import UserStatusSettings
 from spark_jobs.contracts.tables import USER_STATUS
 from spark_jobs.operators.keyed import StatusProcessor
 from spark_jobs.transforms.clock import after_watermark
+from spark_jobs.transforms.visits import is_of_visit
 
 
 def user_status(events: DataFrame, settings: UserStatusSettings, *, initial: DataFrame | None = None) -> DataFrame:
     """The changes of status of the users of ``events``.
 
     Args:
-        events: streaming; the columns of ``silver/events``, heartbeats included. Those without a user count for none.
+        events: streaming; the columns of ``silver/events``, heartbeats included. Those without a user, and conversions,
+            count for none.
         settings: how long a silence makes a user inactive, and by which clock.
         initial: not streaming: ``user_id``, ``status`` (online or active) and ``last_us`` (bigint, the time of the last
             event in microseconds since 1970) of users who are not inactive. Only the first batch uses it.
@@ -50,8 +51,7 @@ def user_status(events: DataFrame, settings: UserStatusSettings, *, initial: Dat
     timed = events.select("event_type", "event_time", "user_id")
     if is_event_time:
         timed = timed.withWatermark("event_time", f"{milliseconds(settings.watermark)} milliseconds")
-    is_of_user = (F.col("event_type") != HEARTBEAT) & F.col("user_id").isNotNull()
-    own = timed.where(after_watermark("event_time", is_of_user)).select(
+    own = timed.where(after_watermark("event_time", is_of_visit())).select(
         "user_id", F.unix_micros("event_time").alias("event_us"), "event_time"
     )
     changes = own.groupBy("user_id").transformWithState(

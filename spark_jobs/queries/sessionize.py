@@ -3,7 +3,7 @@
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
-from spark_jobs.contracts.events import EVENT_TYPES, HEARTBEAT
+from spark_jobs.contracts.events import VISIT_TYPES
 from spark_jobs.contracts.jobs import ATTRIBUTE_JOB
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import SESSIONS, SILVER_EVENTS
@@ -61,6 +61,7 @@ def _open_since(at: "Position", day: date) -> "DataFrame":
     from pyspark.sql import functions as F
 
     from spark_jobs.transforms.open_rows import open_sessions
+    from spark_jobs.transforms.visits import is_of_visit
 
     # What is open and began by the end of the day has an event on it, or within a gap of it.
     gap = at.longest("sessionize.gap")
@@ -68,7 +69,7 @@ def _open_since(at: "Position", day: date) -> "DataFrame":
     silver = at.read_consumed().where(F.col("event_date") >= since)
     sessions = at.read(SESSIONS).where(F.col("session_end") >= since.cast("timestamp"))
     left = open_sessions(silver, sessions, at.settled_before, gap, at.read_initial())
-    return left.where((F.col("event_type") != HEARTBEAT) & F.col("user_id").isNotNull())
+    return left.where(is_of_visit())
 
 
 def _correction() -> "Correction":
@@ -101,7 +102,7 @@ QUERY = Query(
         "event_time TIMESTAMP NOT NULL, is_last BOOLEAN",
         meaning="A row for each event of the sessions that are open. These events join those of the first batch; the "
         "ledger counts them as `session_initial`.",
-        choices=lambda _: {"event_type": EVENT_TYPES},
+        choices=lambda _: {"event_type": VISIT_TYPES},
     ),
     closes_after=_closes_after,
     open_since=_open_since,

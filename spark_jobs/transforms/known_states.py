@@ -11,11 +11,11 @@ from pyspark.sql import functions as F
 
 from spark_jobs.contracts.choices import Clock, UserStatus
 from spark_jobs.contracts.durations import microseconds
-from spark_jobs.contracts.events import HEARTBEAT
 from spark_jobs.contracts.sections import MovingAverageSettings
 from spark_jobs.transforms.measures import each_measure
 from spark_jobs.transforms.open_rows import is_settled, settled_us
 from spark_jobs.transforms.status import in_order
+from spark_jobs.transforms.visits import is_of_visit
 
 
 def given_values(initial: DataFrame, settings: MovingAverageSettings) -> DataFrame:
@@ -146,8 +146,7 @@ def users_there(
     Returns:
         ``user_id``, ``status``, ``last_us``: see :func:`spark_jobs.operators.user_status.user_status`.
     """
-    is_of_user = (F.col("event_type") != HEARTBEAT) & F.col("user_id").isNotNull()
-    seen = silver.where(is_settled(settled_before) & is_of_user).select("user_id", "event_time")
+    seen = silver.where(is_settled(settled_before) & is_of_visit()).select("user_id", "event_time")
     if initial is not None:
         since = F.col("last_event_time").alias("since")
         emitted = emitted.select("user_id", "status", "since").unionByName(initial.select("user_id", "status", since))

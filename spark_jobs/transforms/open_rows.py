@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from spark_jobs.contracts.durations import milliseconds
 from spark_jobs.contracts.events import CLICK, HEARTBEAT, IMPRESSION
+from spark_jobs.transforms.visits import is_of_visit
 
 KEY = ("event_type", "event_id")
 """The key of an event."""
@@ -85,7 +86,7 @@ def open_sessions(
         of whatever type.
     """
     done = sessions.select(F.explode("events").alias("event")).select("event.event_type", "event.event_id")
-    events = silver.where((F.col("event_type") != HEARTBEAT) & F.col("user_id").isNotNull())
+    events = silver.where(is_of_visit())
     if initial is not None:
         events = events.unionByName(initial, allowMissingColumns=True)
     left = events.join(done, on=list(KEY), how="left_anti")

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from tests.golden.attribution_cases import ATTRIBUTION, DEDUPLICATION
+from tests.golden.conversion_cases import CONVERSIONS
 from tests.golden.late_cases import LATE_RECORDS, STILL_OPEN, TWICE
 from tests.golden.runs import UNDRAINED
 from tests.golden.session_cases import GAPS
@@ -12,6 +13,7 @@ from tests.support.timeline import Case, Run
 GOLDEN: tuple[Case, ...] = (
     *DEDUPLICATION,
     *ATTRIBUTION,
+    *CONVERSIONS,
     *GAPS,
     *LAST_EVENTS,
     *TIES,

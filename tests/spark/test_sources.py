@@ -214,8 +214,8 @@ def test_a_column_that_is_kept_is_neither_left_out_nor_retyped(
 
 
 def test_events_without_a_user_are_attributed_and_in_no_session(spark: SparkSession, tmp_path: Path) -> None:
-    names = ("shown", "clicked", "alone")
-    kinds = ("impression", "click", "impression")
+    names = ("shown", "clicked", "alone", "bought")
+    kinds = ("impression", "click", "impression", "conversion")
     events = [
         {
             "event_type": kind,
@@ -226,6 +226,9 @@ def test_events_without_a_user_are_attributed_and_in_no_session(spark: SparkSess
             "ad_id": "a",
             "cost_micros": 7,
             "impression_id": "shown",
+            "conversion_type": "purchase",
+            "value_micros": 7,
+            "currency": "EUR",
         }
         for minute, (name, kind) in enumerate(zip(names, kinds, strict=True))
     ]
@@ -237,7 +240,8 @@ def test_events_without_a_user_are_attributed_and_in_no_session(spark: SparkSess
     assert [row[1] for row in read_table(own, SESSIONS)] == ["somebody"]
     assert {row[0] for row in read_table(own, USER_STATUS)} == {"somebody"}
     ledger = read_ledger(own)
-    assert (ledger.kept, ledger.session_userless, ledger.session_late, ledger.session_open) == (3, 2, 0, 0)
+    assert (ledger.kept, ledger.session_userless, ledger.session_late, ledger.session_open) == (4, 2, 0, 0)
+    assert ledger.conversions == 1, "those without a user are no events without a user beside that"
 
 
 def test_the_first_source_that_means_a_record_gets_it(spark: SparkSession, tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ FULL OUTER JOIN (FROM silver WHERE event_type = 'click') c
 _SESSIONS = """
 WITH neighbours AS (
   SELECT *, lag(event_time) OVER in_order AS previous_time, lag(is_last) OVER in_order AS after_last
-  FROM silver
+  FROM silver WHERE event_type <> 'conversion'
   WINDOW in_order AS (PARTITION BY user_id ORDER BY event_time, event_id, event_type)
 ),
 starts AS (
@@ -162,7 +162,7 @@ WITH neighbours AS (
   SELECT user_id, epoch_us(event_time) AS us,
     epoch_us(event_time) - lag(epoch_us(event_time)) OVER in_order AS silence,
     lead(epoch_us(event_time)) OVER in_order - epoch_us(event_time) AS next_silence
-  FROM silver
+  FROM silver WHERE event_type <> 'conversion'
   WINDOW in_order AS (PARTITION BY user_id ORDER BY event_time, event_id, event_type)
 ),
 visits AS (
@@ -323,7 +323,7 @@ def _to_millisecond(time: datetime) -> datetime:
 
 def _arrow(events: Sequence[Event]) -> pa.Table:
     """``events`` as a table in order of ``arrival``, times in microseconds since the epoch."""
-    types = {"event_time": pa.int64(), "cost_micros": pa.int64(), "is_last": pa.bool_()}
+    types = {**dict.fromkeys(("event_time", "cost_micros", "value_micros"), pa.int64()), "is_last": pa.bool_()}
     epoch = datetime(1970, 1, 1)  # noqa: DTZ001 naive means UTC throughout
     columns = dict(zip(Event._fields, zip(*events, strict=True) if events else [()] * len(Event._fields), strict=True))
     columns["event_time"] = tuple((time - epoch) // timedelta(microseconds=1) for time in columns["event_time"])
@@ -349,6 +349,7 @@ def _ledger(expected: Expected) -> Ledger:
         surplus=0,
         attribution=dict(Counter(row[0] for row in expected.attributions)),
         sessions=dict(Counter(row[compared_columns(SESSIONS).index("ended_by")] for row in expected.sessions)),
+        conversions=sum(event_type == "conversion" for event_type, _ in _keys(expected.silver, SILVER_EVENTS)),
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from spark_jobs.contracts.events import ACTIVITY, CLICK, EVENT_TYPES, IMPRESSION
+from spark_jobs.contracts.events import CLICK, CONVERSION, EVENT_TYPES, IMPRESSION
 
 Scenario = list[list[dict[str, Any]]]
 """The events of each file, in order of arrival, as they are written to JSON."""
@@ -38,6 +38,14 @@ _OFFSETS = (
     _WINDOW + _GAP,
 )
 
+_CONVERTED = st.sampled_from(
+    (
+        {"conversion_type": "signup", "value_micros": 0},
+        {"conversion_type": "purchase", "value_micros": 7, "currency": "EUR", "order_id": "o1"},
+        {"conversion_type": "purchase", "value_micros": 7, "currency": "EUR", "order_id": "o1", "revokes": "nobody"},
+    )
+)
+
 
 @st.composite
 def scenarios(draw: st.DrawFn, *, max_events: int = 8) -> Scenario:
@@ -57,7 +65,9 @@ def scenarios(draw: st.DrawFn, *, max_events: int = 8) -> Scenario:
             event |= {"campaign_id": "c1", "ad_id": "ad1", "cost_micros": 7}
         elif kind == CLICK:
             event["impression_id"] = draw(st.sampled_from(("e0", "e0", "e1", "nobody")))
-        elif kind == ACTIVITY and draw(st.booleans()):
+        elif kind == CONVERSION:
+            event |= draw(_CONVERTED)
+        elif draw(st.booleans()):
             event["data"] = ""
         for copy in draw(st.sampled_from(((0,), (1,), (2,), (0, 0), (2, 1), (0, 1, 2)))):
             files[copy].append(event)

@@ -5,6 +5,7 @@ A line of a timeline is one record, in order of arrival; ``---`` begins the next
     12:00:00          imp  i1 u1 c1 cost=250      impression i1 of user u1, campaign c1
     12:00:00.000001   clk  k1 u1 ->i1 last        click k1 on i1; it ends the session
     12:05:00          act  a1 u1                  activity
+    12:20:00          cnv  p1 u1 purchase 5 EUR order=o1   conversion worth 5 micros; also revokes=p0
     2099-01-01T00:00:00  act  a2 u1               a time on another day than the cases' own
     raw {"event_type"                             a record as it stands
 
@@ -19,14 +20,15 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from spark_jobs.contracts.events import ACTIVITY, CLICK, IMPRESSION
+from spark_jobs.contracts.events import ACTIVITY, CLICK, CONVERSION, IMPRESSION
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
 from tests.support.oracle import Row, compared_columns
 from tests.support.source_files import write_files
 
 DAY = "2024-05-01"
-_TYPES = {"imp": IMPRESSION, "clk": CLICK, "act": ACTIVITY}
+_TYPES = {"imp": IMPRESSION, "clk": CLICK, "act": ACTIVITY, "cnv": CONVERSION}
+_NAMING = {"order": "order_id", "revokes": "revokes"}
 _VERBS = {event_type: verb for verb, event_type in _TYPES.items()}
 
 
@@ -93,12 +95,16 @@ class Case:
             event |= {"campaign_id": rest.pop(0), "ad_id": "ad1"}
         elif verb == "clk":
             event["impression_id"] = self.prefix + rest.pop(0).removeprefix("->")
+        elif verb == "cnv":
+            event |= {"conversion_type": rest.pop(0), "value_micros": int(rest.pop(0)), "currency": rest.pop(0)}
         for word in rest:
             name, _, value = word.partition("=")
             if name == "last":
                 event["is_last"] = True
             elif name == "cost":
                 event["cost_micros"] = int(value)
+            elif name in _NAMING:
+                event[_NAMING[name]] = self.prefix + value
             else:
                 raise ValueError(f"{self.title}: {word!r} in {line!r} is no part of the notation; see the module")
         return json.dumps(event)
@@ -165,7 +171,7 @@ def _session(case: Case, row: Mapping[str, Any]) -> str:
 def _event(case: Case, event_type: str, event_id: str) -> str:
     """The event's bare id, with its type in front if the timeline uses the id for several types."""
     bare = _bare(case, event_id)
-    verbs = set(re.findall(rf"^\s*\S+\s+(imp|clk|act)\s+{re.escape(bare)}\s", case.timeline, re.MULTILINE))
+    verbs = set(re.findall(rf"^\s*\S+\s+(imp|clk|act|cnv)\s+{re.escape(bare)}\s", case.timeline, re.MULTILINE))
     return bare if verbs == {_VERBS[event_type]} else f"{_VERBS[event_type]}/{bare}"
 
 

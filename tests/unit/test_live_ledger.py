@@ -276,6 +276,26 @@ def test_events_without_a_user_are_in_no_session(written: WrittenLake) -> None:
     assert [cut.rows(kind, account="sessionize") for kind in (Kind.USERLESS, Kind.READ, Kind.PENDING)] == [1, 0, 0]
 
 
+def test_conversions_are_kept_and_are_no_business_of_the_join_and_of_sessions(written: WrittenLake) -> None:
+    events = [
+        _event("p", 0, 1, "conversion"),
+        _event("p", 0, 1, "click"),
+        _event("q", 0, 1, "conversion", user_id=None),
+    ]
+    _arrive(written, [*events, events[0]], events, 0)
+    pair = {"impression_id": "nobody", "click_id": "p", "click_time": at(0)}
+    written.batch(ATTRIBUTIONS, "attribute", [pair], reached=0)
+    written.batch(SESSIONS, "sessionize", [_session(events[1])], reached=0)
+    written.batch(USER_STATUS, "user_status", [], reached=0)
+    cut = _cut(written)
+    assert (cut.balances, cut.rows(Kind.KEPT), cut.rows(Kind.DUPLICATE)) == (True, 3, 1)
+    counts = {
+        account: [cut.rows(kind, account=account) for kind in (Kind.READ, Kind.USERLESS, Kind.PENDING, Kind.LATE)]
+        for account in cut.accounts
+    }
+    assert counts == {"attribute": [1, 0, 0, 0], "sessionize": [1, 0, 0, 0], "user_status": [3, 0, 3, 0]}
+
+
 def test_an_impression_may_be_in_several_rows(written: WrittenLake) -> None:
     i = _event("i", 0, 1)
     clicks = [_event(f"k{number}", number, 1, "click", impression_id="i") for number in (1, 2)]

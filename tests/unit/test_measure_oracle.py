@@ -91,3 +91,23 @@ def test_a_user_is_online_active_and_inactive(tmp_path: Path) -> None:
         ("online", pytest.approx(140, abs=1e-4)),
         ("inactive", pytest.approx(200, abs=1e-4)),
     ]
+
+
+def test_a_conversion_keeps_nobody_online(tmp_path: Path) -> None:
+    timeline = (
+        "12:00:00 act a1 u1\n12:30:00 cnv p1 u1 purchase 5 EUR\n13:10:00 act a2 u1\n13:00:00 cnv p2 u2 signup 0 EUR"
+    )
+    status = [_minutes(row)[1:] for row in _expected(tmp_path, timeline).user_status]
+    assert sorted(status, key=lambda row: (row[1], row[0])) == [
+        ("online", 0),
+        ("inactive", 60),
+        ("online", 70),
+        ("inactive", 130),
+    ]
+
+
+def test_the_values_of_conversions_can_be_averaged_by_currency(tmp_path: Path) -> None:
+    timeline = "12:00:00 cnv p1 u1 purchase 5 EUR\n12:01:00 cnv p2 u2 purchase 8 USD\n12:02:00 cnv p3 u3 purchase 7 EUR"
+    own = {"key": "currency", "values": "value_micros", "size": "2"}
+    averages = _expected(tmp_path, timeline, moving_average=own).moving_averages
+    assert [_minutes(row) for row in averages if not row[-1]] == [("EUR", "value_micros", 0, 2, 2, 6.0, False)]

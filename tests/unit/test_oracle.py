@@ -202,7 +202,8 @@ def _attributed_by_loops(events: list[dict[str, Any]], join: JoinType) -> list[t
 def _sessions_by_loops(events: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     sessions: list[list[dict[str, Any]]] = []
     previous: dict[str, Any] | None = None
-    for event in sorted(events, key=lambda e: (e["user_id"], e["event_time"], e["event_id"], e["event_type"])):
+    visits = [event for event in events if event["event_type"] != "conversion"]
+    for event in sorted(visits, key=lambda e: (e["user_id"], e["event_time"], e["event_id"], e["event_type"])):
         same_user = previous is not None and previous["user_id"] == event["user_id"]
         if (
             previous is None
