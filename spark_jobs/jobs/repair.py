@@ -47,6 +47,7 @@ from spark_jobs.queries import QUERIES, TABLES_BY_NAME, Query
 from spark_jobs.runtime.lock import Check, hold_job
 from spark_jobs.sinks.delta import add_columns, append_rows
 from spark_jobs.sinks.rewriting import Rewrite, RowsChangedError, has_written, rewrite_rows
+from spark_jobs.sources.delta import declared
 from spark_jobs.transforms.changes import restatements, rows_of
 
 _ATTEMPTS = 5
@@ -108,7 +109,8 @@ def apply_plan(spark: SparkSession, lake: Lake, plan: RepairPlan, check_lock: Ch
     """Does what is planned, as far as it has not been done yet."""
     if plan.late_events:
         on_step(f"{plan.late_events:,} late events into {LATE_EVENTS.path}")
-        rows = spark.read.parquet(lake.uri(late_key(plan.folder)))
+        # An earlier version may have planned it, and have known fewer columns.
+        rows = declared(spark.read.parquet(lake.uri(late_key(plan.folder))), LATE_EVENTS)
         add_columns(lake, LATE_EVENTS, rows)
         append_rows(rows, lake, LATE_EVENTS, CommitNote(writer=REPAIR, batch=plan.number))
     failed = []
