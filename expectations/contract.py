@@ -24,7 +24,7 @@ from spark_jobs.queries.state_settings import setting_text
 
 _NO_PROMISE = ("initial_state", "feed")
 """Settings of a query that say nothing of its rows."""
-_IDS = ("event_id", "user_id", "campaign_id", "ad_id", "impression_id")
+_MAX_LENGTHS = dict.fromkeys(events.ID_FIELDS, events.MAX_ID_CHARACTERS) | {"currency": events.CURRENCY_CHARACTERS}
 _RECORD_RULES = (
     (events.INVALID_UTF8, "The record is UTF-8."),
     (events.MALFORMED_JSON, "The record is JSON, if that is the format of its source."),
@@ -63,8 +63,8 @@ def _field(name: str) -> FieldTerms:
         meaning=column.meaning,
         event_types=tuple(kind for kind, names in events.TYPE_FIELDS.items() if name in names),
         required=name not in events.OPTIONAL_FIELDS,
-        max_length=events.MAX_ID_CHARACTERS if name in _IDS else None,
-        minimum=0 if name == "cost_micros" else None,
+        max_length=_MAX_LENGTHS.get(name),
+        minimum=0 if name in events.MICROS else None,
         verdicts=tuple(verdicts),
     )
 

@@ -55,7 +55,7 @@ def _record_rules() -> tuple[Rule, ...]:
 def _accepted_rules(skew: timedelta) -> tuple[Rule, ...]:
     return (
         not_null("event_type", "An accepted record has an event type.", _OK_ROWS),
-        in_set("event_type", EVENT_TYPES, "An accepted record is an impression, a click or an activity.", _OK_ROWS),
+        in_set("event_type", EVENT_TYPES, "An accepted record has a known event type.", _OK_ROWS),
         not_null("event_id", "An accepted record has an id, by which duplicates are recognized.", _OK_ROWS),
         length("event_id", 1, MAX_ID_CHARACTERS, f"event_id has 1 to {MAX_ID_CHARACTERS} characters.", _OK_ROWS),
         length("user_id", 1, MAX_ID_CHARACTERS, f"user_id has 1 to {MAX_ID_CHARACTERS} characters.", _OK_ROWS),

@@ -5,36 +5,46 @@ from pyspark.sql import functions as F
 
 from expectations.rules import Rule, between, in_set, length, not_null, unique, zero
 from expectations.suites.base import Suite, count_true, days_off, with_repeats
-from spark_jobs.contracts.events import CLICK, EVENT_TYPES, HEARTBEAT, IMPRESSION, MAX_ID_CHARACTERS, TYPE_FIELDS
+from spark_jobs.contracts.events import (
+    CLICK,
+    CONVERSION,
+    CURRENCY_CHARACTERS,
+    EVENT_TYPES,
+    HEARTBEAT,
+    ID_FIELDS,
+    IMPRESSION,
+    MAX_ID_CHARACTERS,
+    TYPE_FIELDS,
+)
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import SILVER_EVENTS
 
 _EVENTS = f"event_type <> '{HEARTBEAT}'"
 _IMPRESSIONS = f"event_type = '{IMPRESSION}'"
 _CLICKS = f"event_type = '{CLICK}'"
+_CONVERSIONS = f"event_type = '{CONVERSION}'"
 _ID_LENGTH = f"Ids have 1 to {MAX_ID_CHARACTERS} characters."
 
 
 def suite(settings: Settings) -> Suite:
     """The rules for silver."""
-    return Suite(SILVER_EVENTS, (*_event_rules(), *_user_rules(settings), *_type_rules()), _prepare)
+    return Suite(
+        SILVER_EVENTS, (*_event_rules(), *_user_rules(settings), *_type_rules(), *_conversion_rules()), _prepare
+    )
 
 
 def _event_rules() -> tuple[Rule, ...]:
     return (
         unique("event_unique", "event_occurrences", "Each event appears once: ids are unique per type.", _EVENTS),
         not_null("event_type", "Every row has an event type."),
-        in_set("event_type", (*EVENT_TYPES, HEARTBEAT), "A row is an impression, a click, an activity or a heartbeat."),
+        in_set("event_type", (*EVENT_TYPES, HEARTBEAT), "A row is an event of a known type or a heartbeat."),
         not_null("event_time", "Every row has an event time; without one it would stay in state for ever."),
         not_null("event_date", "Every row has its partition date."),
         zero("event_date_matches", "event_date_days_off", "event_date is the UTC date of event_time."),
         not_null("event_id", "Every event has an id.", _EVENTS),
         not_null("is_last", "Every event says whether it ends its session; the default is false.", _EVENTS),
         not_null("ingest_time", "Every event has its time of receipt.", _EVENTS),
-        *(
-            length(column, 1, MAX_ID_CHARACTERS, _ID_LENGTH)
-            for column in ("event_id", "user_id", "campaign_id", "ad_id", "impression_id")
-        ),
+        *(length(column, 1, MAX_ID_CHARACTERS, _ID_LENGTH) for column in ID_FIELDS),
     )
 
 
@@ -54,6 +64,18 @@ def _type_rules() -> tuple[Rule, ...]:
     )
 
 
+def _conversion_rules() -> tuple[Rule, ...]:
+    code = f"A currency is a code of {CURRENCY_CHARACTERS} letters."
+    return (
+        not_null("conversion_type", "A conversion says what the user did.", _CONVERSIONS),
+        not_null("value_micros", "A conversion has a value, which may be 0.", _CONVERSIONS),
+        between("value_micros_not_negative", "value_micros", "A value is never negative.", minimum=0),
+        not_null("currency", "A value that is not 0 has a currency.", f"{_CONVERSIONS} AND value_micros > 0"),
+        length("currency", CURRENCY_CHARACTERS, CURRENCY_CHARACTERS, code),
+        zero("no_conversion_revokes_itself", "revokes_itself", "A conversion revokes another one, if any."),
+    )
+
+
 def _prepare(rows: DataFrame, whole: DataFrame | None) -> DataFrame:
     is_heartbeat = F.col("event_type") == HEARTBEAT
     foreign = [
@@ -70,5 +92,6 @@ def _prepare(rows: DataFrame, whole: DataFrame | None) -> DataFrame:
             "event_date_days_off": days_off(F.col("event_time")),
             "foreign_fields": count_true(*foreign),
             "heartbeat_fields": count_true(*filled),
+            "revokes_itself": count_true(F.col("revokes") == F.col("event_id")),
         }
     )

@@ -55,7 +55,7 @@ BRONZE = (
     Fault("event_time_not_in_future", change(0, event_time=RECEIVED + timedelta(minutes=5) + _MICROSECOND)),
 )
 
-_IMPRESSION, _CLICK, _ACTIVITY, _HEARTBEAT = 0, 2, 4, -1
+_IMPRESSION, _CLICK, _ACTIVITY, _CONVERSION, _REFUND, _HEARTBEAT = 0, 2, 4, 24, 25, -1
 SILVER = (
     Fault("event_unique", repeat(_IMPRESSION, user_id="u9")),
     Fault("event_type_not_null", change(_ACTIVITY, event_type=None)),
@@ -69,6 +69,15 @@ SILVER = (
     Fault("ingest_time_not_null", change(_ACTIVITY, ingest_time=None)),
     Fault("event_id_length", change(_ACTIVITY, event_id=_TOO_LONG)),
     Fault("user_id_length", change(_ACTIVITY, user_id=_TOO_LONG)),
+    Fault("conversion_type_length", change(_CONVERSION, conversion_type="")),
+    Fault("order_id_length", change(_CONVERSION, order_id=_TOO_LONG)),
+    Fault("revokes_length", change(_REFUND, revokes="")),
+    Fault("conversion_type_not_null", change(_CONVERSION, conversion_type=None)),
+    Fault("value_micros_not_null", change(_CONVERSION, value_micros=None)),
+    Fault("value_micros_not_negative", change(_CONVERSION, value_micros=-1)),
+    Fault("currency_not_null", change(_CONVERSION, currency=None)),
+    Fault("currency_length", change(_CONVERSION, currency="EURO")),
+    Fault("no_conversion_revokes_itself", change(_REFUND, revokes="p2")),
     Fault("campaign_id_length", change(_IMPRESSION, campaign_id="")),
     Fault("ad_id_length", change(_IMPRESSION, ad_id=_TOO_LONG)),
     Fault("impression_id_length", change(_CLICK, impression_id="")),

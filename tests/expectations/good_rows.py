@@ -55,7 +55,13 @@ _CLICKS = [
     _event("click", "c2", at(3), "u3", impression_id="never-came"),
 ]
 _ACTIVITIES = [_event("activity", f"a{n:02}", at(n), "u4", data="scroll", is_last=n == 9) for n in range(20)]
-_EVENTS = [*_IMPRESSIONS, *_CLICKS, *_ACTIVITIES]
+_PURCHASE = {"conversion_type": "purchase", "value_micros": 25_000_000, "currency": "EUR", "order_id": "o1"}
+_CONVERSIONS = [
+    _event("conversion", "p1", at(40), "u1", **_PURCHASE),
+    _event("conversion", "p2", at(50), "u1", **_PURCHASE, revokes="p1"),
+    _event("conversion", "p3", at(50), "u2", conversion_type="signup", value_micros=0),
+]
+_EVENTS = [*_IMPRESSIONS, *_CLICKS, *_ACTIVITIES, *_CONVERSIONS]
 _HEARTBEAT = {"event_type": "heartbeat", "event_time": at(600), "event_date": at(600).date()}
 
 
@@ -149,16 +155,17 @@ _GOOD: dict[str, list[Row]] = {
     ],
 }
 GOOD_LEDGER: dict[str, Any] = {
-    "received": 26,
+    "received": 29,
     "quarantined": {"malformed_json": 1},
-    "ok": 25,
-    "kept": 24,
+    "ok": 28,
+    "kept": 27,
     "duplicates": 1,
     "late": 0,
     "unaccounted": 0,
     "surplus": 0,
     "attribution": {"clicked": 1, "unclicked": 1, "orphan_click": 1},
     "sessions": {"timeout": 4, "is_last": 1},
+    "conversions": 3,
 }
 
 
@@ -177,7 +184,7 @@ def frame(spark: SparkSession, table: str, rows: list[Row], owners: list[str] | 
     return spark.createDataFrame(owned, f"{contract.ddl}, owner STRING").coalesce(1)
 
 
-_IDS = ("event_id", "user_id", "impression_id", "click_id", "session_id", "campaign_id", "key")
+_IDS = ("event_id", "user_id", "impression_id", "click_id", "session_id", "campaign_id", "key", "revokes")
 
 
 def apart(rows: list[Row], case: int) -> list[Row]:
