@@ -97,6 +97,7 @@ _SOURCES = st.builds(
 _EVENT_FIELDS = st.builds(
     event_field,
     st.sampled_from(["event_id", "data", "more"]),
+    event_types=st.sampled_from([(), ("click",), ("view",)]),
     type=st.sampled_from(["STRING", "BIGINT"]),
     required=st.booleans(),
     max_length=_LIMITS,

@@ -180,6 +180,18 @@ _CASES = [
         _fields(), _fields(event_field("data", required=False)), [("event.data", _S)], id="optional-field-added"
     ),
     pytest.param(_fields(), _fields(event_field()), [("event.event_id", _B)], id="required-field-added"),
+    pytest.param(
+        _fields(), _fields(event_field(event_types=("click",))), [("event.event_id", _S)], id="fields-of-a-new-type"
+    ),
+    pytest.param(
+        _fields(event_field("ad_id", event_types=("click",), required=False)),
+        _fields(
+            event_field("ad_id", event_types=("click",), required=False),
+            event_field(event_types=("click", "view")),
+        ),
+        [("event.event_id", _B)],
+        id="field-of-a-new-type-and-a-known-one",
+    ),
     pytest.param(_fields(event_field()), _fields(), [("event.event_id", _B)], id="field-removed"),
     pytest.param(
         _fields(event_field()), _fields(event_field(type="BIGINT")), [("event.event_id", _B)], id="field-type"

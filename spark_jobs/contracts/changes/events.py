@@ -1,5 +1,7 @@
 """Changes of the fields of events and of the rules about records."""
 
+from collections.abc import Set as AbstractSet
+
 from spark_jobs.contracts.changes import input_kinds as kinds
 from spark_jobs.contracts.changes.change import Change, Changes
 from spark_jobs.contracts.changes.kind import Kind
@@ -9,18 +11,19 @@ from spark_jobs.contracts.contract import Contract, FieldTerms, RecordTerms
 def event_changes(old: Contract, new: Contract) -> Changes:
     """What differs in the event schema."""
     before, now = {one.name: one for one in old.fields}, {one.name: one for one in new.fields}
+    known = {kind for one in old.fields for kind in one.event_types}
     for name in dict.fromkeys([*before, *now]):
-        yield from _field(f"event.{name}", before.get(name), now.get(name))
+        yield from _field(f"event.{name}", before.get(name), now.get(name), known)
     rules_before, rules_now = ({one.verdict: one for one in terms.records} for terms in (old, new))
     for verdict in dict.fromkeys([*rules_before, *rules_now]):
         yield from _record(f"record.{verdict}", rules_before.get(verdict), rules_now.get(verdict))
 
 
-def _field(what: str, old: FieldTerms | None, new: FieldTerms | None) -> Changes:
+def _field(what: str, old: FieldTerms | None, new: FieldTerms | None, known: AbstractSet[str]) -> Changes:
+    """``known``: the event types that had fields of their own."""
     if old is None or new is None:
         if new:
-            kind = kinds.NEEDED_FIELD_ADDED if new.required else kinds.FIELD_ADDED
-            yield Change(kind, what, "", new.type)
+            yield Change(_added(new, known), what, "", new.type)
         elif old:
             yield Change(kinds.FIELD_REMOVED, what, old.type, "")
         return
@@ -35,6 +38,12 @@ def _field(what: str, old: FieldTerms | None, new: FieldTerms | None) -> Changes
         is_tighter = new.minimum is not None and (old.minimum is None or new.minimum > old.minimum)
         kind = kinds.FIELD_TIGHTER if is_tighter else kinds.FIELD_LOOSER
         yield Change(kind, f"{what}.minimum", shown(old.minimum), shown(new.minimum))
+
+
+def _added(field: FieldTerms, known: AbstractSet[str]) -> Kind:
+    if field.event_types and known.isdisjoint(field.event_types):
+        return kinds.FIELD_OF_NEW_TYPE
+    return kinds.NEEDED_FIELD_ADDED if field.required else kinds.FIELD_ADDED
 
 
 def _typed(field: FieldTerms) -> str:

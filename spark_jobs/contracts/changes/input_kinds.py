@@ -5,7 +5,10 @@ from spark_jobs.contracts.manifest import Verdict
 
 _SAFE, _BREAKING = Verdict.SAFE, Verdict.BREAKING
 _PRODUCERS, _CONSUMERS, _BOTH = Whom.PRODUCERS, Whom.CONSUMERS, Whom.BOTH
-IDENTITY = ("event_type", "event_id", "event_time", "user_id", "is_last", "impression_id", "campaign_id")
+IDENTITY = (
+    *("event_type", "event_id", "event_time", "user_id", "is_last", "impression_id"),
+    *("order_id", "revokes", "campaign_id"),
+)
 """The fields that decide which rows there are, and which belong together; the others are only carried along."""
 
 
@@ -156,6 +159,13 @@ KEPT_EXPRESSION = declare(
 
 _G = "Events and records"
 FIELD_ADDED = declare(_G, "an optional field is added", _SAFE, _PRODUCERS, "records without it stay good")
+FIELD_OF_NEW_TYPE = declare(
+    _G,
+    "a field is added that only events of a new type have",
+    _SAFE,
+    _PRODUCERS,
+    "no event of that type was good before, so none is quarantined for it",
+)
 NEEDED_FIELD_ADDED = declare(
     _G, "a required field is added", _BREAKING, _PRODUCERS, "records without it were good, and are quarantined"
 )
