@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from spark_jobs.contracts.events import ACTIVITY, CLICK, EVENT_TYPES, IMPRESSION, TYPE_FIELDS
+from spark_jobs.contracts.events import ACTIVITY, CLICK, CONVERSION, EVENT_TYPES, IMPRESSION, TYPE_FIELDS
 from spark_jobs.contracts.sources import FIELDS
 from spark_jobs.suggest import names
 from spark_jobs.suggest.chooser import Chooser
@@ -20,9 +20,15 @@ from spark_jobs.suggest.times import TimeReading, read_pair, read_time
 _LONG_EPOCH = 13
 """Digits of a time in milliseconds: a number that has fewer must be named like a time."""
 _SURE_NAME, _GOOD_NAME = 8.0, 6.0
-_SUFFIXES = {IMPRESSION: "shown", CLICK: "clicked", ACTIVITY: "other"}
-_CALLED = {IMPRESSION: "impressions", CLICK: "clicks", ACTIVITY: "other records"}
-_NEEDED = {IMPRESSION: ("campaign_id", "ad_id"), CLICK: ("impression_id",), ACTIVITY: ()}
+_SUFFIXES = {IMPRESSION: "shown", CLICK: "clicked", ACTIVITY: "other", CONVERSION: "converted"}
+_CALLED = {IMPRESSION: "impressions", CLICK: "clicks", ACTIVITY: "other records", CONVERSION: "conversions"}
+_NEEDED = {
+    IMPRESSION: ("campaign_id", "ad_id"),
+    CLICK: ("impression_id",),
+    ACTIVITY: (),
+    CONVERSION: ("conversion_type", "value_micros", "currency"),
+}
+"""Without a currency only conversions of no value are good."""
 _NO_TIME = Field("$.event_time", "nothing in the records reads like a time", ("name the path of the time",))
 
 
@@ -112,7 +118,8 @@ def _several_sources(
     name: str, types: EventTypes, chosen: Chooser, groups: Mapping[str, Profile]
 ) -> tuple[SourceDraft, ...]:
     found = []
-    for kind, group in groups.items():
+    # The rest has no condition, so it comes last.
+    for kind, group in sorted(groups.items(), key=lambda item: item[0] == ACTIVITY):
         is_rest = kind == ACTIVITY
         event_type = Field(f"'{kind}'", types.why, types.checks if is_rest else ())
         fields, users = chosen.fields[kind], len(chosen.users[kind])

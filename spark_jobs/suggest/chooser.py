@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from spark_jobs.contracts.events import ACTIVITY, CLICK, IMPRESSION
+from spark_jobs.contracts.events import ACTIVITY, CLICK, CONVERSION, IMPRESSION
 from spark_jobs.suggest import names
+from spark_jobs.suggest.conversions import conversion_fields
 from spark_jobs.suggest.draft import Field
 from spark_jobs.suggest.fields import (
     NEARLY_ALL,
@@ -133,6 +134,8 @@ class Chooser:
             campaign = named_field(group, names.CAMPAIGN_ID, taken, user)
             ad = named_field(group, names.AD_ID, taken | set(campaign.columns if campaign else ()), user)
             found |= {"campaign_id": campaign, "ad_id": ad, "cost_micros": cost_field(group, taken)}
+        elif kind == CONVERSION:
+            found |= conversion_fields(group, taken)
         elif kind == ACTIVITY:
             found["data"] = data_field(group, taken)
         fields.update({name: field for name, field in found.items() if field})

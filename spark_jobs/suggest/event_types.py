@@ -1,4 +1,4 @@
-"""Which column says whether a record is an impression, a click or something else."""
+"""Which column says whether a record is an impression, a click, a conversion or something else."""
 
 import re
 from collections import defaultdict
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from spark_jobs.contracts.events import ACTIVITY, CLICK, EVENT_TYPES, IMPRESSION
+from spark_jobs.contracts.events import ACTIVITY, CLICK, CONVERSION, EVENT_TYPES, IMPRESSION
 from spark_jobs.suggest import names
 from spark_jobs.suggest.names import name_score, words
 from spark_jobs.suggest.profile import Column, Profile
@@ -26,6 +26,8 @@ _IMPRESSION = {
 }
 _IMPRESSION |= {"rendered", "adview", "adimpression", "exposure", "viewed", "view"}
 _CLICK = {"click", "clicks", "clicked", "clk", "clck", "clicking", "tap", "tapped", "adclick", "clickthrough"}
+_CONVERSION = {"conversion", "conversions", "converted", "conv"}
+"""No word for what was done, such as purchase: it may be an event of the shop without any value."""
 _OF_ADS = {"ad", "ads", "advert", "banner", "creative"}
 _HARMLESS = _OF_ADS | {
     "event",
@@ -126,7 +128,7 @@ def _score(column: Column, kinds: set[str]) -> float:
 
 
 def _types_of(column: Column) -> dict[str, str]:
-    """The values that surely are impressions or clicks."""
+    """The values that surely are impressions, clicks or conversions."""
     values = [value for value in column.counts if _PLAIN.fullmatch(value)]
     found = {value: kind for value in values if (kind := _type_of(set(words(value))))}
     letters = {value: kind for kind, letter in _LETTERS.items() for value in values if value.lower() == letter}
@@ -141,7 +143,7 @@ def _types_of(column: Column) -> dict[str, str]:
 
 
 def _type_of(found: set[str]) -> str | None:
-    for kind, means in ((IMPRESSION, _IMPRESSION), (CLICK, _CLICK)):
+    for kind, means in ((IMPRESSION, _IMPRESSION), (CLICK, _CLICK), (CONVERSION, _CONVERSION)):
         if found & means and not found - means - _HARMLESS:
             return kind
     return None

@@ -15,7 +15,7 @@ from spark_jobs.suggest.profile import Column, Kind, Profile
 from spark_jobs.suggest.times import TimeReading, as_type
 
 NEARLY_ALL = 0.98
-_GOOD_NAME = 5.0
+GOOD_NAME = 5.0
 _FAIR = 0.9
 _SOME = 0.3
 _ADDED = 0.01
@@ -61,7 +61,7 @@ def user_field(group: Profile, readings: Mapping[str, TimeReading]) -> tuple[Fie
     columns = [one for one in group.scalars if one.distinct and is_id_like(one) and one.expression not in readings]
     found = [Scored(score, one) for one in columns if (score := _user_score(one, group.rows)) > 0]
     checks = []
-    strong = [one for one in found if one.score >= _GOOD_NAME]
+    strong = [one for one in found if one.score >= GOOD_NAME]
     if not strong and found:
         strong = [max(found, key=lambda one: (one.score, one.column.share(group.rows)))]
         checks.append("nothing is named like a user; this one has ids that repeat: is it whom sessions belong to?")
@@ -108,7 +108,7 @@ def named_field(group: Profile, known: Names, taken: AbstractSet[str], user: Col
     found = []
     for column in group.scalars:
         score = name_score(column.keys, known)
-        if score < _GOOD_NAME or column.expression in taken or not is_id_like(column):
+        if score < GOOD_NAME or column.expression in taken or not is_id_like(column):
             continue
         if column.distinct and not (user and _is_of_one_user(column, user, group)):
             found.append(Scored(score, column))
@@ -127,19 +127,26 @@ def _is_of_one_user(column: Column, user: Column, group: Profile) -> bool:
 
 def cost_field(group: Profile, taken: AbstractSet[str]) -> Field | None:
     """What an impression cost, in millionths."""
+    return amount_field(
+        group, taken, names.COST, "taken for units of the currency per impression; for CPM, divide by 1000"
+    )
+
+
+def amount_field(group: Profile, taken: AbstractSet[str], known: Names, in_units: str) -> Field | None:
+    """An amount of money by its name, in millionths; ``in_units`` is to be checked if nothing tells its unit."""
     best: tuple[float, Field] | None = None
     for column in group.scalars:
-        score = name_score(column.keys, names.COST)
-        if score < _GOOD_NAME or column.expression in taken or column.kinds[Kind.BOOLEAN]:
+        score = name_score(column.keys, known)
+        if score < GOOD_NAME or column.expression in taken or column.kinds[Kind.BOOLEAN]:
             continue
-        expression, check = _cost_expression(column)
-        if _gives_costs(expression, column, group) and (best is None or score > best[0]):
+        expression, check = _amount_expression(column, in_units)
+        if _gives_amounts(expression, column, group) and (best is None or score > best[0]):
             checks = (check,) if check else ()
             best = score, Field(expression, described(column, group), checks, (column.expression,))
     return best[1] if best else None
 
 
-def _cost_expression(column: Column) -> tuple[str, str]:
+def _amount_expression(column: Column, in_units: str) -> tuple[str, str]:
     path, found = column.or_null, all_words(column.keys)
     if any("," in value and "." not in value for value in column.examples(_MANY)):
         path = f"replace({path}, ',', '.')"
@@ -153,10 +160,10 @@ def _cost_expression(column: Column) -> tuple[str, str]:
         return f"micros({path} / 1000)", "an OpenRTB bid: taken for the price of a thousand impressions (CPM)"
     if found & {"cents", "cent"}:
         return f"micros({path} / 100)", ""
-    return f"micros({path})", "taken for units of the currency per impression; for CPM, divide by 1000"
+    return f"micros({path})", in_units
 
 
-def _gives_costs(expression: str, column: Column, group: Profile) -> bool:
+def _gives_amounts(expression: str, column: Column, group: Profile) -> bool:
     try:
         parsed = as_type(expression, Type.INTEGER)
     except MappingError:
@@ -172,7 +179,7 @@ def last_field(group: Profile) -> Field | None:
     """Whether an event ends the session."""
     for column in group.scalars:
         is_boolean = not column.kinds.keys() - {Kind.BOOLEAN, Kind.NULL}
-        if is_boolean and name_score(column.keys, names.IS_LAST) >= _GOOD_NAME:
+        if is_boolean and name_score(column.keys, names.IS_LAST) >= GOOD_NAME:
             return field_of([column], group)
     return None
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from spark_jobs.contracts.events import CLICK, IMPRESSION
+from spark_jobs.contracts.events import CLICK, CONVERSION, IMPRESSION
 from spark_jobs.suggest import names
 from spark_jobs.suggest.draft import Field
 from spark_jobs.suggest.fields import NEARLY_ALL, Scored, described, field_of, is_id_like
@@ -83,7 +83,8 @@ def _identifying(group: Profile, readings: Mapping[str, TimeReading]) -> list[Co
 
 def own_ids(kind: str, group: Profile, readings: Mapping[str, TimeReading], taken: AbstractSet[str]) -> list[Scored]:
     """The columns that may identify the events of a type, the best one first."""
-    typed = {IMPRESSION: names.IMPRESSION_ID, CLICK: names.CLICK_ID}.get(kind, names.EVENT_ID)
+    of_type = {IMPRESSION: names.IMPRESSION_ID, CLICK: names.CLICK_ID, CONVERSION: names.CONVERSION_ID}
+    typed = of_type.get(kind, names.EVENT_ID)
     found = []
     for column in _identifying(group, readings):
         score = max(name_score(column.keys, names.EVENT_ID), name_score(column.keys, typed))

@@ -33,6 +33,18 @@ IMPRESSION_ID = _names(
     s5="requestid reqid rid auctionid bidid transactionid parentid refid refererid originid",
 )
 CLICK_ID = _names(s10="clickid clkid clickuuid adclickid", s8="click clk")
+CONVERSION_ID = _names(s10="conversionid convid", s8="conversion conv")
+CONVERSION_TYPE = _names(
+    s10="conversiontype conversionname conversionaction convtype", s8="goal goalname goaltype", s6="action actiontype"
+)
+VALUE = _names(
+    s10="valuemicros conversionvalue value valuecents",
+    s9="revenue revenuemicros revenuecents ordervalue ordertotal purchasevalue",
+    s7="amount amountcents total totalprice price payout",
+)
+CURRENCY = _names(s10="currency currencycode", s8="valuecurrency cur ccy")
+ORDER_ID = _names(s10="orderid ordernumber orderno", s8="order transactionid purchaseid")
+REVOKES = _names(s10="revokes refundof reversalof", s8="revokedid refundedid reversedid")
 USER_ID = _names(
     s10="userid uid user userpseudoid userkey",
     s9="visitorid visitor actorid authorid buyeruid domainuserid customerid memberid subscriberid personid viewerid "

@@ -118,6 +118,13 @@ def test_of_two_times_the_one_of_the_event_is_chosen(better: str, worse: str) ->
         (["page_view", "scroll"], "'activity'"),
         (["imp'", "click\\", 'click"'], "'activity'"),
         (["view", "purchase"], "'activity'"),
+        (
+            ["imp", "conv", "pv"],
+            "case when $.e = 'imp' then 'impression' when $.e = 'conv' then 'conversion' else 'activity' end",
+        ),
+        (["impression", "click", "conversion"], "$.e"),
+        (["conv", "pv"], "case when $.e = 'conv' then 'conversion' else 'activity' end"),
+        (["click_conversion", "pv"], "'activity'"),
     ],
 )
 def test_types_are_told_by_their_words(values: list[str], expression: str) -> None:
@@ -190,6 +197,60 @@ def test_an_id_is_found_or_made(records: list[dict[str, Any]], expected: str) ->
 def test_a_price_becomes_millionths(name: str, value: object, expected: str | None) -> None:
     records = [{"type": "imp", "campaign": n % 3, "ad": n % 9, name: value, "n": n} for n in range(60)]
     assert one_source(records)["map"].get("cost_micros") == expected
+
+
+def _sales(**more: Any) -> list[dict[str, Any]]:
+    return [{"type": "conv", "id": f"e{n}", "uid": f"u{n % 9}", "ts": 1772366400 + n, **more} for n in range(60)]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param(
+            {"goal": "purchase", "revenue": "12.50", "currency": "EUR", "order": {"id": 7}},
+            {
+                "conversion_type": "$.goal",
+                "value_micros": "micros($.revenue)",
+                "currency": "$.currency",
+                "order_id": "$.order.id",
+            },
+            id="units",
+        ),
+        pytest.param(
+            {"conversion": {"name": "lead"}, "value_cents": 1250, "currency_code": "usd"},
+            {
+                "conversion_type": "$.conversion.name",
+                "value_micros": "micros($.value_cents / 100)",
+                "currency": "upper($.currency_code)",
+            },
+            id="cents",
+        ),
+        pytest.param({"goal": True, "revenue": "free", "currency": "euro"}, {}, id="nothing-that-fits"),
+    ],
+)
+def test_the_fields_of_conversions_are_found(given: dict[str, Any], expected: dict[str, str]) -> None:
+    found = one_source(_sales(**given))
+    of_all = ("event_id", "event_time", "user_id")
+    assert {name: text for name, text in found["map"].items() if name not in of_all} == expected
+    assert found["event_type"] == "case when $.type = 'conv' then 'conversion' end"
+
+
+def test_a_refund_is_found_however_rare() -> None:
+    records = [record | ({"refund_of": "e1"} if number == 50 else {}) for number, record in enumerate(_sales())]
+    assert one_source(records)["map"]["revokes"] == "$.refund_of"
+
+
+def test_what_every_conversion_needs_and_nothing_reads_like_is_to_be_named() -> None:
+    (source,) = draft_of(_sales(goal="signup")).sources
+    missing = [check.split(",")[0] for check in source.checks if "every conversion needs" in check]
+    assert missing == ["nothing reads like the value_micros", "nothing reads like the currency"]
+
+
+def test_the_source_without_a_condition_comes_last() -> None:
+    conversions = [{"e": "conversion", "n": n, "ts": 1772366400 + n, "uid": f"u{n % 9}"} for n in range(40)]
+    others = [{"e": "pv", "m": n, "at": 1772366400 + n, "visitor": f"u{n % 9}"} for n in range(40)]
+    found = draft_of(conversions + others).settings()
+    assert [(name, "when" in source) for name, source in found.items()] == [("x_converted", True), ("x_other", False)]
 
 
 def test_parameters_in_lists_are_read_as_their_expressions_read_them() -> None:
