@@ -65,6 +65,7 @@ def generate(
         float, typer.Option(help="Broken records, as a share of the valid events.", metavar="P")
     ] = 0.005,
     orphans: Annotated[float, typer.Option(help="Share of clicks whose impression never arrives.", metavar="P")] = 0.02,
+    conversions: Annotated[float, typer.Option(help="Share of clicks that lead to a conversion.", metavar="P")] = 0.0,
     start: Annotated[
         str, typer.Option(help="Start of the traffic, with offset or Z.", metavar="T")
     ] = "2025-01-06T00:00:00Z",
@@ -93,6 +94,7 @@ def generate(
         late=late,
         malformed=malformed,
         orphans=orphans,
+        conversions=conversions,
         start=begin if begin.tzinfo is None else begin.astimezone(UTC),
         hours=hours,
         files=files,

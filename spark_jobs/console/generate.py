@@ -20,9 +20,14 @@ def generate_events(spec: GeneratorSpec, out: Path) -> GeneratedSummary:
     with Progress(*columns, console=console) as bar:
         task = bar.add_task("generate", total=spec.events)
         summary = generate(spec, out, lambda done: bar.update(task, completed=done))
+    conversions = (
+        f", {summary.conversions:,} conversions ({summary.repeats:,} of an order again, {summary.refunds:,} refunds)"
+        if summary.conversions
+        else ""
+    )
     console.print(
         f"{summary.records:,} records in {summary.files} files ({summary.bytes / 1e6:.1f} MB) in {out}: "
-        f"{summary.impressions:,} impressions, {summary.clicks:,} clicks, {summary.activity:,} activity; "
+        f"{summary.impressions:,} impressions, {summary.clicks:,} clicks, {summary.activity:,} activity{conversions}; "
         f"{summary.duplicates:,} duplicates, {summary.late:,} hours late, "
         f"{sum(summary.malformed.values()):,} malformed",
         soft_wrap=True,

@@ -16,16 +16,20 @@ _PROGRESS_STEP = 5000
 class GeneratedSummary:
     """Counts of what was written.
 
-    ``records`` counts lines: ``impressions`` + ``clicks`` + ``activity`` (the distinct good events) + ``duplicates`` +
-    all ``malformed``, which are counted by their names in :data:`spark_jobs.generator.broken.BROKEN`. ``late`` and
-    ``orphans`` are among the good events; ``orphans`` are clicks whose impression does not exist. ``bytes`` is the size
-    of the files on disk.
+    ``records`` counts lines: ``impressions`` + ``clicks`` + ``activity`` + ``conversions`` (the distinct good events) +
+    ``duplicates`` + all ``malformed``, which are counted by their names in
+    :data:`spark_jobs.generator.broken.BROKEN`. ``late`` and ``orphans`` are among the good events; ``orphans`` are
+    clicks whose impression does not exist. ``repeats`` and ``refunds`` are among the conversions: the order of an
+    earlier one again, and what revokes an earlier one. ``bytes`` is the size of the files on disk.
     """
 
     records: int
     impressions: int
     clicks: int
     activity: int
+    conversions: int
+    repeats: int
+    refunds: int
     duplicates: int
     late: int
     malformed: dict[str, int]
@@ -77,6 +81,9 @@ def _summary(traffic: Traffic, files: EventFiles, records: int) -> GeneratedSumm
         impressions=visits.impressions,
         clicks=visits.clicks,
         activity=visits.activity,
+        conversions=visits.conversions.made,
+        repeats=visits.conversions.repeats,
+        refunds=visits.conversions.refunds,
         duplicates=delivery.duplicates,
         late=delivery.late,
         malformed=dict(delivery.broken.made),

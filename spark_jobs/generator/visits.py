@@ -1,10 +1,12 @@
-"""Visits: bursts of page views, the ads shown on the pages, and clicks on the ads."""
+"""Visits: bursts of page views, the ads shown on the pages, and clicks on the ads; in between, conversions."""
 
 from collections.abc import Iterator
+from itertools import islice
 from random import Random
 
 from spark_jobs.generator.audience import Audience
 from spark_jobs.generator.chance import TABLE_SIZE, Ids, lognormal_table
+from spark_jobs.generator.conversions import Conversions
 from spark_jobs.generator.daycurve import DayCurve
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.generator.timetext import write_time
@@ -31,7 +33,8 @@ _LOGOUT_SHARE = 0.4
 class Visits:
     """All visits of a spec, generated in order of their start.
 
-    ``impressions``, ``clicks`` (``orphans`` included) and ``activity`` count the events generated so far.
+    ``impressions``, ``clicks`` (``orphans`` included), ``activity`` and ``conversions.made`` count the events generated
+    so far.
     """
 
     def __init__(self, spec: GeneratorSpec, curve: DayCurve) -> None:
@@ -39,6 +42,7 @@ class Visits:
         self._spec = spec
         self._curve = curve
         rng = Random(f"{spec.seed}/visits")
+        self.conversions = Conversions(spec)
         self._audience = Audience(spec.user_count, spec.campaigns, rng)
         self._ids = Ids(rng)
         self._rng = rng
@@ -49,10 +53,10 @@ class Visits:
     @property
     def made(self) -> int:
         """How many events have been generated."""
-        return self.impressions + self.clicks + self.activity
+        return self.impressions + self.clicks + self.activity + self.conversions.made
 
     def __iter__(self) -> Iterator[list[Event]]:
-        """The visits, each a list of events that begins with its earliest.
+        """The visits, each a list of events that begins with its earliest; a conversion is a list of its own.
 
         A visit takes a stretch of the day curve proportional to its events and starts somewhere within it. So visits
         come in order, and exactly ``spec.events`` events fill the day.
@@ -62,8 +66,11 @@ class Visits:
             pages = 1 + int(self._rng.expovariate(1 / (_MEAN_PAGES - 0.5)))
             stretch = min(pages * _EVENTS_PER_PAGE, total - made)
             begin = max(begin, self._curve.moment((made + self._random() * stretch) / total))
+            # A visit is the last of all: what is late is due by its start.
+            for conversion in islice(self.conversions.next_before(begin), total - made - 1):
+                yield [conversion]
             self._events = []
-            self._limit = min(MAX_VISIT_EVENTS, total - made)
+            self._limit = min(MAX_VISIT_EVENTS, total - self.made)
             self._visit(begin, pages)
             yield self._events
 
@@ -124,6 +131,7 @@ class Visits:
             self.orphans += 1
         moment, text = write_time(moment, self._random)
         self.clicks += 1
+        self.conversions.follow(user, moment)
         self._events.append(
             (
                 moment,

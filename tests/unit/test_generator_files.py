@@ -45,6 +45,7 @@ def test_the_summary_adds_up(tmp_path: Path) -> None:
     assert summary.impressions + summary.clicks + summary.activity == 3000
     assert summary.records == 3000 + summary.duplicates + sum(summary.malformed.values())
     assert (summary.duplicates, sum(summary.malformed.values())) == (90, 15)
+    assert (summary.conversions, summary.repeats, summary.refunds) == (0, 0, 0)
     assert (summary.files, summary.bytes) == (24, sum(map(len, contents(tmp_path).values())))
 
 

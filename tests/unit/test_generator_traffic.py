@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 import pytest
@@ -230,3 +231,75 @@ def test_what_is_held_grows_with_how_busy_traffic_is_and_not_with_how_long() -> 
     one_day = most_pending(1)
     assert 0 < one_day < 800
     assert most_pending(5) < 1.5 * one_day
+
+
+CONVERTING = replace(DAY, conversions=0.3, duplicates=0.0, malformed=0.0, late=0.0)
+
+
+def _conversions(spec: GeneratorSpec) -> list[Arrived]:
+    return [event for event in events(spec) if event.fields["event_type"] == "conversion"]
+
+
+def test_traffic_without_conversions_is_what_it_was_before_there_were_any() -> None:
+    digest = sha256(b"".join(lines(GeneratorSpec(events=2000, seed=7)))).hexdigest()
+    assert digest == "5da9b3b7d852f4c9991e29c9f9dd200efde914d455022fe5b03750848852ad62"
+
+
+@pytest.mark.parametrize("count", [1, 2, 17, 1000, 5000])
+def test_conversions_are_among_the_requested_events(count: int) -> None:
+    spec = replace(FAULTLESS, events=count, conversions=1.0)
+    traffic = Traffic(spec)
+    found = [json.loads(line) for chunk in traffic.chunks() for line in chunk]
+    assert len({record["event_id"] for record in found}) == len(found) == count == traffic.visits.made
+    assert traffic.visits.conversions.made == sum(record["event_type"] == "conversion" for record in found)
+
+
+def test_all_records_arrive_where_conversions_and_late_events_meet() -> None:
+    for seed in range(20):
+        spec = GeneratorSpec(events=400, seed=seed, conversions=1.0, late=0.3)
+        assert len(lines(spec)) == spec.record_count
+
+
+def test_a_conversion_follows_a_click_of_its_user() -> None:
+    clicked = defaultdict[str, list[datetime]](list)
+    for event in events(CONVERTING):
+        if event.fields["event_type"] == "click":
+            clicked[event.fields["user_id"]].append(event.time)
+    converted = [event for event in _conversions(CONVERTING) if "revokes" not in event.fields]
+    after = [min(e.time - time for time in clicked[e.fields["user_id"]] if time < e.time) for e in converted]
+    assert min(after) >= timedelta(seconds=5) - timedelta(milliseconds=1)
+    clicks = sum(map(len, clicked.values()))
+    assert 0.15 * clicks < len(converted) < 0.35 * clicks, "those past the end are not generated"
+
+
+def test_a_repeated_order_is_the_same_purchase_under_another_id() -> None:
+    by_order = defaultdict[str, list[Arrived]](list)
+    for event in _conversions(CONVERTING):
+        if "order_id" in event.fields and "revokes" not in event.fields:
+            by_order[event.fields["order_id"]].append(event)
+    repeated = [found for found in by_order.values() if len(found) > 1]
+    assert 0.01 < len(repeated) / len(by_order) < 0.1
+    for first, again in repeated:
+        assert first.fields["event_id"] != again.fields["event_id"]
+        assert {**first.fields, "event_id": "", "event_time": ""} == {**again.fields, "event_id": "", "event_time": ""}
+
+
+def test_a_refund_takes_back_an_earlier_purchase_whole() -> None:
+    by_id = {event.fields["event_id"]: event for event in _conversions(CONVERTING)}
+    refunds = [event for event in by_id.values() if "revokes" in event.fields]
+    assert refunds
+    for refund in refunds:
+        revoked = by_id[refund.fields["revokes"]]
+        assert revoked.time < refund.time
+        same = ("user_id", "conversion_type", "value_micros", "currency", "order_id")
+        assert [refund.fields[name] for name in same] == [revoked.fields[name] for name in same]
+
+
+def test_the_counters_of_conversions_match_the_lines() -> None:
+    traffic = Traffic(CONVERTING)
+    for _ in traffic.chunks():
+        pass
+    made, found = traffic.visits.conversions, [event.fields for event in _conversions(CONVERTING)]
+    orders = Counter(fields["order_id"] for fields in found if "order_id" in fields and "revokes" not in fields)
+    assert (made.made, made.refunds) == (len(found), sum("revokes" in fields for fields in found))
+    assert made.repeats == sum(orders.values()) - len(orders)
