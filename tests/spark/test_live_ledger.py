@@ -81,7 +81,9 @@ def _now() -> datetime:
 @pytest.fixture(scope="module")
 def day(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> _Day:
     folder = tmp_path_factory.mktemp("ledger")
-    spec = GeneratorSpec(events=2500, seed=59, files=_FILES, late=0.05, duplicates=0.05, malformed=0.01)
+    spec = GeneratorSpec(
+        events=2500, seed=59, files=_FILES, late=0.05, duplicates=0.05, malformed=0.01, conversions=0.5
+    )
     generate(spec, folder / "all")
     files = sorted((folder / "all").glob("*.jsonl"))
     sources: dict[str, Any] = {name: {"format": "adloom", "path": str(folder / name)} for name in _SOURCES}

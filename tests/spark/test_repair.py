@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from expectations.counts import counts_present_rows
 from spark_jobs.console.ledger import update_ledger
+from spark_jobs.contracts.events import EVENT_TYPES
 from spark_jobs.contracts.live_ledger import DUPLICATES, Kind, LiveLedger
 from spark_jobs.contracts.repair import RepairPlan
 from spark_jobs.contracts.replay import Window
@@ -53,7 +54,8 @@ class _Day:
 def day(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> _Day:
     folder = tmp_path_factory.mktemp("late")
     source, lake = folder / "source", open_lake(str(folder / "lake"))
-    generate(GeneratorSpec(events=1500, seed=59, files=6, late=0.05, duplicates=0.05, malformed=0.01), source)
+    spec = GeneratorSpec(events=1500, seed=59, files=6, late=0.05, duplicates=0.05, malformed=0.01, conversions=0.5)
+    generate(spec, source)
     run_in(spark, _FILE_BY_FILE, lake, source, measure=True)
     expected = expected_tables(source, _FILE_BY_FILE, datetime.now(UTC))
     before = {table: comparable(read_table(lake, table), table) for table in GOLD}
@@ -74,6 +76,7 @@ def test_late_events_are_those_that_silver_lacks(day: _Day) -> None:
     late, silver = ({row[:2] for row in read_table(day.lake, table)} for table in (LATE_EVENTS, SILVER_EVENTS))
     due = {row[:2] for row in day.expected.rows(SILVER_EVENTS)}
     assert late == due - silver
+    assert {kind for kind, _ in late} == set(EVENT_TYPES), "of each type one is late"
     assert len(read_table(day.lake, LATE_EVENTS)) == len(late) == day.plan.late_events
     assert day.plan.pending == 0
 

@@ -56,7 +56,9 @@ class _Day:
 def day(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> _Day:
     folder = tmp_path_factory.mktemp("day")
     source, lake = folder / "source", open_lake(str(folder / "late"))
-    spec = GeneratorSpec(events=1500, seed=59, files=_FILES, late=0.05, duplicates=0.05, malformed=0.01)
+    spec = GeneratorSpec(
+        events=1500, seed=59, files=_FILES, late=0.05, duplicates=0.05, malformed=0.01, conversions=0.5
+    )
     generate(spec, source)
     run_in(spark, _FILE_BY_FILE, lake, source, measure=True)
     return _Day(source, lake, expected_tables(source, _FILE_BY_FILE, datetime.now(UTC)))

@@ -18,7 +18,10 @@ MEASURED = tuple(query.writes for query in queries_of(MEASURE_JOB))
 
 def generate_source(folder: Path, *, events: int, seed: int, files: int = 4) -> Path:
     """A day of events with every fault but lateness beyond the watermark."""
-    generate(GeneratorSpec(events=events, seed=seed, files=files, late=0, duplicates=0.08, malformed=0.02), folder)
+    spec = GeneratorSpec(
+        events=events, seed=seed, files=files, late=0, duplicates=0.08, malformed=0.02, conversions=0.3
+    )
+    generate(spec, folder)
     return folder
 
 

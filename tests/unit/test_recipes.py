@@ -32,4 +32,4 @@ def test_a_recipe_gives_the_events_shown(recipe: Recipe) -> None:
 def test_the_native_examples_are_events() -> None:
     ((_, text),) = BLOCK.findall(PAGE.partition("| field")[0])
     events = _events(Settings(), (line.encode() for line in text.splitlines()))
-    assert [event["event_type"] for event in events] == ["impression", "click", "activity"]
+    assert [event["event_type"] for event in events] == ["impression", "click", "activity", "conversion"]
