@@ -64,8 +64,8 @@ def odcs(contract: Contract) -> OpenDataContractStandard:
         version=contract.version,
         status="active",
         description=Description(
-            purpose="Ad impressions, clicks and activity: from the records that producers send to the tables that "
-            "consumers read.",
+            purpose="Ad impressions, clicks, activity and conversions: from the records that producers send to the "
+            "tables that consumers read.",
             usage="Read the tables by the names of their columns: columns may be added under a new minor version.",
         ),
         schema=objects,
