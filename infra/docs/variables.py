@@ -89,6 +89,12 @@ AIRFLOW = Group(
             "Airflow connection of the type `adloom` that describes lake, store, settings and launcher; what it has "
             "precedes the other variables",
         ),
+        Variable(
+            "ADLOOM_LAKES",
+            "one, of no prefix",
+            "the lakes of this Airflow, as in `eu_=adloom_eu,us_=adloom_us`: the prefix of a lake's DAGs and assets, "
+            "and its connection ([Airflow](airflow.md#several-lakes))",
+        ),
         Variable("ADLOOM_SUPERVISOR_ADDRESS", "", "host:port of the supervisord that runs the drivers"),
         Variable("ADLOOM_SUPERVISOR_PASSWORD", "", "its password"),
         Variable(
