@@ -33,6 +33,7 @@ def get_provider_info() -> dict[str, Any]:
                     "supervisor_password": _field("Supervisor's password", "", is_secret=True),
                     "cluster": _field("Cluster", "yarn or k8s://https://host:port, instead of a supervisor."),
                     "source": _field("Source", "Folder of files that deduplicate watches; empty: Kafka."),
+                    "backup": _field("Backup", "Where back_up_lake copies the lake to; empty: nowhere."),
                     "jobs": _field("Jobs", "The jobs that are deployed together, separated by commas; empty: all."),
                     "s3__endpoint": _field("Object store", "Its http(s) address; empty: Amazon S3."),
                     "kafka__bootstrap_servers": _field("Kafka", "Its brokers, as in host:9092."),
