@@ -29,4 +29,4 @@ with adloom_dag(
         pool=spark_pool(), trigger_rule=TriggerRule.ALL_DONE, inlets=[VALIDATED_GOLD], outlets=[VALIDATED_GOLD]
     )
     # The run has the outcome of its last task: charts that cannot be rendered fail their task, but not the run.
-    task(draw_overview)() >> validating(validate_tables)()
+    task(pool=spark_pool())(draw_overview)() >> validating(validate_tables)()
