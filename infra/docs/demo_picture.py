@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 TITLE = "make demo\na day of events: generated, joined, validated, reported"
 _CHECKOUT = Path(__file__).resolve().parents[2]
 _COMMAND = ("make", "demo")
-_OF_MAKE = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
+_LEFT_OUT = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "JDK_JAVA_OPTIONS")
+"""Of the environment: by those of make the inner one would say where it works; tests set the one of Java."""
 _SHOWN_AS = "~/adloom"
 """The folder of the checkout."""
-_COLUMNS, _ROWS = 100, 32
+_COLUMNS, _ROWS = 100, 28
 _TALL = 60
 """More rows than the progress of a run takes: rich leaves out what a terminal has no room for."""
 _EVERY_S, _FASTER = 1.0, 8
@@ -35,10 +36,7 @@ def record_demo() -> list[Piece]:
     Raises:
         subprocess.CalledProcessError: it failed.
     """
-    # If make runs this, its own variables would make the inner one say in which folder it works.
-    environment = {
-        name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
-    }
+    environment = {name: value for name, value in os.environ.items() if name not in _LEFT_OUT}
     return record(_COMMAND, _CHECKOUT, {**environment, "TERM": "xterm-256color"}, columns=_COLUMNS, rows=_TALL)
 
 

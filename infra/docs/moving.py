@@ -50,9 +50,8 @@ def write_moving(title: str, frames: Sequence[Frame], file: Path) -> None:
             duration=durations,
             loop=0,
             quality=quality,
-            method=4,
+            method=3,
             allow_mixed=True,
-            minimize_size=True,
         )
         if written.tell() <= MOST_BYTES:
             file.write_bytes(written.getvalue())
