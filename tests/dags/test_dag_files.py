@@ -1,5 +1,6 @@
 """The DAG file and what it declares: it loads quickly, imports nothing heavy, and follows the conventions."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from spark_jobs.queries import QUERIES_OF_JOB
 
 _DAGS = Path(__file__).parents[2] / "dags"
 _DECLARED = sorted((_DAGS / "ad_dags" / "declared").glob("[a-z]*.py"))
+_EXAMPLES = _DAGS.parent / "examples"
 _WITH_SPARK = {
     "close_days.update_days",
     *(f"maintain_tables.maintain_{job}" for job in QUERIES_OF_JOB),
@@ -20,6 +22,7 @@ _WITH_SPARK = {
     "replay_audit.audit_random_day",
     "replay_window.replay_window",
     "requeue_quarantine.requeue_quarantine",
+    "validate_tables.draw_overview",
     "validate_tables.validate_tables",
 }
 _HEAVY = ("pyspark", "delta", "pandas", "great_expectations", "boto3", "py4j", "kubernetes")
@@ -75,6 +78,23 @@ def test_owner_tags_and_pool_come_from_the_environment(monkeypatch: pytest.Monke
     assert all({"adloom", "ads", "prod"} <= dag.tags for dag in dags)
     assert {name for name, task in tasks.items() if task.pool == "adloom"} == _WITH_SPARK
     assert {task.pool for name, task in tasks.items() if name not in _WITH_SPARK} == {"default_pool"}
+
+
+def test_the_policy_of_the_example_sends_tasks_with_spark_to_workers_of_their_own() -> None:
+    """In a fresh interpreter, where Airflow finds the example as the module that it looks for."""
+    script = (
+        "from airflow.dag_processing.dagbag import DagBag\n"
+        f"for dag in DagBag({str(_DAGS)!r}).dags.values():\n"
+        "    for task in dag.tasks:\n"
+        "        print(f'{dag.dag_id}.{task.task_id}', task.queue, task.executor_config.get('pod_template_file'))\n"
+    )
+    environment = os.environ | {"ADLOOM_POOL": "adloom", "PYTHONPATH": f"{_EXAMPLES}{os.pathsep}{_DAGS}"}
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=120)
+    found = {name: (queue, pod) for name, queue, pod in map(str.split, done.stdout.splitlines())}
+    moved = {name for name, places in found.items() if places == ("spark", "/opt/airflow/pods/adloom-spark.yaml")}
+    assert moved == _WITH_SPARK
+    assert {places for name, places in found.items() if name not in moved} == {("default", "None")}
 
 
 def test_every_param_is_described_and_checked(dags: dict[str, DAG]) -> None:

@@ -27,5 +27,5 @@ def declare(own: DagDefaults) -> DAG:
     with own.dag("validate_tables", __doc__, tag="quality", schedule=schedule, retries=1) as dag:
         validating = task(pool=own.pool, trigger_rule=TriggerRule.ALL_DONE, inlets=validated, outlets=validated)
         # The run has the outcome of its last task: charts that cannot be rendered fail their task, but not the run.
-        task(draw_overview)(own.lake) >> validating(validate_tables)(own.lake)
+        task(pool=own.pool)(draw_overview)(own.lake) >> validating(validate_tables)(own.lake)
     return dag
