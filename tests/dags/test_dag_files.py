@@ -89,7 +89,8 @@ def test_the_policy_of_the_example_sends_tasks_with_spark_to_workers_of_their_ow
         "        print(f'{dag.dag_id}.{task.task_id}', task.queue, task.executor_config.get('pod_template_file'))\n"
     )
     environment = os.environ | {"ADLOOM_POOL": "adloom", "PYTHONPATH": f"{_EXAMPLES}{os.pathsep}{_DAGS}"}
-    command = [sys.executable, "-c", script]
+    # Airflow logs to standard output that its own reading of .airflowignore is deprecated.
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", script]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=120)
     found = {name: (queue, pod) for name, queue, pod in map(str.split, done.stdout.splitlines())}
     moved = {name for name, places in found.items() if places == ("spark", "/opt/airflow/pods/adloom-spark.yaml")}
