@@ -86,13 +86,14 @@ def test_the_policy_of_the_example_sends_tasks_with_spark_to_workers_of_their_ow
         "from airflow.dag_processing.dagbag import DagBag\n"
         f"for dag in DagBag({str(_DAGS)!r}).dags.values():\n"
         "    for task in dag.tasks:\n"
-        "        print(f'{dag.dag_id}.{task.task_id}', task.queue, task.executor_config.get('pod_template_file'))\n"
+        "        print('TASK', task.task_id, dag.dag_id, task.queue, task.executor_config.get('pod_template_file'))\n"
     )
     environment = os.environ | {"ADLOOM_POOL": "adloom", "PYTHONPATH": f"{_EXAMPLES}{os.pathsep}{_DAGS}"}
     # Airflow logs to standard output that its own reading of .airflowignore is deprecated.
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", script]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=120)
-    found = {name: (queue, pod) for name, queue, pod in map(str.split, done.stdout.splitlines())}
+    words = [line.split() for line in done.stdout.splitlines() if line.startswith("TASK ")]  # Airflow logs there, too
+    found = {f"{dag}.{task}": (queue, pod) for _, task, dag, queue, pod in words}
     moved = {name for name, places in found.items() if places == ("spark", "/opt/airflow/pods/adloom-spark.yaml")}
     assert moved == _WITH_SPARK
     assert {places for name, places in found.items() if name not in moved} == {("default", "None")}
