@@ -89,8 +89,7 @@ def test_the_policy_of_the_example_sends_tasks_with_spark_to_workers_of_their_ow
         "        print('TASK', task.task_id, dag.dag_id, task.queue, task.executor_config.get('pod_template_file'))\n"
     )
     environment = os.environ | {"ADLOOM_POOL": "adloom", "PYTHONPATH": f"{_EXAMPLES}{os.pathsep}{_DAGS}"}
-    # Airflow logs to standard output that its own reading of .airflowignore is deprecated.
-    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", script]
+    command = [sys.executable, "-c", script]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=120)
     words = [line.split() for line in done.stdout.splitlines() if line.startswith("TASK ")]  # Airflow logs there, too
     found = {f"{dag}.{task}": (queue, pod) for _, task, dag, queue, pod in words}
