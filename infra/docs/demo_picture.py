@@ -3,6 +3,7 @@
 import io
 import os
 from collections.abc import Iterator, Sequence
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,8 @@ _SHOWN_AS = "~/adloom"
 _COLUMNS, _ROWS = 100, 28
 _TALL = 60
 """More rows than the progress of a run takes: rich leaves out what a terminal has no room for."""
-_EVERY_S, _FASTER = 1.0, 8
+_SHOWN_S, _FASTER, _LONGEST_S = 1 / 8, 8, 15
+"""How long a frame of the run is shown, how much faster than it was; more so, if the film were longer than this."""
 _STEP, _STEP_S, _READ_S = 2, 1 / 12, 4.0
 
 
@@ -43,14 +45,15 @@ def record_demo() -> list[Piece]:
 def demo_frames(page: "Page", pieces: Sequence[Piece]) -> Iterator[Frame]:
     """The frames of the run that printed ``pieces``, drawn in ``page``."""
     minutes, seconds = divmod(round(pieces[-1].at), 60)
-    ran = f"A run of {minutes} min {seconds} s, {_FASTER} times as fast"
+    faster = max(_FASTER, ceil(pieces[-1].at / _LONGEST_S))
+    ran = f"A run of {minutes} min {seconds} s, {faster} times as fast"
     screen = Screen()
     screen.write(f"$ {' '.join(_COMMAND)}\n")
     waiting = list(pieces)
-    for tick in range(round(pieces[-1].at / _EVERY_S) + 1):
-        while waiting and waiting[0].at <= tick * _EVERY_S:
+    for tick in range(round(pieces[-1].at / (faster * _SHOWN_S)) + 1):
+        while waiting and waiting[0].at <= tick * faster * _SHOWN_S:
             screen.write(waiting.pop(0).text)
-        yield Frame(_draw(page, _lines(screen)[-_ROWS:]), ran, _EVERY_S / _FASTER)
+        yield Frame(_draw(page, _lines(screen)[-_ROWS:]), ran, _SHOWN_S)
     for piece in waiting:
         screen.write(piece.text)
     yield from _scrolled(page, _lines(screen))
