@@ -12,21 +12,17 @@ import pytest
 
 from infra.release import release
 from infra.uv import uv
-from spark_jobs.contracts.jobs import JOB_NAMES
 from spark_jobs.contracts.places import CHECKPOINTS
 from spark_jobs.jars.cache import CACHE
 from spark_jobs.jars.fetch import fetch
 from spark_jobs.jars.lock import digest, read_lock
+from tests.support.dag_names import DAG_NAMES
 
 pytestmark = pytest.mark.stack
 
 _ROOT = Path(__file__).parents[2]
 _JARS = _ROOT / "spark_jobs" / "jars"
 _GIT = ("git", "-c", "user.name=test", "-c", "user.email=test@localhost", "-c", "commit.gpgsign=false")
-_DAGS = sorted(
-    [*(file.stem for file in (_ROOT / "dags" / "ad_dags" / "declared").glob("[a-z]*.py"))]
-    + [f"supervise_{job}" for job in JOB_NAMES]
-)
 _LONGEST_S = 400
 
 
@@ -196,7 +192,7 @@ class _Airflow:
         assert looked.returncode == 0, looked.stderr
         assert json.loads(looked.stdout.splitlines()[-1]) == {
             "errors": {},
-            "dags": [f"eu_{name}" for name in _DAGS],
+            "dags": [f"eu_{name}" for name in DAG_NAMES],
             "pages": ["/adloom"],
             "has_type": True,
             "heavy": [],
