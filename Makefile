@@ -59,7 +59,7 @@ test-airflow-full: setup ## The same, and each process killed 5 times (KILLS)
 	@$(PY) -m tests.stack.gobuilt
 	KILLS=$${KILLS:-5} $(PY) -m pytest -m airflow tests/airflow
 
-pictures: setup ## Renew the pictures in the docs: Airflow's pages with all jobs under live traffic
+pictures: setup ## Renew the pictures in the docs: the demo in a terminal, Airflow's pages with all jobs under live traffic
 	@$(PY) -m tests.stack.gobuilt
 	PICTURES=$${PICTURES:-docs/images} $(PY) -m pytest -m airflow tests/airflow/test_pictures.py
 

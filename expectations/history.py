@@ -8,10 +8,12 @@ from expectations.ranges import read_state
 from expectations.results import TableResult, ValidationResult
 from spark_jobs.contracts.files import json_bytes
 from spark_jobs.contracts.places import REPORTS
+from spark_jobs.contracts.validations import VALIDATIONS, ValidatedTable, Validation, validation_key
 from spark_jobs.lake.layout import Lake
+from spark_jobs.runtime.records import write_record
 
 KEPT_RUNS = 20
-"""How many validations keep their pages and totals."""
+"""How many validations keep their pages, totals and results."""
 _HISTORY = f"{REPORTS}/history.json"
 
 
@@ -32,6 +34,20 @@ def remember(lake: Lake, result: ValidationResult, validated_at: datetime) -> li
     history = [*read_state(lake, _HISTORY).get("validations", []), entry][-KEPT_RUNS:]
     lake.files.write(_HISTORY, json_bytes({"validations": history}))
     return history
+
+
+def keep(lake: Lake, result: ValidationResult, validated_at: datetime) -> None:
+    """Writes what ``result`` says of each rule to the reports of ``lake``, and drops results that are too old."""
+    looked_at = {
+        found.table: ValidatedTable(version=found.range.last, rows=found.rows, rules=found.rules)
+        for found in result.tables
+        if found.range
+    }
+    # A table that is missing has no range either, and no rules.
+    together = tuple(rule for found in result.tables if not found.range for rule in found.rules)
+    validation = Validation(at=validated_at, tables=looked_at, together=together)
+    write_record(lake, validation_key(validated_at), validation, indent=None)
+    lake.files.delete(f"{VALIDATIONS}/{name}" for name in lake.files.names(VALIDATIONS)[:-KEPT_RUNS])
 
 
 def last_validation(lake: Lake) -> dict[str, Any] | None:

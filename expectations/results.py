@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from expectations.quarantine import FailingRows
 from expectations.ranges import VersionRange
 from expectations.rules import Severity
+from spark_jobs.contracts.validations import RuleResult
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class TableResult:
         note: A remark for the report: nothing new, table missing.
         docs: The lake key of the suite's Data Docs page; None if the suite did not run.
         failing: The failing rows that were stored.
+        rules: What was found for each rule; empty if the suite did not run.
     """
 
     table: str
@@ -53,6 +55,7 @@ class TableResult:
     note: str = ""
     docs: str | None = None
     failing: FailingRows | None = None
+    rules: tuple[RuleResult, ...] = ()
 
     @property
     def critical(self) -> int:

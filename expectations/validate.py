@@ -11,12 +11,13 @@ from pyspark.sql import SparkSession
 
 from expectations.counts import COMPARED, compare, counts_present_rows, measure, read_ledger
 from expectations.days.figures import days_figures
+from expectations.history import keep
 from expectations.landing import publish_pages, write_landing_page
 from expectations.quarantine import failing_rows, keep_failing_rows
 from expectations.ranges import Rows, range_to_validate, read_rows, read_state
 from expectations.restated.count import count_restated
 from expectations.results import FailedExpectation, TableResult, ValidationResult
-from expectations.rules import Rule
+from expectations.rules import Rule, Severity
 from expectations.suites import Suite, lake_rules, table_suites
 from expectations.suites.lake import NAME as LAKE
 from expectations.unfit.count import count_unfit
@@ -24,6 +25,7 @@ from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.files import json_bytes
 from spark_jobs.contracts.places import REPORTS, VALIDATED
 from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.validations import RuleResult
 from spark_jobs.lake.days import read_days
 from spark_jobs.lake.layout import Lake
 from spark_jobs.ledger.cuts import last_cut
@@ -87,6 +89,7 @@ def validate_lake(
         f"{REPORTS}/index.html", tuple(replace(found, docs=pages.get(found.table)) for found in results)
     )
     write_landing_page(lake, result, started, unfit, restated, days_figures(read_days(lake)))
+    keep(lake, result, started)
     lake.files.write(VALIDATED, json_bytes(run.validated | _good_versions(result)))
     return result
 
@@ -150,7 +153,8 @@ class _Run:
         outcomes = self.engine.check(counts.as_frame(self.spark).coalesce(1), LAKE, rules)
         result = _as_result(LAKE, outcomes)
         observed = (replace(failure, observed=str(getattr(counts, failure.columns[0]))) for failure in result.failed)
-        return replace(result, rows=1, failed=tuple(observed))
+        found = (rule.model_copy(update={"found": getattr(counts, rule.column)}) for rule in result.rules)
+        return replace(result, rows=1, failed=tuple(observed), rules=tuple(found))
 
 
 def _as_result(name: str, outcomes: "tuple[Outcome, ...]") -> TableResult:
@@ -160,7 +164,22 @@ def _as_result(name: str, outcomes: "tuple[Outcome, ...]") -> TableResult:
         for rule in (outcome.rule,)
         if not outcome.holds
     )
-    return TableResult(name, passed=len(outcomes) - len(broken), failed=broken)
+    rules = tuple(_rule_result(outcome) for outcome in outcomes)
+    return TableResult(name, passed=len(outcomes) - len(broken), failed=broken, rules=rules)
+
+
+def _rule_result(outcome: "Outcome") -> RuleResult:
+    rule = outcome.rule
+    return RuleResult(
+        name=rule.name,
+        kind=rule.kind.value,
+        column=rule.column,
+        reason=rule.reason,
+        is_critical=rule.severity is Severity.CRITICAL,
+        mostly=rule.mostly,
+        holds=outcome.holds,
+        found=outcome.unexpected_count,
+    )
 
 
 def _good_versions(result: ValidationResult) -> dict[str, int]:

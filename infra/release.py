@@ -79,7 +79,17 @@ def _build(source: Path, folder: Path, time: int) -> str:
 
 
 def _requirements(source: Path, file: Path) -> None:
-    command = [uv(), "export", "--quiet", "--frozen", "--no-default-groups", "--no-emit-project", "--no-annotate"]
+    command = [
+        uv(),
+        "export",
+        "--quiet",
+        "--frozen",
+        "--no-default-groups",
+        "--extra",
+        "jobs",
+        "--no-emit-project",
+        "--no-annotate",
+    ]
     subprocess.run([*command, "--no-header", "--output-file", str(file)], cwd=source, check=True, stdout=sys.stderr)
 
 

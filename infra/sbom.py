@@ -26,7 +26,8 @@ def sbom(checkout: Path, version: str, time: int) -> dict[str, Any]:
         subprocess.CalledProcessError: uv cannot read uv.lock.
         LockError: jars.lock was made from another pom.xml.
     """
-    command = [uv(), "export", "--quiet", "--frozen", "--no-default-groups", "--format", "cyclonedx1.5"]
+    command = [uv(), "export", "--quiet", "--frozen", "--no-default-groups", "--extra", "jobs"]
+    command += ["--format", "cyclonedx1.5"]
     done = subprocess.run(command, cwd=checkout, stdout=subprocess.PIPE, text=True, check=True)
     document: dict[str, Any] = json.loads(done.stdout)
     jars = [_component(jar) for jar in read_lock(checkout / _JARS)]

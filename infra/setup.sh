@@ -58,7 +58,7 @@ else
   interpreter=(--python "$DOWNLOADED_PYTHON")
 fi
 echo "setup: Python packages"
-"$uv" sync --quiet --locked "${interpreter[@]}" --compile-bytecode
+"$uv" sync --quiet --locked --extra jobs "${interpreter[@]}" --compile-bytecode
 
 rm -rf .venv/share/adloom/jars
 .venv/bin/python -m spark_jobs.jars.install .venv/share/adloom/jars

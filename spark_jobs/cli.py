@@ -1,7 +1,8 @@
 """The command ``adloom``."""
 
 import sys
-from typing import Annotated
+from importlib.util import find_spec
+from typing import Annotated, NoReturn
 
 import typer
 from rich.text import Text
@@ -9,7 +10,7 @@ from rich.text import Text
 from spark_jobs import __version__
 from spark_jobs.commands import backup, days, ledger, lineage, once, repair, replay, requeue, service, sql
 from spark_jobs.console.terminal import terminal
-from spark_jobs.contracts.errors import AdloomError
+from spark_jobs.contracts.errors import AdloomError, EnvironmentMissingError
 
 app = typer.Typer(
     name="adloom",
@@ -39,13 +40,26 @@ def _root(
     pass
 
 
+def _end(error: AdloomError) -> NoReturn:
+    terminal(stderr=True).print(Text.assemble(("error:", "bold red"), f" {error}"), soft_wrap=True)
+    sys.exit(error.exit_code)
+
+
 def main() -> None:
     """Entry point of the command: an AdloomError becomes one message and exit code 1."""
     try:
         app()
     except AdloomError as error:
-        terminal(stderr=True).print(Text.assemble(("error:", "bold red"), f" {error}"), soft_wrap=True)
-        sys.exit(error.exit_code)
+        _end(error)
+    except ModuleNotFoundError as error:
+        if find_spec("pyspark"):
+            raise
+        _end(
+            EnvironmentMissingError(
+                f"adloom is installed without what this command needs: {error.name} is missing, because only DAGs and "
+                "pages were installed; install adloom[jobs], into another environment than Airflow's"
+            )
+        )
     except KeyboardInterrupt:
         terminal(stderr=True).print("interrupted; run the same command again to continue")
         sys.exit(130)

@@ -30,6 +30,7 @@ FIELDS = (
     "kubernetes_account",
     "submit_properties",
     "care_profile",
+    "backup",
 )
 """The extra fields, besides those of settings, which have two underscores."""
 

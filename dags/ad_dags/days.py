@@ -12,6 +12,7 @@ from typing import Any
 
 from airflow.sdk import Asset
 
+from ad_dags.lakes import LakeRef
 from spark_jobs.contracts.days import Day
 from spark_jobs.queries import QUERIES
 
@@ -29,15 +30,16 @@ class DayEvent(StrEnum):
 
 @dataclass(frozen=True)
 class DayAsset:
-    """That days of ``table`` are complete, or were restated."""
+    """That days of ``table`` of ``lake`` are complete, or were restated."""
 
+    lake: LakeRef
     table: str
     event: DayEvent
 
     @property
     def asset(self) -> Asset:
         """The asset, as DAGs name it."""
-        return Asset(f"adloom_{self.table}_day_{self.event.value}")
+        return Asset(self.lake.asset_name(f"adloom_{self.table}_day_{self.event.value}"))
 
     @property
     def task_id(self) -> str:
@@ -45,10 +47,18 @@ class DayAsset:
         return f"{self.table}_{self.event.value}"
 
 
-DAY_ASSETS = tuple(DayAsset(query.writes.name, event) for query in QUERIES if query.correction for event in DayEvent)
-"""All of them, in the order in which rows flow."""
-ALL_COMPLETE = Asset("adloom/days")
-"""That dates are complete in all tables. Its events have no partition key, so plain schedules can wait for them."""
+_TABLES = tuple(query.writes.name for query in QUERIES if query.correction)
+"""Those of gold that have days, in the order in which rows flow."""
+
+
+def day_assets(lake: LakeRef) -> tuple[DayAsset, ...]:
+    """All of ``lake``, in the order in which rows flow."""
+    return tuple(DayAsset(lake, table, event) for table in _TABLES for event in DayEvent)
+
+
+def all_complete(lake: LakeRef) -> Asset:
+    """That dates are complete in all tables. Its events have no partition key, so plain schedules can wait for them."""
+    return Asset(lake.asset_name("adloom/days"))
 
 
 def not_told(own: DayAsset, days: Iterable[Day], told: Mapping[str, Extra], now: datetime) -> dict[str, Extra]:
@@ -72,7 +82,7 @@ def not_told(own: DayAsset, days: Iterable[Day], told: Mapping[str, Extra], now:
 
 
 def dates_not_told(days: Iterable[Day], events: Iterable[Any], now: datetime) -> list[str]:
-    """The dates that are complete in all tables, of which no event of :data:`ALL_COMPLETE` has told yet.
+    """The dates that are complete in all tables, of which no event of :func:`all_complete` has told yet.
 
     Args:
         days: rows of ``gold/days``.
@@ -83,12 +93,11 @@ def dates_not_told(days: Iterable[Day], events: Iterable[Any], now: datetime) ->
     for day in days:
         if day.complete_at is not None:
             complete.setdefault(day.event_date.isoformat(), {})[day.table_name] = day.complete_at
-    tables = {own.table for own in DAY_ASSETS}
     told = {date for event in events for date in (event.extra or {}).get("dates", ())}
     return sorted(
         date
         for date, at in complete.items()
-        if at.keys() >= tables and max(at.values()) >= now - REMEMBERED and date not in told
+        if at.keys() >= set(_TABLES) and max(at.values()) >= now - REMEMBERED and date not in told
     )
 
 

@@ -1,11 +1,11 @@
 """The hook of the connection type ``adloom``."""
 
-import os
 from typing import Any
 
 from airflow.sdk import BaseHook
 
-from ad_dags.connection import CONNECTION, CONNECTION_TYPE
+from ad_dags.connection import CONNECTION_TYPE
+from ad_dags.lakes import LakeRef
 from ad_dags.launchers import LauncherError
 from ad_dags.place import Place, find_place
 from spark_jobs.contracts.errors import AdloomError
@@ -33,7 +33,7 @@ class AdloomHook(BaseHook):
         Raises:
             SettingsError: there is no such connection, or it is incomplete or wrong.
         """
-        return find_place({**os.environ, CONNECTION: self.adloom_conn_id})
+        return find_place(LakeRef(self.adloom_conn_id))
 
     def test_connection(self) -> tuple[bool, str]:
         """Opens the lake and asks the launcher for each driver. Returns whether both answered, and what was found."""

@@ -1,6 +1,7 @@
 """The lake, its settings and its launcher, read when a task runs.
 
-They come from the environment of Airflow's processes, and before that from the connection that it names, if any.
+They come from the environment of Airflow's processes, and before that from the connection that the lake's DAGs were
+declared with or, failing that, the environment names.
 """
 
 import logging
@@ -12,6 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from ad_dags.connection import ACCESS_KEY, CONNECTION, SECRET_KEY, variables_of_connection
+from ad_dags.lakes import LakeRef
 from ad_dags.launchers import Launcher
 from ad_dags.launchers.cluster import Cluster, ClusterLauncher
 from ad_dags.launchers.kubernetes import KubernetesCluster
@@ -47,6 +49,8 @@ class Place:
     launcher: Launcher = field(repr=False)
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)
     """What the connection adds to the environment of commands."""
+    connection: str = ""
+    """The connection; empty: there is none."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -59,22 +63,24 @@ class Place:
         return _stop_patience(self.settings)
 
 
-def find_place(environment: Mapping[str, str] | None = None) -> Place:
-    """The place that ``environment`` (by default that of this process) and the connection that it names describe.
+def find_place(lake: LakeRef, environment: Mapping[str, str] | None = None) -> Place:
+    """The place that ``environment`` (by default that of this process) and the connection of ``lake`` describe.
 
     Raises:
         SettingsError: a variable is missing, or a setting or the connection is wrong.
     """
-    of_connection = _of_connection(environment)
-    variables = {**_given(environment), **of_connection}
+    given = os.environ if environment is None else environment
+    connection = _connection(lake, given)
+    of_connection = variables_of_connection(connection) if connection else {}
+    variables = {**given, **of_connection}
     _require(variables, _LAKE, f"{_LAKE} is the lake")
     config = Path(variables[_CONFIG]) if variables.get(_CONFIG) else None
     settings = load_settings(config, variables)
     keys = StoreKeys(of_connection[ACCESS_KEY], of_connection[SECRET_KEY]) if ACCESS_KEY in of_connection else None
-    lake = open_lake(variables[_LAKE], settings.s3, keys=keys)
+    opened = open_lake(variables[_LAKE], settings.s3, keys=keys)
     passed_on = environment_of_commands(of_connection)
-    launcher = _launcher(variables, settings, lake, config, passed_on)
-    return Place(variables[_LAKE], config, settings, lake, launcher, passed_on)
+    launcher = _launcher(variables, settings, opened, config, passed_on)
+    return Place(variables[_LAKE], config, settings, opened, launcher, passed_on, connection)
 
 
 class KnownPlace:
@@ -96,7 +102,7 @@ class KnownPlace:
         Raises:
             SettingsError: see :func:`find_place`; only until it has been found once.
         """
-        if self._place is not None and (not os.environ.get(CONNECTION) or self._clock() < self._found_at + _KNOWN_S):
+        if self._place is not None and (not self._place.connection or self._clock() < self._found_at + _KNOWN_S):
             return self._place
         self._found_at = self._clock()
         try:
@@ -108,13 +114,8 @@ class KnownPlace:
         return self._place
 
 
-def _given(environment: Mapping[str, str] | None) -> Mapping[str, str]:
-    return os.environ if environment is None else environment
-
-
-def _of_connection(environment: Mapping[str, str] | None) -> dict[str, str]:
-    name = _given(environment).get(CONNECTION)
-    return variables_of_connection(name) if name else {}
+def _connection(lake: LakeRef, variables: Mapping[str, str]) -> str:
+    return lake.connection or variables.get(CONNECTION, "")
 
 
 def _launcher(
@@ -171,15 +172,16 @@ def checkout() -> Path:
     return Path(folder) if folder else Path(__file__).resolve().parents[2]
 
 
-def jobs_here() -> list[str]:
-    """The jobs that are deployed together, in the order in which rows flow.
+def jobs_here(lake: LakeRef) -> list[str]:
+    """The jobs of ``lake`` that are deployed together, in the order in which rows flow.
 
     They are those that ADLOOM_JOBS names, separated by commas; all if it is empty.
 
     Raises:
         SettingsError: it names a job that does not exist, or the connection is wrong.
     """
-    variables = {**os.environ, **_of_connection(None)}
+    connection = _connection(lake, os.environ)
+    variables = {**os.environ, **(variables_of_connection(connection) if connection else {})}
     named = {name.strip() for name in variables.get(_JOBS, "").split(",") if name.strip()}
     if unknown := named - QUERIES_OF_JOB.keys():
         raise SettingsError(f"{_JOBS} names {min(unknown)!r}; there are {', '.join(QUERIES_OF_JOB)}")

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 _COMMAND = "ADLOOM_COMMAND"
@@ -19,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 
 class CommandError(Exception):
-    """Raised when a command ends with an unexpected exit code; the text ends with its last line of output."""
+    """Raised when a command cannot be started, or ends with an unexpected exit code; the text says why."""
 
 
 def run_program(
@@ -36,7 +37,7 @@ def run_program(
         The exit code, and the last lines of its output.
 
     Raises:
-        CommandError: it ended with another exit code.
+        CommandError: it ended with another exit code, or there is no such command.
     """
     command = [*_program(os.environ), *words]
     _log.info("%s", " ".join(command))
@@ -75,5 +76,11 @@ def environment_of_commands(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _program(environment: Mapping[str, str]) -> list[str]:
-    command = environment.get(_COMMAND)
-    return [command] if command else [str(Path(sys.executable).with_name("adloom"))]
+    if command := environment.get(_COMMAND):
+        return [command]
+    if find_spec("pyspark") is None:
+        raise CommandError(
+            f"{sys.executable}, which runs Airflow, has no Spark and {_COMMAND} is not set: install adloom[jobs] into "
+            "an environment of its own and set the variable to its command, as in /opt/adloom/bin/adloom"
+        )
+    return [str(Path(sys.executable).with_name("adloom"))]

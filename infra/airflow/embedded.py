@@ -56,7 +56,6 @@ def environment() -> dict[str, str]:
         "ADLOOM_SUPERVISOR_PASSWORD": known["supervisor"],
         "AIRFLOW_HOME": str(HOME),
         "AIRFLOW__CORE__DAGS_FOLDER": str(CHECKOUT / "dags"),
-        "AIRFLOW__CORE__PLUGINS_FOLDER": str(CHECKOUT / "infra" / "airflow" / "plugins"),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "false",
         "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "false",
         "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",

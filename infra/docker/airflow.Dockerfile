@@ -13,7 +13,7 @@ FROM base AS packages
 RUN --mount=type=cache,target=/root/.cache/pip pip install --quiet --root-user-action=ignore uv==0.13.9
 COPY pyproject.toml uv.lock ./
 RUN --mount=type=cache,target=/root/.cache/uv \
-    uv sync --quiet --locked --no-install-project --no-default-groups --group drivers
+    uv sync --quiet --locked --no-install-project --no-default-groups --extra jobs --group drivers
 
 FROM packages AS jars
 COPY spark_jobs/jars spark_jobs/jars
@@ -21,12 +21,12 @@ RUN --mount=type=cache,target=/var/cache/jars ADLOOM_CACHE=/var/cache/jars pytho
 
 FROM packages AS built
 RUN --mount=type=cache,target=/root/.cache/uv \
-    uv sync --quiet --locked --no-install-project --no-default-groups --group drivers --group airflow --group postgres
+    uv sync --quiet --locked --no-install-project --no-default-groups --extra jobs --group drivers --group airflow --group postgres
 COPY README.md ./
 COPY spark_jobs spark_jobs
 COPY expectations expectations
 RUN --mount=type=cache,target=/root/.cache/uv \
-    uv sync --quiet --locked --no-editable --no-default-groups --group drivers --group airflow --group postgres
+    uv sync --quiet --locked --no-editable --no-default-groups --extra jobs --group drivers --group airflow --group postgres
 
 FROM base
 COPY --from=built /opt/adloom/.venv .venv
@@ -36,7 +36,6 @@ COPY pyproject.toml uv.lock README.md ./
 COPY spark_jobs spark_jobs
 COPY expectations expectations
 COPY dags dags
-COPY infra/airflow/plugins infra/airflow/plugins
 COPY infra/docker/airflow infra/docker/airflow
 ENV PYTHONPATH=/opt/adloom/dags
 USER adloom

@@ -13,7 +13,7 @@ FROM base AS packages
 RUN --mount=type=cache,target=/root/.cache/pip pip install --quiet --root-user-action=ignore uv==0.13.9
 COPY pyproject.toml uv.lock ./
 RUN --mount=type=cache,target=/root/.cache/uv \
-    uv sync --quiet --locked --no-install-project --no-default-groups --group drivers
+    uv sync --quiet --locked --no-install-project --no-default-groups --extra jobs --group drivers
 
 FROM packages AS jars
 COPY spark_jobs/jars spark_jobs/jars
@@ -23,7 +23,7 @@ FROM packages AS built
 COPY README.md ./
 COPY spark_jobs spark_jobs
 COPY expectations expectations
-RUN --mount=type=cache,target=/root/.cache/uv uv sync --quiet --locked --no-editable --no-default-groups --group drivers
+RUN --mount=type=cache,target=/root/.cache/uv uv sync --quiet --locked --no-editable --no-default-groups --extra jobs --group drivers
 
 FROM base
 COPY --from=built /opt/adloom/.venv .venv

@@ -17,7 +17,7 @@ def dags_page() -> str:
     """The page: one section per DAG.
 
     Raises:
-        RuntimeError: A DAG file cannot be imported.
+        RuntimeError: The DAG file cannot be imported.
     """
     # Imported late: Airflow looks for its configuration when it is imported.
     from airflow.dag_processing.dagbag import DagBag
@@ -28,7 +28,7 @@ def dags_page() -> str:
     finally:
         sys.path.remove(str(_DAGS))
     if bag.import_errors:
-        raise RuntimeError(f"DAG files cannot be imported: {bag.import_errors}")
+        raise RuntimeError(f"the DAG file cannot be imported: {bag.import_errors}")
     return page("DAGs", _HEAD, *(_section(name, dag) for name, dag in sorted(bag.dags.items())))
 
 

@@ -24,8 +24,8 @@ _NAV: dict[str, tuple[str, ...]] = {
     ),
     "Use the numbers": ("docs/query-gold.md", "docs/lineage.md"),
     "Run it": (
-        *("docs/runbook.md", "docs/airflow.md", "docs/dags.md", "docs/containers.md", "docs/scaling.md"),
-        *("docs/performance.md", "docs/reliability.md"),
+        *("docs/runbook.md", "docs/airflow.md", "docs/executors.md", "docs/dags.md", "docs/containers.md"),
+        *("docs/scaling.md", "docs/performance.md", "docs/reliability.md"),
     ),
     "Look it up": ("docs/cli.md", "docs/settings.md", "docs/environment.md", "docs/mapping.md"),
     "Change it": ("CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md"),

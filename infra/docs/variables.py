@@ -73,6 +73,12 @@ COMMAND = Group(
             "PYSPARK_GATEWAY_PORT", "", "set by spark-submit; adloom then uses the Java process that is already there"
         ),
         Variable("PYSPARK_GATEWAY_SECRET", "", "the same; set by adloom, for a moment, when it joins a shared Java"),
+        Variable(
+            "OPENLINEAGE_PARENT_ID",
+            "",
+            "`NAMESPACE/JOB/RUN_ID` of the run that `adloom lineage` is a part of, as Airflow's macro "
+            "`lineage_parent_id` gives it",
+        ),
         Variable("SPARK_HOME", "", "set by `adloom submit` and in the images: the Spark in the Python packages"),
     ),
 )
@@ -88,6 +94,12 @@ AIRFLOW = Group(
             "",
             "Airflow connection of the type `adloom` that describes lake, store, settings and launcher; what it has "
             "precedes the other variables",
+        ),
+        Variable(
+            "ADLOOM_LAKES",
+            "one, of no prefix",
+            "the lakes of this Airflow, as in `eu_=adloom_eu,us_=adloom_us`: the prefix of a lake's DAGs and assets, "
+            "and its connection ([Airflow](airflow.md#several-lakes))",
         ),
         Variable("ADLOOM_SUPERVISOR_ADDRESS", "", "host:port of the supervisord that runs the drivers"),
         Variable("ADLOOM_SUPERVISOR_PASSWORD", "", "its password"),
@@ -108,6 +120,11 @@ AIRFLOW = Group(
             "ADLOOM_CARE_PROFILE",
             "",
             "AWS profile for the tasks that change tables or checkpoints, if Airflow's own keys may only read the lake",
+        ),
+        Variable(
+            "ADLOOM_BACKUP",
+            "",
+            "where `back_up_lake` copies the lake to: a folder or s3a://bucket/prefix; without it, it is skipped",
         ),
         Variable("ADLOOM_SOURCE", "", "folder of files that `deduplicate` watches; without it, Kafka"),
         Variable("ADLOOM_CLUSTER", "", "`yarn` or `k8s://https://host:port`: the cluster that runs the drivers"),

@@ -1,4 +1,4 @@
-"""The command that tells OpenLineage what was committed."""
+"""The command that tells OpenLineage what was committed and validated."""
 
 from typing import Annotated
 
@@ -17,14 +17,15 @@ app = typer.Typer()
 def lineage(
     lake: LakeOption,
     from_now: Annotated[
-        bool, typer.Option("--from-now", help="Send nothing now, and begin with what is committed next.")
+        bool, typer.Option("--from-now", help="Send nothing now, and begin with what comes next.")
     ] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Send OpenLineage events about what was committed since the last time, to where the settings say.
+    """Send OpenLineage events about what was committed and validated since the last time, to where the settings say.
 
     One event tells what a query, a repair or maintenance has added to a table: versions read and written, columns and
-    what they are computed of, rows. Each version is told once, also if the command is killed. Jobs may keep running.
+    what they are computed of, rows. Another one tells what a validation found in each table. Each version and each
+    validation is told once, also if the command is killed. Jobs may keep running.
     """
     from spark_jobs.console.lineage import tell_lineage
 

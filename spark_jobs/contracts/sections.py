@@ -386,7 +386,7 @@ class ValidationSettings(Section):
 
 
 class LineageSettings(Section):
-    """``[lineage]``: OpenLineage events about what was committed, by `adloom lineage`."""
+    """``[lineage]``: OpenLineage events about what was committed and validated, by `adloom lineage`."""
 
     transport: LineageTransport = Field(
         LineageTransport.NONE,

@@ -1,39 +1,20 @@
-"""Events of OpenLineage 2.0.2 for spans of commits.
+"""Events for spans of commits.
 
 A span is a run: the commits of a table that one writer made since the last event. One event tells that it is complete,
-with what it read, up to which version, and what it wrote. Its id is derived from table, writer and versions, so an
-event that is sent again is no second run.
+with what it read, up to which version, and what it wrote.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
-from uuid import NAMESPACE_URL, uuid5
 
-from spark_jobs import __version__
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import Table
 from spark_jobs.lake.changes import Change
 from spark_jobs.lake.commits import version_reached
 from spark_jobs.lake.layout import Lake
+from spark_jobs.lineage.facets import Event, Facets, complete, documentation, facet, job_type, schema, version
 from spark_jobs.lineage.naming import Name, name_of_table, names_of_sources
 from spark_jobs.queries import Query
-
-_SPEC = "https://openlineage.io/spec"
-_SCHEMA = f"{_SPEC}/2-0-2/OpenLineage.json#/$defs/RunEvent"
-_PRODUCER = f"https://pypi.org/project/adloom/{__version__}"
-_FACETS = {
-    "DatasetVersionDatasetFacet": "1-0-1",
-    "SchemaDatasetFacet": "1-2-0",
-    "ColumnLineageDatasetFacet": "1-2-0",
-    "OutputStatisticsOutputDatasetFacet": "1-0-2",
-    "DocumentationJobFacet": "1-1-0",
-    "JobTypeJobFacet": "2-0-4",
-    "ProcessingEngineRunFacet": "1-1-1",
-}
-"""By facet, the version of its schema."""
-Event = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -72,38 +53,20 @@ def event_of(span: Span, lake: Lake, settings: Settings, at: datetime) -> Event:
     """The event that ``span`` is complete; ``at`` is the time (UTC) of its last commit."""
     table = span.query.writes
     output = name_of_table(lake, table)
-    run = uuid5(NAMESPACE_URL, f"{output.namespace}/{output.name}#{span.first}-{span.last} {span.writer}")
-    return {
-        "eventType": "COMPLETE",
-        "eventTime": at.isoformat(timespec="milliseconds"),
-        "producer": _PRODUCER,
-        "schemaURL": _SCHEMA,
-        "run": {
-            "runId": str(run),
-            "facets": {
-                "processing_engine": _facet("ProcessingEngineRunFacet", version=__version__, name="adloom"),
-            },
-        },
-        "job": {
-            "namespace": settings.lineage.namespace,
+    return complete(
+        f"{output.namespace}/{output.name}#{span.first}-{span.last} {span.writer}",
+        {
             "name": span.query.name if span.is_of_query else f"{span.writer}.{table.name}",
             "facets": {
-                "jobType": _facet("JobTypeJobFacet", processingType="STREAMING", integration="ADLOOM", jobType="QUERY"),
-                **(_documentation(span.query) if span.is_of_query else {}),
+                "jobType": job_type("STREAMING", "QUERY"),
+                **({"documentation": documentation(span.query.summary)} if span.is_of_query else {}),
             },
         },
-        "inputs": list(_inputs(span, lake, settings)),
-        "outputs": [_output(span, lake, settings, output)],
-    }
-
-
-def _documentation(query: Query) -> dict[str, object]:
-    return {"documentation": _facet("DocumentationJobFacet", description=query.summary)}
-
-
-def _facet(kind: str, /, **values: object) -> dict[str, object]:
-    url = f"{_SPEC}/facets/{_FACETS[kind]}/{kind}.json#/$defs/{kind}"
-    return {"_producer": _PRODUCER, "_schemaURL": url, **values}
+        settings,
+        at,
+        inputs=_inputs(span, lake, settings),
+        outputs=[_output(span, lake, settings, output)],
+    )
 
 
 def _inputs(span: Span, lake: Lake, settings: Settings) -> Iterator[dict[str, object]]:
@@ -114,22 +77,18 @@ def _inputs(span: Span, lake: Lake, settings: Settings) -> Iterator[dict[str, ob
         return
     name = name_of_table(lake, read)
     notes = [change.note for change in span.changes if change.note and change.note.reached]
-    facets = {"schema": _schema(read)}
+    facets: Facets = {"schema": schema(read)}
     if span.is_of_query and notes:
-        version = min(version_reached(offset) for offset in notes[-1].reached)
-        facets["version"] = _facet("DatasetVersionDatasetFacet", datasetVersion=str(version))
+        facets["version"] = version(min(version_reached(offset) for offset in notes[-1].reached))
     yield {"namespace": name.namespace, "name": name.name, "facets": facets}
 
 
 def _output(span: Span, lake: Lake, settings: Settings, name: Name) -> dict[str, object]:
     table, added = span.query.writes, [file for change in span.changes for file in change.added]
-    facets = {
-        "version": _facet("DatasetVersionDatasetFacet", datasetVersion=str(span.last)),
-        "schema": _schema(table),
-    }
+    facets: Facets = {"version": version(span.last), "schema": schema(table)}
     if span.is_of_query and span.query.table_read:
         facets["columnLineage"] = _columns(span.query, lake, settings)
-    statistics = _facet(
+    statistics = facet(
         "OutputStatisticsOutputDatasetFacet",
         rowCount=sum(file.rows or 0 for file in added),
         fileCount=len(added),
@@ -142,14 +101,6 @@ def _output(span: Span, lake: Lake, settings: Settings, name: Name) -> dict[str,
     }
 
 
-def _schema(table: Table) -> dict[str, object]:
-    fields = [
-        {"name": column.name, "type": column.sql_type, "description": column.meaning, "ordinal_position": number}
-        for number, column in enumerate(table.columns, start=1)
-    ]
-    return _facet("SchemaDatasetFacet", fields=fields)
-
-
 def _columns(query: Query, lake: Lake, settings: Settings) -> dict[str, object]:
     assert query.table_read  # noqa: S101 asked for by the caller
     source = name_of_table(lake, query.table_read)
@@ -157,7 +108,7 @@ def _columns(query: Query, lake: Lake, settings: Settings) -> dict[str, object]:
         name: {"inputFields": [{"namespace": source.namespace, "name": source.name, "field": one} for one in columns]}
         for name, columns in sources_of_columns(query, settings).items()
     }
-    return _facet("ColumnLineageDatasetFacet", fields=fields)
+    return facet("ColumnLineageDatasetFacet", fields=fields)
 
 
 def sources_of_columns(query: Query, settings: Settings) -> dict[str, tuple[str, ...]]:

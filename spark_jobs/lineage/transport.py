@@ -9,7 +9,7 @@ from collections.abc import Callable
 from spark_jobs.contracts.choices import LineageTransport
 from spark_jobs.contracts.errors import LineageError
 from spark_jobs.contracts.sections import LineageSettings
-from spark_jobs.lineage.events import Event
+from spark_jobs.lineage.facets import Event
 
 _TIMEOUT_S = 20
 Send = Callable[[Event], None]

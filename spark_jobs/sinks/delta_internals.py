@@ -26,6 +26,10 @@ _METHODS: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
         (f"{_DELTA}.SnapshotDescriptor", _SEQ, _BOOLEAN, _OPTION),
         _DATASET,
     ),
+    (f"{_DELTA}.DeltaLog", "checkpointInterval", (f"{_DELTA}.actions.Metadata",), "int"),
+    (f"{_DELTA}.DeltaLog", "checkpoint", (), ""),
+    (_TRANSACTION, "metadata", (), f"{_DELTA}.actions.Metadata"),
+    (_TRANSACTION, "postCommitHooks", (), "scala.collection.mutable.ArrayBuffer"),
     (_TRANSACTION, "readVersion", (), _LONG),
     (_TRANSACTION, "readTxn", (), "scala.collection.mutable.ArrayBuffer"),
     (_TRANSACTION, "commit", (_SEQ, f"{_DELTA}.DeltaOperations$Operation"), _LONG),
@@ -134,7 +138,9 @@ class Transaction:
         """Version of the table at the start of the transaction."""
 
     def append(self, rows: DataFrame, partition_by: Sequence[str], *, batch: int, metadata: str) -> int:
-        """Appends ``rows`` and commits, as ``WriteIntoDelta.run`` does.
+        """Appends ``rows`` and commits, as ``WriteIntoDelta.run`` does, but for the checkpoint of the log.
+
+        That is left to :meth:`checkpoint_log`, because rows would wait for it.
 
         Args:
             rows: with the columns of the table.
@@ -149,6 +155,7 @@ class Transaction:
             ConcurrentTransactionException: another process has committed as the same writer in the meantime.
         """
         jvm, delta, nothing, scala = self._jvm, self._delta, self._nothing, self._jvm.PythonUtils
+        self._transaction.postCommitHooks().subtractOne(getattr(getattr(delta.hooks, "CheckpointHook$"), "MODULE$"))
         append, some = jvm.org.apache.spark.sql.SaveMode.Append, jvm.scala.Option.apply
         options = delta.DeltaOptions(scala.toScalaMap({"userMetadata": metadata}), self._java.sessionState().conf())
         parts, no_properties = scala.toSeq(list(partition_by)), scala.toScalaMap({})
@@ -160,6 +167,18 @@ class Transaction:
         flags = [nothing] * 5
         operation = getattr(delta, "DeltaOperations$Write")(append, some(parts), nothing, some(metadata), *flags)
         return int(self._transaction.commit(written.prepended(self._mark(batch)), operation))
+
+    def is_log_due(self, version: int) -> bool:
+        """Whether the log of the table is to get a checkpoint after the commit ``version``, by the table's property."""
+        return version % int(self._log.checkpointInterval(self._transaction.metadata())) == 0
+
+    def checkpoint_log(self) -> None:
+        """Writes a checkpoint of the log of the table as it is now, and removes what the log no longer needs.
+
+        Delta logs a failure as a warning: the log is complete without it, and the next checkpoint includes it.
+        """
+        self._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(self._java)
+        self._log.checkpoint()
 
     def read(self, files: Sequence[str]) -> DataFrame:
         """All rows of ``files``, given by name without their folder, and of no other file of the table."""

@@ -11,8 +11,13 @@ batch. What it is needed for costs next to nothing otherwise:
 So the first append of a writer in a process goes through ``DataFrameWriter``, and later ones through Delta's own
 transaction. That has no public API: see :mod:`spark_jobs.sinks.delta_internals`, which also checks that the Delta at
 hand has it. With another Delta, every append goes through ``DataFrameWriter``.
+
+Every 50th commit Delta writes a checkpoint of the table's log, within the commit: two seconds in which the rows of a
+live batch wait. Here a thread of its own writes it after the commit, one table after the other.
 """
 
+import logging
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, DataFrameWriter
@@ -33,6 +38,8 @@ class _Known:
 
 _KNOWN: dict[tuple[str, str], _Known] = {}
 """By table and writer."""
+_CHECKPOINTS = ThreadPoolExecutor(1, "checkpoints of logs")
+_log = logging.getLogger(__name__)
 
 
 def append_once(plain: DataFrame, writer: DataFrameWriter, lake: Lake, table: Table, note: CommitNote) -> None:
@@ -76,7 +83,16 @@ def _append_by_transaction(rows: DataFrame, lake: Lake, table: Table, note: Comm
         return None
     if _is_done(lake, table, note, known, transaction.version):
         return transaction.version
-    return transaction.append(rows, table.partition_by, batch=note.batch, metadata=note.as_metadata())
+    version = transaction.append(rows, table.partition_by, batch=note.batch, metadata=note.as_metadata())
+    if transaction.is_log_due(version):
+        _CHECKPOINTS.submit(transaction.checkpoint_log).add_done_callback(_report)
+    return version
+
+
+def _report(checkpoint: "Future[None]") -> None:
+    if error := checkpoint.exception():
+        # A session that ends meanwhile is no reason to worry: another process writes the next one.
+        _log.info("the checkpoint of a table's log was not written: %s", error)
 
 
 def _is_done(lake: Lake, table: Table, note: CommitNote, known: _Known, until: int) -> bool:

@@ -28,8 +28,9 @@ from tests.airflow.embedded import Airflow
 from tests.support.servers import wait_until
 
 _CHECKOUT = Path(__file__).parents[2]
-_FILES = ("dags/close_days.py", "dags/validate_tables.py", "examples/bill_day.py", "examples/publish_gold.py")
-_DAGS = {Path(name).stem for name in _FILES}
+_FILES = ("dags/adloom.py", "examples/bill_day.py", "examples/publish_gold.py")
+_DAGS = {"close_days", "validate_tables", "us_close_days", "bill_day", "publish_gold"}
+"""Those that run; the others stay paused."""
 _TABLES = sorted(query.writes.name for query in QUERIES if query.correction)
 """The tables of which days are told."""
 _LONGEST_S = 300
@@ -37,11 +38,21 @@ _LONGEST_S = 300
 pytestmark = [pytest.mark.airflow, pytest.mark.timeout(1200)]
 
 
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    own = open_lake(str(tmp_path / "lake"))
+def _lake(folder: Path) -> Lake:
+    own = open_lake(str(folder))
     own.files.write(f"{CHECKPOINTS}/attribute/attribute/v1.json", b"{}")  # a job has run
     return own
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return _lake(tmp_path / "lake")
+
+
+@pytest.fixture
+def other_lake(tmp_path: Path) -> Lake:
+    """Another lake of the same Airflow; its DAGs begin with ``us_``."""
+    return _lake(tmp_path / "us")
 
 
 @pytest.fixture
@@ -55,22 +66,23 @@ def command(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def airflow(lake: Lake, command: Path, tmp_path: Path) -> Iterator[Airflow]:
+def airflow(lake: Lake, other_lake: Lake, command: Path, tmp_path: Path) -> Iterator[Airflow]:
     dags = tmp_path / "dags"
     dags.mkdir()
     for name in _FILES:
         (dags / Path(name).name).symlink_to(_CHECKOUT / name)
     settings = {
         "ADLOOM_COMMAND": str(command),
-        "ADLOOM_CONNECTION": "ads",
+        "ADLOOM_LAKES": "=ads,us_=ads_us",
         "AIRFLOW__CORE__DAGS_FOLDER": str(dags),
         # Until there is the connection.
         "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "true",
     }
     own = Airflow(tmp_path / "airflow", open_lake(str(tmp_path / "elsewhere")), settings)
     own.start()
-    own.call("POST", "/connections", {"connection_id": "ads", "conn_type": "adloom", "host": str(lake.path)})
-    wait_until(lambda: _known(own) == _DAGS, _LONGEST_S, "Airflow does not know the DAGs")
+    for name, its in (("ads", lake), ("ads_us", other_lake)):
+        own.call("POST", "/connections", {"connection_id": name, "conn_type": "adloom", "host": str(its.path)})
+    wait_until(lambda: _known(own) >= _DAGS, _LONGEST_S, "Airflow does not know the DAGs")
     for dag in _DAGS:
         own.pause(dag, is_paused=False)
     yield own
@@ -118,7 +130,7 @@ def _close(airflow: Airflow, *billed: str) -> None:
 
 
 def test_days_and_validated_versions_start_the_dags_that_wait_for_them(
-    spark: SparkSession, airflow: Airflow, lake: Lake
+    spark: SparkSession, airflow: Airflow, lake: Lake, other_lake: Lake
 ) -> None:
     now = datetime.now(UTC)
     first = Day("attributions", date(2026, 3, 1), DayStatus.COMPLETE, complete_at=now, version=3)
@@ -148,6 +160,13 @@ def test_days_and_validated_versions_start_the_dags_that_wait_for_them(
 
     _a_validation_starts_the_dag_that_waits_for_it(airflow, lake)
     assert airflow.page("/adloom/api/streams")["lake"] == str(lake.path)
+
+    _write(spark, other_lake, [replace(first, event_date=date(2026, 4, 1))])
+    airflow.wait_for("us_close_days", airflow.trigger("us_close_days"), "success")
+    told = [(name, key) for name, key, _ in _told(airflow) if key == "2026-04-01"]
+    assert told == [("us_adloom_attributions_day_complete", "2026-04-01")]
+    assert "2026-04-01" not in _billed(airflow), "it waits for the days of the first lake"
+    assert airflow.page("/adloom/lakes/us_/api/streams")["lake"] == str(other_lake.path)
 
 
 def _a_validation_starts_the_dag_that_waits_for_it(airflow: Airflow, lake: Lake) -> None:

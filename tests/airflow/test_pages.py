@@ -33,6 +33,7 @@ def test_what_an_operator_does_in_a_day(airflow: Airflow, kafka: Kafka, topic: s
     with chromium() as browser:
         _refused(log_in(browser, airflow, "viewer"))
         person = log_in(browser, airflow, "admin")
+        _connection_offered(person)
         _deployed(person)
         _seen_to_run(person)
         for part in ("driver", "triggerer"):
@@ -63,6 +64,23 @@ def _refused(viewer: Person) -> None:
     with pytest.raises(urllib.error.HTTPError, match=r"40\d|422"):
         viewer.airflow.trigger("deploy_streams", release="1.0.0; touch pwned")
     assert viewer.airflow.call("GET", "/dags/deploy_streams/dagRuns")["total_entries"] == 0
+
+
+def _connection_offered(person: Person) -> None:
+    """The form of a connection has the type, names its fields as adloom does, and hides what is secret."""
+    person.page.goto(f"{person.airflow.address}/connections")
+    person.page.get_by_role("button", name="Add Connection").click()
+    form = person.page.get_by_role("dialog")
+    form.get_by_role("combobox").click()
+    person.page.get_by_role("option", name="adloom", exact=True).click()
+    for label in ("Lake", "Access key", "Secret key"):
+        expect(form.get_by_label(label, exact=True)).to_be_visible()
+    expect(form.get_by_label("Secret key", exact=True)).to_have_attribute("type", "password")
+    person.picture("connection-form")
+    form.get_by_role("button", name="Extra Fields", exact=True).click()
+    expect(form.locator("input[name=element_s3__endpoint]")).to_be_visible()
+    for name in ("supervisor_password", "kafka__password"):
+        expect(form.locator(f"input[name=element_{name}]")).to_have_attribute("type", "password")
 
 
 def _deployed(person: Person) -> None:

@@ -2,7 +2,11 @@
 
 from dataclasses import dataclass, field
 
+from ad_dags.lakes import LakeRef
 from ad_dags.launchers import Driver, DriverState, LauncherError
+
+LAKE = LakeRef()
+"""The lake that the environment describes."""
 
 
 @dataclass

@@ -20,6 +20,7 @@ from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.wanted import request_stop, stop_requested_at
 from tests.dags.fake_clusters import JOB, NAME, NOW, ROOT, Clock, FakeRest, app, serve, write_report
+from tests.dags.fakes import LAKE
 
 
 @pytest.fixture
@@ -172,7 +173,7 @@ def test_a_cluster_that_does_not_answer_is_named() -> None:
 )
 def test_what_is_missing_is_named(environment: dict[str, str], why: str) -> None:
     with pytest.raises(SettingsError, match=why):
-        find_place(environment)
+        find_place(LAKE, environment)
 
 
 @pytest.mark.parametrize(
@@ -183,4 +184,4 @@ def test_what_is_missing_is_named(environment: dict[str, str], why: str) -> None
     ],
 )
 def test_the_cluster_that_is_named_is_used(environment: dict[str, str], tmp_path: Path) -> None:
-    assert isinstance(find_place({"ADLOOM_LAKE": str(tmp_path), **environment}).launcher, ClusterLauncher)
+    assert isinstance(find_place(LAKE, {"ADLOOM_LAKE": str(tmp_path), **environment}).launcher, ClusterLauncher)

@@ -29,7 +29,7 @@ from spark_jobs.contracts.settings import ENV_PREFIX, Settings, load_settings
 from spark_jobs.contracts.wanted import WantedState
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.wanted import want
-from tests.dags.fakes import RecordingLauncher
+from tests.dags.fakes import LAKE, RecordingLauncher
 
 _SUPERVISOR = {"supervisor_address": "127.0.0.1:1", "supervisor_password": "hush"}
 _PST = "pst"
@@ -52,12 +52,12 @@ def connect(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Connect:
 
 def test_the_connection_precedes_the_environment(connect: Connect, tmp_path: Path) -> None:
     connect({**_SUPERVISOR, "jobs": "attribute", "sessionize__gap": "7min", "source": ""})
-    place = find_place()
+    place = find_place(LAKE)
     assert place.location == str(tmp_path / "lake")
     assert place.settings.sessionize.gap.total_seconds() == 420
     assert isinstance(place.launcher, SupervisorLauncher)
     assert place.launcher.address == "127.0.0.1:1"
-    assert jobs_here() == ["attribute"]
+    assert jobs_here(LAKE) == ["attribute"]
 
 
 def test_what_the_connection_leaves_out_is_that_of_the_environment(
@@ -65,18 +65,18 @@ def test_what_the_connection_leaves_out_is_that_of_the_environment(
 ) -> None:
     monkeypatch.setenv("ADLOOM_SUPERVISOR_ADDRESS", "127.0.0.1:2")
     connect({"supervisor_password": "hush"}, host=None)
-    place = find_place()
+    place = find_place(LAKE)
     assert place.location == "of-the-environment"
     assert isinstance(place.launcher, SupervisorLauncher)
     assert place.launcher.address == "127.0.0.1:2"
-    assert jobs_here() == ["measure"]
+    assert jobs_here(LAKE) == ["measure"]
 
 
 def test_login_and_password_are_the_keys_of_the_store(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "of-the-environment")
     monkeypatch.setenv("ADLOOM_S3__PROFILE", "no-such-profile")
     connect(host="s3a://ads/lake", login="key", password=_PST)
-    place = find_place()
+    place = find_place(LAKE)
     used = place.lake.files.client._request_signer._credentials  # type: ignore[attr-defined]
     assert (used.access_key, used.secret_key, used.token) == ("key", "pst", None)
     assert "pst" not in repr(place)
@@ -94,7 +94,7 @@ def test_commands_get_the_connection_by_their_environment(
     monkeypatch.setenv("AWS_SESSION_TOKEN", "of-other-keys")
     monkeypatch.setenv("ADLOOM_S3__PROFILE", "of-the-environment")
     connect({**_SUPERVISOR, "kafka__password": "pst2", "care_profile": "jobs"}, login="key", password=_PST)
-    place = find_place()
+    place = find_place(LAKE)
     words, got = run_adloom(place, ["validate"])[1].splitlines()
     assert words == f"validate --lake {place.location}"
     assert got == "[key][pst][][][pst2][]"
@@ -105,7 +105,7 @@ def test_drivers_that_are_submitted_get_it_too(connect: Connect, monkeypatch: py
     submitted: list[Any] = []
     monkeypatch.setattr("ad_dags.place.run_program", lambda words, variables: submitted.extend([words, variables]))
     connect({"cluster": "yarn", "yarn_address": "http://127.0.0.1:1"}, login="key", password=_PST)
-    launcher = find_place().launcher
+    launcher = find_place(LAKE).launcher
     assert isinstance(launcher, ClusterLauncher)
     launcher._submit("attribute")
     words, variables = submitted
@@ -135,14 +135,14 @@ def test_drivers_that_are_submitted_get_it_too(connect: Connect, monkeypatch: py
 def test_what_is_wrong_is_named_without_its_value(connect: Connect, fields: dict[str, Any], why: str) -> None:
     connect(**fields)
     with pytest.raises(SettingsError, match=why) as refused:
-        find_place()
+        find_place(LAKE)
     assert "pst" not in str(refused.value)
 
 
 def test_a_connection_that_does_not_exist_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ADLOOM_CONNECTION", "nowhere")
     with pytest.raises(SettingsError, match="connection 'nowhere', which no secrets backend of Airflow has"):
-        find_place()
+        find_place(LAKE)
 
 
 def test_numbers_and_truth_values_are_written_as_variables_are(connect: Connect) -> None:
@@ -154,13 +154,14 @@ def test_numbers_and_truth_values_are_written_as_variables_are(connect: Connect)
 # Processes that live long.
 
 
-def _place(tmp_path: Path, name: str = "lake") -> Place:
-    lake = open_lake(str(tmp_path / name))
-    return Place(str(tmp_path / name), None, Settings(), lake, RecordingLauncher(DriverState.RUNNING))
+def _place(tmp_path: Path, name: str = "lake", connection: str = "") -> Place:
+    lake, launcher = open_lake(str(tmp_path / name)), RecordingLauncher(DriverState.RUNNING)
+    return Place(str(tmp_path / name), None, Settings(), lake, launcher, connection=connection)
 
 
-def test_a_place_of_a_connection_is_found_again_after_a_minute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found: list[Place | None] = [_place(tmp_path, "first"), _place(tmp_path, "second"), None, _place(tmp_path, "third")]
+def test_a_place_of_a_connection_is_found_again_after_a_minute(tmp_path: Path) -> None:
+    first, second, third = (_place(tmp_path, name, "ads") for name in ("first", "second", "third"))
+    found: list[Place | None] = [first, second, None, third]
     clock = {"now": 0.0}
 
     def find() -> Place:
@@ -175,11 +176,14 @@ def test_a_place_of_a_connection_is_found_again_after_a_minute(tmp_path: Path, m
         clock["now"] = seconds
         return Path(known.now().location).name
 
-    monkeypatch.setenv("ADLOOM_CONNECTION", "ads")
     seen = [at(seconds) for seconds in (0.0, 59.9, 60.0, 120.0, 121.0, 180.0)]
     assert seen == ["first", "first", "second", "second", "second", "third"]
-    monkeypatch.delenv("ADLOOM_CONNECTION")
-    assert at(1e9) == "third", "the environment of a process does not change"
+
+
+def test_a_place_of_the_environment_is_found_once(tmp_path: Path) -> None:
+    found, clock = [_place(tmp_path)], iter((0.0, 1e9))
+    known = KnownPlace(found.pop, lambda: next(clock))
+    assert known.now() == known.now()
 
 
 def test_a_place_that_was_never_found_is_an_error() -> None:
@@ -196,7 +200,7 @@ def test_the_triggerers_event_loop_never_waits_for_a_secrets_backend(
     place, threads = _place(tmp_path), []
     want(place.lake, "attribute", WantedState.STOPPED, "a test", datetime(2026, 1, 1, 12, tzinfo=UTC))
 
-    def find() -> Place:
+    def find(_lake: object) -> Place:
         threads.append(threading.current_thread())
         return place
 

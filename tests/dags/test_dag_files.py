@@ -1,5 +1,6 @@
-"""The DAG files: they load quickly, import nothing heavy, and follow the conventions."""
+"""The DAG file and what it declares: it loads quickly, imports nothing heavy, and follows the conventions."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,10 +9,12 @@ import pytest
 from airflow.dag_processing.dagbag import DagBag
 from airflow.sdk import DAG
 
+from ad_dags.factory import DAG_NAMES
 from spark_jobs.queries import QUERIES_OF_JOB
 
 _DAGS = Path(__file__).parents[2] / "dags"
-_FILES = sorted(_DAGS.glob("*.py"))
+_DECLARED = sorted((_DAGS / "ad_dags" / "declared").glob("[a-z]*.py"))
+_EXAMPLES = _DAGS.parent / "examples"
 _WITH_SPARK = {
     "close_days.update_days",
     *(f"maintain_tables.maintain_{job}" for job in QUERIES_OF_JOB),
@@ -19,6 +22,7 @@ _WITH_SPARK = {
     "replay_audit.audit_random_day",
     "replay_window.replay_window",
     "requeue_quarantine.requeue_quarantine",
+    "validate_tables.draw_overview",
     "validate_tables.validate_tables",
 }
 _HEAVY = ("pyspark", "delta", "pandas", "great_expectations", "boto3", "py4j", "kubernetes")
@@ -31,24 +35,21 @@ def dags() -> dict[str, DAG]:
     return bag.dags
 
 
-def test_there_is_a_dag_in_every_file_named_as_the_file(dags: dict[str, DAG]) -> None:
-    assert sorted(dags) == [file.stem for file in _FILES]
+def test_there_is_a_dag_for_every_module_and_one_for_every_job(dags: dict[str, DAG]) -> None:
+    supervising = [f"supervise_{job}" for job in QUERIES_OF_JOB]
+    assert sorted(dags) == sorted([*(file.stem for file in _DECLARED), *supervising]) == [*DAG_NAMES]
+    assert {Path(dag.fileloc) for dag in dags.values()} == {_DAGS / "adloom.py"}
 
 
-def test_every_job_is_supervised(dags: dict[str, DAG]) -> None:
-    assert {f"supervise_{job}" for job in QUERIES_OF_JOB} <= dags.keys()
-
-
-def test_the_dag_files_load_nothing_heavy() -> None:
+def test_the_dag_file_loads_nothing_heavy() -> None:
     """In a fresh interpreter, so that imports of other tests do not count."""
     script = (
         f"import sys, runpy; sys.path.insert(0, {str(_DAGS)!r})\n"
-        f"for file in {list(map(str, _FILES))!r}:\n"
-        "    runpy.run_path(file)\n"
-        f"    print(file, [name for name in {_HEAVY!r} if name in sys.modules])\n"
+        f"found = runpy.run_path({str(_DAGS / 'adloom.py')!r})\n"
+        f"print('deploy_streams' in found, [name for name in {_HEAVY!r} if name in sys.modules])\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=120)
-    assert done.stdout.splitlines()[-len(_FILES) :] == [f"{file} []" for file in _FILES], done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1:] == ["True []"], done.stdout + done.stderr
 
 
 def test_every_dag_is_described_and_has_its_timeouts(dags: dict[str, DAG]) -> None:
@@ -77,6 +78,24 @@ def test_owner_tags_and_pool_come_from_the_environment(monkeypatch: pytest.Monke
     assert all({"adloom", "ads", "prod"} <= dag.tags for dag in dags)
     assert {name for name, task in tasks.items() if task.pool == "adloom"} == _WITH_SPARK
     assert {task.pool for name, task in tasks.items() if name not in _WITH_SPARK} == {"default_pool"}
+
+
+def test_the_policy_of_the_example_sends_tasks_with_spark_to_workers_of_their_own() -> None:
+    """In a fresh interpreter, where Airflow finds the example as the module that it looks for."""
+    script = (
+        "from airflow.dag_processing.dagbag import DagBag\n"
+        f"for dag in DagBag({str(_DAGS)!r}).dags.values():\n"
+        "    for task in dag.tasks:\n"
+        "        print('TASK', task.task_id, dag.dag_id, task.queue, task.executor_config.get('pod_template_file'))\n"
+    )
+    environment = os.environ | {"ADLOOM_POOL": "adloom", "PYTHONPATH": f"{_EXAMPLES}{os.pathsep}{_DAGS}"}
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=120)
+    words = [line.split() for line in done.stdout.splitlines() if line.startswith("TASK ")]  # Airflow logs there, too
+    found = {f"{dag}.{task}": (queue, pod) for _, task, dag, queue, pod in words}
+    moved = {name for name, places in found.items() if places == ("spark", "/opt/airflow/pods/adloom-spark.yaml")}
+    assert moved == _WITH_SPARK
+    assert {places for name, places in found.items() if name not in moved} == {("default", "None")}
 
 
 def test_every_param_is_described_and_checked(dags: dict[str, DAG]) -> None:

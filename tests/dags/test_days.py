@@ -10,12 +10,12 @@ import pytest
 from airflow.sdk.exceptions import AirflowSkipException
 
 from ad_dags.days import (
-    ALL_COMPLETE,
-    DAY_ASSETS,
     REMEMBERED,
     DayAsset,
     DayEvent,
+    all_complete,
     dates_not_told,
+    day_assets,
     not_told,
     what_was_told,
 )
@@ -25,12 +25,13 @@ from ad_dags.tasks import days as tasks
 from spark_jobs.contracts.days import Day, DayStatus
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.runtime.lakes import open_lake
-from tests.dags.fakes import RecordingLauncher
+from tests.dags.fakes import LAKE, RecordingLauncher
 
 _NOW = datetime(2026, 3, 20, 12, tzinfo=UTC)
-_COMPLETE = DayAsset("attributions", DayEvent.COMPLETE)
-_RESTATED = DayAsset("attributions", DayEvent.RESTATED)
-_ASSETS = [own.asset for own in DAY_ASSETS]
+_COMPLETE = DayAsset(LAKE, "attributions", DayEvent.COMPLETE)
+_RESTATED = DayAsset(LAKE, "attributions", DayEvent.RESTATED)
+_DAY_ASSETS = day_assets(LAKE)
+_ALL_COMPLETE = all_complete(LAKE)
 
 
 def _day(number: int, **more: Any) -> Day:
@@ -64,7 +65,7 @@ def test_what_is_not_told_yet(own: DayAsset, days: list[Day], told: dict[str, An
 
 
 def _of_all_tables(number: int, **more: Any) -> list[Day]:
-    return [replace(_day(number, **more), table_name=table) for table in sorted({own.table for own in DAY_ASSETS})]
+    return [replace(_day(number, **more), table_name=table) for table in sorted({own.table for own in _DAY_ASSETS})]
 
 
 @pytest.mark.parametrize(
@@ -137,22 +138,24 @@ class _Airflow:
     """What Airflow keeps of events: those of a task count once the task has succeeded."""
 
     def __init__(self) -> None:
-        self.events: dict[str, list[_Event]] = {asset.name: [] for asset in (ALL_COMPLETE, *_ASSETS)}
+        self.events: dict[str, list[_Event]] = {
+            asset.name: [] for asset in (_ALL_COMPLETE, *(own.asset for own in _DAY_ASSETS))
+        }
 
     def __getitem__(self, asset: Any) -> _Inlet:
         return _Inlet(self.events[asset.name])
 
     def run(self, task_id: str, *, fails: bool = False) -> None:
-        own = next(one for one in DAY_ASSETS if one.task_id == task_id)
+        own = next(one for one in _DAY_ASSETS if one.task_id == task_id)
         accessor = _Accessor()
-        tasks.tell(own.table, own.event.value, inlet_events=self, outlet_events={own.asset: accessor})
+        tasks.tell(LAKE, own.table, own.event.value, inlet_events=self, outlet_events={own.asset: accessor})
         if not fails:
             self.events[own.asset.name] += [_Event(key, accessor.extra) for key in accessor.keys]
 
     def run_dates(self) -> list[str]:
         accessor = _Accessor()
-        dates = tasks.tell_of_complete_dates(inlet_events=self, outlet_events={ALL_COMPLETE: accessor})
-        self.events[ALL_COMPLETE.name].append(_Event(None, accessor.extra))
+        dates = tasks.tell_of_complete_dates(LAKE, inlet_events=self, outlet_events={_ALL_COMPLETE: accessor})
+        self.events[_ALL_COMPLETE.name].append(_Event(None, accessor.extra))
         return dates
 
     def told(self, own: DayAsset) -> list[str | None]:
@@ -165,7 +168,7 @@ def lake_days(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Day]:
     days: list[Day] = []
     lake = open_lake(str(tmp_path / "lake"))
     place = Place(str(tmp_path / "lake"), None, Settings(), lake, RecordingLauncher(DriverState.RUNNING))
-    monkeypatch.setattr(tasks, "place_of_started_lake", lambda: place)
+    monkeypatch.setattr(tasks, "place_of_started_lake", lambda *_: place)
     monkeypatch.setattr(tasks, "run_adloom", lambda *_, **__: (0, ""))
     monkeypatch.setattr(tasks, "read_days", lambda _: list(days))
     monkeypatch.setattr(tasks, "utc_now", lambda: _NOW)
@@ -174,36 +177,36 @@ def lake_days(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Day]:
 
 def test_each_day_is_told_once_whatever_fails(lake_days: list[Day]) -> None:
     airflow = _Airflow()
-    assert tasks.update_days(inlet_events=airflow) == []
+    assert tasks.update_days(LAKE, inlet_events=airflow) == []
     lake_days += [_day(1), replace(_day(1), table_name="sessions")]
-    assert tasks.update_days(inlet_events=airflow) == ["attributions_complete", "sessions_complete"]
+    assert tasks.update_days(LAKE, inlet_events=airflow) == ["attributions_complete", "sessions_complete"]
     airflow.run("attributions_complete", fails=True)
     airflow.run("attributions_complete")
-    assert tasks.update_days(inlet_events=airflow) == ["sessions_complete"], "the task of sessions was killed"
+    assert tasks.update_days(LAKE, inlet_events=airflow) == ["sessions_complete"], "the task of sessions was killed"
     with pytest.raises(AirflowSkipException):
         airflow.run("attributions_complete")  # cleared, and so run again
     lake_days[0] = _restated(1, 1)
     lake_days.append(_day(2))
-    for task_id in tasks.update_days(inlet_events=airflow):
+    for task_id in tasks.update_days(LAKE, inlet_events=airflow):
         airflow.run(task_id)
     assert airflow.told(_COMPLETE) == ["2026-03-01", "2026-03-02"]
     assert airflow.told(_RESTATED) == ["2026-03-01"]
-    assert airflow.told(DayAsset("sessions", DayEvent.COMPLETE)) == ["2026-03-01"]
+    assert airflow.told(DayAsset(LAKE, "sessions", DayEvent.COMPLETE)) == ["2026-03-01"]
     lake_days[0] = _restated(1, 2)
-    assert tasks.update_days(inlet_events=airflow) == ["attributions_restated"]
+    assert tasks.update_days(LAKE, inlet_events=airflow) == ["attributions_restated"]
     airflow.run("attributions_restated")
     assert airflow.told(_RESTATED) == ["2026-03-01", "2026-03-01"]
-    assert tasks.update_days(inlet_events=airflow) == []
+    assert tasks.update_days(LAKE, inlet_events=airflow) == []
 
 
 def test_a_date_that_is_complete_in_all_tables_is_told_once(lake_days: list[Day]) -> None:
     airflow = _Airflow()
     lake_days += _of_all_tables(1)
-    assert tasks.update_days(inlet_events=airflow)[-1] == "tell_of_complete_dates"
+    assert tasks.update_days(LAKE, inlet_events=airflow)[-1] == "tell_of_complete_dates"
     assert airflow.run_dates() == ["2026-03-01"]
     lake_days += _of_all_tables(2)
     assert airflow.run_dates() == ["2026-03-02"]
-    assert "tell_of_complete_dates" not in tasks.update_days(inlet_events=airflow)
+    assert "tell_of_complete_dates" not in tasks.update_days(LAKE, inlet_events=airflow)
     with pytest.raises(AirflowSkipException):
         airflow.run_dates()
     assert [event.extra for event in airflow.events["adloom/days"]] == [

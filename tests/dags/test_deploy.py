@@ -30,7 +30,7 @@ from spark_jobs.lake.layout import progress_key
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.releases import read_deployment
 from spark_jobs.runtime.wanted import read_wanted
-from tests.dags.fakes import RecordingLauncher
+from tests.dags.fakes import LAKE, RecordingLauncher
 from tests.support.releases import publish_fake
 
 _OLD, _NEW = "1.0.0", "1.0.1"
@@ -67,7 +67,7 @@ def drivers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> _Drivers:
     launcher = _Drivers()
     lake = open_lake(str(tmp_path / "lake"))
     launcher.place = Place(str(tmp_path / "lake"), None, Settings(), lake, launcher)
-    monkeypatch.setattr(tasks, "find_place", lambda: launcher.place)
+    monkeypatch.setattr(tasks, "find_place", lambda *_: launcher.place)
     monkeypatch.setattr(tasks, "_POLL_S", 0.01)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for version in (_OLD, _NEW):
@@ -99,31 +99,31 @@ def _preflight(changes: list[dict[str, str]]) -> Callable[..., tuple[int, str]]:
 
 
 def test_upstream_jobs_are_started_first_and_stopped_last() -> None:
-    assert jobs_of(_form(DeployAction.START, job="all")) == ["deduplicate", "attribute", "measure"]
-    assert jobs_of(_form(DeployAction.STOP, job="all")) == ["measure", "attribute", "deduplicate"]
-    assert jobs_of(_form(DeployAction.START, job="attribute")) == ["attribute"]
+    assert jobs_of(LAKE, _form(DeployAction.START, job="all")) == ["deduplicate", "attribute", "measure"]
+    assert jobs_of(LAKE, _form(DeployAction.STOP, job="all")) == ["measure", "attribute", "deduplicate"]
+    assert jobs_of(LAKE, _form(DeployAction.START, job="attribute")) == ["attribute"]
 
 
 def test_all_starts_the_jobs_of_this_place_and_stops_whatever_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ADLOOM_JOBS", "attribute, deduplicate")
-    assert jobs_of(_form(DeployAction.START, job="all")) == ["deduplicate", "attribute"]
-    assert jobs_of(_form(DeployAction.STOP, job="all")) == ["measure", "attribute", "deduplicate"]
-    assert jobs_of(_form(DeployAction.START, job="measure")) == ["measure"]
+    assert jobs_of(LAKE, _form(DeployAction.START, job="all")) == ["deduplicate", "attribute"]
+    assert jobs_of(LAKE, _form(DeployAction.STOP, job="all")) == ["measure", "attribute", "deduplicate"]
+    assert jobs_of(LAKE, _form(DeployAction.START, job="measure")) == ["measure"]
     monkeypatch.setenv("ADLOOM_JOBS", "attribute,measures")
     with pytest.raises(SettingsError, match="ADLOOM_JOBS names 'measures'; there are deduplicate, attribute, measure"):
-        jobs_of(_form(DeployAction.START, job="all"))
+        jobs_of(LAKE, _form(DeployAction.START, job="all"))
 
 
 def test_a_release_that_does_not_exist_is_not_deployed(drivers: _Drivers) -> None:
-    assert build(_form(DeployAction.START)) == _NEW
+    assert build(LAKE, _form(DeployAction.START)) == _NEW
     with pytest.raises(LakeError, match="has no release"):
-        build(_form(DeployAction.START, release="9.9.9"))
-    assert build(_form(DeployAction.STOP, release="9.9.9")) == ""
+        build(LAKE, _form(DeployAction.START, release="9.9.9"))
+    assert build(LAKE, _form(DeployAction.STOP, release="9.9.9")) == ""
     assert drivers.calls == []
 
 
 def test_a_first_release_is_started(drivers: _Drivers) -> None:
-    assert swap(_NEW, [], _form(DeployAction.START)) == ["deduplicate: release 1.0.1 is running"]
+    assert swap(LAKE, _NEW, [], _form(DeployAction.START)) == ["deduplicate: release 1.0.1 is running"]
     assert drivers.calls[-1] == "start deduplicate 1.0.1"
     wanted = read_wanted(drivers.place.lake, "deduplicate")
     assert wanted
@@ -131,21 +131,21 @@ def test_a_first_release_is_started(drivers: _Drivers) -> None:
 
 
 def test_a_running_release_is_left_alone_by_start_and_not_by_restart(drivers: _Drivers) -> None:
-    swap(_NEW, [], _form(DeployAction.START))
+    swap(LAKE, _NEW, [], _form(DeployAction.START))
     drivers.calls.clear()
-    assert swap(_NEW, [], _form(DeployAction.START)) == ["deduplicate: release 1.0.1 is already running"]
+    assert swap(LAKE, _NEW, [], _form(DeployAction.START)) == ["deduplicate: release 1.0.1 is already running"]
     assert drivers.calls == []
-    swap(_NEW, [], _form(DeployAction.RESTART))
+    swap(LAKE, _NEW, [], _form(DeployAction.RESTART))
     assert drivers.calls == ["stop deduplicate", "start deduplicate 1.0.1"]
 
 
 def test_a_release_that_does_not_work_is_replaced_by_the_previous_one(drivers: _Drivers) -> None:
-    swap(_OLD, [], _form(DeployAction.START))
+    swap(LAKE, _OLD, [], _form(DeployAction.START))
     drivers.calls.clear()
     drivers.bad_releases = (_NEW,)
     why = r"release 1\.0\.1 does not work: query ingest failed: out of luck; release 1\.0\.0 was started again"
     with pytest.raises(DeployError, match=why):
-        swap(_NEW, [], _form(DeployAction.RESTART))
+        swap(LAKE, _NEW, [], _form(DeployAction.RESTART))
     assert [call for call in drivers.calls if call.startswith("start")] == [
         "start deduplicate 1.0.1",
         "start deduplicate 1.0.0",
@@ -159,24 +159,24 @@ def test_a_release_that_does_not_work_is_replaced_by_the_previous_one(drivers: _
 def test_a_first_release_that_does_not_work_is_stopped(drivers: _Drivers) -> None:
     drivers.is_broken = True
     with pytest.raises(DeployError, match=r"its driver is given up \(the reason\); there is no previous release"):
-        swap(_NEW, [], _form(DeployAction.START))
+        swap(LAKE, _NEW, [], _form(DeployAction.START))
     wanted = read_wanted(drivers.place.lake, "deduplicate")
     assert wanted
     assert wanted.state == "stopped"
 
 
 def test_a_rollback_returns_to_the_previous_release(drivers: _Drivers) -> None:
-    swap(_OLD, [], _form(DeployAction.START))
+    swap(LAKE, _OLD, [], _form(DeployAction.START))
     with pytest.raises(LakeError, match="has no earlier release"):
-        swap("", [], _form(DeployAction.ROLLBACK))
-    swap(_NEW, [], _form(DeployAction.RESTART))
-    assert swap("", [], _form(DeployAction.ROLLBACK)) == ["deduplicate: release 1.0.0 is running"]
+        swap(LAKE, "", [], _form(DeployAction.ROLLBACK))
+    swap(LAKE, _NEW, [], _form(DeployAction.RESTART))
+    assert swap(LAKE, "", [], _form(DeployAction.ROLLBACK)) == ["deduplicate: release 1.0.0 is running"]
     assert drivers.calls[-1] == "start deduplicate 1.0.0"
 
 
 def test_a_stop_is_remembered(drivers: _Drivers) -> None:
-    swap(_NEW, [], _form(DeployAction.START))
-    assert swap("", [], _form(DeployAction.STOP)) == ["deduplicate: stopped"]
+    swap(LAKE, _NEW, [], _form(DeployAction.START))
+    assert swap(LAKE, "", [], _form(DeployAction.STOP)) == ["deduplicate: stopped"]
     wanted = read_wanted(drivers.place.lake, "deduplicate")
     assert wanted
     assert (wanted.state, wanted.until) == ("stopped", None)
@@ -192,12 +192,15 @@ def test_checkpoints_that_a_release_cannot_use_fail_the_run_before_anything_is_s
     monkeypatch.setattr(compatibility, "code_of", lambda *_: Path())
     why = r"deduplicate\.mode was forever, is within_watermark\. Nothing was stopped"
     with pytest.raises(CheckpointError, match=why):
-        check(_NEW, _form(DeployAction.RESTART))
+        check(LAKE, _NEW, _form(DeployAction.RESTART))
     assert drivers.calls == []
-    assert check(_NEW, _form(DeployAction.RESTART, confirm_reset=True)) == ["deduplicate"]
-    assert check(_NEW, _form(DeployAction.RESTART, confirm_reset=True, job="all")) == ["deduplicate", "sessionize"]
+    assert check(LAKE, _NEW, _form(DeployAction.RESTART, confirm_reset=True)) == ["deduplicate"]
+    assert check(LAKE, _NEW, _form(DeployAction.RESTART, confirm_reset=True, job="all")) == [
+        "deduplicate",
+        "sessionize",
+    ]
     monkeypatch.setattr(compatibility, "run_adloom", _preflight([]))
-    assert check(_NEW, _form(DeployAction.RESTART)) == []
+    assert check(LAKE, _NEW, _form(DeployAction.RESTART)) == []
 
 
 _PROGRAM = """#!{python}
@@ -248,7 +251,7 @@ def command(drivers: _Drivers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(compatibility, "unpack", lambda _, release: Path(release.version))
     found = _Command(tmp_path)
     found.will("", 0, "")
-    swap(_OLD, [], _form(DeployAction.START))
+    swap(LAKE, _OLD, [], _form(DeployAction.START))
     drivers.calls.clear()
     return found
 
@@ -268,7 +271,7 @@ def test_a_reset_that_fails_leaves_the_job_running_as_before(drivers: _Drivers, 
     command.will("1.0.1 checkpoints reset deduplicate", 1, "error: the disk is full")
     why = r"1\.0\.1 was not deployed: .* exit code 1: error: the disk is full; release 1\.0\.0 was started again"
     with pytest.raises(DeployError, match=why):
-        swap(_NEW, ["deduplicate"], _form(DeployAction.RESTART))
+        swap(LAKE, _NEW, ["deduplicate"], _form(DeployAction.RESTART))
     assert drivers.calls == ["stop deduplicate", "start deduplicate 1.0.0"]
     assert _is_wanted(drivers)
 
@@ -278,7 +281,7 @@ def test_checkpoints_that_were_reset_before_one_failed_are_given_back(drivers: _
     command.will("1.0.1 checkpoints reset deduplicate", 1, "error: the disk is full")
     command.will("1.0.0 preflight", 1, _breaking("ingest"))
     with pytest.raises(DeployError, match=r"release 1\.0\.0 was started again"):
-        swap(_NEW, ["ingest", "deduplicate"], _form(DeployAction.RESTART))
+        swap(LAKE, _NEW, ["ingest", "deduplicate"], _form(DeployAction.RESTART))
     assert command.calls == [
         "1.0.1 checkpoints reset ingest",
         "1.0.1 checkpoints reset deduplicate",
@@ -292,7 +295,7 @@ def test_a_release_that_does_not_work_gives_back_the_checkpoints_too(drivers: _D
     drivers.bad_releases = (_NEW,)
     command.will("1.0.0 preflight", 1, _breaking("deduplicate"))
     with pytest.raises(DeployError, match=r"does not work: .*; release 1\.0\.0 was started again"):
-        swap(_NEW, ["deduplicate"], _form(DeployAction.RESTART))
+        swap(LAKE, _NEW, ["deduplicate"], _form(DeployAction.RESTART))
     assert command.calls == [
         "1.0.1 checkpoints reset deduplicate",
         "1.0.0 preflight",
@@ -307,15 +310,15 @@ def test_a_previous_release_that_cannot_be_restored_is_reported_with_both_reason
     drivers.bad_releases = (_NEW,)
     command.will("1.0.0 preflight", 2, _AWAY)
     with pytest.raises(DeployError, match=r"out of luck; the previous release could not be restored: .*not answer"):
-        swap(_NEW, ["deduplicate"], _form(DeployAction.RESTART))
+        swap(LAKE, _NEW, ["deduplicate"], _form(DeployAction.RESTART))
 
 
 def test_a_job_that_was_not_wanted_is_not_started_by_a_failed_deployment(drivers: _Drivers, command: _Command) -> None:
-    swap("", [], _form(DeployAction.STOP))
+    swap(LAKE, "", [], _form(DeployAction.STOP))
     drivers.calls.clear()
     command.will("1.0.1 checkpoints reset deduplicate", 1, "error: the disk is full")
     with pytest.raises(DeployError, match="it was not wanted before, and was not started"):
-        swap(_NEW, ["deduplicate"], _form(DeployAction.START))
+        swap(LAKE, _NEW, ["deduplicate"], _form(DeployAction.START))
     assert drivers.calls == ["stop deduplicate"]
     assert not _is_wanted(drivers)
 
@@ -339,7 +342,7 @@ def test_a_lake_that_is_away_for_a_while_leaves_no_pause_behind(
     monkeypatch.setattr(files, "write", write_sometimes)
     monkeypatch.setattr(job_control, "_POLL_S", 0.01)
     with pytest.raises(DeployError, match=r"does not answer; release 1\.0\.0 was started again"):
-        swap(_NEW, ["deduplicate"], _form(DeployAction.RESTART))
+        swap(LAKE, _NEW, ["deduplicate"], _form(DeployAction.RESTART))
     assert len(refused) == 3
     assert _is_wanted(drivers)
 
@@ -348,18 +351,18 @@ def test_a_lake_that_is_away_for_a_while_leaves_no_pause_behind(
 def test_a_preflight_that_cannot_compare_says_why(drivers: _Drivers, command: _Command, code: int) -> None:
     command.will("1.0.1 preflight", code, _AWAY)
     with pytest.raises(CommandError, match=r"adloom preflight .*: error: lake s3a://ads/lake .* does not answer"):
-        check(_NEW, _form(DeployAction.RESTART))
+        check(LAKE, _NEW, _form(DeployAction.RESTART))
     assert drivers.calls == []
 
 
 def test_confirmed_resets_are_done_between_the_old_driver_and_the_new_one(
     drivers: _Drivers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    swap(_OLD, [], _form(DeployAction.START))
+    swap(LAKE, _OLD, [], _form(DeployAction.START))
     drivers.calls.clear()
     monkeypatch.setattr(compatibility, "run_adloom", lambda _, command, **__: drivers.calls.append(" ".join(command)))
     monkeypatch.setattr(compatibility, "code_of", lambda *_: Path())
-    swap(_NEW, ["deduplicate", "sessionize"], _form(DeployAction.RESTART))
+    swap(LAKE, _NEW, ["deduplicate", "sessionize"], _form(DeployAction.RESTART))
     assert drivers.calls == ["stop deduplicate", "checkpoints reset deduplicate", "start deduplicate 1.0.1"]
 
 
@@ -387,7 +390,7 @@ def test_a_breaking_contract_fails_the_run_before_anything_is_stopped(drivers: _
     command.will(_CHECK, 1, _contract("ok", "safe", "breaking"))
     why = r"breaks the contract: source\.web\.when 1 was all records, is \$\.a: records are lost\. Nothing was stopped"
     with pytest.raises(ContractError, match=why):
-        check(_NEW, _form(DeployAction.RESTART))
+        check(LAKE, _NEW, _form(DeployAction.RESTART))
     assert drivers.calls == []
     assert command.calls == ["1.0.1 preflight", _CHECK]
 
@@ -397,7 +400,7 @@ def test_a_breaking_contract_is_deployed_if_the_form_confirms_it(
 ) -> None:
     command.will(_CHECK, 1, _contract("ok", "breaking"))
     with caplog.at_level("INFO"):
-        assert check(_NEW, _form(DeployAction.RESTART, confirm_breaking=True)) == []
+        assert check(LAKE, _NEW, _form(DeployAction.RESTART, confirm_breaking=True)) == []
     assert (
         "contract: source.web.when 0 was all records, is $.a: breaking for producers: records are lost" in caplog.text
     )
@@ -407,7 +410,7 @@ def test_a_breaking_contract_is_deployed_if_the_form_confirms_it(
 def test_a_breaking_contract_under_its_old_version_is_never_deployed(drivers: _Drivers, command: _Command) -> None:
     command.will(_CHECK, 1, _contract("error", "breaking"))
     with pytest.raises(ContractError, match=r"under its old version 1\.1.*set contract\.version to 2\.0 or later"):
-        check(_NEW, _form(DeployAction.RESTART, confirm_breaking=True))
+        check(LAKE, _NEW, _form(DeployAction.RESTART, confirm_breaking=True))
     assert drivers.calls == []
 
 
@@ -415,14 +418,14 @@ def test_safe_changes_of_the_contract_are_deployed_and_a_missing_version_is_a_wa
     drivers: _Drivers, command: _Command, caplog: pytest.LogCaptureFixture
 ) -> None:
     command.will(_CHECK, 0, _contract("warning", "safe"))
-    assert check(_NEW, _form(DeployAction.RESTART)) == []
+    assert check(LAKE, _NEW, _form(DeployAction.RESTART)) == []
     assert "contract version 1.1: set contract.version to 2.0 or later" in caplog.text
     assert drivers.calls == []
 
 
 def test_a_release_that_is_older_than_contracts_is_deployed(drivers: _Drivers, command: _Command) -> None:
     command.will(_CHECK, 2, "Usage: adloom [OPTIONS]\n│ No such command 'contract'. │\n╰───╯")
-    assert check(_NEW, _form(DeployAction.RESTART)) == []
+    assert check(LAKE, _NEW, _form(DeployAction.RESTART)) == []
     assert drivers.calls == []
 
 
@@ -432,7 +435,7 @@ def test_a_contract_that_cannot_be_compared_fails_the_run(
 ) -> None:
     command.will(_CHECK, code, printed)
     with pytest.raises(CommandError, match="adloom contract check could not compare: "):
-        check(_NEW, _form(DeployAction.RESTART))
+        check(LAKE, _NEW, _form(DeployAction.RESTART))
     assert drivers.calls == []
 
 
@@ -463,7 +466,7 @@ def test_a_release_is_built_with_the_settings_file_of_the_place(
         return wheel, "2.0.0"
 
     monkeypatch.setattr(tasks, "build_wheel", build_wheel)
-    assert build(_form(DeployAction.START, release=FROM_CHECKOUT)) == "2.0.0"
+    assert build(LAKE, _form(DeployAction.START, release=FROM_CHECKOUT)) == "2.0.0"
     assert given == [with_settings.place.config] == [tmp_path / "adloom.toml"]
 
 
@@ -484,13 +487,13 @@ def test_a_rollback_brings_back_code_and_settings(with_settings: _Drivers, monke
         return code, format_duration(settings.sessionize.gap)
 
     one, two = (f'__version__ = "{version}"\n' for version in (_ONE, _TWO))
-    swap(_ONE, [], _form(DeployAction.START))
+    swap(LAKE, _ONE, [], _form(DeployAction.START))
     assert driver() == (one, "5min")
-    swap(_TWO, [], _form(DeployAction.RESTART))
+    swap(LAKE, _TWO, [], _form(DeployAction.RESTART))
     assert driver() == (two, "9min")
-    swap("", [], _form(DeployAction.ROLLBACK))
+    swap(LAKE, "", [], _form(DeployAction.ROLLBACK))
     assert driver() == (one, "5min")
-    swap(_OLD, [], _form(DeployAction.RESTART))
+    swap(LAKE, _OLD, [], _form(DeployAction.RESTART))
     assert driver()[1] == "7min", "a release without settings runs with those of the place"
 
 
@@ -511,15 +514,15 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 def test_the_settings_that_change_are_shown_and_the_new_ones_are_checked(
     with_settings: _Drivers, asked: list[tuple[str, str]], caplog: pytest.LogCaptureFixture
 ) -> None:
-    swap(_ONE, [], _form(DeployAction.START))
+    swap(LAKE, _ONE, [], _form(DeployAction.START))
     with caplog.at_level("INFO"):
-        assert check(_TWO, _form(DeployAction.RESTART)) == []
+        assert check(LAKE, _TWO, _form(DeployAction.RESTART)) == []
     shown = [text for text in caplog.messages if ": setting " in text]
     assert shown == ["deduplicate: setting sessionize.gap was 5min, is 9min"]
     assert asked == [("preflight", 'gap = "9min"'), ("contract", 'gap = "9min"')]
     caplog.clear()
     with caplog.at_level("INFO"):
-        check(_ONE, _form(DeployAction.RESTART))
+        check(LAKE, _ONE, _form(DeployAction.RESTART))
     assert f"deduplicate: release {_ONE} has the settings that are in use" in caplog.messages
     assert with_settings.calls[-1] == f"start deduplicate {_ONE}"
 
@@ -531,17 +534,17 @@ def test_a_rollback_is_checked_with_the_settings_that_it_returns_to(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with pytest.raises(LakeError, match="has no earlier release"):
-        check("", _form(DeployAction.ROLLBACK))
-    swap(_ONE, [], _form(DeployAction.START))
-    swap(_TWO, [], _form(DeployAction.RESTART))
+        check(LAKE, "", _form(DeployAction.ROLLBACK))
+    swap(LAKE, _ONE, [], _form(DeployAction.START))
+    swap(LAKE, _TWO, [], _form(DeployAction.RESTART))
     with caplog.at_level("INFO"):
-        assert check("", _form(DeployAction.ROLLBACK)) == []
+        assert check(LAKE, "", _form(DeployAction.ROLLBACK)) == []
     assert "deduplicate: setting sessionize.gap was 9min, is 5min" in caplog.messages
     assert asked == [("preflight", 'gap = "5min"')]
     monkeypatch.setattr(compatibility, "run_adloom", lambda *_, **__: (1, _breaking("deduplicate")))
     with pytest.raises(CheckpointError, match=rf"release {_ONE} cannot use the checkpoints.*Nothing was stopped"):
-        check("", _form(DeployAction.ROLLBACK))
-    assert check("", _form(DeployAction.ROLLBACK, confirm_reset=True)) == ["deduplicate"]
+        check(LAKE, "", _form(DeployAction.ROLLBACK))
+    assert check(LAKE, "", _form(DeployAction.ROLLBACK, confirm_reset=True)) == ["deduplicate"]
     assert with_settings.calls[-1] == f"start deduplicate {_TWO}"
 
 
@@ -549,8 +552,8 @@ def test_an_old_release_is_compared_by_the_settings_of_the_place(
     with_settings: _Drivers, asked: list[tuple[str, str]], caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level("INFO"):
-        check(_ONE, _form(DeployAction.RESTART))
-        check(_OLD, _form(DeployAction.RESTART))
+        check(LAKE, _ONE, _form(DeployAction.RESTART))
+        check(LAKE, _OLD, _form(DeployAction.RESTART))
     assert "deduplicate: setting sessionize.gap was 7min, is 5min" in caplog.messages
     assert f"release {_OLD} holds no settings; its drivers use those that they are started with" in caplog.messages
     assert asked[2:] == [("preflight", 'gap = "7min"'), ("contract", 'gap = "7min"')]
@@ -561,13 +564,13 @@ def test_tasks_go_by_the_settings_of_the_release_that_runs(
     with_settings: _Drivers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = with_settings.place
-    monkeypatch.setattr(maintenance, "find_place", lambda: place)
+    monkeypatch.setattr(maintenance, "find_place", lambda *_: place)
     place.lake.files.write(f"{CHECKPOINTS}/deduplicate/ingest/v1/manifest.json", b"{}")
-    assert place_of_started_lake() == place
-    swap(_ONE, [], _form(DeployAction.START))
-    swap(_TWO, [], _form(DeployAction.RESTART, job="deduplicate"))
-    swap("", [], _form(DeployAction.ROLLBACK))
-    found = place_of_started_lake()
+    assert place_of_started_lake(LAKE) == place
+    swap(LAKE, _ONE, [], _form(DeployAction.START))
+    swap(LAKE, _TWO, [], _form(DeployAction.RESTART, job="deduplicate"))
+    swap(LAKE, "", [], _form(DeployAction.ROLLBACK))
+    found = place_of_started_lake(LAKE)
     assert found.settings.sessionize.gap == timedelta(minutes=5)
     assert found.config
     assert '"5min"' in found.config.read_text()

@@ -17,7 +17,7 @@ from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.places import CHECKPOINTS
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.runtime.lakes import open_lake
-from tests.dags.fakes import RecordingLauncher
+from tests.dags.fakes import LAKE, RecordingLauncher
 
 _DAGS = Path(__file__).parents[2] / "dags"
 _NASTY = (
@@ -94,7 +94,7 @@ def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], li
     monkeypatch.setenv("ADLOOM_COMMAND", str(program))
     monkeypatch.chdir(tmp_path)
     for tasks in (maintenance, deploy):
-        monkeypatch.setattr(tasks, "find_place", lambda: place)
+        monkeypatch.setattr(tasks, "find_place", lambda *_: place)
     return lambda: [json.loads(line) for line in words.read_text().splitlines()] if words.exists() else []
 
 
@@ -111,15 +111,15 @@ def _accepts(bag: DagBag, dag: str, form: dict[str, Any]) -> bool:
 def _submit(dag: str, form: dict[str, Any]) -> None:
     """Runs the tasks that read the form."""
     if dag == "clean_checkpoints":
-        maintenance.clean_checkpoints(params=form)
+        maintenance.clean_checkpoints(LAKE, params=form)
     elif dag == "replay_window":
-        replay.replay_window(params=form)
+        replay.replay_window(LAKE, params=form)
     elif dag == "requeue_quarantine":
-        maintenance.requeue_quarantine(params=form)
+        maintenance.requeue_quarantine(LAKE, params=form)
     elif dag == "repair_late":
-        maintenance.repair_late(params=form)
+        maintenance.repair_late(LAKE, params=form)
     else:
-        deploy.check(deploy.build(params=form), params=form)
+        deploy.check(LAKE, deploy.build(LAKE, params=form), params=form)
 
 
 def test_every_form_is_covered(bag: DagBag) -> None:

@@ -35,6 +35,7 @@ from tests.dags.fake_clusters import (
     serve,
     write_report,
 )
+from tests.dags.fakes import LAKE
 
 _PATIENCE = timedelta(minutes=6)
 
@@ -168,9 +169,9 @@ def test_a_driver_that_hangs_while_stopping_is_killed_by_the_reconciler_too(
     place = Place(str(lake.path), None, Settings(), lake, timeline.launcher)
     want(lake, JOB, state, "a test", NOW)
     request_stop(lake, JOB, NOW)
-    monkeypatch.setattr(reconcile, "find_place", lambda: place)
+    monkeypatch.setattr(reconcile, "find_place", lambda *_: place)
     monkeypatch.setattr(reconcile, "utc_now", timeline.clock)
-    timeline.run(reconcile.find_unwatched, until_s=1800, every_s=180)
+    timeline.run(lambda: reconcile.find_unwatched(LAKE), until_s=1800, every_s=180)
     assert timeline.stops == [540], "the first round after its patience of 360 s"
     assert timeline.submits == [720][:submits]
 

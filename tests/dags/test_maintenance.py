@@ -15,7 +15,7 @@ from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.wanted import WantedState
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.wanted import read_wanted, want
-from tests.dags.fakes import RecordingLauncher
+from tests.dags.fakes import LAKE, RecordingLauncher
 
 _NOW = datetime.now(UTC)
 
@@ -25,7 +25,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     lake = open_lake(str(tmp_path / "lake"))
     lake.files.write(f"{CHECKPOINTS}/attribute/sessionize/v1.json", b"{}")
     place = Place(str(tmp_path / "lake"), None, Settings(), lake, RecordingLauncher(DriverState.RUNNING))
-    monkeypatch.setattr(maintenance, "find_place", lambda: place)
+    monkeypatch.setattr(maintenance, "find_place", lambda *_: place)
     return place
 
 
@@ -46,7 +46,7 @@ def test_the_job_is_paused_while_its_tables_are_maintained(place: Place, monkeyp
     want(place.lake, "attribute", WantedState.RUNNING, "a test", _NOW)
     wanted = place.lake.path / "_progress" / "attribute" / "wanted.json"
     _command(place, monkeypatch, f'echo "$@"; cat {wanted}')
-    output = maintenance.maintain_tables("attribute")
+    output = maintenance.maintain_tables(LAKE, "attribute")
     assert output.startswith("maintain attributions sessions --lake")
     assert '"state": "stopped"' in output
     assert isinstance(place.launcher, RecordingLauncher)
@@ -58,14 +58,14 @@ def test_a_maintenance_that_fails_resumes_the_job(place: Place, monkeypatch: pyt
     want(place.lake, "attribute", WantedState.RUNNING, "a test", _NOW)
     _command(place, monkeypatch, "echo error: the disk is full; exit 1")
     with pytest.raises(CommandError, match="the disk is full"):
-        maintenance.maintain_tables("attribute")
+        maintenance.maintain_tables(LAKE, "attribute")
     assert _state(place) == ("running", False)
 
 
 def test_a_job_that_was_stopped_on_purpose_stays_stopped(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     want(place.lake, "attribute", WantedState.STOPPED, "a test", _NOW)
     _command(place, monkeypatch, "exit 0")
-    maintenance.maintain_tables("attribute")
+    maintenance.maintain_tables(LAKE, "attribute")
     assert isinstance(place.launcher, RecordingLauncher)
     assert place.launcher.calls == []
     assert _state(place) == ("stopped", False)
@@ -79,16 +79,16 @@ def test_a_job_that_is_stopped_during_its_pause_stays_stopped(place: Place, monk
         return 0, ""
 
     monkeypatch.setattr(maintenance, "run_adloom", run_adloom)
-    maintenance.maintain_tables("attribute")
+    maintenance.maintain_tables(LAKE, "attribute")
     assert _state(place) == ("stopped", False)
 
 
 def test_a_ledger_that_does_not_balance_fails_without_a_retry(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     _command(place, monkeypatch, 'echo "balances to the row: $1"')
-    assert maintenance.balance_ledger().startswith("balances to the row: ledger")
+    assert maintenance.balance_ledger(LAKE).startswith("balances to the row: ledger")
     _command(place, monkeypatch, "echo DOES NOT BALANCE: 1 unaccounted '(records)'; exit 1")
     with pytest.raises(AirflowFailException, match="1 unaccounted"):
-        maintenance.balance_ledger()
+        maintenance.balance_ledger(LAKE)
     _command(place, monkeypatch, "echo error: the store does not answer; exit 1")
     with pytest.raises(CommandError, match="does not answer"):
-        maintenance.balance_ledger()
+        maintenance.balance_ledger(LAKE)

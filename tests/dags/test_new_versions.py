@@ -55,7 +55,7 @@ def test_the_trigger_fires_once_per_version_and_survives_an_unavailable_lake(
     place = Place(str(lake.path), None, Settings(), lake, RecordingLauncher())
     looked = 0
 
-    def find() -> Place:
+    def find(_lake: object) -> Place:
         nonlocal looked
         looked += 1
         if looked == 1:
@@ -81,6 +81,6 @@ def test_the_trigger_fires_once_per_version_and_survives_an_unavailable_lake(
 
 
 def test_it_is_recreated_from_its_serialized_form() -> None:
-    path, arguments = NewVersionsTrigger(pause_s=60.0).serialize()
+    path, arguments = NewVersionsTrigger(pause_s=60.0, connection="adloom_eu").serialize()
     assert path == "ad_dags.triggers.new_versions.NewVersionsTrigger"
     assert NewVersionsTrigger(**arguments).serialize() == (path, arguments)

@@ -15,6 +15,7 @@ from fastapi.testclient import TestClient
 
 from ad_dags.launchers import DriverState
 from ad_dags.pages import access
+from ad_dags.pages import app as pages
 from ad_dags.pages.app import app, own_place
 from ad_dags.place import Place
 from spark_jobs.contracts.places import OVERVIEW, REPORTS
@@ -95,6 +96,8 @@ def test_a_viewer_sees_every_page_and_no_other_site_may_frame_it(client: TestCli
 class _OnlyAttribute(SimpleAuthManager):
     """A user who may read one DAG only, and not its logs."""
 
+    dag = "supervise_attribute"
+
     def is_authorized_dag(
         self,
         *,
@@ -104,7 +107,7 @@ class _OnlyAttribute(SimpleAuthManager):
         details: DagDetails | None = None,
     ) -> bool:
         del method, user
-        return access_entity is None and details is not None and details.id == "supervise_attribute"
+        return access_entity is None and details is not None and details.id == self.dag
 
 
 def test_users_see_only_the_jobs_whose_dags_they_may_read(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,3 +246,49 @@ def test_there_is_no_form_and_no_way_to_change_anything(client: TestClient) -> N
             assert client.request(method, path).status_code == 405
     for path in ("/docs", "/redoc", "/openapi.json"):
         assert client.get(path).status_code == 404
+
+
+@pytest.fixture
+def two_lakes(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
+    """A browser, not logged in, of an Airflow with the lakes of two connections; ``place`` is that of the second."""
+    create_auth_manager()
+    monkeypatch.setenv("ADLOOM_LAKES", "eu_=adloom_eu,us_=adloom_us")
+    first = Place(str(tmp_path / "eu"), None, Settings(), open_lake(str(tmp_path / "eu")), RecordingLauncher())
+    monkeypatch.setattr(pages, "_known", {})
+    monkeypatch.setattr(pages, "find_place", lambda lake: {"adloom_eu": first, "adloom_us": place}[lake.connection])
+    with TestClient(app, raise_server_exceptions=False) as browser:
+        yield browser
+    app.dependency_overrides.clear()
+
+
+def test_each_lake_has_its_pages_and_links_to_those_of_the_others(two_lakes: TestClient, place: Place) -> None:
+    _log_in("viewer")
+    page = two_lakes.get("/lakes/us_/streams").text
+    assert '<a href="../../lakes/eu_/streams">adloom_eu</a>' in page
+    assert '<a href="../../lakes/us_/streams" aria-current="page">adloom_us</a>' in page
+    assert 'data-root="../../"' in page
+    assert 'src="../../static/streams.js"' in page
+    data = two_lakes.get("/lakes/us_/api/streams").json()
+    assert (data["lake"], data["deploy_dag"]) == (place.location, "us_deploy_streams")
+    assert data["jobs"][0]["dag"] == "us_supervise_deduplicate"
+    assert two_lakes.get("/lakes/us_/reports/index.html").text == "<h1>Data quality</h1>"
+    assert two_lakes.get("/lakes/eu_/reports/index.html").status_code == 404
+    assert 'href="../../../dags/us_validate_tables"' in two_lakes.get("/lakes/us_/quality").text
+    assert two_lakes.get("/lakes/asia_/streams").status_code == 404
+
+
+def test_the_entry_in_the_navigation_leads_to_the_first_lake_of_which_the_user_may_see_something(
+    two_lakes: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _log_in("viewer")
+    assert two_lakes.get("/api/streams").json()["deploy_dag"] == "eu_deploy_streams"
+    monkeypatch.setattr(_OnlyAttribute, "dag", "us_supervise_attribute")
+    monkeypatch.setattr(access, "get_auth_manager", _OnlyAttribute)
+    assert [job["dag"] for job in two_lakes.get("/api/streams").json()["jobs"]] == ["us_supervise_attribute"]
+    assert "adloom_eu" not in two_lakes.get("/streams").text
+    assert two_lakes.get("/lakes/eu_/api/streams").status_code == 403
+
+
+def test_one_lake_needs_no_choice(client: TestClient) -> None:
+    _log_in("viewer")
+    assert "<nav" not in client.get("/streams").text

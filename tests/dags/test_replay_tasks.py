@@ -18,7 +18,7 @@ from spark_jobs.contracts.tables import ATTRIBUTIONS
 from spark_jobs.lake.layout import Lake, progress_key
 from spark_jobs.queries import JOB_OF_QUERY
 from spark_jobs.runtime.lakes import open_lake
-from tests.dags.fakes import RecordingLauncher
+from tests.dags.fakes import LAKE, RecordingLauncher
 
 _FIRST = date(2026, 3, 1)
 _NOW = datetime(2026, 3, 20, 12, tzinfo=UTC)
@@ -35,7 +35,7 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
     for query in ("attribute", "sessionize"):
         _report(lake, query, _NOW)
     place = Place(str(lake.path), None, Settings(), lake, RecordingLauncher())
-    monkeypatch.setattr(maintenance, "find_place", lambda: place)
+    monkeypatch.setattr(maintenance, "find_place", lambda *_: place)
     return lake
 
 
@@ -77,7 +77,7 @@ def test_an_audit_replays_one_day_and_changes_nothing(lake: Lake, printing: Call
     printing('echo "$@"')
     day = day_to_audit(lake, _RUN.isoformat())
     assert day
-    words = audit_random_day(logical_date=_RUN).split()
+    words = audit_random_day(LAKE, logical_date=_RUN).split()
     assert (words[0], words[-2:]) == (
         "replay",
         [f"--from={day}T00:00:00+00:00", f"--to={day + timedelta(days=1)}T00:00:00+00:00"],
@@ -88,21 +88,21 @@ def test_rows_that_nothing_explains_fail_the_audit_for_good(lake: Lake, printing
     assert lake
     printing("echo '3 rows differ and nothing explains why: somebody changed a table'; exit 1")
     with pytest.raises(AirflowFailException, match="3 rows differ and nothing explains why"):
-        audit_random_day(logical_date=_RUN)
+        audit_random_day(LAKE, logical_date=_RUN)
 
 
 def test_a_replay_that_breaks_may_be_tried_again(lake: Lake, printing: Callable[[str], None]) -> None:
     assert lake
     printing("echo 'error: the store does not answer'; exit 1")
     with pytest.raises(CommandError, match="the store does not answer"):
-        audit_random_day(logical_date=_RUN)
+        audit_random_day(LAKE, logical_date=_RUN)
 
 
 def test_without_a_complete_day_the_audit_is_skipped(lake: Lake) -> None:
     for query in ("attribute", "sessionize"):
         _report(lake, query, datetime(2026, 3, 1, 12, tzinfo=UTC))
     with pytest.raises(AirflowSkipException, match="is complete yet"):
-        audit_random_day(logical_date=_RUN)
+        audit_random_day(LAKE, logical_date=_RUN)
 
 
 def _report(lake: Lake, query: str, watermark: datetime) -> None:

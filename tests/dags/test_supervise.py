@@ -25,7 +25,7 @@ from spark_jobs.contracts.wanted import WantedState, wanted_key
 from spark_jobs.lake.layout import progress_key
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.wanted import read_wanted, want, watch
-from tests.dags.fakes import RecordingLauncher
+from tests.dags.fakes import LAKE, RecordingLauncher
 
 _JOB = "attribute"
 _NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -42,7 +42,7 @@ def place(tmp_path: Path, launcher: RecordingLauncher, monkeypatch: pytest.Monke
     """The place that the trigger finds."""
     lake = open_lake(str(tmp_path / "lake"))
     found = Place(str(tmp_path / "lake"), None, Settings(), lake, launcher)
-    monkeypatch.setattr(supervise_trigger, "find_place", lambda: found)
+    monkeypatch.setattr(supervise_trigger, "find_place", lambda *_: found)
     return found
 
 
@@ -132,7 +132,7 @@ def test_the_trigger_ends_when_restarts_do_not_help(place: Place, launcher: Reco
     event = _event(SuperviseDriverTrigger(_JOB, _LIMITS, 0.01))
     assert event.payload["action"] == "fail"
     assert "the reason" in event.payload["why"]
-    operator = SuperviseDriverOperator(task_id="supervise", job=_JOB)
+    operator = SuperviseDriverOperator(lake=LAKE, task_id="supervise", job=_JOB)
     with pytest.raises(AirflowFailException, match="job attribute: it was restarted"):
         operator.watch_is_over({}, event.payload)
 
@@ -153,7 +153,7 @@ def test_a_killed_trigger_that_is_cancelled_half_way_still_stops_the_driver(
     want(place.lake, _JOB, WantedState.RUNNING, "a test", _NOON)
     is_looking = threading.Event()
 
-    def find_slowly() -> Place:
+    def find_slowly(_lake: object) -> Place:
         is_looking.set()
         time.sleep(0.3)
         return place
@@ -172,7 +172,7 @@ def test_a_killed_trigger_that_is_cancelled_half_way_still_stops_the_driver(
 
 
 def test_a_trigger_is_recreated_from_its_serialized_form() -> None:
-    trigger = SuperviseDriverTrigger(_JOB, _LIMITS, 5.0)
+    trigger = SuperviseDriverTrigger(_JOB, _LIMITS, 5.0, "adloom_eu")
     path, kwargs = trigger.serialize()
     assert path == "ad_dags.triggers.supervise.SuperviseDriverTrigger"
     assert SuperviseDriverTrigger(**kwargs).serialize() == (path, kwargs)
@@ -187,7 +187,7 @@ def test_damaged_progress_does_not_end_the_watch(place: Place, launcher: Recordi
 
 def test_a_place_names_what_is_missing() -> None:
     with pytest.raises(SettingsError, match="ADLOOM_SUPERVISOR_PASSWORD not set"):
-        find_place({"ADLOOM_LAKE": "lake", "ADLOOM_SUPERVISOR_ADDRESS": "127.0.0.1:1"})
+        find_place(LAKE, {"ADLOOM_LAKE": "lake", "ADLOOM_SUPERVISOR_ADDRESS": "127.0.0.1:1"})
 
 
 def test_a_place_does_not_show_the_password(tmp_path: Path) -> None:
@@ -196,12 +196,12 @@ def test_a_place_does_not_show_the_password(tmp_path: Path) -> None:
         "ADLOOM_SUPERVISOR_ADDRESS": "127.0.0.1:1",
         "ADLOOM_SUPERVISOR_PASSWORD": "hush",
     }
-    assert "hush" not in repr(find_place(environment))
+    assert "hush" not in repr(find_place(LAKE, environment))
 
 
 def _reconcile(place: Place, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    monkeypatch.setattr(reconcile, "find_place", lambda: place)
-    return reconcile.find_unwatched()
+    monkeypatch.setattr(reconcile, "find_place", lambda *_: place)
+    return reconcile.find_unwatched(LAKE)
 
 
 def test_a_wanted_job_that_nobody_watches_is_started_and_watched(

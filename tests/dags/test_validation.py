@@ -14,11 +14,11 @@ from ad_dags.place import Place
 from ad_dags.programs import CommandError
 from ad_dags.tasks import maintenance
 from ad_dags.tasks.validation import validate_tables
-from ad_dags.validated import VALIDATED_ASSETS, VALIDATED_GOLD
+from ad_dags.validated import validated_assets, validated_gold
 from spark_jobs.contracts.places import CHECKPOINTS, VALIDATED
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.runtime.lakes import open_lake
-from tests.dags.fakes import RecordingLauncher
+from tests.dags.fakes import LAKE, RecordingLauncher
 
 Validate = Callable[..., None]
 
@@ -37,7 +37,7 @@ class _Airflow:
     told: list[_Event] = field(default_factory=list)
 
     def __getitem__(self, alias: object) -> Self:
-        assert alias is VALIDATED_GOLD
+        assert alias == validated_gold(LAKE)
         return self
 
     def after(self, _time: str) -> Sequence[_Event]:
@@ -48,7 +48,7 @@ class _Airflow:
 
     def run(self, *, is_killed: bool = False) -> dict[str, int]:
         self.told = []
-        validate_tables(inlet_events=self, outlet_events=self)
+        validate_tables(LAKE, inlet_events=self, outlet_events=self)
         if not is_killed:
             self.events += self.told
         return {event.asset.name: event.extra["version"] for event in self.told}
@@ -60,7 +60,7 @@ def validation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Validate:
     lake = open_lake(str(tmp_path / "lake"))
     lake.files.write(f"{CHECKPOINTS}/attribute/attribute/v1.json", b"{}")
     place = Place(str(tmp_path / "lake"), None, Settings(), lake, RecordingLauncher())
-    monkeypatch.setattr(maintenance, "find_place", lambda: place)
+    monkeypatch.setattr(maintenance, "find_place", lambda *_: place)
     program = tmp_path / "adloom"
     monkeypatch.setenv("ADLOOM_COMMAND", str(program))
 
@@ -73,7 +73,7 @@ def validation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Validate:
 
 
 def test_every_table_of_gold_is_an_asset() -> None:
-    assert {table: asset.name for table, asset in VALIDATED_ASSETS.items()} == {
+    assert {table: asset.name for table, asset in validated_assets(LAKE).items()} == {
         "attributions": "adloom/gold/attributions",
         "sessions": "adloom/gold/sessions",
         "campaign_stats": "adloom/gold/campaign_stats",

@@ -19,10 +19,13 @@ from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.places import VALIDATED
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
+from spark_jobs.contracts.validations import Validation
+from spark_jobs.jobs.lineage import tell
 from spark_jobs.lake.layout import Lake, commit_key
 from spark_jobs.queries import TABLES
 from spark_jobs.runtime.lakes import open_lake
 from tests.expectations.good_rows import append, at, good_rows, write_ledger
+from tests.support.openlineage import check_event
 
 
 def _of(result: ValidationResult, table: str) -> TableResult:
@@ -73,6 +76,29 @@ def test_a_good_lake_passes_and_the_next_validation_reads_only_new_rows(
     assert ("lake", "silver_matches_ledger") in _broken(second)
     _assert_kept(spark, silver)
     _assert_shown(good_lake, second.report, silver)
+    _assert_told(good_lake, first, second)
+
+
+def _assert_told(lake: Lake, *validations: ValidationResult) -> None:
+    """Whoever comes later finds what each rule found, and OpenLineage gets it."""
+    events: list[dict[str, Any]] = []
+    told = [one for one in tell(lake, Settings(), events.append, from_now=False) if isinstance(one, Validation)]
+    for event in events:
+        check_event(event)
+    assert [len(one.together) + sum(len(table.rules) for table in one.tables.values()) for one in told] == [
+        result.passed + result.failed for result in validations
+    ]
+    _, second = told
+    assert {name for name, table in second.tables.items() if table.rules} == {"silver"}
+    assert (second.tables["silver"].version, second.tables["silver"].rows) == (1, 2)
+    broken = [(rule.name, rule.found) for rule in (*second.tables["silver"].rules, *second.together) if not rule.holds]
+    assert dict(broken) == {
+        "event_unique": 1,
+        "silver_matches_ledger": 2,
+        "attributions_match_silver": 1,
+        "sessions_match_silver": 2,
+        "something_new": 0,
+    }
 
 
 def _assert_kept(spark: SparkSession, silver: TableResult) -> None:

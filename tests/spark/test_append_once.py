@@ -1,6 +1,8 @@
 """A batch is in a table exactly once, even if another process has written it or writes it at the same time."""
 
 import json
+from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ from spark_jobs.queries.sessionize import NAME as SESSIONIZE
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.sinks import transaction
 from spark_jobs.sinks.delta import append_rows
-from spark_jobs.sinks.delta_internals import has_internals
+from spark_jobs.sinks.delta_internals import Transaction, has_internals
 from tests.expectations.good_rows import frame, good_rows
 from tests.support.lakes import read_table
 
@@ -109,3 +111,47 @@ def test_a_recreated_table_is_not_mistaken_for_the_old_one(rows: DataFrame, lake
     append_rows(rows, lake, SESSIONS, _batch(3))
     assert len(read_table(lake, SESSIONS)) == rows.count()
     assert "delta.enableChangeDataFeed" in _actions(lake, 0)["metaData"]["configuration"]  # type: ignore[operator]
+
+
+def _checkpoints(lake: Lake) -> list[str]:
+    return [name for name in lake.files.names(f"{SESSIONS.path}/_delta_log") if name.endswith(".checkpoint.parquet")]
+
+
+def test_a_checkpoint_of_the_log_is_written_after_the_commit_and_not_within_it(
+    rows: DataFrame, lake: Lake, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submitted: list[Callable[[], None]] = []
+
+    class Later:
+        def submit(self, checkpoint: Callable[[], None]) -> "Future[None]":
+            submitted.append(checkpoint)
+            return Future()
+
+    monkeypatch.setattr(transaction, "_CHECKPOINTS", Later())
+    append_rows(rows, lake, SESSIONS, _batch(0))
+    spark.sql(f"ALTER TABLE delta.`{lake.table(SESSIONS)}` SET TBLPROPERTIES ('delta.checkpointInterval' = '3')")
+    for number in range(1, 5):
+        append_rows(rows, lake, SESSIONS, _batch(number))
+    assert lake.newest_commit(SESSIONS.path) == 5
+    assert len(submitted) == 1, "commit 3, of batch 2"
+    assert _checkpoints(lake) == []
+    submitted[0]()
+    assert _checkpoints(lake) == [f"{5:020}.checkpoint.parquet"], "of the table as it is by then"
+    append_rows(rows, lake, SESSIONS, _batch(5))
+    assert len(read_table(lake, SESSIONS)) == 6 * rows.count()
+
+
+def test_a_checkpoint_of_the_log_that_fails_does_not_fail_the_batch(
+    rows: DataFrame, lake: Lake, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(_self: object) -> None:
+        raise RuntimeError("the session has ended")
+
+    monkeypatch.setattr(Transaction, "is_log_due", lambda *_: True)
+    monkeypatch.setattr(Transaction, "checkpoint_log", fail)
+    with caplog.at_level("INFO"):
+        for number in range(2):
+            append_rows(rows, lake, SESSIONS, _batch(number))
+        transaction._CHECKPOINTS.submit(lambda: None).result(30)  # the one before has ended
+    assert "the checkpoint of a table's log was not written: the session has ended" in caplog.text
+    assert len(read_table(lake, SESSIONS)) == 2 * rows.count()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ad_dags.lakes import LakeRef
 from ad_dags.launchers import DriverState
 from ad_dags.place import Place, find_place
 from spark_jobs.contracts.tables import BRONZE_EVENTS
@@ -60,7 +61,7 @@ def place(yarn: Yarn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     }
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    return find_place()
+    return find_place(LakeRef())
 
 
 def _wait_for(place: Place, job: str, *states: DriverState) -> None:

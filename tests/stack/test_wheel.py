@@ -5,15 +5,18 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from infra.release import release
 from infra.uv import uv
+from spark_jobs.contracts.places import CHECKPOINTS
 from spark_jobs.jars.cache import CACHE
 from spark_jobs.jars.fetch import fetch
 from spark_jobs.jars.lock import digest, read_lock
+from tests.support.dag_names import DAG_NAMES
 
 pytestmark = pytest.mark.stack
 
@@ -45,12 +48,10 @@ def released(checkout: Path) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def python(checkout: Path, released: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of an environment with the wheel and the locked packages that it needs, and nothing else."""
-    folder = tmp_path_factory.mktemp("fresh") / "venv"
+def _environment(checkout: Path, released: Path, folder: Path, extra: str) -> Path:
+    """The Python of an environment with the wheel and the locked packages of its ``extra``, and nothing else."""
     # PySpark is large: links to uv's cache, in which `make setup` has put it.
-    packages = ["--frozen", "--no-default-groups", "--no-install-project", "--link-mode", "symlink"]
+    packages = ["--frozen", "--no-default-groups", "--extra", extra, "--no-install-project", "--link-mode", "symlink"]
     sync = [uv(), "sync", "--quiet", *packages, "--python", sys.executable]
     subprocess.run(sync, cwd=checkout, env={**os.environ, "UV_PROJECT_ENVIRONMENT": str(folder)}, check=True)
     (wheel,) = released.glob("*.whl")
@@ -87,7 +88,8 @@ def test_the_bill_of_materials_lists_all_jars_and_what_the_requirements_list(rel
 
 @pytest.mark.timeout(900)
 @pytest.mark.slow
-def test_the_wheel_runs_where_there_is_no_checkout(python: Path, tmp_path: Path) -> None:
+def test_the_wheel_runs_where_there_is_no_checkout(checkout: Path, released: Path, tmp_path: Path) -> None:
+    python = _environment(checkout, released, tmp_path / "venv", "jobs")
     cache = tmp_path / "cache"
     fetched = f"jars-{digest(_JARS / 'jars.lock')[:16]}"
     cache.mkdir()
@@ -124,3 +126,112 @@ def test_the_wheel_runs_where_there_is_no_checkout(python: Path, tmp_path: Path)
     assert json.loads(asked.stdout) == [{"n": records}]
     report = adloom("validate", "--lake", "lake")
     assert report.returncode == 0, report.stdout + report.stderr
+
+
+_DAG_FILE = """\
+from ad_dags.factory import adloom_dags  # airflow
+
+globals().update(adloom_dags("adloom_eu", "eu_"))
+"""
+_LOOK = """\
+import json
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+
+from airflow.providers_manager import ProvidersManager
+
+from airflow.dag_processing.dagbag import DagBag
+
+bag = DagBag("dags")
+plugins = [entry.load() for entry in entry_points(group="airflow.plugins") if entry.name == "adloom"]
+print(json.dumps({
+    "errors": {str(file): str(error) for file, error in bag.import_errors.items()},
+    "dags": sorted(bag.dags),
+    "pages": [app["url_prefix"] for plugin in plugins for app in plugin.fastapi_apps],
+    "has_type": "adloom" in ProvidersManager().hooks,
+    "heavy": [name for name in ("pyspark", "delta", "great_expectations", "pandas", "duckdb") if find_spec(name)],
+}))
+"""
+
+
+@dataclass(frozen=True)
+class _Airflow:
+    """An Airflow with the wheel in the environment of ``python``, and its files in ``folder``."""
+
+    python: Path
+    folder: Path
+
+    def run(self, *words: str, **more: str) -> "subprocess.CompletedProcess[str]":
+        """Runs a command of the environment. The lake of the DAGs is that of the connection ``adloom_eu``."""
+        extra = {"cluster": "yarn", "yarn_address": "http://127.0.0.1:1"}
+        connection = {"conn_type": "adloom", "host": str(self.folder / "lake"), "extra": extra}
+        environment = {
+            **os.environ,
+            "PYTHONPATH": "",
+            "AIRFLOW_HOME": str(self.folder / "home"),
+            "AIRFLOW__CORE__DAGS_FOLDER": str(self.folder / "dags"),
+            "AIRFLOW__CORE__LOAD_EXAMPLES": "false",
+            "AIRFLOW_CONN_ADLOOM_EU": json.dumps(connection),
+        }
+        return subprocess.run(
+            [str(self.python.with_name(words[0])), *words[1:]],
+            cwd=self.folder,
+            env=environment | more,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_LONGEST_S,
+        )
+
+    def check(self) -> None:
+        """The DAGs load, the pages and the connection type are there, and Spark and the like are not."""
+        (self.folder / "dags").mkdir()
+        (self.folder / "dags" / "ads.py").write_text(_DAG_FILE)
+        (self.folder / "look.py").write_text(_LOOK)
+        looked = self.run("python", "look.py")
+        assert looked.returncode == 0, looked.stderr
+        assert json.loads(looked.stdout.splitlines()[-1]) == {
+            "errors": {},
+            "dags": [f"eu_{name}" for name in DAG_NAMES],
+            "pages": ["/adloom"],
+            "has_type": True,
+            "heavy": [],
+        }
+
+
+@pytest.mark.timeout(600)
+def test_an_airflow_with_the_wheel_has_dags_connection_and_pages_without_spark(
+    checkout: Path, released: Path, tmp_path: Path
+) -> None:
+    airflow = _Airflow(_environment(checkout, released, tmp_path / "venv", "airflow"), tmp_path)
+    airflow.check()
+    refused = airflow.run("adloom", "sql", "select 1", "--lake", "lake")
+    assert (refused.returncode, "install adloom[jobs]" in refused.stderr) == (1, True), refused.stderr
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.slow
+def test_its_tasks_start_the_command_of_another_environment(checkout: Path, released: Path, tmp_path: Path) -> None:
+    airflow = _Airflow(_environment(checkout, released, tmp_path / "venv", "airflow"), tmp_path)
+    airflow.check()
+    assert airflow.run("airflow", "db", "migrate").returncode == 0
+    (tmp_path / "lake" / CHECKPOINTS / "attribute").mkdir(parents=True)
+    (tmp_path / "lake" / CHECKPOINTS / "attribute" / "started").touch()
+    task = ("airflow", "tasks", "test", "eu_balance_ledger", "balance_ledger")
+    without = airflow.run(*task)
+    assert "install adloom[jobs] into an environment of its own" in without.stdout + without.stderr
+    # Here from the environment that runs this test.
+    done = airflow.run(*task, ADLOOM_COMMAND=str(Path(sys.executable).with_name("adloom")))
+    assert f"adloom ledger --lake {tmp_path}/lake" in done.stdout + done.stderr
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.slow
+@pytest.mark.parametrize("version", ["3.2.2", "3.3.2"])
+def test_the_wheel_goes_into_every_airflow_that_it_allows(released: Path, tmp_path: Path, version: str) -> None:
+    folder = tmp_path / "venv"
+    subprocess.run([uv(), "venv", "--quiet", "--python", sys.executable, str(folder)], check=True)
+    (wheel,) = released.glob("*.whl")
+    pip = [uv(), "pip", "install", "--quiet", "--link-mode", "symlink", "--python", str(folder / "bin" / "python")]
+    subprocess.run([*pip, f"apache-airflow=={version}", f"adloom[airflow] @ {wheel.as_uri()}"], check=True)
+    _Airflow(folder / "bin" / "python", tmp_path).check()

@@ -4,14 +4,13 @@ import json
 import urllib.request
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.wanted import read_wanted
+from tests.support.dag_names import DAG_NAMES
 from tests.support.servers import wait_until
 
-_DAG_FILES = Path(__file__).parents[2] / "dags"
 _LONGEST_S = 900
 
 
@@ -57,8 +56,8 @@ class AirflowClient(ABC):
         return str(run["dag_run_id"])
 
     def wait_for_dags(self) -> None:
-        """Waits until Airflow has read every DAG file; its pages answer before that."""
-        names = {file.stem for file in _DAG_FILES.glob("*.py")}
+        """Waits until Airflow knows every DAG; its pages answer before that."""
+        names = set(DAG_NAMES)
 
         def are_known() -> bool:
             return names <= {dag["dag_id"] for dag in self.call("GET", "/dags?limit=100")["dags"]}

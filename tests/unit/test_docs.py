@@ -104,7 +104,7 @@ def test_every_setting_is_described() -> None:
 
 
 _DECLARED = {variable.name for group in GROUPS for variable in group.variables}
-_OURS = re.compile(r"(?:ADLOOM|AWS|SPARK|PYSPARK|JAVA|HADOOP|YARN|XDG)_[A-Z0-9_]*[A-Z0-9]")
+_OURS = re.compile(r"(?:ADLOOM|AWS|SPARK|PYSPARK|JAVA|HADOOP|YARN|XDG|OPENLINEAGE)_[A-Z0-9_]*[A-Z0-9]")
 _PYTHON_READS = re.compile(r"environ(?:\.\w+)?[\[(]\s*[\"']([A-Z]\w+)[\"']|getenv\(\s*[\"']([A-Z]\w+)[\"']")
 _SHELL_READS = re.compile(r"\$\$?\{([A-Z][A-Z0-9_]+)[:?}+-]|%\(ENV_(\w+)\)s")
 _NOT_OURS = re.compile(r"AIRFLOW__|HOME$|ADMIN_PASSWORD$|VIEWER_PASSWORD$")

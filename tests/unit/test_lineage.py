@@ -1,9 +1,9 @@
-"""OpenLineage: each version is told once, whatever is killed; what an event says; where it goes."""
+"""OpenLineage: each version and validation is told once, whatever is killed; what an event says; where it goes."""
 
 import json
 from collections import Counter
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -13,20 +13,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_jobs.contracts.errors import LineageError, SettingsError
+from spark_jobs.contracts.errors import LakeError, LineageError, SettingsError
 from spark_jobs.contracts.settings import Settings, load_settings
 from spark_jobs.contracts.tables import SESSIONS, SILVER_EVENTS
+from spark_jobs.contracts.validations import RuleResult, ValidatedTable, Validation, validation_key
 from spark_jobs.jobs.lineage import tell
 from spark_jobs.lake.commits import CommitNote
 from spark_jobs.lake.layout import Lake, commit_key
-from spark_jobs.lineage.events import Event, sources_of_columns
+from spark_jobs.lineage.events import sources_of_columns
+from spark_jobs.lineage.facets import Event
 from spark_jobs.lineage.naming import name_of_table, names_of_sources
+from spark_jobs.lineage.parent import parent_run, within
 from spark_jobs.lineage.transport import transport
 from spark_jobs.queries import QUERIES, Query
 from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.runtime.records import write_record
+from tests.support.openlineage import check_event
 
 _CANARY = "canary-90b2"
-_NOON_MS = int(datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp() * 1000)
+_NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+_NOON_MS = int(_NOON.timestamp() * 1000)
+_RUN_ID = "f99310b4-3c3c-1a1a-2b2b-c1b95c24ff11"
 
 
 class _KilledError(Exception):
@@ -45,6 +52,18 @@ def _commit(lake: Lake, version: int, *, writer: str = "sessionize", rows: int =
     lake.files.write(commit_key(SESSIONS, version), text.encode())
 
 
+def _rule(name: str, column: str, *, found: int | None = 0, holds: bool = True, **more: Any) -> RuleResult:
+    plain = {"kind": "between", "reason": f"{name} holds.", "is_critical": True, "mostly": 1.0}
+    return RuleResult(name=name, column=column, found=found, holds=holds, **{**plain, **more})
+
+
+def _validate(lake: Lake, minute: int = 0, *rules: RuleResult, together: tuple[RuleResult, ...] = ()) -> None:
+    """A validation of sessions up to version 2, and of the tables together, that began at a minute past noon."""
+    at = _NOON + timedelta(minutes=minute)
+    tables = {"sessions": ValidatedTable(version=2, rows=minute, rules=rules)}
+    write_record(lake, validation_key(at), Validation(at=at, tables=tables, together=together))
+
+
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
     return open_lake(str(tmp_path / "lake"))
@@ -53,6 +72,8 @@ def lake(tmp_path: Path) -> Lake:
 def _told(lake: Lake, *, from_now: bool = False, send: Callable[[Event], None] | None = None) -> list[Event]:
     events: list[Event] = []
     list(tell(lake, Settings(), send or events.append, from_now=from_now))
+    for event in events:
+        check_event(event)
     return events
 
 
@@ -89,17 +110,85 @@ def test_other_writers_are_jobs_of_their_own(lake: Lake) -> None:
 
 def test_from_now_begins_with_what_comes_next(lake: Lake) -> None:
     _commit(lake, 0)
+    _validate(lake, 0)
     assert _told(lake, from_now=True) == []
     _commit(lake, 1)
-    assert [event["outputs"][0]["facets"]["version"]["datasetVersion"] for event in _told(lake)] == ["1"]
+    _validate(lake, 1)
+    committed, validated = _told(lake)
+    assert committed["outputs"][0]["facets"]["version"]["datasetVersion"] == "1"
+    assert validated["eventTime"] == "2026-03-01T12:01:00.000+00:00"
 
 
-@given(st.lists(st.sampled_from(["commit", "tell", "killed before", "killed after"]), max_size=12))
-def test_each_version_is_told_once_and_what_is_sent_again_is_the_same_run(
+def test_a_validation_tells_what_each_rule_found_in_the_version_that_it_looked_at(lake: Lake) -> None:
+    unique = _rule("session_unique", "session_occurrences", found=3, holds=False)
+    share = _rule("most_are_long", "event_count", found=1, mostly=0.9, is_critical=False)
+    off, unknown = _rule("sessions_match_ledger", "sessions_off", found=-4, holds=False), _rule("x", "y", found=None)
+    _validate(lake, 7, _rule("user_id_not_null", "user_id", kind="not_null"), unique, share, together=(off, unknown))
+    (event,) = _told(lake)
+    assert (event["job"]["namespace"], event["job"]["name"], event["outputs"]) == ("adloom", "validate", [])
+    (table,) = event["inputs"]
+    assert table["name"] == f"{lake.path}/gold/sessions"
+    assert table["facets"]["version"]["datasetVersion"] == "2"
+    assert table["inputFacets"]["inputStatistics"]["rowCount"] == 7
+    about = {"description": "session_unique holds.", "severity": "error", "actual": "3", "expected": "0"}
+    assert table["inputFacets"]["dataQualityAssertions"]["assertions"] == [
+        {
+            "assertion": "not_null",
+            "success": True,
+            "column": "user_id",
+            "name": "user_id_not_null",
+            "description": "user_id_not_null holds.",
+            "severity": "error",
+            "actual": "0",
+            "expected": "0",
+        },
+        {"assertion": "between", "success": False, "name": "session_unique", **about},
+        {
+            "assertion": "between",
+            "success": True,
+            "column": "event_count",
+            "name": "most_are_long",
+            "description": "most_are_long holds.",
+            "severity": "warn",
+            "actual": "1",
+            "params": {"mostly": 0.9},
+        },
+    ]
+    tests = event["run"]["facets"]["test"]["tests"]
+    assert [(one["name"], one["status"], one.get("actual")) for one in tests] == [
+        ("sessions_match_ledger", "fail", "-4"),
+        ("x", "pass", None),
+    ]
+
+
+def test_a_table_without_new_rows_is_an_input_without_results(lake: Lake) -> None:
+    _validate(lake)
+    (event,) = _told(lake)
+    assert ["inputFacets" in table for table in event["inputs"]] == [False]
+
+
+def test_a_validation_that_began_earlier_and_ended_later_is_told_too(lake: Lake) -> None:
+    _validate(lake, 5)
+    assert len(_told(lake)) == 1
+    _validate(lake, 0)
+    assert [event["eventTime"] for event in _told(lake)] == ["2026-03-01T12:00:00.000+00:00"]
+    assert _told(lake) == []
+
+
+def test_results_that_are_damaged_are_an_error_that_names_the_file(lake: Lake) -> None:
+    lake.files.write(validation_key(_NOON), b"{")
+    with pytest.raises(
+        LakeError, match=r"_reports/validations/20260301T120000\.000000Z\.json is damaged: .*; delete it"
+    ):
+        _told(lake)
+
+
+@given(st.lists(st.sampled_from(["commit", "validate", "tell", "killed before", "killed after"]), max_size=12))
+def test_each_version_and_validation_is_told_once_and_what_is_sent_again_is_the_same_run(
     tmp_path_factory: pytest.TempPathFactory, steps: list[str]
 ) -> None:
     lake, sent = open_lake(str(tmp_path_factory.mktemp("lineage") / "lake")), list[Event]()
-    committed = 0
+    committed = validated = 0
 
     def killed_before(_: Event) -> None:
         raise _KilledError
@@ -114,6 +203,10 @@ def test_each_version_is_told_once_and_what_is_sent_again_is_the_same_run(
             _commit(lake, committed, rows=2**committed)
             committed += 1
             continue
+        if step == "validate":
+            _validate(lake, validated)
+            validated += 1
+            continue
         try:
             _told(lake, send=sends[step])
         except _KilledError:
@@ -121,8 +214,10 @@ def test_each_version_is_told_once_and_what_is_sent_again_is_the_same_run(
     runs = {event["run"]["runId"]: event for event in sent}
     for event in sent:
         assert event == runs[event["run"]["runId"]], "a run was told in two ways"
-    rows = sum(event["outputs"][0]["outputFacets"]["outputStatistics"]["rowCount"] for event in runs.values())
+    written = [event["outputs"][0]["outputFacets"] for event in runs.values() if event["outputs"]]
+    rows = sum(one["outputStatistics"]["rowCount"] for one in written)
     assert rows == 2**committed - 1, "each version counts once, by a bit of its own"
+    assert len(runs) - len(written) == validated
 
 
 @pytest.mark.parametrize("query", [query for query in QUERIES if query.table_read], ids=lambda query: str(query.name))
@@ -154,6 +249,30 @@ def test_datasets_have_the_names_that_others_give_them(tmp_path: Path) -> None:
     kafka = {"ADLOOM_KAFKA__BOOTSTRAP_SERVERS": "one:9092, two:9092", "ADLOOM_KAFKA__TOPICS": "ads"}
     (topic,) = names_of_sources(load_settings(None, kafka))
     assert (topic.namespace, topic.name) == ("kafka://one:9092", "ads")
+
+
+def test_events_of_a_process_that_a_task_started_name_the_task_as_their_parent(lake: Lake) -> None:
+    parent = parent_run({"OPENLINEAGE_PARENT_ID": f"https://airflow/prod/emit_lineage.emit_lineage/{_RUN_ID}"})
+    assert parent
+    _commit(lake, 0)
+    _validate(lake)
+    events: list[Event] = []
+    _told(lake, send=within(parent, events.append))
+    for event in events:
+        check_event(event)
+        told = event["run"]["facets"]["parent"]
+        assert told["run"] == {"runId": _RUN_ID}
+        assert told["job"] == {"namespace": "https://airflow/prod", "name": "emit_lineage.emit_lineage"}
+        assert event["run"]["facets"]["processing_engine"]["name"] == "adloom"
+    assert len(events) == 2
+
+
+@pytest.mark.parametrize("named", ["x", f"job/{_RUN_ID}", f"//{_RUN_ID}", f"/job/{_RUN_ID}", "ns/job/manual__2026"])
+def test_a_parent_in_another_form_is_refused_and_none_is_fine(named: str) -> None:
+    assert parent_run({}) is None
+    assert parent_run({"OPENLINEAGE_PARENT_ID": ""}) is None
+    with pytest.raises(LineageError, match=rf"OPENLINEAGE_PARENT_ID '{named}' is not NAMESPACE/JOB/RUN_ID"):
+        parent_run({"OPENLINEAGE_PARENT_ID": named})
 
 
 def test_a_file_has_a_line_for_each_event(tmp_path: Path) -> None:

@@ -98,14 +98,14 @@ def test_set_up_takes_a_python_of_the_system(checkout: Path, installed: tuple[st
     for name in installed:
         put(checkout.parent / "bin", name, f'case "$2" in *executable*) echo /usr/bin/{name};; esac')
     assert uv_commands(checkout) == [
-        f"sync --quiet --locked --no-python-downloads --python /usr/bin/{chosen} --compile-bytecode"
+        f"sync --quiet --locked --extra jobs --no-python-downloads --python /usr/bin/{chosen} --compile-bytecode"
     ]
 
 
 def test_where_the_system_has_no_python_that_fits_uv_downloads_one(checkout: Path) -> None:
     assert uv_commands(checkout) == [
         "python install 3.13",
-        "sync --quiet --locked --python 3.13 --compile-bytecode",
+        "sync --quiet --locked --extra jobs --python 3.13 --compile-bytecode",
     ]
     put(checkout.parent / "bin", "uv", "exit 2")
     done = set_up(checkout)

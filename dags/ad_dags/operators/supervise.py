@@ -6,6 +6,7 @@ from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowFailException
 
 from ad_dags.clock import utc_now
+from ad_dags.lakes import LakeRef
 from ad_dags.place import find_place
 from ad_dags.supervision.rules import Action, Limits
 from ad_dags.triggers.supervise import SuperviseDriverTrigger
@@ -17,21 +18,23 @@ if TYPE_CHECKING:
 
 
 class SuperviseDriverOperator(BaseOperator):
-    """Keeps the driver of ``job`` running for as long as the job is wanted; it waits in the triggerer.
+    """Keeps the driver of ``job`` of ``lake`` running for as long as the job is wanted; it waits in the triggerer.
 
     The task succeeds when the job was stopped on purpose, and fails when restarts do not help. Marking it failed or
     successful, or clearing it, stops the driver.
     """
 
-    def __init__(self, *, job: str, limits: Limits | None = None, poll_s: float = 10.0, **kwargs: Any) -> None:
+    def __init__(
+        self, *, job: str, lake: LakeRef, limits: Limits | None = None, poll_s: float = 10.0, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
-        self.job, self.poll_s = job, poll_s
+        self.job, self.lake, self.poll_s = job, lake, poll_s
         self.limits = limits or Limits()
 
     def execute(self, context: "Context") -> None:  # noqa: ARG002 required by Airflow
         """Records that the job is wanted, and defers to the trigger."""
-        want(find_place().lake, self.job, WantedState.RUNNING, f"supervised by {self.dag_id}", utc_now())
-        trigger = SuperviseDriverTrigger(self.job, self.limits.numbers(), self.poll_s)
+        want(find_place(self.lake).lake, self.job, WantedState.RUNNING, f"supervised by {self.dag_id}", utc_now())
+        trigger = SuperviseDriverTrigger(self.job, self.limits.numbers(), self.poll_s, self.lake.connection)
         self.defer(trigger=trigger, method_name="watch_is_over")
 
     def watch_is_over(self, context: "Context", event: dict[str, str]) -> str:  # noqa: ARG002

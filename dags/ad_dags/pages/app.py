@@ -1,7 +1,12 @@
-"""The web application behind the pages. Every URL needs a login, and permissions on the DAGs whose data it shows."""
+"""The web application behind the pages. Every URL needs a login, and permissions on the DAGs whose data it shows.
+
+An address is about the lake that it names, as in ``/lakes/eu_/streams``; one that names none, as in ``/streams``, is
+about the first lake of which the user may see something.
+"""
 
 from datetime import timedelta
 from enum import StrEnum
+from html import escape
 from importlib.resources import files
 from string import Template
 from typing import Annotated
@@ -9,10 +14,11 @@ from typing import Annotated
 from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
 from airflow.api_fastapi.core_api.security import get_user
-from fastapi import Depends, FastAPI, HTTPException, Query, Request, Response, status
+from fastapi import APIRouter, Depends, FastAPI, HTTPException, Query, Request, Response, status
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
 
 from ad_dags.clock import utc_now
+from ad_dags.lakes import LakeRef, lakes_here
 from ad_dags.launchers import LauncherError
 from ad_dags.pages.access import check, may_see
 from ad_dags.pages.reports import INDEX, read_page
@@ -43,7 +49,7 @@ _STATIC = {
 }
 """By name: its package, its path in the package, and its media type."""
 _LOG_BYTES = 60_000
-_known = KnownPlace(find_place)
+_known: dict[LakeRef, KnownPlace] = {}
 
 
 class Span(StrEnum):
@@ -58,16 +64,94 @@ class Span(StrEnum):
         return timedelta(hours=1) if self is Span.HOUR else timedelta(days=1)
 
 
-def own_place() -> Place:
-    """The place of this process. FastAPI calls it in a thread, because it may wait for a secrets backend."""
-    return _known.now()
+def key_of(lake: LakeRef) -> str:
+    """How addresses name ``lake``."""
+    return lake.prefix or "-"
 
 
 User = Annotated[BaseUser, Depends(get_user)]
+
+
+def own_lake(user: User, request: Request) -> LakeRef:
+    """The lake that the address is about.
+
+    Raises:
+        HTTPException: 404: there is none of that name.
+    """
+    lakes, key = lakes_here(), request.path_params.get("lake")
+    if key is None:
+        return next((lake for lake in lakes if _is_visible(user, lake)), lakes[0])
+    found = next((lake for lake in lakes if key_of(lake) == key), None)
+    if found is None:
+        raise HTTPException(status.HTTP_404_NOT_FOUND, f"there is no lake {key!r}")
+    return found
+
+
+OwnLake = Annotated[LakeRef, Depends(own_lake)]
+
+
+def own_place(lake: OwnLake) -> Place:
+    """The place of that lake. FastAPI calls it in a thread, because it may wait for a secrets backend."""
+    return _known.setdefault(lake, KnownPlace(lambda: find_place(lake))).now()
+
+
 OwnPlace = Annotated[Place, Depends(own_place)]
+router = APIRouter()
+
+
+@router.get("/streams")
+def streams(user: User, lake: OwnLake, request: Request) -> Response:
+    """The page Streams."""
+    _visible_jobs(user, lake)
+    return _page("Streams", "streams", user, lake, request)
+
+
+@router.get("/api/streams")
+def streams_data(user: User, lake: OwnLake, place: OwnPlace, span: Annotated[Span, Query()] = Span.HOUR) -> StreamsPage:
+    """The data of the page Streams, for the jobs that the user may see."""
+    return streams_page(place, lake, _visible_jobs(user, lake), utc_now(), span=span.duration)
+
+
+@router.get("/api/streams/{job}/log")
+def log(user: User, lake: OwnLake, place: OwnPlace, job: str) -> Response:
+    """The end of the driver's log."""
+    if job not in QUERIES_OF_JOB:
+        raise HTTPException(status.HTTP_404_NOT_FOUND, f"there is no job {job!r}")
+    check(user, lake.dag_id(supervising_dag_id(job)), DagAccessEntity.TASK_LOGS)
+    return PlainTextResponse(place.launcher.log(job, _LOG_BYTES), headers=_headers(_OWN))
+
+
+@router.get("/quality")
+def quality(user: User, lake: OwnLake, place: OwnPlace, request: Request) -> Response:
+    """The page Data quality."""
+    check(user, lake.dag_id(QUALITY_DAG), DagAccessEntity.RUN)
+    body = "quality" if read_page(place.lake, INDEX) is not None else "no_quality"
+    return _page("Data quality", body, user, lake, request)
+
+
+@router.get("/reports/{name:path}")
+def report(user: User, lake: OwnLake, place: OwnPlace, name: str) -> Response:
+    """A page of the validation reports in the lake."""
+    check(user, lake.dag_id(QUALITY_DAG), DagAccessEntity.RUN)
+    content = read_page(place.lake, name)
+    if content is None:
+        raise HTTPException(status.HTTP_404_NOT_FOUND, f"the reports have no page {name!r}")
+    return HTMLResponse(content, headers=_headers(_REPORT))
+
+
+@router.get("/static/{name}")
+def static(_user: User, name: str) -> Response:
+    """Scripts, styles and icons of the pages."""
+    if name not in _STATIC:
+        raise HTTPException(status.HTTP_404_NOT_FOUND, f"there is no file {name!r}")
+    package, file, kind = _STATIC[name]
+    return Response(_file(file, package), media_type=kind, headers=_headers(_OWN))
+
 
 app = FastAPI(title="adloom", docs_url=None, redoc_url=None, openapi_url=None)
 """To be mounted under a prefix."""
+app.include_router(router)
+app.include_router(router, prefix="/lakes/{lake}")
 
 
 @app.exception_handler(AdloomError)
@@ -77,66 +161,42 @@ def report_unavailable(_request: Request, error: Exception) -> Response:
     return JSONResponse({"detail": str(error)}, status.HTTP_503_SERVICE_UNAVAILABLE)
 
 
-@app.get("/streams")
-def streams(user: User) -> Response:
-    """The page Streams."""
-    _visible_jobs(user)
-    return _page("Streams", "streams.js", "streams.html")
+def _is_visible(user: BaseUser, lake: LakeRef) -> bool:
+    names = (QUALITY_DAG, *map(supervising_dag_id, QUERIES_OF_JOB))
+    return any(may_see(user, lake.dag_id(name)) for name in names)
 
 
-@app.get("/api/streams")
-def streams_data(user: User, place: OwnPlace, span: Annotated[Span, Query()] = Span.HOUR) -> StreamsPage:
-    """The data of the page Streams, for the jobs that the user may see."""
-    return streams_page(place, _visible_jobs(user), utc_now(), span=span.duration)
-
-
-@app.get("/api/streams/{job}/log")
-def log(user: User, place: OwnPlace, job: str) -> Response:
-    """The end of the driver's log."""
-    if job not in QUERIES_OF_JOB:
-        raise HTTPException(status.HTTP_404_NOT_FOUND, f"there is no job {job!r}")
-    check(user, supervising_dag_id(job), DagAccessEntity.TASK_LOGS)
-    return PlainTextResponse(place.launcher.log(job, _LOG_BYTES), headers=_headers(_OWN))
-
-
-@app.get("/quality")
-def quality(user: User, place: OwnPlace) -> Response:
-    """The page Data quality."""
-    check(user, QUALITY_DAG, DagAccessEntity.RUN)
-    body = "quality.html" if read_page(place.lake, INDEX) is not None else "no_quality.html"
-    return _page("Data quality", "quality.js", body)
-
-
-@app.get("/reports/{name:path}")
-def report(user: User, place: OwnPlace, name: str) -> Response:
-    """A page of the validation reports in the lake."""
-    check(user, QUALITY_DAG, DagAccessEntity.RUN)
-    content = read_page(place.lake, name)
-    if content is None:
-        raise HTTPException(status.HTTP_404_NOT_FOUND, f"the reports have no page {name!r}")
-    return HTMLResponse(content, headers=_headers(_REPORT))
-
-
-@app.get("/static/{name}")
-def static(_user: User, name: str) -> Response:
-    """Scripts, styles and icons of the pages."""
-    if name not in _STATIC:
-        raise HTTPException(status.HTTP_404_NOT_FOUND, f"there is no file {name!r}")
-    package, file, kind = _STATIC[name]
-    return Response(_file(file, package), media_type=kind, headers=_headers(_OWN))
-
-
-def _visible_jobs(user: BaseUser) -> list[str]:
-    jobs = [job for job in QUERIES_OF_JOB if may_see(user, supervising_dag_id(job))]
+def _visible_jobs(user: BaseUser, lake: LakeRef) -> list[str]:
+    jobs = [job for job in QUERIES_OF_JOB if may_see(user, lake.dag_id(supervising_dag_id(job)))]
     if not jobs:
         raise HTTPException(status.HTTP_403_FORBIDDEN, "you have no permission to read the DAG of any streaming job")
     return jobs
 
 
-def _page(title: str, script: str, body: str) -> Response:
-    frame = Template(_file("static/page.html").decode())
-    page = frame.substitute(title=title, script=script, body=_file(f"static/{body}").decode())
-    return HTMLResponse(page, headers=_headers(_OWN))
+def _page(title: str, body: str, user: BaseUser, lake: LakeRef, request: Request) -> Response:
+    page = "streams" if body == "streams" else "quality"
+    root = "../../" if "lake" in request.path_params else ""
+    parts = {
+        "title": title,
+        "root": root,
+        "script": f"{page}.js",
+        "quality_dag": lake.dag_id(QUALITY_DAG),
+        "lakes": _links(page, root, lake, [one for one in lakes_here() if _is_visible(user, one)]),
+    }
+    parts["body"] = Template(_file(f"static/{body}.html").decode()).substitute(parts)
+    return HTMLResponse(Template(_file("static/page.html").decode()).substitute(parts), headers=_headers(_OWN))
+
+
+def _links(page: str, root: str, own: LakeRef, lakes: list[LakeRef]) -> str:
+    """Links to the same page of other lakes; nothing if there are none."""
+    if len(lakes) <= 1:
+        return ""
+    current = {own: ' aria-current="page"'}
+    links = [
+        f'<a href="{root}lakes/{key_of(lake)}/{page}"{current.get(lake, "")}>{escape(lake.connection)}</a>'
+        for lake in lakes
+    ]
+    return f'<nav class="choice" aria-label="Lake">{"".join(links)}</nav>'
 
 
 def _headers(policy: str) -> dict[str, str]:

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from pydantic import BaseModel
 
+from ad_dags.lakes import LakeRef
 from ad_dags.launchers import LauncherError
 from ad_dags.place import Place
 from ad_dags.supervision.naming import supervising_dag_id
@@ -55,15 +56,17 @@ class StreamsPage(BaseModel):
 
     at: datetime
     lake: str
+    deploy_dag: str
     jobs: list[JobPart]
 
 
-def streams_page(place: Place, jobs: Iterable[str], now: datetime, *, span: timedelta) -> StreamsPage:
+def streams_page(place: Place, lake: LakeRef, jobs: Iterable[str], now: datetime, *, span: timedelta) -> StreamsPage:
     """The page for ``jobs``, with the trends of the last ``span``. What cannot be read is listed as a problem."""
-    return StreamsPage(at=now, lake=place.location, jobs=[_job(place, job, now - span) for job in jobs])
+    parts = [_job(place, lake, job, now - span) for job in jobs]
+    return StreamsPage(at=now, lake=place.location, deploy_dag=lake.dag_id("deploy_streams"), jobs=parts)
 
 
-def _job(place: Place, job: str, start: datetime) -> JobPart:
+def _job(place: Place, lake: LakeRef, job: str, start: datetime) -> JobPart:
     problems: list[str] = []
     wanted, deployment = None, None
     try:
@@ -73,7 +76,7 @@ def _job(place: Place, job: str, start: datetime) -> JobPart:
         problems.append(str(error))
     return JobPart(
         job=job,
-        dag=supervising_dag_id(job),
+        dag=lake.dag_id(supervising_dag_id(job)),
         driver=_driver(place, job),
         wanted=wanted,
         deployment=deployment,

@@ -2,11 +2,15 @@
 
 from airflow.sdk import DAG
 
-from ad_dags.defaults import adloom_dag
+from ad_dags.defaults import DagDefaults
 from ad_dags.operators.supervise import SuperviseDriverOperator
 from ad_dags.supervision.naming import supervising_dag_id
+from spark_jobs.contracts.jobs import Job
 
-_HOW_TO = """
+_PAGE = """Keeps the job `{name}` running.
+
+{summary}
+
 | to | do |
 |---|---|
 | stop the job | mark the task **failed** or **success**: the driver finishes its running batches, then stops |
@@ -18,10 +22,9 @@ scheduler dies, the driver keeps running.
 """
 
 
-def supervising_dag(job: str, page: str | None) -> DAG:
-    """The DAG ``supervise_<job>``. ``page`` opens its page in the UI; its first line is the description."""
-    with adloom_dag(
-        supervising_dag_id(job), f"{page}{_HOW_TO}", tag="streams", retries=0, execution_timeout=None
-    ) as dag:
-        SuperviseDriverOperator(task_id="supervise", job=job)
+def supervising_dag(own: DagDefaults, job: Job) -> DAG:
+    """The DAG ``supervise_<job>``, for the lake of ``own``."""
+    page = _PAGE.format(name=job.name, summary=job.summary)
+    with own.dag(supervising_dag_id(job.name), page, tag="streams", retries=0, execution_timeout=None) as dag:
+        SuperviseDriverOperator(task_id="supervise", job=job.name, lake=own.lake)
     return dag

@@ -6,38 +6,41 @@ that fails, is killed or is cleared tells nothing twice and leaves nothing out.
 
 from typing import Any
 
+from airflow.sdk import Asset
 from airflow.sdk.exceptions import AirflowSkipException
 
 from ad_dags.clock import utc_now
 from ad_dags.days import (
-    ALL_COMPLETE,
-    DAY_ASSETS,
     REMEMBERED,
     DayAsset,
     DayEvent,
     Extra,
+    all_complete,
     dates_not_told,
+    day_assets,
     not_told,
     what_was_told,
 )
+from ad_dags.lakes import LakeRef
 from ad_dags.tasks.commands import run_adloom
 from ad_dags.tasks.maintenance import place_of_started_lake
 from spark_jobs.lake.days import read_days
 from spark_jobs.lake.layout import Lake
 
 
-def update_days(*, inlet_events: Any = None) -> list[str]:
+def update_days(lake: LakeRef, *, inlet_events: Any = None) -> list[str]:
     """Brings ``gold/days`` up to date. Returns the tasks that have something to tell."""
-    place = place_of_started_lake()
+    place = place_of_started_lake(lake)
     run_adloom(place, ["days"], changes_lake=True)
-    due = [own.task_id for own in DAY_ASSETS if _due(place.lake, own, inlet_events)]
-    return [*due, tell_of_complete_dates.__name__] if _due_dates(place.lake, inlet_events) else due
+    due = [own.task_id for own in day_assets(lake) if _due(place.lake, own, inlet_events)]
+    is_date_due = _due_dates(place.lake, all_complete(lake), inlet_events)
+    return [*due, tell_of_complete_dates.__name__] if is_date_due else due
 
 
-def tell(table: str, event: str, *, inlet_events: Any = None, outlet_events: Any = None) -> list[str]:
+def tell(lake: LakeRef, table: str, event: str, *, inlet_events: Any = None, outlet_events: Any = None) -> list[str]:
     """Emits an event for each date of ``table`` that has not been told of. Returns the dates."""
-    own = DayAsset(table, DayEvent(event))
-    due = _due(place_of_started_lake().lake, own, inlet_events)
+    own = DayAsset(lake, table, DayEvent(event))
+    due = _due(place_of_started_lake(lake).lake, own, inlet_events)
     if not due:
         # Airflow would emit an event without a date.
         raise AirflowSkipException(f"every day of {table} that is {event} has been told of")
@@ -46,18 +49,19 @@ def tell(table: str, event: str, *, inlet_events: Any = None, outlet_events: Any
     return sorted(due)
 
 
-def tell_of_complete_dates(*, inlet_events: Any = None, outlet_events: Any = None) -> list[str]:
+def tell_of_complete_dates(lake: LakeRef, *, inlet_events: Any = None, outlet_events: Any = None) -> list[str]:
     """Emits one event for all dates that are complete in all tables and were not told of. Returns the dates."""
-    due = _due_dates(place_of_started_lake().lake, inlet_events)
+    asset = all_complete(lake)
+    due = _due_dates(place_of_started_lake(lake).lake, asset, inlet_events)
     if not due:
         raise AirflowSkipException("every date that is complete in all tables has been told of")
-    outlet_events[ALL_COMPLETE].extra = {"dates": due}
+    outlet_events[asset].extra = {"dates": due}
     return due
 
 
-def _due_dates(lake: Lake, inlet_events: Any) -> list[str]:
+def _due_dates(lake: Lake, asset: Asset, inlet_events: Any) -> list[str]:
     now = utc_now()
-    return dates_not_told(read_days(lake), inlet_events[ALL_COMPLETE].after((now - REMEMBERED).isoformat()), now)
+    return dates_not_told(read_days(lake), inlet_events[asset].after((now - REMEMBERED).isoformat()), now)
 
 
 def _due(lake: Lake, own: DayAsset, inlet_events: Any) -> dict[str, Extra]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from ad_dags.clock import utc_now
 from ad_dags.job_control import is_wanted, paused, stop, stop_and_wait
+from ad_dags.lakes import LakeRef
 from ad_dags.launchers import DriverState, LauncherError
 from ad_dags.place import Place, checkout, find_place, jobs_here
 from ad_dags.programs import CommandError
@@ -60,7 +61,7 @@ class DeployError(Exception):
     """Raised when a release was not deployed; the text says why, and what is running now."""
 
 
-def jobs_of(params: dict[str, Any]) -> list[str]:
+def jobs_of(lake: LakeRef, params: dict[str, Any]) -> list[str]:
     """The jobs that the form means: upstream jobs first, and last when jobs are stopped.
 
     Raises:
@@ -70,11 +71,11 @@ def jobs_of(params: dict[str, Any]) -> list[str]:
     jobs = [params["job"]]
     if params["job"] == ALL_JOBS:
         # ADLOOM_JOBS limits what is started. Whatever is running can be stopped.
-        jobs = list(QUERIES_OF_JOB) if is_stop else jobs_here()
+        jobs = list(QUERIES_OF_JOB) if is_stop else jobs_here(lake)
     return jobs[::-1] if is_stop else jobs
 
 
-def build(params: dict[str, Any] | None = None) -> str:
+def build(lake: LakeRef, params: dict[str, Any] | None = None) -> str:
     """The version to deploy: built from the checkout and the settings file, or as named in the form.
 
     It is empty if the action needs none.
@@ -84,7 +85,7 @@ def build(params: dict[str, Any] | None = None) -> str:
         SettingsError: the settings file holds a secret.
     """
     assert params is not None  # noqa: S101 Airflow passes it
-    place, action = find_place(), DeployAction(params["action"])
+    place, action = find_place(lake), DeployAction(params["action"])
     if action in (DeployAction.STOP, DeployAction.ROLLBACK):
         return ""
     if params["release"] != FROM_CHECKOUT:
@@ -96,7 +97,7 @@ def build(params: dict[str, Any] | None = None) -> str:
     return release.version
 
 
-def check(version: str, params: dict[str, Any] | None = None) -> list[str]:
+def check(lake: LakeRef, version: str, params: dict[str, Any] | None = None) -> list[str]:
     """The queries of the form's jobs whose checkpoints cannot be used by ``version``, or by what a rollback returns to.
 
     Logs which settings change.
@@ -111,8 +112,8 @@ def check(version: str, params: dict[str, Any] | None = None) -> list[str]:
     assert params is not None  # noqa: S101
     if params["action"] == DeployAction.STOP:
         return []
-    place, jobs_by_version = find_place(), defaultdict[str, list[str]](list)
-    for job in jobs_of(params):
+    place, jobs_by_version = find_place(lake), defaultdict[str, list[str]](list)
+    for job in jobs_of(lake, params):
         jobs_by_version[version or release_before(place.lake, job)].append(job)
     for own, jobs in jobs_by_version.items():
         log_setting_changes(place, jobs, own)
@@ -126,7 +127,7 @@ def check(version: str, params: dict[str, Any] | None = None) -> list[str]:
     return queries
 
 
-def swap(version: str, resets: list[str], params: dict[str, Any] | None = None) -> list[str]:
+def swap(lake: LakeRef, version: str, resets: list[str], params: dict[str, Any] | None = None) -> list[str]:
     """Performs the form's action, job by job. Returns one line per job on what is running now.
 
     Raises:
@@ -134,8 +135,8 @@ def swap(version: str, resets: list[str], params: dict[str, Any] | None = None) 
             running now: the previous release, if there is one.
     """
     assert params is not None  # noqa: S101
-    place, action = find_place(), DeployAction(params["action"])
-    return [_swap_one(place, job, action, version, resets) for job in jobs_of(params)]
+    place, action = find_place(lake), DeployAction(params["action"])
+    return [_swap_one(place, job, action, version, resets) for job in jobs_of(lake, params)]
 
 
 def _swap_one(place: Place, job: str, action: DeployAction, version: str, resets: list[str]) -> str:

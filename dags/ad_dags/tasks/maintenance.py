@@ -6,6 +6,7 @@ from typing import Any
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from ad_dags.job_control import paused
+from ad_dags.lakes import LakeRef
 from ad_dags.place import Place, find_place
 from ad_dags.programs import CommandError
 from ad_dags.tasks.commands import run_adloom
@@ -20,47 +21,47 @@ _OFF_BALANCE = "DOES NOT BALANCE"
 """How `adloom ledger` begins if a row is not accounted for."""
 
 
-def clean_checkpoints(params: dict[str, Any] | None = None) -> str:
+def clean_checkpoints(lake: LakeRef, params: dict[str, Any] | None = None) -> str:
     """Removes superseded checkpoints, or those in ``params["checkpoints"]``; if ``dry_run``, only lists them."""
     assert params is not None  # noqa: S101 Airflow passes it
-    place, delete = place_of_started_lake(), [] if params["dry_run"] else ["--delete"]
+    place, delete = place_of_started_lake(lake), [] if params["dry_run"] else ["--delete"]
     _, output = run_adloom(place, ["checkpoints", "clean", *params["checkpoints"]], delete, changes_lake=True)
     return output
 
 
-def maintain_tables(job: str) -> str:
+def maintain_tables(lake: LakeRef, job: str) -> str:
     """Compacts and vacuums the tables that ``job`` writes while the job is paused, then resumes it.
 
     A table has one writer at a time, so the job is stopped first. It is resumed however this ends.
     """
-    place = place_of_started_lake()
+    place = place_of_started_lake(lake)
     tables = [query.writes.name for query in queries_of(job)]
     with paused(place, job, "table maintenance"):
         _, output = run_adloom(place, ["maintain", *tables], changes_lake=True)
     return output
 
 
-def requeue_quarantine(params: dict[str, Any] | None = None) -> str:
+def requeue_quarantine(lake: LakeRef, params: dict[str, Any] | None = None) -> str:
     """Requeues the records that ``params`` select and that fit now; if ``dry_run``, only lists them."""
     assert params is not None  # noqa: S101 Airflow passes it
     chosen = [f"--verdict={verdict}" for verdict in params["verdicts"]]
     chosen += [f"--{name}={params[name]}" for name in ("since", "until", "source") if params[name]]
     dry = ["--dry-run"] if params["dry_run"] else []
-    _, output = run_adloom(place_of_started_lake(), ["requeue"], [*chosen, *dry], changes_lake=True)
+    _, output = run_adloom(place_of_started_lake(lake), ["requeue"], [*chosen, *dry], changes_lake=True)
     return output
 
 
-def repair_late(params: dict[str, Any] | None = None) -> str:
+def repair_late(lake: LakeRef, params: dict[str, Any] | None = None) -> str:
     """Brings late events to gold; if ``params["dry_run"]``, only lists what would change."""
     assert params is not None  # noqa: S101 Airflow passes it
     dry = ["--dry-run"] if params["dry_run"] else []
-    _, output = run_adloom(place_of_started_lake(), ["repair"], dry, changes_lake=True)
+    _, output = run_adloom(place_of_started_lake(lake), ["repair"], dry, changes_lake=True)
     return output
 
 
-def balance_ledger() -> str:
+def balance_ledger(lake: LakeRef) -> str:
     """Brings the live ledger up to now. That it does not balance is an error."""
-    code, output = run_adloom(place_of_started_lake(), ["ledger"], allowed=(0, _FAILED))
+    code, output = run_adloom(place_of_started_lake(lake), ["ledger"], allowed=(0, _FAILED))
     if code == _FAILED:
         lines = [line.strip() for line in output.splitlines()]
         wrong = next((line for line in lines if line.startswith(_OFF_BALANCE)), None)
@@ -71,12 +72,12 @@ def balance_ledger() -> str:
     return output
 
 
-def place_of_started_lake() -> Place:
+def place_of_started_lake(lake: LakeRef) -> Place:
     """The place, with the settings of the release that was deployed last. A lake that no job has run on is skipped.
 
     A task must go by the window and the gap that the drivers go by, whatever is in the file that a next release gets.
     """
-    place = find_place()
+    place = find_place(lake)
     if not place.lake.files.names(CHECKPOINTS):
         raise AirflowSkipException(f"no job has run on {place.lake.root} yet")
     if config := settings_in_use(place.lake):

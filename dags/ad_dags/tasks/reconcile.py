@@ -4,6 +4,7 @@ import logging
 from datetime import timedelta
 
 from ad_dags.clock import utc_now
+from ad_dags.lakes import LakeRef
 from ad_dags.place import find_place
 from ad_dags.supervision.naming import supervising_dag_id
 from ad_dags.supervision.rules import Limits, Memory
@@ -16,13 +17,13 @@ _PATIENCE = timedelta(minutes=2)
 _log = logging.getLogger(__name__)
 
 
-def find_unwatched() -> list[str]:
+def find_unwatched(lake: LakeRef) -> list[str]:
     """The supervising DAGs of jobs that are wanted and unwatched. Each of these jobs is also looked after once.
 
     A driver that died together with its watcher is thus restarted at once, before the DAG runs. A driver that runs
     although its job was stopped on purpose is stopped.
     """
-    place, now, unwatched = find_place(), utc_now(), []
+    place, now, unwatched = find_place(lake), utc_now(), []
     for job in QUERIES_OF_JOB:
         wanted = read_wanted(place.lake, job)
         if wanted is None or is_watched(place.lake, job, now, patience=_PATIENCE):
@@ -35,5 +36,5 @@ def find_unwatched() -> list[str]:
             continue
         _log.warning("%s: nobody has watched it for %s", job, _PATIENCE)
         supervise_once(place.lake, place.launcher, job, Memory(), Limits(), now, name="reconcile")
-        unwatched.append(supervising_dag_id(job))
+        unwatched.append(lake.dag_id(supervising_dag_id(job)))
     return unwatched

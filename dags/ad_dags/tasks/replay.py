@@ -7,6 +7,7 @@ from typing import Any
 
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
+from ad_dags.lakes import LakeRef
 from ad_dags.place import Place
 from ad_dags.programs import CommandError
 from ad_dags.tasks.commands import run_adloom
@@ -26,18 +27,18 @@ _SETTLED = timedelta(days=1)
 """How far all watermarks have passed a day that is audited: by then nothing of it is open."""
 
 
-def replay_window(params: dict[str, Any] | None = None) -> str:
+def replay_window(lake: LakeRef, params: dict[str, Any] | None = None) -> str:
     """Replays the window from ``params["from"]`` to ``params["to"]``; if ``apply``, puts in place what differs."""
     assert params is not None  # noqa: S101 Airflow passes it
     # Each is one word with its option, so that nothing typed into the form is ever read as an option.
     chosen = [f"--tables={','.join(params['tables'])}"] if params["tables"] else []
     apply = ["--apply"] if params["apply"] else []
-    return _replay(place_of_started_lake(), [f"--from={params['from']}", f"--to={params['to']}", *chosen, *apply])
+    return _replay(place_of_started_lake(lake), [f"--from={params['from']}", f"--to={params['to']}", *chosen, *apply])
 
 
-def audit_random_day(logical_date: datetime | None = None, run_id: str | None = None) -> str:
+def audit_random_day(lake: LakeRef, logical_date: datetime | None = None, run_id: str | None = None) -> str:
     """Replays a day that all queries have passed, drawn by the date of the run; changes nothing."""
-    place = place_of_started_lake()
+    place = place_of_started_lake(lake)
     day = day_to_audit(place.lake, logical_date.isoformat() if logical_date else str(run_id))
     if day is None:
         raise AirflowSkipException(f"no day of {place.lake.root} is complete yet")

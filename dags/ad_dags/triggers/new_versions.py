@@ -6,6 +6,7 @@ from typing import Any
 
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
+from ad_dags.lakes import LakeRef
 from ad_dags.place import find_place
 from ad_dags.validated import read_validated
 from spark_jobs.contracts.errors import AdloomError
@@ -20,20 +21,22 @@ class NewVersionsTrigger(BaseEventTrigger):
     version that failed its validation fires once, not again and again until somebody has fixed it.
     """
 
-    def __init__(self, pause_s: float = 900.0, poll_s: float = 30.0) -> None:
+    def __init__(self, pause_s: float = 900.0, poll_s: float = 30.0, connection: str = "") -> None:
+        """``connection`` is a lake's: a trigger is stored as JSON."""
         super().__init__()
-        self.pause_s, self.poll_s = pause_s, poll_s
+        self.pause_s, self.poll_s, self.connection = pause_s, poll_s, connection
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """What Airflow recreates the trigger from."""
-        return (f"{type(self).__module__}.{type(self).__qualname__}", {"pause_s": self.pause_s, "poll_s": self.poll_s})
+        kwargs = {"pause_s": self.pause_s, "poll_s": self.poll_s, "connection": self.connection}
+        return (f"{type(self).__module__}.{type(self).__qualname__}", kwargs)
 
     async def run(self) -> AsyncGenerator[TriggerEvent, None]:
         """Events with the ``versions`` of the tables that have something new."""
         fired: dict[str, int] = {}
         while True:
             try:
-                new = await asyncio.to_thread(_new_versions, fired)
+                new = await asyncio.to_thread(_new_versions, LakeRef(self.connection), fired)
             except AdloomError as error:
                 self.log.warning("the gold tables cannot be read: %s", error)
                 new = {}
@@ -43,8 +46,8 @@ class NewVersionsTrigger(BaseEventTrigger):
             await asyncio.sleep(self.pause_s if new else self.poll_s)
 
 
-def _new_versions(fired: Mapping[str, int]) -> dict[str, int]:
-    return new_versions(find_place().lake, fired)
+def _new_versions(lake: LakeRef, fired: Mapping[str, int]) -> dict[str, int]:
+    return new_versions(find_place(lake).lake, fired)
 
 
 def new_versions(lake: Lake, fired: Mapping[str, int]) -> dict[str, int]:

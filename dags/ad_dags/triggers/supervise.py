@@ -8,6 +8,7 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from ad_dags.clock import utc_now
 from ad_dags.job_control import stop
+from ad_dags.lakes import LakeRef
 from ad_dags.place import KnownPlace, find_place
 from ad_dags.supervision.rules import Action, Decision, Limits, Memory
 from ad_dags.supervision.watch import supervise_once
@@ -21,16 +22,16 @@ class SuperviseDriverTrigger(BaseTrigger):
     the watch. Marking the task failed or successful, or clearing it, stops the driver.
     """
 
-    def __init__(self, job: str, limits: dict[str, float], poll_s: float) -> None:
-        """``limits`` are those of :meth:`Limits.numbers`: a trigger is stored as JSON."""
+    def __init__(self, job: str, limits: dict[str, float], poll_s: float, connection: str = "") -> None:
+        """``limits`` are those of :meth:`Limits.numbers`, ``connection`` is a lake's: a trigger is stored as JSON."""
         super().__init__()
-        self.job, self.limits, self.poll_s = job, limits, poll_s
+        self.job, self.limits, self.poll_s, self.connection = job, limits, poll_s, connection
         self._looked_at = utc_now()
-        self._known = KnownPlace(find_place)
+        self._known = KnownPlace(lambda: find_place(LakeRef(connection)))
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """What Airflow recreates the trigger from."""
-        kwargs = {"job": self.job, "limits": self.limits, "poll_s": self.poll_s}
+        kwargs = {"job": self.job, "limits": self.limits, "poll_s": self.poll_s, "connection": self.connection}
         return (f"{type(self).__module__}.{type(self).__qualname__}", kwargs)
 
     async def run(self) -> AsyncIterator[TriggerEvent]:

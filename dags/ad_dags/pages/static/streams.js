@@ -73,7 +73,7 @@ function tag(text, tone) {
 }
 
 function outside(text, path) {
-  const link = make("a", { href: new URL(`../${path}`, document.baseURI).href, textContent: text });
+  const link = make("a", { href: new URL(`${document.documentElement.dataset.root}../${path}`, document.baseURI).href, textContent: text });
   openOutside(link);
   return link;
 }
@@ -168,7 +168,7 @@ function queryRow(part, now) {
   return row;
 }
 
-function jobCard(job, now) {
+function jobCard(job, deployDag, now) {
   const driver = job.driver;
   const facts = [];
   if (job.deployment) facts.push(`release ${job.deployment.version}, deployed ${duration(since(job.deployment.deployed_at, now))} ago`);
@@ -181,10 +181,10 @@ function jobCard(job, now) {
   const head = make("div", { className: "job" },
     make("h2", { textContent: job.job }), tag(driver.state, tone),
     make("span", { className: "soft small grow", textContent: facts.join(" · ") }),
-    outside("Supervision", `dags/${job.dag}`), outside("Deploy", "dags/deploy_streams"), logButton);
+    outside("Supervision", `dags/${job.dag}`), outside("Deploy", `dags/${deployDag}`), logButton);
   const card = make("section", { className: "card", dataset: { job: job.job } }, head);
   if (job.wanted && job.wanted.state !== "running") card.append(make("p", { className: "note soft", textContent: job.wanted.until ? `Paused until ${clock(job.wanted.until)} UTC at the latest: ${job.wanted.why}` : `Stopped on purpose: ${job.wanted.why}` }));
-  if (!job.wanted) card.append(make("p", { className: "note soft", textContent: "It has never been started: trigger deploy_streams." }));
+  if (!job.wanted) card.append(make("p", { className: "note soft", textContent: `It has never been started: trigger ${deployDag}.` }));
   if (driver.state === "unknown" || driver.state === "given up") card.append(make("p", { className: "note bad", textContent: driver.detail }));
   for (const problem of job.problems) card.append(make("p", { className: "note bad", textContent: problem }));
   card.append(...job.queries.map((part) => queryRow(part, now)));
@@ -227,7 +227,7 @@ async function refresh() {
     const begins = page.jobs.flatMap((job) => job.queries.flatMap((part) => part.trend.slice(0, 1).map((p) => new Date(p.at) / 1000)));
     oldest = Math.min(...begins, now / 1000);
     const places = [...logs].map(([job, panel]) => [panel, panel.scrollTop, job]);
-    byId("jobs").replaceChildren(...page.jobs.map((job) => jobCard(job, now)));
+    byId("jobs").replaceChildren(...page.jobs.map((job) => jobCard(job, page.deploy_dag, now)));
     for (const [panel, place] of places) panel.scrollTop = place;
     byId("problem").hidden = true;
     asOf = Date.now();

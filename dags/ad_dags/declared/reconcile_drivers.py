@@ -8,17 +8,21 @@ running and are unwatched for a few minutes only.
 from datetime import timedelta
 
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
-from airflow.sdk import task
+from airflow.sdk import DAG, task
 
-from ad_dags.defaults import adloom_dag
+from ad_dags.defaults import DagDefaults
 from ad_dags.tasks.reconcile import find_unwatched
 
-with adloom_dag(
-    "reconcile_drivers",
-    __doc__,
-    tag="streams",
-    schedule=timedelta(minutes=3),
-    retries=1,
-    execution_timeout=timedelta(minutes=5),
-):
-    TriggerDagRunOperator.partial(task_id="supervise").expand(trigger_dag_id=task(find_unwatched)())
+
+def declare(own: DagDefaults) -> DAG:
+    """The DAG, for the lake of ``own``."""
+    with own.dag(
+        "reconcile_drivers",
+        __doc__,
+        tag="streams",
+        schedule=timedelta(minutes=3),
+        retries=1,
+        execution_timeout=timedelta(minutes=5),
+    ) as dag:
+        TriggerDagRunOperator.partial(task_id="supervise").expand(trigger_dag_id=task(find_unwatched)(own.lake))
+    return dag

@@ -1,4 +1,4 @@
-"""Adds the pages Streams and Data quality to Airflow's UI."""
+"""Adds the pages Streams and Data quality to Airflow's UI; Airflow finds it by the entry point ``airflow.plugins``."""
 
 from typing import Any
 

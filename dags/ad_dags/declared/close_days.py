@@ -19,16 +19,21 @@ What was told is asked of Airflow's own record of events, so nothing is told twi
 out. Keep the asset events of 30 days when you clean Airflow's database. What happened longer ago is not told any more.
 """
 
-from airflow.sdk import task
+from airflow.sdk import DAG, task
 
-from ad_dags.days import ALL_COMPLETE, DAY_ASSETS
-from ad_dags.defaults import adloom_dag, spark_pool
+from ad_dags.days import all_complete, day_assets
+from ad_dags.defaults import DagDefaults
 from ad_dags.tasks.days import tell, tell_of_complete_dates, update_days
 
-with adloom_dag("close_days", __doc__, tag="quality", schedule="*/10 * * * *"):
-    inlets = [ALL_COMPLETE, *(own.asset for own in DAY_ASSETS)]
-    updated = task.branch(inlets=inlets, pool=spark_pool())(update_days)()
-    for own in DAY_ASSETS:
-        telling = task(task_id=own.task_id, inlets=[own.asset], outlets=[own.asset])(tell)
-        updated >> telling(own.table, own.event.value)
-    updated >> task(inlets=[ALL_COMPLETE], outlets=[ALL_COMPLETE])(tell_of_complete_dates)()
+
+def declare(own: DagDefaults) -> DAG:
+    """The DAG, for the lake of ``own``."""
+    with own.dag("close_days", __doc__, tag="quality", schedule="*/10 * * * *") as dag:
+        complete, days = all_complete(own.lake), day_assets(own.lake)
+        inlets = [complete, *(day.asset for day in days)]
+        updated = task.branch(inlets=inlets, pool=own.pool)(update_days)(own.lake)
+        for day in days:
+            telling = task(task_id=day.task_id, inlets=[day.asset], outlets=[day.asset])(tell)
+            updated >> telling(own.lake, day.table, day.event.value)
+        updated >> task(inlets=[complete], outlets=[complete])(tell_of_complete_dates)(own.lake)
+    return dag

@@ -9,18 +9,22 @@ A repair that is killed goes on with the next run. How late an event may be and 
 `[repair]`.
 """
 
-from airflow.sdk import Param, task
+from airflow.sdk import DAG, Param, task
 
-from ad_dags.defaults import adloom_dag, spark_pool
+from ad_dags.defaults import DagDefaults
 from ad_dags.tasks.maintenance import repair_late
 
-with adloom_dag(
-    "repair_late",
-    __doc__,
-    tag="maintenance",
-    schedule="20 * * * *",
-    params={
-        "dry_run": Param(False, type="boolean", title="Dry run", description="Only list what would be changed."),
-    },
-):
-    task(pool=spark_pool())(repair_late)()
+
+def declare(own: DagDefaults) -> DAG:
+    """The DAG, for the lake of ``own``."""
+    with own.dag(
+        "repair_late",
+        __doc__,
+        tag="maintenance",
+        schedule="20 * * * *",
+        params={
+            "dry_run": Param(False, type="boolean", title="Dry run", description="Only list what would be changed."),
+        },
+    ) as dag:
+        task(pool=own.pool)(repair_late)(own.lake)
+    return dag

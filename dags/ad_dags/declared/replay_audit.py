@@ -8,10 +8,14 @@ A failure is an alarm: somebody changed a table, or adloom has a bug. The runboo
 that nothing explains*.
 """
 
-from airflow.sdk import task
+from airflow.sdk import DAG, task
 
-from ad_dags.defaults import adloom_dag, spark_pool
+from ad_dags.defaults import DagDefaults
 from ad_dags.tasks.replay import audit_random_day
 
-with adloom_dag("replay_audit", __doc__, tag="quality", schedule="30 3 * * *"):
-    task(pool=spark_pool())(audit_random_day)()
+
+def declare(own: DagDefaults) -> DAG:
+    """The DAG, for the lake of ``own``."""
+    with own.dag("replay_audit", __doc__, tag="quality", schedule="30 3 * * *") as dag:
+        task(pool=own.pool)(audit_random_day)(own.lake)
+    return dag

@@ -7,10 +7,14 @@ The page Data quality, `adloom ledger` and Prometheus show the last cut; the tas
 The task fails if the account does not balance to the row: a row is lost, or is there twice.
 """
 
-from airflow.sdk import task
+from airflow.sdk import DAG, task
 
-from ad_dags.defaults import adloom_dag
+from ad_dags.defaults import DagDefaults
 from ad_dags.tasks.maintenance import balance_ledger
 
-with adloom_dag("balance_ledger", __doc__, tag="maintenance", schedule="*/10 * * * *"):
-    task(balance_ledger)()
+
+def declare(own: DagDefaults) -> DAG:
+    """The DAG, for the lake of ``own``."""
+    with own.dag("balance_ledger", __doc__, tag="maintenance", schedule="*/10 * * * *") as dag:
+        task(balance_ledger)(own.lake)
+    return dag

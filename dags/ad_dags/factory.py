@@ -1,0 +1,68 @@
+"""All DAGs of a lake, for a DAG file of any Airflow."""
+
+from collections.abc import Collection, Mapping
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any
+
+from airflow.sdk import DAG
+
+from ad_dags import declared
+from ad_dags.defaults import DagDefaults
+from ad_dags.lakes import LakeRef
+from ad_dags.supervision.dag import supervising_dag
+from ad_dags.supervision.naming import supervising_dag_id
+from spark_jobs.contracts.errors import SettingsError
+from spark_jobs.contracts.jobs import JOBS
+
+DAG_NAMES = tuple(
+    sorted(
+        [*(module.name for module in iter_modules(declared.__path__)), *(supervising_dag_id(job.name) for job in JOBS)]
+    )
+)
+"""Without prefix."""
+
+
+def adloom_dags(
+    lake: str = "",
+    prefix: str = "",
+    *,
+    without: Collection[str] = (),
+    schedules: Mapping[str, Any] | None = None,
+    **common: Any,
+) -> dict[str, DAG]:
+    """The DAGs of one lake.
+
+    A DAG file hands them to Airflow::
+
+        from ad_dags.factory import adloom_dags
+
+        globals().update(adloom_dags(lake="adloom_eu", prefix="eu_", pool="small", without={"replay_audit"}))
+
+    The pages Streams and Data quality show the lakes that the variable ``ADLOOM_LAKES`` of the API server names
+    (:func:`ad_dags.lakes.lakes_here`).
+
+    Args:
+        lake: the Airflow connection, of type ``adloom``, that describes the lake; empty: the one that
+            ``ADLOOM_CONNECTION`` names, or the environment.
+        prefix: stands before the ids of the DAGs and the names of their assets, so that several lakes fit into one
+            Airflow.
+        without: names of DAGs, without prefix, to leave out.
+        schedules: by name of a DAG, without prefix, its schedule, if not the usual one; None: only when triggered.
+        common: ``owner``, ``tags``, ``pool`` and ``on_failure`` (a callback or notifier, or a list of them) of
+            :class:`ad_dags.defaults.DagDefaults`.
+
+    Returns:
+        The DAGs by id.
+
+    Raises:
+        SettingsError: the prefix is wrong, or there is no DAG of a name that is given.
+    """
+    schedules = schedules or {}
+    if unknown := sorted({*without, *schedules} - {*DAG_NAMES}):
+        raise SettingsError(f"adloom_dags: there is no DAG {unknown[0]!r}; there are {', '.join(DAG_NAMES)}")
+    own = DagDefaults(LakeRef(lake, prefix), schedules=schedules, **common)
+    modules = [module.name for module in iter_modules(declared.__path__) if module.name not in without]
+    dags = [import_module(f"{declared.__name__}.{name}").declare(own) for name in modules]
+    dags += [supervising_dag(own, job) for job in JOBS if supervising_dag_id(job.name) not in without]
+    return {dag.dag_id: dag for dag in dags}

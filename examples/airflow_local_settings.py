@@ -1,0 +1,21 @@
+"""A cluster policy of Airflow: tasks of adloom that start Spark run on workers of their own.
+
+Put it where Airflow looks for the module `airflow_local_settings`, such as `$AIRFLOW_HOME/config`, for the DAG
+processor. Celery goes by the queue, which some workers listen to: `airflow celery worker --queues spark`. Kubernetes
+goes by the template of the pod, a file that the scheduler reads. Each takes no notice of the other's.
+"""
+
+import os
+from typing import Any
+
+__all__ = ["task_policy"]
+_POOL = os.environ.get("ADLOOM_POOL", "adloom")
+_QUEUE = "spark"
+_TEMPLATE = "/opt/airflow/pods/adloom-spark.yaml"
+
+
+def task_policy(task: Any) -> None:
+    """Airflow calls this for each task of each DAG file that it reads."""
+    if task.pool == _POOL:
+        task.queue = _QUEUE
+        task.executor_config = {"pod_template_file": _TEMPLATE}
