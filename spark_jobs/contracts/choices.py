@@ -70,6 +70,44 @@ class UserStatus(StrEnum):
     INACTIVE = "inactive"
 
 
+class CreditModel(StrEnum):
+    """How the touches of a conversion share its value."""
+
+    LAST_TOUCH = "last_touch"
+    FIRST_TOUCH = "first_touch"
+    LAST_CLICK = "last_click"
+    """The last click; of a path without one, the last touch."""
+    LINEAR = "linear"
+    POSITION_BASED = "position_based"
+    """The first and the last touch 40 % each, those between them 20 % together."""
+    TIME_DECAY = "time_decay"
+    """A touch counts half as much as one that is a half-life younger."""
+
+
+class CreditViews(StrEnum):
+    """Whether impressions that were only seen are touches of a conversion."""
+
+    FALLBACK = "fallback"
+    """Only where no click is."""
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+class TouchKind(StrEnum):
+    """What a touch of a conversion was."""
+
+    CLICK = "click"
+    VIEW = "view"
+
+
+class PathOutcome(StrEnum):
+    """What led to a conversion."""
+
+    CLICK_THROUGH = "click_through"
+    VIEW_THROUGH = "view_through"
+    ORGANIC = "organic"
+
+
 class Trigger(StrEnum):
     """When a query of a long-running job starts its next batch."""
 

@@ -4,13 +4,15 @@ import json
 import re
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, field_validator, model_validator
 
 from spark_jobs.contracts.choices import (
     AverageOutput,
     Clock,
+    CreditModel,
+    CreditViews,
     DeduplicateMode,
     JoinState,
     JoinType,
@@ -21,7 +23,7 @@ from spark_jobs.contracts.choices import (
     StatsOutput,
     Trigger,
 )
-from spark_jobs.contracts.durations import Duration
+from spark_jobs.contracts.durations import Duration, format_duration
 from spark_jobs.contracts.events import DEFAULT_MAX_RECORD_BYTES
 
 _INITIAL_STATE = (
@@ -29,6 +31,8 @@ _INITIAL_STATE = (
     "it is taken once. Empty: the state starts empty"
 )
 _SECOND, _MINUTE, _HOUR, _DAY = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+_LONGEST_LOOKBACK = 3650 * _DAY
+"""With it, microseconds times 4,096 still fit 64 bits."""
 FEWEST_PARTITIONS, MOST_PARTITIONS = 2, 4
 """Bounds of the number that ``spark.shuffle_partitions = 0`` stands for."""
 
@@ -371,6 +375,54 @@ class RepairSettings(Section):
         description="rows of gold that lie further behind the watermark are final, because the bill has gone out: a "
         "change of them is recorded as frozen, and not applied",
     )
+
+
+class CreditSettings(Section):
+    """``[credit]``: which touches led to a conversion, and how they share its value."""
+
+    click_lookback: Duration = Field(
+        30 * _DAY,
+        le=_LONGEST_LOOKBACK,
+        description="how long before a conversion a click is a touch of it, both ends included",
+    )
+    view_lookback: Duration = Field(
+        _DAY,
+        le=_LONGEST_LOOKBACK,
+        description="how long before a conversion an impression that was only seen is a touch of it, both ends "
+        "included; at most click_lookback",
+    )
+    views: CreditViews = Field(
+        CreditViews.FALLBACK,
+        description="fallback: views are touches only of conversions that no click led to; always; never",
+    )
+    models: Annotated[tuple[CreditModel, ...], BeforeValidator(comma_separated)] = Field(
+        tuple(CreditModel), min_length=1, description="comma-separated models that credit is computed by"
+    )
+    half_life: Duration = Field(
+        7 * _DAY,
+        gt=timedelta(),
+        le=_LONGEST_LOOKBACK,
+        description="time_decay: a touch this much older than another one counts half as much",
+    )
+    conversion_lookback: Duration = Field(
+        90 * _DAY,
+        le=_LONGEST_LOOKBACK,
+        description="how long after a conversion another one with its order_id is a repeat, and a refund finds it",
+    )
+
+    @model_validator(mode="after")
+    def _safe_together(self) -> Self:
+        if self.view_lookback > self.click_lookback:
+            raise ValueError(
+                f"credit.view_lookback {format_duration(self.view_lookback)} exceeds credit.click_lookback "
+                f"{format_duration(self.click_lookback)}: seeing an ad would count for longer than clicking it; shorten "
+                "view_lookback or raise click_lookback"
+            )
+        if repeated := [model for model in CreditModel if self.models.count(model) > 1]:
+            raise ValueError(
+                f"credit.models has {repeated[0]} twice: each of its credits would count twice; name it once"
+            )
+        return self
 
 
 class ValidationSettings(Section):

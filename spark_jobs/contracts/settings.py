@@ -19,6 +19,7 @@ from spark_jobs.contracts.sections import (
     AttributeSettings,
     CampaignStatsSettings,
     ContractSettings,
+    CreditSettings,
     DeduplicateSettings,
     HeartbeatSettings,
     IngestSettings,
@@ -58,6 +59,7 @@ class Settings(Section):
     s3: S3Settings = S3Settings()
     tables: TablesSettings = TablesSettings()
     repair: RepairSettings = RepairSettings()
+    credit: CreditSettings = CreditSettings()
     validation: ValidationSettings = ValidationSettings()
     lineage: LineageSettings = LineageSettings()
     heartbeat: HeartbeatSettings = HeartbeatSettings()

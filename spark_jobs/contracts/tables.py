@@ -331,3 +331,66 @@ DAYS = Table(
     ),
     key=("table_name", "event_date"),
 )
+
+PATHS = Table(
+    "paths",
+    "gold/paths",
+    "One row for each conversion that counts, with the touches that led to it; written by `adloom credit`. A second "
+    "conversion with the same order_id has none. A refund has the touches of the conversion that it takes back.",
+    (
+        Column("conversion_id", "STRING", "event_id of the conversion"),
+        Column("user_id", "STRING", "user of the conversion"),
+        Column("conversion_time", "TIMESTAMP", "event_time of the conversion"),
+        Column("conversion_type", "STRING", "what the user did, such as purchase or signup"),
+        Column(
+            "value_micros", "BIGINT", "what it is worth, in millionths of its currency; of a refund, negative or zero"
+        ),
+        Column("currency", "STRING", "ISO 4217 code; may be null if value_micros is 0"),
+        Column("order_id", "STRING", "the order it belongs to, as the shop names it; may be null"),
+        Column("revokes", "STRING", "conversion_id of the conversion that a refund takes back; null: it is no refund"),
+        Column(
+            "outcome",
+            "STRING",
+            "click_through: a click is among the touches; view_through: only views are; organic: there are none",
+        ),
+        Column("path_length", "BIGINT", "number of touches"),
+        Column(
+            "touches",
+            "ARRAY<STRUCT<position: INT, kind: STRING, impression_id: STRING, click_id: STRING, campaign_id: STRING, "
+            "ad_id: STRING, touch_time: TIMESTAMP>>",
+            "one for each impression that led to it, in order of time, position from 1: a click, at the last one of "
+            "its impression, or a view, whose click_id is null",
+        ),
+        Column("event_date", "DATE", "date of conversion_time"),
+    ),
+    partition_by=("event_date",),
+    stats_columns=("conversion_time",),
+    key=("conversion_id",),
+)
+
+CREDITS = Table(
+    "credits",
+    "gold/credits",
+    "What each touch of a conversion is credited with, by each model; written by `adloom credit`. The credits of a "
+    "conversion by one model add up to its value exactly.",
+    (
+        Column("conversion_id", "STRING", "conversion_id of the path"),
+        Column("model", "STRING", "last_touch, first_touch, last_click, linear, position_based or time_decay"),
+        Column("position", "INT", "position of the touch; 0: there is no touch, the conversion is organic"),
+        Column("campaign_id", "STRING", "campaign of the touch; null if organic"),
+        Column("ad_id", "STRING", "ad of the touch; null if organic"),
+        Column("click_id", "STRING", "click of the touch; null for a view, and if organic"),
+        Column("impression_id", "STRING", "impression of the touch; null if organic"),
+        Column("credit_micros", "BIGINT", "its part of the conversion's value, negative for a refund; may be 0"),
+        Column("weight_ppm", "BIGINT", "its part of a million, whatever the value is"),
+        Column("currency", "STRING", "currency of the conversion"),
+        Column("conversion_time", "TIMESTAMP", "event_time of the conversion"),
+        Column("event_date", "DATE", "date of conversion_time"),
+    ),
+    partition_by=("event_date",),
+    stats_columns=("conversion_time",),
+    key=("conversion_id", "model", "position"),
+)
+
+CREDIT_TABLES = (PATHS, CREDITS)
+"""The tables that no query writes, but `adloom credit`."""

@@ -38,7 +38,7 @@ from spark_jobs.contracts.places import (
 )
 from spark_jobs.contracts.repair import REPAIR, REPAIRS
 from spark_jobs.contracts.sections import S3Settings
-from spark_jobs.contracts.tables import DAYS, REPAIR_TABLES, Table
+from spark_jobs.contracts.tables import CREDIT_TABLES, DAYS, REPAIR_TABLES, Table
 from spark_jobs.lake.commits import last_note
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.table_files import checkpoints_in, live_files
@@ -178,7 +178,7 @@ def _check_target(lake: Lake, target: Lake) -> None:
 
 def _downstream_first() -> Iterator[Table]:
     """Each table before those that it is made from."""
-    yield from (DAYS, *reversed(REPAIR_TABLES))
+    yield from (DAYS, *reversed(CREDIT_TABLES), *reversed(REPAIR_TABLES))
     yield from (query.writes for query in reversed(QUERIES))
 
 
