@@ -91,6 +91,11 @@ class RepairPlan(BaseModel):
         """How many rows are inserted or deleted."""
         return sum(table.inserts + table.deletes for table in self.tables.values())
 
+    def changes_of(self, table: str) -> int:
+        """How many rows of ``table`` are inserted or deleted."""
+        part = self.tables.get(table)
+        return part.inserts + part.deletes if part else 0
+
     @property
     def pending(self) -> int:
         """How many events wait, counted once for each table."""

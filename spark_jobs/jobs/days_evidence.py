@@ -8,10 +8,10 @@ from datetime import date, datetime, timedelta
 from spark_jobs.contracts.days import Day, DaysSeen
 from spark_jobs.contracts.durations import time_of_us
 from spark_jobs.contracts.events import HEARTBEAT
-from spark_jobs.contracts.repair import REPAIRS, done_key
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import RESTATEMENTS, SILVER_EVENTS
 from spark_jobs.jobs.audits import read_audits
+from spark_jobs.jobs.plans import last_done
 from spark_jobs.lake.commits import CommitNote, last_note, version_reached
 from spark_jobs.lake.days import read_days
 from spark_jobs.lake.layout import Lake, commit_key
@@ -87,7 +87,7 @@ def look_at(lake: Lake, settings: Settings, seen: DaysSeen | None) -> Look:
         passed=upstream.date() - _DAY if upstream else None,
         restatements_version=restated,
         has_more_restatements=restated > (seen.restatements_version if seen else -1),
-        last_repair=_last_done(lake),
+        last_repair=last_done(lake),
         audits=read_audits(lake, days),
     )
 
@@ -114,11 +114,6 @@ def _standing(lake: Lake, settings: Settings, query: Query) -> Standing | None:
 
 def _watermark(note: CommitNote | None) -> datetime | None:
     return time_of_us(note.watermark_ms * 1000) if note and note.watermark_ms else None
-
-
-def _last_done(lake: Lake) -> int:
-    newest_first = reversed(lake.numbers(REPAIRS))
-    return next((number for number in newest_first if lake.files.read(done_key(number))), 0)
 
 
 def _span(lake: Lake, version: int | None, seen: DaysSeen | None) -> Span | None:

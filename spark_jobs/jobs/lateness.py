@@ -144,8 +144,13 @@ def replaced(
 
 
 def _added(spark: SparkSession, lake: Lake, table: Table, spans: Sequence[Span]) -> DataFrame:
-    """The rows that were added to ``table`` in ``spans``, with their version where the log still tells it."""
-    first, last = spans[0].first, spans[-1].last
+    return rows_added(spark, lake, table, spans[0].first, spans[-1].last)
+
+
+def rows_added(spark: SparkSession, lake: Lake, table: Table, first: int, last: int) -> DataFrame:
+    """The rows that versions ``first`` to ``last`` added to ``table``, with their version; if the log does not reach back
+    so far, all rows of ``last``.
+    """
     if lake.files.read(commit_key(table, first)) is None:
         return read_table(spark, lake, table, version=last)
     changes = (

@@ -21,6 +21,12 @@ def newest_number(lake: Lake) -> int:
     return next((number for number in newest_first if lake.files.read(plan_key(number))), 0)
 
 
+def last_done(lake: Lake) -> int:
+    """The number of the last repair or replay that is done; 0: there is none."""
+    newest_first = reversed(lake.numbers(REPAIRS))
+    return next((number for number in newest_first if lake.files.read(done_key(number)) is not None), 0)
+
+
 def last_repair(lake: Lake) -> LastRepair | None:
     """The last repair; None: there was none. What it had read, and what waits, a replay leaves as it is."""
     for number in reversed(lake.numbers(REPAIRS)):

@@ -22,8 +22,7 @@ that do not conflict with what queries append: see :mod:`spark_jobs.sinks.rewrit
 import logging
 from collections.abc import Callable
 
-from delta.exceptions import ConcurrentDeleteDeleteException, ConcurrentDeleteReadException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from spark_jobs.contracts.errors import LakeError
@@ -38,7 +37,8 @@ from spark_jobs.contracts.repair import (
     repair_key,
 )
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import LATE_EVENTS, RESTATEMENTS, Table
+from spark_jobs.contracts.tables import LATE_EVENTS, RESTATEMENTS
+from spark_jobs.jobs.changing import change_rows
 from spark_jobs.jobs.plans import newest_number, unfinished
 from spark_jobs.jobs.repair_plan import make_plan
 from spark_jobs.lake.commits import CommitNote
@@ -46,9 +46,9 @@ from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import QUERIES, TABLES_BY_NAME, Query
 from spark_jobs.runtime.lock import Check, hold_job
 from spark_jobs.sinks.delta import add_columns, append_rows
-from spark_jobs.sinks.rewriting import Rewrite, RowsChangedError, has_written, rewrite_rows
+from spark_jobs.sinks.rewriting import RowsChangedError, has_written
 from spark_jobs.sources.delta import declared
-from spark_jobs.transforms.changes import restatements, rows_of
+from spark_jobs.transforms.changes import restatements
 
 _ATTEMPTS = 5
 _log = logging.getLogger(__name__)
@@ -149,7 +149,7 @@ def _change(spark: SparkSession, lake: Lake, plan: RepairPlan, query: Query, on_
     part = plan.tables[table.name]
     if part.inserts + part.deletes and not has_written(lake, table, note, since=part.version):
         on_step(f"{table.name}: {part.deletes:,} rows out, {part.inserts:,} rows in")
-        _rewrite(lake, table, _rows(spark, lake, table, changed, columns), note)
+        change_rows(spark, lake, table, changed, note)
     told = restatements(changed, correction.key(columns), columns, correction.time, correction.counts).select(
         F.lit(plan.number).cast("bigint").alias("repair"),
         F.lit(table.name).alias("table_name"),
@@ -158,31 +158,3 @@ def _change(spark: SparkSession, lake: Lake, plan: RepairPlan, query: Query, on_
     )
     # Each table has its own writer there: tables are told of one by one.
     append_rows(told, lake, RESTATEMENTS, CommitNote(writer=f"{REPAIR} {table.name}", batch=plan.number))
-
-
-def _rows(spark: SparkSession, lake: Lake, table: Table, changed: DataFrame, columns: list[str]) -> Rewrite:
-    there = spark.read.format("delta").load(lake.table(table)).columns
-    deletes, inserts = (rows_of(changed, inserted=inserted).persist() for inserted in (False, True))
-    assert set(columns) == set(there), (columns, there)  # noqa: S101 the plan was made from this table
-    (name,) = table.partition_by or table.stats_columns[:1]
-    if table.partition_by:
-        near = F.col(name).isin([row[0] for row in deletes.select(name).distinct().collect()])
-    else:
-        first, last = deletes.agg(F.unix_micros(F.min(name)), F.unix_micros(F.max(name))).collect()[0]
-        ends = (F.timestamp_micros(F.lit(end)) for end in (first, last))
-        near = F.lit(False) if first is None else F.col(name).between(*ends)
-    return Rewrite(deletes.select(*there), inserts.select(*there), near)
-
-
-def _rewrite(lake: Lake, table: Table, change: Rewrite, note: CommitNote) -> None:
-    for attempt in range(1, _ATTEMPTS + 1):
-        try:
-            rewrite_rows(lake, table, change, note)
-        except (ConcurrentDeleteDeleteException, ConcurrentDeleteReadException) as error:
-            _log.warning("%s: others rewrote its files, attempt %d: %s", table.path, attempt, error)
-        else:
-            return
-    raise LakeError(
-        f"files of {table.path} in {lake.root} were rewritten during each of {_ATTEMPTS} attempts to repair it; is it "
-        "being compacted? Run the repair again: it goes on from its plan"
-    )

@@ -3,7 +3,7 @@
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-_OPTIONS = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX", "ignoreNullFields": "false"}
+_TIMES = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
 
 
 def json_row(*columns: str) -> Column:
@@ -11,4 +11,9 @@ def json_row(*columns: str) -> Column:
 
     Collected by themselves, times would be turned to the zone of the machine and lose their own.
     """
-    return F.to_json(F.struct(*columns), _OPTIONS)
+    return F.to_json(F.struct(*columns), {**_TIMES, "ignoreNullFields": "false"})
+
+
+def from_json_row(text: str, ddl: str) -> Column:
+    """A struct of the columns ``ddl`` of a row in the column ``text``, as :func:`json_row` has written it."""
+    return F.from_json(text, ddl, _TIMES)

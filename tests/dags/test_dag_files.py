@@ -17,6 +17,7 @@ _DECLARED = sorted((_DAGS / "ad_dags" / "declared").glob("[a-z]*.py"))
 _EXAMPLES = _DAGS.parent / "examples"
 _WITH_SPARK = {
     "close_days.update_days",
+    "credit_conversions.credit_conversions",
     *(f"maintain_tables.maintain_{job}" for job in QUERIES_OF_JOB),
     "repair_late.repair_late",
     "replay_audit.audit_random_day",

@@ -55,6 +55,7 @@ _GOOD: dict[str, dict[str, Any]] = {
         "confirm_breaking": True,
     },
     "clean_checkpoints": {"dry_run": True, "checkpoints": ["attribute/sessionize/v1"]},
+    "credit_conversions": {"from": "2026-03-01T00:00:00Z", "to": "2026-04-01T00:00:00+02:00", "dry_run": True},
     "repair_late": {"dry_run": True},
     "requeue_quarantine": {
         "verdicts": ["missing_event_type"],
@@ -116,6 +117,8 @@ def _submit(dag: str, form: dict[str, Any]) -> None:
         replay.replay_window(LAKE, params=form)
     elif dag == "requeue_quarantine":
         maintenance.requeue_quarantine(LAKE, params=form)
+    elif dag == "credit_conversions":
+        maintenance.credit_conversions(LAKE, params=form)
     elif dag == "repair_late":
         maintenance.repair_late(LAKE, params=form)
     else:
@@ -156,6 +159,30 @@ def test_even_unchecked_a_time_is_one_word_and_not_an_option(
     assert words[-2:] == ["--tables=sessions", "--apply"]
     assert len(words) == 7
     assert not (Path.cwd() / "pwned").exists()
+
+
+@pytest.mark.parametrize(
+    ("form", "options"),
+    [
+        pytest.param({}, [], id="what is new"),
+        pytest.param({"dry_run": True}, ["--dry-run"], id="what would be new"),
+        pytest.param(
+            {"from": "2026-03-01T00:00:00Z", "to": "2026-04-01T00:00:00Z"},
+            ["--from=2026-03-01T00:00:00Z", "--to=2026-04-01T00:00:00Z"],
+            id="a window again",
+        ),
+    ],
+)
+def test_the_form_of_credit_becomes_its_options(
+    bag: DagBag, commands: Callable[[], list[list[str]]], form: dict[str, Any], options: list[str]
+) -> None:
+    params = deepcopy(bag.dags["credit_conversions"].params)
+    params.update(form)
+    _submit("credit_conversions", params.validate())
+    ((command, lake, place, *found),) = commands()
+    assert (command, lake) == ("credit", "--lake")
+    assert place
+    assert found == options
 
 
 def test_even_unchecked_a_release_leads_nowhere(commands: Callable[[], list[list[str]]]) -> None:

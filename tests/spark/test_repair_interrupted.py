@@ -66,9 +66,9 @@ def _rows(lake: Lake) -> dict[Table, list[Row]]:
     [
         pytest.param("make_plan", 1, id="plan"),
         pytest.param("append_rows", 1, id="late-events"),
-        pytest.param("rewrite_rows", 1, id="first-table"),
+        pytest.param("change_rows", 1, id="first-table"),
         pytest.param("append_rows", 2, id="first-restatements"),
-        pytest.param("rewrite_rows", 2, id="second-table"),
+        pytest.param("change_rows", 2, id="second-table"),
         pytest.param("append_rows", 3, id="second-restatements"),
     ],
 )

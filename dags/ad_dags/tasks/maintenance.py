@@ -1,4 +1,4 @@
-"""Maintenance of the lake: checkpoints, tables, quarantine, late events, ledger."""
+"""Maintenance of the lake: checkpoints, tables, quarantine, late events, credits, ledger."""
 
 from dataclasses import replace
 from typing import Any
@@ -56,6 +56,15 @@ def repair_late(lake: LakeRef, params: dict[str, Any] | None = None) -> str:
     assert params is not None  # noqa: S101 Airflow passes it
     dry = ["--dry-run"] if params["dry_run"] else []
     _, output = run_adloom(place_of_started_lake(lake), ["repair"], dry, changes_lake=True)
+    return output
+
+
+def credit_conversions(lake: LakeRef, params: dict[str, Any] | None = None) -> str:
+    """Brings the credits of conversions up to date; those of the window in ``params``, if there is one, again."""
+    assert params is not None  # noqa: S101 Airflow passes it
+    chosen = [f"--{name}={params[name]}" for name in ("from", "to") if params[name]]
+    dry = ["--dry-run"] if params["dry_run"] else []
+    _, output = run_adloom(place_of_started_lake(lake), ["credit"], [*chosen, *dry], changes_lake=True)
     return output
 
 

@@ -1,0 +1,37 @@
+"""Tells which impressions and clicks led to each conversion, and shares its value among them.
+
+Runs whenever the gold tables have new versions, at most every 15 minutes, and each hour after `repair_late`. It
+computes the conversions that became due, that is, of which no touch can come in time any more, and those that late
+events have changed. Spark starts only if there are any. The task's log has how many, and how many rows of `gold/paths`
+and `gold/credits` they changed; the changes of rows that had been written before are in `gold/restatements`.
+
+Jobs keep running. A run that is killed goes on with the next one. To go by other settings for conversions that have
+their credit already, give a window in the form: they are computed again. With **dry run** it only lists what it would
+write.
+"""
+
+from airflow.sdk import DAG, Asset, AssetOrTimeSchedule, CronTriggerTimetable, Param, task
+
+from ad_dags.defaults import DagDefaults
+from ad_dags.forms import time_field
+from ad_dags.tasks.maintenance import credit_conversions
+
+
+def declare(own: DagDefaults) -> DAG:
+    """The DAG, for the lake of ``own``."""
+    # `validate_tables` watches for new versions.
+    gold = Asset(own.lake.named("adloom_gold"))
+    schedule = AssetOrTimeSchedule(timetable=CronTriggerTimetable("40 * * * *", timezone="UTC"), assets=[gold])
+    with own.dag(
+        "credit_conversions",
+        __doc__,
+        tag="maintenance",
+        schedule=schedule,
+        params={
+            "from": time_field("From", "Compute conversions from this time on again.", is_optional=True),
+            "to": time_field("To", "End of that window, exclusive.", is_optional=True),
+            "dry_run": Param(False, type="boolean", title="Dry run", description="Only list what would be written."),
+        },
+    ) as dag:
+        task(pool=own.pool)(credit_conversions)(own.lake)
+    return dag

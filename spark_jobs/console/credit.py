@@ -1,0 +1,102 @@
+"""``adloom credit``: what conversions were computed, and which rows that changed."""
+
+import os
+from datetime import datetime
+from pathlib import Path
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from spark_jobs.console.run import session
+from spark_jobs.console.terminal import terminal, utc
+from spark_jobs.contracts.crediting import CreditPlan
+from spark_jobs.contracts.errors import SettingsError
+from spark_jobs.contracts.replay import Window
+from spark_jobs.contracts.settings import Settings, load_settings
+from spark_jobs.jobs.credit import credit
+from spark_jobs.jobs.credit_reach import has_work, last_run, reach_of
+from spark_jobs.lake.layout import Lake
+from spark_jobs.runtime.lakes import open_existing
+
+
+def credit_conversions(
+    location: str, begin: datetime | None, end: datetime | None, *, dry_run: bool, config: Path | None
+) -> None:
+    """Brings the credits of the lake at ``location`` up to date; with a window, computes its conversions again.
+
+    Args:
+        location: of the lake.
+        begin: start of the window, ``end`` its end, exclusive; None for both: what is new.
+        end: see ``begin``.
+        dry_run: only print what would be written.
+        config: the file of settings.
+
+    Raises:
+        SettingsError: the settings are wrong, or only one end of the window is given.
+        LakeError: there is no lake, or its tables were changed in each attempt.
+        LakeInUseError: another process is computing credits.
+    """
+    console, settings = terminal(is_uncut=True), load_settings(config, os.environ)
+    lake = open_existing(location, settings.s3)
+    window = _window(begin, end)
+    _warn_of_other_settings(console, lake, settings)
+    if window is None and not has_work(lake, settings):
+        console.print(_why_nothing(lake, settings), soft_wrap=True)
+        return
+    with session(console, settings, lake) as spark, console.status("opening the lake …") as status:
+        plan = credit(
+            spark,
+            settings,
+            lake,
+            window=window,
+            dry_run=dry_run,
+            on_step=lambda step: status.update(f"{step} …"),
+        )
+    if plan is None:
+        console.print(_why_nothing(lake, settings), soft_wrap=True)
+    else:
+        _print_plan(console, plan, lake.place(), dry_run=dry_run)
+
+
+def _window(begin: datetime | None, end: datetime | None) -> Window | None:
+    if begin is None and end is None:
+        return None
+    if begin is None or end is None:
+        given, missing = ("--from", "--to") if begin else ("--to", "--from")
+        raise SettingsError(f"{given} without {missing}: conversions are computed again in a window with both ends")
+    return Window(begin, end)
+
+
+def _warn_of_other_settings(console: Console, lake: Lake, settings: Settings) -> None:
+    last = last_run(lake)
+    if last is not None and last.settings != settings.credit.model_dump_json():
+        console.print(
+            "[credit] has changed since the last run: new conversions go by the new settings, those before keep the old "
+            "ones; `adloom credit --from … --to …` computes them again",
+            soft_wrap=True,
+        )
+
+
+def _why_nothing(lake: Lake, settings: Settings) -> str:
+    reach = reach_of(lake, settings)
+    if reach is None:
+        return f"nothing to credit: no watermark of {lake.place()} has passed an event yet; run its jobs first"
+    return f"nothing to credit: {lake.place()} has no new conversion up to {utc(reach.until)}, and nothing came late"
+
+
+def _print_plan(console: Console, plan: CreditPlan, place: str, *, dry_run: bool) -> None:
+    table = Table(title=f"{place}: credit, run {plan.number}", title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("table")
+    for heading in ("rows out", "rows in", "frozen"):
+        table.add_column(heading, justify="right")
+    for name, part in plan.tables.items():
+        table.add_row(name, *[f"{number:,}" for number in (part.deletes, part.inserts, part.frozen)])
+    if plan.tables:
+        console.print(table)
+    again = f", {plan.again:,} computed again" if plan.again else ""
+    console.print(f"{plan.fresh:,} new conversions up to {utc(plan.reach.until)}{again}", soft_wrap=True)
+    if dry_run:
+        console.print("dry run: no table was changed")
+    elif plan.again and plan.changes:
+        console.print("each row that changed is in gold/restatements: `adloom show restatements`", soft_wrap=True)

@@ -1,0 +1,117 @@
+"""Runs of `adloom credit`: where one lies in the lake, what it found and what it writes."""
+
+from datetime import datetime
+
+from pydantic import BaseModel, ConfigDict
+
+CREDIT_RUNS = "_credits"
+"""Folder of the runs, one folder per run that changed something."""
+CREDIT = "credit"
+"""In place of a job's name in the lock of the tables; and the writer of their commits."""
+CREDIT_SEEN = f"{CREDIT_RUNS}/seen.json"
+"""What was looked at last, as JSON: see :class:`CreditSeen`."""
+
+
+class Reach(BaseModel):
+    """How far the tables that credit is computed from have come.
+
+    Conversions up to ``until`` are due: none of them, and no touch of one, can still come in time. ``silver_version``
+    and ``attributions_version`` are the versions that were looked at, ``repair`` is the number of the last repair, or
+    replay, that had been done before.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    until: datetime
+    silver_version: int
+    attributions_version: int
+    repair: int
+
+
+class CreditedTable(BaseModel):
+    """The part of a run that changes one table: rows, and the version of the table before, -1 if there was none."""
+
+    model_config = ConfigDict(frozen=True)
+
+    version: int
+    inserts: int
+    deletes: int
+    frozen: int
+
+
+class CreditPlan(BaseModel):
+    """A run: what it found, and what it changes. It is written before anything is changed.
+
+    ``draft`` names the folder with its rows: of two processes that plan one run, because one lost its lock, only the
+    first counts. ``is_window`` says that only conversions of a window were computed again, so that the next run goes on
+    from the run before. ``fresh`` counts the conversions that became due, ``again`` those that were computed again
+    because something came late. ``settings`` are those of ``[credit]`` that it went by, as text.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    number: int
+    draft: str
+    decided_at: datetime
+    reach: Reach
+    is_window: bool
+    settings: str
+    fresh: int
+    again: int
+    tables: dict[str, CreditedTable]
+
+    @property
+    def folder(self) -> str:
+        """Folder of its rows."""
+        return draft_key(self.number, self.draft)
+
+    @property
+    def changes(self) -> int:
+        """How many rows are inserted or deleted."""
+        return sum(table.inserts + table.deletes for table in self.tables.values())
+
+
+class CreditDone(BaseModel):
+    """The end of a run. ``failed``: tables that somebody had changed, so that the next run plans all of it anew."""
+
+    model_config = ConfigDict(frozen=True)
+
+    failed: tuple[str, ...] = ()
+
+
+class CreditSeen(BaseModel):
+    """What was looked at last, so that the next run starts Spark only if there is something to do.
+
+    Losing it costs one start. ``waits``: whether silver, up to ``silver_version``, may hold conversions that were not
+    due yet.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    silver_version: int
+    waits: bool
+
+
+def run_key(number: int) -> str:
+    """Folder of a run."""
+    return f"{CREDIT_RUNS}/{number}"
+
+
+def credit_plan_key(number: int) -> str:
+    """The plan of a run, as JSON: see :class:`CreditPlan`."""
+    return f"{run_key(number)}/plan.json"
+
+
+def credit_done_key(number: int) -> str:
+    """That a run is complete, as JSON: see :class:`CreditDone`."""
+    return f"{run_key(number)}/done.json"
+
+
+def draft_key(number: int, draft: str) -> str:
+    """Folder of the rows of a plan."""
+    return f"{run_key(number)}/{draft}"
+
+
+def credit_changes_key(folder: str, table: str) -> str:
+    """Parquet files of the rows of ``table`` that a run deletes and inserts."""
+    return f"{folder}/{table}"

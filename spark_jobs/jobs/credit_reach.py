@@ -1,0 +1,127 @@
+"""How far credit can be computed, and whether there is something to do: from notes and logs, without Spark.
+
+::
+
+    watermark of attribute      ──────────────────────────────┤ 12:00
+    every touch is there up to  ─────────────────────┤ 11:00        attribute.window 1h
+    watermark of deduplicate    ──────────────────────────────────┤ 12:30
+    conversions are due up to   ─────────────────────┤ 11:00
+
+An impression can be clicked for as long as the window, so only then it is known whether it was a click or a view.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from spark_jobs.contracts.crediting import (
+    CREDIT_RUNS,
+    CREDIT_SEEN,
+    CreditDone,
+    CreditPlan,
+    CreditSeen,
+    Reach,
+    credit_done_key,
+    credit_plan_key,
+)
+from spark_jobs.contracts.durations import time_of_us
+from spark_jobs.contracts.errors import LakeError
+from spark_jobs.contracts.events import CONVERSION
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.tables import ATTRIBUTIONS, SILVER_EVENTS
+from spark_jobs.jobs.plans import last_done, read_plan
+from spark_jobs.lake.changes import changes
+from spark_jobs.lake.commits import CommitNote, last_note
+from spark_jobs.lake.layout import Lake
+from spark_jobs.queries.attribute import QUERY as ATTRIBUTE
+from spark_jobs.queries.deduplicate import QUERY as DEDUPLICATE
+from spark_jobs.rules.days import ROUNDING
+from spark_jobs.runtime.records import find_record, write_record
+
+
+def reach_of(lake: Lake, settings: Settings) -> Reach | None:
+    """How far credit can be computed; None: no conversion is due, because no watermark has passed anything."""
+    repair = last_done(lake)  # before the tables: what is repaired after this look is the next run's
+    attributions, silver = (lake.newest_commit(table.path) for table in (ATTRIBUTIONS, SILVER_EVENTS))
+    if attributions is None or silver is None:
+        return None
+    until = _watermark(last_note(lake, ATTRIBUTE.name, until=attributions))
+    if until is None:
+        return None
+    until -= settings.attribute.window + ROUNDING
+    if DEDUPLICATE.watermark(settings) is not None:
+        kept = _watermark(last_note(lake, DEDUPLICATE.name, until=silver))
+        if kept is None:
+            return None
+        until = min(until, kept - ROUNDING)
+    return Reach(until=until, silver_version=silver, attributions_version=attributions, repair=repair)
+
+
+def read_credit_plan(lake: Lake, number: int) -> CreditPlan | None:
+    """The plan of run ``number``; None: there is none."""
+    text = lake.files.read(credit_plan_key(number))
+    return CreditPlan.model_validate_json(text) if text else None
+
+
+def newest_run(lake: Lake) -> CreditPlan | None:
+    """The newest run with a plan; None: there is none. One without was killed before it had planned."""
+    return next((plan for plan in _plans(lake)), None)
+
+
+def last_run(lake: Lake) -> CreditPlan | None:
+    """The last run of what was new that was done whole: the next one goes on from there. None: there is none."""
+    return next((plan for plan in _plans(lake) if not plan.is_window and _is_whole(lake, plan)), None)
+
+
+def is_done(lake: Lake, plan: CreditPlan) -> bool:
+    """Whether nothing is left to do of ``plan``."""
+    return lake.files.read(credit_done_key(plan.number)) is not None
+
+
+def _is_whole(lake: Lake, plan: CreditPlan) -> bool:
+    done = lake.files.read(credit_done_key(plan.number))
+    return done is not None and not CreditDone.model_validate_json(done).failed
+
+
+def has_work(lake: Lake, settings: Settings) -> bool:
+    """Whether a run would find anything: conversions that are due, late ones, touches that were repaired.
+
+    If not, it is remembered how far was looked. A run that was interrupted is work.
+    """
+    newest, last, reach = newest_run(lake), last_run(lake), reach_of(lake, settings)
+    if newest is not None and not is_done(lake, newest):
+        return True
+    if reach is None:
+        return False
+    seen = find_record(lake, CREDIT_SEEN, CreditSeen)
+    if last is None or seen is None or _has_repaired(lake, last.reach.repair, reach.repair):
+        return True
+    waits = seen.waits or _has_conversions(lake, seen.silver_version, reach.silver_version)
+    if waits and reach.until > last.reach.until:
+        return True
+    if (waits, reach.silver_version) != (seen.waits, seen.silver_version):
+        write_record(lake, CREDIT_SEEN, CreditSeen(silver_version=reach.silver_version, waits=waits))
+    return False
+
+
+def _plans(lake: Lake) -> Iterator[CreditPlan]:
+    found = (read_credit_plan(lake, number) for number in reversed(lake.numbers(CREDIT_RUNS)))
+    return (plan for plan in found if plan is not None)
+
+
+def _has_repaired(lake: Lake, since: int, until: int) -> bool:
+    """Whether repairs and replays after number ``since`` have brought late events in, or changed attributions."""
+    plans = (read_plan(lake, number) for number in range(since + 1, until + 1))
+    return any(plan is not None and (plan.late_events or plan.changes_of(ATTRIBUTIONS.name)) for plan in plans)
+
+
+def _has_conversions(lake: Lake, since: int, until: int) -> bool:
+    """Whether silver got conversions after version ``since``; also if its log does not tell any more."""
+    try:
+        commits = changes(lake, SILVER_EVENTS, since + 1, until)
+        return any(file.partition["event_type"] == CONVERSION for commit in commits for file in commit.added)
+    except LakeError:
+        return True
+
+
+def _watermark(note: CommitNote | None) -> datetime | None:
+    return time_of_us(note.watermark_ms * 1000) if note and note.watermark_ms else None

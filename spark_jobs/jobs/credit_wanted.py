@@ -1,0 +1,185 @@
+"""Which conversions a run of credit computes, and why.
+
+A conversion is computed when it becomes due, and again when
+
+- it came late, or an earlier one of its order did,
+- a repair or a replay has changed an attribution that can be a touch of it,
+- it is a refund, and the conversion that it takes back is computed again.
+"""
+
+from datetime import UTC, date, datetime
+from functools import reduce
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_jobs.contracts.crediting import Reach
+from spark_jobs.contracts.durations import time_of_us
+from spark_jobs.contracts.events import CONVERSION
+from spark_jobs.contracts.repair import REPAIR, Cause, Outcome
+from spark_jobs.contracts.replay import Window
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.tables import ATTRIBUTIONS, LATE_EVENTS, RESTATEMENTS, SILVER_EVENTS
+from spark_jobs.corrections.correction import GROUP
+from spark_jobs.jobs.lateness import IS_EXPIRED, rows_added
+from spark_jobs.lake.layout import Lake
+from spark_jobs.queries.deduplicate import QUERY as DEDUPLICATE
+from spark_jobs.sources.delta import read_table
+from spark_jobs.transforms.clock import interval
+from spark_jobs.transforms.json_rows import from_json_row
+from spark_jobs.transforms.late import CAUSE
+from spark_jobs.transforms.open_rows import KEY
+
+WHY: Final = "why"
+"""Column: why a conversion is computed again, a struct of :data:`REASON`; null: it is computed for the first time."""
+REASON: Final = ("received_at", "cause", "event_type", "event_id", "repair")
+"""Of the event behind it: when it was received, why it changes the conversion, its key, and the number of the repair
+that brought it in; 0: none did."""
+_WHY_TYPE = "struct<received_at: timestamp, cause: string, event_type: string, event_id: string, repair: bigint>"
+_TOUCH = "user_id STRING, impression_time TIMESTAMP, click_time TIMESTAMP"
+
+
+class Conversions:
+    """The conversions of a lake up to a reach, and which of them are to be computed.
+
+    What is wanted has the id of a conversion as ``group``, and ``why``.
+
+    Args:
+        spark: the session.
+        settings: those of the live jobs.
+        lake: the lake.
+        reach: how far the tables have come.
+        last: the reach of the last run; None: there was none.
+    """
+
+    def __init__(self, spark: SparkSession, settings: Settings, lake: Lake, reach: Reach, last: Reach | None) -> None:
+        self._spark, self._settings, self._lake, self._reach, self._last = spark, settings, lake, reach, last
+        self.events = self._events()
+        """Those that are due, with the columns of silver, ``cause`` and ``repair``, null unless they came late."""
+
+    def was_due(self, time: str) -> Column:
+        """Whether a conversion was due in the last run; ``time`` is the column with its time."""
+        return F.lit(False) if self._last is None else F.col(time) <= F.lit(self._last.until)
+
+    def of_window(self, window: Window) -> DataFrame:
+        """What is wanted if all conversions in ``window`` that were due are computed again."""
+        is_in = (F.col("event_time") >= F.lit(window.begin)) & (F.col("event_time") < F.lit(window.end))
+        found = self._on_dates(window.begin, window.end).where(is_in & self.was_due("event_time"))
+        return found.select(F.col("event_id").alias(GROUP), _why(F.lit(Cause.REPLAY.value)))
+
+    def new(self) -> DataFrame:
+        """What is wanted since the last run."""
+        never = F.lit(None).cast(_WHY_TYPE).alias(WHY)
+        if self._last is None:
+            return self.events.select(F.col("event_id").alias(GROUP), never)
+        since = F.col("event_date") >= F.lit(_date(self._last.until))
+        first = self.events.where(since & ~self.was_due("event_time")).select(F.col("event_id").alias(GROUP), never)
+        return first.unionByName(self._again(self._last))
+
+    def _events(self) -> DataFrame:
+        is_due = (F.col("event_type") == CONVERSION) & (F.col("event_time") <= F.lit(self._reach.until))
+        none = {CAUSE: F.lit(None).cast("string"), REPAIR: F.lit(None).cast("bigint")}
+        silver = read_table(self._spark, self._lake, SILVER_EVENTS, version=self._reach.silver_version).where(is_due)
+        if not self._lake.has(LATE_EVENTS):
+            return silver.withColumns(none)
+        # What a repair brings in meanwhile is the next run's.
+        is_there = ~F.col(IS_EXPIRED) & (F.col(REPAIR) <= self._reach.repair)
+        late = read_table(self._spark, self._lake, LATE_EVENTS).where(is_due & is_there)
+        # Of a copy in silver and one here, this one was received first.
+        others = silver.join(late.select(*KEY), on=list(KEY), how="left_anti").withColumns(none)
+        columns = [name for name in others.columns if name in late.columns]
+        return others.unionByName(late.select(*columns), allowMissingColumns=True)
+
+    def _on_dates(self, first: datetime, last: datetime) -> DataFrame:
+        """Conversions on the dates from ``first`` to ``last``, and perhaps more at its ends."""
+        return self.events.where(F.col("event_date").between(F.lit(_date(first)), F.lit(_date(last))))
+
+    def _again(self, last: Reach) -> DataFrame:
+        """Conversions that were due, and have changed: each once, with the first reason to be received."""
+        late = self._late(last).localCheckpoint()
+        found = [late.select(GROUP, WHY), *self._next_of_orders(late), *self._touched(last)]
+        changed = reduce(DataFrame.unionByName, found).localCheckpoint()
+        every = reduce(DataFrame.unionByName, [changed, *self._refunds_of(changed, last)])
+        return every.groupBy(GROUP).agg(F.min(WHY).alias(WHY))
+
+    def _late(self, last: Reach) -> DataFrame:
+        """Conversions that came late since the last run, with their order and time."""
+        was_due = self.was_due("event_time")
+        brought_in = self.events.where(was_due & (F.col(REPAIR) > last.repair))
+        if DEDUPLICATE.watermark(self._settings) is None:
+            # What comes late is in silver, like everything else.
+            span = last.silver_version + 1, self._reach.silver_version
+            added = rows_added(self._spark, self._lake, SILVER_EVENTS, *span) if span[0] <= span[1] else None
+            if added is not None:
+                cause = {CAUSE: F.lit(Cause.LATE_CONVERSION.value), REPAIR: F.lit(0).cast("bigint")}
+                more = added.where((F.col("event_type") == CONVERSION) & was_due).withColumns(cause)
+                brought_in = brought_in.unionByName(more.select(*brought_in.columns))
+        why = _why(F.col(CAUSE), F.col("ingest_time"), F.col("event_type"), F.col("event_id"), F.col(REPAIR))
+        return brought_in.select(F.col("event_id").alias(GROUP), why, "order_id", "revokes", "event_time", "event_date")
+
+    def _next_of_orders(self, late: DataFrame) -> list[DataFrame]:
+        """Conversions of the same order as ``late`` ones, after them: they may be repeats now."""
+        lookback = self._settings.credit.conversion_lookback
+        bought = late.where("order_id IS NOT NULL AND revokes IS NULL")
+        if not (ends := ends_of(bought, "event_time")):
+            return []
+        first, last = ends
+        others = self._on_dates(first, last + lookback).where(F.col("revokes").isNull() & self.was_due("event_time"))
+        after = F.broadcast(bought.select("order_id", F.col("event_time").alias("late_time"), WHY))
+        same = others.select("event_id", "event_time", "order_id").join(after, on="order_id", how="inner")
+        is_after = (F.col("event_time") >= F.col("late_time")) & (
+            F.col("event_time") <= F.col("late_time") + interval(lookback)
+        )
+        return [same.where(is_after).select(F.col("event_id").alias(GROUP), WHY)]
+
+    def _touched(self, last: Reach) -> list[DataFrame]:
+        """Conversions that a changed attribution is a touch of, or was."""
+        if not self._lake.has(RESTATEMENTS):
+            return []
+        told = read_table(self._spark, self._lake, RESTATEMENTS).where(
+            (F.col("table_name") == ATTRIBUTIONS.name)
+            & (F.col("outcome") == Outcome.APPLIED.value)
+            & F.col(REPAIR).between(last.repair + 1, self._reach.repair)
+        )
+        why = _why(*[F.col(name) for name in (CAUSE, "received_at", "event_type", "event_id", REPAIR)])
+        rows = told.select(why, F.explode(F.array("before", "after")).alias("row")).where(F.col("row").isNotNull())
+        touch = rows.select(WHY, from_json_row("row", _TOUCH).alias("touch"))
+        times = F.explode(F.array("touch.impression_time", "touch.click_time")).alias("touch_time")
+        touches = touch.select(WHY, F.col("touch.user_id").alias("user_id"), times)
+        touches = touches.where(F.col("touch_time").isNotNull()).localCheckpoint()
+        if not (ends := ends_of(touches, "touch_time")):
+            return []
+        lookback = self._settings.credit.click_lookback
+        near = self._on_dates(ends[0], ends[1] + lookback).where(self.was_due("event_time"))
+        reached = near.select("event_id", "event_time", "user_id").join(F.broadcast(touches), on="user_id", how="inner")
+        is_reached = (F.col("event_time") >= F.col("touch_time")) & (
+            F.col("event_time") <= F.col("touch_time") + interval(lookback)
+        )
+        return [reached.where(is_reached).select(F.col("event_id").alias(GROUP), WHY)]
+
+    def _refunds_of(self, changed: DataFrame, last: Reach) -> list[DataFrame]:
+        """Refunds of ``changed`` conversions that were due too."""
+        times = self.events.join(F.broadcast(changed), on=F.col("event_id") == F.col(GROUP), how="left_semi")
+        if not (ends := ends_of(times, "event_time")):
+            return []
+        refunds = self._on_dates(ends[0], last.until).where(F.col("revokes").isNotNull() & self.was_due("event_time"))
+        refunds = refunds.select("event_id", F.col("revokes").alias(GROUP))
+        return [refunds.join(F.broadcast(changed), on=GROUP).select(F.col("event_id").alias(GROUP), WHY)]
+
+
+def _why(cause: Column, *others: Column) -> Column:
+    """A reason: ``cause``, and when the event behind it was received, its type, its id, and the number of the repair."""
+    received, kind, event, repair = others or (F.lit(None), F.lit(None), F.lit(None), F.lit(0))
+    values = dict(zip(REASON, (received, cause, kind, event, repair), strict=True))
+    return F.struct(*[value.alias(name) for name, value in values.items()]).cast(_WHY_TYPE).alias(WHY)
+
+
+def ends_of(rows: DataFrame, time: str) -> tuple[datetime, datetime] | None:
+    """The least and the largest ``time``; None: there are no rows."""
+    ((first, last),) = rows.agg(F.unix_micros(F.min(time)), F.unix_micros(F.max(time))).collect()
+    return None if first is None else (time_of_us(first), time_of_us(last))
+
+
+def _date(time: datetime) -> date:
+    return time.astimezone(UTC).date()
