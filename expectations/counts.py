@@ -52,6 +52,8 @@ class LakeCounts:
     silver_events_behind_ms: int | None
     attributions_behind_ms: int | None
     sessions_behind_ms: int | None
+    credits_off: int | None = None
+    """How many times the credits of a conversion and model do not add up to its value."""
 
     def as_frame(self, spark: SparkSession) -> DataFrame:
         """The numbers as a DataFrame of one row."""
@@ -99,12 +101,13 @@ def compare(
     *,
     is_current: bool = True,
     live: LiveLedger | None = None,
+    credits_off: int | None = None,
 ) -> LakeCounts:
     """Compares the numbers of all tables (by name, from ``measure``) with each other and with ``ledger``.
 
     ``new_rows`` is the number of rows added to bronze since the last validation; None at the first. An outdated ledger
     does not cover later rows, so its numbers are compared only with each other; if there is a ``live`` ledger, its
-    numbers are instead.
+    numbers are instead. ``credits_off`` is taken as it is.
     """
     is_live = live is not None and (ledger is None or not is_current)
     bronze, silver, attributions, sessions = (
@@ -122,6 +125,7 @@ def compare(
         silver_events_behind_ms=_behind(bronze["newest_event"], silver["newest_event"]),
         attributions_behind_ms=_behind(bronze["newest_event"], attributions["newest_event"]),
         sessions_behind_ms=_behind(bronze["newest_event"], sessions["newest_event"]),
+        credits_off=credits_off,
     )
 
 

@@ -65,6 +65,11 @@ def _table_rules(join: JoinType) -> tuple[Rule, ...]:
             "unsessioned_off",
             "Every event in silver but conversions is in a session, or counted as late or open.",
         ),
+        zero(
+            "credits_match_paths",
+            "credits_off",
+            "The credits of a conversion add up to its value, in each model, where credit is computed.",
+        ),
     )
 
 

@@ -22,7 +22,7 @@ _NAV: dict[str, tuple[str, ...]] = {
         *("docs/architecture.md", "docs/queries.md", "docs/tables.md", "docs/contract.md", "docs/late-truth.md"),
         *("docs/validation.md", "docs/glossary.md"),
     ),
-    "Use the numbers": ("docs/query-gold.md", "docs/lineage.md"),
+    "Use the numbers": ("docs/query-gold.md", "docs/credit.md", "docs/lineage.md"),
     "Run it": (
         *("docs/runbook.md", "docs/airflow.md", "docs/executors.md", "docs/dags.md", "docs/containers.md"),
         *("docs/scaling.md", "docs/performance.md", "docs/reliability.md"),

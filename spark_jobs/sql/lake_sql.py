@@ -14,7 +14,7 @@ from spark_jobs.contracts.tables import CREDIT_TABLES, DAYS, REPAIR_TABLES, Tabl
 from spark_jobs.lake.layout import Lake, failing_rows_key
 from spark_jobs.lake.past import AsOf, version_as_of
 from spark_jobs.lake.table_rows import RowStore, table_rows
-from spark_jobs.queries import SHOWN_TABLES, TABLES_BY_NAME
+from spark_jobs.queries import SHOWN_TABLES, TABLES
 from spark_jobs.sql.names import unknown
 from spark_jobs.views import VIEWS, failing
 
@@ -177,8 +177,8 @@ def _explaining(lake: Lake) -> Iterator[None]:
 
 
 _FAILING_TABLES = {
-    f"{_FAILING}{name}": Table(f"{_FAILING}{name}", failing_rows_key(table), table.meaning, table.columns)
-    for name, table in TABLES_BY_NAME.items()
+    f"{_FAILING}{table.name}": Table(f"{_FAILING}{table.name}", failing_rows_key(table), table.meaning, table.columns)
+    for table in (*TABLES, *CREDIT_TABLES)
 }
 
 

@@ -214,6 +214,66 @@ USER_STATUS = (
     Fault("follows_the_one_before", change(1, since=at(-1))),
 )
 
+
+def _touch(place: int, **fields: Any) -> Spoil:
+    """Sets ``fields`` of the touch at ``place`` of the first path."""
+    return lambda rows: rows[0]["touches"][place].update(fields)
+
+
+def _swap_touches(rows: list[Row]) -> None:
+    first, second = rows[0]["touches"]
+    rows[0]["touches"] = [second | {"position": 1}, first | {"position": 2}]
+
+
+def _drop_touches(rows: list[Row]) -> None:
+    rows[0]["touches"] = None
+
+
+_BOUGHT, _TAKEN_BACK, _ORGANIC = 0, 1, -1
+PATHS = (
+    Fault("conversion_id_not_null", change(_BOUGHT, conversion_id=None)),
+    Fault("conversion_unique", repeat(_BOUGHT, user_id="u9")),
+    Fault("user_id_not_null", change(_BOUGHT, user_id=None)),
+    Fault("conversion_time_not_null", change(_BOUGHT, conversion_time=None)),
+    Fault("conversion_type_not_null", change(_BOUGHT, conversion_type=None)),
+    Fault("value_micros_not_null", change(_BOUGHT, value_micros=None)),
+    Fault("value_not_negative", change(_BOUGHT, value_micros=-1)),
+    Fault("refund_not_positive", change(_TAKEN_BACK, value_micros=1)),
+    Fault("currency_not_null", change(_BOUGHT, currency=None)),
+    Fault("event_date_not_null", change(_BOUGHT, event_date=None)),
+    Fault("event_date_matches", change(_BOUGHT, event_date=(NOON - timedelta(days=1)).date())),
+    Fault("outcome_not_null", change(_BOUGHT, outcome=None)),
+    Fault("outcome_in_set", change(_BOUGHT, outcome="luck"), companions=("outcome_fits_touches",)),
+    Fault("outcome_fits_touches", change(_BOUGHT, outcome="view_through")),
+    Fault("touches_not_null", _drop_touches),
+    Fault("path_length_not_null", change(_BOUGHT, path_length=None)),
+    Fault("path_length_is_right", change(_ORGANIC, path_length=1)),
+    Fault("positions_count_up", _touch(1, position=3)),
+    Fault("touches_are_complete", _touch(1, click_id="c9")),
+    Fault("touches_in_order", _swap_touches),
+    Fault("impressions_once", _touch(1, impression_id="i1")),
+    Fault("touches_not_after_conversion", _touch(1, touch_time=at(40) + _MICROSECOND)),
+)
+
+_FIRST, _UNCREDITED, _ORGANIC_CREDIT = 0, 2, -1
+CREDITS = (
+    Fault("conversion_id_not_null", change(_ORGANIC_CREDIT, conversion_id=None)),
+    Fault("model_not_null", change(_ORGANIC_CREDIT, model=None)),
+    Fault("model_in_set", change(_ORGANIC_CREDIT, model="by_gut")),
+    Fault("position_not_null", change(_ORGANIC_CREDIT, position=None)),
+    Fault("credit_micros_not_null", change(_FIRST, credit_micros=None)),
+    Fault("weight_ppm_not_null", change(_ORGANIC_CREDIT, weight_ppm=None)),
+    Fault("weight_ppm_in_range", change(_ORGANIC_CREDIT, weight_ppm=1_000_001), companions=("weights_add_up",)),
+    Fault("touch_is_complete", change(_FIRST, ad_id=None)),
+    Fault("organic_is_empty", change(_ORGANIC_CREDIT, campaign_id="spring")),
+    Fault("conversion_time_not_null", change(_FIRST, conversion_time=None)),
+    Fault("event_date_not_null", change(_FIRST, event_date=None)),
+    Fault("event_date_matches", change(_FIRST, event_date=(NOON - timedelta(days=1)).date())),
+    Fault("credit_unique", repeat(_UNCREDITED, click_id="c9"), companions=("positions_without_gaps",)),
+    Fault("weights_add_up", change(_FIRST, weight_ppm=499_999)),
+    Fault("positions_without_gaps", change(1, position=3)),
+)
+
 FAULTS: dict[str, tuple[Fault, ...]] = {
     "bronze": BRONZE,
     "silver": SILVER,
@@ -222,4 +282,6 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
     "campaign_stats": CAMPAIGN_STATS,
     "moving_averages": MOVING_AVERAGES,
     "user_status": USER_STATUS,
+    "paths": PATHS,
+    "credits": CREDITS,
 }

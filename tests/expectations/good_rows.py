@@ -13,7 +13,9 @@ from spark_jobs.contracts.tables import (
     ATTRIBUTIONS,
     BRONZE_EVENTS,
     CAMPAIGN_STATS,
+    CREDITS,
     MOVING_AVERAGES,
+    PATHS,
     SESSIONS,
     SILVER_EVENTS,
     USER_STATUS,
@@ -115,6 +117,57 @@ def _session(session_id: str, ended_by: str, events: list[Row]) -> Row:
     }
 
 
+def _touch(position: int, impression_id: str, click_id: str | None, time: datetime) -> Row:
+    kind = "click" if click_id else "view"
+    ids = {"impression_id": impression_id, "click_id": click_id, "campaign_id": "spring", "ad_id": "ad-1"}
+    return {"position": position, "kind": kind, **ids, "touch_time": time}
+
+
+def _path(conversion: Row, outcome: str, *touches: Row) -> Row:
+    names = ("user_id", "conversion_type", "currency", "order_id", "revokes", "event_date")
+    return {
+        **{name: conversion.get(name) for name in names},
+        "conversion_id": conversion["event_id"],
+        "conversion_time": conversion["event_time"],
+        "value_micros": -conversion["value_micros"] if conversion.get("revokes") else conversion["value_micros"],
+        "outcome": outcome,
+        "path_length": len(touches),
+        "touches": [dict(touch) for touch in touches],
+    }
+
+
+def _credits(path: Row, model: str, *shares: tuple[int, int]) -> list[Row]:
+    """A credit for each of ``shares``: micros and parts of a million."""
+    touches = path["touches"] or [{"position": 0}]
+    of_path = {name: path[name] for name in ("conversion_id", "currency", "conversion_time", "event_date")}
+    names = ("position", "campaign_id", "ad_id", "click_id", "impression_id")
+    return [
+        {
+            **of_path,
+            **{name: touch.get(name) for name in names},
+            "model": model,
+            "credit_micros": micros,
+            "weight_ppm": ppm,
+        }
+        for touch, (micros, ppm) in zip(touches, shares, strict=True)
+    ]
+
+
+_BOUGHT, _REFUND, _SIGNUP = _CONVERSIONS
+_OF_U1 = (_touch(1, "i1", "c1", at(2)), _touch(2, "i3", None, at(5)))
+_PATHS = [
+    _path(_BOUGHT, "click_through", *_OF_U1),
+    _path(_REFUND, "click_through", *_OF_U1),
+    _path(_SIGNUP, "view_through", _touch(1, "i2", None, at(1))),
+    _path({**_SIGNUP, "event_id": "p4", "user_id": "u9"}, "organic"),
+]
+_CREDITS = [
+    *_credits(_PATHS[0], "linear", (12_500_000, 500_000), (12_500_000, 500_000)),
+    *_credits(_PATHS[0], "last_touch", (0, 0), (25_000_000, 1_000_000)),
+    *_credits(_PATHS[1], "linear", (-12_500_000, 500_000), (-12_500_000, 500_000)),
+    *_credits(_PATHS[2], "linear", (0, 1_000_000)),
+    *_credits(_PATHS[3], "linear", (0, 1_000_000)),
+]
 _OF_I1 = {"impression_id": "i1", "impression_time": at(0), "user_id": "u1"}
 _OF_I2 = {"impression_id": "i2", "impression_time": at(1), "user_id": "u2"}
 _AD = {"campaign_id": "spring", "ad_id": "ad-1", "cost_micros": 1200}
@@ -153,6 +206,8 @@ _GOOD: dict[str, list[Row]] = {
         _session("s4", "is_last", _ACTIVITIES[:10]),
         _session("s5", "timeout", _ACTIVITIES[10:]),
     ],
+    PATHS.name: _PATHS,
+    CREDITS.name: _CREDITS,
 }
 GOOD_LEDGER: dict[str, Any] = {
     "received": 29,
@@ -184,7 +239,10 @@ def frame(spark: SparkSession, table: str, rows: list[Row], owners: list[str] | 
     return spark.createDataFrame(owned, f"{contract.ddl}, owner STRING").coalesce(1)
 
 
-_IDS = ("event_id", "user_id", "impression_id", "click_id", "session_id", "campaign_id", "key", "revokes")
+_IDS = (
+    *("event_id", "user_id", "impression_id", "click_id", "session_id", "campaign_id", "key", "revokes"),
+    "conversion_id",
+)
 
 
 def apart(rows: list[Row], case: int) -> list[Row]:

@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from expectations.counts import COMPARED, LakeCounts, Numbers, compare, measure
+from expectations.credit import unbalanced
 from expectations.quarantine import failing_rows
 from expectations.suites import lake_rules
 from spark_jobs.contracts.choices import JoinType
@@ -26,12 +27,13 @@ Spoil = Callable[[list[Row]], None]
 
 @dataclass(frozen=True)
 class LakeFault:
-    """A fault planted for ``rule``: a different ledger, spoilt tables (None: missing), or no new rows."""
+    """A fault planted for ``rule``: a different ledger, spoilt tables (None: missing), no new rows, credits off."""
 
     rule: str
     ledger: Mapping[str, Any] | None = field(default_factory=dict)
     tables: Mapping[str, Spoil | None] = field(default_factory=dict)
     new_rows: int | None = None
+    credits_off: int | None = None
     companions: tuple[str, ...] = ()
 
 
@@ -81,6 +83,7 @@ _FAULTS = (
         "sessions_has_rows", tables={"sessions": None}, companions=("sessions_match_ledger", "sessions_match_silver")
     ),
     LakeFault("something_new", new_rows=0),
+    LakeFault("credits_match_paths", credits_off=1),
 )
 
 
@@ -97,7 +100,7 @@ def _counts(spark: SparkSession, measured: dict[str, Numbers], fault: LakeFault)
             spoil(rows)
         numbers[name] = measure(TABLES_BY_NAME[name], frame(spark, name, rows) if spoil else None)
     ledger = None if fault.ledger is None else Ledger(**(GOOD_LEDGER | dict(fault.ledger)))
-    return compare(numbers, ledger, fault.new_rows)
+    return compare(numbers, ledger, fault.new_rows, credits_off=fault.credits_off)
 
 
 @pytest.fixture(scope="module")
@@ -159,3 +162,19 @@ def test_what_attributions_may_leave_out_depends_on_the_join(
     settings = Settings(attribute=AttributeSettings(join=join))
     counts = _counts(spark, measured, LakeFault("", ledger={"attribution_open": -left_out}))
     assert _broken(spark, settings, counts) == expected
+
+
+def test_credits_that_do_not_add_up_are_found_by_conversion_and_model(spark: SparkSession) -> None:
+    paths, shared = good_rows("paths"), good_rows("credits")
+    assert unbalanced(frame(spark, "paths", paths), frame(spark, "credits", shared)).isEmpty()
+    shared[0]["credit_micros"] += 1
+    shared[2]["credit_micros"] = shared[3]["credit_micros"] = 2**63 - 1
+    shared[-2]["credit_micros"] = None
+    shared[-1]["credit_micros"] = 5
+    # Of the last one there is no path: while credit is computed, one table may be ahead.
+    found = unbalanced(frame(spark, "paths", paths[:-1]), frame(spark, "credits", shared)).collect()
+    assert {(row["conversion_id"], row["model"]) for row in found} == {
+        ("p1", "linear"),
+        ("p1", "last_touch"),
+        ("p3", "linear"),
+    }

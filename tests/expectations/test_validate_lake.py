@@ -18,7 +18,14 @@ from expectations.validate import validate_lake
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.places import VALIDATED
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
+from spark_jobs.contracts.tables import (
+    ATTRIBUTIONS,
+    BRONZE_EVENTS,
+    CREDIT_TABLES,
+    CREDITS,
+    SESSIONS,
+    SILVER_EVENTS,
+)
 from spark_jobs.contracts.validations import Validation
 from spark_jobs.jobs.lineage import tell
 from spark_jobs.lake.layout import Lake, commit_key
@@ -77,6 +84,19 @@ def test_a_good_lake_passes_and_the_next_validation_reads_only_new_rows(
     _assert_kept(spark, silver)
     _assert_shown(good_lake, second.report, silver)
     _assert_told(good_lake, first, second)
+
+
+def test_where_credit_is_computed_it_is_validated_and_must_add_up(
+    spark: SparkSession, good_lake: Lake, settings: Settings
+) -> None:
+    for table in CREDIT_TABLES:
+        append(spark, good_lake, table, good_rows(table.name))
+    credit = {**good_rows("credits")[0], "model": "first_touch", "weight_ppm": 1_000_000}
+    append(spark, good_lake, CREDITS, [credit, {**credit, "position": 2, "credit_micros": 0, "weight_ppm": 0}])
+    result = validate_lake(spark, good_lake, settings)
+    assert [(found.table, found.rows) for found in result.tables][-3:] == [("paths", 4), ("credits", 10), ("lake", 1)]
+    assert _broken(result) == {("lake", "credits_match_paths")}, "half of the value is credited"
+    assert _validated(good_lake).keys() == {table.name for table in (*TABLES, *CREDIT_TABLES)}
 
 
 def _assert_told(lake: Lake, *validations: ValidationResult) -> None:

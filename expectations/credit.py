@@ -1,0 +1,28 @@
+"""Whether credits add up to the values of their conversions."""
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_jobs.contracts.tables import CREDITS, PATHS
+from spark_jobs.lake.layout import Lake
+from spark_jobs.sources.delta import read_table
+
+
+def count_unbalanced(spark: SparkSession, lake: Lake) -> int | None:
+    """How often the credits of ``lake`` do not add up: see :func:`unbalanced`; None if no credit was computed yet."""
+    if not (lake.has(PATHS) and lake.has(CREDITS)):
+        return None
+    return unbalanced(read_table(spark, lake, PATHS), read_table(spark, lake, CREDITS)).count()
+
+
+def unbalanced(paths: DataFrame, credits_: DataFrame) -> DataFrame:
+    """Each conversion and model whose credits do not add up to the value of the conversion.
+
+    A conversion that one table lacks does not count: while credit is being computed, one of them is ahead. The value of
+    a conversion never changes.
+    """
+    # Credits that are wrong may add up to more than 64 bits.
+    credited = F.sum(F.col("credit_micros").cast("decimal(38,0)"))
+    totals = credits_.groupBy("conversion_id", "model").agg(credited.alias("credited"))
+    joined = totals.join(paths.select("conversion_id", "value_micros"), on="conversion_id", how="inner")
+    return joined.where(~F.col("credited").eqNullSafe(F.col("value_micros").cast("decimal(38,0)")))

@@ -1,0 +1,192 @@
+"""Paths and credits by Spark: golden cases, and hundreds of conversions against the oracle."""
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_jobs.contracts.choices import CreditModel, CreditViews, TouchKind
+from spark_jobs.contracts.durations import EPOCH, microseconds, time_of_us
+from spark_jobs.contracts.sections import CreditSettings
+from spark_jobs.contracts.tables import ATTRIBUTIONS, CREDITS, PATHS, SILVER_EVENTS, Table
+from spark_jobs.rules.credit import DECAY, Touch, shares, weights
+from spark_jobs.transforms.credits import _decayed, credits
+from spark_jobs.transforms.paths import creditable, paths
+from tests.support.credit_cases import CREDIT_CASES, START_US, CreditCase, apart
+from tests.support.credit_oracle import Conversion, Expected, Row, Shown, expected_credit, in_order
+
+_HIGHEST = 2**63 - 1
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case datetime():
+            return microseconds(value - EPOCH)
+        case dict():
+            return tuple(map(_plain, value.values()))
+        case list():
+            return tuple(map(_plain, value))
+    return value
+
+
+def _rows(frame: DataFrame, table: Table) -> list[Row]:
+    assert tuple(frame.columns) == table.column_names
+    types = {column.name: column.sql_type.lower().replace(": ", ":").replace(", ", ",") for column in table.columns}
+    assert dict(frame.dtypes) == types
+    return in_order(list(map(_plain, row.values())) for row in frame.toArrow().to_pylist())
+
+
+def _silver(spark: SparkSession, conversions: Sequence[Conversion]) -> DataFrame:
+    rows = []
+    for one in conversions:
+        time = time_of_us(one.time_us)
+        values = one._asdict() | {"event_type": "conversion", "event_time": time, "event_date": time.date()}
+        rows.append(tuple(values.get(name) for name in SILVER_EVENTS.column_names))
+    return spark.createDataFrame(rows, SILVER_EVENTS.ddl).repartition(2)
+
+
+def _attributions(spark: SparkSession, shown: Sequence[Shown]) -> DataFrame:
+    rows = []
+    for one in shown:
+        values: dict[str, Any] = one._asdict()
+        for name in ("impression", "click"):
+            us = values[f"{name}_us"]
+            values[f"{name}_time"] = None if us is None else time_of_us(us)
+        rows.append(tuple(values.get(name) for name in ATTRIBUTIONS.column_names))
+    return spark.createDataFrame(rows, ATTRIBUTIONS.ddl).repartition(2)
+
+
+def _computed(
+    spark: SparkSession, conversions: Sequence[Conversion], shown: Sequence[Shown], own: CreditSettings
+) -> Expected:
+    counted = creditable(_silver(spark, conversions), own)
+    found = paths(counted, _attributions(spark, shown), own).persist()
+    try:
+        return Expected(_rows(found, PATHS), _rows(credits(found, own), CREDITS))
+    finally:
+        found.unpersist()
+
+
+@pytest.fixture(scope="module")
+def golden(spark: SparkSession) -> dict[str, str]:
+    """By conversion, ``outcome value touches``: a touch is its click, or the impression that was seen."""
+    conversions = [apart(row, number) for number, case in enumerate(CREDIT_CASES) for row in case.conversions]
+    shown = [apart(row, number) for number, case in enumerate(CREDIT_CASES) for row in case.shown]
+    own = CreditSettings()
+    found = paths(creditable(_silver(spark, conversions), own), _attributions(spark, shown), own)
+    told = {}
+    for row in (dict(zip(PATHS.column_names, row, strict=True)) for row in _rows(found, PATHS)):
+        touches = [(click_id or impression_id).partition("/")[2] for _, _, impression_id, click_id, *_ in row["touches"]]
+        told[row["conversion_id"]] = " ".join([row["outcome"], str(row["value_micros"]), *touches])
+    return told
+
+
+@pytest.mark.parametrize(
+    ("number", "case"), [pytest.param(number, case, id=case.title) for number, case in enumerate(CREDIT_CASES)]
+)
+def test_a_golden_case_has_the_paths_as_written(golden: dict[str, str], number: int, case: CreditCase) -> None:
+    own = {key.partition("/")[2]: text for key, text in golden.items() if key.startswith(f"{number}/")}
+    assert own == case.due
+
+
+_HALF_HOUR = 1_800_000_000
+_OWN: dict[str, Any] = {
+    "click_lookback": "6h",
+    "view_lookback": "2h",
+    "half_life": "37min",
+    "conversion_lookback": "8h",
+}
+_VALUES = (0, 1, 2, 7, 99, 100, 1_999_999, 123_456_789_012_345_678, _HIGHEST)
+
+
+def _world(seed: int) -> tuple[list[Conversion], list[Shown]]:
+    """A day of twelve users. All times are half-hours or a microsecond beside them: so bounds and ties are common."""
+    chance = random.Random(seed)
+
+    def at(slot: int) -> int:
+        return START_US + slot * _HALF_HOUR + chance.choice((0, 0, 0, 0, 0, 0, -1, 1))
+
+    users = [*(f"u{number}" for number in range(12)), None]
+    shown = [Shown("orphan_click", f"x{n}", None, None, None, users[n], f"y{n}", at(20)) for n in range(12)]
+    for number in range(300):
+        # Some users see more ads than others.
+        slot, user = chance.randrange(48), chance.choice(users[: chance.randint(1, len(users))])
+        ad = (f"i{number}", at(slot), f"c{chance.randrange(4)}", f"ad{chance.randrange(3)}", user)
+        clicks = chance.choice((0, 0, 0, 1, 1, 2, 3))
+        shown += [
+            Shown("clicked", *ad, f"k{chance.randrange(10**6)}-{number}", ad[1] + chance.randrange(3) * _HALF_HOUR)
+            for _ in range(clicks)
+        ] or [Shown("unclicked", *ad, None, None)]
+    conversions = []
+    for number in range(360):
+        order = f"o{chance.randrange(60)}" if chance.random() < 0.6 else None
+        revokes = f"p{chance.randrange(380)}" if chance.random() < 0.3 else None
+        value, user = chance.choice(_VALUES), chance.choice(users)
+        kind, currency = chance.choice((("purchase", "EUR"), ("signup", None)))
+        conversions.append(
+            Conversion(f"p{number}", user, at(chance.randrange(60)), kind, value, currency, order, revokes)
+        )
+    chance.shuffle(shown)
+    return conversions, shown
+
+
+@pytest.fixture(scope="module", params=[views.value for views in CreditViews])
+def compared(request: pytest.FixtureRequest, spark: SparkSession) -> tuple[CreditSettings, Expected, Expected]:
+    """The settings, what Spark finds and what the oracle does."""
+    own = CreditSettings.model_validate({**_OWN, "views": request.param})
+    conversions, shown = _world(24)
+    return own, _computed(spark, conversions, shown, own), expected_credit(conversions, shown, own)
+
+
+def test_paths_are_those_of_the_oracle(compared: tuple[CreditSettings, Expected, Expected]) -> None:
+    own, found, expected = compared
+    assert found.paths == expected.paths
+    rows = [dict(zip(PATHS.column_names, row, strict=True)) for row in found.paths]
+    outcomes = Counter(row["outcome"] for row in rows)
+    assert len(outcomes) == (2 if own.views is CreditViews.NEVER else 3), "there are too few cases"
+    assert min(outcomes.values()) > 20
+    assert max(row["path_length"] for row in rows) > 5
+    assert any(row["revokes"] and row["touches"] for row in rows)
+    assert {abs(row["value_micros"]) for row in rows if row["touches"]} == set(_VALUES)
+
+
+def test_credits_are_those_of_the_oracle(compared: tuple[CreditSettings, Expected, Expected]) -> None:
+    own, found, expected = compared
+    assert found.credits == expected.credits
+    assert {row[1] for row in found.credits} == {model.value for model in own.models} == set(CreditModel)
+
+
+def test_credits_are_those_of_the_rule(compared: tuple[CreditSettings, Expected, Expected]) -> None:
+    own, found, _ = compared
+    credited = {
+        (row["conversion_id"], row["model"], row["position"]): (row["credit_micros"], row["weight_ppm"])
+        for row in (dict(zip(CREDITS.column_names, row, strict=True)) for row in found.credits)
+    }
+    due = {}
+    for path in (dict(zip(PATHS.column_names, row, strict=True)) for row in found.paths):
+        touches = [Touch(TouchKind(touch[1]), touch[-1]) for touch in path["touches"]]
+        for model in own.models:
+            weighed = weights(model, touches, own.half_life) or [1]
+            positions = [touch[0] for touch in path["touches"]] or [0]
+            parts = zip(positions, shares(path["value_micros"], weighed), shares(1_000_000, weighed), strict=True)
+            due |= {(path["conversion_id"], model.value, position): (micros, ppm) for position, micros, ppm in parts}
+    assert credited == due
+
+
+def test_the_order_of_arrival_changes_nothing(spark: SparkSession) -> None:
+    own = CreditSettings.model_validate({**_OWN, "views": "always", "models": "time_decay,position_based"})
+    conversions, shown = _world(25)
+    assert _computed(spark, conversions, shown, own) == _computed(spark, conversions[::-1], shown[::-1], own)
+
+
+def test_the_weights_of_time_decay_are_the_exact_powers_for_every_step(spark: SparkSession) -> None:
+    step_us = 1_000_003
+    half_life = timedelta(microseconds=4096 * step_us)
+    ages = spark.range(0, 3 * 4096).select((F.col("id") * step_us).alias("age"))
+    found = ages.select(_decayed(F.col("age"), microseconds(half_life)).alias("weight")).toArrow()["weight"].to_pylist()
+    assert found == [DECAY[at % 4096] >> (at // 4096) for at in range(3 * 4096)]
