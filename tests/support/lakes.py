@@ -31,15 +31,13 @@ from tests.support.oracle import Row
 
 GOLD = (ATTRIBUTIONS, SESSIONS, CAMPAIGN_STATS, MOVING_AVERAGES, USER_STATUS)
 """The tables that repairs and replays correct."""
+_STRUCT_FIELD = re.compile(r"(\w+): (\w+)")
 _COMMIT = re.compile(r"(\d{20})\.json")
 _CLASSIC_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
 _COPIES: dict[str, "tempfile.TemporaryDirectory[str]"] = {}
 """By root, copies of lakes in object stores."""
 _READER_VERSION = 3
 _READER_FEATURES = {"timestampNtz", "deletionVectors"}
-_EVENTS_AS_TUPLES = (
-    "list_transform({name}, lambda e: row(make_timestamp(epoch_us(e.event_time)), e.event_type, e.event_id))"
-)
 
 
 class RunLake(Protocol):
@@ -171,11 +169,14 @@ def _location(folder: Path, path: str) -> Path:
 
 
 def _selected(column: Column) -> str:
-    if column.sql_type == "TIMESTAMP":
-        return f"make_timestamp(epoch_us({column.name}))"
     if column.sql_type.startswith("ARRAY"):
-        return _EVENTS_AS_TUPLES.format(name=column.name)
-    return column.name
+        fields = [_value(f"e.{name}", kind) for name, kind in _STRUCT_FIELD.findall(column.sql_type)]
+        return f"list_transform({column.name}, lambda e: row({', '.join(fields)}))"
+    return _value(column.name, column.sql_type)
+
+
+def _value(name: str, kind: str) -> str:
+    return f"make_timestamp(epoch_us({name}))" if kind == "TIMESTAMP" else name
 
 
 def _constant(column: Column, text: str | None) -> str | date | None:

@@ -1,0 +1,235 @@
+"""Credit of a lake that grows, with late conversions and late touches: in the end equal to an independent computation."""
+
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_jobs.contracts.crediting import CREDIT_RUNS, CreditPlan
+from spark_jobs.contracts.durations import EPOCH, microseconds
+from spark_jobs.contracts.events import CONVERSION
+from spark_jobs.contracts.replay import Window
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.tables import ATTRIBUTIONS, CREDIT_TABLES, CREDITS, PATHS, RESTATEMENTS, SILVER_EVENTS, Table
+from spark_jobs.generator.generate import generate
+from spark_jobs.generator.spec import GeneratorSpec
+from spark_jobs.jobs import credit as crediting
+from spark_jobs.jobs.credit import credit
+from spark_jobs.jobs.credit_reach import has_work
+from spark_jobs.jobs.repair import repair
+from spark_jobs.lake.layout import Lake
+from spark_jobs.runtime.lakes import open_lake
+from tests.support.credit_oracle import Conversion, Expected, Shown, expected_credit, in_order
+from tests.support.lakes import read_table
+from tests.support.oracle import compared_columns, expected_tables
+from tests.support.runs import run_in
+
+_SETTINGS = Settings.model_validate(
+    {"ingest": {"max_bytes_per_batch": 1}, "credit": {"view_lookback": "6h", "views": "always"}}
+)
+_ALL_TIMES = Window(datetime(2025, 1, 1, tzinfo=UTC), datetime(2025, 2, 1, tzinfo=UTC))
+_DECIDED = RESTATEMENTS.column_names.index("decided_at")
+
+
+@dataclass
+class _Days:
+    """A lake of a day with late events: its credits when it was drained, and after its repair."""
+
+    lake: Lake
+    drained: Lake
+    expected: Expected
+    runs: list[CreditPlan | None]
+
+
+class _Killed(BaseException):
+    """What no handler of errors catches."""
+
+
+def _us(time: datetime) -> int:
+    return microseconds(time.replace(tzinfo=UTC) - EPOCH)
+
+
+def _named(rows: Iterable[Sequence[Any]], columns: Sequence[str]) -> list[dict[str, Any]]:
+    return [dict(zip(columns, row, strict=True)) for row in rows]
+
+
+def _expected(source: Path, settings: Settings) -> Expected:
+    """The credit of all events in ``source``, as if none had been late."""
+    due = expected_tables(source, settings, datetime.now(UTC))
+    events = _named(due.silver, compared_columns(SILVER_EVENTS))
+    conversions = [
+        Conversion(**{name: row.get(name) for name in Conversion._fields if name != "time_us"}, time_us=_us(row["event_time"]))
+        for row in events
+        if row["event_type"] == CONVERSION
+    ]
+    shown = [
+        Shown(
+            **{name: row[name] for name in Shown._fields if not name.endswith("_us")},
+            impression_us=row["impression_time"] and _us(row["impression_time"]),
+            click_us=row["click_time"] and _us(row["click_time"]),
+        )
+        for row in _named(due.attributions, compared_columns(ATTRIBUTIONS))
+    ]
+    return expected_credit(conversions, shown, settings.credit)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return _us(value)
+    return tuple(map(_plain, value)) if isinstance(value, list | tuple) else value
+
+
+def _rows(lake: Lake, table: Table) -> list[tuple[Any, ...]]:
+    return in_order(list(map(_plain, row)) for row in read_table(lake, table))
+
+
+def _due(expected: Expected, table: Table) -> list[tuple[Any, ...]]:
+    return expected.paths if table is PATHS else expected.credits
+
+
+def _copy(lake: Lake, folder: Path) -> Lake:
+    return open_lake(str(shutil.copytree(lake.path, folder / "lake")))
+
+
+@pytest.fixture(scope="module")
+def days(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> _Days:
+    folder = tmp_path_factory.mktemp("credit")
+    made, source, lake = folder / "made", folder / "source", open_lake(str(folder / "lake"))
+    source.mkdir()
+    spec = GeneratorSpec(events=900, seed=77, files=4, late=0.08, duplicates=0.05, conversions=0.6, users=60)
+    generate(spec, made)
+    files, runs = sorted(made.iterdir()), list[CreditPlan | None]()
+    for part, drain in ((files[:3], False), (files[3:], True)):
+        for file in part:
+            shutil.copy(file, source / file.name)
+        run_in(spark, _SETTINGS, lake, source, drain=drain)
+        runs.append(credit(spark, _SETTINGS, lake))
+    assert not has_work(lake, _SETTINGS)
+    assert repair(spark, _SETTINGS, lake)
+    drained = _copy(lake, folder / "drained")
+    runs.append(credit(spark, _SETTINGS, lake))
+    return _Days(lake, drained, _expected(source, _SETTINGS), runs)
+
+
+@pytest.mark.parametrize("table", CREDIT_TABLES, ids=lambda table: table.name)
+def test_each_table_equals_an_independent_computation(table: Table, days: _Days) -> None:
+    due = _due(days.expected, table)
+    assert _rows(days.drained, table) != due, "nothing was late: the test shows nothing"
+    assert _rows(days.lake, table) == due
+
+
+def test_a_conversion_is_computed_once_unless_something_came_late(days: _Days) -> None:
+    first, drained, repaired = days.runs
+    assert first
+    assert drained
+    assert repaired
+    assert (first.fresh > 0, first.again) == (True, 0)
+    assert (drained.fresh > 0, drained.again) == (True, 0)
+    assert (repaired.fresh, repaired.again > 0) == (0, True)
+    assert first.tables[PATHS.name].deletes == drained.tables[PATHS.name].deletes == 0
+    assert repaired.tables[PATHS.name].deletes > 0, "no touch was late"
+
+
+def test_every_conversion_shares_its_value_exactly(days: _Days) -> None:
+    values = {row[0]: row[4] for row in read_table(days.lake, PATHS)}
+    sums: Counter[tuple[str, str]] = Counter()
+    for row in read_table(days.lake, CREDITS):
+        sums[row[0], row[1]] += row[7]
+    assert dict(sums) == {(path, model.value): values[path] for path in values for model in _SETTINGS.credit.models}
+
+
+def test_what_was_written_and_what_was_told_give_what_is_there(days: _Days) -> None:
+    told = [dict(zip(RESTATEMENTS.column_names, row, strict=True)) for row in read_table(days.lake, RESTATEMENTS)]
+    for table in CREDIT_TABLES:
+        own = [row for row in told if row["table_name"] == table.name]
+        changes = Counter(row["change"] for row in own)
+        before, after = len(read_table(days.drained, table)), len(read_table(days.lake, table))
+        assert after - before == changes["insert"] - changes["delete"]
+        assert {row["cause"] for row in own} <= {"late_impression", "late_click", "late_conversion"}
+        assert {row["repair"] for row in own} == {1}
+        assert all(row["event_id"] and row["received_at"] for row in own)
+    assert {"insert", "update", "delete"} <= {row["change"] for row in told if row["table_name"] == CREDITS.name}
+
+
+def test_there_is_nothing_more_to_do(spark: SparkSession, days: _Days) -> None:
+    versions = {table: days.lake.newest_commit(table.path) for table in (*CREDIT_TABLES, RESTATEMENTS)}
+    assert not has_work(days.lake, _SETTINGS)
+    assert credit(spark, _SETTINGS, days.lake) is None
+    assert {table: days.lake.newest_commit(table.path) for table in versions} == versions
+    runs = days.lake.path / CREDIT_RUNS
+    assert sorted(str(file.relative_to(runs)) for file in runs.rglob("*") if file.is_file()) == sorted(
+        ["seen.json", *(f"{number}/{name}.json" for number in (1, 2, 3) for name in ("plan", "done"))]
+    ), "rows of a plan that is done are kept"
+
+
+def test_other_settings_hold_for_a_window_that_is_computed_again(
+    spark: SparkSession, days: _Days, tmp_path: Path
+) -> None:
+    lake = _copy(days.lake, tmp_path)
+    other = Settings.model_validate({**_SETTINGS.model_dump(exclude_unset=True), "credit": {"models": "linear"}})
+    dry = credit(spark, other, lake, window=_ALL_TIMES, dry_run=True)
+    assert _rows(lake, CREDITS) == days.expected.credits
+    plan = credit(spark, other, lake, window=_ALL_TIMES)
+    assert plan
+    assert dry
+    assert (dry.tables, dry.again) == (plan.tables, plan.again)
+    assert (plan.fresh, plan.again) == (0, len(days.expected.paths))
+    due = _expected(days.lake.path.parent / "source", other)
+    assert {table: _rows(lake, table) for table in CREDIT_TABLES} == {PATHS: due.paths, CREDITS: due.credits}
+    assert credit(spark, other, lake) is None
+
+
+@pytest.mark.parametrize(
+    ("step", "number"),
+    [
+        ("change_rows", 1),
+        ("change_rows", 2),
+        *[
+            pytest.param(step, number, marks=pytest.mark.slow)
+            for step, number in (("append_rows", 1), ("append_rows", 2), ("write_record", 1))
+        ],
+    ],
+)
+@pytest.mark.parametrize("after", [pytest.param(False, marks=pytest.mark.slow), True], ids=["before", "after"])
+def test_a_run_that_ends_in_the_middle_is_completed_by_the_next(
+    step: str,
+    number: int,
+    after: bool,  # noqa: FBT001 a parameter
+    spark: SparkSession,
+    days: _Days,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lake, real, calls = _copy(days.drained, tmp_path), getattr(crediting, step), 0
+
+    def dying(*arguments: Any, **named: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == number and not after:
+            raise _Killed
+        result = real(*arguments, **named)
+        if calls == number:
+            raise _Killed
+        return result
+
+    with monkeypatch.context() as patched:
+        patched.setattr(crediting, step, dying)
+        with pytest.raises(_Killed):
+            credit(spark, _SETTINGS, lake)
+    credit(spark, _SETTINGS, lake)
+    assert {table: _rows(lake, table) for table in CREDIT_TABLES} == {
+        table: _rows(days.lake, table) for table in CREDIT_TABLES
+    }
+    assert _told(lake) == _told(days.lake)
+    assert credit(spark, _SETTINGS, lake) is None
+
+
+def _told(lake: Lake) -> Counter[str]:
+    """The restatements, without when they were decided."""
+    return Counter(repr((*row[:_DECIDED], *row[_DECIDED + 1 :])) for row in read_table(lake, RESTATEMENTS))
