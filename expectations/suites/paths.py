@@ -62,7 +62,8 @@ def _touch_rules() -> tuple[Rule, ...]:
 def _prepare(rows: DataFrame, whole: DataFrame | None) -> DataFrame:
     counted = with_repeats(rows, whole, ["conversion_id"], "conversion_occurrences")
     return counted.withColumns(
-        {"event_date_days_off": days_off(F.col("conversion_time"))} | {name: F.expr(sql) for name, sql in _FOUND.items()}
+        {"event_date_days_off": days_off(F.col("conversion_time"))}
+        | {name: F.expr(sql) for name, sql in _FOUND.items()}
     )
 
 

@@ -415,8 +415,8 @@ class CreditSettings(Section):
         if self.view_lookback > self.click_lookback:
             raise ValueError(
                 f"credit.view_lookback {format_duration(self.view_lookback)} exceeds credit.click_lookback "
-                f"{format_duration(self.click_lookback)}: seeing an ad would count for longer than clicking it; shorten "
-                "view_lookback or raise click_lookback"
+                f"{format_duration(self.click_lookback)}: seeing an ad would count for longer than clicking it; "
+                "shorten view_lookback or raise click_lookback"
             )
         if repeated := [model for model in CreditModel if self.models.count(model) > 1]:
             raise ValueError(

@@ -1,7 +1,7 @@
 """``gold/credits``: what each touch of a conversion is credited with, by each model.
 
-:mod:`spark_jobs.rules.credit` says what the models mean. This computes the same for whole tables, in integers of up to 38
-digits: a value of 63 bits times a weight of 32 has 29.
+:mod:`spark_jobs.rules.credit` says what the models mean. This computes the same for whole tables, in integers of up to
+38 digits: a value of 63 bits times a weight of 33 has 29.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ _OF_TOUCH = ("position", "campaign_id", "ad_id", "click_id", "impression_id")
 _AMOUNT, _WEIGHT, _TOTAL = "decimal(19,0)", "decimal(12,0)", "decimal(19,0)"
 
 
-def credits(paths: DataFrame, own: CreditSettings) -> DataFrame:  # noqa: A001 as the table is called
+def credits_of(paths: DataFrame, own: CreditSettings) -> DataFrame:
     """The credits of ``paths`` by each of ``credit.models``.
 
     Args:
@@ -129,9 +129,7 @@ def _shares(amount: Column, weights: Column) -> Column:
 
     def part(weight: Column, place: Column, total: Column) -> Column:
         product = exact * weight.cast(_WEIGHT)
-        return F.struct(
-            (-(product % total)).alias("lost"), place.alias("place"), _div(product, total).alias("micros")
-        )
+        return F.struct((-(product % total)).alias("lost"), place.alias("place"), _div(product, total).alias("micros"))
 
     def topped_up(parts: Column) -> Column:
         left = exact - _sum(_micros(parts))

@@ -71,7 +71,7 @@ def creditable(conversions: DataFrame, own: CreditSettings) -> DataFrame:
     return bought.unionByName(traced.select(*bought.columns))
 
 
-def paths(conversions: DataFrame, attributions: DataFrame, own: CreditSettings) -> DataFrame:
+def paths_of(conversions: DataFrame, attributions: DataFrame, own: CreditSettings) -> DataFrame:
     """The path of each of ``conversions``.
 
     Args:

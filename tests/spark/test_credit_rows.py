@@ -15,8 +15,8 @@ from spark_jobs.contracts.durations import EPOCH, microseconds, time_of_us
 from spark_jobs.contracts.sections import CreditSettings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, CREDITS, PATHS, SILVER_EVENTS, Table
 from spark_jobs.rules.credit import DECAY, Touch, shares, weights
-from spark_jobs.transforms.credits import _decayed, credits
-from spark_jobs.transforms.paths import creditable, paths
+from spark_jobs.transforms.credits import _decayed, credits_of
+from spark_jobs.transforms.paths import creditable, paths_of
 from tests.support.credit_cases import CREDIT_CASES, START_US, CreditCase, apart
 from tests.support.credit_oracle import Conversion, Expected, Row, Shown, expected_credit, in_order
 
@@ -65,9 +65,9 @@ def _computed(
     spark: SparkSession, conversions: Sequence[Conversion], shown: Sequence[Shown], own: CreditSettings
 ) -> Expected:
     counted = creditable(_silver(spark, conversions), own)
-    found = paths(counted, _attributions(spark, shown), own).persist()
+    found = paths_of(counted, _attributions(spark, shown), own).persist()
     try:
-        return Expected(_rows(found, PATHS), _rows(credits(found, own), CREDITS))
+        return Expected(_rows(found, PATHS), _rows(credits_of(found, own), CREDITS))
     finally:
         found.unpersist()
 
@@ -78,10 +78,12 @@ def golden(spark: SparkSession) -> dict[str, str]:
     conversions = [apart(row, number) for number, case in enumerate(CREDIT_CASES) for row in case.conversions]
     shown = [apart(row, number) for number, case in enumerate(CREDIT_CASES) for row in case.shown]
     own = CreditSettings()
-    found = paths(creditable(_silver(spark, conversions), own), _attributions(spark, shown), own)
+    found = paths_of(creditable(_silver(spark, conversions), own), _attributions(spark, shown), own)
     told = {}
     for row in (dict(zip(PATHS.column_names, row, strict=True)) for row in _rows(found, PATHS)):
-        touches = [(click_id or impression_id).partition("/")[2] for _, _, impression_id, click_id, *_ in row["touches"]]
+        touches = [
+            (click_id or impression_id).partition("/")[2] for _, _, impression_id, click_id, *_ in row["touches"]
+        ]
         told[row["conversion_id"]] = " ".join([row["outcome"], str(row["value_micros"]), *touches])
     return told
 
@@ -114,10 +116,10 @@ def _world(seed: int) -> tuple[list[Conversion], list[Shown]]:
     users = [*(f"u{number}" for number in range(12)), None]
     shown = [Shown("orphan_click", f"x{n}", None, None, None, users[n], f"y{n}", at(20)) for n in range(12)]
     for number in range(300):
-        # Some users see more ads than others.
+        # Some users see more ads than others, and every other one never clicks.
         slot, user = chance.randrange(48), chance.choice(users[: chance.randint(1, len(users))])
         ad = (f"i{number}", at(slot), f"c{chance.randrange(4)}", f"ad{chance.randrange(3)}", user)
-        clicks = chance.choice((0, 0, 0, 1, 1, 2, 3))
+        clicks = chance.choice((0, 0, 1, 1, 2, 3)) if user in users[::2] else 0
         shown += [
             Shown("clicked", *ad, f"k{chance.randrange(10**6)}-{number}", ad[1] + chance.randrange(3) * _HALF_HOUR)
             for _ in range(clicks)
@@ -149,7 +151,7 @@ def test_paths_are_those_of_the_oracle(compared: tuple[CreditSettings, Expected,
     rows = [dict(zip(PATHS.column_names, row, strict=True)) for row in found.paths]
     outcomes = Counter(row["outcome"] for row in rows)
     assert len(outcomes) == (2 if own.views is CreditViews.NEVER else 3), "there are too few cases"
-    assert min(outcomes.values()) > 20
+    assert min(outcomes.values()) > 10
     assert max(row["path_length"] for row in rows) > 5
     assert any(row["revokes"] and row["touches"] for row in rows)
     assert {abs(row["value_micros"]) for row in rows if row["touches"]} == set(_VALUES)
@@ -181,7 +183,7 @@ def test_credits_are_those_of_the_rule(compared: tuple[CreditSettings, Expected,
 def test_the_order_of_arrival_changes_nothing(spark: SparkSession) -> None:
     own = CreditSettings.model_validate({**_OWN, "views": "always", "models": "time_decay,position_based"})
     conversions, shown = _world(25)
-    assert _computed(spark, conversions, shown, own) == _computed(spark, conversions[::-1], shown[::-1], own)
+    assert _computed(spark, conversions[::-1], shown[::-1], own) == expected_credit(conversions, shown, own)
 
 
 def test_the_weights_of_time_decay_are_the_exact_powers_for_every_step(spark: SparkSession) -> None:

@@ -41,7 +41,9 @@ def _clicked(impression_id: str, click_id: str, day: float, us: int = 0, *, show
 CREDIT_CASES = (
     CreditCase("no ad", [_bought("p", 40)], [], {"p": "organic 100"}),
     CreditCase("a click 30 days before", [_bought("p", 30)], [_clicked("i", "k", 0)], {"p": "click_through 100 k"}),
-    CreditCase("a click more than 30 days before", [_bought("p", 30, 1)], [_clicked("i", "k", 0)], {"p": "organic 100"}),
+    CreditCase(
+        "a click more than 30 days before", [_bought("p", 30, 1)], [_clicked("i", "k", 0)], {"p": "organic 100"}
+    ),
     CreditCase("a view a day before", [_bought("p", 41)], [_seen("i", 40)], {"p": "view_through 100 i"}),
     CreditCase("a view more than a day before", [_bought("p", 41, 1)], [_seen("i", 40)], {"p": "organic 100"}),
     CreditCase("a click at the instant", [_bought("p", 5)], [_clicked("i", "k", 5)], {"p": "click_through 100 k"}),

@@ -147,7 +147,7 @@ weighed AS (
     ON d.step = (age % {half_life}) * 4096 // {half_life}
 ),
 amounts AS (
-  SELECT w.*, sum(weight) OVER (PARTITION BY w.conversion_id, model) AS total, what,
+  SELECT w.*, sum(weight) OVER (PARTITION BY w.conversion_id, model, what) AS total, what,
     CASE what WHEN 'ppm' THEN CAST(1000000 AS HUGEINT) ELSE abs(CAST(b.value AS HUGEINT)) END AS amount,
     CASE WHEN what = 'micros' AND b.value < 0 THEN -1 ELSE 1 END AS sign, b.currency, b.time_us
   FROM weighed w JOIN bases b ON b.event_id = w.conversion_id
