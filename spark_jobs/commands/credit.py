@@ -34,8 +34,8 @@ def credit(
 
     Paths are kept in gold/paths, credits by six models in gold/credits; the credits of a conversion by one model add up
     to its value exactly. A conversion is computed when no touch of it can come in time any more, and again when a
-    repair brings in a late one: then stale rows go, and each change is told in gold/restatements. Jobs may keep running;
-    Spark starts only if there is something to do. A run that was killed goes on where it stopped.
+    repair brings in a late one: then stale rows go, and each change is told in gold/restatements. Jobs may keep
+    running; Spark starts only if there is something to do. A run that was killed goes on where it stopped.
     """
     from spark_jobs.console.credit import credit_conversions
 

@@ -72,8 +72,8 @@ def _warn_of_other_settings(console: Console, lake: Lake, settings: Settings) ->
     last = last_run(lake)
     if last is not None and last.settings != settings.credit.model_dump_json():
         console.print(
-            "[credit] has changed since the last run: new conversions go by the new settings, those before keep the old "
-            "ones; `adloom credit --from … --to …` computes them again",
+            "[credit] has changed since the last run: new conversions go by the new settings, those before keep the "
+            "old ones; `adloom credit --from … --to …` computes them again",
             soft_wrap=True,
         )
 

@@ -1,6 +1,7 @@
 """Makes planned changes of a table: what repairs, replays and credit do alike."""
 
 import logging
+
 from delta.exceptions import ConcurrentDeleteDeleteException, ConcurrentDeleteReadException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -40,8 +41,8 @@ def change_rows(spark: SparkSession, lake: Lake, table: Table, changed: DataFram
         else:
             return
     raise LakeError(
-        f"files of {table.path} in {lake.root} were rewritten during each of {_ATTEMPTS} attempts to change rows of it; "
-        "is it being compacted? Run the same command again: it goes on from its plan"
+        f"files of {table.path} in {lake.root} were rewritten during each of {_ATTEMPTS} attempts to change rows of "
+        "it; is it being compacted? Run the same command again: it goes on from its plan"
     )
 
 

@@ -25,7 +25,7 @@ from spark_jobs.jobs.credit_wanted import REASON, WHY, Conversions, ends_of
 from spark_jobs.lake.layout import Lake
 from spark_jobs.sources.delta import read_table
 from spark_jobs.transforms.changes import changes, is_older
-from spark_jobs.transforms.credits import credits
+from spark_jobs.transforms.credits import credits as credits_of
 from spark_jobs.transforms.paths import BASIS_TIME, creditable, paths
 
 OnStep = Callable[[str], None]
@@ -117,7 +117,7 @@ class CreditPlanning:
         due = creditable(near, own).join(few(ids), on=is_wanted, how="left_semi").localCheckpoint()
         found = paths(few(due), self._attributions(due), own).localCheckpoint()
         told = wanted.select(GROUP, *[F.col(f"{WHY}.{name}").alias(name) for name in REASON])
-        expected = {PATHS: found, CREDITS: credits(found, own)}
+        expected = {PATHS: found, CREDITS: credits_of(found, own)}
         return {
             table.name: self._compare_table(table, rows, self._actual(table, few(ids), dates), told)
             for table, rows in expected.items()

@@ -169,7 +169,7 @@ class Conversions:
 
 
 def _why(cause: Column, *others: Column) -> Column:
-    """A reason: ``cause``, and when the event behind it was received, its type, its id, and the number of the repair."""
+    """A reason: ``cause``, and of the event behind it when it was received, its type, its id and the repair."""
     received, kind, event, repair = others or (F.lit(None), F.lit(None), F.lit(None), F.lit(0))
     values = dict(zip(REASON, (received, cause, kind, event, repair), strict=True))
     return F.struct(*[value.alias(name) for name, value in values.items()]).cast(_WHY_TYPE).alias(WHY)

@@ -148,8 +148,9 @@ def _added(spark: SparkSession, lake: Lake, table: Table, spans: Sequence[Span])
 
 
 def rows_added(spark: SparkSession, lake: Lake, table: Table, first: int, last: int) -> DataFrame:
-    """The rows that versions ``first`` to ``last`` added to ``table``, with their version; if the log does not reach back
-    so far, all rows of ``last``.
+    """The rows that versions ``first`` to ``last`` added to ``table``, with their version.
+
+    If the log does not reach back so far, all rows of ``last``, without.
     """
     if lake.files.read(commit_key(table, first)) is None:
         return read_table(spark, lake, table, version=last)

@@ -64,7 +64,9 @@ def _expected(source: Path, settings: Settings) -> Expected:
     due = expected_tables(source, settings, datetime.now(UTC))
     events = _named(due.silver, compared_columns(SILVER_EVENTS))
     conversions = [
-        Conversion(**{name: row.get(name) for name in Conversion._fields if name != "time_us"}, time_us=_us(row["event_time"]))
+        Conversion(
+            **{name: row.get(name) for name in Conversion._fields if name != "time_us"}, time_us=_us(row["event_time"])
+        )
         for row in events
         if row["event_type"] == CONVERSION
     ]
