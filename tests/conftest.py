@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.lake.layout import Lake
+from spark_jobs.runtime.java import Lifetime
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.session import start_session
 from tests.support.lakes import RunLake
@@ -29,7 +30,9 @@ os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedC
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    session = start_session(Settings(), log_file=tmp_path_factory.mktemp("spark") / "spark.log")
+    # As commands do on lakes as small as those of tests.
+    log_file = tmp_path_factory.mktemp("spark") / "spark.log"
+    session = start_session(Settings(), log_file=log_file, lifetime=Lifetime.SHORT)
     yield session
     session.stop()
 
