@@ -1,4 +1,4 @@
-"""Gives Airflow the DAGs of adloom: once for each lake that ADLOOM_LAKES names, or for the only one.
+"""The DAGs of adloom for Airflow: of each lake that ADLOOM_LAKES names, or of the only one.
 
 They are declared in ``ad_dags/declared/``, one per module. A DAG file of your own can call ``adloom_dags`` instead,
 with schedules, owner or pool by lake.
@@ -7,6 +7,6 @@ with schedules, owner or pool by lake.
 from ad_dags.factory import adloom_dags
 from ad_dags.lakes import lakes_here
 
-# Airflow parses files with the words "airflow" and "dag" only.
+# Airflow only parses files that contain the words "airflow" and "dag".
 for lake in lakes_here():
     globals().update(adloom_dags(lake.connection, lake.prefix))

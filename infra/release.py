@@ -16,7 +16,7 @@ from io import BytesIO
 from pathlib import Path
 
 from infra.sbom import sbom
-from infra.uv import uv
+from infra.uv import exported
 from spark_jobs.jars.lock import digest
 
 _SUMS = "SHA256SUMS"
@@ -79,18 +79,8 @@ def _build(source: Path, folder: Path, time: int) -> str:
 
 
 def _requirements(source: Path, file: Path) -> None:
-    command = [
-        uv(),
-        "export",
-        "--quiet",
-        "--frozen",
-        "--no-default-groups",
-        "--extra",
-        "jobs",
-        "--no-emit-project",
-        "--no-annotate",
-    ]
-    subprocess.run([*command, "--no-header", "--output-file", str(file)], cwd=source, check=True, stdout=sys.stderr)
+    command = exported("--no-emit-project", "--no-annotate", "--no-header", "--output-file", str(file))
+    subprocess.run(command, cwd=source, check=True, stdout=sys.stderr)
 
 
 def main() -> None:

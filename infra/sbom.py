@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from infra.uv import uv
+from infra.uv import exported
 from spark_jobs.jars.lock import JAR, Jar, read_lock
 
 _JARS = Path("spark_jobs/jars")
@@ -26,8 +26,7 @@ def sbom(checkout: Path, version: str, time: int) -> dict[str, Any]:
         subprocess.CalledProcessError: uv cannot read uv.lock.
         LockError: jars.lock was made from another pom.xml.
     """
-    command = [uv(), "export", "--quiet", "--frozen", "--no-default-groups", "--extra", "jobs"]
-    command += ["--format", "cyclonedx1.5"]
+    command = exported("--format", "cyclonedx1.5")
     done = subprocess.run(command, cwd=checkout, stdout=subprocess.PIPE, text=True, check=True)
     document: dict[str, Any] = json.loads(done.stdout)
     jars = [_component(jar) for jar in read_lock(checkout / _JARS)]

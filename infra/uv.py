@@ -9,6 +9,11 @@ from spark_jobs.jars.cache import CACHE
 _SETUP = Path(__file__).with_name("setup.sh")
 
 
+def exported(*options: str) -> list[str]:
+    """The command that prints the locked packages of the wheel with the extra ``jobs``, as ``options`` say."""
+    return [uv(), "export", "--quiet", "--frozen", "--no-default-groups", "--extra", "jobs", *options]
+
+
 def uv() -> str:
     """The program ``uv``.
 

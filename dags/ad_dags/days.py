@@ -39,7 +39,7 @@ class DayAsset:
     @property
     def asset(self) -> Asset:
         """The asset, as DAGs name it."""
-        return Asset(self.lake.asset_name(f"adloom_{self.table}_day_{self.event.value}"))
+        return Asset(self.lake.named(f"adloom_{self.table}_day_{self.event.value}"))
 
     @property
     def task_id(self) -> str:
@@ -58,7 +58,7 @@ def day_assets(lake: LakeRef) -> tuple[DayAsset, ...]:
 
 def all_complete(lake: LakeRef) -> Asset:
     """That dates are complete in all tables. Its events have no partition key, so plain schedules can wait for them."""
-    return Asset(lake.asset_name("adloom/days"))
+    return Asset(lake.named("adloom/days"))
 
 
 def not_told(own: DayAsset, days: Iterable[Day], told: Mapping[str, Extra], now: datetime) -> dict[str, Extra]:

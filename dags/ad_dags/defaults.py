@@ -65,7 +65,7 @@ class DagDefaults:
             tasks: default arguments of its tasks that differ from the usual ones.
         """
         return DAG(
-            self.lake.dag_id(name),
+            self.lake.named(name),
             description=(page or "").partition("\n")[0],
             doc_md=page,
             start_date=_START,

@@ -15,11 +15,8 @@ from ad_dags.supervision.naming import supervising_dag_id
 from spark_jobs.contracts.errors import SettingsError
 from spark_jobs.contracts.jobs import JOBS
 
-DAG_NAMES = tuple(
-    sorted(
-        [*(module.name for module in iter_modules(declared.__path__)), *(supervising_dag_id(job.name) for job in JOBS)]
-    )
-)
+_DECLARED = tuple(module.name for module in iter_modules(declared.__path__))
+DAG_NAMES = tuple(sorted([*_DECLARED, *(supervising_dag_id(job.name) for job in JOBS)]))
 """Without prefix."""
 
 
@@ -62,7 +59,6 @@ def adloom_dags(
     if unknown := sorted({*without, *schedules} - {*DAG_NAMES}):
         raise SettingsError(f"adloom_dags: there is no DAG {unknown[0]!r}; there are {', '.join(DAG_NAMES)}")
     own = DagDefaults(LakeRef(lake, prefix), schedules=schedules, **common)
-    modules = [module.name for module in iter_modules(declared.__path__) if module.name not in without]
-    dags = [import_module(f"{declared.__name__}.{name}").declare(own) for name in modules]
+    dags = [import_module(f"{declared.__name__}.{name}").declare(own) for name in _DECLARED if name not in without]
     dags += [supervising_dag(own, job) for job in JOBS if supervising_dag_id(job.name) not in without]
     return {dag.dag_id: dag for dag in dags}

@@ -27,16 +27,12 @@ class LakeRef:
         """Checks the prefix."""
         if self.prefix and not _PREFIX.fullmatch(self.prefix):
             raise SettingsError(
-                f"prefix {self.prefix!r} does not fit into the id of a DAG and an address; take lower-case letters, "
-                "digits and _, at most 32, as in eu_"
+                f"prefix {self.prefix!r} does not fit into the id of a DAG and a URL; use at most 32 lower-case "
+                "letters, digits and _, and begin with a letter, as in eu_"
             )
 
-    def dag_id(self, name: str) -> str:
-        """The id of its DAG ``name``."""
-        return f"{self.prefix}{name}"
-
-    def asset_name(self, name: str) -> str:
-        """The name of its asset ``name``."""
+    def named(self, name: str) -> str:
+        """The id of its DAG ``name``, or the name of its asset ``name``."""
         return f"{self.prefix}{name}"
 
 

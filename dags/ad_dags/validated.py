@@ -17,13 +17,13 @@ from spark_jobs.queries import TABLES
 
 def validated_gold(lake: LakeRef) -> AssetAlias:
     """The alias through which versions of ``lake`` are told of."""
-    return AssetAlias(lake.asset_name("adloom_validated_gold"))
+    return AssetAlias(lake.named("adloom_validated_gold"))
 
 
 def validated_assets(lake: LakeRef) -> dict[str, Asset]:
     """By table of gold, the asset that consumers have as their schedule."""
     gold = [table for table in TABLES if table.path.startswith("gold/")]
-    return {table.name: Asset(lake.asset_name(f"adloom/{table.path}")) for table in gold}
+    return {table.name: Asset(lake.named(f"adloom/{table.path}")) for table in gold}
 
 
 def read_validated(lake: Lake) -> dict[str, int]:

@@ -97,7 +97,7 @@ AIRFLOW = Group(
         ),
         Variable(
             "ADLOOM_LAKES",
-            "one, of no prefix",
+            "one, without a prefix",
             "the lakes of this Airflow, as in `eu_=adloom_eu,us_=adloom_us`: the prefix of a lake's DAGs and assets, "
             "and its connection ([Airflow](airflow.md#several-lakes))",
         ),

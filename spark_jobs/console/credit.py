@@ -95,7 +95,8 @@ def _print_plan(console: Console, plan: CreditPlan, place: str, *, dry_run: bool
     if plan.tables:
         console.print(table)
     again = f", {plan.again:,} computed again" if plan.again else ""
-    console.print(f"{plan.fresh:,} new conversions up to {utc(plan.reach.until)}{again}", soft_wrap=True)
+    later = f"; {plan.waiting:,} later ones wait until no touch of them can come any more" if plan.waiting else ""
+    console.print(f"{plan.fresh:,} new conversions up to {utc(plan.reach.until)}{again}{later}", soft_wrap=True)
     if dry_run:
         console.print("dry run: no table was changed")
     elif plan.again and plan.changes:

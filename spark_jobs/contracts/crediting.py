@@ -15,14 +15,15 @@ CREDIT_SEEN = f"{CREDIT_RUNS}/seen.json"
 class Reach(BaseModel):
     """How far the tables that credit is computed from have come.
 
-    Conversions up to ``until`` are due: none of them, and no touch of one, can still come in time. ``silver_version``
-    and ``attributions_version`` are the versions that were looked at, ``repair`` is the number of the last repair, or
-    replay, that had been done before.
+    Conversions up to ``until`` are due: no touch of them can come in time any more. ``silver_version`` and
+    ``attributions_version`` are the versions that were looked at, ``repair`` is the number of the last repair, or
+    replay, that had been done before. ``is_settled``: no conversion up to ``until`` comes to silver any more.
     """
 
     model_config = ConfigDict(frozen=True)
 
     until: datetime
+    is_settled: bool
     silver_version: int
     attributions_version: int
     repair: int
@@ -45,7 +46,8 @@ class CreditPlan(BaseModel):
     ``draft`` names the folder with its rows: of two processes that plan one run, because one lost its lock, only the
     first counts. ``is_window`` says that only conversions of a window were computed again, so that the next run goes on
     from the run before. ``fresh`` counts the conversions that became due, ``again`` those that were computed again
-    because something came late. ``settings`` are those of ``[credit]`` that it went by, as text.
+    because something came late, ``waiting`` those that are not due yet. ``settings`` are those of ``[credit]`` that it
+    went by, as text.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -58,6 +60,7 @@ class CreditPlan(BaseModel):
     settings: str
     fresh: int
     again: int
+    waiting: int
     tables: dict[str, CreditedTable]
 
     @property

@@ -95,8 +95,8 @@ def credit(
             check_lock()
             if _apply(spark, lake, plan, check_lock, on_step):
                 if not window:
-                    # What is in silver beyond what was due may hold conversions: the next look finds out.
-                    write_record(lake, CREDIT_SEEN, CreditSeen(silver_version=reach.silver_version, waits=True))
+                    seen = CreditSeen(silver_version=reach.silver_version, waits=plan.waiting > 0)
+                    write_record(lake, CREDIT_SEEN, seen)
                 return plan
     raise LakeError(
         f"{' and '.join(table.path for table in CREDIT_TABLES)} of {lake.root} were changed during each of {_ATTEMPTS} "

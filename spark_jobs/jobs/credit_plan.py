@@ -25,8 +25,8 @@ from spark_jobs.jobs.credit_wanted import REASON, WHY, Conversions, ends_of
 from spark_jobs.lake.layout import Lake
 from spark_jobs.sources.delta import read_table
 from spark_jobs.transforms.changes import changes, is_older
-from spark_jobs.transforms.credits import credits as credits_of
-from spark_jobs.transforms.paths import BASIS_TIME, creditable, paths
+from spark_jobs.transforms.credits import credits_of
+from spark_jobs.transforms.paths import BASIS_TIME, creditable, paths_of
 
 OnStep = Callable[[str], None]
 _FEW = 20_000
@@ -87,6 +87,7 @@ class CreditPlanning:
             settings=self._settings.credit.model_dump_json(),
             fresh=fresh,
             again=again,
+            waiting=self._conversions.waiting(),
             tables=tables,
         )
         if not self._dry_run:
@@ -115,7 +116,7 @@ class CreditPlanning:
         near = events.where(F.col("event_date").between(F.lit(begin), F.lit(dates[-1])))
         is_wanted = F.col("conversion_id") == F.col(GROUP)
         due = creditable(near, own).join(few(ids), on=is_wanted, how="left_semi").localCheckpoint()
-        found = paths(few(due), self._attributions(due), own).localCheckpoint()
+        found = paths_of(few(due), self._attributions(due), own).localCheckpoint()
         told = wanted.select(GROUP, *[F.col(f"{WHY}.{name}").alias(name) for name in REASON])
         expected = {PATHS: found, CREDITS: credits_of(found, own)}
         return {

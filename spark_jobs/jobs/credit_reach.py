@@ -4,8 +4,8 @@
 
     watermark of attribute      ──────────────────────────────┤ 12:00
     every touch is there up to  ─────────────────────┤ 11:00        attribute.window 1h
-    watermark of deduplicate    ──────────────────────────────────┤ 12:30
     conversions are due up to   ─────────────────────┤ 11:00
+    watermark of deduplicate    ──────────────────────────────────┤ 12:30   so silver gets none of them any more
 
 An impression can be clicked for as long as the window, so only then it is known whether it was a click or a view.
 """
@@ -48,12 +48,15 @@ def reach_of(lake: Lake, settings: Settings) -> Reach | None:
     if until is None:
         return None
     until -= settings.attribute.window + ROUNDING
-    if DEDUPLICATE.watermark(settings) is not None:
-        kept = _watermark(last_note(lake, DEDUPLICATE.name, until=silver))
-        if kept is None:
-            return None
-        until = min(until, kept - ROUNDING)
-    return Reach(until=until, silver_version=silver, attributions_version=attributions, repair=repair)
+    kept = _watermark(last_note(lake, DEDUPLICATE.name, until=silver)) if DEDUPLICATE.watermark(settings) else None
+    return Reach(
+        until=until,
+        # Spark drops what lies behind the watermark of the batch before: later batches keep nothing behind this one.
+        is_settled=kept is not None and until <= kept - ROUNDING,
+        silver_version=silver,
+        attributions_version=attributions,
+        repair=repair,
+    )
 
 
 def read_credit_plan(lake: Lake, number: int) -> CreditPlan | None:
@@ -95,8 +98,9 @@ def has_work(lake: Lake, settings: Settings) -> bool:
     seen = find_record(lake, CREDIT_SEEN, CreditSeen)
     if last is None or seen is None or _has_repaired(lake, last.reach.repair, reach.repair):
         return True
-    waits = seen.waits or _has_conversions(lake, seen.silver_version, reach.silver_version)
-    if waits and reach.until > last.reach.until:
+    has_more = _has_conversions(lake, seen.silver_version, reach.silver_version)
+    waits = seen.waits or has_more
+    if (waits and reach.until > last.reach.until) or (has_more and not last.reach.is_settled):
         return True
     if (waits, reach.silver_version) != (seen.waits, seen.silver_version):
         write_record(lake, CREDIT_SEEN, CreditSeen(silver_version=reach.silver_version, waits=waits))

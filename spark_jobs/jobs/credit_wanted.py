@@ -24,7 +24,6 @@ from spark_jobs.contracts.tables import ATTRIBUTIONS, LATE_EVENTS, RESTATEMENTS,
 from spark_jobs.corrections.correction import GROUP
 from spark_jobs.jobs.lateness import IS_EXPIRED, rows_added
 from spark_jobs.lake.layout import Lake
-from spark_jobs.queries.deduplicate import QUERY as DEDUPLICATE
 from spark_jobs.sources.delta import read_table
 from spark_jobs.transforms.clock import interval
 from spark_jobs.transforms.json_rows import from_json_row
@@ -61,6 +60,13 @@ class Conversions:
     def was_due(self, time: str) -> Column:
         """Whether a conversion was due in the last run; ``time`` is the column with its time."""
         return F.lit(False) if self._last is None else F.col(time) <= F.lit(self._last.until)
+
+    def waiting(self) -> int:
+        """How many conversions are not due yet."""
+        until = self._reach.until
+        rows = read_table(self._spark, self._lake, SILVER_EVENTS, version=self._reach.silver_version)
+        is_later = (F.col("event_date") >= F.lit(_date(until))) & (F.col("event_time") > F.lit(until))
+        return rows.where((F.col("event_type") == CONVERSION) & is_later).count()
 
     def of_window(self, window: Window) -> DataFrame:
         """What is wanted if all conversions in ``window`` that were due are computed again."""
@@ -107,14 +113,12 @@ class Conversions:
         """Conversions that came late since the last run, with their order and time."""
         was_due = self.was_due("event_time")
         brought_in = self.events.where(was_due & (F.col(REPAIR) > last.repair))
-        if DEDUPLICATE.watermark(self._settings) is None:
-            # What comes late is in silver, like everything else.
-            span = last.silver_version + 1, self._reach.silver_version
-            added = rows_added(self._spark, self._lake, SILVER_EVENTS, *span) if span[0] <= span[1] else None
-            if added is not None:
-                cause = {CAUSE: F.lit(Cause.LATE_CONVERSION.value), REPAIR: F.lit(0).cast("bigint")}
-                more = added.where((F.col("event_type") == CONVERSION) & was_due).withColumns(cause)
-                brought_in = brought_in.unionByName(more.select(*brought_in.columns))
+        first, newest = last.silver_version + 1, self._reach.silver_version
+        if not last.is_settled and first <= newest:
+            cause = {CAUSE: F.lit(Cause.LATE_CONVERSION.value), REPAIR: F.lit(0).cast("bigint")}
+            added = rows_added(self._spark, self._lake, SILVER_EVENTS, first, newest)
+            more = added.where((F.col("event_type") == CONVERSION) & was_due).withColumns(cause)
+            brought_in = brought_in.unionByName(more.select(*brought_in.columns))
         why = _why(F.col(CAUSE), F.col("ingest_time"), F.col("event_type"), F.col("event_id"), F.col(REPAIR))
         return brought_in.select(F.col("event_id").alias(GROUP), why, "order_id", "revokes", "event_time", "event_date")
 

@@ -1,12 +1,23 @@
-"""A launcher that records what it is asked to do."""
+"""A launcher that records what it is asked to do, and a command that tasks run instead of adloom."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
 
 from ad_dags.lakes import LakeRef
 from ad_dags.launchers import Driver, DriverState, LauncherError
 
 LAKE = LakeRef()
 """The lake that the environment describes."""
+
+
+def fake_command(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """Makes tasks run ``script`` of a shell, written to ``folder``, as the command adloom."""
+    program = folder / "adloom"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("ADLOOM_COMMAND", str(program))
 
 
 @dataclass

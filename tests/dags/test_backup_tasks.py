@@ -13,7 +13,7 @@ from ad_dags.tasks.backup import back_up_lake
 from spark_jobs.contracts.places import CHECKPOINTS
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.runtime.lakes import open_lake
-from tests.dags.fakes import LAKE, RecordingLauncher
+from tests.dags.fakes import LAKE, RecordingLauncher, fake_command
 
 
 @pytest.fixture
@@ -24,15 +24,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     place = Place(str(lake.path), None, Settings(), lake, RecordingLauncher())
     monkeypatch.setattr(maintenance, "find_place", lambda _lake: place)
     monkeypatch.delenv("ADLOOM_BACKUP", raising=False)
-    _command(place, monkeypatch, 'echo "$@ [$ADLOOM_S3__PROFILE]"')
+    fake_command(place.lake.path.parent, monkeypatch, 'echo "$@ [$ADLOOM_S3__PROFILE]"')
     return place
-
-
-def _command(place: Place, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    program = place.lake.path.parent / "adloom"
-    program.write_text(f"#!/bin/sh\n{script}\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("ADLOOM_COMMAND", str(program))
 
 
 def test_a_backup_goes_where_the_environment_says_with_keys_that_may_write(
@@ -60,6 +53,7 @@ def test_without_a_place_for_the_copy_the_task_is_skipped(place: Place) -> None:
 
 def test_a_backup_that_is_refused_may_be_tried_again(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ADLOOM_BACKUP", "s3a://backups/ads")
-    _command(place, monkeypatch, "echo 'error: job repair of lake ads is held by another process'; exit 1")
+    refusal = "echo 'error: job repair of lake ads is held by another process'; exit 1"
+    fake_command(place.lake.path.parent, monkeypatch, refusal)
     with pytest.raises(CommandError, match="is held by another process"):
         back_up_lake(LAKE)

@@ -29,7 +29,7 @@ from spark_jobs.contracts.settings import ENV_PREFIX, Settings, load_settings
 from spark_jobs.contracts.wanted import WantedState
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.wanted import want
-from tests.dags.fakes import LAKE, RecordingLauncher
+from tests.dags.fakes import LAKE, RecordingLauncher, fake_command
 
 _SUPERVISOR = {"supervisor_address": "127.0.0.1:1", "supervisor_password": "hush"}
 _PST = "pst"
@@ -85,12 +85,9 @@ def test_login_and_password_are_the_keys_of_the_store(connect: Connect, monkeypa
 def test_commands_get_the_connection_by_their_environment(
     connect: Connect, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    program = tmp_path / "adloom"
     names = "AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN ADLOOM_S3__PROFILE ADLOOM_KAFKA__PASSWORD"
     shown = "".join(f"[${name}]" for name in [*names.split(), "ADLOOM_SUPERVISOR_PASSWORD"])
-    program.write_text(f'#!/bin/sh\necho "$@"; echo "{shown}"\n')
-    program.chmod(0o755)
-    monkeypatch.setenv("ADLOOM_COMMAND", str(program))
+    fake_command(tmp_path, monkeypatch, f'echo "$@"; echo "{shown}"')
     monkeypatch.setenv("AWS_SESSION_TOKEN", "of-other-keys")
     monkeypatch.setenv("ADLOOM_S3__PROFILE", "of-the-environment")
     connect({**_SUPERVISOR, "kafka__password": "pst2", "care_profile": "jobs"}, login="key", password=_PST)

@@ -9,11 +9,11 @@ import pytest
 from airflow.dag_processing.dagbag import DagBag
 from airflow.sdk import DAG
 
-from ad_dags.factory import DAG_NAMES
+from ad_dags import factory
 from spark_jobs.queries import QUERIES_OF_JOB
+from tests.support.dag_names import DAG_NAMES
 
 _DAGS = Path(__file__).parents[2] / "dags"
-_DECLARED = sorted((_DAGS / "ad_dags" / "declared").glob("[a-z]*.py"))
 _EXAMPLES = _DAGS.parent / "examples"
 _WITH_SPARK = {
     "close_days.update_days",
@@ -37,8 +37,7 @@ def dags() -> dict[str, DAG]:
 
 
 def test_there_is_a_dag_for_every_module_and_one_for_every_job(dags: dict[str, DAG]) -> None:
-    supervising = [f"supervise_{job}" for job in QUERIES_OF_JOB]
-    assert sorted(dags) == sorted([*(file.stem for file in _DECLARED), *supervising]) == [*DAG_NAMES]
+    assert sorted(dags) == DAG_NAMES == [*factory.DAG_NAMES]
     assert {Path(dag.fileloc) for dag in dags.values()} == {_DAGS / "adloom.py"}
 
 

@@ -22,10 +22,11 @@ _DAGS = Path(__file__).parents[2] / "dags"
 _EU, _US = LakeRef("adloom_eu", "eu_"), LakeRef("adloom_us", "us_")
 
 
-@pytest.fixture
-def two_lakes(monkeypatch: pytest.MonkeyPatch) -> dict[str, DAG]:
-    monkeypatch.setenv("ADLOOM_LAKES", "eu_=adloom_eu, us_=adloom_us,")
-    bag = DagBag(_DAGS)
+@pytest.fixture(scope="module")
+def two_lakes() -> dict[str, DAG]:
+    with pytest.MonkeyPatch.context() as here:
+        here.setenv("ADLOOM_LAKES", "eu_=adloom_eu, us_=adloom_us,")
+        bag = DagBag(_DAGS)
     assert not bag.import_errors, bag.import_errors
     return bag.dags
 

@@ -16,7 +16,7 @@ from ad_dags.tasks.lineage import emit_lineage
 from spark_jobs.contracts.places import CHECKPOINTS
 from spark_jobs.contracts.settings import Settings, load_settings
 from spark_jobs.runtime.lakes import open_lake
-from tests.dags.fakes import LAKE, RecordingLauncher
+from tests.dags.fakes import LAKE, RecordingLauncher, fake_command
 
 _TASK = SimpleNamespace(dag_id="emit_lineage", task_id="emit_lineage")
 _ID = "airflow/emit_lineage.emit_lineage/f99310b4-3c3c-1a1a-2b2b-c1b95c24ff11"
@@ -31,15 +31,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     variables = {"ADLOOM_S3__PROFILE": "of-the-connection"}
     place = Place(str(lake.path), None, load_settings(None, to_file), lake, RecordingLauncher(), variables)
     monkeypatch.setattr(maintenance, "find_place", lambda _lake: place)
-    _command(place, monkeypatch, 'echo "$1 [$OPENLINEAGE_PARENT_ID] $ADLOOM_S3__PROFILE"')
+    fake_command(place.lake.path.parent, monkeypatch, 'echo "$1 [$OPENLINEAGE_PARENT_ID] $ADLOOM_S3__PROFILE"')
     return place
-
-
-def _command(place: Place, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    program = place.lake.path.parent / "adloom"
-    program.write_text(f"#!/bin/sh\n{script}\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("ADLOOM_COMMAND", str(program))
 
 
 def _install_provider(monkeypatch: pytest.MonkeyPatch, *, is_disabled: bool) -> None:
@@ -83,6 +76,6 @@ def test_without_a_transport_the_task_is_skipped(place: Place, monkeypatch: pyte
 
 
 def test_a_server_that_is_away_fails_the_task(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    _command(place, monkeypatch, "echo 'error: http://marquez:5000 does not answer'; exit 1")
+    fake_command(place.lake.path.parent, monkeypatch, "echo 'error: http://marquez:5000 does not answer'; exit 1")
     with pytest.raises(CommandError, match="does not answer"):
         emit_lineage(LAKE, task_instance=_TASK)

@@ -15,7 +15,7 @@ from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.wanted import WantedState
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.wanted import read_wanted, want
-from tests.dags.fakes import LAKE, RecordingLauncher
+from tests.dags.fakes import LAKE, RecordingLauncher, fake_command
 
 _NOW = datetime.now(UTC)
 
@@ -29,13 +29,6 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     return place
 
 
-def _command(place: Place, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    program = place.lake.path.parent / "adloom"
-    program.write_text(f"#!/bin/sh\n{script}\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("ADLOOM_COMMAND", str(program))
-
-
 def _state(place: Place) -> tuple[str, bool]:
     wanted = read_wanted(place.lake, "attribute")
     assert wanted
@@ -45,7 +38,7 @@ def _state(place: Place) -> tuple[str, bool]:
 def test_the_job_is_paused_while_its_tables_are_maintained(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     want(place.lake, "attribute", WantedState.RUNNING, "a test", _NOW)
     wanted = place.lake.path / "_progress" / "attribute" / "wanted.json"
-    _command(place, monkeypatch, f'echo "$@"; cat {wanted}')
+    fake_command(place.lake.path.parent, monkeypatch, f'echo "$@"; cat {wanted}')
     output = maintenance.maintain_tables(LAKE, "attribute")
     assert output.startswith("maintain attributions sessions --lake")
     assert '"state": "stopped"' in output
@@ -56,7 +49,7 @@ def test_the_job_is_paused_while_its_tables_are_maintained(place: Place, monkeyp
 
 def test_a_maintenance_that_fails_resumes_the_job(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     want(place.lake, "attribute", WantedState.RUNNING, "a test", _NOW)
-    _command(place, monkeypatch, "echo error: the disk is full; exit 1")
+    fake_command(place.lake.path.parent, monkeypatch, "echo error: the disk is full; exit 1")
     with pytest.raises(CommandError, match="the disk is full"):
         maintenance.maintain_tables(LAKE, "attribute")
     assert _state(place) == ("running", False)
@@ -64,7 +57,7 @@ def test_a_maintenance_that_fails_resumes_the_job(place: Place, monkeypatch: pyt
 
 def test_a_job_that_was_stopped_on_purpose_stays_stopped(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     want(place.lake, "attribute", WantedState.STOPPED, "a test", _NOW)
-    _command(place, monkeypatch, "exit 0")
+    fake_command(place.lake.path.parent, monkeypatch, "exit 0")
     maintenance.maintain_tables(LAKE, "attribute")
     assert isinstance(place.launcher, RecordingLauncher)
     assert place.launcher.calls == []
@@ -84,11 +77,11 @@ def test_a_job_that_is_stopped_during_its_pause_stays_stopped(place: Place, monk
 
 
 def test_a_ledger_that_does_not_balance_fails_without_a_retry(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    _command(place, monkeypatch, 'echo "balances to the row: $1"')
+    fake_command(place.lake.path.parent, monkeypatch, 'echo "balances to the row: $1"')
     assert maintenance.balance_ledger(LAKE).startswith("balances to the row: ledger")
-    _command(place, monkeypatch, "echo DOES NOT BALANCE: 1 unaccounted '(records)'; exit 1")
+    fake_command(place.lake.path.parent, monkeypatch, "echo DOES NOT BALANCE: 1 unaccounted '(records)'; exit 1")
     with pytest.raises(AirflowFailException, match="1 unaccounted"):
         maintenance.balance_ledger(LAKE)
-    _command(place, monkeypatch, "echo error: the store does not answer; exit 1")
+    fake_command(place.lake.path.parent, monkeypatch, "echo error: the store does not answer; exit 1")
     with pytest.raises(CommandError, match="does not answer"):
         maintenance.balance_ledger(LAKE)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from spark_jobs.contracts.tables import ATTRIBUTIONS
 from spark_jobs.lake.layout import Lake, progress_key
 from spark_jobs.queries import JOB_OF_QUERY
 from spark_jobs.runtime.lakes import open_lake
-from tests.dags.fakes import LAKE, RecordingLauncher
+from tests.dags.fakes import LAKE, RecordingLauncher, fake_command
 
 _FIRST = date(2026, 3, 1)
 _NOW = datetime(2026, 3, 20, 12, tzinfo=UTC)
@@ -42,14 +43,7 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
 @pytest.fixture
 def printing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """Makes the command run a line of a shell."""
-
-    def command(script: str) -> None:
-        program = tmp_path / "adloom"
-        program.write_text(f"#!/bin/sh\n{script}\n")
-        program.chmod(0o755)
-        monkeypatch.setenv("ADLOOM_COMMAND", str(program))
-
-    return command
+    return partial(fake_command, tmp_path, monkeypatch)
 
 
 def test_every_complete_day_is_drawn_and_no_other(lake: Lake) -> None:

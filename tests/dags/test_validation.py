@@ -18,7 +18,7 @@ from ad_dags.validated import validated_assets, validated_gold
 from spark_jobs.contracts.places import CHECKPOINTS, VALIDATED
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.runtime.lakes import open_lake
-from tests.dags.fakes import LAKE, RecordingLauncher
+from tests.dags.fakes import LAKE, RecordingLauncher, fake_command
 
 Validate = Callable[..., None]
 
@@ -61,12 +61,9 @@ def validation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Validate:
     lake.files.write(f"{CHECKPOINTS}/attribute/attribute/v1.json", b"{}")
     place = Place(str(tmp_path / "lake"), None, Settings(), lake, RecordingLauncher())
     monkeypatch.setattr(maintenance, "find_place", lambda *_: place)
-    program = tmp_path / "adloom"
-    monkeypatch.setenv("ADLOOM_COMMAND", str(program))
 
     def make(printed: str = "fine", code: int = 0, **versions: int) -> None:
-        program.write_text(f"#!/bin/sh\necho '{printed}'; exit {code}\n")
-        program.chmod(0o755)
+        fake_command(tmp_path, monkeypatch, f"echo '{printed}'; exit {code}")
         lake.files.write(VALIDATED, json.dumps(versions).encode())
 
     return make

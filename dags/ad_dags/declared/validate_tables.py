@@ -20,7 +20,7 @@ from ad_dags.validated import validated_gold
 def declare(own: DagDefaults) -> DAG:
     """The DAG, for the lake of ``own``."""
     watcher = AssetWatcher(name="new_versions", trigger=NewVersionsTrigger(connection=own.lake.connection))
-    gold = Asset(own.lake.asset_name("adloom_gold"), watchers=[watcher])
+    gold = Asset(own.lake.named("adloom_gold"), watchers=[watcher])
     hourly = CronTriggerTimetable("15 * * * *", timezone="UTC")
     schedule = AssetOrTimeSchedule(timetable=hourly, assets=[gold])
     validated = [validated_gold(own.lake)]

@@ -1,7 +1,7 @@
 """The web application behind the pages. Every URL needs a login, and permissions on the DAGs whose data it shows.
 
-An address is about the lake that it names, as in ``/lakes/eu_/streams``; one that names none, as in ``/streams``, is
-about the first lake of which the user may see something.
+A URL names its lake, as in ``/lakes/eu_/streams``. One that names none, as in ``/streams``, means the first lake that
+the user may see.
 """
 
 from datetime import timedelta
@@ -65,7 +65,7 @@ class Span(StrEnum):
 
 
 def key_of(lake: LakeRef) -> str:
-    """How addresses name ``lake``."""
+    """How URLs name ``lake``."""
     return lake.prefix or "-"
 
 
@@ -73,7 +73,7 @@ User = Annotated[BaseUser, Depends(get_user)]
 
 
 def own_lake(user: User, request: Request) -> LakeRef:
-    """The lake that the address is about.
+    """The lake that the URL means.
 
     Raises:
         HTTPException: 404: there is none of that name.
@@ -117,14 +117,14 @@ def log(user: User, lake: OwnLake, place: OwnPlace, job: str) -> Response:
     """The end of the driver's log."""
     if job not in QUERIES_OF_JOB:
         raise HTTPException(status.HTTP_404_NOT_FOUND, f"there is no job {job!r}")
-    check(user, lake.dag_id(supervising_dag_id(job)), DagAccessEntity.TASK_LOGS)
+    check(user, lake.named(supervising_dag_id(job)), DagAccessEntity.TASK_LOGS)
     return PlainTextResponse(place.launcher.log(job, _LOG_BYTES), headers=_headers(_OWN))
 
 
 @router.get("/quality")
 def quality(user: User, lake: OwnLake, place: OwnPlace, request: Request) -> Response:
     """The page Data quality."""
-    check(user, lake.dag_id(QUALITY_DAG), DagAccessEntity.RUN)
+    check(user, lake.named(QUALITY_DAG), DagAccessEntity.RUN)
     body = "quality" if read_page(place.lake, INDEX) is not None else "no_quality"
     return _page("Data quality", body, user, lake, request)
 
@@ -132,7 +132,7 @@ def quality(user: User, lake: OwnLake, place: OwnPlace, request: Request) -> Res
 @router.get("/reports/{name:path}")
 def report(user: User, lake: OwnLake, place: OwnPlace, name: str) -> Response:
     """A page of the validation reports in the lake."""
-    check(user, lake.dag_id(QUALITY_DAG), DagAccessEntity.RUN)
+    check(user, lake.named(QUALITY_DAG), DagAccessEntity.RUN)
     content = read_page(place.lake, name)
     if content is None:
         raise HTTPException(status.HTTP_404_NOT_FOUND, f"the reports have no page {name!r}")
@@ -163,11 +163,11 @@ def report_unavailable(_request: Request, error: Exception) -> Response:
 
 def _is_visible(user: BaseUser, lake: LakeRef) -> bool:
     names = (QUALITY_DAG, *map(supervising_dag_id, QUERIES_OF_JOB))
-    return any(may_see(user, lake.dag_id(name)) for name in names)
+    return any(may_see(user, lake.named(name)) for name in names)
 
 
 def _visible_jobs(user: BaseUser, lake: LakeRef) -> list[str]:
-    jobs = [job for job in QUERIES_OF_JOB if may_see(user, lake.dag_id(supervising_dag_id(job)))]
+    jobs = [job for job in QUERIES_OF_JOB if may_see(user, lake.named(supervising_dag_id(job)))]
     if not jobs:
         raise HTTPException(status.HTTP_403_FORBIDDEN, "you have no permission to read the DAG of any streaming job")
     return jobs
@@ -180,7 +180,7 @@ def _page(title: str, body: str, user: BaseUser, lake: LakeRef, request: Request
         "title": title,
         "root": root,
         "script": f"{page}.js",
-        "quality_dag": lake.dag_id(QUALITY_DAG),
+        "quality_dag": lake.named(QUALITY_DAG),
         "lakes": _links(page, root, lake, [one for one in lakes_here() if _is_visible(user, one)]),
     }
     parts["body"] = Template(_file(f"static/{body}.html").decode()).substitute(parts)

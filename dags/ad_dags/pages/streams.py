@@ -63,7 +63,7 @@ class StreamsPage(BaseModel):
 def streams_page(place: Place, lake: LakeRef, jobs: Iterable[str], now: datetime, *, span: timedelta) -> StreamsPage:
     """The page for ``jobs``, with the trends of the last ``span``. What cannot be read is listed as a problem."""
     parts = [_job(place, lake, job, now - span) for job in jobs]
-    return StreamsPage(at=now, lake=place.location, deploy_dag=lake.dag_id("deploy_streams"), jobs=parts)
+    return StreamsPage(at=now, lake=place.location, deploy_dag=lake.named("deploy_streams"), jobs=parts)
 
 
 def _job(place: Place, lake: LakeRef, job: str, start: datetime) -> JobPart:
@@ -76,7 +76,7 @@ def _job(place: Place, lake: LakeRef, job: str, start: datetime) -> JobPart:
         problems.append(str(error))
     return JobPart(
         job=job,
-        dag=lake.dag_id(supervising_dag_id(job)),
+        dag=lake.named(supervising_dag_id(job)),
         driver=_driver(place, job),
         wanted=wanted,
         deployment=deployment,

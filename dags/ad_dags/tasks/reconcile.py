@@ -36,5 +36,5 @@ def find_unwatched(lake: LakeRef) -> list[str]:
             continue
         _log.warning("%s: nobody has watched it for %s", job, _PATIENCE)
         supervise_once(place.lake, place.launcher, job, Memory(), Limits(), now, name="reconcile")
-        unwatched.append(lake.dag_id(supervising_dag_id(job)))
+        unwatched.append(lake.named(supervising_dag_id(job)))
     return unwatched
