@@ -80,12 +80,12 @@ def _expected(source: Path, settings: Settings) -> Expected:
     due = expected_tables(source, settings, datetime.now(UTC))
     events = _named(due.silver, compared_columns(SILVER_EVENTS))
     conversions = [
-        Conversion(*[_us(row["event_time"]) if name == "time_us" else row[name] for name in Conversion._fields])
+        Conversion._make([_us(row["event_time"]) if name == "time_us" else row[name] for name in Conversion._fields])
         for row in events
         if row["event_type"] == CONVERSION
     ]
     shown = [
-        Shown(*[_time_of(row, name) if name.endswith("_us") else row[name] for name in Shown._fields])
+        Shown._make([_time_of(row, name) if name.endswith("_us") else row[name] for name in Shown._fields])
         for row in _named(due.attributions, compared_columns(ATTRIBUTIONS))
     ]
     return expected_credit(conversions, shown, settings.credit)
