@@ -21,7 +21,7 @@ from spark_jobs.contracts.credit import DECAY_BITS, DECAY_STEPS
 from spark_jobs.contracts.durations import microseconds
 
 _FEWEST_WITH_MIDDLE = 3
-DECAY = tuple(round(2.0 ** (DECAY_BITS - step / DECAY_STEPS)) for step in range(DECAY_STEPS))
+DECAY: tuple[int, ...] = tuple(round(2.0 ** (DECAY_BITS - step / DECAY_STEPS)) for step in range(DECAY_STEPS))
 """By step, the weight in ``time_decay`` of a touch that is younger than a half-life."""
 
 

@@ -18,7 +18,8 @@ from spark_jobs.contracts.tables import CREDITS
 
 _FEWEST_WITH_MIDDLE = 3
 _OF_TOUCH = ("position", "campaign_id", "ad_id", "click_id", "impression_id")
-_AMOUNT, _WEIGHT, _TOTAL = "decimal(19,0)", "decimal(12,0)", "decimal(19,0)"
+_UNDIVIDED = (CreditModel.LAST_TOUCH, CreditModel.FIRST_TOUCH, CreditModel.LAST_CLICK)
+"""The models that give one touch everything: there is nothing to round."""
 
 
 def credits_of(paths: DataFrame, own: CreditSettings) -> DataFrame:
@@ -36,7 +37,7 @@ def credits_of(paths: DataFrame, own: CreditSettings) -> DataFrame:
         "touches", F.when(F.size("touches") > 0, F.col("touches")).otherwise(F.array(_no_touch()))
     )
     of_models = [
-        F.struct(F.lit(model.value).alias("model"), _credited(_weights(model, own.half_life)).alias("credited"))
+        F.struct(F.lit(model.value).alias("model"), _credited(model, own.half_life).alias("credited"))
         for model in own.models
     ]
     by_model = touched.withColumn("by_model", F.explode(F.array(*of_models)))
@@ -54,7 +55,7 @@ def _no_touch() -> Column:
     )
 
 
-def _credited(weights: Column) -> Column:
+def _credited(model: CreditModel, half_life: timedelta) -> Column:
     """The touches, each with ``credit_micros`` and ``weight_ppm``."""
     value = F.col("value_micros")
     sign = F.when(value < 0, F.lit(-1)).otherwise(F.lit(1))
@@ -70,10 +71,15 @@ def _credited(weights: Column) -> Column:
         )
 
     def shared(weighed: Column) -> Column:
-        micros, ppm = _shares(F.abs(value), weighed), _shares(F.lit(WHOLE_PPM), weighed)
+        if model in _UNDIVIDED:
+            micros = F.transform(weighed, lambda weight: weight * F.abs(value))
+            ppm = F.transform(weighed, lambda weight: weight * WHOLE_PPM)
+        else:
+            micros = _shares(F.abs(value).cast("decimal(19,0)"), weighed, "decimal(12,0)")
+            ppm = _shares(F.lit(WHOLE_PPM).cast("bigint"), weighed, "bigint")
         return _let(F.struct(micros.alias("micros"), ppm.alias("ppm")), with_credit)
 
-    return _let(weights, shared)
+    return _let(_weights(model, half_life), shared)
 
 
 def _weights(model: CreditModel, half_life: timedelta) -> Column:
@@ -113,29 +119,31 @@ def _decayed(age_us: Column, half_life_us: int) -> Column:
     halvings, rest = _div(age, F.lit(half_life_us)), age % half_life_us
     step = _div(rest * DECAY_STEPS, F.lit(half_life_us))
     # A power that a double gives is right when it is rounded: a test of the rule holds all against exact ones.
-    young = F.round(F.pow(F.lit(2.0), DECAY_BITS - step / DECAY_STEPS)).cast("bigint")
+    young = F.floor(F.pow(F.lit(2.0), DECAY_BITS - step / DECAY_STEPS) + 0.5)
     return F.when(halvings > DECAY_BITS, F.lit(0).cast("bigint")).otherwise(
         F.call_function("shiftright", young, halvings.cast("int"))
     )
 
 
-def _shares(amount: Column, weights: Column) -> Column:
-    """The shares of ``amount``, which is not negative: see :func:`spark_jobs.rules.credit.shares`."""
-    exact = amount.cast(_AMOUNT)
+def _shares(amount: Column, weights: Column, exact_type: str) -> Column:
+    """The shares of ``amount``, which is not negative: see :func:`spark_jobs.rules.credit.shares`.
+
+    ``exact_type`` is the type that a weight needs, so that its product with the amount is exact.
+    """
 
     def rounded_down(total: Column) -> Column:
         """The parts with what they lost, those that lost most first."""
         return F.sort_array(F.transform(weights, lambda weight, place: part(weight, place, total)))
 
     def part(weight: Column, place: Column, total: Column) -> Column:
-        product = exact * weight.cast(_WEIGHT)
+        product = amount * weight.cast(exact_type)
         return F.struct((-(product % total)).alias("lost"), place.alias("place"), _div(product, total).alias("micros"))
 
     def topped_up(parts: Column) -> Column:
-        left = exact - _sum(_micros(parts))
+        left = amount - _sum(_micros(parts))
         return _let(left, lambda left: F.transform(parts, lambda one, turn: _with_one_more(one, turn < left)))
 
-    by_loss = _let(_sum(weights).cast(_TOTAL), rounded_down)
+    by_loss = _let(_sum(weights), rounded_down)
     in_place = F.sort_array(_let(by_loss, topped_up))
     return _micros(in_place)
 

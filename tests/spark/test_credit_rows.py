@@ -169,7 +169,7 @@ def test_credits_are_those_of_the_rule(compared: tuple[CreditSettings, Expected,
         (row["conversion_id"], row["model"], row["position"]): (row["credit_micros"], row["weight_ppm"])
         for row in (dict(zip(CREDITS.column_names, row, strict=True)) for row in found.credits)
     }
-    due = {}
+    due: dict[tuple[str, str, int], tuple[int, int]] = {}
     for path in (dict(zip(PATHS.column_names, row, strict=True)) for row in found.paths):
         touches = [Touch(TouchKind(touch[1]), touch[-1]) for touch in path["touches"]]
         for model in own.models:

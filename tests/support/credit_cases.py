@@ -144,5 +144,7 @@ CREDIT_CASES = (
 def apart(row: Conversion | Shown, case: int) -> Any:
     """``row`` with ids of its case, so that cases share a computation."""
     ids = ("event_id", "user_id", "order_id", "revokes", "impression_id", "click_id")
-    own = {name: f"{case}/{value}" for name, value in row._asdict().items() if name in ids and value is not None}
+    own: dict[str, Any] = {
+        name: f"{case}/{value}" for name, value in row._asdict().items() if name in ids and value is not None
+    }
     return row._replace(**own)
