@@ -1,0 +1,32 @@
+"""What each campaign is credited with on each day."""
+
+from spark_jobs.views.description import View
+
+VIEW = View(
+    "daily_credits",
+    "One row per date of conversion, campaign, model and currency, from `credits`. Rows of one model and currency can be "
+    "added; rows of several models count the same conversions again. Credit of conversions without a touch has no "
+    "campaign.",
+    (
+        ("event_date", "date (UTC) of the conversions"),
+        ("campaign_id", "the campaign; null: conversions without a touch"),
+        ("model", "how the touches of a conversion share its value"),
+        ("currency", "of value_micros; null where nothing has a value"),
+        ("conversions", "conversions, each by the share that the campaign has in it; refunds do not count"),
+        ("refunds", "refunds, in the same way"),
+        ("value_micros", "what the campaign is credited with, less refunds, in millionths of the currency"),
+    ),
+    """
+SELECT
+    credits.event_date,
+    credits.campaign_id,
+    model,
+    credits.currency,
+    coalesce(sum(weight_ppm) FILTER (revokes IS NULL), 0)::BIGINT / 1e6 AS conversions,
+    coalesce(sum(weight_ppm) FILTER (revokes IS NOT NULL), 0)::BIGINT / 1e6 AS refunds,
+    sum(credit_micros)::BIGINT AS value_micros
+FROM credits JOIN paths USING (conversion_id)
+GROUP BY ALL
+ORDER BY ALL
+""",
+)
