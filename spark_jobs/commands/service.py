@@ -11,7 +11,7 @@ from spark_jobs.commands.releases import JobArgument, releases_app
 from spark_jobs.commands.state import state_app
 from spark_jobs.contracts.choices import Role
 from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.queries import TABLES_BY_NAME
+from spark_jobs.queries import MAINTAINED_TABLES
 
 app = typer.Typer()
 _PANEL = "Streaming: long-running jobs"
@@ -228,13 +228,13 @@ def preflight(
 @app.command(
     rich_help_panel=_PANEL,
     epilog="Example:  adloom maintain attributions sessions --lake lake   Exit code 1 if a table was skipped because "
-    "the job that writes it is running.",
+    "what writes it is running.",
 )
 def maintain(
     lake: LakeOption,
     table: Annotated[
         list[str] | None,
-        typer.Argument(help=f"Only these, of {', '.join(TABLES_BY_NAME)}.", metavar="[TABLE]..."),
+        typer.Argument(help=f"Only these, of {', '.join(MAINTAINED_TABLES)}.", metavar="[TABLE]..."),
     ] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Compact small files, but remove none.")] = False,
     config: ConfigOption = None,

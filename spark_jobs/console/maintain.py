@@ -11,7 +11,7 @@ from spark_jobs.console.run import session
 from spark_jobs.console.terminal import terminal
 from spark_jobs.contracts.settings import load_settings
 from spark_jobs.jobs.maintain import Care, maintain
-from spark_jobs.queries import TABLES, find_table
+from spark_jobs.queries import MAINTAINED_TABLES, find_table
 from spark_jobs.runtime.lakes import open_existing
 
 
@@ -19,13 +19,13 @@ def maintain_tables(names: list[str], location: str, *, remove: bool, config: Pa
     """Maintains the tables ``names`` (by default all) of the lake at ``location`` and prints what was done.
 
     Returns:
-        False if a table was skipped because its writer is running, else True.
+        False if a table was skipped because its writer is at work, else True.
 
     Raises:
         SettingsError: there is no table with that name.
         LakeError: there is no lake.
     """
-    tables = [find_table(name) for name in names] or list(TABLES)
+    tables = [find_table(name) for name in names] or list(MAINTAINED_TABLES.values())
     console, settings = terminal(), load_settings(config, os.environ)
     lake = open_existing(location, settings.s3)
     done: list[Care] = []

@@ -6,11 +6,12 @@ from datetime import UTC, datetime
 
 from pyspark.sql import SparkSession
 
+from spark_jobs.contracts.crediting import CREDIT
 from spark_jobs.contracts.durations import format_duration
 from spark_jobs.contracts.errors import LakeInUseError
 from spark_jobs.contracts.jobs import OPTIONAL_JOBS
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import Table
+from spark_jobs.contracts.tables import CREDIT_TABLES, Table
 from spark_jobs.lake.commits import last_note, version_reached
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import readers_of, writer_of
@@ -47,7 +48,7 @@ class Care:
 def maintain(
     spark: SparkSession, settings: Settings, lake: Lake, tables: Iterable[Table], *, remove: bool
 ) -> Iterator[Care]:
-    """Maintains ``tables``, one after the other, each while holding the lock of the job that writes it.
+    """Maintains ``tables``, one after the other, each while holding the lock of what writes it.
 
     Compacting changes no row and makes no reader read anything again. A file that was replaced is removed when it has
     been out of use for ``tables.file_retention`` and every query that reads the table has read past that point.
@@ -66,10 +67,15 @@ def maintain(
         if not lake.has(table):
             continue
         try:
-            with hold_job(lake, writer_of(table).job, settings.s3, spark=spark):
+            with hold_job(lake, _writer(table), settings.s3, spark=spark):
                 yield _care(spark, settings, lake, table, remove=remove)
         except LakeInUseError as error:
             yield Care(table.name, skipped=str(error))
+
+
+def _writer(table: Table) -> str:
+    """Whose lock keeps others from writing ``table``."""
+    return CREDIT if table in CREDIT_TABLES else writer_of(table).job
 
 
 def _care(spark: SparkSession, settings: Settings, lake: Lake, table: Table, *, remove: bool) -> Care:

@@ -14,6 +14,7 @@ from spark_jobs.queries.description import InitialState, Query
 
 __all__ = [
     "JOB_OF_QUERY",
+    "MAINTAINED_TABLES",
     "QUERIES",
     "QUERIES_OF_JOB",
     "SHOWN_TABLES",
@@ -53,6 +54,8 @@ JOB_OF_QUERY = {query.name: query.job for query in QUERIES}
 TABLES = tuple(query.writes for query in QUERIES)
 """The tables of a lake, in the order in which rows flow."""
 TABLES_BY_NAME = {table.name: table for table in TABLES}
+MAINTAINED_TABLES = {table.name: table for table in (*TABLES, *CREDIT_TABLES)}
+"""By name, the tables that get new files all the time."""
 SHOWN_TABLES = {table.name: table for table in (*TABLES, *CREDIT_TABLES, *REPAIR_TABLES, DAYS)}
 """By name, the tables that people may look at: also those that no query writes."""
 _BY_NAME = {query.name: query for query in QUERIES}
@@ -70,14 +73,14 @@ def find_query(name: str) -> Query:
 
 
 def find_table(name: str) -> Table:
-    """The table called ``name``.
+    """The table called ``name``, of those that are maintained.
 
     Raises:
         SettingsError: there is none.
     """
-    if name not in TABLES_BY_NAME:
-        raise SettingsError(f"no table {name!r}; the tables are {', '.join(TABLES_BY_NAME)}")
-    return TABLES_BY_NAME[name]
+    if name not in MAINTAINED_TABLES:
+        raise SettingsError(f"no table {name!r}; the tables are {', '.join(MAINTAINED_TABLES)}")
+    return MAINTAINED_TABLES[name]
 
 
 def queries_of(job: str) -> tuple[Query, ...]:

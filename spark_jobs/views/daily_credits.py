@@ -4,8 +4,8 @@ from spark_jobs.views.description import View
 
 VIEW = View(
     "daily_credits",
-    "One row per date of conversion, campaign, model and currency, from `credits`. Rows of one model and currency can be "
-    "added; rows of several models count the same conversions again. Credit of conversions without a touch has no "
+    "One row per date of conversion, campaign, model and currency, from `credits`. Rows of one model and currency can "
+    "be added; rows of several models count the same conversions again. Credit of conversions without a touch has no "
     "campaign.",
     (
         ("event_date", "date (UTC) of the conversions"),

@@ -47,6 +47,13 @@ def test_the_job_is_paused_while_its_tables_are_maintained(place: Place, monkeyp
     assert _state(place) == ("running", False)
 
 
+def test_the_tables_of_credit_are_maintained_while_all_jobs_run(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_command(place.lake.path.parent, monkeypatch, 'echo "$@"')
+    assert maintenance.maintain_credits(LAKE).startswith("maintain paths credits --lake")
+    assert isinstance(place.launcher, RecordingLauncher)
+    assert place.launcher.calls == []
+
+
 def test_a_maintenance_that_fails_resumes_the_job(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     want(place.lake, "attribute", WantedState.RUNNING, "a test", _NOW)
     fake_command(place.lake.path.parent, monkeypatch, "echo error: the disk is full; exit 1")

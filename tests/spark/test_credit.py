@@ -38,6 +38,7 @@ from spark_jobs.runtime.lakes import open_lake
 from tests.support.credit_oracle import Conversion, Expected, Shown, expected_credit, in_order
 from tests.support.lakes import read_table
 from tests.support.oracle import compared_columns, expected_tables
+from tests.support.queried import rows_of
 from tests.support.runs import run_in
 from tests.support.source_files import read_files, write_files
 
@@ -182,6 +183,48 @@ def test_what_was_written_and_what_was_told_give_what_is_there(days: _Days) -> N
         assert {row["repair"] for row in own} == {1}
         assert all(row["event_id"] and row["received_at"] for row in own)
     assert {"insert", "update", "delete"} <= {row["change"] for row in told if row["table_name"] == CREDITS.name}
+
+
+def test_views_add_up_what_is_in_the_tables(days: _Days) -> None:
+    paths = {row[0]: row for row in read_table(days.lake, PATHS)}
+    values: Counter[tuple[Any, ...]] = Counter()
+    shares: Counter[tuple[Any, ...]] = Counter()
+    for conversion, model, _, campaign, *_, micros, ppm, currency, _, on in read_table(days.lake, CREDITS):
+        values[on, campaign, model, currency] += micros
+        shares[on, campaign, model, currency, paths[conversion][7] is None] += ppm
+    daily = rows_of(days.lake, "FROM daily_credits")
+    found = [tuple(row[name] for name in ("event_date", "campaign_id", "model", "currency")) for row in daily]
+    assert {key: row["value_micros"] for key, row in zip(found, daily, strict=True)} == dict(values)
+    for key, row in zip(found, daily, strict=True):
+        parts = shares[(*key, True)], shares[(*key, False)]
+        assert (row["conversions"], row["refunds"]) == (parts[0] / 1e6, parts[1] / 1e6)
+    worth: Counter[str | None] = Counter()
+    for row in paths.values():
+        worth[row[5]] += row[4]
+    of_models = rows_of(days.lake, "FROM credit_models")
+    for model in _SETTINGS.credit.models:
+        totals: Counter[str | None] = Counter()
+        for line in of_models:
+            totals[line["currency"]] += line[model.value] or 0
+        assert totals == worth, model
+    lengths = rows_of(days.lake, "FROM path_lengths")
+    due = Counter((row[9], row[8]) for row in paths.values() if row[7] is None)
+    assert {(line["path_length"], line["outcome"]): line["conversions"] for line in lengths} == due
+
+
+def test_returns_hold_credits_against_costs(days: _Days) -> None:
+    spent: Counter[str] = Counter()
+    for line in rows_of(days.lake, "FROM daily_campaigns"):
+        spent[line["campaign_id"]] += line["cost_micros"] or 0
+    found = rows_of(days.lake, "FROM campaign_returns WHERE model = 'linear'")
+    assert found
+    for line in found:
+        cost, conversions = spent[line["campaign_id"]], 0.0
+        for other in found:
+            conversions += other["conversions"] if other["campaign_id"] == line["campaign_id"] else 0
+        assert (line["cost_micros"] or 0) == cost
+        assert line["roas"] == (line["value_micros"] / cost if cost else None)
+        assert line["cpa_micros"] == pytest.approx(cost / conversions, abs=1)
 
 
 def test_there_is_nothing_more_to_do(spark: SparkSession, days: _Days) -> None:

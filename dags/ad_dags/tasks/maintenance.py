@@ -12,6 +12,7 @@ from ad_dags.programs import CommandError
 from ad_dags.tasks.commands import run_adloom
 from spark_jobs.contracts.places import CHECKPOINTS
 from spark_jobs.contracts.settings import load_settings
+from spark_jobs.contracts.tables import CREDIT_TABLES
 from spark_jobs.queries import queries_of
 from spark_jobs.runtime.releases import settings_in_use
 
@@ -38,6 +39,13 @@ def maintain_tables(lake: LakeRef, job: str) -> str:
     tables = [query.writes.name for query in queries_of(job)]
     with paused(place, job, "table maintenance"):
         _, output = run_adloom(place, ["maintain", *tables], changes_lake=True)
+    return output
+
+
+def maintain_credits(lake: LakeRef) -> str:
+    """Compacts and vacuums the tables of credit, between two runs of it."""
+    tables = [table.name for table in CREDIT_TABLES]
+    _, output = run_adloom(place_of_started_lake(lake), ["maintain", *tables], changes_lake=True)
     return output
 
 
