@@ -42,9 +42,7 @@ from tests.support.queried import rows_of
 from tests.support.runs import run_in
 from tests.support.source_files import read_files, write_files
 
-_SETTINGS = Settings.model_validate(
-    {"ingest": {"max_bytes_per_batch": 1}, "credit": {"view_lookback": "1h", "views": "always"}}
-)
+_SETTINGS = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}, "credit": {"view_lookback": "1h"}})
 _ALL_TIMES = Window(datetime(2025, 1, 1, tzinfo=UTC), datetime(2025, 2, 1, tzinfo=UTC))
 _DECIDED = RESTATEMENTS.column_names.index("decided_at")
 
@@ -199,8 +197,8 @@ def test_views_add_up_what_is_in_the_tables(days: _Days) -> None:
         parts = shares[(*key, True)], shares[(*key, False)]
         assert (row["conversions"], row["refunds"]) == (parts[0] / 1e6, parts[1] / 1e6)
     worth: Counter[str | None] = Counter()
-    for row in paths.values():
-        worth[row[5]] += row[4]
+    for path in paths.values():
+        worth[path[5]] += path[4]
     of_models = rows_of(days.lake, "FROM credit_models")
     for model in _SETTINGS.credit.models:
         totals: Counter[str | None] = Counter()
@@ -208,7 +206,7 @@ def test_views_add_up_what_is_in_the_tables(days: _Days) -> None:
             totals[line["currency"]] += line[model.value] or 0
         assert totals == worth, model
     lengths = rows_of(days.lake, "FROM path_lengths")
-    due = Counter((row[9], row[8]) for row in paths.values() if row[7] is None)
+    due = Counter((path[9], path[8]) for path in paths.values() if path[7] is None)
     assert {(line["path_length"], line["outcome"]): line["conversions"] for line in lengths} == due
 
 
