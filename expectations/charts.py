@@ -138,6 +138,37 @@ def bars(
     )
 
 
+def grouped_bars(rows: Records, label: str, series: str, value: str, names: Sequence[str]) -> Drawing | None:
+    """Horizontal bars in groups: one group for each ``label``, in the order of ``rows``. None without rows.
+
+    Args:
+        rows: ``label``, ``series``, ``value``.
+        label: column with the name of a group.
+        series: column with the name of a bar.
+        value: column with its length.
+        names: of the series, in order; as many as there are colors.
+    """
+    if not rows:
+        return None
+    shown = [name for name in names if any(row[series] == name for row in rows)]
+    return (
+        chart_of(rows)
+        .mark_bar(height=6, cornerRadiusEnd=2)
+        .encode(
+            x=alt.X(f"{value}:Q", title=None, axis=alt.Axis(format=",", tickCount=6)),
+            y=_bar_labels(label, list(dict.fromkeys(row[label] for row in rows)), _LABEL_WIDTH),
+            yOffset=alt.YOffset(f"{series}:N", sort=shown, scale=alt.Scale(paddingOuter=0.8)),
+            color=alt.Color(
+                f"{series}:N",
+                sort=shown,
+                scale=alt.Scale(domain=shown, range=_SERIES[: len(shown)]),
+                legend=alt.Legend(title=None, orient="top"),
+            ),
+        )
+        .properties(width=_WIDE - _LABEL_WIDTH, height=alt.Step(8))
+    )
+
+
 def funnel(steps: Sequence[tuple[str, int]], width: int) -> Drawing | None:
     """A bar for each step (name, count), with its count and its share of the first step; None without a first count."""
     if not steps or not steps[0][1]:

@@ -2,7 +2,9 @@
 
 from expectations import charts
 from expectations.charts import Records
+from expectations.overview.credit import CreditFigures
 from expectations.overview.figures import Figures
+from spark_jobs.contracts.choices import CreditModel
 
 _STATUS_COLORS = {
     "online": "var(--series-3)",
@@ -12,11 +14,11 @@ _STATUS_COLORS = {
 _FUNNEL_WIDTH = 1030
 
 
-def draw(figures: Figures) -> dict[str, str]:
+def draw(figures: Figures, credit: CreditFigures | None) -> dict[str, str]:
     """By name, the charts for which there is data, as SVG.
 
     ``funnel``, ``clicks`` and ``ctr`` (by campaign over time), ``delays``, ``lengths``, ``endings``, ``shares``,
-    ``verdicts``, ``status``.
+    ``verdicts``, ``status``; of conversions ``models``, ``paths``, ``converting``.
     """
     drawn = {
         "funnel": charts.funnel(_funnel(figures), _FUNNEL_WIDTH),
@@ -29,6 +31,14 @@ def draw(figures: Figures) -> dict[str, str]:
         "verdicts": charts.bars(figures.verdicts, "verdict", "records"),
         "status": charts.bars(figures.status, "status", "users", colors=_STATUS_COLORS),
     }
+    if credit is not None:
+        lengths, delays = credit.lengths, credit.delays
+        models = [model.value for model in CreditModel]
+        drawn |= {
+            "models": charts.grouped_bars(credit.models, "campaign", "model", "value", models),
+            "paths": charts.bars(lengths, "touches", "conversions", order=[row["touches"] for row in lengths]),
+            "converting": charts.bars(delays, "length", "conversions", order=[row["length"] for row in delays]),
+        }
     return {name: charts.svg(chart) for name, chart in drawn.items() if chart is not None}
 
 

@@ -6,12 +6,15 @@ from datetime import datetime
 from pyspark.sql import SparkSession
 
 from expectations.overview.charts import draw
+from expectations.overview.credit import CreditFigures, count_credit
 from expectations.overview.figures import Figures, count_figures
 from expectations.templates import load_template
 from spark_jobs.contracts.places import OVERVIEW, REPORTS
+from spark_jobs.contracts.sections import S3Settings
 from spark_jobs.lake.layout import Lake
 
 _MICROS = 1_000_000
+_NOTHING = "\N{EN DASH}"
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,14 @@ _PICTURES = (
     Picture("clicks", "Clicks by campaign", "By the hour of the impression, whenever the click came.", True),
     Picture("ctr", "Click-through rate by campaign", "Clicks per impression, by the hour of the impression.", True),
     Picture("delays", "Time from impression to click", "Up to the attribution window."),
+    Picture(
+        "models",
+        "Value of conversions by campaign and model",
+        "What each model credits a campaign with, in the currency that most conversions have, less refunds.",
+        True,
+    ),
+    Picture("paths", "Touches that led to a conversion", "Clicks, and views as credit.views says."),
+    Picture("converting", "Time from the last touch to the conversion", "Of conversions with a touch."),
     Picture("lengths", "Session length", "From a session's first event to its last."),
     Picture("endings", "How sessions end", "By a closing event (is_last), or by silence (timeout)."),
     Picture("status", "Users by status", "Each user's latest status."),
@@ -37,21 +48,26 @@ _PICTURES = (
 )
 
 
-def write_overview(spark: SparkSession, lake: Lake, now: datetime, *, is_validated_next: bool = False) -> str:
+def write_overview(
+    spark: SparkSession, lake: Lake, s3: S3Settings, now: datetime, *, is_validated_next: bool = False
+) -> str:
     """Writes the overview page into the reports of ``lake`` and returns its key.
 
     Args:
         spark: a session with Delta.
         lake: the lake to show.
+        s3: how its object store is reached, if it has one.
         now: the time printed on the page, with time zone.
         is_validated_next: a validation report will be there, too; otherwise the page links to it if there is one now.
     """
-    figures = count_figures(spark, lake)
-    drawn = draw(figures)
+    figures, credit = count_figures(spark, lake), count_credit(lake, s3)
+    drawn = draw(figures, credit)
     page = load_template("overview.html.j2").render(
         lake=lake,
         made_at=now,
-        tiles=_tiles(figures),
+        tiles=[*_tiles(figures), *_credit_tiles(credit)],
+        credit=credit,
+        money=_money,
         pictures=[(picture, drawn[picture.name]) for picture in _PICTURES if picture.name in drawn],
         has_quality=is_validated_next or lake.files.read(f"{REPORTS}/index.html") is not None,
     )
@@ -70,3 +86,16 @@ def _tiles(figures: Figures) -> list[tuple[str, str]]:
         ("sessions", f"{totals['sessions']:,}"),
         ("users", f"{totals['users']:,}"),
     ]
+
+
+def _money(micros: int | None) -> str:
+    return _NOTHING if micros is None else f"{micros / _MICROS:,.2f}"
+
+
+def _credit_tiles(credit: CreditFigures | None) -> list[tuple[str, str]]:
+    if credit is None:
+        return []
+    tiles = [("conversions", f"{credit.conversions:,}")]
+    if credit.currency:
+        tiles.append((f"value, {credit.currency}", f"{credit.value_micros / _MICROS:,.2f}"))
+    return tiles

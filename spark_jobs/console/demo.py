@@ -37,7 +37,7 @@ def run_demo(out: Path, events: int, seed: int) -> bool:
     settings, lake = _file_by_file(load_settings(None, os.environ)), open_lake(str(out / "lake"))
     with session(console, settings, lake, files_of(settings, out / "events")) as spark:
         result = run_with_bars(console, spark, settings, lake, out / "events", drain=True)
-        overview = write_with_status(console, spark, lake, is_validated_next=True)
+        overview = write_with_status(console, spark, lake, settings.s3, is_validated_next=True)
         validation = validate_with_status(console, spark, lake, settings, whole=True)
     print_ledger(console, result.ledger)
     print_validation(console, lake, validation)

@@ -6,12 +6,19 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from expectations.overview.credit import count_credit
 from expectations.overview.figures import Figures, count_figures
 from expectations.overview.page import write_overview
+from spark_jobs.contracts.choices import CreditModel
+from spark_jobs.contracts.sections import CreditSettings, S3Settings
+from spark_jobs.contracts.tables import ATTRIBUTIONS, CREDITS, PATHS
+from spark_jobs.lake.commits import CommitNote
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import TABLES
 from spark_jobs.runtime.lakes import open_lake
-from tests.expectations.good_rows import append, good_rows, write_ledger
+from spark_jobs.sinks.delta import append_rows
+from spark_jobs.transforms.credits import credits_of
+from tests.expectations.good_rows import append, at, good_rows, write_ledger
 
 _STRANGE = "<script>alert(1)</script>"
 
@@ -32,6 +39,11 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
 @pytest.fixture(scope="module")
 def figures(spark: SparkSession, lake: Lake) -> Figures:
     return count_figures(spark, lake)
+
+
+def _page(spark: SparkSession, lake: Lake) -> str:
+    key = write_overview(spark, lake, S3Settings(), datetime(2026, 3, 2, tzinfo=UTC))
+    return (lake.files.read(key) or b"").decode()
 
 
 def test_totals_are_those_of_the_tables(figures: Figures) -> None:
@@ -69,7 +81,9 @@ def test_endings_verdicts_and_status(figures: Figures) -> None:
 
 
 def test_the_page_shows_every_chart_and_runs_no_script(spark: SparkSession, lake: Lake) -> None:
-    page = (lake.files.read(write_overview(spark, lake, datetime(2026, 3, 2, tzinfo=UTC))) or b"").decode()
+    page = (
+        lake.files.read(write_overview(spark, lake, S3Settings(), datetime(2026, 3, 2, tzinfo=UTC))) or b""
+    ).decode()
     for name in ("funnel", "clicks", "ctr", "delays", "lengths", "endings", "status", "shares", "verdicts"):
         assert f'id="{name}"' in page
     assert page.count("<svg ") == 9
@@ -82,6 +96,53 @@ def test_the_page_shows_every_chart_and_runs_no_script(spark: SparkSession, lake
 
 def test_a_lake_without_gold_says_so(spark: SparkSession, tmp_path: Path) -> None:
     lake = open_lake(str(tmp_path / "lake"))
-    page = (lake.files.read(write_overview(spark, lake, datetime(2026, 3, 2, tzinfo=UTC))) or b"").decode()
+    page = (
+        lake.files.read(write_overview(spark, lake, S3Settings(), datetime(2026, 3, 2, tzinfo=UTC))) or b""
+    ).decode()
     assert "The gold tables are empty" in page
     assert "<svg " not in page
+
+
+@pytest.fixture(scope="module")
+def credited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """A lake with three conversions: after a click, after nothing, and a refund of the first."""
+    own = open_lake(str(tmp_path_factory.mktemp("credited") / "lake"))
+    append(spark, own, ATTRIBUTIONS, good_rows(ATTRIBUTIONS.name))
+    click = {"position": 1, "kind": "click", "impression_id": "i1", "click_id": "c1", "campaign_id": _STRANGE}
+    click |= {"ad_id": "a1", "touch_time": at(2)}
+    one = {"user_id": "u1", "conversion_type": "purchase", "currency": "EUR", "order_id": None, "revokes": None}
+    when = {"conversion_time": at(20), "event_date": at(20).date()}
+    none: dict[str, object] = {"outcome": "organic", "path_length": 0, "touches": []}
+    first = {"conversion_id": "p1", "value_micros": 5_000_000, "outcome": "click_through", "path_length": 1}
+    first |= {"touches": [click]}
+    second = {"conversion_id": "p2", "value_micros": 0, "currency": None, **none}
+    third = {"conversion_id": "p3", "value_micros": -2_000_000, "revokes": "p1", **none}
+    paths = [one | when | row for row in (first, second, third)]
+    append(spark, own, PATHS, paths)
+    rows = spark.createDataFrame([tuple(row[name] for name in PATHS.column_names) for row in paths], PATHS.ddl)
+    append_rows(credits_of(rows, CreditSettings()), own, CREDITS, CommitNote(writer="test", batch=1))
+    return own
+
+
+def test_conversions_are_counted_as_the_views_have_them(credited: Lake) -> None:
+    figures = count_credit(credited, S3Settings())
+    assert figures
+    assert (figures.conversions, figures.currency, figures.value_micros) == (2, "EUR", 3_000_000)
+    assert figures.models == [
+        {"campaign": name, "model": model.value, "value": value}
+        for name, value in ((_STRANGE, 5.0), ("no touch", -2.0))
+        for model in CreditModel
+    ]
+    assert [(row["touches"], row["conversions"]) for row in figures.lengths] == [("none: organic", 1), ("1 touch", 1)]
+    assert [(row["length"], row["conversions"]) for row in figures.delays][-1] == ("up to 1 h", 1)
+    assert figures.model == "last_click"
+    (found,) = figures.returns
+    assert (found.campaign, found.conversions, found.value_micros) == (_STRANGE, 1.0, 5_000_000)
+
+
+def test_the_page_shows_what_conversions_bring(spark: SparkSession, credited: Lake) -> None:
+    page = _page(spark, credited)
+    for name in ("models", "paths", "converting", "returns"):
+        assert f'id="{name}"' in page
+    assert "value, EUR" in page
+    assert "<script" not in page
