@@ -153,11 +153,11 @@ def grouped_bars(rows: Records, label: str, series: str, value: str, names: Sequ
     shown = [name for name in names if any(row[series] == name for row in rows)]
     return (
         chart_of(rows)
-        .mark_bar(height=6, cornerRadiusEnd=2)
+        .mark_bar(height=7, cornerRadiusEnd=2)
         .encode(
-            x=alt.X(f"{value}:Q", title=None, axis=alt.Axis(format=",", tickCount=6)),
+            x=alt.X(f"{value}:Q", title=None, axis=alt.Axis(format=",.2~f", tickCount=6)),
             y=_bar_labels(label, list(dict.fromkeys(row[label] for row in rows)), _LABEL_WIDTH),
-            yOffset=alt.YOffset(f"{series}:N", sort=shown, scale=alt.Scale(paddingOuter=0.8)),
+            yOffset=alt.YOffset(f"{series}:N", sort=shown, scale=alt.Scale(paddingOuter=0)),
             color=alt.Color(
                 f"{series}:N",
                 sort=shown,
@@ -165,7 +165,7 @@ def grouped_bars(rows: Records, label: str, series: str, value: str, names: Sequ
                 legend=alt.Legend(title=None, orient="top"),
             ),
         )
-        .properties(width=_WIDE - _LABEL_WIDTH, height=alt.Step(8))
+        .properties(width=_WIDE - _LABEL_WIDTH, height=alt.Step(8, **{"for": "offset"}))
     )
 
 

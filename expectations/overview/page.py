@@ -32,6 +32,11 @@ _PICTURES = (
     Picture("clicks", "Clicks by campaign", "By the hour of the impression, whenever the click came.", True),
     Picture("ctr", "Click-through rate by campaign", "Clicks per impression, by the hour of the impression.", True),
     Picture("delays", "Time from impression to click", "Up to the attribution window."),
+    Picture("lengths", "Session length", "From a session's first event to its last."),
+    Picture("endings", "How sessions end", "By a closing event (is_last), or by silence (timeout)."),
+    Picture("status", "Users by status", "Each user's latest status."),
+    Picture("shares", "Records that drop out", "As shares of the records received, accepted (ok) and kept."),
+    Picture("verdicts", "Quarantine by verdict", "The first rule each rejected record breaks. Without those requeued."),
     Picture(
         "models",
         "Value of conversions by campaign and model",
@@ -40,11 +45,6 @@ _PICTURES = (
     ),
     Picture("paths", "Touches that led to a conversion", "Clicks, and views as credit.views says."),
     Picture("converting", "Time from the last touch to the conversion", "Of conversions with a touch."),
-    Picture("lengths", "Session length", "From a session's first event to its last."),
-    Picture("endings", "How sessions end", "By a closing event (is_last), or by silence (timeout)."),
-    Picture("status", "Users by status", "Each user's latest status."),
-    Picture("shares", "Records that drop out", "As shares of the records received, accepted (ok) and kept."),
-    Picture("verdicts", "Quarantine by verdict", "The first rule each rejected record breaks. Without those requeued."),
 )
 
 

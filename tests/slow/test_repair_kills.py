@@ -1,4 +1,4 @@
-"""Repairs and replays that are killed at any moment: `make test-kill`."""
+"""Repairs, replays and runs of credit that are killed at any moment: `make test-kill`."""
 
 import os
 import random
@@ -11,13 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from spark_jobs.contracts.crediting import CREDIT, credit_done_key, credit_plan_key
 from spark_jobs.contracts.places import lock_key
 from spark_jobs.contracts.repair import REPAIR, done_key, plan_key
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import (
-    LATE_EVENTS,
-    RESTATEMENTS,
-)
+from spark_jobs.contracts.tables import CREDIT_TABLES, LATE_EVENTS, RESTATEMENTS, Table
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.lake.layout import Lake
@@ -31,6 +29,7 @@ _KILLS = int(os.environ.get("KILLS", "20"))
 _LONGEST_S = 300
 _ONE_EACH = {"ADLOOM_INGEST__MAX_BYTES_PER_BATCH": "1"}
 _REPAIR = ("repair",)
+_CREDIT = ("credit",)
 _REPLAY = ("replay", "--from", "2025-01-05T00:00:00Z", "--to", "2025-01-08T00:00:00Z", "--apply")
 
 
@@ -38,7 +37,7 @@ _REPLAY = ("replay", "--from", "2025-01-05T00:00:00Z", "--to", "2025-01-08T00:00
 def day(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Expected]:
     """A folder with a drained lake that has late events; and what is due after its repair."""
     folder = tmp_path_factory.mktemp("day")
-    generate(GeneratorSpec(events=5000, seed=33, files=6, late=0.05), folder / "source")
+    generate(GeneratorSpec(events=5000, seed=33, files=6, late=0.05, conversions=1), folder / "source")
     _start(folder / "lake", "run", "--source", str(folder / "source"), "--drain", "--measure").finish()
     return folder, expected_tables(folder / "source", Settings(), datetime.now(UTC))
 
@@ -57,7 +56,7 @@ def test_a_correction_killed_at_any_moment_and_run_again_corrects_everything_onc
         lake = _copy(folder, tmp_path / f"lake-{number}")
         doomed = _start(lake.path, *command)
         _kill_at_work(doomed, lake, moments.uniform(0, work_s))
-        outcomes[_reached(lake)] += 1
+        outcomes[_reached(lake, plan_key(1), done_key(1))] += 1
         _start(lake.path, *command).finish()
         for table in GOLD:
             assert_same_rows(read_table(lake, table), expected.rows(table), table)
@@ -67,10 +66,38 @@ def test_a_correction_killed_at_any_moment_and_run_again_corrects_everything_onc
     print(f"killed before the plan, with a plan, and when done: {dict(outcomes)}")
 
 
-def _reached(lake: Lake) -> str:
-    if lake.files.read(plan_key(1)) is None:
+def test_credit_killed_at_any_moment_and_run_again_is_written_and_told_once(
+    day: tuple[Path, Expected], tmp_path: Path
+) -> None:
+    """What is killed changes rows that were written before a repair."""
+    folder, moments, outcomes = tmp_path / "credited", random.Random(35), Counter[str]()
+    repaired = _copy(day[0], folder / "lake")
+    for command in (_CREDIT, _REPAIR):
+        _start(repaired.path, *command).finish()
+    whole = _copy(folder, tmp_path / "measured")
+    work_s = _time_at_work(whole, _CREDIT)
+    due = [_rows(whole, table) for table in CREDIT_TABLES]
+    assert due != [_rows(repaired, table) for table in CREDIT_TABLES], "nothing was late: the test shows nothing"
+    for number in range(_KILLS):
+        lake = _copy(folder, tmp_path / f"lake-{number}")
+        doomed = _start(lake.path, *_CREDIT)
+        _kill_at_work(doomed, lake, moments.uniform(0, work_s), CREDIT)
+        outcomes[_reached(lake, credit_plan_key(2), credit_done_key(2))] += 1
+        _start(lake.path, *_CREDIT).finish()
+        assert [_rows(lake, table) for table in CREDIT_TABLES] == due
+        assert _told(lake) == _told(whole)
+        shutil.rmtree(lake.path)
+    print(f"killed before the plan, with a plan, and when done: {dict(outcomes)}")
+
+
+def _rows(lake: Lake, table: Table) -> Counter[str]:
+    return Counter(map(repr, read_table(lake, table)))
+
+
+def _reached(lake: Lake, plan: str, done: str) -> str:
+    if lake.files.read(plan) is None:
         return "nothing"
-    return "plan" if lake.files.read(done_key(1)) is None else "done"
+    return "plan" if lake.files.read(done) is None else "done"
 
 
 def _told(lake: Lake) -> Counter[str]:
@@ -99,22 +126,22 @@ def _start(lake: Path, *command: str) -> Driver:
 def _time_at_work(lake: Lake, command: tuple[str, ...]) -> float:
     """The seconds from the lock of ``command`` to its end."""
     driver = _start(lake.path, *command)
-    _wait_for_lock(driver, lake)
+    _wait_for_lock(driver, lake, CREDIT if command == _CREDIT else REPAIR)
     begun = time.monotonic()
     driver.finish()
     return time.monotonic() - begun
 
 
-def _wait_for_lock(driver: Driver, lake: Lake) -> None:
+def _wait_for_lock(driver: Driver, lake: Lake, lock: str) -> None:
     deadline = time.monotonic() + _LONGEST_S
-    while lake.files.read(lock_key(REPAIR)) is None and driver.process.poll() is None:
+    while lake.files.read(lock_key(lock)) is None and driver.process.poll() is None:
         assert time.monotonic() < deadline, "it never began"
         time.sleep(0.02)
 
 
-def _kill_at_work(driver: Driver, lake: Lake, after_s: float) -> None:
+def _kill_at_work(driver: Driver, lake: Lake, after_s: float, lock: str = REPAIR) -> None:
     """Kills ``driver`` so long after it took its lock, unless it has ended by then."""
-    _wait_for_lock(driver, lake)
+    _wait_for_lock(driver, lake, lock)
     deadline = time.monotonic() + after_s
     while time.monotonic() < deadline and driver.process.poll() is None:
         time.sleep(0.02)
