@@ -55,7 +55,7 @@ def day(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> _Day:
     folder = tmp_path_factory.mktemp("late")
     source, lake = folder / "source", open_lake(str(folder / "lake"))
     spec = GeneratorSpec(
-        events=1500, seed=59, files=6, late=0.05, duplicates=0.05, malformed=0.01, conversions=0.5, bots=0.1
+        events=1500, seed=64, files=6, late=0.3, duplicates=0.05, malformed=0.01, conversions=0.5, bots=0.1
     )
     generate(spec, source)
     run_in(spark, _FILE_BY_FILE, lake, source, measure=True)
