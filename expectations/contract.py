@@ -24,7 +24,11 @@ from spark_jobs.queries.state_settings import setting_text
 
 _NO_PROMISE = ("initial_state", "feed")
 """Settings of a query that say nothing of its rows."""
-_MAX_LENGTHS = dict.fromkeys(events.ID_FIELDS, events.MAX_ID_CHARACTERS) | {"currency": events.CURRENCY_CHARACTERS}
+_MAX_LENGTHS = {
+    **dict.fromkeys(events.ID_FIELDS, events.MAX_ID_CHARACTERS),
+    **events.TEXT_LIMITS,
+    "currency": events.CURRENCY_CHARACTERS,
+}
 _RECORD_RULES = (
     (events.INVALID_UTF8, "The record is UTF-8."),
     (events.MALFORMED_JSON, "The record is JSON, if that is the format of its source."),

@@ -14,6 +14,7 @@ from spark_jobs.contracts.events import (
     ID_FIELDS,
     IMPRESSION,
     MAX_ID_CHARACTERS,
+    TEXT_LIMITS,
     TYPE_FIELDS,
 )
 from spark_jobs.contracts.settings import Settings
@@ -45,6 +46,7 @@ def _event_rules() -> tuple[Rule, ...]:
         not_null("is_last", "Every event says whether it ends its session; the default is false.", _EVENTS),
         not_null("ingest_time", "Every event has its time of receipt.", _EVENTS),
         *(length(column, 1, MAX_ID_CHARACTERS, _ID_LENGTH) for column in ID_FIELDS),
+        *(length(column, 1, most, f"{column} has 1 to {most:,} characters.") for column, most in TEXT_LIMITS.items()),
     )
 
 
@@ -85,7 +87,7 @@ def _prepare(rows: DataFrame, whole: DataFrame | None) -> DataFrame:
     ]
     filled = [
         is_heartbeat & F.col(field).isNotNull()
-        for field in ("user_id", *(f for fs in TYPE_FIELDS.values() for f in fs))
+        for field in ("user_id", *TEXT_LIMITS, *(f for fs in TYPE_FIELDS.values() for f in fs))
     ]
     return with_repeats(rows, whole, ["event_type", "event_id"], "event_occurrences").withColumns(
         {

@@ -63,7 +63,8 @@ version to `_contracts/in_use.json`. What is written under a version changes in 
 v3.1. It holds every source and every table as a schema object, because they share one version. The expression of a
 field is its `transformLogic`. Rules are quality checks: `library` for missing and invalid values, `sql` where the
 columns of the table suffice, and `custom` (engine `adloom`) for verdicts on records and for what only `adloom
-validate` can compute. `--format json` writes all that `adloom contract check` compares."""
+validate` can compute. Fields and columns that hold personal data have the classification `personal`. `--format json`
+writes all that `adloom contract check` compares."""
 
 
 def contract_page() -> str:

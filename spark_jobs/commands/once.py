@@ -66,6 +66,14 @@ def generate(
     ] = 0.005,
     orphans: Annotated[float, typer.Option(help="Share of clicks whose impression never arrives.", metavar="P")] = 0.02,
     conversions: Annotated[float, typer.Option(help="Share of clicks that lead to a conversion.", metavar="P")] = 0.0,
+    bots: Annotated[
+        float,
+        typer.Option(
+            help="Share of the valid events that bots make. With bots, events have ip and user_agent, and labels say "
+            "which ones are theirs.",
+            metavar="P",
+        ),
+    ] = 0.0,
     start: Annotated[
         str, typer.Option(help="Start of the traffic, with offset or Z.", metavar="T")
     ] = "2025-01-06T00:00:00Z",
@@ -95,6 +103,7 @@ def generate(
         malformed=malformed,
         orphans=orphans,
         conversions=conversions,
+        bots=bots,
         start=begin if begin.tzinfo is None else begin.astimezone(UTC),
         hours=hours,
         files=files,

@@ -8,6 +8,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from spark_jobs.console.terminal import terminal
 from spark_jobs.contracts.settings import load_settings
 from spark_jobs.generator.generate import GeneratedSummary, generate
+from spark_jobs.generator.labels import LABELS
 from spark_jobs.generator.publish import generated_records, publish
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.sources.files import read_records
@@ -25,11 +26,12 @@ def generate_events(spec: GeneratorSpec, out: Path) -> GeneratedSummary:
         if summary.conversions
         else ""
     )
+    bots = f"; {summary.bots:,} events are of bots: see {out / LABELS}" if summary.bots else ""
     console.print(
         f"{summary.records:,} records in {summary.files} files ({summary.bytes / 1e6:.1f} MB) in {out}: "
         f"{summary.impressions:,} impressions, {summary.clicks:,} clicks, {summary.activity:,} activity{conversions}; "
         f"{summary.duplicates:,} duplicates, {summary.late:,} hours late, "
-        f"{sum(summary.malformed.values()):,} malformed",
+        f"{sum(summary.malformed.values()):,} malformed{bots}",
         soft_wrap=True,
     )
     return summary

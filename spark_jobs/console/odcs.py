@@ -26,6 +26,7 @@ from spark_jobs.contracts.contract import (
     SourceTerms,
     TableTerms,
 )
+from spark_jobs.contracts.events import PERSONAL_FIELDS
 
 _API_VERSION = "v3.1.0"
 """Nothing of v3.2 is used, and more tools read this one."""
@@ -43,6 +44,8 @@ _LOGICAL = {
     "STRUCT": "object",
 }
 """By the first word of a type of Spark SQL, or of a kept column, the standard's logical type."""
+_PERSONAL = {"raw", *PERSONAL_FIELDS}
+"""The fields and columns that are classified as personal data; `raw` has whatever the record has."""
 _SEVERITIES = {"critical": "error", "warning": "warning"}
 
 
@@ -182,6 +185,8 @@ def _property(name: str, sql_type: str, meaning: str, *, logic: str | None = Non
     found = SchemaProperty(
         name=name, logicalType=_LOGICAL.get(word), physicalType=sql_type, description=meaning, transformLogic=logic
     )
+    if name in _PERSONAL:
+        found.classification = "personal"
     if word == "ARRAY":
         inner = sql_type[len("ARRAY<") : -1]
         found.items = SchemaProperty(logicalType=_LOGICAL.get(inner.partition("<")[0].upper()), physicalType=inner)

@@ -32,7 +32,11 @@ NO_SOURCE: Final = "no_source"
 UNKNOWN_FIELD: Final = "unknown_field"
 INVALID_KEPT_COLUMN: Final = "invalid_kept_column"
 
-COMMON_FIELDS: Final = ("event_type", "event_id", "event_time", "user_id", "is_last")
+TEXT_LIMITS: Final = {"ip": 64, "user_agent": 1024}
+"""The optional fields whose text may have any content, and how many characters they have at most."""
+PERSONAL_FIELDS: Final = tuple(TEXT_LIMITS)
+"""What a record says of a person's device. It goes no further than silver."""
+COMMON_FIELDS: Final = ("event_type", "event_id", "event_time", "user_id", "is_last", *TEXT_LIMITS)
 TYPE_FIELDS: Final[dict[str, tuple[str, ...]]] = {
     IMPRESSION: ("campaign_id", "ad_id", "cost_micros"),
     CLICK: ("impression_id",),
@@ -41,7 +45,7 @@ TYPE_FIELDS: Final[dict[str, tuple[str, ...]]] = {
 }
 """The fields that are read for one event type beside the common ones; the others' are ignored and stay null."""
 
-OPTIONAL_FIELDS: Final = ("is_last", "cost_micros", "data", "currency", "order_id", "revokes")
+OPTIONAL_FIELDS: Final = ("is_last", *TEXT_LIMITS, "cost_micros", "data", "currency", "order_id", "revokes")
 """``currency`` only where ``value_micros`` is 0."""
 ID_FIELDS: Final = (
     *("event_id", "user_id", "campaign_id", "ad_id", "impression_id"),
@@ -90,6 +94,8 @@ VERDICTS: Final = (
     missing("user_id"),
     invalid("user_id"),
     invalid("is_last"),
+    invalid("ip"),
+    invalid("user_agent"),
     missing("campaign_id"),
     invalid("campaign_id"),
     missing("ad_id"),

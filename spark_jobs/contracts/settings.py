@@ -15,6 +15,7 @@ from spark_jobs.contracts.choices import DeduplicateMode, JoinState, LineageTran
 from spark_jobs.contracts.durations import format_duration
 from spark_jobs.contracts.encoding import RecordFormat
 from spark_jobs.contracts.errors import SettingsError
+from spark_jobs.contracts.events import PERSONAL_FIELDS
 from spark_jobs.contracts.sections import (
     AttributeSettings,
     CampaignStatsSettings,
@@ -163,11 +164,12 @@ class Settings(Section):
                 f"campaign_stats.group_by {unknown[0]}: no source keeps a column of that name; "
                 + (f"choose one of {', '.join(kept)}" if kept else "keep it in a source, as source.NAME.keep")
             )
-        columns = {column.name: column.sql_type for column in SILVER_EVENTS.columns}
+        columns = {one.name: one.sql_type for one in SILVER_EVENTS.columns if one.name not in PERSONAL_FIELDS}
         if columns.get(average.key) != "STRING":
             texts = ", ".join(name for name, sql_type in columns.items() if sql_type == "STRING")
             raise ValueError(
-                f"moving_average.key {average.key}: silver has no text column of that name; choose one of {texts}"
+                f"moving_average.key {average.key}: silver has no text column of that name that may go to gold; "
+                f"choose one of {texts}"
             )
         if wrong := [name for name in average.values if columns.get(name) != "BIGINT"]:
             numbers = ", ".join(name for name, sql_type in columns.items() if sql_type == "BIGINT")

@@ -10,14 +10,14 @@ from typing import Annotated, Final, Self
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from spark_jobs.contracts.encoding import Encoding, RecordFormat
-from spark_jobs.contracts.events import COMMON_FIELDS, ID_FIELDS, TYPE_FIELDS
+from spark_jobs.contracts.events import COMMON_FIELDS, ID_FIELDS, TEXT_LIMITS, TYPE_FIELDS
 from spark_jobs.contracts.sections import Section, comma_separated
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, CAMPAIGN_STATS, SILVER_EVENTS, Column
 
 EVENT_TYPE: Final = "event_type"
 FIELDS: Final = (*COMMON_FIELDS, *(field for fields in TYPE_FIELDS.values() for field in fields))
 """The fields that a mapping can give, in the order in which they are judged."""
-IDS: Final = ("event_type", *ID_FIELDS)
+TEXTS: Final = ("event_type", *ID_FIELDS, *TEXT_LIMITS)
 """Of these: in a record they are text or whole numbers."""
 _ALWAYS_NEEDED: Final = ("event_id", "event_time", "user_id")
 _MAY_LACK: Final = ("user_id",)

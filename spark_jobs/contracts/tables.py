@@ -70,6 +70,8 @@ _EVENT_FIELDS = (
     Column("currency", "STRING", "conversions only: ISO 4217 code; may be null if value_micros is 0"),
     Column("order_id", "STRING", "conversions only: the order it belongs to, as the shop names it; may be null"),
     Column("revokes", "STRING", "conversions only: event_id of the conversion that it takes back; null: it takes none"),
+    Column("ip", "STRING", "personal data: the network address that the record gives for the user; may be null"),
+    Column("user_agent", "STRING", "personal data: how the user's browser or app names itself; may be null"),
 )
 
 BRONZE_EVENTS = Table(

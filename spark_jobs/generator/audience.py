@@ -60,8 +60,11 @@ class Audience:
         The bend grows with the number of users, so the heaviest users make the same number of visits a day (about
         forty) in small and large inputs. Plain Zipf would turn millions of events into one day-long session.
         """
-        rank = int(self._bend * (self._ratio ** self._random() - 1))
-        return f"u-{rank + 1:0{self._digits}d}"
+        return self.user_id(int(self._bend * (self._ratio ** self._random() - 1)) + 1)
+
+    def user_id(self, number: int) -> str:
+        """The id of a user by number, from 1 on."""
+        return f"u-{number:0{self._digits}d}"
 
     def page(self) -> str:
         """The ``data`` of a page view, as JSON text."""

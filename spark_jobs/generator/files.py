@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import BinaryIO, Self
 
 from spark_jobs.contracts.errors import SettingsError
+from spark_jobs.generator.labels import LABELS
 
 _GZIP_LEVEL = 5
 
@@ -103,7 +104,7 @@ def _shares(total: int, files: int) -> list[int]:
 def _prepare(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        found = sorted(path.name for pattern in ("*.jsonl", "*.jsonl.gz") for path in folder.glob(pattern))
+        found = sorted(path.name for pattern in ("*.jsonl", "*.jsonl.gz", LABELS) for path in folder.glob(pattern))
     except OSError as error:
         raise SettingsError(f"{folder} cannot be used for events: {error.strerror}; choose another folder") from error
     if found:

@@ -1,11 +1,13 @@
 """Writes the events of a spec to files."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 from spark_jobs.contracts.errors import SettingsError
 from spark_jobs.generator.files import EventFiles
+from spark_jobs.generator.labels import LabelFile
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.generator.traffic import Traffic
 
@@ -19,8 +21,9 @@ class GeneratedSummary:
     ``records`` counts lines: ``impressions`` + ``clicks`` + ``activity`` + ``conversions`` (the distinct good events) +
     ``duplicates`` + all ``malformed``, which are counted by their names in
     :data:`spark_jobs.generator.broken.BROKEN`. ``late`` and ``orphans`` are among the good events; ``orphans`` are
-    clicks whose impression does not exist. ``repeats`` and ``refunds`` are among the conversions: the order of an
-    earlier one again, and what revokes an earlier one. ``bytes`` is the size of the files on disk.
+    clicks whose impression does not exist, and ``bots`` what bots did. ``repeats`` and ``refunds`` are among the
+    conversions: the order of an earlier one again, and what revokes an earlier one. ``bytes`` is the size of the files
+    on disk.
     """
 
     records: int
@@ -34,12 +37,15 @@ class GeneratedSummary:
     late: int
     malformed: dict[str, int]
     orphans: int
+    bots: int
     files: int
     bytes: int
 
 
 def generate(spec: GeneratorSpec, out: Path, on_progress: Callable[[int], None] | None = None) -> GeneratedSummary:
     """Writes the events of ``spec``, in order of arrival, to ``events-00000.jsonl`` (or ``.jsonl.gz``) etc. in ``out``.
+
+    If there are bots, the labels of their events go to :data:`spark_jobs.generator.labels.LABELS` below ``out``.
 
     Args:
         spec: what to generate; equal specs give equal bytes.
@@ -50,10 +56,11 @@ def generate(spec: GeneratorSpec, out: Path, on_progress: Callable[[int], None] 
     Raises:
         SettingsError: ``out`` cannot be written or already contains events.
     """
-    traffic = Traffic(spec)
-    files = EventFiles(out, spec.record_count, spec.files, int(spec.start.timestamp()), compress=spec.gzip)
+    begin = int(spec.start.timestamp())
+    files = EventFiles(out, spec.record_count, spec.files, begin, compress=spec.gzip)
     try:
-        with files:
+        with files, LabelFile(out, begin) if spec.bots else nullcontext() as labels:
+            traffic = Traffic(spec, labels.write) if labels else Traffic(spec)
             _write(traffic, files, on_progress or (lambda _: None))
     except OSError as error:
         raise SettingsError(
@@ -88,6 +95,7 @@ def _summary(traffic: Traffic, files: EventFiles, records: int) -> GeneratedSumm
         late=delivery.late,
         malformed=dict(delivery.broken.made),
         orphans=visits.orphans,
+        bots=visits.bots.made,
         files=len(files.written),
         bytes=files.bytes,
     )

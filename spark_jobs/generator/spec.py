@@ -21,7 +21,8 @@ class GeneratorSpec:
     ``events`` counts distinct good events; duplicates and malformed records come on top. Shares are between 0 and 1:
     good events sent twice (``duplicates``), good events that arrive hours late (``late``), broken records relative to
     good events (``malformed``), clicks whose impression never arrives (``orphans``), clicks that lead to a conversion
-    (``conversions``). Traffic starts at ``start`` and lasts ``hours``.
+    (``conversions``), events that bots make (``bots``): only with bots, events have the fields ``ip`` and
+    ``user_agent``. Traffic starts at ``start`` and lasts ``hours``.
 
     Raises:
         SettingsError: a value is outside its limits.
@@ -34,6 +35,7 @@ class GeneratorSpec:
     malformed: float = 0.005
     orphans: float = 0.02
     conversions: float = 0.0
+    bots: float = 0.0
     start: datetime = datetime(2025, 1, 6, tzinfo=UTC)
     hours: float = 24.0
     files: int = 24
@@ -45,7 +47,7 @@ class GeneratorSpec:
         """Refuses a spec that cannot be generated."""
         if self.events < 1:
             raise SettingsError(f"events {self.events}: there is nothing to generate; request at least 1")
-        for name in ("duplicates", "late", "malformed", "orphans", "conversions"):
+        for name in ("duplicates", "late", "malformed", "orphans", "conversions", "bots"):
             share = getattr(self, name)
             if not 0 <= share <= 1:
                 raise SettingsError(f"{name} {share}: a share must be between 0 and 1; write 0.03 for 3 %")

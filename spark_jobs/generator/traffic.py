@@ -1,6 +1,6 @@
 """The traffic of a spec, as a stream of lines in order of arrival."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from spark_jobs.generator.daycurve import DayCurve
 from spark_jobs.generator.delivery import Delivery
@@ -12,10 +12,11 @@ from spark_jobs.generator.visits import Visits
 class Traffic:
     """The stream of a spec; read it once. Memory grows with how busy the traffic is, not with how long it lasts."""
 
-    def __init__(self, spec: GeneratorSpec) -> None:
+    def __init__(self, spec: GeneratorSpec, on_label: Callable[[bytes], object] = lambda _: None) -> None:
+        """``on_label`` is called with the label of each event that a bot makes, a line of JSON."""
         curve = DayCurve(spec.start, spec.span)
         self._buffer = ReorderBuffer(curve.begin)
-        self.visits = Visits(spec, curve)
+        self.visits = Visits(spec, curve, on_label)
         self.delivery = Delivery(spec, curve, self._buffer)
 
     @property

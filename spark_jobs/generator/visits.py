@@ -1,13 +1,18 @@
-"""Visits: bursts of page views, the ads shown on the pages, and clicks on the ads; in between, conversions."""
+"""Visits: bursts of page views, the ads shown on the pages, and clicks on the ads; in between, conversions and bots."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from random import Random
 
+from spark_jobs.contracts.events import ACTIVITY, CLICK, CONVERSION, IMPRESSION
+from spark_jobs.generator import lines
 from spark_jobs.generator.audience import Audience
+from spark_jobs.generator.bots import Bots
 from spark_jobs.generator.chance import TABLE_SIZE, Ids, lognormal_table
 from spark_jobs.generator.conversions import Conversions
 from spark_jobs.generator.daycurve import DayCurve
+from spark_jobs.generator.devices import Devices
+from spark_jobs.generator.due import Due, Planned
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.generator.timetext import write_time
 
@@ -34,21 +39,26 @@ class Visits:
     """All visits of a spec, generated in order of their start.
 
     ``impressions``, ``clicks`` (``orphans`` included), ``activity`` and ``conversions.made`` count the events generated
-    so far.
+    so far, those of bots included, which ``bots.made`` counts.
     """
 
-    def __init__(self, spec: GeneratorSpec, curve: DayCurve) -> None:
+    def __init__(self, spec: GeneratorSpec, curve: DayCurve, on_label: Callable[[bytes], object]) -> None:
+        """``on_label`` is called with the label of each event that a bot makes, a line of JSON."""
         self.impressions = self.clicks = self.activity = self.orphans = 0
-        self._spec = spec
+        self._spec, self._on_label = spec, on_label
         self._curve = curve
         rng = Random(f"{spec.seed}/visits")
-        self.conversions = Conversions(spec)
+        self._due = Due()
+        self.conversions = Conversions(spec, self._due)
         self._audience = Audience(spec.user_count, spec.campaigns, rng)
+        self._devices = Devices(spec)
+        self.bots = Bots(spec, self._audience, self._devices, self._due)
         self._ids = Ids(rng)
         self._rng = rng
         self._random = rng.random
         self._events: list[Event] = []
         self._limit = 0
+        self._device = ""
 
     @property
     def made(self) -> int:
@@ -56,7 +66,7 @@ class Visits:
         return self.impressions + self.clicks + self.activity + self.conversions.made
 
     def __iter__(self) -> Iterator[list[Event]]:
-        """The visits, each a list of events that begins with its earliest; a conversion is a list of its own.
+        """The visits, each a list of events that begins with its earliest; what is planned ahead is a list of its own.
 
         A visit takes a stretch of the day curve proportional to its events and starts somewhere within it. So visits
         come in order, and exactly ``spec.events`` events fill the day.
@@ -67,15 +77,29 @@ class Visits:
             stretch = min(pages * _EVENTS_PER_PAGE, total - made)
             begin = max(begin, self._curve.moment((made + self._random() * stretch) / total))
             # A visit is the last of all: what is late is due by its start.
-            for conversion in islice(self.conversions.next_before(begin), total - made - 1):
-                yield [conversion]
+            for planned in islice(self._due.next_before(begin), total - made - 1):
+                self._count(planned)
+                yield [(planned.moment, planned.line)]
+            self.bots.plan(begin, self.made)
             self._events = []
             self._limit = min(MAX_VISIT_EVENTS, total - self.made)
             self._visit(begin, pages)
             yield self._events
 
+    def _count(self, planned: Planned) -> None:
+        if planned.event_type == CONVERSION:
+            self.conversions.count(planned.kind)
+        else:
+            self.impressions += planned.event_type == IMPRESSION
+            self.clicks += planned.event_type == CLICK
+            self.activity += planned.event_type == ACTIVITY
+        if planned.label:
+            self.bots.made += 1
+            self._on_label(planned.label)
+
     def _visit(self, begin: int, pages: int) -> None:
         user, moment = self._audience.user(), begin
+        self._device = self._devices.of(user)
         for _ in range(pages):
             moment = self._page(user, moment)
             moment += _DWELL[int(self._random() * TABLE_SIZE)]
@@ -99,14 +123,8 @@ class Visits:
             campaign = self._audience.campaign()
             impression_id = f"imp-{self._ids.next()}"
             shown, text = write_time(moment, random)
-            self._events.append(
-                (
-                    shown,
-                    f'{{"event_type":"impression","event_id":"{impression_id}","event_time":"{text}","user_id":"{user}",'
-                    f"{campaign.ad(random())},"
-                    f'"cost_micros":{campaign.cost(random())}}}\n'.encode(),
-                )
-            )
+            ad, cost = campaign.ad(random()), campaign.cost(random())
+            self._events.append((shown, lines.impression(impression_id, text, user, ad, cost, self._device)))
             self.impressions += 1
             if random() < campaign.click_rate:
                 self._click(user, shown, impression_id)
@@ -131,23 +149,13 @@ class Visits:
             self.orphans += 1
         moment, text = write_time(moment, self._random)
         self.clicks += 1
-        self.conversions.follow(user, moment)
-        self._events.append(
-            (
-                moment,
-                f'{{"event_type":"click","event_id":"clk-{self._ids.next()}","event_time":"{text}","user_id":"{user}",'
-                f'"impression_id":"{impression_id}"}}\n'.encode(),
-            )
-        )
+        self.conversions.follow(user, moment, self._device)
+        line = lines.click(f"clk-{self._ids.next()}", text, user, impression_id, self._device)
+        self._events.append((moment, line))
 
     def _add_activity(self, user: str, moment: int, data: str) -> None:
         """Adds an activity; ``data`` is JSON text, optionally followed by more fields."""
         moment, text = write_time(moment, self._random)
         self.activity += 1
-        self._events.append(
-            (
-                moment,
-                f'{{"event_type":"activity","event_id":"act-{self._ids.next()}","event_time":"{text}","user_id":"{user}",'
-                f'"data":{data}}}\n'.encode(),
-            )
-        )
+        line = lines.activity(f"act-{self._ids.next()}", text, user, data, self._device)
+        self._events.append((moment, line))

@@ -48,6 +48,8 @@ def check(fields: Mapping[str, Given], latest: datetime, may_lack: tuple[str, ..
         raise RuleBrokenError(events.EVENT_TIME_IN_FUTURE, fields["event_time"].reason)
     _needed(fields, "user_id", _is_id, may_lack=may_lack)
     _optional(fields, "is_last", lambda _: True)
+    for name, most in events.TEXT_LIMITS.items():
+        _optional(fields, name, _is_text_up_to(most))
     if event_type == events.IMPRESSION:
         _needed(fields, "campaign_id", _is_id)
         _needed(fields, "ad_id", _is_id)
@@ -101,6 +103,10 @@ def _optional(fields: Mapping[str, Given], name: str, is_good: Callable[[Value],
 
 def _is_id(value: Value) -> bool:
     return isinstance(value, str) and 1 <= len(value) <= events.MAX_ID_CHARACTERS and "\0" not in value
+
+
+def _is_text_up_to(most: int) -> Callable[[Value], bool]:
+    return lambda value: isinstance(value, str) and 1 <= len(value) <= most
 
 
 def _is_amount(value: Value) -> bool:

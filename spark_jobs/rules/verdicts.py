@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from spark_jobs.contracts import events
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.sources import FIELDS, IDS, UnknownFields
+from spark_jobs.contracts.sources import FIELDS, TEXTS, UnknownFields
 from spark_jobs.mapping import Expression, Record, evaluate
 from spark_jobs.mapping.sources import SourceMapping, compile_sources
 from spark_jobs.mapping.times import time_of_text
@@ -172,7 +172,7 @@ def _check_kept(kept: Mapping[str, Given]) -> None:
 def _mapped(name: str, expression: Expression, record: Record) -> Given:
     outcome = evaluate(expression, record)
     is_wrong = outcome.value is None and outcome.has_failed
-    if name in IDS and expression.bare_path and outcome.value is not None:
+    if name in TEXTS and expression.bare_path and outcome.value is not None:
         is_wrong = not record.is_text(expression.bare_path)
     read = ", ".join(_quoted(str(path), record.get(path)) for path in expression.paths)
     return Given(outcome.value, is_wrong, f"{name} = {expression.text}: {read}")

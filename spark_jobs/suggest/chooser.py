@@ -6,6 +6,7 @@ from collections.abc import Set as AbstractSet
 from spark_jobs.contracts.events import ACTIVITY, CLICK, CONVERSION, IMPRESSION
 from spark_jobs.suggest import names
 from spark_jobs.suggest.conversions import conversion_fields
+from spark_jobs.suggest.devices import device_fields
 from spark_jobs.suggest.draft import Field
 from spark_jobs.suggest.fields import (
     NEARLY_ALL,
@@ -48,6 +49,7 @@ class Chooser:
         self._add_times()
         self._add_users()
         self._add_ids()
+        self._add_devices()
         for kind in groups:
             self._add_own(kind)
 
@@ -124,6 +126,12 @@ class Chooser:
             if name in fields
             for column in fields[name].columns
         ]
+
+    def _add_devices(self) -> None:
+        """Of all types together: a column that only some have says nothing of the others."""
+        found = device_fields(self._whole)
+        for fields in self.fields.values():
+            fields.update(found)
 
     def _add_own(self, kind: str) -> None:
         """The fields that only this type has."""

@@ -55,6 +55,13 @@ USER_ID = _names(
     s5="device deviceuid fingerprint msisdn phone",
     s3="ip ipaddress clientip remoteaddr remoteip remotehost ipaddr cip useripaddress sessionid session host hostid",
 )
+IP = _names(
+    s10="ip ipaddress ipaddr clientip userip useripaddress remoteip visitorip cip ipv4 ipv6",
+    s9="clientaddress clientaddr clientipaddress remoteaddr remoteaddress sourceip srcip realip deviceip",
+)
+USER_AGENT = _names(s10="useragent useragentstring httpuseragent ua uastring", s8="browseragent clientagent agent")
+NOT_THE_CLIENT = {"server", "local", "proxy", "host", "upstream", "edge", "dest", "destination", "dst", "target", "bot"}
+"""Words of names of addresses and agents that are not of whoever saw or clicked an ad."""
 CAMPAIGN_ID = _names(
     s10="campaignid campaign",
     s9="cmpid camp cmp campid campaigncode campaignkey campaignuuid utmcampaign",

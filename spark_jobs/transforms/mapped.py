@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark_jobs.contracts.sources import FIELDS, IDS, UnknownFields
+from spark_jobs.contracts.sources import FIELDS, TEXTS, UnknownFields
 from spark_jobs.mapping import Expression, Path, RecordSchema, failure_sql, to_sql
 from spark_jobs.mapping.sources import SourceMapping
 from spark_jobs.transforms import parse
@@ -70,7 +70,7 @@ class Mapped:
             F.expr(failure_sql(expression, self._schema, parse.TO_PARSE)),
         )
         is_wrong = value.isNull() & has_failed
-        if name in IDS and expression.bare_path:
+        if name in TEXTS and expression.bare_path:
             is_wrong |= ~parse.is_text_of(value, F.expr(self._schema.kind_sql(expression.bare_path)))
         return Field(value, value.isNull() & ~has_failed, is_wrong, self._reason(name, expression))
 

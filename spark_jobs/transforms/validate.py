@@ -97,6 +97,7 @@ def _event_rules(how: Records, settings: IngestSettings) -> list[_Rule]:
         (events.EVENT_TIME_IN_FUTURE, time.value > too_late, time.reason),
         *_needed(fields, "user_id", _is_no_id(fields["user_id"]), unless=how.may_lack("user_id")),
         *_optional(fields, "is_last", fields["is_last"].is_wrong),
+        *(rule for name in events.TEXT_LIMITS for rule in _optional(fields, name, _is_no_text(name, fields[name]))),
         *_of_type(
             events.IMPRESSION,
             [
@@ -149,6 +150,10 @@ def _optional(fields: dict[str, Field], name: str, is_broken: Column) -> list[_R
 def _is_no_id(field: Field) -> Column:
     has_length = F.char_length(field.value).between(1, events.MAX_ID_CHARACTERS)
     return ~(has_length & ~F.contains(field.value, F.lit("\0"))) | field.is_wrong
+
+
+def _is_no_text(name: str, field: Field) -> Column:
+    return ~F.char_length(field.value).between(1, events.TEXT_LIMITS[name]) | field.is_wrong
 
 
 def _is_no_amount(field: Field) -> Column:

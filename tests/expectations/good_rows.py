@@ -53,7 +53,7 @@ def _impression(event_id: str, time: datetime, user_id: str) -> Row:
 
 _IMPRESSIONS = [_impression("i1", at(0), "u1"), _impression("i2", at(1), "u2")]
 _CLICKS = [
-    _event("click", "c1", at(2), "u1", impression_id="i1"),
+    _event("click", "c1", at(2), "u1", impression_id="i1", ip="192.0.2.1", user_agent="Mozilla/5.0 (X11)"),
     _event("click", "c2", at(3), "u3", impression_id="never-came"),
 ]
 _ACTIVITIES = [_event("activity", f"a{n:02}", at(n), "u4", data="scroll", is_last=n == 9) for n in range(20)]

@@ -281,7 +281,7 @@ def test_versions_whose_files_are_gone_are_validated_as_far_as_they_can_be_seen(
     lose(spark, good_lake)
     after = validate_lake(spark, good_lake, settings)
 
-    assert [_of(found, "silver").rows for found in (before, after)] == [2, 27]
+    assert [_of(found, "silver").rows for found in (before, after)] == [2, 30]
     for found in (before, after):
         assert {name for table, name in _broken(found) if table == "silver"} == {"event_unique"}
     note = _of(after, "silver").note

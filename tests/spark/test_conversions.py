@@ -1,11 +1,8 @@
 """Conversions from the source to silver: beside every other event, and in a lake that an earlier adloom began."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -23,27 +20,13 @@ from spark_jobs.transforms.known_states import users_there
 from spark_jobs.transforms.open_rows import open_sessions
 from tests.support.lakes import read_ledger, read_table
 from tests.support.lateness import PATIENT
+from tests.support.older import tables_without
 from tests.support.oracle import assert_same_accounts, assert_same_rows, expected_tables
 from tests.support.runs import run_in
 from tests.support.source_files import read_files, write_files
 
 _SETTINGS = Settings.model_validate({"sessionize": {"watermark": "3h"}, **PATIENT})
 _OWN = TYPE_FIELDS[CONVERSION]
-
-
-@contextmanager
-def _as_before(*tables: Table) -> Iterator[None]:
-    """Tables as they were declared when there were no conversions."""
-    # It would derive from them, when it is imported, what holds for the tests that follow.
-    import_module("spark_jobs.transforms.validate")
-    now = {table.path: table.columns for table in tables}
-    for table in tables:
-        object.__setattr__(table, "columns", tuple(one for one in table.columns if one.name not in _OWN))
-    try:
-        yield
-    finally:
-        for table in tables:
-            object.__setattr__(table, "columns", now[table.path])
 
 
 @dataclass
@@ -71,7 +54,7 @@ def upgraded(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> _
         if number:
             run_in(spark, _SETTINGS, lake, source, measure=True)
             break
-        with _as_before(BRONZE_EVENTS, SILVER_EVENTS):
+        with tables_without(_OWN, BRONZE_EVENTS, SILVER_EVENTS):
             run_in(spark, _SETTINGS, lake, source, drain=False, measure=True)
             columns = spark.read.format("delta").load(lake.table(SILVER_EVENTS)).columns
     return _Upgraded(lake, columns, source)

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from expectations.counts import counts_present_rows
 from spark_jobs.console.ledger import update_ledger
-from spark_jobs.contracts.events import EVENT_TYPES
+from spark_jobs.contracts.events import EVENT_TYPES, PERSONAL_FIELDS
 from spark_jobs.contracts.live_ledger import DUPLICATES, Kind, LiveLedger
 from spark_jobs.contracts.repair import RepairPlan
 from spark_jobs.contracts.replay import Window
@@ -32,7 +32,7 @@ from spark_jobs.jobs.replay import replay
 from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.lakes import open_lake
 from tests.support.lakes import GOLD, read_ledger, read_table
-from tests.support.oracle import Expected, Row, assert_same_rows, comparable, expected_tables
+from tests.support.oracle import Expected, Row, assert_same_rows, comparable, compared_columns, expected_tables
 from tests.support.runs import run_in
 
 _ALL_TIMES = Window(datetime(2025, 1, 1, tzinfo=UTC), datetime(2025, 2, 1, tzinfo=UTC))
@@ -54,7 +54,9 @@ class _Day:
 def day(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> _Day:
     folder = tmp_path_factory.mktemp("late")
     source, lake = folder / "source", open_lake(str(folder / "lake"))
-    spec = GeneratorSpec(events=1500, seed=59, files=6, late=0.05, duplicates=0.05, malformed=0.01, conversions=0.5)
+    spec = GeneratorSpec(
+        events=1500, seed=64, files=6, late=0.3, duplicates=0.05, malformed=0.01, conversions=0.5, bots=0.1
+    )
     generate(spec, source)
     run_in(spark, _FILE_BY_FILE, lake, source, measure=True)
     expected = expected_tables(source, _FILE_BY_FILE, datetime.now(UTC))
@@ -79,6 +81,16 @@ def test_late_events_are_those_that_silver_lacks(day: _Day) -> None:
     assert {kind for kind, _ in late} == set(EVENT_TYPES), "of each type one is late"
     assert len(read_table(day.lake, LATE_EVENTS)) == len(late) == day.plan.late_events
     assert day.plan.pending == 0
+
+
+def test_late_events_keep_the_devices_that_they_name(day: _Day) -> None:
+    names = ("event_type", "event_id", *PERSONAL_FIELDS)
+    late = [dict(zip(LATE_EVENTS.column_names, row, strict=True)) for row in read_table(day.lake, LATE_EVENTS)]
+    columns = compared_columns(SILVER_EVENTS)
+    due = [dict(zip(columns, row, strict=True)) for row in day.expected.rows(SILVER_EVENTS)]
+    found, wanted = ({tuple(map(row.get, names)) for row in rows} for rows in (late, due))
+    assert found <= wanted
+    assert all(ip and agent for _, _, ip, agent in found)
 
 
 def test_the_accounts_balance_after_a_repair(day: _Day) -> None:

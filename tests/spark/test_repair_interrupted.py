@@ -4,17 +4,20 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
 from spark_jobs.contracts.errors import LakeError
+from spark_jobs.contracts.events import CONVERSION, PERSONAL_FIELDS, TYPE_FIELDS
 from spark_jobs.contracts.places import lock_key
-from spark_jobs.contracts.repair import REPAIR, RepairPlan, changes_key, repair_key
+from spark_jobs.contracts.repair import REPAIR, RepairPlan, changes_key, late_key, repair_key
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, LATE_EVENTS, RESTATEMENTS, SESSIONS, Table
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.jobs import repair as repairing
+from spark_jobs.jobs.plans import unfinished
 from spark_jobs.jobs.repair import repair
 from spark_jobs.jobs.repair_plan import make_plan
 from spark_jobs.lake.layout import Lake
@@ -101,6 +104,28 @@ def test_the_next_repair_completes_it(
     repair(spark, _FILE_BY_FILE, lake)
     assert _rows(lake) == whole
     assert repair(spark, _FILE_BY_FILE, lake) is None
+
+
+def test_what_an_earlier_version_planned_is_completed_although_its_rows_lack_columns(
+    spark: SparkSession, drained: Lake, whole: dict[Table, list[Row]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = _copy(drained, tmp_path)
+
+    def dying(*_: Any) -> None:
+        raise _Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(repairing, "append_rows", dying)
+        with pytest.raises(_Killed):
+            repair(spark, _FILE_BY_FILE, lake)
+    plan = unfinished(lake, 1)
+    assert plan
+    for file in (lake.path / late_key(plan.folder)).glob("*.parquet"):
+        planned = pq.read_table(file)
+        pq.write_table(planned.drop_columns([*PERSONAL_FIELDS, *TYPE_FIELDS[CONVERSION]]), file)
+        (file.parent / f".{file.name}.crc").unlink(missing_ok=True)
+    repair(spark, _FILE_BY_FILE, lake)
+    assert _rows(lake) == whole
 
 
 def test_a_dry_run_plans_the_same_and_leaves_no_file(spark: SparkSession, drained: Lake, tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ _EVENTS: list[dict[str, Any]] = [
     {"event_type": "impression", "event_id": "i", "event_time": "2026-01-01T12:00:00Z", "user_id": "u"}
     | {"campaign_id": "c", "ad_id": "a", "cost_micros": 5},
     {"event_type": "click", "event_id": "k", "event_time": "2026-01-01T12:00:01Z", "user_id": "u"}
-    | {"impression_id": "i"},
+    | {"impression_id": "i", "ip": "192.0.2.7", "user_agent": "Mozilla/5.0 (X11; Linux x86_64)"},
     {"event_type": "activity", "event_id": "v", "event_time": "2026-01-01T12:00:02Z", "user_id": "u", "is_last": True},
     {"event_type": "conversion", "event_id": "p", "event_time": "2026-01-01T12:00:03Z", "user_id": "u"}
     | {"conversion_type": "purchase", "value_micros": 7, "currency": "EUR", "order_id": "o", "revokes": "q"},

@@ -10,6 +10,7 @@ from spark_jobs.contracts.settings import Settings
 from tests.support.source_files import write_files
 
 _KINDS = {"impression": "imp", "click": "clk", "activity": "act", "conversion": "cnv"}
+_OF_DEVICE = {"ip": "ip", "user_agent": "agent"}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -32,6 +33,8 @@ SOURCE: dict[str, Any] = {
         "currency": "upper($.goal.currency)",
         "order_id": "$.goal.order",
         "revokes": "$.goal.refund_of",
+        "ip": "$.net.ip",
+        "user_agent": "$.net.agent",
     },
     "keep": {
         "publisher": {"from": "$.site.domain"},
@@ -58,6 +61,8 @@ def foreign(event: dict[str, Any], number: int) -> dict[str, Any]:
         "site": {"domain": publisher(number), "position": str(number)},
         **user,
     }
+    if net := {name: event[field] for field, name in _OF_DEVICE.items() if field in event}:
+        record["net"] = net
     if event["event_type"] == "impression":
         record["ad"] = {
             "campaign": event["campaign_id"],

@@ -391,9 +391,53 @@ def _conversions() -> None:
         _case(f"a conversion's fields are ignored, {of}", build(**own), "ok")
 
 
+def _devices() -> None:
+    for field, most, build in (("ip", 64, _imp), ("user_agent", 1024, _clk)):
+        good = {
+            "null": "null",
+            "one character": '"a"',
+            "a space": '" "',
+            "IPv4": '"192.0.2.17"',
+            "IPv6": '"2001:db8::17"',
+            "with a NUL": r'"a\u0000b"',
+            "like a fraction": '"1.5"',
+            "like an exponent": '"1e3"',
+            "like true": '"true"',
+            "like an object": '"{}"',
+            "like an array": '"[1]"',
+            "integer": "3221225985",
+            "minus zero": "-0",
+            "as long as allowed": '"' + "x" * most + '"',
+            "as long as allowed beyond the basic plane": '"' + "\U0001f600" * most + '"',
+        }
+        bad = {
+            "empty": '""',
+            "too long": '"' + "x" * (most + 1) + '"',
+            "true": "true",
+            "false": "false",
+            "fraction": "192.5",
+            "whole fraction": "1.0",
+            "exponent": "1e3",
+            "exponent with a sign": "1.5E-7",
+            "object": '{"v4": "192.0.2.17"}',
+            "array": '["192.0.2.17"]',
+            "empty array": "[]",
+        }
+        for name, text in good.items():
+            _case(f"{field} {name}", build(**{field: text}), "ok")
+        for name, text in bad.items():
+            _case(f"{field} {name}", build(**{field: text}), f"invalid_{field}")
+        for event_type, other in (("impression", _imp), ("click", _clk), ("activity", _act), ("conversion", _cnv)):
+            _case(f"{field} of {event_type}", other(**{field: '"of each type"'}), "ok")
+            _case(f"{field} of {event_type}, wrong", other(**{field: '{"of": "each type"}'}), f"invalid_{field}")
+    _case("ip integer as long as allowed", _imp(ip="9" * 64), "ok")
+    _case("ip integer too long", _imp(ip="9" * 65), "invalid_ip")
+
+
 def _the_first_rule_broken_names_the_verdict() -> None:
     in_future = '"2099-01-01T00:00:00Z"'
     wrong = {"event_type": "7", "event_id": "[]", "event_time": "7", "user_id": "[]", "is_last": "7"}
+    wrong |= {"ip": "[]", "user_agent": "{}"}
     own = {"campaign_id": "[]", "ad_id": "[]", "cost_micros": "-2"}
     names = list(wrong | own)
     for position, name in enumerate(names):
@@ -412,6 +456,7 @@ _ids()
 _times()
 _other_fields()
 _conversions()
+_devices()
 _the_first_rule_broken_names_the_verdict()
 
 VERDICT_CASES: Final[tuple[VerdictCase, ...]] = tuple(_cases)

@@ -57,6 +57,8 @@ class Event(NamedTuple):
     currency: str | None = None
     order_id: str | None = None
     revokes: str | None = None
+    ip: str | None = None
+    user_agent: str | None = None
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,8 @@ def _event(fields: dict[str, object], latest: int) -> Event:
         event_time=_EPOCH.replace(tzinfo=None) + timedelta(microseconds=event_time),
         user_id=_required(fields, "user_id", _id_text),
         is_last=_optional(fields, "is_last", lambda value: value if isinstance(value, bool) else None, default=False),
+        ip=_optional(fields, "ip", _text_of_at_most(64), default=None),
+        user_agent=_optional(fields, "user_agent", _text_of_at_most(1024), default=None),
     )
     if event_type == IMPRESSION:
         return event._replace(
@@ -175,6 +179,14 @@ def _text(value: object) -> str | None:
 def _id_text(value: object) -> str | None:
     text = _text(value)
     return text if text is not None and 1 <= len(text) <= MAX_ID_CHARACTERS and "\0" not in text else None
+
+
+def _text_of_at_most(most: int) -> Callable[[object], str | None]:
+    def read(value: object) -> str | None:
+        text = _text(value)
+        return text if text and len(text) <= most else None
+
+    return read
 
 
 def _micros(value: object) -> int | None:

@@ -19,6 +19,7 @@ from spark_jobs.console.odcs import odcs_yaml
 from spark_jobs.contracts.changes import check
 from spark_jobs.contracts.contract import Contract, read_contract
 from spark_jobs.contracts.errors import ContractError, SettingsError
+from spark_jobs.contracts.events import PERSONAL_FIELDS
 from spark_jobs.contracts.settings import Settings, load_settings
 from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.contracts import contract_in_use, record
@@ -95,6 +96,21 @@ def test_an_event_without_a_user_breaks_readers_of_each_table_that_promised_one(
 def test_a_changed_setting_changes_the_contract(name: str, text: str, expected: dict[str, str]) -> None:
     found = _changed(Settings(), load_settings(None, {f"ADLOOM_{name}": text}))
     assert {what: verdict for what, verdict in found.items() if not what.startswith("lake: ")} == expected
+
+
+def test_the_fields_of_devices_break_no_producer() -> None:
+    now = contract_of(Settings())
+    tables = [
+        one.model_copy(
+            update={"columns": tuple(column for column in one.columns if column.name not in PERSONAL_FIELDS)}
+        )
+        for one in now.tables
+    ]
+    fields = tuple(field for field in now.fields if field.name not in PERSONAL_FIELDS)
+    before = now.model_copy(update={"fields": fields, "tables": tuple(tables)})
+    assert {change.what: change.verdict.value for change in check(before, now).changes} == {
+        f"{where}.{name}": "safe" for where in ("event", "bronze", "silver") for name in PERSONAL_FIELDS
+    }
 
 
 @pytest.mark.parametrize("version", ["1", "1.0.0", "v1.0", "01.0", "1.", "", "-1.0"])
@@ -190,6 +206,17 @@ def test_a_source_shows_how_its_fields_come_about() -> None:
     }
     required = [one["name"] for one in found["properties"] if one.get("required")]
     assert required == ["event_type", "event_id", "event_time", "user_id"]
+
+
+def test_personal_data_is_classified_as_such_and_is_in_no_table_of_gold() -> None:
+    found = {
+        (one["name"], field["name"])
+        for one in _document(Settings())["schema"]
+        for field in one.get("properties", [])
+        if field.get("classification") == "personal"
+    }
+    devices = {(where, name) for where in ("source_adloom", "bronze", "silver") for name in ("ip", "user_agent")}
+    assert found == {*devices, ("bronze", "raw")}
 
 
 def test_every_expectation_is_a_quality_check_of_its_table() -> None:

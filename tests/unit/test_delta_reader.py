@@ -19,8 +19,8 @@ _EVENT = (
     "false AS is_last, NULL::VARCHAR AS campaign_id, NULL::VARCHAR AS ad_id, NULL::BIGINT AS cost_micros, "
     "NULL::VARCHAR AS impression_id, 'd' AS data, TIMESTAMP '2024-05-01 12:00:05' AS ingest_time"
 )
-_ROW = ("activity", "a1", datetime(2024, 5, 1, 12, 0, 0, 1), "u1", False, *[None] * 4, "d", *[None] * 5)  # noqa: DTZ001
-"""The file is older than the columns of conversions."""
+_ROW = ("activity", "a1", datetime(2024, 5, 1, 12, 0, 0, 1), "u1", False, *[None] * 4, "d", *[None] * 7)  # noqa: DTZ001
+"""The file is older than the columns of conversions and devices."""
 _PROTOCOL = {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}
 
 

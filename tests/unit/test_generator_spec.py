@@ -18,6 +18,7 @@ from spark_jobs.generator.spec import GeneratorSpec
         pytest.param({"malformed": float("nan")}, "malformed nan", id="share-not-a-number"),
         pytest.param({"orphans": 2}, "orphans 2", id="orphans-above-one"),
         pytest.param({"conversions": -1}, "conversions -1", id="negative-conversions"),
+        pytest.param({"bots": 1.5}, "bots 1.5", id="bots-above-one"),
         pytest.param({"hours": 0}, "hours 0", id="no-time"),
         pytest.param({"hours": -1e300}, "hours -1e+300", id="negative-time"),
         pytest.param({"hours": float("nan")}, "hours nan", id="time-not-a-number"),

@@ -42,6 +42,7 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
         pytest.param({"ADLOOM_KAFKA__OPTIONS": "x"}, "not a JSON object", id="options-not-json"),
         pytest.param({"ADLOOM_KAFKA__SECURITY_PROTOCOL": "SASL_SSL"}, "needs kafka.username", id="no-user"),
         pytest.param({"ADLOOM_KAFKA__USERNAME": "u"}, "which sends no user", id="user-not-sent"),
+        pytest.param({"ADLOOM_MOVING_AVERAGE__KEY": "ip"}, "no text column of that name that may go to gold", id="ip"),
         pytest.param({"ADLOOM_JOB__METRICS": "9108"}, "job.metrics", id="metrics-without-host"),
         pytest.param(
             {"ADLOOM_SPARK__JOIN_STATE": "by_time", "ADLOOM_SPARK__STATE_STORE": "memory"},

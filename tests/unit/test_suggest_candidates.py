@@ -246,6 +246,53 @@ def test_what_every_conversion_needs_and_nothing_reads_like_is_to_be_named() -> 
     assert missing == ["nothing reads like the value_micros", "nothing reads like the currency"]
 
 
+_BROWSER = "Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101 Firefox/128.0"
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param(
+            {"ip": "192.0.2.7", "user_agent": _BROWSER}, {"ip": "$.ip", "user_agent": "$.user_agent"}, id="plain"
+        ),
+        pytest.param(
+            {"device": {"ua": _BROWSER, "ip": "2001:db8::7"}},
+            {"ip": "$.device.ip", "user_agent": "$.device.ua"},
+            id="openrtb",
+        ),
+        pytest.param(
+            {"context": {"userAgent": _BROWSER, "clientIp": "192.0.2.7"}},
+            {"ip": "$.context.clientIp", "user_agent": "$.context.userAgent"},
+            id="camel-case",
+        ),
+        pytest.param(
+            {"remote_addr": "192.0.2.7", "http_user_agent": "-"}, {"ip": "$.remote_addr"}, id="no-user-agent-at-all"
+        ),
+        pytest.param({"ip_address": "192.0.2.7", "useragent": ""}, {"ip": "$.ip_address"}, id="empty-user-agent"),
+        pytest.param({"server_ip": "192.0.2.7", "ip": 80007}, {}, id="of-the-server-and-a-code"),
+        pytest.param({"ip": "192.0.2.xxx", "ua": {"browser": "Firefox"}}, {}, id="cut-and-taken-apart"),
+        pytest.param({"ip": "192.0.2.7, 192.0.2.8", "ua": "x" * 1025}, {}, id="list-and-too-long"),
+    ],
+)
+def test_the_device_is_found_by_names_and_values(given: dict[str, Any], expected: dict[str, str]) -> None:
+    records = [{"id": n, "uid": f"u{n % 9}", "ts": 1772366400 + n, **given} for n in range(60)]
+    found = one_source(records)["map"]
+    assert {name: found[name] for name in ("ip", "user_agent") if name in found} == expected
+
+
+def test_the_device_is_found_where_types_have_names_of_their_own() -> None:
+    shown = [{"e": "imp", "imp": f"i{n}", "at": 1772366400 + n, "ip": f"192.0.2.{n}"} for n in range(80)]
+    clicks = [{"e": "clk", "clk": f"k{n}", "ts": 1772366500 + n, "clientIp": f"192.0.2.{n}"} for n in range(40)]
+    found = draft_of(shown + clicks).settings()
+    assert {source["map"]["ip"] for source in found.values()} == {"coalesce($.ip, $.clientIp)"}
+
+
+def test_a_user_agent_is_not_taken_for_the_text_of_an_activity() -> None:
+    records = [{"id": n, "uid": f"u{n % 9}", "ts": 1772366400 + n, "ua": f"{_BROWSER} {n % 5}"} for n in range(60)]
+    found = one_source(records)["map"]
+    assert (found["user_agent"], found.get("data")) == ("$.ua", None)
+
+
 def test_the_source_without_a_condition_comes_last() -> None:
     conversions = [{"e": "conversion", "n": n, "ts": 1772366400 + n, "uid": f"u{n % 9}"} for n in range(40)]
     others = [{"e": "pv", "m": n, "at": 1772366400 + n, "visitor": f"u{n % 9}"} for n in range(40)]

@@ -114,6 +114,11 @@ _GOOD = (
         Event("conversion", "e", _NOON, "u", is_last=False)._replace(conversion_type="signup", value_micros=0),
         id="a conversion of no value",
     ),
+    pytest.param(
+        {"event_type": "activity", "event_time": "2024-05-01T12:00:00Z", "ip": 3221225985, "user_agent": "a\0b"},
+        Event("activity", "e", _NOON, "u", is_last=False, ip="3221225985", user_agent="a\0b"),
+        id="activity with the device of its user",
+    ),
 )
 
 

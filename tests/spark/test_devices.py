@@ -1,0 +1,126 @@
+"""The fields ip and user_agent from the source to silver, and in a lake that an earlier adloom began."""
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_jobs.contracts.events import PERSONAL_FIELDS
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.tables import BRONZE_EVENTS, SILVER_EVENTS, Table
+from spark_jobs.generator.generate import generate
+from spark_jobs.generator.spec import GeneratorSpec
+from spark_jobs.lake.layout import Lake
+from spark_jobs.queries import TABLES
+from spark_jobs.runtime.lakes import open_lake
+from tests.support.foreign import SOURCE, settings_for, write_foreign
+from tests.support.lakes import GOLD, read_ledger, read_table
+from tests.support.lateness import PATIENT
+from tests.support.older import tables_without
+from tests.support.oracle import assert_same_accounts, assert_same_rows, compared_columns, expected_tables
+from tests.support.runs import run_in
+from tests.support.source_files import read_files, write_files
+from tests.support.verdicts import judge
+
+_SETTINGS = Settings.model_validate({"sessionize": {"watermark": "3h"}, **PATIENT})
+_SPEC = GeneratorSpec(events=800, seed=3, files=2, hours=1.5, bots=0.2, conversions=0.3, late=0, duplicates=0.1)
+
+
+def _without_devices(records: list[bytes]) -> list[bytes]:
+    bare = [{name: value for name, value in json.loads(one).items() if name not in PERSONAL_FIELDS} for one in records]
+    return [json.dumps(event).encode() for event in bare]
+
+
+@dataclass
+class _Upgraded:
+    """A lake that an earlier version began; its columns then, and its source."""
+
+    lake: Lake
+    columns_before: list[str]
+    source: Path
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[list[bytes]]:
+    """The good records of a generated day."""
+    folder, now = tmp_path_factory.mktemp("generated"), datetime.now(UTC)
+    generate(_SPEC, folder)
+    return [
+        [record for record in file if judge(record, receipt=now, ingest=_SETTINGS.ingest).event]
+        for file in read_files(folder)
+    ]
+
+
+@pytest.fixture(scope="module")
+def upgraded(spark: SparkSession, files: list[list[bytes]], tmp_path_factory: pytest.TempPathFactory) -> _Upgraded:
+    folder = tmp_path_factory.mktemp("upgraded")
+    first, second = files
+    whole, source = write_files(folder / "whole", [_without_devices(first), second]), folder / "source"
+    source.mkdir()
+    lake = open_lake(str(folder / "lake"))
+    early, late = sorted(whole.iterdir())
+    (source / early.name).hardlink_to(early)
+    with tables_without(PERSONAL_FIELDS, BRONZE_EVENTS, SILVER_EVENTS):
+        run_in(spark, _SETTINGS, lake, source, drain=False, measure=True)
+        columns = spark.read.format("delta").load(lake.table(SILVER_EVENTS)).columns
+    (source / late.name).hardlink_to(late)
+    run_in(spark, _SETTINGS, lake, source, measure=True)
+    return _Upgraded(lake, columns, source)
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+def test_a_lake_from_before_there_were_devices_goes_on(upgraded: _Upgraded, table: Table) -> None:
+    assert not set(PERSONAL_FIELDS) & set(upgraded.columns_before)
+    expected = expected_tables(upgraded.source, _SETTINGS, datetime.now(UTC))
+    assert_same_rows(read_table(upgraded.lake, table), expected.rows(table), table)
+    assert_same_accounts(read_ledger(upgraded.lake), expected.ledger)
+    place = compared_columns(SILVER_EVENTS).index("ip")
+    assert {row[place] is None for row in expected.rows(SILVER_EVENTS)} == {True, False}
+
+
+def test_without_its_devices_a_lake_has_the_same_gold(upgraded: _Upgraded) -> None:
+    batches = [_without_devices(file) for file in read_files(upgraded.source)]
+    expected = expected_tables(Path(), _SETTINGS, datetime.now(UTC), batches=batches)
+    for table in GOLD:
+        assert_same_rows(read_table(upgraded.lake, table), expected.rows(table), table)
+        assert not set(PERSONAL_FIELDS) & set(table.column_names)
+
+
+def test_a_mapping_gives_what_native_events_give(spark: SparkSession, files: list[list[bytes]], tmp_path: Path) -> None:
+    source = write_foreign(tmp_path / "source", [[json.loads(record) for record in file] for file in files])
+    lake = open_lake(str(tmp_path / "lake"))
+    run_in(spark, settings_for(SOURCE), lake, source)
+    expected = expected_tables(write_files(tmp_path / "own", files), Settings(), datetime.now(UTC))
+    assert_same_rows(read_table(lake, SILVER_EVENTS), expected.rows(SILVER_EVENTS), SILVER_EVENTS)
+
+
+def test_what_is_no_device_is_refused_with_the_value_that_is_wrong(spark: SparkSession, tmp_path: Path) -> None:
+    good = {"event_type": "activity", "event_time": "2025-01-06T12:00:00Z", "user_id": "u1"}
+    changes: dict[str, dict[str, object]] = {
+        "good": {"ip": "2001:db8::7", "user_agent": "Mozilla/5.0 (X11)"},
+        "any text": {"ip": "not an address"},
+        "number": {"ip": 3221225985},
+        "empty": {"ip": ""},
+        "object": {"ip": {"v4": "192.0.2.7"}},
+        "fraction": {"ip": 192.5},
+        "long": {"user_agent": "x" * 1025},
+    }
+    records = [json.dumps(good | {"event_id": name} | change).encode() for name, change in changes.items()]
+    lake = open_lake(str(tmp_path / "lake"))
+    run_in(spark, _SETTINGS, lake, write_files(tmp_path / "source", [records]))
+    rows = [dict(zip(BRONZE_EVENTS.column_names, row, strict=True)) for row in read_table(lake, BRONZE_EVENTS)]
+    assert {row["event_id"]: (row["verdict"], row["reason"]) for row in rows if row["verdict"] != "ok"} == {
+        "empty": ("invalid_ip", '$.ip is ""'),
+        "object": ("invalid_ip", '$.ip is "{"v4":"192.0.2.7"}"'),
+        "fraction": ("invalid_ip", '$.ip is "192.5"'),
+        "long": ("invalid_user_agent", f'$.user_agent is "{"x" * 200}…"'),
+    }
+    silver = [dict(zip(SILVER_EVENTS.column_names, row, strict=True)) for row in read_table(lake, SILVER_EVENTS)]
+    assert {row["event_id"]: (row["ip"], row["user_agent"]) for row in silver if row["event_id"]} == {
+        "good": ("2001:db8::7", "Mozilla/5.0 (X11)"),
+        "any text": ("not an address", None),
+        "number": ("3221225985", None),
+    }
