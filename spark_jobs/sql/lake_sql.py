@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from spark_jobs.contracts.errors import LakeError, SettingsError, SqlError
-from spark_jobs.contracts.tables import DAYS, REPAIR_TABLES, Table
+from spark_jobs.contracts.tables import DAYS, MARKS, REPAIR_TABLES, Table
 from spark_jobs.lake.layout import Lake, failing_rows_key
 from spark_jobs.lake.past import AsOf, version_as_of
 from spark_jobs.lake.table_rows import RowStore, table_rows
@@ -196,4 +196,5 @@ def _failing_rows(name: str, table: Table) -> str:
 def _writer(table: Table) -> str:
     if table in REPAIR_TABLES:
         return "`adloom repair` writes it"
-    return "`adloom days` writes it" if table == DAYS else "run `adloom run` or its jobs first"
+    command = {DAYS.name: "days", MARKS.name: "marks update"}.get(table.name)
+    return f"`adloom {command}` writes it" if command else "run `adloom run` or its jobs first"
