@@ -18,6 +18,7 @@ _EXAMPLES = _DAGS.parent / "examples"
 _WITH_SPARK = {
     "close_days.update_days",
     *(f"maintain_tables.maintain_{job}" for job in QUERIES_OF_JOB),
+    "mark_invalid.mark_invalid",
     "repair_late.repair_late",
     "replay_audit.audit_random_day",
     "replay_window.replay_window",

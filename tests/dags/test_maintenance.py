@@ -83,6 +83,12 @@ def test_a_job_that_is_stopped_during_its_pause_stays_stopped(place: Place, monk
     assert _state(place) == ("stopped", False)
 
 
+def test_invalid_traffic_is_marked_with_the_keys_of_care(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ADLOOM_CARE_PROFILE", "care")
+    _command(place, monkeypatch, 'echo "$1 $2 by ${ADLOOM_S3__PROFILE}"')
+    assert maintenance.mark_invalid(LAKE).startswith("marks update by care")
+
+
 def test_a_ledger_that_does_not_balance_fails_without_a_retry(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     _command(place, monkeypatch, 'echo "balances to the row: $1"')
     assert maintenance.balance_ledger(LAKE).startswith("balances to the row: ledger")

@@ -1,4 +1,4 @@
-"""Maintenance of the lake: checkpoints, tables, quarantine, late events, ledger."""
+"""Maintenance of the lake: checkpoints, tables, quarantine, late events, invalid traffic, ledger."""
 
 from dataclasses import replace
 from typing import Any
@@ -56,6 +56,12 @@ def repair_late(lake: LakeRef, params: dict[str, Any] | None = None) -> str:
     assert params is not None  # noqa: S101 Airflow passes it
     dry = ["--dry-run"] if params["dry_run"] else []
     _, output = run_adloom(place_of_started_lake(lake), ["repair"], dry, changes_lake=True)
+    return output
+
+
+def mark_invalid(lake: LakeRef) -> str:
+    """Marks invalid traffic by the rules in use, as far as events are known."""
+    _, output = run_adloom(place_of_started_lake(lake), ["marks", "update"], changes_lake=True)
     return output
 
 
