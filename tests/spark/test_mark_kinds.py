@@ -3,15 +3,18 @@
 import ipaddress
 import json
 import random
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from crawleruseragents import CRAWLER_USER_AGENTS_DATA
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_jobs.contracts.marks import RuleSet
+from spark_jobs.runtime.rule_files import load_rules
 from spark_jobs.transforms.marks.addresses import with_address_bits
 from spark_jobs.transforms.marks.evaluate import expected_marks
 from tests.support.invalid import MINUTE, NOON_US, RULES, Event, drawn_events, event, for_oracle, frame, rule_set
@@ -178,6 +181,9 @@ _CASES = {
 }
 
 
+_BROWSER = (
+    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36"
+)
 _IDS = ("event_id", "user_id", "impression_id")
 
 
@@ -212,6 +218,20 @@ def test_drawn_events_are_marked_as_the_oracle_has_it(spark: SparkSession) -> No
     wanted = expected(events, for_oracle(RULES), until_us)
     assert {rule for *_, rule in wanted} == {rule["id"] for rule in RULES}, "each rule is tried"
     assert sorted(found) == sorted(wanted)
+
+
+def test_the_list_of_crawlers_finds_its_own_examples_by_the_first_pattern(spark: SparkSession) -> None:
+    crawlers = [rule for rule in load_rules().rules if rule.id == "crawlers"]
+    patterns = [(one["pattern"], re.compile(one["pattern"])) for one in CRAWLER_USER_AGENTS_DATA]
+    agents = {agent for one in CRAWLER_USER_AGENTS_DATA for agent in one.get("instances", ())}
+    agents |= {agent[::-1] for agent in sorted(agents)[::20]} | {_BROWSER}
+    wanted = {agent: next((text for text, fits in patterns if fits.search(agent)), None) for agent in agents}
+    assert wanted[_BROWSER] is None
+    events = [event("clk", agent, 0, user_agent=agent) for agent in agents]
+    found = _evaluate(frame(spark, events).persist(), RuleSet.of(crawlers)).collect()
+    assert {row["event_id"]: json.loads(row["evidence"])["pattern"] for row in found} == {
+        agent: text for agent, text in wanted.items() if text
+    }
 
 
 def test_no_rules_mark_nothing(spark: SparkSession) -> None:
