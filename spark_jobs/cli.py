@@ -8,7 +8,20 @@ import typer
 from rich.text import Text
 
 from spark_jobs import __version__
-from spark_jobs.commands import backup, credit, days, ledger, lineage, once, repair, replay, requeue, service, sql
+from spark_jobs.commands import (
+    backup,
+    credit,
+    days,
+    ledger,
+    lineage,
+    marks,
+    once,
+    repair,
+    replay,
+    requeue,
+    service,
+    sql,
+)
 from spark_jobs.console.terminal import terminal
 from spark_jobs.contracts.errors import AdloomError, EnvironmentMissingError
 
@@ -21,7 +34,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for commands in (service, requeue, repair, replay, credit, days, ledger, lineage, backup, sql, once):
+for commands in (service, requeue, repair, replay, credit, marks, days, ledger, lineage, backup, sql, once):
     app.add_typer(commands.app)
 
 

@@ -20,7 +20,7 @@ _NAV: dict[str, tuple[str, ...]] = {
     "Start": ("README.md", "docs/first-ten-minutes.md", "docs/events.md", "docs/generator.md"),
     "Understand it": (
         *("docs/architecture.md", "docs/queries.md", "docs/tables.md", "docs/contract.md", "docs/late-truth.md"),
-        *("docs/validation.md", "docs/glossary.md"),
+        *("docs/invalid-traffic.md", "docs/validation.md", "docs/glossary.md"),
     ),
     "Use the numbers": ("docs/query-gold.md", "docs/credit.md", "docs/lineage.md"),
     "Run it": (

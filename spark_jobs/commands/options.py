@@ -43,6 +43,18 @@ def parse_time(text: str, option: str) -> datetime:
         raise SettingsError(f"{option} {text!r} is not a time; write it like 2025-01-06T00:00:00Z") from error
 
 
+def parse_zoned_time(text: str, option: str) -> datetime:
+    """The time in ``text``, which has an offset.
+
+    Raises:
+        SettingsError: ``text`` is not a time, or has none.
+    """
+    time = parse_time(text, option)
+    if time.tzinfo is None:
+        raise SettingsError(f"{option} {text!r} has no zone; write it like 2026-03-01T12:00Z")
+    return time
+
+
 def parse_date(text: str, option: str) -> date:
     """The date in ``text``.
 

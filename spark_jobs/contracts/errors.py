@@ -18,6 +18,10 @@ class EnvironmentMissingError(AdloomError):
     """Raised when Java, a jar or another prerequisite on the machine is missing or has the wrong version."""
 
 
+class RulesError(AdloomError):
+    """Raised when rules of invalid traffic are malformed, or what they refer to is missing."""
+
+
 class SourceError(AdloomError):
     """Raised when the input cannot be read: a missing folder, no files, a damaged file, an unreachable broker."""
 

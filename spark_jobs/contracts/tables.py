@@ -396,3 +396,30 @@ CREDITS = Table(
 
 CREDIT_TABLES = (PATHS, CREDITS)
 """The tables that no query writes, but `adloom credit`."""
+
+MARKS = Table(
+    "marks",
+    "silver/marks",
+    "Which events a rule takes for invalid traffic; written by `adloom marks`. Append only: a mark that no longer "
+    "holds is revoked by another row. Of the rows with the same event_type, event_id, event_time, rule_id and "
+    "rule_version, the one with the newest marked_at counts; no two of them have the same.",
+    (
+        Column("event_type", "STRING", "type of the event"),
+        Column("event_id", "STRING", "id of the event"),
+        Column("event_time", "TIMESTAMP", "when the event happened"),
+        Column("rule_id", "STRING", "id of the rule"),
+        Column("rule_version", "STRING", "version of the rule: it follows from all that the rule says"),
+        Column("class", "STRING", "givt or sivt: general or sophisticated invalid traffic"),
+        Column(
+            "evidence",
+            "STRING",
+            "what was counted or matched, as a JSON object; never an ip or a user agent. If it changes later, the row "
+            "stays as it is",
+        ),
+        Column("marked_at", "TIMESTAMP", "when the row was decided; equal for a whole commit"),
+        Column("revoked", "BOOLEAN", "whether the row takes the mark back"),
+        Column("event_date", "DATE", "date of event_time", ("event_time",)),
+    ),
+    partition_by=("event_date",),
+    stats_columns=("event_time", "marked_at"),
+)

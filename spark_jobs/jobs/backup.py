@@ -7,7 +7,7 @@ copied table ends. For that, a table must hold all that the tables made from it 
     copied     gold/* at 12:00:01    silver at 12:00:07    bronze at 12:00:19
     restored   gold has read silver up to 12:00:00, and the rest of silver is there; bronze likewise; then Kafka
 
-Repairs and cuts of the ledger write several tables or files that belong together, so none may be under way.
+Repairs, cuts of the ledger and marks write several tables or files that belong together, so none may be under way.
 """
 
 import json
@@ -25,6 +25,7 @@ from spark_jobs.contracts.days import DAYS_SEEN
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.files import json_bytes
 from spark_jobs.contracts.live_ledger import LIVE_LEDGER
+from spark_jobs.contracts.marking import MARKS_WRITER, RULES
 from spark_jobs.contracts.places import (
     CHECKPOINTS,
     CONTRACTS,
@@ -38,7 +39,7 @@ from spark_jobs.contracts.places import (
 )
 from spark_jobs.contracts.repair import REPAIR, REPAIRS
 from spark_jobs.contracts.sections import S3Settings
-from spark_jobs.contracts.tables import CREDIT_TABLES, DAYS, REPAIR_TABLES, Table
+from spark_jobs.contracts.tables import CREDIT_TABLES, DAYS, MARKS, REPAIR_TABLES, Table
 from spark_jobs.lake.commits import last_note
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.table_files import checkpoints_in, live_files
@@ -50,7 +51,7 @@ MANIFEST = "backup.json"
 """What a copy is, as JSON: written last, so that a copy without it is not whole."""
 _BEGUN = "backup-begun.json"
 """Of which lake it is a copy, as JSON: written first, so that no lake is ever taken for a copy."""
-_FOLDERS = (CONTRACTS, SCHEMAS, INITIAL, REPAIRS, f"{PROGRESS}/{LIVE_LEDGER}")
+_FOLDERS = (CONTRACTS, SCHEMAS, INITIAL, REPAIRS, RULES, f"{PROGRESS}/{LIVE_LEDGER}")
 _FILES = (LEDGER, LEDGER_REACHED, REQUEUED, DAYS_SEEN)
 _IN_LOG = re.compile(r"(\d{20})\.(?:json|crc|checkpoint\.parquet|checkpoint\..+|compacted\.json)")
 _OF_CHECKPOINT = re.compile(rf"{CHECKPOINTS}/[^/]+/[^/]+/v\d+\.json")
@@ -108,14 +109,14 @@ def back_up(lake: Lake, target: Lake, s3: S3Settings, *, now: datetime, report: 
 
     Raises:
         LakeError: ``target`` holds something else, or a table cannot be read.
-        LakeInUseError: a repair, a replay or a cut of the ledger is under way.
+        LakeInUseError: a repair, a replay, a cut of the ledger or a marking is under way.
     """
     _check_target(lake, target)
     copying = _Copying(lake, target, report)
     target.files.write(_BEGUN, json_bytes({"lake": lake.place()}))
     target.files.delete([MANIFEST])
     with ExitStack() as held:
-        checks = [held.enter_context(hold_job(lake, name, s3)) for name in (REPAIR, LIVE_LEDGER)]
+        checks = [held.enter_context(hold_job(lake, name, s3)) for name in (REPAIR, LIVE_LEDGER, MARKS_WRITER)]
         copying.copy("files", _small_files(lake))
         versions: dict[str, int] = {}
         for table in _downstream_first():
@@ -178,7 +179,7 @@ def _check_target(lake: Lake, target: Lake) -> None:
 
 def _downstream_first() -> Iterator[Table]:
     """Each table before those that it is made from."""
-    yield from (DAYS, *reversed(CREDIT_TABLES), *reversed(REPAIR_TABLES))
+    yield from (DAYS, MARKS, *reversed(CREDIT_TABLES), *reversed(REPAIR_TABLES))
     yield from (query.writes for query in reversed(QUERIES))
 
 

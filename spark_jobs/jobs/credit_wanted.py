@@ -27,7 +27,7 @@ from spark_jobs.lake.layout import Lake
 from spark_jobs.sources.delta import read_table
 from spark_jobs.transforms.clock import interval
 from spark_jobs.transforms.json_rows import from_json_row
-from spark_jobs.transforms.late import CAUSE
+from spark_jobs.transforms.late import CAUSE, Span
 from spark_jobs.transforms.open_rows import KEY
 
 WHY: Final = "why"
@@ -116,7 +116,7 @@ class Conversions:
         first, newest = last.silver_version + 1, self._reach.silver_version
         if not last.is_settled and first <= newest:
             cause = {CAUSE: F.lit(Cause.LATE_CONVERSION.value), REPAIR: F.lit(0).cast("bigint")}
-            added = rows_added(self._spark, self._lake, SILVER_EVENTS, first, newest)
+            added = rows_added(self._spark, self._lake, SILVER_EVENTS, [Span(first, newest, 0)])
             more = added.where((F.col("event_type") == CONVERSION) & was_due).withColumns(cause)
             brought_in = brought_in.unionByName(more.select(*brought_in.columns))
         why = _why(F.col(CAUSE), F.col("ingest_time"), F.col("event_type"), F.col("event_id"), F.col(REPAIR))

@@ -73,7 +73,7 @@ def new_late_events(
     """
     if not any(span.watermark_ms for span in spans):
         return None
-    dropped = first_of_each(as_silver(behind(_added(spark, lake, BRONZE_EVENTS, spans), spans))).persist()
+    dropped = first_of_each(as_silver(behind(rows_added(spark, lake, BRONZE_EVENTS, spans), spans))).persist()
     late = not_kept(dropped, copies_near(dropped, silver, settings.deduplicate))
     if lake.has(LATE_EVENTS):
         known = copies_near(dropped, read_table(spark, lake, LATE_EVENTS), settings.deduplicate)
@@ -106,7 +106,7 @@ def late_for(spark: SparkSession, lake: Lake, spans: Sequence[Span]) -> DataFram
     """
     if not any(span.watermark_ms for span in spans):
         return None
-    return late_in_silver(behind(_added(spark, lake, SILVER_EVENTS, spans), spans))
+    return late_in_silver(behind(rows_added(spark, lake, SILVER_EVENTS, spans), spans))
 
 
 def replaced(
@@ -135,7 +135,9 @@ def replaced(
     keys = F.broadcast(late.select(*KEY))
     found = []
     if spans:
-        found.append(_added(spark, lake, SILVER_EVENTS, spans).drop(VERSION).join(keys, on=list(KEY), how="left_semi"))
+        found.append(
+            rows_added(spark, lake, SILVER_EVENTS, spans).drop(VERSION).join(keys, on=list(KEY), how="left_semi")
+        )
     if fresh is not None:
         near = copies_near(fresh, silver, settings.deduplicate)
         found.append(near.join(F.broadcast(fresh.select(*KEY)), on=list(KEY), how="left_semi"))
@@ -143,15 +145,9 @@ def replaced(
     return late_in_silver(rows)
 
 
-def _added(spark: SparkSession, lake: Lake, table: Table, spans: Sequence[Span]) -> DataFrame:
-    return rows_added(spark, lake, table, spans[0].first, spans[-1].last)
-
-
-def rows_added(spark: SparkSession, lake: Lake, table: Table, first: int, last: int) -> DataFrame:
-    """The rows that versions ``first`` to ``last`` added to ``table``, with their version.
-
-    If the log does not reach back so far, all rows of ``last``, without.
-    """
+def rows_added(spark: SparkSession, lake: Lake, table: Table, spans: Sequence[Span]) -> DataFrame:
+    """The rows that were added to ``table`` in ``spans``, with their version where the log still tells it."""
+    first, last = spans[0].first, spans[-1].last
     if lake.files.read(commit_key(table, first)) is None:
         return read_table(spark, lake, table, version=last)
     changes = (

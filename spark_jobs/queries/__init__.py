@@ -9,7 +9,7 @@ from pkgutil import iter_modules
 
 from spark_jobs.contracts.errors import SettingsError
 from spark_jobs.contracts.jobs import JOB_NAMES
-from spark_jobs.contracts.tables import CREDIT_TABLES, DAYS, REPAIR_TABLES, Table
+from spark_jobs.contracts.tables import CREDIT_TABLES, DAYS, MARKS, REPAIR_TABLES, Table
 from spark_jobs.queries.description import InitialState, Query
 
 __all__ = [
@@ -54,9 +54,9 @@ JOB_OF_QUERY = {query.name: query.job for query in QUERIES}
 TABLES = tuple(query.writes for query in QUERIES)
 """The tables of a lake, in the order in which rows flow."""
 TABLES_BY_NAME = {table.name: table for table in TABLES}
-MAINTAINED_TABLES = {table.name: table for table in (*TABLES, *CREDIT_TABLES)}
+MAINTAINED_TABLES = {table.name: table for table in (*TABLES, *CREDIT_TABLES, MARKS)}
 """By name, the tables that get new files all the time."""
-SHOWN_TABLES = {table.name: table for table in (*TABLES, *CREDIT_TABLES, *REPAIR_TABLES, DAYS)}
+SHOWN_TABLES = {table.name: table for table in (*TABLES, *CREDIT_TABLES, *REPAIR_TABLES, MARKS, DAYS)}
 """By name, the tables that people may look at: also those that no query writes."""
 _BY_NAME = {query.name: query for query in QUERIES}
 

@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from spark_jobs.contracts.errors import LakeError, SettingsError, SqlError
-from spark_jobs.contracts.tables import CREDIT_TABLES, DAYS, REPAIR_TABLES, Table
+from spark_jobs.contracts.tables import CREDIT_TABLES, DAYS, MARKS, REPAIR_TABLES, Table
 from spark_jobs.lake.layout import Lake, failing_rows_key
 from spark_jobs.lake.past import AsOf, version_as_of
 from spark_jobs.lake.table_rows import RowStore, table_rows
@@ -198,4 +198,5 @@ def _writer(table: Table) -> str:
         return "`adloom repair` writes it"
     if table in CREDIT_TABLES:
         return "`adloom credit` writes it"
-    return "`adloom days` writes it" if table == DAYS else "run `adloom run` or its jobs first"
+    command = {DAYS.name: "days", MARKS.name: "marks update"}.get(table.name)
+    return f"`adloom {command}` writes it" if command else "run `adloom run` or its jobs first"

@@ -18,7 +18,8 @@ _EXAMPLES = _DAGS.parent / "examples"
 _WITH_SPARK = {
     "close_days.update_days",
     "credit_conversions.credit_conversions",
-    *(f"maintain_tables.maintain_{job}" for job in (*QUERIES_OF_JOB, "credits")),
+    *(f"maintain_tables.maintain_{job}" for job in (*QUERIES_OF_JOB, "derived")),
+    "mark_invalid.mark_invalid",
     "repair_late.repair_late",
     "replay_audit.audit_random_day",
     "replay_window.replay_window",

@@ -47,9 +47,11 @@ def test_the_job_is_paused_while_its_tables_are_maintained(place: Place, monkeyp
     assert _state(place) == ("running", False)
 
 
-def test_the_tables_of_credit_are_maintained_while_all_jobs_run(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_that_no_job_writes_are_maintained_while_all_jobs_run(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fake_command(place.lake.path.parent, monkeypatch, 'echo "$@"')
-    assert maintenance.maintain_credits(LAKE).startswith("maintain paths credits --lake")
+    assert maintenance.maintain_derived(LAKE).startswith("maintain paths credits marks --lake")
     assert isinstance(place.launcher, RecordingLauncher)
     assert place.launcher.calls == []
 
@@ -81,6 +83,12 @@ def test_a_job_that_is_stopped_during_its_pause_stays_stopped(place: Place, monk
     monkeypatch.setattr(maintenance, "run_adloom", run_adloom)
     maintenance.maintain_tables(LAKE, "attribute")
     assert _state(place) == ("stopped", False)
+
+
+def test_invalid_traffic_is_marked_with_the_keys_of_care(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ADLOOM_CARE_PROFILE", "care")
+    _command(place, monkeypatch, 'echo "$1 $2 by ${ADLOOM_S3__PROFILE}"')
+    assert maintenance.mark_invalid(LAKE).startswith("marks update by care")
 
 
 def test_a_ledger_that_does_not_balance_fails_without_a_retry(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

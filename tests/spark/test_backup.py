@@ -9,10 +9,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_jobs.contracts.errors import LakeError, LakeInUseError
+from spark_jobs.contracts.marking import MARKS_WRITER, rules_key
 from spark_jobs.contracts.repair import REPAIR
 from spark_jobs.contracts.sections import S3Settings
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SILVER_EVENTS
+from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, MARKS, SILVER_EVENTS
 from spark_jobs.jobs.backup import MANIFEST, Backup, back_up, put_back, read_backup
 from spark_jobs.jobs.reset import reset
 from spark_jobs.lake.layout import Lake
@@ -141,9 +142,23 @@ def test_nothing_is_ever_written_over(small: Lake, tmp_path: Path) -> None:
         put_back(other, open_lake(str(tmp_path / "new")), report=_nothing)
 
 
-def test_a_copy_is_not_taken_in_the_middle_of_a_repair(spark: SparkSession, small: Lake, tmp_path: Path) -> None:
-    with hold_job(small, REPAIR, _S3, spark=spark), pytest.raises(LakeInUseError):
+@pytest.mark.parametrize("writer", [REPAIR, MARKS_WRITER])
+def test_a_copy_is_not_taken_while_what_belongs_together_is_written(
+    writer: str, spark: SparkSession, small: Lake, tmp_path: Path
+) -> None:
+    with hold_job(small, writer, _S3, spark=spark), pytest.raises(LakeInUseError):
         _copy(small, tmp_path / "copy")
+
+
+def test_a_copy_has_marks_before_silver_and_the_rules_that_they_name(
+    spark: SparkSession, small: Lake, tmp_path: Path
+) -> None:
+    append(spark, small, MARKS, [{"event_id": "a", "rule_id": "r", "event_date": _NOW.date()}])
+    small.files.write(rules_key("digest"), b"{}")
+    assert list(_copy(small, tmp_path / "copy").tables) == ["marks", "attributions", "silver", "bronze"]
+    copy = open_lake(str(tmp_path / "copy"))
+    assert copy.files.read(rules_key("digest")) == b"{}"
+    assert read_table(copy, MARKS) == read_table(small, MARKS)
 
 
 @pytest.mark.slow

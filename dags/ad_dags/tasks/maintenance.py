@@ -1,4 +1,4 @@
-"""Maintenance of the lake: checkpoints, tables, quarantine, late events, credits, ledger."""
+"""Maintenance of the lake: checkpoints, tables, quarantine, late events, credits, invalid traffic, ledger."""
 
 from dataclasses import replace
 from typing import Any
@@ -12,8 +12,7 @@ from ad_dags.programs import CommandError
 from ad_dags.tasks.commands import run_adloom
 from spark_jobs.contracts.places import CHECKPOINTS
 from spark_jobs.contracts.settings import load_settings
-from spark_jobs.contracts.tables import CREDIT_TABLES
-from spark_jobs.queries import queries_of
+from spark_jobs.queries import MAINTAINED_TABLES, TABLES_BY_NAME, queries_of
 from spark_jobs.runtime.releases import settings_in_use
 
 _FAILED = 1
@@ -42,9 +41,9 @@ def maintain_tables(lake: LakeRef, job: str) -> str:
     return output
 
 
-def maintain_credits(lake: LakeRef) -> str:
-    """Compacts and vacuums the tables of credit, between two runs of it."""
-    tables = [table.name for table in CREDIT_TABLES]
+def maintain_derived(lake: LakeRef) -> str:
+    """Compacts and vacuums the tables that no job writes, but commands of their own: all jobs keep running."""
+    tables = [name for name in MAINTAINED_TABLES if name not in TABLES_BY_NAME]
     _, output = run_adloom(place_of_started_lake(lake), ["maintain", *tables], changes_lake=True)
     return output
 
@@ -73,6 +72,12 @@ def credit_conversions(lake: LakeRef, params: dict[str, Any] | None = None) -> s
     chosen = [f"--{name}={params[name]}" for name in ("from", "to") if params[name]]
     dry = ["--dry-run"] if params["dry_run"] else []
     _, output = run_adloom(place_of_started_lake(lake), ["credit"], [*chosen, *dry], changes_lake=True)
+    return output
+
+
+def mark_invalid(lake: LakeRef) -> str:
+    """Marks invalid traffic by the rules in use, as far as events are known."""
+    _, output = run_adloom(place_of_started_lake(lake), ["marks", "update"], changes_lake=True)
     return output
 
 

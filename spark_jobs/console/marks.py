@@ -1,0 +1,154 @@
+"""``adloom marks``: the rules, and what they mark and revoke, in events and money."""
+
+import os
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from spark_jobs.console.run import session
+from spark_jobs.console.terminal import terminal, utc
+from spark_jobs.contracts.marking import Marking, Sum
+from spark_jobs.contracts.marks import Rule
+from spark_jobs.contracts.settings import Settings, load_settings
+from spark_jobs.jobs.marks import apply_marks, update_marks
+from spark_jobs.lake.layout import Lake
+from spark_jobs.runtime.lakes import open_existing
+from spark_jobs.runtime.rule_files import load_rules
+from spark_jobs.runtime.rule_sets import rules_in_use
+
+_MICROS = 1_000_000
+_CENTS = 10_000
+_SHOWN_ELSEWHERE = {"id", "class", "kind", "event_type"}
+_LONGEST_LIST = 3
+_Mark = Callable[[SparkSession, Settings, Lake, Callable[[str], None]], Marking | None]
+
+
+def list_rules(location: str | None, *, file: Path | None, config: Path | None) -> None:
+    """Prints the rules of ``file``, or else those in use in the lake at ``location``, or else the default ones.
+
+    Raises:
+        RulesError: a rule is malformed, or a list is missing.
+        LakeError: there is no lake, or the rules in use are damaged.
+    """
+    used = None
+    if file is None and location:
+        used = rules_in_use(open_existing(location, load_settings(config, os.environ).s3))
+    found = used or (load_rules(file) if file else load_rules())
+    origin = f"in use in {location}" if used else str(file or "those that come with adloom")
+    table = Table(title=f"rules: {origin}", title_justify="left", box=SIMPLE_HEAD)
+    for heading in ("id", "version", "class", "kind", "marks", "by"):
+        table.add_column(heading, overflow="fold")
+    for rule in found.rules:
+        types = ", ".join(rule.event_type)
+        table.add_row(rule.id, rule.version, rule.traffic_class.value, rule.kind, types, _by(rule))
+    terminal(is_uncut=True).print(table)
+
+
+def apply_rules(
+    location: str,
+    *,
+    file: Path | None,
+    since: datetime | None,
+    until: datetime | None,
+    dry_run: bool,
+    config: Path | None,
+) -> None:
+    """Brings the marks of a time to what rules say; if ``dry_run``, only prints what would change.
+
+    Raises:
+        RulesError: a rule is malformed, or a list is missing.
+        SettingsError: the settings or the times are wrong.
+        LakeError: there is no lake, or no event is known yet.
+        LakeInUseError: another process is marking.
+    """
+    rules = load_rules(file) if file else None
+
+    def mark(spark: SparkSession, settings: Settings, lake: Lake, on_step: Callable[[str], None]) -> Marking:
+        return apply_marks(spark, settings, lake, rules, since=since, until=until, dry_run=dry_run, on_step=on_step)
+
+    _run(location, config, mark, dry_run=dry_run)
+
+
+def update_lake(location: str, *, config: Path | None) -> None:
+    """Marks what is new.
+
+    Raises:
+        RulesError: the default rules need a list that is not installed.
+        SettingsError: the settings are wrong.
+        LakeError: there is no lake.
+        LakeInUseError: another process is marking.
+    """
+
+    def mark(spark: SparkSession, settings: Settings, lake: Lake, on_step: Callable[[str], None]) -> Marking | None:
+        return update_marks(spark, settings, lake, on_step=on_step)
+
+    _run(location, config, mark, dry_run=False)
+
+
+def _run(location: str, config: Path | None, mark: _Mark, *, dry_run: bool) -> None:
+    console, settings = terminal(is_uncut=True), load_settings(config, os.environ)
+    lake = open_existing(location, settings.s3)
+    with session(console, settings, lake) as spark, console.status("opening the lake …") as status:
+        marking = mark(spark, settings, lake, lambda step: status.update(f"{step} …"))
+    if marking is None:
+        console.print(f"nothing to mark: {lake.place()} knows no event that was not looked at", soft_wrap=True)
+        return
+    _print_marking(console, marking, lake.place(), dry_run=dry_run)
+
+
+def _print_marking(console: Console, marking: Marking, place: str, *, dry_run: bool) -> None:
+    window = f"{utc(marking.since)} to {utc(marking.until)}"
+    table = Table(title=f"{place}: marks, {window}", title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("rule")
+    table.add_column("version")
+    table.add_column("class")
+    table.add_column("change")
+    for heading in ("events", "impressions", "their cost", "clicks", "conversions", "their value"):
+        table.add_column(heading, justify="right")
+    for change in marking.changes:
+        for name, total in (("marked", change.marked), ("revoked", change.revoked)):
+            if total.events:
+                table.add_row(change.rule_id, change.rule_version, change.traffic_class, name, *_cells(total))
+    if marking.changes:
+        console.print(table)
+        console.print("an event that several rules mark is in the row of each", soft_wrap=True)
+    else:
+        console.print(f"{place}: no mark changes, {window}", soft_wrap=True)
+    if dry_run:
+        console.print("dry run: nothing was written")
+    else:
+        console.print(
+            f"rules in use: {marking.digest}; each mark is in silver/marks: `adloom show marks`", soft_wrap=True
+        )
+
+
+def _cells(total: Sum) -> tuple[str, ...]:
+    counts = (f"{total.events:,}", f"{total.impressions:,}", _money(total.cost_micros))
+    return (*counts, f"{total.clicks:,}", f"{total.conversions:,}", _values(total.value_micros))
+
+
+def _values(values: Mapping[str, int]) -> str:
+    return ", ".join(f"{_money(micros)} {currency}" for currency, micros in sorted(values.items())) or _money(0)
+
+
+def _money(micros: int) -> str:
+    """``micros`` to the cent where that is exact, otherwise in full: no digit is lost."""
+    whole, rest = divmod(micros, _MICROS)
+    return f"{whole:,}.{rest:06}" if rest % _CENTS else f"{whole:,}.{rest // _CENTS:02}"
+
+
+def _by(rule: Rule) -> str:
+    """What the rule goes by, without long lists."""
+    said = rule.model_dump(mode="json", exclude_none=True)
+    parts = []
+    for name, value in said.items():
+        if name not in _SHOWN_ELSEWHERE:
+            is_long = isinstance(value, list) and len(value) > _LONGEST_LIST
+            shown = f"{len(value):,}" if is_long else ", ".join(map(str, value)) if isinstance(value, list) else value
+            parts.append(f"{name} {shown}")
+    return "; ".join(parts)
