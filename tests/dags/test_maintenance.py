@@ -87,7 +87,7 @@ def test_a_job_that_is_stopped_during_its_pause_stays_stopped(place: Place, monk
 
 def test_invalid_traffic_is_marked_with_the_keys_of_care(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ADLOOM_CARE_PROFILE", "care")
-    _command(place, monkeypatch, 'echo "$1 $2 by ${ADLOOM_S3__PROFILE}"')
+    fake_command(place.lake.path.parent, monkeypatch, 'echo "$1 $2 by ${ADLOOM_S3__PROFILE}"')
     assert maintenance.mark_invalid(LAKE).startswith("marks update by care")
 
 
