@@ -86,6 +86,7 @@ def test_a_good_lake_passes_and_the_next_validation_reads_only_new_rows(
     _assert_told(good_lake, first, second)
 
 
+@pytest.mark.slow
 def test_where_credit_is_computed_it_is_validated_and_must_add_up(
     spark: SparkSession, good_lake: Lake, settings: Settings
 ) -> None:

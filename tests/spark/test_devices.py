@@ -1,46 +1,27 @@
 """The fields ip and user_agent from the source to silver, and in a lake that an earlier adloom began."""
 
 import json
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.contracts.events import PERSONAL_FIELDS
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import BRONZE_EVENTS, SILVER_EVENTS, Table
+from spark_jobs.contracts.tables import BRONZE_EVENTS, SILVER_EVENTS
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
-from spark_jobs.lake.layout import Lake
-from spark_jobs.queries import TABLES
 from spark_jobs.runtime.lakes import open_lake
 from tests.support.foreign import SOURCE, settings_for, write_foreign
-from tests.support.lakes import GOLD, read_ledger, read_table
+from tests.support.lakes import read_table
 from tests.support.lateness import PATIENT
-from tests.support.older import tables_without
-from tests.support.oracle import assert_same_accounts, assert_same_rows, compared_columns, expected_tables
+from tests.support.oracle import assert_same_rows, expected_tables
 from tests.support.runs import run_in
 from tests.support.source_files import read_files, write_files
 from tests.support.verdicts import judge
 
 _SETTINGS = Settings.model_validate({"sessionize": {"watermark": "3h"}, **PATIENT})
 _SPEC = GeneratorSpec(events=800, seed=3, files=2, hours=1.5, bots=0.2, conversions=0.3, late=0, duplicates=0.1)
-
-
-def _without_devices(records: list[bytes]) -> list[bytes]:
-    bare = [{name: value for name, value in json.loads(one).items() if name not in PERSONAL_FIELDS} for one in records]
-    return [json.dumps(event).encode() for event in bare]
-
-
-@dataclass
-class _Upgraded:
-    """A lake that an earlier version began; its columns then, and its source."""
-
-    lake: Lake
-    columns_before: list[str]
-    source: Path
 
 
 @pytest.fixture(scope="module")
@@ -52,41 +33,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[list[bytes]]:
         [record for record in file if judge(record, receipt=now, ingest=_SETTINGS.ingest).event]
         for file in read_files(folder)
     ]
-
-
-@pytest.fixture(scope="module")
-def upgraded(spark: SparkSession, files: list[list[bytes]], tmp_path_factory: pytest.TempPathFactory) -> _Upgraded:
-    folder = tmp_path_factory.mktemp("upgraded")
-    first, second = files
-    whole, source = write_files(folder / "whole", [_without_devices(first), second]), folder / "source"
-    source.mkdir()
-    lake = open_lake(str(folder / "lake"))
-    early, late = sorted(whole.iterdir())
-    (source / early.name).hardlink_to(early)
-    with tables_without(PERSONAL_FIELDS, BRONZE_EVENTS, SILVER_EVENTS):
-        run_in(spark, _SETTINGS, lake, source, drain=False, measure=True)
-        columns = spark.read.format("delta").load(lake.table(SILVER_EVENTS)).columns
-    (source / late.name).hardlink_to(late)
-    run_in(spark, _SETTINGS, lake, source, measure=True)
-    return _Upgraded(lake, columns, source)
-
-
-@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
-def test_a_lake_from_before_there_were_devices_goes_on(upgraded: _Upgraded, table: Table) -> None:
-    assert not set(PERSONAL_FIELDS) & set(upgraded.columns_before)
-    expected = expected_tables(upgraded.source, _SETTINGS, datetime.now(UTC))
-    assert_same_rows(read_table(upgraded.lake, table), expected.rows(table), table)
-    assert_same_accounts(read_ledger(upgraded.lake), expected.ledger)
-    place = compared_columns(SILVER_EVENTS).index("ip")
-    assert {row[place] is None for row in expected.rows(SILVER_EVENTS)} == {True, False}
-
-
-def test_without_its_devices_a_lake_has_the_same_gold(upgraded: _Upgraded) -> None:
-    batches = [_without_devices(file) for file in read_files(upgraded.source)]
-    expected = expected_tables(Path(), _SETTINGS, datetime.now(UTC), batches=batches)
-    for table in GOLD:
-        assert_same_rows(read_table(upgraded.lake, table), expected.rows(table), table)
-        assert not set(PERSONAL_FIELDS) & set(table.column_names)
 
 
 def test_a_mapping_gives_what_native_events_give(spark: SparkSession, files: list[list[bytes]], tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from spark_jobs.contracts.tables import (
     ATTRIBUTIONS,
     BRONZE_EVENTS,
     CAMPAIGN_STATS,
+    CREDIT_TABLES,
     LATE_EVENTS,
     SESSIONS,
     SILVER_EVENTS,
@@ -24,6 +25,7 @@ from spark_jobs.lake.layout import Lake, failing_rows_key
 from spark_jobs.lake.past import AsOf
 from spark_jobs.queries import TABLES
 from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.sinks.delta import create_table
 from spark_jobs.sql.lake_sql import LakeSql
 from spark_jobs.sql.names import NAMES
 from spark_jobs.transforms.quarantine import in_quarantine
@@ -218,8 +220,8 @@ def test_rows_that_failed_validation_are_told_with_their_table(spark: SparkSessi
 
 @pytest.mark.parametrize("name", [name for name, view in VIEWS.items() if view.sql])
 def test_views_have_the_columns_that_they_declare(spark: SparkSession, lake: Lake, name: str) -> None:
-    if name == "late" and not lake.has(LATE_EVENTS):
-        append(spark, lake, LATE_EVENTS, [])
+    for table in (LATE_EVENTS, *CREDIT_TABLES):
+        create_table(spark, lake, table)
     with open_sql(lake) as sql:
         rows = sql.run(f"FROM {name}")
         assert rows is not None
