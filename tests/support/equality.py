@@ -16,10 +16,10 @@ from tests.support.oracle import assert_same_accounts, assert_same_rows, expecte
 MEASURED = tuple(query.writes for query in queries_of(MEASURE_JOB))
 
 
-def generate_source(folder: Path, *, events: int, seed: int, files: int = 4) -> Path:
+def generate_source(folder: Path, *, events: int, seed: int, files: int = 4, conversions: float = 0.3) -> Path:
     """A day of events with every fault but lateness beyond the watermark."""
     spec = GeneratorSpec(
-        events=events, seed=seed, files=files, late=0, duplicates=0.08, malformed=0.02, conversions=0.3
+        events=events, seed=seed, files=files, late=0, duplicates=0.08, malformed=0.02, conversions=conversions
     )
     generate(spec, folder)
     return folder
