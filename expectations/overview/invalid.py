@@ -82,8 +82,9 @@ def count_invalid(lake: Lake, s3: S3Settings) -> InvalidFigures | None:
 
 
 def _rule(row: dict[str, Any]) -> MarkedByRule:
-    *said, converting, everybody = (value for name, value in row.items() if name != "invalid_clicks")
-    return MarkedByRule(*said, converting=_share(converting), all_converting=_share(everybody))
+    names = ("rule_id", "rule_version", "class", "impressions", "clicks", "conversions", "activities")
+    said = (*[row[name] for name in names], row["cost_micros"], row["users"])
+    return MarkedByRule(*said, _share(row["converting_ppm"]), _share(row["all_converting_ppm"]))
 
 
 def _share(ppm: int | None) -> float | None:

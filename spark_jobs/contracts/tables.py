@@ -150,11 +150,13 @@ ATTRIBUTIONS = Table(
             "ARRAY<STRING>",
             "ids of the rules that mark its impression or its click as invalid traffic, sorted; null: none does. The "
             "live query writes null, as rows of before this column have it; `adloom marks` fills it in",
+            ("event_type", "event_id", "event_time"),
         ),
         Column(
             "invalid_impression",
             "BOOLEAN",
             "true if a rule marks its impression; otherwise null, as in rows of before this column",
+            ("event_type", "event_id", "event_time"),
         ),
     ),
     partition_by=("event_date",),

@@ -2,7 +2,7 @@
 
 import shutil
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,17 +12,17 @@ from pyspark.sql import SparkSession
 
 from expectations.overview.invalid import count_invalid
 from expectations.overview.page import write_overview
-from spark_jobs.contracts.days import DayStatus
 from spark_jobs.contracts.repair import Kind
 from spark_jobs.contracts.replay import Window
 from spark_jobs.contracts.sections import S3Settings
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import ATTRIBUTIONS, CAMPAIGN_STATS, DAYS, MARKS, RESTATEMENTS, SILVER_EVENTS, Table
+from spark_jobs.contracts.tables import ATTRIBUTIONS, CAMPAIGN_STATS, MARKS, RESTATEMENTS, SILVER_EVENTS, Table
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.jobs import marks_effects
 from spark_jobs.jobs import repair as repairing
-from spark_jobs.jobs.days import update_days_with
+from spark_jobs.jobs.days_changes import changes_since
+from spark_jobs.jobs.days_evidence import look_at
 from spark_jobs.jobs.marks import apply_marks, update_marks
 from spark_jobs.jobs.marks_effects import restate_marked
 from spark_jobs.jobs.plans import newest_number, read_plan
@@ -46,13 +46,15 @@ _SUMS = ("impressions", "clicks", "cost_micros")
 _US = timedelta(microseconds=1)
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 naive means UTC throughout
 _BOTH = {"class": "givt", "kind": "rate", "event_type": ["impression", "click"], "key": "user_id"}
+_SOON = {"class": "sivt", "kind": "delay", "event_type": "click"}
 _A = rule_set(
-    {"id": "many", **_BOTH, "window": "10min", "threshold": 1},
+    {"id": "many", **_BOTH, "event_type": "impression", "window": "10min", "threshold": 1},
+    {"id": "soon", **_SOON, "threshold": "30s"},
     {"id": "again", "class": "givt", "kind": "repeat", "event_type": "click", "window": "1h", "threshold": 1},
 )
 _B = rule_set(
     {"id": "many", **_BOTH, "window": "1h", "threshold": 4},
-    {"id": "soon", "class": "sivt", "kind": "delay", "event_type": "click", "threshold": "20s"},
+    {"id": "soon", **_SOON, "threshold": "10s"},
 )
 
 
@@ -80,7 +82,6 @@ def day(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> _Day:
     assert repair(spark, _SETTINGS, repaired)
     marked = _copy(repaired, folder / "marked")
     apply_marks(spark, _SETTINGS, marked, _A)
-    update_days_with(spark, marked, _SETTINGS)
     assert restate_marked(spark, _SETTINGS, marked)
     return _Day(source, late, repaired, marked)
 
@@ -152,13 +153,15 @@ def test_there_is_nothing_more_to_do(spark: SparkSession, day: _Day) -> None:
     assert newest_number(day.marked) == number
 
 
-def test_days_are_restated_by_marks(spark: SparkSession, day: _Day, tmp_path: Path) -> None:
-    lake = _copy(day.marked, tmp_path / "lake")
-    update_days_with(spark, lake, _SETTINGS)
-    restated = [row for row in _named(lake, DAYS) if row["restated"]]
-    assert {row["table_name"] for row in restated} == {table.name for table in _NET}
-    assert {row["status"] for row in restated} == {DayStatus.RESTATED.value}
-    assert all(row["changes"] and not row["cost_micros"] for row in restated)
+def test_days_are_restated_by_marks(spark: SparkSession, day: _Day) -> None:
+    found = changes_since(spark, day.marked, replace(look_at(day.marked, _SETTINGS, None), last_repair=1))
+    plan = read_plan(day.marked, 2)
+    assert plan
+    rows = Counter[str]()
+    for change in found:
+        rows[change.table] += change.rows
+        assert (change.repair, change.impressions, change.clicks, change.cost_micros) == (2, 0, 0, 0)
+    assert rows == {table.name: plan.changes_of(table.name) // 2 for table in _NET}
 
 
 def test_other_rules_and_back_give_the_gold_of_the_first(spark: SparkSession, day: _Day, tmp_path: Path) -> None:
@@ -189,17 +192,13 @@ FROM daily_campaigns GROUP BY campaign_id ORDER BY campaign_id
 """
 
 
-def test_marks_before_a_repair_wait_for_it_where_an_event_came_late(
-    spark: SparkSession, day: _Day, tmp_path: Path
-) -> None:
+def test_marks_before_a_repair_and_after_it_agree(spark: SparkSession, day: _Day, tmp_path: Path) -> None:
     lake = _copy(day.late, tmp_path / "lake")
     gross = _gross(lake)
     apply_marks(spark, _SETTINGS, lake, _A)
     told = replay(spark, _SETTINGS, lake, _ALL_TIMES, tables=[ATTRIBUTIONS.name])
     assert told.report.tables[ATTRIBUTIONS.name].unknown == 0, "marks that gold lacks explain why it differs"
-    plan = restate_marked(spark, _SETTINGS, lake)
-    assert plan
-    assert plan.pending > 0
+    assert restate_marked(spark, _SETTINGS, lake)
     assert _gross(lake) == gross
     assert repair(spark, _SETTINGS, lake)
     assert update_marks(spark, _SETTINGS, lake), "late events are held against the rules too"
@@ -209,12 +208,27 @@ def test_marks_before_a_repair_wait_for_it_where_an_event_came_late(
     assert all(table.audited for table in found.report.tables.values())
 
 
+@pytest.mark.slow
+def test_a_row_whose_gross_is_not_what_its_events_give_waits(spark: SparkSession, day: _Day, tmp_path: Path) -> None:
+    lake = _copy(day.repaired, tmp_path / "lake")
+    spark.sql(f"UPDATE delta.`{lake.table(CAMPAIGN_STATS)}` SET cost_micros = cost_micros + 1")
+    gross = _gross(lake)
+    apply_marks(spark, _SETTINGS, lake, _A)
+    plan = restate_marked(spark, _SETTINGS, lake)
+    assert plan
+    part = plan.tables[CAMPAIGN_STATS.name]
+    assert (part.pending, part.inserts) == (part.events, 0)
+    assert _gross(lake) == gross
+    replay(spark, _SETTINGS, lake, _ALL_TIMES, tables=[CAMPAIGN_STATS.name], is_applied=True)
+    _assert_equal(lake, day.source)
+
+
 @pytest.mark.parametrize(
     ("where", "step"),
     [
-        pytest.param(marks_effects, "write_plan", id="planned"),
+        pytest.param(marks_effects, "write_plan", id="planned", marks=pytest.mark.slow),
         pytest.param(repairing, "change_rows", id="a table changed"),
-        pytest.param(repairing, "append_rows", id="a table told"),
+        pytest.param(repairing, "append_rows", id="a table told", marks=pytest.mark.slow),
     ],
 )
 def test_what_was_killed_is_completed_by_a_repair(
@@ -261,7 +275,7 @@ def test_rules_are_counted_as_plain_python_counts_them(day: _Day) -> None:
         assert line["cost_micros"] == (sum(costs.values()) if costs else None)
         clicks = [{_of(row, "impression"), _of(row, "click")} for row in pairs if row["status"] == "clicked"]
         assert line["invalid_clicks"] == sum(1 for both in clicks if both & own)
-    assert {line["rule_id"] for line in rows_of(day.marked, "FROM invalid_by_rule")} == {"again", "many"}
+    assert {line["rule_id"] for line in rows_of(day.marked, "FROM invalid_by_rule")} == {"again", "many", "soon"}
 
 
 def _of(row: dict[str, Any], kind: str) -> tuple[str, str, int] | None:
@@ -283,7 +297,7 @@ def test_the_overview_shows_gross_and_net(spark: SparkSession, day: _Day) -> Non
         sum(row[f"valid_{name}"] for row in windows) for name in ("impressions", "clicks", "cost_micros")
     ]
     assert 0 < net.cost_micros < gross.cost_micros
-    assert [one.rule for one in figures.rules] == ["again", "many"]
+    assert [one.rule for one in figures.rules] == ["again", "many", "soon"]
     lake = day.marked
     page = (lake.files.read(write_overview(spark, lake, S3Settings(), datetime.now(UTC))) or b"").decode()
     assert 'id="invalid"' in page
@@ -291,6 +305,7 @@ def test_the_overview_shows_gross_and_net(spark: SparkSession, day: _Day) -> Non
     assert "cost, net" in page
 
 
+@pytest.mark.slow
 def test_what_is_open_waits_for_a_later_look(spark: SparkSession, day: _Day, tmp_path: Path) -> None:
     lake, source = open_lake(str(tmp_path / "lake")), tmp_path / "source"
     files = sorted(day.source.iterdir())
@@ -313,6 +328,7 @@ def test_what_is_open_waits_for_a_later_look(spark: SparkSession, day: _Day, tmp
     _assert_equal(lake, day.source)
 
 
+@pytest.mark.slow
 def test_a_table_of_an_earlier_version_gets_the_columns(spark: SparkSession, day: _Day, tmp_path: Path) -> None:
     lake = _copy(day.repaired, tmp_path / "lake")
     for table in _NET:

@@ -71,8 +71,8 @@ def as_before(expected: DataFrame, actual: DataFrame, key: Sequence[str]) -> Dat
         key: identifies a row.
     """
     old = actual.where(F.col(VALID[0]).isNull()).select(*key).distinct().withColumn(_IS_OLD, F.lit(True))
-    same = [F.col(f"due.{name}").eqNullSafe(F.col(f"old.{name}")) for name in key]
-    joined = expected.alias("due").join(old.alias("old"), on=same, how="left").select("due.*", _IS_OLD)
+    same = [F.col(f"wanted.{name}").eqNullSafe(F.col(f"old.{name}")) for name in key]
+    joined = expected.alias("wanted").join(old.alias("old"), on=same, how="left").select("wanted.*", _IS_OLD)
     is_told_by_null = F.coalesce(_IS_OLD, F.lit(False))
     for name, own in zip(SUMS, VALID, strict=True):
         is_told_by_null &= F.col(name) == F.col(own)
