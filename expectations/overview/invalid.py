@@ -82,9 +82,15 @@ def count_invalid(lake: Lake, s3: S3Settings) -> InvalidFigures | None:
 
 
 def _rule(row: dict[str, Any]) -> MarkedByRule:
-    names = ("rule_id", "rule_version", "class", "impressions", "clicks", "conversions", "activities")
-    said = (*[row[name] for name in names], row["cost_micros"], row["users"])
-    return MarkedByRule(*said, _share(row["converting_ppm"]), _share(row["all_converting_ppm"]))
+    names = ("impressions", "clicks", "conversions", "activities", "cost_micros", "users")
+    return MarkedByRule(
+        rule=row["rule_id"],
+        version=row["rule_version"],
+        traffic_class=row["class"],
+        converting=_share(row["converting_ppm"]),
+        all_converting=_share(row["all_converting_ppm"]),
+        **{name: row[name] for name in names},
+    )
 
 
 def _share(ppm: int | None) -> float | None:

@@ -15,7 +15,9 @@ from spark_jobs.contracts.tables import (
     ATTRIBUTIONS,
     BRONZE_EVENTS,
     CAMPAIGN_STATS,
+    CREDIT_TABLES,
     LATE_EVENTS,
+    MARKS,
     SESSIONS,
     SILVER_EVENTS,
     Table,
@@ -219,8 +221,9 @@ def test_rows_that_failed_validation_are_told_with_their_table(spark: SparkSessi
 
 @pytest.mark.parametrize("name", [name for name, view in VIEWS.items() if view.sql])
 def test_views_have_the_columns_that_they_declare(spark: SparkSession, lake: Lake, name: str) -> None:
-    if name == "late" and not lake.has(LATE_EVENTS):
-        append(spark, lake, LATE_EVENTS, [])
+    for table in (LATE_EVENTS, MARKS, *CREDIT_TABLES):
+        if not lake.has(table):
+            append(spark, lake, table, [])
     with open_sql(lake) as sql:
         rows = sql.run(f"FROM {name}")
         assert rows is not None

@@ -76,10 +76,12 @@ class _Day:
 def day(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> _Day:
     folder = tmp_path_factory.mktemp("net")
     source, late = folder / "source", open_lake(str(folder / "late"))
-    generate(GeneratorSpec(events=400, seed=64, files=3, late=0.2, conversions=0.5, users=30), source)
+    generate(GeneratorSpec(events=400, seed=64, files=5, late=0.2, conversions=0.5, users=30), source)
     run_in(spark, _SETTINGS, late, source, measure=True)
     repaired = _copy(late, folder / "repaired")
-    assert repair(spark, _SETTINGS, repaired)
+    plan = repair(spark, _SETTINGS, repaired)
+    assert plan
+    assert plan.late_events, "nothing is late: the tests show less"
     marked = _copy(repaired, folder / "marked")
     apply_marks(spark, _SETTINGS, marked, _A)
     assert restate_marked(spark, _SETTINGS, marked)
@@ -123,7 +125,7 @@ def _assert_equal(lake: Lake, source: Path) -> None:
 
 def test_gold_with_marks_equals_an_independent_computation(day: _Day) -> None:
     rows = _named(day.marked, ATTRIBUTIONS)
-    assert {len(row["invalid"] or ()) for row in rows} == {0, 1, 2}, "no row has two rules: the test shows little"
+    assert {len(row["invalid"] or ()) for row in rows} >= {0, 1, 2}, "no row has two rules: the test shows little"
     assert any(row["invalid"] and not row["invalid_impression"] and row["status"] == "clicked" for row in rows)
     assert any(0 < row["valid_clicks"] < row["clicks"] for row in _named(day.marked, CAMPAIGN_STATS))
     _assert_equal(day.marked, day.source)
