@@ -4,6 +4,7 @@ from expectations import charts
 from expectations.charts import Records
 from expectations.overview.credit import CreditFigures
 from expectations.overview.figures import Figures
+from expectations.overview.invalid import GROSS, NET, InvalidFigures
 from spark_jobs.contracts.choices import CreditModel
 
 _STATUS_COLORS = {
@@ -14,11 +15,12 @@ _STATUS_COLORS = {
 _FUNNEL_WIDTH = 1030
 
 
-def draw(figures: Figures, credit: CreditFigures | None) -> dict[str, str]:
+def draw(figures: Figures, credit: CreditFigures | None, invalid: InvalidFigures | None) -> dict[str, str]:
     """By name, the charts for which there is data, as SVG.
 
     ``funnel``, ``clicks`` and ``ctr`` (by campaign over time), ``delays``, ``lengths``, ``endings``, ``shares``,
-    ``verdicts``, ``status``; of conversions ``models``, ``paths``, ``converting``.
+    ``verdicts``, ``status``; of conversions ``models``, ``paths``, ``converting``; of invalid traffic
+    ``net``.
     """
     drawn = {
         "funnel": charts.funnel(_funnel(figures), _FUNNEL_WIDTH),
@@ -39,6 +41,8 @@ def draw(figures: Figures, credit: CreditFigures | None) -> dict[str, str]:
             "paths": charts.bars(lengths, "touches", "conversions", order=[row["touches"] for row in lengths]),
             "converting": charts.bars(delays, "length", "conversions", order=[row["length"] for row in delays]),
         }
+    if invalid is not None:
+        drawn["net"] = charts.grouped_bars(invalid.campaigns, "campaign", "side", "cost", [GROSS, NET])
     return {name: charts.svg(chart) for name, chart in drawn.items() if chart is not None}
 
 

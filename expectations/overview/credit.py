@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from expectations.charts import Records
+from expectations.overview.answers import rows_of as _rows
 from spark_jobs.contracts.choices import CreditModel
 from spark_jobs.contracts.sections import S3Settings
 from spark_jobs.contracts.tables import CREDIT_TABLES
@@ -143,10 +144,3 @@ def _delays(sql: LakeSql) -> Records:
         {"length": names[order], "order": order, "conversions": counts.get(order, 0)}
         for order in range(max(counts, default=-1) + 1)
     ]
-
-
-def _rows(sql: LakeSql, statement: str) -> list[dict[str, Any]]:
-    rows = sql.run(statement)
-    assert rows is not None  # noqa: S101 it is a query
-    found: list[dict[str, Any]] = rows.to_arrow_table().to_pylist()
-    return found

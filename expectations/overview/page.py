@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 from expectations.overview.charts import draw
 from expectations.overview.credit import CreditFigures, count_credit
 from expectations.overview.figures import Figures, count_figures
+from expectations.overview.invalid import InvalidFigures, count_invalid
 from expectations.templates import load_template
 from spark_jobs.contracts.places import OVERVIEW, REPORTS
 from spark_jobs.contracts.sections import S3Settings
@@ -45,6 +46,12 @@ _PICTURES = (
     ),
     Picture("paths", "Touches that led to a conversion", "Clicks, and views as credit.views says."),
     Picture("converting", "Time from the last touch to the conversion", "Of conversions with a touch."),
+    Picture(
+        "net",
+        "Cost by campaign, gross and net",
+        "Gross is all of it; net is without impressions that a rule marks as invalid traffic.",
+        True,
+    ),
 )
 
 
@@ -61,13 +68,16 @@ def write_overview(
         is_validated_next: a validation report will be there, too; otherwise the page links to it if there is one now.
     """
     figures, credit = count_figures(spark, lake), count_credit(lake, s3)
-    drawn = draw(figures, credit)
+    invalid = count_invalid(lake, s3)
+    drawn = draw(figures, credit, invalid)
     page = load_template("overview.html.j2").render(
         lake=lake,
         made_at=now,
-        tiles=[*_tiles(figures), *_credit_tiles(credit)],
+        tiles=[*_tiles(figures), *_credit_tiles(credit), *_net_tiles(invalid)],
         credit=credit,
+        invalid=invalid,
         money=_money,
+        share=_share,
         pictures=[(picture, drawn[picture.name]) for picture in _PICTURES if picture.name in drawn],
         has_quality=is_validated_next or lake.files.read(f"{REPORTS}/index.html") is not None,
     )
@@ -90,6 +100,14 @@ def _tiles(figures: Figures) -> list[tuple[str, str]]:
 
 def _money(micros: int | None) -> str:
     return _NOTHING if micros is None else f"{micros / _MICROS:,.2f}"
+
+
+def _share(share: float | None) -> str:
+    return _NOTHING if share is None else f"{share:.1%}"
+
+
+def _net_tiles(invalid: InvalidFigures | None) -> list[tuple[str, str]]:
+    return [] if invalid is None else [("cost, net", f"{invalid.totals[1].cost_micros / _MICROS:,.2f}")]
 
 
 def _credit_tiles(credit: CreditFigures | None) -> list[tuple[str, str]]:

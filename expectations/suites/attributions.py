@@ -32,7 +32,7 @@ _EMPTY = {_UNCLICKED: (*_OF_CLICK, "click_delay_ms"), _ORPHAN: (*_OF_IMPRESSION,
 
 def suite(settings: Settings) -> Suite:
     """The rules for attributions; ``attribute.join`` decides which statuses may occur."""
-    rules = (*_row_rules(settings), *_time_rules(settings.attribute.window), *_key_rules())
+    rules = (*_row_rules(settings), *_time_rules(settings.attribute.window), *_key_rules(), *_net_rules())
     return Suite(ATTRIBUTIONS, rules, _prepare)
 
 
@@ -106,6 +106,17 @@ def _key_rules() -> tuple[Rule, ...]:
     )
 
 
+def _net_rules() -> tuple[Rule, ...]:
+    return (
+        zero("invalid_in_order", "invalid_off", "invalid names at least one rule, each once and in order, or is null."),
+        zero(
+            "invalid_impression_has_rules",
+            "unnamed_marks",
+            "A row whose impression is invalid names the rule; an orphan click has no impression that could be.",
+        ),
+    )
+
+
 def _listed(columns: tuple[str, ...]) -> str:
     return f"{', '.join(columns[:-1])} and {columns[-1]}"
 
@@ -126,5 +137,13 @@ def _prepare(rows: DataFrame, whole: DataFrame | None) -> DataFrame:
             "true_click_delay_us": true_delay,
             "click_delay_ms_off": F.col("click_delay_ms") - F.floor(true_delay / 1000),
             "event_date_days_off": days_off(F.coalesce("impression_time", "click_time")),
+            "invalid_off": count_true(
+                F.size("invalid") == 0,
+                F.exists("invalid", lambda rule: rule.isNull()),
+                F.array_sort(F.array_distinct("invalid")) != F.col("invalid"),
+            ),
+            "unnamed_marks": count_true(
+                F.col("invalid_impression") & (F.col("invalid").isNull() | (status == _ORPHAN)),
+            ),
         }
     )

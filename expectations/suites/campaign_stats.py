@@ -9,7 +9,7 @@ from spark_jobs.contracts.durations import format_duration, microseconds
 from spark_jobs.contracts.events import MAX_ID_CHARACTERS
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import CAMPAIGN_STATS
-from spark_jobs.transforms.windows import SUMS, key_of
+from spark_jobs.transforms.windows import SUMS, VALID, key_of
 
 
 def suite(settings: Settings) -> Suite:
@@ -22,6 +22,14 @@ def suite(settings: Settings) -> Suite:
                 "length_off_us": F.unix_micros("window_end") - F.unix_micros("window_start") - microseconds(window),
                 "start_off_us": F.unix_micros("window_start") % microseconds(slide),
                 "missing_sums": count_true(*(F.col(name).isNull() for name in SUMS)),
+                # All or none: null means that net equals gross.
+                "missing_net": F.when(F.coalesce(*VALID).isNull(), 0).otherwise(
+                    count_true(*(F.col(name).isNull() for name in VALID))
+                ),
+                "net_off": count_true(
+                    *(F.col(name) < 0 for name in VALID),
+                    *(F.col(net) > F.col(gross) for gross, net in zip(SUMS, VALID, strict=True)),
+                ),
                 "events_counted": F.col("impressions") + F.col("clicks"),
                 # One is null and the other is not, or the numbers differ.
                 "rate_off": F.when(
@@ -53,5 +61,7 @@ def _row_rules() -> tuple[Rule, ...]:
         between("clicks_not_negative", "clicks", "clicks is never negative.", minimum=0),
         between("cost_micros_not_negative", "cost_micros", "cost_micros is never negative.", minimum=0),
         between("not_empty", "events_counted", "A window has at least one event.", minimum=1),
+        zero("no_missing_net", "missing_net", "A window has all of the valid sums, or none of them."),
+        zero("net_within_gross", "net_off", "A valid sum is never negative and never larger than that of all events."),
         zero("ctr_is_right", "rate_off", "ctr is clicks / impressions, and null without impressions."),
     )

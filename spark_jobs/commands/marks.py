@@ -61,8 +61,9 @@ def apply(
     """Bring the marks of a time to what the rules say, and put the rules in use.
 
     Events that the rules mark and that have no mark get one; marks that no rule of the set gives are revoked, by
-    another row. Both are rows of silver/marks; no event and no other table is changed. Jobs may keep running. From then
-    on `adloom marks update` goes by these rules.
+    another row. Both are rows of silver/marks. Then the columns of gold that say what is valid follow, and each changed
+    row is told in gold/restatements; no event and nothing that gold counts gross is changed. Jobs may keep running.
+    From then on `adloom marks update` goes by these rules.
     """
     from spark_jobs.console.marks import apply_rules
 
@@ -75,8 +76,8 @@ def apply(
 def update(lake: LakeOption, config: ConfigOption = None) -> None:
     """Mark what is new since the last update, by the rules in use, as far as the job deduplicate has come.
 
-    What late events change is brought up to date too. The first update marks everything that there is. Jobs may keep
-    running. An update that was killed has changed nothing or all; the next one goes on.
+    What late events change is brought up to date too, and then the columns of gold that say what is valid. The first
+    update marks everything that there is. Jobs may keep running. The next update goes on with one that was killed.
     """
     from spark_jobs.console.marks import update_lake
 

@@ -1,7 +1,8 @@
-"""``adloom marks``: the rules, and what they mark and revoke, in events and money."""
+"""``adloom marks``: the rules, what they mark and revoke, in events and money, and what that changes in gold."""
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -12,10 +13,14 @@ from rich.table import Table
 
 from spark_jobs.console.run import session
 from spark_jobs.console.terminal import terminal, utc
+from spark_jobs.contracts.errors import LakeInUseError
 from spark_jobs.contracts.marking import Marking, Sum
 from spark_jobs.contracts.marks import Rule
+from spark_jobs.contracts.repair import RepairPlan
 from spark_jobs.contracts.settings import Settings, load_settings
+from spark_jobs.jobs.days import update_days_with
 from spark_jobs.jobs.marks import apply_marks, update_marks
+from spark_jobs.jobs.marks_effects import restate_marked
 from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.lakes import open_existing
 from spark_jobs.runtime.rule_files import load_rules
@@ -94,11 +99,48 @@ def _run(location: str, config: Path | None, mark: _Mark, *, dry_run: bool) -> N
     console, settings = terminal(is_uncut=True), load_settings(config, os.environ)
     lake = open_existing(location, settings.s3)
     with session(console, settings, lake) as spark, console.status("opening the lake …") as status:
-        marking = mark(spark, settings, lake, lambda step: status.update(f"{step} …"))
+
+        def show(step: str) -> None:
+            status.update(f"{step} …")
+
+        marking = mark(spark, settings, lake, show)
+        # Also if nothing is new to mark: what was marked before may have waited, or a command was killed after it.
+        plan, is_repaired = (None, False) if dry_run else _restate(spark, settings, lake, show)
     if marking is None:
         console.print(f"nothing to mark: {lake.place()} knows no event that was not looked at", soft_wrap=True)
-        return
-    _print_marking(console, marking, lake.place(), dry_run=dry_run)
+    else:
+        _print_marking(console, marking, lake.place(), dry_run=dry_run)
+    if is_repaired:
+        console.print("gold is being repaired: the next `adloom marks update` brings the marks to it", soft_wrap=True)
+    elif plan:
+        _print_plan(console, plan)
+
+
+def _restate(
+    spark: SparkSession, settings: Settings, lake: Lake, on_step: Callable[[str], None]
+) -> tuple[RepairPlan | None, bool]:
+    """Brings the marks to gold; and whether that was not possible, because a repair is at work."""
+    try:
+        plan = restate_marked(spark, settings, lake, on_step=on_step)
+    except LakeInUseError:
+        return None, True
+    if plan and plan.changes:
+        on_step("looking which days that has restated")
+        with suppress(LakeInUseError):  # another process is doing so
+            update_days_with(spark, lake, settings)
+    return plan, False
+
+
+def _print_plan(console: Console, plan: RepairPlan) -> None:
+    table = Table(title=f"gold: marks brought in by repair {plan.number}", title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("table")
+    for heading in ("events", "they wait", "rows changed", "frozen"):
+        table.add_column(heading, justify="right")
+    for name, part in plan.tables.items():
+        table.add_row(name, *[f"{count:,}" for count in (part.events, part.pending, part.inserts, part.frozen)])
+    console.print(table)
+    if plan.pending:
+        console.print("what waits can still change by itself; a later update brings it in", soft_wrap=True)
 
 
 def _print_marking(console: Console, marking: Marking, place: str, *, dry_run: bool) -> None:
@@ -119,12 +161,28 @@ def _print_marking(console: Console, marking: Marking, place: str, *, dry_run: b
         console.print("an event that several rules mark is in the row of each", soft_wrap=True)
     else:
         console.print(f"{place}: no mark changes, {window}", soft_wrap=True)
+    if marking.net:
+        console.print(_net_table(marking))
     if dry_run:
         console.print("dry run: nothing was written")
     else:
         console.print(
             f"rules in use: {marking.digest}; each mark is in silver/marks: `adloom show marks`", soft_wrap=True
         )
+
+
+def _net_table(marking: Marking) -> Table:
+    table = Table(title="gold, net: what would change", title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("campaign")
+    for heading in ("impressions", "their cost", "clicks"):
+        table.add_column(heading, justify="right")
+    for one in marking.net:
+        table.add_row(one.campaign_id, f"{one.impressions:+,}", _signed(one.cost_micros), f"{one.clicks:+,}")
+    return table
+
+
+def _signed(micros: int) -> str:
+    return f"-{_money(-micros)}" if micros < 0 else f"+{_money(micros)}"
 
 
 def _cells(total: Sum) -> tuple[str, ...]:

@@ -78,10 +78,24 @@ class RuleChange:
 
 
 @dataclass(frozen=True)
+class NetChange:
+    """By how much the valid impressions and clicks of a campaign change, and what these impressions cost."""
+
+    campaign_id: str
+    impressions: int
+    clicks: int
+    cost_micros: int
+
+
+@dataclass(frozen=True)
 class Marking:
-    """A marking: the set of rules, the time of the events that were held against it, and what changes."""
+    """A marking: the set of rules, the time of the events that were held against it, and what changes.
+
+    ``net`` is what a dry run finds that gold would change by, as far as its rows are there, by campaign.
+    """
 
     digest: str
     since: datetime
     until: datetime
     changes: tuple[RuleChange, ...]
+    net: tuple[NetChange, ...] = ()

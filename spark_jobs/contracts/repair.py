@@ -19,6 +19,8 @@ class Cause(StrEnum):
     LATE_ACTIVITY = "late_activity"
     LATE_CONVERSION = "late_conversion"
     REQUEUE = "requeue"
+    INVALID_TRAFFIC = "invalid_traffic"
+    """A rule marks the event, or no longer does."""
     REPLAY = "replay"
     """Nothing explains why the row was not as it should be."""
 
@@ -28,6 +30,7 @@ class Kind(StrEnum):
 
     REPAIR = "repair"
     REPLAY = "replay"
+    MARKS = "marks"
 
 
 class Outcome(StrEnum):
@@ -61,8 +64,10 @@ class TablePlan(BaseModel):
 class RepairPlan(BaseModel):
     """A repair: what it found, and what it changes. It is written before anything is changed.
 
-    A replay that is applied has such a plan too, of ``kind`` replay and with a number of the same sequence. What has
-    been read and what waits is only in those of repairs.
+    A replay that is applied has such a plan too, of ``kind`` replay, and so have the effects of marks, of ``kind``
+    marks; all with numbers of the same sequence. What has been read of late events and which of them wait is only in
+    those of repairs. Those of marks say up to which ``marked_at_us`` (microseconds since 1970) marks were looked at,
+    and which marked events wait.
 
     ``draft`` names the folder with its rows: two processes that plan one repair, because one lost its lock, write to
     different ones, and only the first plan counts. ``bronze_version`` is the version up to which ``deduplicate`` had
@@ -79,6 +84,7 @@ class RepairPlan(BaseModel):
     bronze_version: int
     late_events: int
     expired: int
+    marked_at_us: int = 0
     tables: dict[str, TablePlan]
 
     @property

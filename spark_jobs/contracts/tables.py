@@ -145,6 +145,19 @@ ATTRIBUTIONS = Table(
             ("event_time",),
         ),
         Column("event_date", "DATE", "date of impression_time; for orphan_click, of click_time"),
+        Column(
+            "invalid",
+            "ARRAY<STRING>",
+            "ids of the rules that mark its impression or its click as invalid traffic, sorted; null: none does. The "
+            "live query writes null, as rows of before this column have it; `adloom marks` fills it in",
+            ("event_type", "event_id", "event_time"),
+        ),
+        Column(
+            "invalid_impression",
+            "BOOLEAN",
+            "true if a rule marks its impression; otherwise null, as in rows of before this column",
+            ("event_type", "event_id", "event_time"),
+        ),
     ),
     partition_by=("event_date",),
     stats_columns=("impression_time", "click_time"),
@@ -184,6 +197,11 @@ SESSIONS = Table(
     stats_columns=("session_start", "session_end"),
 )
 
+_VALID = (
+    "The live query counts all; `adloom marks` takes the marked ones out. In rows of before this column null, which "
+    "means all"
+)
+
 CAMPAIGN_STATS = Table(
     "campaign_stats",
     "gold/campaign_stats",
@@ -205,6 +223,19 @@ CAMPAIGN_STATS = Table(
             "clicks / impressions; null if the window has no impression",
             ("event_type", "event_time", "impression_id"),
         ),
+        Column(
+            "valid_impressions",
+            "BIGINT",
+            f"impressions without those marked as invalid traffic. {_VALID}",
+            ("event_type", "event_time"),
+        ),
+        Column(
+            "valid_clicks",
+            "BIGINT",
+            f"clicks without those that are marked or whose impression is. {_VALID}",
+            ("event_type", "event_time", "impression_id"),
+        ),
+        Column("valid_cost_micros", "BIGINT", f"cost of valid_impressions. {_VALID}", ("cost_micros",)),
     ),
     stats_columns=("window_start", "window_end"),
 )
@@ -266,10 +297,10 @@ LATE_EVENTS = Table(
 RESTATEMENTS = Table(
     "restatements",
     "gold/restatements",
-    "Every change of a row of gold after it was first written; written by `adloom repair` and `adloom replay`. Append "
-    "only. The tables as first written and these changes give the tables as they are, and back.",
+    "Every change of a row of gold after it was first written; written by `adloom repair`, `adloom replay` and `adloom "
+    "marks`. Append only. The tables as first written and these changes give the tables as they are, and back.",
     (
-        Column("repair", "BIGINT", "number of the repair, or of the replay that put a window in place"),
+        Column("repair", "BIGINT", "number of the repair, of the replay that put a window in place, or of the marking"),
         Column("table_name", "STRING", "name of the table of gold"),
         Column("change", "STRING", "insert, update or delete"),
         Column(
@@ -286,8 +317,8 @@ RESTATEMENTS = Table(
         Column(
             "cause",
             "STRING",
-            "late_impression, late_click, late_activity, late_conversion or requeue; replay: nothing explains why the "
-            "row was not as it should be",
+            "late_impression, late_click, late_activity, late_conversion or requeue; invalid_traffic: marks have "
+            "changed; replay: nothing explains why the row was not as it should be",
         ),
         Column(
             "event_type",

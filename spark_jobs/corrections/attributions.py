@@ -8,7 +8,8 @@
     live                          m 12:30 → j ✗            orphan_click m
     late           j 12:05                                 m becomes the pair j, m
 
-What is compared together are the rows of one impression id.
+What is compared together are the rows of one impression id. Of a marked event, ``invalid`` of its rows changes, and
+nothing else.
 """
 
 from pyspark.sql import Column, DataFrame
@@ -18,6 +19,7 @@ from spark_jobs.contracts.events import CLICK, IMPRESSION
 from spark_jobs.corrections.correction import DUE, GROUP, Correction, Scene, Touched
 from spark_jobs.operators.attribute import attribute
 from spark_jobs.transforms.clock import interval
+from spark_jobs.transforms.marks.net import INVALID, INVALID_IMPRESSION, with_invalid
 from spark_jobs.transforms.open_rows import KEY
 
 
@@ -32,14 +34,18 @@ def recompute(late: DataFrame, scene: Scene) -> Touched:
     )
     since, until = F.min("event_time") - window, F.max("event_time") + window
     groups = scene.few(scope.groupBy(GROUP).agg(since.alias("since"), until.alias("until")))
-    events = scene.events(scene.near(scope, 2 * own.window)).where(F.col("event_type").isin(IMPRESSION, CLICK))
+    dates = scene.near(scope, 2 * own.window)
+    events = scene.events(dates).where(F.col("event_type").isin(IMPRESSION, CLICK))
     near = events.join(groups.select(GROUP), on=_impression() == F.col(GROUP), how="left_semi")
     # An impression is closed when no click can come any more, a click without one when its own time has passed.
     due = F.coalesce(F.col("impression_time") + window, F.col("click_time"))
     live = scene.live.where(F.col("event_date").isin(scene.near(scope, own.window)))
+    rows = attribute(near, near, own)
+    if scene.marked is not None:
+        rows = with_invalid(rows, scene.marked(dates))
     return Touched(
         scope=scope.select(*KEY, GROUP, DUE),
-        expected=_of_groups(attribute(near, near, own).withColumn(DUE, due), groups),
+        expected=_of_groups(rows.withColumn(DUE, due), groups),
         actual=_of_groups(live, groups),
     )
 
@@ -65,4 +71,5 @@ CORRECTION = Correction(
     time="coalesce(impression_time, click_time)",
     # A row is a pair, so impressions and their cost are not counted by rows.
     counts={"campaign_id": "campaign_id", "clicks": _IS_CLICKED},
+    net=(INVALID, INVALID_IMPRESSION),
 )

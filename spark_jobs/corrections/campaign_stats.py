@@ -8,7 +8,8 @@
     late           i9 12:08: one impression more, and its click k2 in the window after
 
 A click counts for the campaign of its impression, so a late impression brings its clicks with it. What is compared
-together is one window of one campaign.
+together is one window of one campaign. Net is what the same operator gives without the events that are marked as
+invalid traffic; so a click on a marked impression is not valid either.
 """
 
 from collections.abc import Sequence
@@ -30,8 +31,10 @@ from spark_jobs.corrections.correction import (
 from spark_jobs.operators.campaign_stats import campaign_stats, windows
 from spark_jobs.transforms.clock import interval
 from spark_jobs.transforms.kept import with_columns
+from spark_jobs.transforms.marks.marked import EVENT
+from spark_jobs.transforms.marks.net import as_before, with_valid
 from spark_jobs.transforms.open_rows import KEY
-from spark_jobs.transforms.windows import key_of
+from spark_jobs.transforms.windows import VALID, key_of
 
 _BOTH = (IMPRESSION, CLICK)
 
@@ -54,19 +57,27 @@ def recompute(late: DataFrame, scene: Scene) -> Touched:
     scope = scope.localCheckpoint()
     touched = scene.few(scope.select(*key, GROUP, DUE).distinct())
     # A window holds events of two dates at most, and their impressions may be older.
-    near = scene.events(scene.near(scope, own.window + 2 * reach, "window_start")).where(
-        F.col("event_type").isin(*_BOTH)
-    )
-    whole = own.model_copy(update={"output": StatsOutput.APPEND})
+    dates = scene.near(scope, own.window + 2 * reach, "window_start")
+    near = scene.events(dates).where(F.col("event_type").isin(*_BOTH))
     same = [F.col(f"row.{name}").eqNullSafe(F.col(f"touched.{name}")) for name in key]
 
     def of_touched(rows: DataFrame, *more: str) -> DataFrame:
         joined = rows.alias("row").join(touched.alias("touched"), on=same, how="inner")
         return joined.select("row.*", *[f"touched.{name}" for name in (GROUP, *more)])
 
-    expected = campaign_stats(near, near, near, whole, reach, groups)
-    live = between(scene.live, "window_end", scope, "window_end", "window_end")
-    return Touched(scope.select(*KEY, GROUP, DUE), of_touched(expected, DUE), of_touched(live))
+    rows = _windows(near, scene)
+    if scene.marked is not None:
+        valid = near.join(scene.marked(dates).select(*EVENT), on=list(EVENT), how="left_anti")
+        rows = with_valid(rows, _windows(valid, scene), key)
+    live = of_touched(between(scene.live, "window_end", scope, "window_end", "window_end"))
+    return Touched(scope.select(*KEY, GROUP, DUE), as_before(of_touched(rows, DUE), live, key), live)
+
+
+def _windows(events: DataFrame, scene: Scene) -> DataFrame:
+    """Whole windows, whatever the live query emits."""
+    own = scene.settings.campaign_stats.model_copy(update={"output": StatsOutput.APPEND})
+    reach, groups = scene.settings.attribute.window, scene.settings.group_types
+    return campaign_stats(events, events, events, own, reach, groups)
 
 
 def _counted(late: DataFrame, events: DataFrame, by: Sequence[str], scene: Scene) -> DataFrame:
@@ -113,4 +124,5 @@ CORRECTION = Correction(
         "clicks": "clicks",
         "cost_micros": "cost_micros",
     },
+    net=VALID,
 )

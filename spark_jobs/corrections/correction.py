@@ -27,6 +27,8 @@ class Scene:
             the columns of ``silver/events``.
         live: the rows of the table, as the query's last batch left it.
         first_date, last_date: of the events that there are.
+        marked: gives the events with an ``event_date`` among the given ones that rules mark as invalid traffic, as
+            :func:`spark_jobs.transforms.marks.net.rules_by_event` does; None: nothing was ever marked.
         is_small: whether late events are so few that what they touch can be sent to every task.
     """
 
@@ -37,6 +39,7 @@ class Scene:
     first_date: date
     last_date: date
     is_small: bool = True
+    marked: Callable[[Sequence[date]], DataFrame] | None = None
 
     def few(self, rows: DataFrame) -> DataFrame:
         """``rows``, about as many as there are late events, as a side of a join."""
@@ -84,6 +87,7 @@ class Correction:
         row_due: for a row, the watermark that closes it, if rows of a group close one by one; None: together.
         counts: for a row, what it counts: SQL for ``campaign_id``, ``impressions``, ``clicks`` and ``cost_micros``;
             none: it counts nothing by campaign.
+        net: columns that marks of invalid traffic decide; all others are gross, and no mark changes them.
     """
 
     recompute: Recompute
@@ -92,6 +96,7 @@ class Correction:
     counts: dict[str, str]
     reach: Callable[[Settings], timedelta] = lambda _: timedelta()
     row_due: Callable[[Settings], Column] | None = None
+    net: tuple[str, ...] = ()
 
 
 def dates_of(rows: DataFrame, column: str = "event_date") -> list[date]:

@@ -12,6 +12,7 @@ from spark_jobs.lake.commits import CommitNote
 from spark_jobs.lake.layout import Lake
 from spark_jobs.sinks.rewriting import Rewrite, rewrite_rows
 from spark_jobs.transforms.changes import rows_of
+from spark_jobs.transforms.kept import with_columns
 
 _ATTEMPTS = 5
 _log = logging.getLogger(__name__)
@@ -47,10 +48,13 @@ def change_rows(spark: SparkSession, lake: Lake, table: Table, changed: DataFram
 
 
 def _rows(spark: SparkSession, lake: Lake, table: Table, changed: DataFrame) -> Rewrite:
-    there = spark.read.format("delta").load(lake.table(table)).columns
-    columns = changed.select("row.*").columns
-    deletes, inserts = (rows_of(changed, inserted=inserted).persist() for inserted in (False, True))
-    assert set(columns) == set(there), (columns, there)  # noqa: S101 the plan was made from this table
+    types = dict(spark.read.format("delta").load(lake.table(table)).dtypes)
+    there, columns = list(types), changed.select("row.*").columns
+    assert set(columns) <= set(there), (columns, there)  # noqa: S101 the plan was made from this table
+    # An earlier version may have planned it, and have known fewer columns.
+    deletes, inserts = (
+        with_columns(rows_of(changed, inserted=inserted), types).persist() for inserted in (False, True)
+    )
     (name,) = table.partition_by or table.stats_columns[:1]
     if table.partition_by:
         near = F.col(name).isin([row[0] for row in deletes.select(name).distinct().collect()])

@@ -26,6 +26,7 @@ from spark_jobs.contracts.crediting import (
 from spark_jobs.contracts.durations import time_of_us
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.events import CONVERSION
+from spark_jobs.contracts.repair import Kind
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, SILVER_EVENTS
 from spark_jobs.jobs.plans import last_done, read_plan
@@ -115,7 +116,9 @@ def _plans(lake: Lake) -> Iterator[CreditPlan]:
 def _has_repaired(lake: Lake, since: int, until: int) -> bool:
     """Whether repairs and replays after number ``since`` have brought late events in, or changed attributions."""
     plans = (read_plan(lake, number) for number in range(since + 1, until + 1))
-    return any(plan is not None and (plan.late_events or plan.changes_of(ATTRIBUTIONS.name)) for plan in plans)
+    # Marks change columns that no touch has.
+    own = (plan for plan in plans if plan is not None and plan.kind is not Kind.MARKS)
+    return any(plan.late_events or plan.changes_of(ATTRIBUTIONS.name) for plan in own)
 
 
 def _has_conversions(lake: Lake, since: int, until: int) -> bool:

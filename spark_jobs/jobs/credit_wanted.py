@@ -144,6 +144,7 @@ class Conversions:
         told = read_table(self._spark, self._lake, RESTATEMENTS).where(
             (F.col("table_name") == ATTRIBUTIONS.name)
             & (F.col("outcome") == Outcome.APPLIED.value)
+            & (F.col(CAUSE) != Cause.INVALID_TRAFFIC.value)
             & F.col(REPAIR).between(last.repair + 1, self._reach.repair)
         )
         why = _why(*[F.col(name) for name in (CAUSE, "received_at", "event_type", "event_id", REPAIR)])

@@ -6,7 +6,8 @@
                                    silver/marks: those that ├─▶ rows that mark, rows that revoke ──▶ silver/marks
                                    hold                    ─┘
 
-Gross never changes: no event and no other table is touched.
+Gross never changes: no event and no other table is touched here. What follows for net is in
+:mod:`spark_jobs.jobs.marks_effects`.
 
 **In the end equal.** The marks of a time follow from the rules, the events of that time and those around it, however
 these arrived. So rules A, then B, then A again give the marks of A.
@@ -18,24 +19,26 @@ to name the rules in ``_rules/active.json``, which the next one does.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from spark_jobs.contracts.durations import EPOCH, microseconds, time_of_us
 from spark_jobs.contracts.errors import LakeError, SettingsError
-from spark_jobs.contracts.marking import MARKS_WRITER, Marking, Reached, RulesInUse, Span
+from spark_jobs.contracts.marking import MARKS_WRITER, Marking, NetChange, Reached, RulesInUse, Span
 from spark_jobs.contracts.marks import RuleSet
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import MARKS
-from spark_jobs.jobs.marks_scope import Standing, is_in, merged, new_spans, read_marks_of
-from spark_jobs.jobs.marks_sums import summed
+from spark_jobs.contracts.tables import ATTRIBUTIONS, MARKS
+from spark_jobs.jobs.marks_scope import Standing, dates_of, is_in, merged, new_spans, read_marks_of
+from spark_jobs.jobs.marks_sums import net_changes, summed
 from spark_jobs.lake.commits import CommitNote
 from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.lock import Check, hold_job
 from spark_jobs.runtime.rule_files import load_rules
 from spark_jobs.runtime.rule_sets import keep_rules, last_marking, name_rules_in_use, read_rules, who
 from spark_jobs.sinks.delta import append_rows
+from spark_jobs.sources.delta import read_table
 from spark_jobs.transforms.marks.evaluate import active_marks, expected_marks, mark_changes
 
 OnStep = Callable[[str], None]
@@ -79,7 +82,8 @@ def apply_marks(
         now = Standing.of(spark, settings, lake)
         if now is None:
             raise LakeError(f"no event of {lake.place()} is known yet: silver has no watermark; run its jobs first")
-        marker = _Marker(spark, lake, now, check_lock, on_step, dry_run=dry_run)
+        reach = settings.attribute.window
+        marker = _Marker(spark, lake, now, check_lock, on_step, reach, dry_run=dry_run)
         first, last = since or now.begin, min(until or now.until, now.until)
         is_whole = (since is None or since <= now.begin) and last == now.until
         return marker.mark(rules, merged([Span(first, last)]), is_up_to_date=is_whole)
@@ -105,7 +109,7 @@ def update_marks(
         now = Standing.of(spark, settings, lake)
         if now is None:
             return None
-        marker = _Marker(spark, lake, now, check_lock, on_step, dry_run=False)
+        marker = _Marker(spark, lake, now, check_lock, on_step, settings.attribute.window, dry_run=False)
         before = marker.before
         if before is None or before.until_us is None:
             spans = merged([Span(now.begin, now.until)])
@@ -126,9 +130,17 @@ class _Marker:
     """One marking, under the lock."""
 
     def __init__(
-        self, spark: SparkSession, lake: Lake, now: Standing, check_lock: Check, on_step: OnStep, *, dry_run: bool
+        self,
+        spark: SparkSession,
+        lake: Lake,
+        now: Standing,
+        check_lock: Check,
+        on_step: OnStep,
+        reach: timedelta,
+        *,
+        dry_run: bool,
     ) -> None:
-        self._spark, self._lake, self._now, self._dry_run = spark, lake, now, dry_run
+        self._spark, self._lake, self._now, self._dry_run, self._reach = spark, lake, now, dry_run, reach
         self._check_lock, self._on_step = check_lock, on_step
         self._last = _Last(*(last_marking(lake) or ()))
         if self.before and not dry_run:
@@ -153,16 +165,18 @@ class _Marker:
         self._on_step(f"holding events against {len(rules.rules)} rules")
         # Each rule reads them, most of them once.
         events = self._now.events(spans, rules.reach).persist()
-        rows = self._changes(events, rules, spans, time_of_us(reached.marked_at_us)).persist()
+        expected = expected_marks(events, rules, self._now.until).where(is_in(spans))
+        rows = self._changes(expected, spans, time_of_us(reached.marked_at_us)).persist()
         try:
             changes = summed(rows, events)
+            net = self._net(expected, spans) if self._dry_run else ()
             if not self._dry_run:
                 self._write(rows, rules, reached)
         finally:
             rows.unpersist()
             events.unpersist()
         ends = (spans[0].since, spans[-1].until) if spans else (self._now.until,) * 2
-        return Marking(rules.digest, *ends, changes)
+        return Marking(rules.digest, *ends, changes, net)
 
     def _reached(self, rules: RuleSet, *, is_up_to_date: bool) -> Reached:
         now_us, before = microseconds(datetime.now(UTC) - EPOCH), self.before
@@ -181,13 +195,28 @@ class _Marker:
             repair=self._now.repair,
         )
 
-    def _changes(self, events: DataFrame, rules: RuleSet, spans: list[Span], marked_at: datetime) -> DataFrame:
-        expected = expected_marks(events, rules, self._now.until).where(is_in(spans))
-        if self._lake.has(MARKS):
-            active = active_marks(read_marks_of(self._spark, self._lake, MARKS, spans))
-        else:
-            active = expected.limit(0)
-        return mark_changes(expected, active, marked_at)
+    def _changes(self, expected: DataFrame, spans: list[Span], marked_at: datetime) -> DataFrame:
+        return mark_changes(expected, self._active(expected, spans), marked_at)
+
+    def _active(self, expected: DataFrame, spans: list[Span]) -> DataFrame:
+        """The marks in ``spans`` that hold now; their columns are those of ``expected``."""
+        if not self._lake.has(MARKS):
+            return expected.limit(0)
+        return active_marks(read_marks_of(self._spark, self._lake, MARKS, spans))
+
+    def _net(self, expected: DataFrame, spans: list[Span]) -> tuple[NetChange, ...]:
+        if not spans or not self._lake.has(ATTRIBUTIONS):
+            return ()
+        self._on_step("looking what gold would change by")
+        # A click is marked in these times, or its impression, which is no older than the window.
+        near = merged([Span(span.since - self._reach, span.until + self._reach) for span in spans])
+        before = self._active(expected, near).persist()
+        after = before.where(~is_in(spans)).unionByName(expected)
+        rows = read_table(self._spark, self._lake, ATTRIBUTIONS).where(F.col("event_date").isin(dates_of(near)))
+        try:
+            return net_changes(rows, before, after)
+        finally:
+            before.unpersist()
 
     def _write(self, rows: DataFrame, rules: RuleSet, reached: Reached) -> None:
         self._on_step(f"writing {MARKS.path}")

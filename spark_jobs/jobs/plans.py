@@ -1,4 +1,4 @@
-"""The plans of repairs and replays, as they lie in a lake: one sequence of numbers for both."""
+"""The plans of repairs, replays and effects of marks, as they lie in a lake: one sequence of numbers for all."""
 
 from dataclasses import dataclass
 
@@ -28,10 +28,15 @@ def last_done(lake: Lake) -> int:
 
 
 def last_repair(lake: Lake) -> LastRepair | None:
-    """The last repair; None: there was none. What it had read, and what waits, a replay leaves as it is."""
+    """The last repair; None: there was none. What it had read, and what waits, only repairs change."""
+    return last_plan(lake, Kind.REPAIR)
+
+
+def last_plan(lake: Lake, kind: Kind) -> LastRepair | None:
+    """The last plan of ``kind``; None: there was none."""
     for number in reversed(lake.numbers(REPAIRS)):
         plan = read_plan(lake, number)
-        if plan is not None and plan.kind is Kind.REPAIR:
+        if plan is not None and plan.kind is kind:
             done = lake.files.read(done_key(number))
             return LastRepair(plan, RepairDone.model_validate_json(done).failed if done else ())
     return None

@@ -149,6 +149,8 @@ def _change(spark: SparkSession, lake: Lake, plan: RepairPlan, query: Query, on_
     part = plan.tables[table.name]
     if part.inserts + part.deletes and not has_written(lake, table, note, since=part.version):
         on_step(f"{table.name}: {part.deletes:,} rows out, {part.inserts:,} rows in")
+        # The table may be of an earlier version.
+        add_columns(lake, table, changed.select("row.*"))
         change_rows(spark, lake, table, changed, note)
     told = restatements(changed, correction.key(columns), columns, correction.time, correction.counts).select(
         F.lit(plan.number).cast("bigint").alias("repair"),

@@ -15,6 +15,7 @@ from spark_jobs.corrections.correction import GROUP, Scene
 from spark_jobs.jobs.comparing import causes_of, computed, open_groups, sums
 from spark_jobs.jobs.initial import initial_events
 from spark_jobs.jobs.lateness import IS_EXPIRED
+from spark_jobs.jobs.marked import Marked
 from spark_jobs.jobs.outstanding import WAITS, Outstanding, Wanted, wanted_tables
 from spark_jobs.jobs.plans import last_repair, write_plan
 from spark_jobs.jobs.truth import events_of, span_of
@@ -61,6 +62,7 @@ class _Planning:
         self._wanted = wanted_tables(settings, lake)
         since = _oldest(self._wanted, settings.repair)
         self._outstanding = Outstanding(spark, settings, lake, last_repair(lake), self._keep_late, since=since)
+        self._marked = Marked.of(spark, lake)
         self._spans_of_silver: dict[int, tuple[date, date] | None] = {}
 
     def plan(self) -> RepairPlan | None:
@@ -122,7 +124,9 @@ class _Planning:
         initial = initial_events(self._spark, self._lake, one.query)
         bounds = self._span(one.silver_version, silver, late, initial)
         live = read_table(self._spark, self._lake, table, version=one.version)
-        scene = Scene(self._settings, one.watermark, events_of(silver, late, initial), live, *bounds)
+        invalid = self._marked.of_dates if self._marked else None
+        there = events_of(silver, late, initial)
+        scene = Scene(self._settings, one.watermark, there, live, *bounds, marked=invalid)
         touched = computed(one.correction.recompute(events, scene))
         still_open, causes = open_groups(touched, scene), causes_of(touched, events)
         waiting = touched.scope.join(still_open, on=GROUP, how="left_semi").select(*KEY).distinct()

@@ -15,8 +15,10 @@ from spark_jobs.corrections.correction import DUE, GROUP, Correction, Scene, Tou
 from spark_jobs.jobs.bronze_truth import BronzeTruth
 from spark_jobs.jobs.comparing import causes_of, computed, open_groups
 from spark_jobs.jobs.initial import initial_events
+from spark_jobs.jobs.marked import Marked
 from spark_jobs.jobs.outstanding import Outstanding, Wanted
 from spark_jobs.jobs.plans import last_repair
+from spark_jobs.jobs.truth import events_of
 from spark_jobs.lake.layout import Lake
 from spark_jobs.sources.delta import read_table
 from spark_jobs.transforms.changes import COPIES, changes, is_older, strangers, unexplained
@@ -66,6 +68,7 @@ class Comparing:
         self._outstanding = Outstanding(spark, settings, lake, last_repair(lake), lambda rows: rows.persist())
         bronze = read_table(spark, lake, BRONZE_EVENTS, version=self._outstanding.bronze_version)
         self._silver = read_table(spark, lake, SILVER_EVENTS, version=self._outstanding.silver_version)
+        self._marked = Marked.of(spark, lake)
         self._truth = BronzeTruth(bronze, self._silver, self._outstanding.known)
         self._dates = _dates(window.begin - _DAY, window.end + _DAY)
 
@@ -84,7 +87,14 @@ class Comparing:
         is_small = events.count() <= _FEW_EVENTS
         # There is no end to how far a chain may lead, but each step reads one date more.
         scene = Scene(
-            self._settings, one.watermark, self._all(initial), live, date(1970, 1, 2), date(9999, 12, 30), is_small
+            self._settings,
+            one.watermark,
+            self._all(initial),
+            live,
+            date(1970, 1, 2),
+            date(9999, 12, 30),
+            is_small,
+            self._marked.of_dates if self._marked else None,
         )
         touched = computed(one.correction.recompute(events, scene))
         return self._compared(one, scene, touched, late)
@@ -136,8 +146,17 @@ class Comparing:
         return events.dropDuplicates([*KEY, "event_time", "is_counted"]).localCheckpoint()
 
     def _late(self, one: Wanted) -> DataFrame | None:
-        """The events near the window that were late for a table, or will be, and that no repair has brought in yet."""
+        """The events near the window that gold lacks, or whose marks it lacks, and that will be brought in yet."""
         dates = _dates(self._window.begin - self._far(), self._window.end + self._far())
+        late = self._late_events(one, dates)
+        if self._marked is None or not one.correction.net:
+            return late
+        there = events_of(self._silver, self._outstanding.late, None)
+        marked = self._marked.outstanding(one.query.writes.name, there, dates)
+        return marked if late is None else late.unionByName(marked, allowMissingColumns=True)
+
+    def _late_events(self, one: Wanted, dates: Sequence[date]) -> DataFrame | None:
+        """The events of ``dates`` that were late for a table, or will be, and that no repair has brought in yet."""
         silver = read_table(self._spark, self._lake, SILVER_EVENTS, version=one.silver_version)
         late = self._outstanding.events(one, silver, dates)
         if one.silver_version == self._outstanding.silver_version:

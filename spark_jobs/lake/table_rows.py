@@ -29,6 +29,14 @@ _SCALARS = {
     "timestamp": pa.timestamp("us", "UTC"),
     "timestamp_ntz": pa.timestamp("us"),
 }
+_SINCE = {
+    "STRING": pa.string(),
+    "BIGINT": pa.int64(),
+    "BOOLEAN": pa.bool_(),
+    "TIMESTAMP": pa.timestamp("us", "UTC"),
+    "ARRAY<STRING>": pa.list_(pa.field("element", pa.string())),
+}
+"""Types of columns that were added to tables after their first version."""
 _DECIMAL = re.compile(r"decimal\((\d+),(-?\d+)\)")
 
 
@@ -41,16 +49,19 @@ class RowStore:
 
 
 def table_rows(lake: Lake, table: Table, version: int, store: RowStore) -> ds.Dataset:
-    """The rows of ``version`` of ``table``; files older than a column have null there.
+    """The rows of ``version`` of ``table``; where it, or a file, is older than a column, that is null.
 
-    Filters on partition columns skip files. Columns are those of the table, kept ones included.
+    Filters on partition columns skip files. Columns are those of the table, kept ones included, and of the contract.
 
     Raises:
         LakeError: the log has a gap, or the table has deletion vectors or columns that are not read here.
     """
     found = snapshot(lake, table, version)
     fields = json.loads(found.metadata["schemaString"])["fields"]
-    schema = pa.schema([pa.field(one["name"], _arrow_type(one["type"], lake, table)) for one in fields])
+    there = [pa.field(one["name"], _arrow_type(one["type"], lake, table)) for one in fields]
+    names = {one.name for one in there}
+    later = [one for one in table.columns if one.name not in names and one.sql_type in _SINCE]
+    schema = pa.schema([*there, *(pa.field(one.name, _SINCE[one.sql_type]) for one in later)])
     # Before adloom wrote times in microseconds, Spark wrote them as INT96.
     file_format = ds.ParquetFileFormat(read_options=ds.ParquetReadOptions(coerce_int96_timestamp_unit="us"))
     fragments = [

@@ -18,6 +18,7 @@ from spark_jobs.contracts.live_ledger import RECORDS, Kind, LiveLedger
 from spark_jobs.contracts.repair import (
     REPAIR,
     REPAIRS,
+    Cause,
     Outcome,
     RepairDone,
     RepairPlan,
@@ -106,13 +107,16 @@ def _read_told(desk: Desk, lake: Lake, ledger: LiveLedger, versions: dict[Table,
     for key in ledger.found_late:
         desk.fill("told", key)
     late = _added(lake, LATE_EVENTS, ledger.late_events, versions[LATE_EVENTS], {**_KEY, "is_expired": pa.bool_()})
-    restated = _added(lake, RESTATEMENTS, ledger.restatements, versions[RESTATEMENTS], {**_KEY, "outcome": TEXT})
+    restated = _added(
+        lake, RESTATEMENTS, ledger.restatements, versions[RESTATEMENTS], {**_KEY, "outcome": TEXT, "cause": TEXT}
+    )
     with desk.seeing(late_rows=late, restated_rows=restated):
+        # A row that a mark would change, and that is too old, says nothing of what became of a late event.
         desk.run(
             "CREATE TABLE new_told AS "
             "SELECT key_of(event_type, event_id) AS hash, true AS is_late, is_expired, false AS is_frozen "
             "FROM late_rows UNION ALL SELECT DISTINCT key_of(event_type, event_id), false, false, true "
-            f"FROM restated_rows WHERE outcome = '{Outcome.FROZEN.value}'"
+            f"FROM restated_rows WHERE outcome = '{Outcome.FROZEN.value}' AND cause <> '{Cause.INVALID_TRAFFIC.value}'"
         )
     desk.run("INSERT INTO told FROM new_told")
     if not desk.one("SELECT count(*) FROM new_told"):

@@ -106,6 +106,9 @@ def _attributions(pairs: DataFrame, kept: Mapping[str, str]) -> DataFrame:
         "click_time",
         F.floor(delay_us / 1000).alias("click_delay_ms"),
         F.to_date(F.coalesce("impression_time", "click_time")).alias("event_date"),
+        # Marks come later: see spark_jobs.corrections.attributions.
+        F.lit(None).cast("array<string>").alias("invalid"),
+        F.lit(None).cast("boolean").alias("invalid_impression"),
         *unpacked("impression_kept", kept),
         *unpacked("click_kept", kept, prefix=CLICK_SIDE),
     )

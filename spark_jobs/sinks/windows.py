@@ -29,7 +29,7 @@ from spark_jobs.contracts.tables import CAMPAIGN_STATS, Table
 from spark_jobs.lake.commits import CommitNote
 from spark_jobs.lake.layout import Lake
 from spark_jobs.sinks.delta import Output, TableOutput, append_rows, create_table, replace_rows
-from spark_jobs.transforms.windows import KEY, SUMS, key_of, rate, summed
+from spark_jobs.transforms.windows import KEY, SUMS, VALID, key_of, rate, summed
 
 Window = dict[str, Any]
 """A row of ``gold/campaign_stats``, its times as text."""
@@ -118,7 +118,8 @@ def add_to_windows(rows: DataFrame, lake: Lake, table: Table, note: CommitNote) 
         return
     there = DeltaTable.forPath(spark, lake.table(table)).alias("there")
     same = " AND ".join(f"there.{name} <=> new.{name}" for name in key_of(rows.columns))
-    total = {name: F.col(f"there.{name}") + F.col(f"new.{name}") for name in SUMS}
+    # Where net is null, it equals gross, and does so after the sum.
+    total = {name: F.col(f"there.{name}") + F.col(f"new.{name}") for name in (*SUMS, *VALID)}
     # A merge takes these from the session only. Each query has a session of its own, so no other writer sees them; the
     # query's next batch must not either, for it can be an append.
     marks = {

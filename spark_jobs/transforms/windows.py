@@ -10,7 +10,9 @@ from spark_jobs.contracts.tables import CAMPAIGN_STATS
 KEY = ("window_start", "window_end", "campaign_id")
 """The key of ``gold/campaign_stats``, beside the columns of ``campaign_stats.group_by``."""
 SUMS = ("impressions", "clicks", "cost_micros")
-"""Its columns that are sums."""
+"""Its columns that are sums over all events: gross."""
+VALID = tuple(f"valid_{name}" for name in SUMS)
+"""The same sums without what is marked as invalid traffic: net. Null means equal to gross."""
 
 
 def key_of(columns: Iterable[str]) -> list[str]:
@@ -24,13 +26,14 @@ def sums() -> list[Column]:
 
 
 def summed(rows: DataFrame) -> DataFrame:
-    """Adds up ``rows`` (the columns of ``gold/campaign_stats``, not streaming): one row per key."""
+    """Adds up ``rows`` (the columns of ``gold/campaign_stats``, not streaming, nothing marked): one row per key."""
     return with_rate(rows.groupBy(*key_of(rows.columns)).agg(*sums()))
 
 
 def with_rate(rows: DataFrame) -> DataFrame:
-    """``rows`` (key and sums) with all columns of ``gold/campaign_stats``."""
-    rated = rows.withColumn("ctr", rate(F.col("impressions"), F.col("clicks")))
+    """``rows`` (key and sums) with all columns of ``gold/campaign_stats``; nothing is marked."""
+    net = {valid: F.col(name) for name, valid in zip(SUMS, VALID, strict=True)}
+    rated = rows.withColumns({"ctr": rate(F.col("impressions"), F.col("clicks")), **net})
     return rated.select(*CAMPAIGN_STATS.column_names, *CAMPAIGN_STATS.kept(rows.columns))
 
 

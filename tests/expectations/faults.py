@@ -121,6 +121,10 @@ ATTRIBUTIONS = (
     Fault("event_date_matches", change(_ORPHAN, event_date=(NOON + timedelta(days=1)).date())),
     Fault("click_unique", repeat(_CLICKED, impression_id="i3")),
     Fault("unclicked_unique", repeat(_CLICKED, impression_id="i2", click_id="c3")),
+    Fault("invalid_in_order", change(_CLICKED, invalid=["b", "a"])),
+    Fault("invalid_in_order", change(_ORPHAN, invalid=[])),
+    Fault("invalid_impression_has_rules", change(_CLICKED, invalid=None)),
+    Fault("invalid_impression_has_rules", change(_ORPHAN, invalid=["a"], invalid_impression=True)),
 )
 
 
@@ -181,6 +185,9 @@ CAMPAIGN_STATS = (
     Fault("clicks_not_negative", change(0, clicks=-1, ctr=-0.5)),
     Fault("cost_micros_not_negative", change(0, cost_micros=-1)),
     Fault("not_empty", change(1, clicks=0)),
+    Fault("no_missing_net", change(2, valid_clicks=None)),
+    Fault("net_within_gross", change(2, valid_cost_micros=1)),
+    Fault("net_within_gross", change(2, valid_impressions=-1)),
     Fault("ctr_is_right", change(1, ctr=0.0)),
 )
 

@@ -76,7 +76,7 @@ def _attribution(status: str, **fields: Any) -> Row:
     return {"status": status, "event_date": NOON.date(), **fields}
 
 
-def _window(minutes: float, campaign_id: str, impressions: int, clicks: int, cost_micros: int) -> Row:
+def _window(minutes: float, campaign_id: str, impressions: int, clicks: int, cost_micros: int, **fields: Any) -> Row:
     return {
         "window_start": at(minutes),
         "window_end": at(minutes + 10),
@@ -85,6 +85,7 @@ def _window(minutes: float, campaign_id: str, impressions: int, clicks: int, cos
         "clicks": clicks,
         "cost_micros": cost_micros,
         "ctr": clicks / impressions if impressions else None,
+        **fields,
     }
 
 
@@ -170,6 +171,7 @@ _CREDITS = [
 ]
 _OF_I1 = {"impression_id": "i1", "impression_time": at(0), "user_id": "u1"}
 _OF_I2 = {"impression_id": "i2", "impression_time": at(1), "user_id": "u2"}
+_OF_C1 = {"click_id": "c1", "click_time": at(2), "click_delay_ms": 120_000}
 _AD = {"campaign_id": "spring", "ad_id": "ad-1", "cost_micros": 1200}
 _GOOD: dict[str, list[Row]] = {
     BRONZE_EVENTS.name: [
@@ -178,14 +180,14 @@ _GOOD: dict[str, list[Row]] = {
     ],
     SILVER_EVENTS.name: [*_EVENTS, _HEARTBEAT],
     ATTRIBUTIONS.name: [
-        _attribution("clicked", **_OF_I1, **_AD, click_id="c1", click_time=at(2), click_delay_ms=120_000),
+        _attribution("clicked", **_OF_I1, **_AD, **_OF_C1, invalid=["a", "b"], invalid_impression=True),
         _attribution("unclicked", **_OF_I2, **_AD),
         _attribution("orphan_click", impression_id="never-came", user_id="u3", click_id="c2", click_time=at(3)),
     ],
     CAMPAIGN_STATS.name: [
         _window(0, "spring", 2, 1, 2400),
         _window(10, "spring", 0, 1, 0),
-        _window(0, "autumn", 1, 0, 0),
+        _window(0, "autumn", 1, 0, 0, valid_impressions=0, valid_clicks=0, valid_cost_micros=0),
     ],
     MOVING_AVERAGES.name: [_mean(0, 20, 10, 5.5), _mean(1, 21, 10, 6.5), _mean(1, 21, 10, 6.5, is_last=True)],
     USER_STATUS.name: [

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from spark_jobs.contracts.crediting import CREDIT_RUNS, CreditPlan
 from spark_jobs.contracts.durations import EPOCH, microseconds
 from spark_jobs.contracts.events import CLICK, CONVERSION, IMPRESSION
+from spark_jobs.contracts.repair import Kind, RepairDone, RepairPlan, TablePlan, done_key
 from spark_jobs.contracts.replay import Window
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import (
@@ -32,6 +33,7 @@ from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.jobs import credit as crediting
 from spark_jobs.jobs.credit import credit
 from spark_jobs.jobs.credit_reach import has_work
+from spark_jobs.jobs.plans import write_plan
 from spark_jobs.jobs.repair import repair
 from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.lakes import open_lake
@@ -234,6 +236,30 @@ def test_there_is_nothing_more_to_do(spark: SparkSession, days: _Days) -> None:
     assert sorted(str(file.relative_to(runs)) for file in runs.rglob("*") if file.is_file()) == sorted(
         ["seen.json", *(f"{number}/{name}.json" for number in (1, 2, 3) for name in ("plan", "done"))]
     ), "rows of a plan that is done are kept"
+
+
+@pytest.mark.parametrize(("kind", "is_work"), [(Kind.MARKS, False), (Kind.REPLAY, True)])
+def test_marks_in_attributions_give_credit_nothing_to_do(
+    kind: Kind,
+    is_work: bool,  # noqa: FBT001 a parameter
+    days: _Days,
+    tmp_path: Path,
+) -> None:
+    lake = _copy(days.lake, tmp_path)
+    part = TablePlan(version=1, silver_version=1, watermark_ms=1, events=1, pending=0, inserts=1, deletes=1, frozen=0)
+    plan = RepairPlan(
+        number=2,
+        kind=kind,
+        draft="d",
+        decided_at=datetime.now(UTC),
+        bronze_version=-1,
+        late_events=0,
+        expired=0,
+        tables={ATTRIBUTIONS.name: part},
+    )
+    write_plan(lake, plan)
+    lake.files.write(done_key(2), RepairDone(versions={}).model_dump_json().encode())
+    assert has_work(lake, _SETTINGS) == is_work
 
 
 def test_other_settings_hold_for_a_window_that_is_computed_again(

@@ -17,6 +17,7 @@ from spark_jobs.contracts.tables import (
     CAMPAIGN_STATS,
     CREDIT_TABLES,
     LATE_EVENTS,
+    MARKS,
     SESSIONS,
     SILVER_EVENTS,
     Table,
@@ -123,7 +124,8 @@ def test_campaigns_of_a_day_equal_what_plain_python_counts(lake: Lake) -> None:
         clicked = [clicks[row["impression_id"]] for row in own if row["impression_id"] in clicks]
         cost, users = sum(row["cost_micros"] for row in own), {row["user_id"] for row in own}
         ratio = sum(clicked) / len(own)
-        expected.append((day, campaign, len(own), len(clicked), sum(clicked), ratio, cost, 0, len(users)))
+        net = (len(own), sum(clicked), cost)  # nothing is marked
+        expected.append((day, campaign, len(own), len(clicked), sum(clicked), ratio, cost, 0, len(users), *net))
     assert _values(lake, "FROM daily_campaigns") == expected
 
 
@@ -220,7 +222,7 @@ def test_rows_that_failed_validation_are_told_with_their_table(spark: SparkSessi
 
 @pytest.mark.parametrize("name", [name for name, view in VIEWS.items() if view.sql])
 def test_views_have_the_columns_that_they_declare(spark: SparkSession, lake: Lake, name: str) -> None:
-    for table in (LATE_EVENTS, *CREDIT_TABLES):
+    for table in (LATE_EVENTS, MARKS, *CREDIT_TABLES):
         create_table(spark, lake, table)
     with open_sql(lake) as sql:
         rows = sql.run(f"FROM {name}")

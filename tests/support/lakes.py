@@ -169,7 +169,7 @@ def _location(folder: Path, path: str) -> Path:
 
 
 def _selected(column: Column) -> str:
-    if column.sql_type.startswith("ARRAY"):
+    if column.sql_type.startswith("ARRAY<STRUCT"):
         fields = [_value(f"e.{name}", kind) for name, kind in _STRUCT_FIELD.findall(column.sql_type)]
         return f"list_transform({column.name}, lambda e: row({', '.join(fields)}))"
     return _value(column.name, column.sql_type)

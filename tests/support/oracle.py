@@ -25,6 +25,11 @@ from tests.support.verdicts import Event, judge
 
 Row = tuple[Any, ...]
 
+Mark = tuple[str, str, int, str]
+"""Type, id and time (microseconds) of a marked event, and id of the rule."""
+_MARKS = pa.schema(
+    [("event_type", pa.string()), ("event_id", pa.string()), ("us", pa.int64()), ("rule_id", pa.string())]
+)
 _STATUSES = {
     JoinType.FULL_OUTER: ("clicked", "unclicked", "orphan_click"),
     JoinType.LEFT_OUTER: ("clicked", "unclicked"),
@@ -42,6 +47,7 @@ QUALIFY row_number() OVER (PARTITION BY event_type, event_id ORDER BY arrival) =
 """
 
 _ATTRIBUTIONS = """
+WITH named AS (SELECT event_type, event_id, us, list(rule_id) AS rules FROM marks GROUP BY ALL)
 SELECT
   CASE
     WHEN i.event_id IS NULL THEN 'orphan_click'
@@ -57,11 +63,16 @@ SELECT
   c.event_id AS click_id,
   c.event_time AS click_time,
   (epoch_us(c.event_time) - epoch_us(i.event_time)) // 1000 AS click_delay_ms,
-  coalesce(i.event_date, c.event_date) AS event_date
+  coalesce(i.event_date, c.event_date) AS event_date,
+  CASE WHEN mi.rules IS NOT NULL OR mc.rules IS NOT NULL THEN
+    list_sort(list_distinct(list_concat(coalesce(mi.rules, []), coalesce(mc.rules, [])))) END AS invalid,
+  CASE WHEN mi.rules IS NOT NULL THEN true END AS invalid_impression
 FROM (FROM silver WHERE event_type = 'impression') i
 FULL OUTER JOIN (FROM silver WHERE event_type = 'click') c
   ON c.impression_id = i.event_id
   AND epoch_us(c.event_time) BETWEEN epoch_us(i.event_time) AND epoch_us(i.event_time) + $window
+LEFT JOIN named mi ON mi.event_type = 'impression' AND mi.event_id = i.event_id AND mi.us = epoch_us(i.event_time)
+LEFT JOIN named mc ON mc.event_type = 'click' AND mc.event_id = c.event_id AND mc.us = epoch_us(c.event_time)
 """
 
 _SESSIONS = """
@@ -97,10 +108,13 @@ GROUP BY user_id, session_number
 # A sliding window that begins k slides before an event holds it as long as k slides are shorter than the window.
 _CAMPAIGN_STATS = """
 WITH counted AS (
-  SELECT epoch_us(event_time) AS us, campaign_id, 1 AS impression, 0 AS click, cost_micros AS cost
+  SELECT epoch_us(event_time) AS us, campaign_id, 1 AS impression, 0 AS click, cost_micros AS cost,
+    NOT (event_type, event_id, epoch_us(event_time)) IN (SELECT (event_type, event_id, us) FROM marks) AS is_valid
   FROM silver WHERE event_type = 'impression'
   UNION ALL
-  SELECT epoch_us(c.event_time), i.campaign_id, 0, 1, 0
+  SELECT epoch_us(c.event_time), i.campaign_id, 0, 1, 0,
+    NOT ('impression', i.event_id, epoch_us(i.event_time)) IN (SELECT (event_type, event_id, us) FROM marks)
+    AND NOT ('click', c.event_id, epoch_us(c.event_time)) IN (SELECT (event_type, event_id, us) FROM marks)
   FROM (FROM silver WHERE event_type = 'click') c
   JOIN (FROM silver WHERE event_type = 'impression') i
     ON c.impression_id = i.event_id
@@ -118,7 +132,10 @@ SELECT
   CAST(sum(impression) AS BIGINT) AS impressions,
   CAST(sum(click) AS BIGINT) AS clicks,
   CAST(sum(cost) AS BIGINT) AS cost_micros,
-  CASE WHEN sum(impression) > 0 THEN sum(click) / sum(impression) END AS ctr
+  CASE WHEN sum(impression) > 0 THEN sum(click) / sum(impression) END AS ctr,
+  CAST(coalesce(sum(impression) FILTER (is_valid), 0) AS BIGINT) AS valid_impressions,
+  CAST(coalesce(sum(click) FILTER (is_valid), 0) AS BIGINT) AS valid_clicks,
+  CAST(coalesce(sum(cost) FILTER (is_valid), 0) AS BIGINT) AS valid_cost_micros
 FROM placed
 GROUP BY start_us, campaign_id
 """
@@ -202,9 +219,16 @@ class Expected:
 
 
 def expected_tables(
-    source: Path, settings: Settings, receipt: datetime, *, batches: Sequence[Sequence[bytes]] | None = None
+    source: Path,
+    settings: Settings,
+    receipt: datetime,
+    *,
+    batches: Sequence[Sequence[bytes]] | None = None,
+    marks: Iterable[Mark] = (),
 ) -> Expected:
     """The tables of a drained run over the folder ``source``, received at ``receipt`` (a datetime with a zone).
+
+    With ``marks`` that hold, gold is as it is when all of them were brought to it.
 
     With ``batches``, the same records batch by batch, rows that come too late for deduplication are found as well;
     without, nothing is late. Rows that are late only for the join or for their session are beyond the oracle.
@@ -219,6 +243,8 @@ def expected_tables(
     with duckdb.connect() as connection:
         connection.register("arrivals", _arrow(in_time))
         connection.execute(_SILVER)
+        named = [dict(zip(_MARKS.names, mark, strict=True)) for mark in marks]
+        connection.register("marks", pa.Table.from_pylist(named, _MARKS))
         silver = connection.execute(f"SELECT {', '.join(compared_columns(SILVER_EVENTS))} FROM silver").fetchall()
         window = microseconds(settings.attribute.window)
         attributions = connection.execute(_ATTRIBUTIONS, {"window": window}).fetchall()

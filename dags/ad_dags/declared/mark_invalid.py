@@ -1,11 +1,14 @@
-"""Marks invalid traffic by the rules in use, in `silver/marks`; no event is changed or deleted.
+"""Marks invalid traffic by the rules in use, in `silver/marks`, and says in gold what is valid; nothing is deleted.
 
 Runs hourly. It holds the events that came since its last run against the rules, as far as the job `deduplicate` has
 come, and brings up to date what late events change. Jobs keep running. The task's log has a table: by rule, how many
 events were marked and revoked, and what they cost or are worth. The first run marks everything that there is.
 
+Then gold follows: what is valid, beside what is counted gross, with each changed row in `gold/restatements`. What can
+still change by itself waits for the next run.
+
 The rules come with adloom until others are applied with `adloom marks apply`, which can also mark past events anew and
-tell beforehand what that would change. A run that is killed has changed nothing or all; the next one goes on.
+tell beforehand what that would change. The next run goes on with one that was killed.
 """
 
 from airflow.sdk import DAG, task

@@ -1,0 +1,185 @@
+"""What marks change in gold: the columns beside gross, of rows that are made of marked events.
+
+::
+
+    silver/marks ──marks that changed──▶ their impressions and clicks ──as if they were late──▶ what they touch
+                                                                                                     │
+                       plan in _repairs/<number>, as a repair's ──▶ tables, gold/restatements: invalid_traffic
+
+**Gross never changes.** A row whose gross is not what its events give, because a late event has not been brought in
+yet, waits for the repair that does so. What the live query may still change waits too.
+
+**Exactly once**, as a repair: see :mod:`spark_jobs.jobs.repair`. Marks are committed before, so what was killed in
+between is found by the next look: all marks since the last plan.
+"""
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from uuid import uuid4
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_jobs.contracts.errors import LakeError
+from spark_jobs.contracts.repair import (
+    REPAIR,
+    Kind,
+    RepairPlan,
+    TablePlan,
+    changes_key,
+    draft_key,
+    events_key,
+)
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.tables import LATE_EVENTS, SILVER_EVENTS
+from spark_jobs.corrections.correction import GROUP, Scene, Touched
+from spark_jobs.jobs.comparing import causes_of, computed, open_groups, sums
+from spark_jobs.jobs.lateness import IS_EXPIRED
+from spark_jobs.jobs.marked import Marked
+from spark_jobs.jobs.outstanding import WAITS, Wanted, wanted_tables
+from spark_jobs.jobs.plans import newest_number, unfinished, write_plan
+from spark_jobs.jobs.repair import apply_plan, finish_interrupted
+from spark_jobs.jobs.truth import events_of, span_of
+from spark_jobs.lake.layout import Lake
+from spark_jobs.runtime.lock import hold_job
+from spark_jobs.sources.delta import read_table
+from spark_jobs.transforms.changes import IS_FROZEN, changes, is_older
+from spark_jobs.transforms.open_rows import KEY
+
+_ATTEMPTS = 5
+_FEW_EVENTS = 20_000
+"""Up to so many, what they touch is sent to every task."""
+OnStep = Callable[[str], None]
+
+
+def restate_marked(
+    spark: SparkSession, settings: Settings, lake: Lake, *, on_step: OnStep = lambda _line: None
+) -> RepairPlan | None:
+    """Brings gold to what the marks say, as far as that is decided.
+
+    Jobs may be running. A repair, a replay or a plan of marks that was killed is completed first.
+
+    Args:
+        spark: the session.
+        settings: those of the live jobs.
+        lake: the lake.
+        on_step: called with a line of text at every step.
+
+    Returns:
+        What it found and changed; None: nothing has changed since the last time.
+
+    Raises:
+        LakeError: a table was changed in each attempt, or another process has planned a repair meanwhile.
+        LakeInUseError: a repair or a replay is at work.
+    """
+    if not _may_have_news(spark, settings, lake):
+        return None
+    with hold_job(lake, REPAIR, settings.s3, spark=spark) as check_lock:
+        for _ in range(_ATTEMPTS):
+            number = finish_interrupted(spark, lake, check_lock, on_step) + 1
+            marked, wanted = Marked.of(spark, lake), _wanted(settings, lake)
+            if marked is None or not marked.has_news([one.query.writes.name for one in wanted]):
+                return None
+            plan = _Planning(spark, settings, lake, number, marked, on_step).plan(wanted)
+            if plan is None:
+                return None
+            check_lock()
+            write_plan(lake, plan)
+            if not apply_plan(spark, lake, plan, check_lock, on_step).failed:
+                return plan
+    raise LakeError(
+        f"tables of {lake.root} were changed during each of {_ATTEMPTS} attempts to bring marks to them; is somebody "
+        "else writing to them? `adloom replay` shows which rows differ"
+    )
+
+
+def _may_have_news(spark: SparkSession, settings: Settings, lake: Lake) -> bool:
+    number, marked = newest_number(lake), Marked.of(spark, lake)
+    if number and unfinished(lake, number):
+        return True
+    return marked is not None and marked.has_news([one.query.writes.name for one in _wanted(settings, lake)])
+
+
+def _wanted(settings: Settings, lake: Lake) -> list[Wanted]:
+    return [one for one in wanted_tables(settings, lake) if one.correction.net]
+
+
+class _Planning:
+    def __init__(
+        self, spark: SparkSession, settings: Settings, lake: Lake, number: int, marked: Marked, on_step: OnStep
+    ) -> None:
+        self._spark, self._settings, self._lake, self._number = spark, settings, lake, number
+        self._marked, self._on_step = marked, on_step
+        self._draft, self._at = uuid4().hex, datetime.now(UTC)
+        self._rows: dict[str, DataFrame] = {}
+        """By key, what is planned."""
+        late = read_table(spark, lake, LATE_EVENTS) if lake.has(LATE_EVENTS) else None
+        self._late = None if late is None else late.where(~F.col(IS_EXPIRED)).drop(IS_EXPIRED, "cause", "repair")
+        self._silver = read_table(spark, lake, SILVER_EVENTS, version=lake.newest_commit(SILVER_EVENTS.path))
+
+    def plan(self, wanted: list[Wanted]) -> RepairPlan | None:
+        """The plan; None: nothing changes, and what waits has waited before."""
+        span = span_of(self._silver, self._late)
+        tables = {one.query.writes.name: self._part(one, span) for one in wanted} if span else {}
+        before, marked_at_us = self._marked.before, self._marked.marked_at_us
+        has_changed = any(part.inserts + part.deletes + part.frozen for part in tables.values())
+        is_known = before is not None and before.plan.tables.keys() == tables.keys() and not before.failed
+        if before and is_known and not has_changed and marked_at_us == before.plan.marked_at_us:
+            return None
+        for key, rows in self._rows.items():
+            rows.write.parquet(self._lake.uri(key))
+        return RepairPlan(
+            number=self._number,
+            kind=Kind.MARKS,
+            draft=self._draft,
+            decided_at=self._at,
+            bronze_version=-1,
+            late_events=0,
+            expired=0,
+            marked_at_us=marked_at_us,
+            tables=tables,
+        )
+
+    def _part(self, one: Wanted, span: tuple[date, date]) -> TablePlan:
+        name = one.query.writes.name
+        self._on_step(f"{name}: recomputing what marks touch")
+        events = self._marked.outstanding(name, events_of(self._silver, self._late, None))
+        found = events.count()
+        counts = {"events": found, "pending": 0, "inserts": 0, "deletes": 0, "frozen": 0}
+        if found:
+            counts |= self._compare(one, events, span, is_small=found <= _FEW_EVENTS)
+        return TablePlan(
+            version=one.version,
+            silver_version=one.silver_version,
+            watermark_ms=one.note.watermark_ms,
+            **counts,
+        )
+
+    def _compare(self, one: Wanted, events: DataFrame, span: tuple[date, date], *, is_small: bool) -> dict[str, int]:
+        """Keeps what is to be changed, and the events with whether they wait. Returns the counts."""
+        name = one.query.writes.name
+        silver = read_table(self._spark, self._lake, SILVER_EVENTS, version=one.silver_version)
+        live = read_table(self._spark, self._lake, one.query.writes, version=one.version)
+        there = events_of(silver, self._late, None)
+        scene = Scene(self._settings, one.watermark, there, live, *span, is_small, self._marked.of_dates)
+        touched = computed(one.correction.recompute(events, scene))
+        now, age = F.lit(one.watermark or self._at), self._settings.repair.freeze_after
+        frozen = is_older(F.expr(one.correction.time), now, age)
+        causes, still_open = causes_of(touched, events), open_groups(touched, scene).select(GROUP)
+        closed = _without(touched, still_open)
+        gross = [column for column in live.columns if column not in one.correction.net]
+        apart = changes(closed.expected, closed.actual, gross, causes, frozen).where(~F.col(IS_FROZEN))
+        apart = apart.select(GROUP).distinct().localCheckpoint()
+        waiting = touched.scope.join(still_open.unionByName(apart), on=GROUP, how="left_semi").select(*KEY).distinct()
+        told = events.join(waiting.withColumn(WAITS, F.lit(True)), on=list(KEY), how="left")
+        told = told.withColumn(WAITS, F.coalesce(WAITS, F.lit(False))).localCheckpoint()
+        settled = _without(closed, apart)
+        found = changes(settled.expected, settled.actual, live.columns, causes, frozen).localCheckpoint()
+        folder = draft_key(self._number, self._draft)
+        self._rows |= {events_key(folder, name): told, changes_key(folder, name): found}
+        return {"pending": told.where(WAITS).count(), **sums(found)}
+
+
+def _without(touched: Touched, groups: DataFrame) -> Touched:
+    expected, actual = (rows.join(groups, on=GROUP, how="left_anti") for rows in (touched.expected, touched.actual))
+    return Touched(touched.scope, expected, actual)
