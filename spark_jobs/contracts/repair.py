@@ -21,6 +21,8 @@ class Cause(StrEnum):
     REQUEUE = "requeue"
     REPLAY = "replay"
     """Nothing explains why the row was not as it should be."""
+    INVALID_TRAFFIC = "invalid_traffic"
+    """An event was marked, or its mark was revoked."""
 
 
 class Kind(StrEnum):
