@@ -44,7 +44,8 @@ def main(
     spec = GeneratorSpec(events=events, seed=seed, late=0, bots=bots, conversions=conversions, files=files)
     with console.status(f"writing {events:,} events"):
         generate(spec, source)
-    for command in (("run", "--source", str(source), "--drain"), ("marks", "update")):
+    run = ("run", "--source", str(source), "--drain", "--no-measure")
+    for command in (run, ("marks", "update")):
         with console.status(" ".join(command[:2])):
             run_measured([*ADLOOM, *command, "--lake", str(lake)], out / "log.txt")
     with duckdb.connect() as connection:
