@@ -104,6 +104,12 @@ bench-scaling: setup ## The main job on standalone clusters of 1, 2 and 4 single
 bench-repair: setup ## What a repair costs with 0.1, 1 and 10 % late events among 10,000,000, rows compared with DuckDB
 	$(PY) -m benchmarks.repair
 
+bench-credit: setup ## What credit costs over 10,000,000 events of 90 days: the first run, and the one after a day more
+	$(PY) -m benchmarks.credit
+
+bench-bots: setup ## Precision and recall of the default rules of invalid traffic on labelled bots
+	$(PY) -m benchmarks.bots
+
 bench-guard: setup ## What a run costs here and at the commit before, in turns: the ratio of their CPU seconds
 	$(PY) -m benchmarks.guard
 
@@ -129,4 +135,4 @@ clean: ## Remove everything generated except .venv; containers and their data to
 	@if [ -f .env ] && docker compose version >/dev/null 2>&1; then docker compose --profile '*' down --volumes; fi
 	rm -rf demo build dist .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup lock-jars demo up down airflow airflow-stop docs release check test test-stack test-stack-full test-airflow test-airflow-full pictures test-compose test-compose-core test-kill test-damage test-long bench bench-batches bench-mappings bench-ledger bench-operators bench-peers bench-repair bench-guard bench-scaling profile bench-stack bench-old-log bench-forget bench-compose soak clean
+.PHONY: help setup lock-jars demo up down airflow airflow-stop docs release check test test-stack test-stack-full test-airflow test-airflow-full pictures test-compose test-compose-core test-kill test-damage test-long bench bench-batches bench-mappings bench-ledger bench-operators bench-peers bench-repair bench-credit bench-bots bench-guard bench-scaling profile bench-stack bench-old-log bench-forget bench-compose soak clean

@@ -3,16 +3,20 @@
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.contracts.tables import CREDITS, PATHS
+from spark_jobs.contracts.tables import GROSS_CREDIT_TABLES, NET_CREDIT_TABLES
 from spark_jobs.lake.layout import Lake
 from spark_jobs.sources.delta import read_table
 
 
 def count_unbalanced(spark: SparkSession, lake: Lake) -> int | None:
-    """How often the credits of ``lake`` do not add up: see :func:`unbalanced`; None if no credit was computed yet."""
-    if not (lake.has(PATHS) and lake.has(CREDITS)):
+    """How often the credits of ``lake`` do not add up: see :func:`unbalanced`; None if no credit was computed yet.
+
+    Gross and net credits are both counted, as far as there are any.
+    """
+    there = [pair for pair in (GROSS_CREDIT_TABLES, NET_CREDIT_TABLES) if all(lake.has(table) for table in pair)]
+    if not there:
         return None
-    return unbalanced(read_table(spark, lake, PATHS), read_table(spark, lake, CREDITS)).count()
+    return sum(unbalanced(*(read_table(spark, lake, table) for table in pair)).count() for pair in there)
 
 
 def unbalanced(paths: DataFrame, credits_: DataFrame) -> DataFrame:

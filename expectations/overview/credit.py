@@ -8,7 +8,7 @@ from expectations.charts import Records
 from expectations.overview.answers import rows_of as _rows
 from spark_jobs.contracts.choices import CreditModel
 from spark_jobs.contracts.sections import S3Settings
-from spark_jobs.contracts.tables import CREDIT_TABLES
+from spark_jobs.contracts.tables import GROSS_CREDIT_TABLES
 from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.row_store import row_store
 from spark_jobs.sql.lake_sql import LakeSql
@@ -75,7 +75,7 @@ def count_credit(lake: Lake, s3: S3Settings) -> CreditFigures | None:
         SettingsError: there are no keys for its store.
         LakeError: a table cannot be read.
     """
-    if not all(lake.has(table) for table in CREDIT_TABLES):
+    if not all(lake.has(table) for table in GROSS_CREDIT_TABLES):
         return None
     with closing(LakeSql(lake, row_store(lake, s3))) as sql:
         (totals,) = _rows(sql, _TOTALS)

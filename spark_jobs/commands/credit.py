@@ -36,6 +36,8 @@ def credit(
     to its value exactly. A conversion is computed when no touch of it can come in time any more, and again when a
     repair brings in a late one: then stale rows go, and each change is told in gold/restatements. Jobs may keep
     running; Spark starts only if there is something to do. A run that was killed goes on where it stopped.
+
+    Where events are marked as invalid traffic, gold/net_paths and gold/net_credits have the same without them.
     """
     from spark_jobs.console.credit import credit_conversions
 

@@ -82,7 +82,7 @@ def _why_nothing(lake: Lake, settings: Settings) -> str:
     reach = reach_of(lake, settings)
     if reach is None:
         return f"nothing to credit: no watermark of {lake.place()} has passed an event yet; run its jobs first"
-    return f"nothing to credit: {lake.place()} has no new conversion up to {utc(reach.until)}, and nothing came late"
+    return f"nothing to credit: {lake.place()} has no new conversion up to {utc(reach.until)}, and nothing changed"
 
 
 def _print_plan(console: Console, plan: CreditPlan, place: str, *, dry_run: bool) -> None:
@@ -97,7 +97,12 @@ def _print_plan(console: Console, plan: CreditPlan, place: str, *, dry_run: bool
     again = f", {plan.again:,} computed again" if plan.again else ""
     later = f"; {plan.waiting:,} later ones wait until no touch of them can come any more" if plan.waiting else ""
     console.print(f"{plan.fresh:,} new conversions up to {utc(plan.reach.until)}{again}{later}", soft_wrap=True)
+    if plan.net_fresh + plan.net_again:
+        console.print(
+            f"net of invalid traffic: {plan.net_fresh:,} conversions computed first, {plan.net_again:,} again",
+            soft_wrap=True,
+        )
     if dry_run:
         console.print("dry run: no table was changed")
-    elif plan.again and plan.changes:
+    elif plan.again + plan.net_again and plan.changes:
         console.print("each row that changed is in gold/restatements: `adloom show restatements`", soft_wrap=True)

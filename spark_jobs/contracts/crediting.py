@@ -18,6 +18,7 @@ class Reach(BaseModel):
     Conversions up to ``until`` are due: no touch of them can come in time any more. ``silver_version`` and
     ``attributions_version`` are the versions that were looked at, ``repair`` is the number of the last repair, or
     replay, that had been done before. ``is_settled``: no conversion up to ``until`` comes to silver any more.
+    ``marks_version`` is the version of ``silver/marks``, -1 if there was none: then no net credit is computed.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -27,6 +28,7 @@ class Reach(BaseModel):
     silver_version: int
     attributions_version: int
     repair: int
+    marks_version: int = -1
 
 
 class CreditedTable(BaseModel):
@@ -46,8 +48,9 @@ class CreditPlan(BaseModel):
     ``draft`` names the folder with its rows: of two processes that plan one run, because one lost its lock, only the
     first counts. ``is_window`` says that only conversions of a window were computed again, so that the next run goes on
     from the run before. ``fresh`` counts the conversions that became due, ``again`` those that were computed again
-    because something came late, ``waiting`` those that are not due yet. ``settings`` are those of ``[credit]`` that it
-    went by, as text.
+    because something came late, ``waiting`` those that are not due yet. ``net_fresh`` and ``net_again`` count those
+    whose net credit was computed, for the first time and again. ``settings`` are those of ``[credit]`` that it went by,
+    as text.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -60,6 +63,8 @@ class CreditPlan(BaseModel):
     settings: str
     fresh: int
     again: int
+    net_fresh: int = 0
+    net_again: int = 0
     waiting: int
     tables: dict[str, CreditedTable]
 
@@ -86,13 +91,14 @@ class CreditSeen(BaseModel):
     """What was looked at last, so that the next run starts Spark only if there is something to do.
 
     Losing it costs one start. ``waits``: whether silver, up to ``silver_version``, may hold conversions that were not
-    due yet.
+    due yet. ``marks_version`` is that of ``silver/marks``, -1 if there was none.
     """
 
     model_config = ConfigDict(frozen=True)
 
     silver_version: int
     waits: bool
+    marks_version: int = -1
 
 
 def run_key(number: int) -> str:

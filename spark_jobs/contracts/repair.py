@@ -23,6 +23,8 @@ class Cause(StrEnum):
     """A rule marks the event, or no longer does."""
     REPLAY = "replay"
     """Nothing explains why the row was not as it should be."""
+    INVALID_TRAFFIC = "invalid_traffic"
+    """An event was marked, or its mark was revoked."""
 
 
 class Kind(StrEnum):

@@ -1,7 +1,7 @@
 """The tables of a lake: names, columns with Spark SQL types, partitions. Part of the public contract."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -317,8 +317,8 @@ RESTATEMENTS = Table(
         Column(
             "cause",
             "STRING",
-            "late_impression, late_click, late_activity, late_conversion or requeue; invalid_traffic: marks have "
-            "changed; replay: nothing explains why the row was not as it should be",
+            "late_impression, late_click, late_activity, late_conversion or requeue; invalid_traffic: an event was "
+            "marked, or its mark revoked; replay: nothing explains why the row was not as it should be",
         ),
         Column(
             "event_type",
@@ -326,7 +326,9 @@ RESTATEMENTS = Table(
             "type of the event that caused it, the first received if there are several; null for replay",
         ),
         Column("event_id", "STRING", "id of that event"),
-        Column("received_at", "TIMESTAMP", "when that event reached bronze"),
+        Column(
+            "received_at", "TIMESTAMP", "when that event reached bronze; for invalid_traffic, when that was decided"
+        ),
         Column("decided_at", "TIMESTAMP", "when it was planned"),
     ),
     stats_columns=("repair", "row_time", "decided_at"),
@@ -425,7 +427,25 @@ CREDITS = Table(
     key=("conversion_id", "model", "position"),
 )
 
-CREDIT_TABLES = (PATHS, CREDITS)
+NET_PATHS = replace(
+    PATHS,
+    name="net_paths",
+    path="gold/net_paths",
+    meaning="As `paths`, computed without the events that are marked as invalid traffic; written by `adloom credit` "
+    "once the lake has marks. A marked conversion has no row. A marked impression and its clicks are no touches; of a "
+    "marked click, the impression may still be a view.",
+)
+NET_CREDITS = replace(
+    CREDITS,
+    name="net_credits",
+    path="gold/net_credits",
+    meaning="What each touch of a net path is credited with, by each model: as `credits`, from `net_paths`.",
+)
+
+GROSS_CREDIT_TABLES = (PATHS, CREDITS)
+NET_CREDIT_TABLES = (NET_PATHS, NET_CREDITS)
+"""Those that only lakes with marks have."""
+CREDIT_TABLES = (*GROSS_CREDIT_TABLES, *NET_CREDIT_TABLES)
 """The tables that no query writes, but `adloom credit`."""
 
 MARKS = Table(

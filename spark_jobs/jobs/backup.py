@@ -179,7 +179,7 @@ def _check_target(lake: Lake, target: Lake) -> None:
 
 def _downstream_first() -> Iterator[Table]:
     """Each table before those that it is made from."""
-    yield from (DAYS, MARKS, *reversed(CREDIT_TABLES), *reversed(REPAIR_TABLES))
+    yield from (DAYS, *reversed(CREDIT_TABLES), MARKS, *reversed(REPAIR_TABLES))
     yield from (query.writes for query in reversed(QUERIES))
 
 

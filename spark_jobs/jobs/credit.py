@@ -8,6 +8,9 @@
                                               │
                                   plan in _credits/<number> ─▶ gold/paths, gold/credits, gold/restatements
 
+Where events are marked as invalid traffic, the same run computes credit without them, into ``gold/net_paths`` and
+``gold/net_credits``: see :mod:`spark_jobs.jobs.credit_variants`.
+
 A conversion is due when no touch of it can come in time any more: see :mod:`spark_jobs.jobs.credit_reach`. What comes
 late goes through `adloom repair` first, and is computed again by the next run: stale rows go, and each change is told.
 
@@ -26,7 +29,6 @@ from spark_jobs.contracts.crediting import (
     CREDIT_SEEN,
     CreditDone,
     CreditPlan,
-    CreditSeen,
     credit_changes_key,
     credit_done_key,
     credit_plan_key,
@@ -35,10 +37,10 @@ from spark_jobs.contracts.crediting import (
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.replay import Window
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import CREDIT_TABLES, CREDITS, PATHS, RESTATEMENTS, Table
+from spark_jobs.contracts.tables import CREDIT_TABLES, RESTATEMENTS, Table
 from spark_jobs.jobs.changing import change_rows
 from spark_jobs.jobs.credit_plan import CreditPlanning
-from spark_jobs.jobs.credit_reach import has_work, is_done, last_run, newest_run, reach_of
+from spark_jobs.jobs.credit_reach import has_work, is_done, last_run, newest_run, reach_of, seen_of
 from spark_jobs.lake.commits import CommitNote
 from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.lock import Check, hold_job
@@ -48,8 +50,6 @@ from spark_jobs.sinks.rewriting import RowsChangedError, has_written
 from spark_jobs.transforms.changes import rows_of, told
 
 _ATTEMPTS = 5
-_COUNTS = {PATHS.name: {}, CREDITS.name: {"campaign_id": "campaign_id"}}
-"""What changed rows count: see :class:`spark_jobs.corrections.correction.Correction`."""
 _log = logging.getLogger(__name__)
 OnStep = Callable[[str], None]
 
@@ -63,7 +63,7 @@ def credit(
     dry_run: bool = False,
     on_step: OnStep = lambda _line: None,
 ) -> CreditPlan | None:
-    """Brings ``gold/paths`` and ``gold/credits`` up to date. Jobs may be running.
+    """Brings the paths and credits of each variant up to date. Jobs may be running.
 
     Args:
         spark: the session.
@@ -95,8 +95,7 @@ def credit(
             check_lock()
             if _apply(spark, lake, plan, check_lock, on_step):
                 if not window:
-                    seen = CreditSeen(silver_version=reach.silver_version, waits=plan.waiting > 0)
-                    write_record(lake, CREDIT_SEEN, seen)
+                    write_record(lake, CREDIT_SEEN, seen_of(reach, waits=plan.waiting > 0))
                 return plan
     raise LakeError(
         f"{' and '.join(table.path for table in CREDIT_TABLES)} of {lake.root} were changed during each of {_ATTEMPTS} "
@@ -148,7 +147,8 @@ def _change(spark: SparkSession, lake: Lake, plan: CreditPlan, table: Table, on_
             append_rows(rows_of(changed, inserted=True), lake, table, note)
     again = changed.where(F.col("cause").isNotNull())
     repairs = again.select("group", "repair").distinct()
-    rows = told(again, table.key, table.column_names, "conversion_time", _COUNTS[table.name])
+    counts = {name: name for name in table.column_names if name == "campaign_id"}
+    rows = told(again, table.key, table.column_names, "conversion_time", counts)
     rows = rows.join(repairs, on="group", how="inner").drop("group")
     rows = rows.withColumns({"table_name": F.lit(table.name), "decided_at": F.lit(plan.decided_at)})
     append_rows(rows, lake, RESTATEMENTS, CommitNote(writer=f"{CREDIT} {table.name}", batch=plan.number))

@@ -1,10 +1,11 @@
-"""The plan of a run of credit: how the rows of conversions in ``gold/paths`` and ``gold/credits`` change."""
+"""The plan of a run of credit: how the rows of conversions change, in the tables of each variant."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from uuid import uuid4
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_jobs.contracts.crediting import (
@@ -18,10 +19,11 @@ from spark_jobs.contracts.crediting import (
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.replay import Window
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import ATTRIBUTIONS, CREDITS, PATHS, Table
+from spark_jobs.contracts.tables import ATTRIBUTIONS, Table
 from spark_jobs.corrections.correction import GROUP, dates_of
 from spark_jobs.jobs.comparing import sums
-from spark_jobs.jobs.credit_wanted import REASON, WHY, Conversions, ends_of
+from spark_jobs.jobs.credit_variants import GROSS, Marks, Variant
+from spark_jobs.jobs.credit_wanted import REASON, WHY, Conversions, ends_of, first_reasons
 from spark_jobs.lake.layout import Lake
 from spark_jobs.sources.delta import read_table
 from spark_jobs.transforms.changes import changes, is_older
@@ -31,6 +33,15 @@ from spark_jobs.transforms.paths import BASIS_TIME, creditable, paths_of
 OnStep = Callable[[str], None]
 _FEW = 20_000
 """Up to so many conversions are sent to every task."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What a run does to the tables of a variant: by table, and the conversions computed first and again."""
+
+    fresh: int = 0
+    again: int = 0
+    tables: Mapping[str, CreditedTable] = field(default_factory=dict)
 
 
 class CreditPlanning:
@@ -62,7 +73,8 @@ class CreditPlanning:
         self._spark, self._settings, self._lake, self._number = spark, settings, lake, number
         self._reach, self._dry_run, self._on_step = reach, dry_run, on_step
         self._draft = uuid4().hex
-        self._conversions = Conversions(spark, settings, lake, reach, last.reach if last else None)
+        self._last = last.reach if last else None
+        self._conversions = Conversions(spark, settings, lake, reach, self._last)
 
     def plan(self, window: Window | None) -> CreditPlan:
         """Plans the conversions of ``window`` again; None: those that are new.
@@ -73,11 +85,8 @@ class CreditPlanning:
         self._on_step("looking for conversions that are due")
         wanted = self._conversions.of_window(window) if window else self._conversions.new()
         wanted = wanted.localCheckpoint()
-        fresh, again = (wanted.where(F.col(WHY).isNull() == is_first).count() for is_first in (True, False))
-        tables = {}
-        if fresh + again:
-            self._on_step(f"{fresh + again:,} conversions: their touches and credits")
-            tables = self._compare(wanted, is_few=fresh + again <= _FEW)
+        gross = self._part(GROSS, self._conversions, wanted)
+        net = self._net(wanted, window)
         plan = CreditPlan(
             number=self._number,
             draft=self._draft,
@@ -85,10 +94,12 @@ class CreditPlanning:
             reach=self._reach,
             is_window=window is not None,
             settings=self._settings.credit.model_dump_json(),
-            fresh=fresh,
-            again=again,
+            fresh=gross.fresh,
+            again=gross.again,
+            net_fresh=net.fresh,
+            net_again=net.again,
             waiting=self._conversions.waiting(),
-            tables=tables,
+            tables={**gross.tables, **net.tables},
         )
         if not self._dry_run:
             self._write(plan)
@@ -101,30 +112,58 @@ class CreditPlanning:
                 "had lost its lock. Nothing was changed; run the command again, and it goes on from the other plan"
             )
 
-    def _compare(self, wanted: DataFrame, *, is_few: bool) -> dict[str, CreditedTable]:
-        """Writes how the rows of ``wanted`` conversions change. Returns the counts by table."""
+    def _net(self, wanted: DataFrame, window: Window | None) -> _Part:
+        """What a run does net of invalid traffic; ``wanted`` is what gross takes."""
+        if self._reach.marks_version < 0:
+            return _Part()
+        marks = Marks(self._spark, self._lake, self._reach.marks_version)
+        if self._last is None or self._last.marks_version < 0:
+            # Nothing is net yet.
+            every = Conversions(self._spark, self._settings, self._lake, self._reach, None)
+            return self._part(marks.net, every, every.of_window(window) if window else every.new())
+        changed = None if window else marks.changed(self._last.marks_version)
+        if changed is not None:
+            wanted = first_reasons(wanted.unionByName(self._conversions.changed_by(changed)))
+        return self._part(marks.net, self._conversions, wanted)
+
+    def _part(self, variant: Variant, conversions: Conversions, wanted: DataFrame) -> _Part:
+        """Writes how the rows of ``wanted`` conversions change in the tables of ``variant``."""
+        wanted = wanted.localCheckpoint()
+        fresh, again = (wanted.where(F.col(WHY).isNull() == is_first).count() for is_first in (True, False))
+        if not fresh + again:
+            return _Part()
+        self._on_step(f"{fresh + again:,} conversions: {variant.paths.path} and {variant.credits.path}")
+        tables = self._compare(variant, conversions, wanted, is_few=fresh + again <= _FEW)
+        return _Part(fresh, again, tables)
+
+    def _compare(
+        self, variant: Variant, conversions: Conversions, wanted: DataFrame, *, is_few: bool
+    ) -> dict[str, CreditedTable]:
         own = self._settings.credit
 
         def few(rows: DataFrame) -> DataFrame:
             return F.broadcast(rows) if is_few else rows
 
         ids = wanted.select(GROUP)
-        events = self._conversions.events
+        events = conversions.events
         dates = dates_of(events.join(few(ids), on=F.col("event_id") == F.col(GROUP), how="left_semi"))
         # A refund, what it takes back, and the one of the same order before that.
         begin = dates[0] - 2 * own.conversion_lookback
         near = events.where(F.col("event_date").between(F.lit(begin), F.lit(dates[-1])))
+        near = variant.conversions(near, begin, dates[-1])
         is_wanted = F.col("conversion_id") == F.col(GROUP)
         due = creditable(near, own).join(few(ids), on=is_wanted, how="left_semi").localCheckpoint()
-        found = paths_of(few(due), self._attributions(due), own).localCheckpoint()
+        found = paths_of(few(due), self._attributions(variant, due), own).localCheckpoint()
         told = wanted.select(GROUP, *[F.col(f"{WHY}.{name}").alias(name) for name in REASON])
-        expected = {PATHS: found, CREDITS: credits_of(found, own)}
+        is_final = is_older(F.col("conversion_time"), F.lit(self._reach.until), self._settings.repair.freeze_after)
+        frozen = conversions.was_due("conversion_time") & is_final
+        expected = {variant.paths: found, variant.credits: credits_of(found, own)}
         return {
-            table.name: self._compare_table(table, rows, self._actual(table, few(ids), dates), told)
+            table.name: self._compare_table(table, rows, self._actual(table, few(ids), dates), told, frozen)
             for table, rows in expected.items()
         }
 
-    def _attributions(self, due: DataFrame) -> DataFrame:
+    def _attributions(self, variant: Variant, due: DataFrame) -> DataFrame:
         """The attributions that can hold touches of ``due`` conversions."""
         rows = read_table(self._spark, self._lake, ATTRIBUTIONS, version=self._reach.attributions_version)
         ends = ends_of(due, BASIS_TIME)
@@ -133,12 +172,14 @@ class CreditPlanning:
         own, (first, last) = self._settings.credit, ends
         # The date is that of the impression, which a click may follow a day later.
         clicked, seen, newest = (
-            F.lit(time.astimezone(UTC).date())
+            time.astimezone(UTC).date()
             for time in (first - own.click_lookback - self._settings.attribute.window, first - own.view_lookback, last)
         )
         on_date = F.col("event_date")
-        is_near = F.col("click_time").isNotNull() | (on_date >= seen)
-        return rows.where(on_date.between(clicked, newest) & is_near)
+        is_near = F.col("click_time").isNotNull() | (on_date >= F.lit(seen))
+        near = rows.where(on_date.between(F.lit(clicked), F.lit(newest)) & is_near)
+        # A click after the last conversion is no touch, so its mark does not matter.
+        return variant.attributions(near, clicked, newest)
 
     def _actual(self, table: Table, ids: DataFrame, dates: Sequence[date]) -> DataFrame | None:
         """The rows of ``ids`` as they are; None: there is no such table yet."""
@@ -148,13 +189,10 @@ class CreditPlanning:
         return rows.withColumn(GROUP, F.col("conversion_id")).join(ids, on=GROUP, how="left_semi")
 
     def _compare_table(
-        self, table: Table, expected: DataFrame, actual: DataFrame | None, told: DataFrame
+        self, table: Table, expected: DataFrame, actual: DataFrame | None, told: DataFrame, frozen: Column
     ) -> CreditedTable:
         version = self._lake.newest_commit(table.path)
         due = expected.withColumn(GROUP, F.col("conversion_id"))
-        time = F.col("conversion_time")
-        is_final = is_older(time, F.lit(self._reach.until), self._settings.repair.freeze_after)
-        frozen = self._conversions.was_due("conversion_time") & is_final
         found = changes(due, due.limit(0) if actual is None else actual, table.column_names, told, frozen)
         return CreditedTable(version=-1 if version is None else version, **sums(self._kept(found, table)))
 

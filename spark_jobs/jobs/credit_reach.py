@@ -28,7 +28,7 @@ from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.events import CONVERSION
 from spark_jobs.contracts.repair import Kind
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import ATTRIBUTIONS, SILVER_EVENTS
+from spark_jobs.contracts.tables import ATTRIBUTIONS, MARKS, SILVER_EVENTS
 from spark_jobs.jobs.plans import last_done, read_plan
 from spark_jobs.lake.changes import changes
 from spark_jobs.lake.commits import CommitNote, last_note
@@ -50,6 +50,7 @@ def reach_of(lake: Lake, settings: Settings) -> Reach | None:
         return None
     until -= settings.attribute.window + ROUNDING
     kept = _watermark(last_note(lake, DEDUPLICATE.name, until=silver)) if DEDUPLICATE.watermark(settings) else None
+    marks = lake.newest_commit(MARKS.path)
     return Reach(
         until=until,
         # Spark drops what lies behind the watermark of the batch before: later batches keep nothing behind this one.
@@ -57,6 +58,7 @@ def reach_of(lake: Lake, settings: Settings) -> Reach | None:
         silver_version=silver,
         attributions_version=attributions,
         repair=repair,
+        marks_version=-1 if marks is None else marks,
     )
 
 
@@ -87,7 +89,7 @@ def _is_whole(lake: Lake, plan: CreditPlan) -> bool:
 
 
 def has_work(lake: Lake, settings: Settings) -> bool:
-    """Whether a run would find anything: conversions that are due, late ones, touches that were repaired.
+    """Whether a run would find anything: conversions that are due, late ones, touches that were repaired, new marks.
 
     If not, it is remembered how far was looked. A run that was interrupted is work.
     """
@@ -99,13 +101,21 @@ def has_work(lake: Lake, settings: Settings) -> bool:
     seen = find_record(lake, CREDIT_SEEN, CreditSeen)
     if last is None or seen is None or _has_repaired(lake, last.reach.repair, reach.repair):
         return True
+    if _has_new_marks(lake, last.reach, seen, reach):
+        return True
     has_more = _has_conversions(lake, seen.silver_version, reach.silver_version)
     waits = seen.waits or has_more
     if (waits and reach.until > last.reach.until) or (has_more and not last.reach.is_settled):
         return True
-    if (waits, reach.silver_version) != (seen.waits, seen.silver_version):
-        write_record(lake, CREDIT_SEEN, CreditSeen(silver_version=reach.silver_version, waits=waits))
+    looked = seen_of(reach, waits=waits)
+    if looked != seen:
+        write_record(lake, CREDIT_SEEN, looked)
     return False
+
+
+def seen_of(reach: Reach, *, waits: bool) -> CreditSeen:
+    """What to remember when the tables have been looked at up to ``reach``."""
+    return CreditSeen(silver_version=reach.silver_version, waits=waits, marks_version=reach.marks_version)
 
 
 def _plans(lake: Lake) -> Iterator[CreditPlan]:
@@ -119,6 +129,17 @@ def _has_repaired(lake: Lake, since: int, until: int) -> bool:
     # Marks change columns that no touch has.
     own = (plan for plan in plans if plan is not None and plan.kind is not Kind.MARKS)
     return any(plan.late_events or plan.changes_of(ATTRIBUTIONS.name) for plan in own)
+
+
+def _has_new_marks(lake: Lake, last: Reach, seen: CreditSeen, reach: Reach) -> bool:
+    """Whether marks were set or revoked since the last run; also if the log of their table does not tell any more."""
+    if last.marks_version < 0:
+        return reach.marks_version >= 0
+    try:
+        commits = changes(lake, MARKS, max(last.marks_version, seen.marks_version) + 1, reach.marks_version)
+        return any(file.rows != 0 for commit in commits for file in commit.added)
+    except LakeError:
+        return True
 
 
 def _has_conversions(lake: Lake, since: int, until: int) -> bool:

@@ -4,7 +4,9 @@ A conversion is computed when it becomes due, and again when
 
 - it came late, or an earlier one of its order did,
 - a repair or a replay has changed an attribution that can be a touch of it,
-- it is a refund, and the conversion that it takes back is computed again.
+- it is a refund, and the conversion that it takes back is computed again,
+- net of invalid traffic also when a mark of it, of an earlier one of its order, or of what can be a touch of it was set
+  or revoked.
 """
 
 from datetime import UTC, date, datetime
@@ -16,18 +18,19 @@ from pyspark.sql import functions as F
 
 from spark_jobs.contracts.crediting import Reach
 from spark_jobs.contracts.durations import time_of_us
-from spark_jobs.contracts.events import CONVERSION
+from spark_jobs.contracts.events import CLICK, CONVERSION, IMPRESSION
 from spark_jobs.contracts.repair import REPAIR, Cause, Outcome
 from spark_jobs.contracts.replay import Window
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, LATE_EVENTS, RESTATEMENTS, SILVER_EVENTS
-from spark_jobs.corrections.correction import GROUP
+from spark_jobs.corrections.correction import GROUP, dates_of, dates_within
 from spark_jobs.jobs.lateness import IS_EXPIRED, rows_added
 from spark_jobs.lake.layout import Lake
 from spark_jobs.sources.delta import read_table
 from spark_jobs.transforms.clock import interval
 from spark_jobs.transforms.json_rows import from_json_row
 from spark_jobs.transforms.late import CAUSE, Span
+from spark_jobs.transforms.marks.marked import EVENT
 from spark_jobs.transforms.open_rows import KEY
 
 WHY: Final = "why"
@@ -37,6 +40,7 @@ REASON: Final = ("received_at", "cause", "event_type", "event_id", "repair")
 that brought it in; 0: none did."""
 _WHY_TYPE = "struct<received_at: timestamp, cause: string, event_type: string, event_id: string, repair: bigint>"
 _TOUCH = "user_id STRING, impression_time TIMESTAMP, click_time TIMESTAMP"
+_OF_ORDER = ("order_id", "revokes", "event_time", "event_date")
 
 
 class Conversions:
@@ -72,7 +76,7 @@ class Conversions:
         """What is wanted if all conversions in ``window`` that were due are computed again."""
         is_in = (F.col("event_time") >= F.lit(window.begin)) & (F.col("event_time") < F.lit(window.end))
         found = self._on_dates(window.begin, window.end).where(is_in & self.was_due("event_time"))
-        return found.select(F.col("event_id").alias(GROUP), _why(F.lit(Cause.REPLAY.value)))
+        return found.select(F.col("event_id").alias(GROUP), why(F.lit(Cause.REPLAY.value)))
 
     def new(self) -> DataFrame:
         """What is wanted since the last run."""
@@ -82,6 +86,16 @@ class Conversions:
         since = F.col("event_date") >= F.lit(_date(self._last.until))
         first = self.events.where(since & ~self.was_due("event_time")).select(F.col("event_id").alias(GROUP), never)
         return first.unionByName(self._again(self._last))
+
+    def changed_by(self, events: DataFrame) -> DataFrame:
+        """What is wanted because ``events`` count no longer, or again.
+
+        Args:
+            events: ``event_type``, ``event_id``, ``event_time``, ``event_date`` and ``why``.
+        """
+        own = self._among(events).localCheckpoint()
+        found = [own.select(GROUP, WHY), *self._next_of_orders(own), *self._reached(self._touches_of(events))]
+        return self._with_refunds(found)
 
     def _events(self) -> DataFrame:
         is_due = (F.col("event_type") == CONVERSION) & (F.col("event_time") <= F.lit(self._reach.until))
@@ -104,10 +118,12 @@ class Conversions:
     def _again(self, last: Reach) -> DataFrame:
         """Conversions that were due, and have changed: each once, with the first reason to be received."""
         late = self._late(last).localCheckpoint()
-        found = [late.select(GROUP, WHY), *self._next_of_orders(late), *self._touched(last)]
-        changed = reduce(DataFrame.unionByName, found).localCheckpoint()
-        every = reduce(DataFrame.unionByName, [changed, *self._refunds_of(changed, last)])
-        return every.groupBy(GROUP).agg(F.min(WHY).alias(WHY))
+        return self._with_refunds([late.select(GROUP, WHY), *self._next_of_orders(late), *self._touched(last)])
+
+    def _with_refunds(self, found: list[DataFrame]) -> DataFrame:
+        """Conversions that are ``found``, and refunds of them: each once, with the first reason to be received."""
+        changed = first_reasons(reduce(DataFrame.unionByName, found)).localCheckpoint()
+        return first_reasons(reduce(DataFrame.unionByName, [changed, *self._refunds_of(changed)]))
 
     def _late(self, last: Reach) -> DataFrame:
         """Conversions that came late since the last run, with their order and time."""
@@ -119,21 +135,28 @@ class Conversions:
             added = rows_added(self._spark, self._lake, SILVER_EVENTS, [Span(first, newest, 0)])
             more = added.where((F.col("event_type") == CONVERSION) & was_due).withColumns(cause)
             brought_in = brought_in.unionByName(more.select(*brought_in.columns))
-        why = _why(F.col(CAUSE), F.col("ingest_time"), F.col("event_type"), F.col("event_id"), F.col(REPAIR))
-        return brought_in.select(F.col("event_id").alias(GROUP), why, "order_id", "revokes", "event_time", "event_date")
+        told = why(F.col(CAUSE), F.col("ingest_time"), F.col("event_type"), F.col("event_id"), F.col(REPAIR))
+        return brought_in.select(F.col("event_id").alias(GROUP), told, *_OF_ORDER)
 
-    def _next_of_orders(self, late: DataFrame) -> list[DataFrame]:
-        """Conversions of the same order as ``late`` ones, after them: they may be repeats now."""
+    def _among(self, events: DataFrame) -> DataFrame:
+        """The conversions among ``events``, with their order and time."""
+        conversions = events.where(F.col("event_type") == CONVERSION)
+        due = self.events.where(F.col("event_date").isin(dates_of(conversions)) & self.was_due("event_time"))
+        found = due.join(conversions.select(*EVENT, WHY), on=list(EVENT), how="inner")
+        return found.select(F.col("event_id").alias(GROUP), WHY, *_OF_ORDER)
+
+    def _next_of_orders(self, changed: DataFrame) -> list[DataFrame]:
+        """Conversions of the same order as ``changed`` ones, after them: they may be repeats now, or no longer."""
         lookback = self._settings.credit.conversion_lookback
-        bought = late.where("order_id IS NOT NULL AND revokes IS NULL")
+        bought = changed.where("order_id IS NOT NULL AND revokes IS NULL")
         if not (ends := ends_of(bought, "event_time")):
             return []
         first, last = ends
         others = self._on_dates(first, last + lookback).where(F.col("revokes").isNull() & self.was_due("event_time"))
-        after = F.broadcast(bought.select("order_id", F.col("event_time").alias("late_time"), WHY))
+        after = F.broadcast(bought.select("order_id", F.col("event_time").alias("changed_time"), WHY))
         same = others.select("event_id", "event_time", "order_id").join(after, on="order_id", how="inner")
-        is_after = (F.col("event_time") >= F.col("late_time")) & (
-            F.col("event_time") <= F.col("late_time") + interval(lookback)
+        is_after = (F.col("event_time") >= F.col("changed_time")) & (
+            F.col("event_time") <= F.col("changed_time") + interval(lookback)
         )
         return [same.where(is_after).select(F.col("event_id").alias(GROUP), WHY)]
 
@@ -147,36 +170,70 @@ class Conversions:
             & (F.col(CAUSE) != Cause.INVALID_TRAFFIC.value)
             & F.col(REPAIR).between(last.repair + 1, self._reach.repair)
         )
-        why = _why(*[F.col(name) for name in (CAUSE, "received_at", "event_type", "event_id", REPAIR)])
-        rows = told.select(why, F.explode(F.array("before", "after")).alias("row")).where(F.col("row").isNotNull())
-        touch = rows.select(WHY, from_json_row("row", _TOUCH).alias("touch"))
-        times = F.explode(F.array("touch.impression_time", "touch.click_time")).alias("touch_time")
-        touches = touch.select(WHY, F.col("touch.user_id").alias("user_id"), times)
-        touches = touches.where(F.col("touch_time").isNotNull()).localCheckpoint()
+        reason = why(*[F.col(name) for name in (CAUSE, "received_at", "event_type", "event_id", REPAIR)])
+        rows = told.select(reason, F.explode(F.array("before", "after")).alias("row")).where(F.col("row").isNotNull())
+        touches = rows.select(WHY, from_json_row("row", _TOUCH).alias("touch")).select(WHY, "touch.*")
+        return self._reached(touches, are_few=True)
+
+    def _touches_of(self, events: DataFrame) -> DataFrame:
+        """The rows of attributions that have one of ``events``."""
+        shown = events.where(F.col("event_type").isin(IMPRESSION, CLICK))
+        # The date of a row is that of its impression, which a click may follow a day later.
+        dates = dates_within(shown, self._settings.attribute.window)
+        rows = read_table(self._spark, self._lake, ATTRIBUTIONS, version=self._reach.attributions_version)
+        near = rows.where(F.col("event_date").isin(dates))
+        found = []
+        for event_type in (IMPRESSION, CLICK):
+            names = [f"{event_type}_id", f"{event_type}_time"]
+            own = F.col("event_id").alias(names[0]), F.col("event_time").alias(names[1])
+            of_type = shown.where(F.col("event_type") == event_type).select(*own, WHY)
+            joined = near.join(of_type, on=names, how="inner")
+            found.append(joined.select(WHY, "user_id", "impression_time", "click_time"))
+        return found[0].unionByName(found[1])
+
+    def _reached(self, touches: DataFrame, *, are_few: bool = False) -> list[DataFrame]:
+        """Conversions that come so soon after a click or an impression of ``touches`` that it can be a touch of them.
+
+        Args:
+            touches: ``why``, ``user_id``, ``impression_time`` and ``click_time``.
+            are_few: whether they can be sent to every task.
+        """
+        times = F.explode(F.array("impression_time", "click_time")).alias("touch_time")
+        touches = touches.select(WHY, "user_id", times).where(F.col("touch_time").isNotNull()).localCheckpoint()
         if not (ends := ends_of(touches, "touch_time")):
             return []
         lookback = self._settings.credit.click_lookback
         near = self._on_dates(ends[0], ends[1] + lookback).where(self.was_due("event_time"))
-        reached = near.select("event_id", "event_time", "user_id").join(F.broadcast(touches), on="user_id", how="inner")
+        side = F.broadcast(touches) if are_few else touches
+        reached = near.select("event_id", "event_time", "user_id").join(side, on="user_id", how="inner")
         is_reached = (F.col("event_time") >= F.col("touch_time")) & (
             F.col("event_time") <= F.col("touch_time") + interval(lookback)
         )
         return [reached.where(is_reached).select(F.col("event_id").alias(GROUP), WHY)]
 
-    def _refunds_of(self, changed: DataFrame, last: Reach) -> list[DataFrame]:
+    def _refunds_of(self, changed: DataFrame) -> list[DataFrame]:
         """Refunds of ``changed`` conversions that were due too."""
+        if self._last is None:
+            return []
         times = self.events.join(F.broadcast(changed), on=F.col("event_id") == F.col(GROUP), how="left_semi")
         if not (ends := ends_of(times, "event_time")):
             return []
-        refunds = self._on_dates(ends[0], last.until).where(F.col("revokes").isNotNull() & self.was_due("event_time"))
+        since = self._on_dates(ends[0], self._last.until)
+        refunds = since.where(F.col("revokes").isNotNull() & self.was_due("event_time"))
         refunds = refunds.select("event_id", F.col("revokes").alias(GROUP))
         return [refunds.join(F.broadcast(changed), on=GROUP).select(F.col("event_id").alias(GROUP), WHY)]
 
 
-def _why(cause: Column, *others: Column) -> Column:
-    """A reason: ``cause``, and of the event behind it when it was received, its type, its id and the repair."""
-    received, kind, event, repair = others or (F.lit(None), F.lit(None), F.lit(None), F.lit(0))
-    values = dict(zip(REASON, (received, cause, kind, event, repair), strict=True))
+def first_reasons(wanted: DataFrame) -> DataFrame:
+    """Each conversion that is ``wanted`` once, with the first reason to be received."""
+    return wanted.groupBy(GROUP).agg(F.min(WHY).alias(WHY))
+
+
+def why(cause: Column, *event: Column) -> Column:
+    """A reason: ``cause``, and of the event behind it when it was received, its type, its id and perhaps the repair."""
+    received, kind, event_id, *repair = event or (F.lit(None), F.lit(None), F.lit(None))
+    repair = repair or [F.lit(0)]
+    values = dict(zip(REASON, (received, cause, kind, event_id, *repair), strict=True))
     return F.struct(*[value.alias(name) for name, value in values.items()]).cast(_WHY_TYPE).alias(WHY)
 
 

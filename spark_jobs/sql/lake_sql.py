@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from spark_jobs.contracts.errors import LakeError, SettingsError, SqlError
-from spark_jobs.contracts.tables import CREDIT_TABLES, DAYS, MARKS, REPAIR_TABLES, Table
+from spark_jobs.contracts.tables import CREDIT_TABLES, DAYS, MARKS, NET_CREDIT_TABLES, REPAIR_TABLES, Table
 from spark_jobs.lake.layout import Lake, failing_rows_key
 from spark_jobs.lake.past import AsOf, version_as_of
 from spark_jobs.lake.table_rows import RowStore, table_rows
@@ -196,6 +196,8 @@ def _failing_rows(name: str, table: Table) -> str:
 def _writer(table: Table) -> str:
     if table in REPAIR_TABLES:
         return "`adloom repair` writes it"
+    if table in NET_CREDIT_TABLES:
+        return "`adloom credit` writes it once `adloom marks update` has marked events"
     if table in CREDIT_TABLES:
         return "`adloom credit` writes it"
     command = {DAYS.name: "days", MARKS.name: "marks update"}.get(table.name)

@@ -1,5 +1,7 @@
 """What each campaign is credited with on each day."""
 
+from spark_jobs.contracts.tables import CREDITS, PATHS
+from spark_jobs.views.credited import credited
 from spark_jobs.views.description import View
 
 VIEW = View(
@@ -16,17 +18,8 @@ VIEW = View(
         ("refunds", "refunds, in the same way"),
         ("value_micros", "what the campaign is credited with, less refunds, in millionths of the currency"),
     ),
-    """
-SELECT
-    credits.event_date,
-    credits.campaign_id,
-    model,
-    credits.currency,
-    coalesce(sum(weight_ppm) FILTER (revokes IS NULL), 0)::BIGINT / 1e6 AS conversions,
-    coalesce(sum(weight_ppm) FILTER (revokes IS NOT NULL), 0)::BIGINT / 1e6 AS refunds,
-    sum(credit_micros)::BIGINT AS value_micros
-FROM credits JOIN paths USING (conversion_id)
-GROUP BY ALL
+    f"""
+{credited(CREDITS, PATHS, "event_date", "campaign_id", "model", "currency")}
 ORDER BY ALL
 """,
 )

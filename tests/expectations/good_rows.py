@@ -15,6 +15,8 @@ from spark_jobs.contracts.tables import (
     CAMPAIGN_STATS,
     CREDITS,
     MOVING_AVERAGES,
+    NET_CREDITS,
+    NET_PATHS,
     PATHS,
     SESSIONS,
     SILVER_EVENTS,
@@ -210,6 +212,8 @@ _GOOD: dict[str, list[Row]] = {
     ],
     PATHS.name: _PATHS,
     CREDITS.name: _CREDITS,
+    NET_PATHS.name: _PATHS,
+    NET_CREDITS.name: _CREDITS,
 }
 GOOD_LEDGER: dict[str, Any] = {
     "received": 29,

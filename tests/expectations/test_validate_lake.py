@@ -95,7 +95,8 @@ def test_where_credit_is_computed_it_is_validated_and_must_add_up(
     credit = {**good_rows("credits")[0], "model": "first_touch", "weight_ppm": 1_000_000}
     append(spark, good_lake, CREDITS, [credit, {**credit, "position": 2, "credit_micros": 0, "weight_ppm": 0}])
     result = validate_lake(spark, good_lake, settings)
-    assert [(found.table, found.rows) for found in result.tables][-3:] == [("paths", 4), ("credits", 10), ("lake", 1)]
+    counts = [(found.table, found.rows) for found in result.tables]
+    assert counts[-5:] == [("paths", 4), ("credits", 10), ("net_paths", 4), ("net_credits", 8), ("lake", 1)]
     assert _broken(result) == {("lake", "credits_match_paths")}, "half of the value is credited"
     assert _validated(good_lake).keys() == {table.name for table in (*TABLES, *CREDIT_TABLES)}
 

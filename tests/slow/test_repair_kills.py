@@ -15,7 +15,7 @@ from spark_jobs.contracts.crediting import CREDIT, credit_done_key, credit_plan_
 from spark_jobs.contracts.places import lock_key
 from spark_jobs.contracts.repair import REPAIR, done_key, plan_key
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import CREDIT_TABLES, LATE_EVENTS, RESTATEMENTS, Table
+from spark_jobs.contracts.tables import GROSS_CREDIT_TABLES, LATE_EVENTS, RESTATEMENTS, Table
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.lake.layout import Lake
@@ -76,15 +76,15 @@ def test_credit_killed_at_any_moment_and_run_again_is_written_and_told_once(
         _start(repaired.path, *command).finish()
     whole = _copy(folder, tmp_path / "measured")
     work_s = _time_at_work(whole, _CREDIT)
-    due = [_rows(whole, table) for table in CREDIT_TABLES]
-    assert due != [_rows(repaired, table) for table in CREDIT_TABLES], "nothing was late: the test shows nothing"
+    due = [_rows(whole, table) for table in GROSS_CREDIT_TABLES]
+    assert due != [_rows(repaired, table) for table in GROSS_CREDIT_TABLES], "nothing was late: the test shows nothing"
     for number in range(_KILLS):
         lake = _copy(folder, tmp_path / f"lake-{number}")
         doomed = _start(lake.path, *_CREDIT)
         _kill_at_work(doomed, lake, moments.uniform(0, work_s), CREDIT)
         outcomes[_reached(lake, credit_plan_key(2), credit_done_key(2))] += 1
         _start(lake.path, *_CREDIT).finish()
-        assert [_rows(lake, table) for table in CREDIT_TABLES] == due
+        assert [_rows(lake, table) for table in GROSS_CREDIT_TABLES] == due
         assert _told(lake) == _told(whole)
         shutil.rmtree(lake.path)
     print(f"killed before the plan, with a plan, and when done: {dict(outcomes)}")

@@ -1,28 +1,28 @@
 """Credit of a lake that grows, with late conversions and touches: in the end equal to an independent computation."""
 
-import shutil
 from collections import Counter
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 import pytest
 from pyspark.sql import SparkSession
 
 from spark_jobs.contracts.crediting import CREDIT_RUNS, CreditPlan
-from spark_jobs.contracts.durations import EPOCH, microseconds
-from spark_jobs.contracts.events import CLICK, CONVERSION, IMPRESSION
-from spark_jobs.contracts.repair import Kind, RepairDone, RepairPlan, TablePlan, done_key
+from spark_jobs.contracts.events import CONVERSION
+from spark_jobs.contracts.repair import Cause, Kind, RepairDone, RepairPlan, TablePlan, done_key
 from spark_jobs.contracts.replay import Window
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import (
     ATTRIBUTIONS,
     CREDIT_TABLES,
     CREDITS,
+    GROSS_CREDIT_TABLES,
     LATE_EVENTS,
+    NET_CREDIT_TABLES,
+    NET_CREDITS,
+    NET_PATHS,
     PATHS,
     RESTATEMENTS,
     SILVER_EVENTS,
@@ -37,12 +37,21 @@ from spark_jobs.jobs.plans import write_plan
 from spark_jobs.jobs.repair import repair
 from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.lakes import open_lake
-from tests.support.credit_oracle import Conversion, Expected, Shown, expected_credit, in_order
+from tests.support.credited import (
+    Facts,
+    Key,
+    copy_lake,
+    credit_rows,
+    draw,
+    due_rows,
+    facts_of,
+    in_order_of_arrival,
+    mark,
+)
 from tests.support.lakes import read_table
-from tests.support.oracle import compared_columns, expected_tables
 from tests.support.queried import rows_of
 from tests.support.runs import run_in
-from tests.support.source_files import read_files, write_files
+from tests.support.source_files import write_files
 
 _SETTINGS = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}, "credit": {"view_lookback": "1h"}})
 _ALL_TIMES = Window(datetime(2025, 1, 1, tzinfo=UTC), datetime(2025, 2, 1, tzinfo=UTC))
@@ -51,77 +60,37 @@ _DECIDED = RESTATEMENTS.column_names.index("decided_at")
 
 @dataclass
 class _Days:
-    """A lake of a day with late events: its credits when it was drained, and after its repair."""
+    """A lake of a day with late events: its credits when it was drained, and after its repair.
+
+    Before it was drained, some events were ``marked``.
+    """
 
     lake: Lake
     drained: Lake
-    expected: Expected
+    facts: Facts
+    marked: frozenset[Key]
     runs: list[CreditPlan | None]
+
+    def due(self, table: Table, settings: Settings = _SETTINGS, marked: frozenset[Key] | None = None) -> list[Any]:
+        """The rows that are due; without ``marked`` events in the tables that are net."""
+        is_net = table in NET_CREDIT_TABLES
+        expected = self.facts.credit(settings, (self.marked if marked is None else marked) if is_net else frozenset())
+        return due_rows(expected, table)
+
+
+@dataclass
+class _Stage:
+    """A run after marks have changed: its plan, the rows of the tables and what it told."""
+
+    plan: CreditPlan
+    marked: frozenset[Key]
+    rows: dict[Table, list[Any]]
+    told: list[dict[str, Any]]
+    versions: list[int | None]
 
 
 class _Killed(BaseException):
     """What no handler of errors catches."""
-
-
-def _us(time: datetime) -> int:
-    return microseconds(time.replace(tzinfo=UTC) - EPOCH)
-
-
-def _time_of(row: dict[str, Any], name: str) -> int | None:
-    time = row[f"{name.removesuffix('_us')}_time"]
-    return None if time is None else _us(time)
-
-
-def _named(rows: Iterable[Sequence[Any]], columns: Sequence[str]) -> list[dict[str, Any]]:
-    return [dict(zip(columns, row, strict=True)) for row in rows]
-
-
-def _expected(source: Path, settings: Settings) -> Expected:
-    """The credit of all events in ``source``, as if none had been late."""
-    due = expected_tables(source, settings, datetime.now(UTC))
-    events = _named(due.silver, compared_columns(SILVER_EVENTS))
-    conversions = [
-        Conversion._make([_us(row["event_time"]) if name == "time_us" else row[name] for name in Conversion._fields])
-        for row in events
-        if row["event_type"] == CONVERSION
-    ]
-    shown = [
-        Shown._make([_time_of(row, name) if name.endswith("_us") else row[name] for name in Shown._fields])
-        for row in _named(due.attributions, compared_columns(ATTRIBUTIONS))
-    ]
-    return expected_credit(conversions, shown, settings.credit)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return _us(value)
-    return tuple(map(_plain, value)) if isinstance(value, list | tuple) else value
-
-
-def _rows(lake: Lake, table: Table) -> list[tuple[Any, ...]]:
-    return in_order(list(map(_plain, row)) for row in read_table(lake, table))
-
-
-def _due(expected: Expected, table: Table) -> list[tuple[Any, ...]]:
-    return expected.paths if table is PATHS else expected.credits
-
-
-def _copy(lake: Lake, folder: Path) -> Lake:
-    return open_lake(str(shutil.copytree(lake.path, folder / "lake")))
-
-
-def _is_late(record: bytes) -> bool:
-    """Some of each type, the same in each run."""
-    types = tuple(f'{{"event_type":"{name}"'.encode() for name in (IMPRESSION, CLICK, CONVERSION))
-    return record.startswith(types) and crc32(record) % 4 == 0
-
-
-def _in_order_of_arrival(made: Path) -> list[list[bytes]]:
-    """The files of ``made``, and in the end what comes too late for all of them: records of the first two."""
-    files = [list(records) for records in read_files(made)]
-    late = [record for records in files[:2] for record in records if _is_late(record)]
-    on_time = [[record for record in records if record not in late] for records in files]
-    return [*on_time, late]
 
 
 @pytest.fixture(scope="module")
@@ -130,26 +99,97 @@ def days(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> _Days
     source, lake = folder / "source", open_lake(str(folder / "lake"))
     spec = GeneratorSpec(events=1200, seed=59, files=4, late=0, duplicates=0.05, conversions=1, users=80)
     generate(spec, folder / "made")
-    arriving = sorted(write_files(folder / "arriving", _in_order_of_arrival(folder / "made")).iterdir())
+    arriving = sorted(write_files(folder / "arriving", in_order_of_arrival(folder / "made")).iterdir())
     source.mkdir()
-    runs = list[CreditPlan | None]()
+    runs, marked = list[CreditPlan | None](), frozenset[Key]()
     for files, drain in ((arriving[:3], False), (arriving[3:], True)):
         for file in files:
             file.rename(source / file.name)
         run_in(spark, _SETTINGS, lake, source, drain=drain)
+        if drain:
+            marked = draw(lake, 0, 1)
+            mark(spark, lake, marked)
         runs.append(credit(spark, _SETTINGS, lake))
     assert not has_work(lake, _SETTINGS)
     assert repair(spark, _SETTINGS, lake)
-    drained = _copy(lake, folder / "drained")
+    drained = copy_lake(lake, folder / "drained")
     runs.append(credit(spark, _SETTINGS, lake))
-    return _Days(lake, drained, _expected(source, _SETTINGS), runs)
+    return _Days(lake, drained, facts_of(source, _SETTINGS), marked, runs)
+
+
+@pytest.fixture(scope="module")
+def remarked(spark: SparkSession, days: _Days, tmp_path_factory: pytest.TempPathFactory) -> list[_Stage]:
+    """Other marks, then those of before, then the same by a second rule: after each a run."""
+    lake, stages = copy_lake(days.lake, tmp_path_factory.mktemp("remarked")), list[_Stage]()
+    for marked, rule in ((draw(lake, 1, 2), "drawn"), (days.marked, "drawn"), (days.marked, "other")):
+        mark(spark, lake, marked, rule)
+        assert has_work(lake, _SETTINGS)
+        plan = credit(spark, _SETTINGS, lake)
+        assert plan
+        assert not has_work(lake, _SETTINGS)
+        every = [dict(zip(RESTATEMENTS.column_names, row, strict=True)) for row in read_table(lake, RESTATEMENTS)]
+        told = [row for row in every if row["decided_at"].replace(tzinfo=UTC) == plan.decided_at]
+        rows = {table: credit_rows(lake, table) for table in CREDIT_TABLES}
+        versions = [lake.newest_commit(table.path) for table in GROSS_CREDIT_TABLES]
+        stages.append(_Stage(plan, marked, rows, told, versions))
+    return stages
 
 
 @pytest.mark.parametrize("table", CREDIT_TABLES, ids=lambda table: table.name)
 def test_each_table_equals_an_independent_computation(table: Table, days: _Days) -> None:
-    due = _due(days.expected, table)
-    assert _rows(days.drained, table) != due, "nothing was late: the test shows nothing"
-    assert _rows(days.lake, table) == due
+    due = days.due(table)
+    assert credit_rows(days.drained, table) != due, "nothing was late: the test shows nothing"
+    assert credit_rows(days.lake, table) == due
+
+
+def test_net_credit_begins_with_all_conversions_and_is_told_nowhere(days: _Days) -> None:
+    first, drained, _ = days.runs
+    assert first
+    assert drained
+    assert {*first.tables} == {table.name for table in GROSS_CREDIT_TABLES}, "without marks there is no net credit"
+    assert (drained.net_fresh, drained.net_again) == (first.fresh + drained.fresh, 0)
+    assert credit_rows(days.lake, NET_PATHS) != credit_rows(days.lake, PATHS), "marks change nothing"
+    assert not [row for row in read_table(days.lake, RESTATEMENTS) if Cause.INVALID_TRAFFIC in row]
+
+
+def test_other_marks_change_net_credit_and_those_of_before_give_it_back(days: _Days, remarked: list[_Stage]) -> None:
+    other, back, _ = remarked
+    for table in NET_CREDIT_TABLES:
+        assert other.rows[table] == days.due(table, marked=other.marked)
+        assert other.rows[table] != back.rows[table] == credit_rows(days.lake, table)
+    assert other.plan.net_again > 0
+
+
+def test_gross_credit_is_the_same_whatever_is_marked(days: _Days, remarked: list[_Stage]) -> None:
+    for stage in remarked:
+        assert {table: stage.rows[table] for table in GROSS_CREDIT_TABLES} == {
+            table: days.due(table) for table in GROSS_CREDIT_TABLES
+        }
+        assert stage.versions == [days.lake.newest_commit(table.path) for table in GROSS_CREDIT_TABLES]
+        assert (stage.plan.fresh, stage.plan.again) == (0, 0)
+
+
+def test_a_second_mark_of_an_event_changes_nothing(remarked: list[_Stage]) -> None:
+    _, back, again = remarked
+    assert (again.plan.net_again, again.plan.changes) == (0, 0)
+    assert again.rows == back.rows
+
+
+def test_each_change_of_net_credit_is_told_with_the_event_whose_mark_changed(
+    days: _Days, remarked: list[_Stage]
+) -> None:
+    other, back, _ = remarked
+    assert {row["table_name"] for row in other.told} == {table.name for table in NET_CREDIT_TABLES}
+    for row in other.told:
+        assert row["cause"] == Cause.INVALID_TRAFFIC
+        assert (row["event_type"], row["event_id"]) in other.marked ^ days.marked
+        assert row["received_at"], row
+    assert {row["event_type"] for row in other.told} == {"impression", "click", "conversion"}
+    for table in NET_CREDIT_TABLES:
+        changes = Counter(row["change"] for row in other.told if row["table_name"] == table.name)
+        assert changes["insert"] - changes["delete"] == len(other.rows[table]) - len(back.rows[table])
+    there_and_back = Counter((row["table_name"], row["before"], row["after"]) for row in back.told)
+    assert there_and_back == Counter((row["table_name"], row["after"], row["before"]) for row in other.told)
 
 
 def test_a_conversion_is_computed_once_unless_something_came_late(days: _Days) -> None:
@@ -212,6 +252,23 @@ def test_views_add_up_what_is_in_the_tables(days: _Days) -> None:
     assert {(line["path_length"], line["outcome"]): line["conversions"] for line in lengths} == due
 
 
+def test_returns_are_told_gross_and_net_side_by_side(days: _Days) -> None:
+    found = rows_of(days.lake, "FROM net_returns")
+    for prefix, paths, credits_ in (("", PATHS, CREDITS), ("net_", NET_PATHS, NET_CREDITS)):
+        signs = {row[0]: 1 if row[7] is None else -1 for row in read_table(days.lake, paths)}
+        values: Counter[tuple[Any, ...]] = Counter()
+        shares: Counter[tuple[Any, ...]] = Counter()
+        for conversion, model, _, campaign, *_, micros, ppm, currency, _, _ in read_table(days.lake, credits_):
+            values[campaign, model, currency] += micros
+            shares[campaign, model, currency] += ppm * signs[conversion]
+        for row in found:
+            key = row["campaign_id"], row["model"], row["currency"]
+            assert row[f"{prefix}value_micros"] == values.pop(key, 0)
+            assert row[f"{prefix}conversions"] == pytest.approx(shares[key] / 1e6)
+        assert not values
+    assert any(row["value_micros"] != row["net_value_micros"] for row in found)
+
+
 def test_returns_hold_credits_against_costs(days: _Days) -> None:
     spent: Counter[str] = Counter()
     for line in rows_of(days.lake, "FROM daily_campaigns"):
@@ -245,7 +302,7 @@ def test_marks_in_attributions_give_credit_nothing_to_do(
     days: _Days,
     tmp_path: Path,
 ) -> None:
-    lake = _copy(days.lake, tmp_path)
+    lake = copy_lake(days.lake, tmp_path)
     part = TablePlan(version=1, silver_version=1, watermark_ms=1, events=1, pending=0, inserts=1, deletes=1, frozen=0)
     plan = RepairPlan(
         number=2,
@@ -265,29 +322,28 @@ def test_marks_in_attributions_give_credit_nothing_to_do(
 def test_other_settings_hold_for_a_window_that_is_computed_again(
     spark: SparkSession, days: _Days, tmp_path: Path
 ) -> None:
-    lake = _copy(days.lake, tmp_path)
+    lake = copy_lake(days.lake, tmp_path)
     other = Settings.model_validate({**_SETTINGS.model_dump(exclude_unset=True), "credit": {"models": "linear"}})
     dry = credit(spark, other, lake, window=_ALL_TIMES, dry_run=True)
-    assert _rows(lake, CREDITS) == days.expected.credits
+    assert credit_rows(lake, CREDITS) == days.due(CREDITS)
     plan = credit(spark, other, lake, window=_ALL_TIMES)
     assert plan
     assert dry
     assert (dry.tables, dry.again) == (plan.tables, plan.again)
     events = read_table(lake, SILVER_EVENTS) + read_table(lake, LATE_EVENTS)
     assert (plan.fresh, plan.again) == (0, len({row[1] for row in events if row[0] == CONVERSION}))
-    due = _expected(days.lake.path.parent / "source", other)
-    assert {table: _rows(lake, table) for table in CREDIT_TABLES} == {PATHS: due.paths, CREDITS: due.credits}
+    assert {table: credit_rows(lake, table) for table in CREDIT_TABLES} == {
+        table: days.due(table, other) for table in CREDIT_TABLES
+    }
     assert credit(spark, other, lake) is None
 
 
 @pytest.mark.parametrize(
     ("step", "number"),
     [
-        ("change_rows", 1),
-        ("change_rows", 2),
-        ("append_rows", 1),
-        ("append_rows", 2),
-        ("write_record", 1),
+        (step, number)
+        for step, numbers in {"change_rows": (1, 2, 3, 4), "append_rows": (1, 2, 3, 4), "write_record": (1,)}.items()
+        for number in numbers
     ],
 )
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
@@ -301,7 +357,7 @@ def test_a_run_that_ends_in_the_middle_is_completed_by_the_next(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    lake, real, calls = _copy(days.drained, tmp_path), getattr(crediting, step), 0
+    lake, real, calls = copy_lake(days.drained, tmp_path), getattr(crediting, step), 0
 
     def dying(*arguments: Any, **named: Any) -> Any:
         nonlocal calls
@@ -318,8 +374,8 @@ def test_a_run_that_ends_in_the_middle_is_completed_by_the_next(
         with pytest.raises(_Killed):
             credit(spark, _SETTINGS, lake)
     credit(spark, _SETTINGS, lake)
-    assert {table: _rows(lake, table) for table in CREDIT_TABLES} == {
-        table: _rows(days.lake, table) for table in CREDIT_TABLES
+    assert {table: credit_rows(lake, table) for table in CREDIT_TABLES} == {
+        table: credit_rows(days.lake, table) for table in CREDIT_TABLES
     }
     assert _told(lake) == _told(days.lake)
     assert credit(spark, _SETTINGS, lake) is None

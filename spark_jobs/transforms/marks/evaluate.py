@@ -73,6 +73,15 @@ def active_marks(marks: DataFrame) -> DataFrame:
     return last.where(~F.col("newest.revoked")).select(*MARK, *[f"newest.{name}" for name in _SAID])
 
 
+def marked_events(marks: DataFrame) -> DataFrame:
+    """The events that a mark holds for, of rows of ``silver/marks``.
+
+    Returns:
+        :data:`spark_jobs.transforms.marks.marked.EVENT`; each event once.
+    """
+    return active_marks(marks).select(*EVENT).distinct()
+
+
 def mark_changes(expected: DataFrame, active: DataFrame, marked_at: datetime) -> DataFrame:
     """The rows of ``silver/marks`` after which the marks in ``expected`` hold, and no other of ``active``.
 
