@@ -26,7 +26,7 @@ from spark_jobs.sources.delta import read_table
 from spark_jobs.transforms.late import Span
 from spark_jobs.transforms.marks.evaluate import MARK, marked_events
 from spark_jobs.transforms.marks.marked import EVENT
-from spark_jobs.transforms.net import unmarked_attributions, unmarked_events
+from spark_jobs.transforms.marks.unmarked import unmarked_attributions, unmarked_events
 
 Counted = Callable[[DataFrame, date, date], DataFrame]
 """Those rows that count, of rows with an ``event_date`` from the first date to the last."""
