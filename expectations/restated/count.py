@@ -23,7 +23,7 @@ def count_restated(spark: SparkSession, lake: Lake) -> RestatedFigures | None:
         return None
     rows = read_table(spark, lake, RESTATEMENTS)
     (ends,) = rows.agg(
-        F.unix_micros(F.min("decided_at")), F.unix_micros(F.max("decided_at")), F.count_distinct("repair")
+        F.unix_micros(F.min("decided_at")), F.unix_micros(F.max("decided_at")), F.count_distinct("decided_at")
     ).collect()
     if ends[0] is None:
         return None
@@ -31,7 +31,7 @@ def count_restated(spark: SparkSession, lake: Lake) -> RestatedFigures | None:
     interval = interval_between(first, last)
     campaigns = _campaigns(rows)
     return RestatedFigures(
-        repairs=ends[2],
+        runs=ends[2],
         last=last,
         tables=_tables(rows),
         campaigns=tuple(campaigns[:_MOST_CAMPAIGNS]),

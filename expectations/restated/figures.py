@@ -32,7 +32,7 @@ class RestatedFigures:
     """Everything the part shows.
 
     Attributes:
-        repairs: how many repairs changed anything.
+        runs: how many repairs, replays, markings and runs of credit changed anything.
         last: when the last of them was decided (UTC).
         tables: those with restatements, by name.
         campaigns: those whose cost changed most, and among equals those whose clicks did.
@@ -41,7 +41,7 @@ class RestatedFigures:
         timelines: rows changed, in rows by table and in bars by cause, at the times of decision.
     """
 
-    repairs: int
+    runs: int
     last: datetime
     tables: tuple[TableChanges, ...]
     campaigns: tuple[CampaignChanges, ...]

@@ -1,11 +1,14 @@
-"""The dashboard *business*: impressions, clicks, CTR and cost by campaign, and sessions."""
+"""The dashboard *business*: impressions, clicks, CTR and cost by campaign, sessions, and what conversions bring."""
 
 from infra.grafana.model import Dashboard, Kind, Panel, Section
+from spark_jobs.contracts.crediting import FEED_DAYS
 
 _LAST = "of the hours that the feed covers (`campaign_stats.feed`, 6 h by default)"
 _NEWEST = "per second in the newest window (`campaign_stats.window`, 10 min by default)"
 _LENGTH = 'scalar(adloom_campaign_span_seconds{span="window"})'
 _IN_FEED = "In the hours of the feed"
+_CREDITED = f"of the last {FEED_DAYS} days as far as credit has come, gross"
+_IN_CREDIT = f"Conversions of the last {FEED_DAYS} days"
 
 
 def _by_campaign(title: str, meaning: str, query: str, unit: str) -> Panel:
@@ -111,10 +114,60 @@ _SESSIONS = Section(
         ),
     ),
 )
+_CREDIT = Section(
+    _IN_CREDIT,
+    (
+        Panel(
+            "Conversions",
+            f"Conversions {_CREDITED}, without refunds.",
+            "max(sum by (model) (adloom_credit_conversions))",
+            "short",
+            Kind.NUMBER,
+        ),
+        Panel(
+            "Value",
+            f"Value of the conversions {_CREDITED}, less refunds, by currency.",
+            "max by (currency) (sum by (model, currency) (adloom_credit_value_micros)) / 1e6",
+            "short",
+            Kind.NUMBER,
+            legend="{{currency}}",
+        ),
+        Panel(
+            "Credit has come to",
+            "How far behind the present the last conversion with credit may be. A conversion waits until no touch of "
+            "it can come: the watermark of `attribute` and its window. If it grows, look at `credit_conversions`.",
+            "time() - max(adloom_credit_until_seconds)",
+            "s",
+            Kind.NUMBER,
+        ),
+    ),
+)
+_MODELS = Section(
+    f"{_IN_CREDIT}, by campaign and model",
+    (
+        Panel(
+            "Value by campaign and model",
+            f"What each campaign is credited with {_CREDITED}, in units of currency; `(organic)`: conversions without "
+            "a touch. Models share the same value in different ways, so they are not to be added.",
+            "sum by (campaign, model, currency) (adloom_credit_value_micros) / 1e6",
+            "short",
+            Kind.TABLE,
+            legend="value",
+        ),
+        Panel(
+            "Conversions by campaign and model",
+            f"Conversions {_CREDITED}, each by the share that the campaign has in it.",
+            "sum by (campaign, model) (adloom_credit_conversions)",
+            "short",
+            Kind.TABLE,
+            legend="conversions",
+        ),
+    ),
+)
 BUSINESS = Dashboard(
     "business",
     "adloom: campaigns",
-    "Impressions, clicks, CTR and cost of the newest windows, by campaign, and today's sessions. For past days: "
-    '`adloom sql "from daily_campaigns"`.',
-    (_TOTALS, _CAMPAIGNS, _TABLES, _SESSIONS),
+    "Impressions, clicks, CTR and cost of the newest windows, by campaign, today's sessions, and what conversions "
+    'bring. For past days: `adloom sql "from daily_campaigns"` and `adloom sql "from daily_credits"`.',
+    (_TOTALS, _CAMPAIGNS, _TABLES, _SESSIONS, _CREDIT, _MODELS),
 )

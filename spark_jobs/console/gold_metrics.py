@@ -1,4 +1,4 @@
-"""Prometheus metrics of campaigns and sessions, from what gold tells in small files: no row of a table is read."""
+"""Prometheus metrics of campaigns, sessions and credit, from what gold tells in small files; rows are not read."""
 
 import json
 import logging
@@ -10,6 +10,7 @@ from typing import Any
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from spark_jobs.console.credit_metrics import credit_metrics
 from spark_jobs.contracts.errors import AdloomError, LakeError
 from spark_jobs.contracts.places import FEED
 from spark_jobs.contracts.tables import SESSIONS
@@ -29,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 class GoldMetrics(Collector):
-    """What ``lake`` says of campaigns in its newest windows, and of today's sessions; as of the last refresh."""
+    """What ``lake`` says of campaigns in its newest windows, today's sessions and credit; as of the last refresh."""
 
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
@@ -40,13 +41,17 @@ class GoldMetrics(Collector):
         yield from self._latest
 
     def refresh(self, now: datetime) -> None:
-        """Reads the feed of ``campaign_stats`` and the log of ``gold/sessions``, at the time ``now``."""
+        """Reads the feeds of ``campaign_stats`` and credit, and the log of ``gold/sessions``, at the time ``now``."""
         try:
-            self._latest = (*self._campaigns(), *self._sessions(now.date()))
+            self._latest = (
+                *self._campaigns(),
+                *self._sessions(now.date()),
+                *credit_metrics(self._lake, MOST_CAMPAIGNS, OTHERS),
+            )
         except AdloomError as error:
             # Figures of before would look like those of now.
             self._latest = ()
-            _log.warning("no metrics of campaigns and sessions: %s", error)
+            _log.warning("no metrics of campaigns, sessions and credit: %s", error)
 
     def _campaigns(self) -> Iterator[Metric]:
         windows = _windows(self._lake)

@@ -10,6 +10,8 @@ CREDIT = "credit"
 """In place of a job's name in the lock of the tables; and the writer of their commits."""
 CREDIT_SEEN = f"{CREDIT_RUNS}/seen.json"
 """What was looked at last, as JSON: see :class:`CreditSeen`."""
+FEED_DAYS = 30
+"""So many days (UTC) of conversions are told to dashboards; the last is the day that credit has come to."""
 
 
 class Reach(BaseModel):
@@ -99,6 +101,31 @@ class CreditSeen(BaseModel):
     silver_version: int
     waits: bool
     marks_version: int = -1
+
+
+class CreditedCampaign(BaseModel):
+    """What one campaign is credited with by one model; ``campaign`` is None for conversions without a touch.
+
+    ``conversions`` counts each by the share that the campaign has in it, and no refunds. ``value_micros`` is in
+    millionths of ``currency``, less refunds; a currency of None goes with a value of 0.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    campaign: str | None
+    model: str
+    currency: str | None
+    conversions: float
+    value_micros: int
+
+
+class CreditFeed(BaseModel):
+    """For dashboards: what conversions of the last :data:`FEED_DAYS` days are worth, up to ``until``."""
+
+    model_config = ConfigDict(frozen=True)
+
+    until: datetime
+    credited: tuple[CreditedCampaign, ...]
 
 
 def run_key(number: int) -> str:

@@ -25,6 +25,8 @@ VALIDATED = f"{REPORTS}/validated.json"
 """By table, the last version that passed validation, as JSON."""
 FEED = "_feeds/campaign_stats.json"
 """The newest windows of gold/campaign_stats, as JSON."""
+CREDIT_FEED = "_feeds/credit.json"
+"""What campaigns are credited with of the conversions of the last days, as JSON."""
 
 
 def lock_key(job: str) -> str:

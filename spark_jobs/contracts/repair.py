@@ -19,8 +19,6 @@ class Cause(StrEnum):
     LATE_ACTIVITY = "late_activity"
     LATE_CONVERSION = "late_conversion"
     REQUEUE = "requeue"
-    INVALID_TRAFFIC = "invalid_traffic"
-    """A rule marks the event, or no longer does."""
     REPLAY = "replay"
     """Nothing explains why the row was not as it should be."""
     INVALID_TRAFFIC = "invalid_traffic"

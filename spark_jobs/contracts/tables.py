@@ -297,10 +297,16 @@ LATE_EVENTS = Table(
 RESTATEMENTS = Table(
     "restatements",
     "gold/restatements",
-    "Every change of a row of gold after it was first written; written by `adloom repair`, `adloom replay` and `adloom "
-    "marks`. Append only. The tables as first written and these changes give the tables as they are, and back.",
+    "Every change of a row of gold after it was first written; written by `adloom repair`, `adloom replay`, `adloom "
+    "marks` and `adloom credit`. Append only. The tables as first written and these changes give the tables as they "
+    "are, and back.",
     (
-        Column("repair", "BIGINT", "number of the repair, of the replay that put a window in place, or of the marking"),
+        Column(
+            "repair",
+            "BIGINT",
+            "number of the repair, of the replay that put a window in place, or of the marking; for credit, of the one "
+            "behind the change, 0 if there is none",
+        ),
         Column("table_name", "STRING", "name of the table of gold"),
         Column("change", "STRING", "insert, update or delete"),
         Column(

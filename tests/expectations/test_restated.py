@@ -116,7 +116,7 @@ def test_changes_are_counted_by_table(lake: Lake, figures: RestatedFigures) -> N
     )
     found = [(one.table, one.inserts, one.updates, one.deletes, one.frozen) for one in figures.tables]
     assert found == due
-    assert (figures.repairs, figures.changes + figures.frozen) == (4, 1200)
+    assert (figures.runs, figures.changes + figures.frozen) == (4, 1200)
 
 
 def test_money_is_that_of_the_windows_of_campaigns_and_only_where_it_was_applied(
@@ -153,7 +153,7 @@ def _page(lake: Lake, figures: RestatedFigures | None) -> str:
 
 def test_the_page_shows_them(lake: Lake, figures: RestatedFigures) -> None:
     page = _page(lake, figures)
-    assert f"<strong>{figures.changes}</strong> rows of gold changed by 4 repairs" in page
+    assert f"<strong>{figures.changes}</strong> rows of gold changed by 4 runs of repair" in page
     assert f"<strong>{figures.frozen}</strong> were too old and stayed as they were" in page
     assert "All 13 campaigns" in page
     assert RestatedPart.money(figures.total.cost_micros) in page

@@ -2,15 +2,17 @@
 
 from collections import Counter
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.contracts.crediting import CREDIT_RUNS, CreditPlan
+from spark_jobs.console.credit_feed import write_feed
+from spark_jobs.contracts.crediting import CREDIT_RUNS, FEED_DAYS, CreditFeed, CreditPlan
 from spark_jobs.contracts.events import CONVERSION
+from spark_jobs.contracts.places import CREDIT_FEED
 from spark_jobs.contracts.repair import Cause, Kind, RepairDone, RepairPlan, TablePlan, done_key
 from spark_jobs.contracts.replay import Window
 from spark_jobs.contracts.settings import Settings
@@ -37,6 +39,7 @@ from spark_jobs.jobs.plans import write_plan
 from spark_jobs.jobs.repair import repair
 from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.runtime.records import find_record
 from tests.support.credited import (
     Facts,
     Key,
@@ -267,6 +270,28 @@ def test_returns_are_told_gross_and_net_side_by_side(days: _Days) -> None:
             assert row[f"{prefix}conversions"] == pytest.approx(shares[key] / 1e6)
         assert not values
     assert any(row["value_micros"] != row["net_value_micros"] for row in found)
+
+
+def test_dashboards_are_told_of_the_last_days_only(days: _Days, tmp_path: Path) -> None:
+    lake, refunds = copy_lake(days.lake, tmp_path), {row[0] for row in read_table(days.lake, PATHS) if row[7]}
+    rows = read_table(lake, CREDITS)
+    newest = max(row[-1] for row in rows)
+    due: Counter[tuple[str | None, ...]] = Counter()
+    values: Counter[tuple[str | None, ...]] = Counter()
+    for conversion, model, _, campaign, *_, micros, ppm, currency, _, on in rows:
+        if on == newest:
+            due[campaign, model, currency] += 0 if conversion in refunds else ppm
+            values[campaign, model, currency] += micros
+    until = datetime.combine(newest, datetime.min.time(), UTC) + timedelta(days=FEED_DAYS - 1)
+    write_feed(lake, _SETTINGS.s3, until)
+    feed = find_record(lake, CREDIT_FEED, CreditFeed)
+    assert feed
+    assert feed.until == until
+    told = {(one.campaign, one.model, one.currency): one for one in feed.credited}
+    assert {key: one.value_micros for key, one in told.items()} == dict(values)
+    assert {key: one.conversions for key, one in told.items()} == {key: ppm / 1e6 for key, ppm in due.items()}
+    write_feed(lake, _SETTINGS.s3, until + timedelta(days=1))
+    assert find_record(lake, CREDIT_FEED, CreditFeed) == CreditFeed(until=until + timedelta(days=1), credited=())
 
 
 def test_returns_hold_credits_against_costs(days: _Days) -> None:

@@ -10,14 +10,16 @@ from prometheus_client.registry import Collector
 
 from spark_jobs.console.exporter import LakeMetrics
 from spark_jobs.console.gold_metrics import GoldMetrics
+from spark_jobs.contracts.crediting import CreditedCampaign, CreditFeed
 from spark_jobs.contracts.files import json_bytes
-from spark_jobs.contracts.places import FEED
+from spark_jobs.contracts.places import CREDIT_FEED, FEED
 from spark_jobs.contracts.progress import QueryReport
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
 from spark_jobs.ledger.take import take_cuts
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.metrics import QueryMetrics
+from spark_jobs.runtime.records import write_record
 from tests.support.written_lakes import GOOD, NOON, Record, WrittenLake, at
 
 REPORT = QueryReport(
@@ -50,13 +52,14 @@ def exposed_metrics() -> Mapping[str, frozenset[str]]:
 
 
 def full_lake(folder: str) -> WrittenLake:
-    """A lake in ``folder`` with all that the exporter has metrics of: validation, ledger, feed, a session."""
+    """A lake in ``folder`` with all that the exporter has metrics of: validation, ledger, feeds, a session."""
     written = WrittenLake(open_lake(folder))
     written.batch(BRONZE_EVENTS, "ingest", [GOOD, {**GOOD, "verdict": "missing_user_id", "source": "t/0/2"}])
     written.batch(SILVER_EVENTS, "deduplicate", [GOOD], reached=0)
     written.batch(SESSIONS, "sessionize", [session("s", GOOD)])
     list(take_cuts(Settings(), written.lake, lambda: NOON))
     written.lake.files.write(FEED, json_bytes({"windows": [window(0)]}))
+    write_record(written.lake, CREDIT_FEED, CreditFeed(until=NOON, credited=(credited(),)))
     written.lake.files.write("_reports/history.json", json_bytes({"validations": [VALIDATION]}))
     return written
 
@@ -65,6 +68,15 @@ def session(name: str, event: Record) -> Record:
     """The row of ``gold/sessions`` of a user with a single event."""
     told = {column: event[column] for column in ("event_time", "event_type", "event_id")}
     return {"session_id": name, "events": [told], "event_count": 1, "event_date": event["event_date"]}
+
+
+def credited(
+    campaign: str | None = "c", model: str = "linear", *, conversions: float = 2.5, value_micros: int = 700
+) -> CreditedCampaign:
+    """What a campaign is credited with, in EUR."""
+    return CreditedCampaign(
+        campaign=campaign, model=model, currency="EUR", conversions=conversions, value_micros=value_micros
+    )
 
 
 def window(

@@ -1,4 +1,4 @@
-"""Metrics of campaigns and sessions, from the feed and the log."""
+"""Metrics of campaigns, sessions and credit, from the feeds and the log."""
 
 import logging
 from pathlib import Path
@@ -6,12 +6,15 @@ from pathlib import Path
 import pytest
 from prometheus_client.exposition import generate_latest
 
+from spark_jobs.console.credit_metrics import NO_CAMPAIGN
 from spark_jobs.console.gold_metrics import MOST_CAMPAIGNS, OTHERS, GoldMetrics
+from spark_jobs.contracts.crediting import CreditedCampaign, CreditFeed
 from spark_jobs.contracts.files import json_bytes
-from spark_jobs.contracts.places import FEED
+from spark_jobs.contracts.places import CREDIT_FEED, FEED
 from spark_jobs.contracts.tables import SESSIONS
 from spark_jobs.runtime.lakes import open_lake
-from tests.support.exposed import session, window
+from spark_jobs.runtime.records import write_record
+from tests.support.exposed import credited, session, window
 from tests.support.written_lakes import NOON, WrittenLake, at
 
 
@@ -94,6 +97,47 @@ def test_sessions_of_today_are_counted_from_the_log(written: WrittenLake) -> Non
     assert _exported(written)["adloom_sessions_today"] == 2
     written.commit(SESSIONS, removed=added)
     assert _exported(written)["adloom_sessions_today"] == 0
+
+
+def test_credit_is_told_by_campaign_model_and_currency(written: WrittenLake) -> None:
+    told = _credited(
+        written,
+        credited("a", conversions=1.25, value_micros=300),
+        credited("a", "last_click", conversions=2, value_micros=500),
+        credited(None, conversions=0.75, value_micros=200),
+        credited("a", value_micros=0).model_copy(update={"currency": None}),
+    )
+    assert told == {
+        _of_credit("conversions", "a", "linear"): 1.25,
+        _of_credit("conversions", "a", "last_click"): 2,
+        _of_credit("conversions", NO_CAMPAIGN, "linear"): 0.75,
+        _of_credit("conversions", "a", "linear", ""): 2.5,
+        _of_credit("value_micros", "a", "linear"): 300,
+        _of_credit("value_micros", "a", "last_click"): 500,
+        _of_credit("value_micros", NO_CAMPAIGN, "linear"): 200,
+        _of_credit("value_micros", "a", "linear", ""): 0,
+        "adloom_credit_until_seconds": NOON.timestamp(),
+    }
+
+
+def test_beyond_the_largest_campaigns_the_credit_of_the_others_is_one(written: WrittenLake) -> None:
+    many = [credited(f"large-{number}", conversions=9) for number in range(MOST_CAMPAIGNS)]
+    told = _credited(written, *many, credited("small-1"), credited("small-2"), credited(None, conversions=0.5))
+    assert told[_of_credit("conversions", "large-0", "linear")] == 9
+    assert told[_of_credit("conversions", OTHERS, "linear")] == 5
+    assert told[_of_credit("value_micros", OTHERS, "linear")] == 1400
+    assert told[_of_credit("conversions", NO_CAMPAIGN, "linear")] == 0.5
+    assert _of_credit("conversions", "small-1", "linear") not in told
+
+
+def _credited(written: WrittenLake, *rows: CreditedCampaign) -> dict[str, float]:
+    """The metrics of a lake whose feed of credit has ``rows``."""
+    write_record(written.lake, CREDIT_FEED, CreditFeed(until=NOON, credited=rows))
+    return _exported(written)
+
+
+def _of_credit(figure: str, campaign: str, model: str, currency: str = "EUR") -> str:
+    return f'adloom_credit_{figure}{{campaign="{campaign}",currency="{currency}",model="{model}"}}'
 
 
 def test_what_cannot_be_read_is_logged_and_nothing_old_is_told(

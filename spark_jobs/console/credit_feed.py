@@ -1,0 +1,38 @@
+"""What campaigns are credited with of the last days, in a small file that `adloom credit` writes for dashboards."""
+
+from contextlib import closing
+from datetime import datetime, timedelta
+
+from spark_jobs.contracts.crediting import FEED_DAYS, CreditedCampaign, CreditFeed
+from spark_jobs.contracts.places import CREDIT_FEED
+from spark_jobs.contracts.sections import S3Settings
+from spark_jobs.lake.layout import Lake
+from spark_jobs.runtime.records import write_record
+from spark_jobs.runtime.row_store import row_store
+from spark_jobs.sql.lake_sql import LakeSql
+from spark_jobs.views.daily_credits import VIEW
+
+
+def write_feed(lake: Lake, s3: S3Settings, until: datetime) -> None:
+    """Writes the file from what the tables of credit of ``lake`` say now.
+
+    Args:
+        lake: the lake; the tables must be there.
+        s3: of its store.
+        until: how far credit has come; with zone.
+
+    Raises:
+        SettingsError: there are no keys for the store.
+        LakeError: a table cannot be read.
+    """
+    first = until.date() - timedelta(days=FEED_DAYS - 1)
+    query = (
+        "SELECT campaign_id, model, currency, sum(conversions), sum(value_micros)::BIGINT "
+        f"FROM {VIEW.name} WHERE event_date >= DATE '{first}' GROUP BY ALL ORDER BY ALL"
+    )
+    with closing(LakeSql(lake, row_store(lake, s3))) as sql:
+        rows = sql.run(query)
+        assert rows is not None  # noqa: S101 it is a query
+        names = CreditedCampaign.model_fields
+        found = [CreditedCampaign.model_validate(dict(zip(names, row, strict=True))) for row in rows.fetchall()]
+    write_record(lake, CREDIT_FEED, CreditFeed(until=until, credited=tuple(found)), indent=None)
