@@ -177,7 +177,7 @@ def test_what_a_campaign_is_called_is_text_on_the_page(spark: SparkSession, tmp_
     lake = open_lake(str(tmp_path / "lake"))
     _write(spark, lake, [_row(1, campaign_id=_STRANGE)])
     page = _page(lake, count_restated(spark, lake))
-    assert "<strong>1</strong> row of gold changed by 1 repair," in page
+    assert "<strong>1</strong> row of gold changed by 1 run of repair, replay, marks or credit, the last on" in page
     assert "<script" not in page
     assert "\x00" not in page
     assert "\u202e" not in page

@@ -155,6 +155,7 @@ def test_net_credit_begins_with_all_conversions_and_is_told_nowhere(days: _Days)
     assert not [row for row in read_table(days.lake, RESTATEMENTS) if Cause.INVALID_TRAFFIC in row]
 
 
+@pytest.mark.slow
 def test_other_marks_change_net_credit_and_those_of_before_give_it_back(days: _Days, remarked: list[_Stage]) -> None:
     other, back, _ = remarked
     for table in NET_CREDIT_TABLES:
@@ -163,6 +164,7 @@ def test_other_marks_change_net_credit_and_those_of_before_give_it_back(days: _D
     assert other.plan.net_again > 0
 
 
+@pytest.mark.slow
 def test_gross_credit_is_the_same_whatever_is_marked(days: _Days, remarked: list[_Stage]) -> None:
     for stage in remarked:
         assert {table: stage.rows[table] for table in GROSS_CREDIT_TABLES} == {
@@ -172,12 +174,14 @@ def test_gross_credit_is_the_same_whatever_is_marked(days: _Days, remarked: list
         assert (stage.plan.fresh, stage.plan.again) == (0, 0)
 
 
+@pytest.mark.slow
 def test_a_second_mark_of_an_event_changes_nothing(remarked: list[_Stage]) -> None:
     _, back, again = remarked
     assert (again.plan.net_again, again.plan.changes) == (0, 0)
     assert again.rows == back.rows
 
 
+@pytest.mark.slow
 def test_each_change_of_net_credit_is_told_with_the_event_whose_mark_changed(
     days: _Days, remarked: list[_Stage]
 ) -> None:
@@ -344,6 +348,7 @@ def test_marks_in_attributions_give_credit_nothing_to_do(
     assert has_work(lake, _SETTINGS) == is_work
 
 
+@pytest.mark.slow
 def test_other_settings_hold_for_a_window_that_is_computed_again(
     spark: SparkSession, days: _Days, tmp_path: Path
 ) -> None:

@@ -167,6 +167,7 @@ def test_days_are_restated_by_marks(spark: SparkSession, day: _Day) -> None:
     assert rows == {table.name: plan.changes_of(table.name) // 2 for table in _NET}
 
 
+@pytest.mark.slow
 def test_other_rules_and_back_give_the_gold_of_the_first(spark: SparkSession, day: _Day, tmp_path: Path) -> None:
     lake = _copy(day.marked, tmp_path / "lake")
     dry = apply_marks(spark, _SETTINGS, lake, _B, dry_run=True)
@@ -195,6 +196,7 @@ FROM daily_campaigns GROUP BY campaign_id ORDER BY campaign_id
 """
 
 
+@pytest.mark.slow
 def test_marks_before_a_repair_and_after_it_agree(spark: SparkSession, day: _Day, tmp_path: Path) -> None:
     lake = _copy(day.late, tmp_path / "lake")
     gross = _gross(lake)
