@@ -40,8 +40,11 @@ check: setup ## Lint, format, types, import rules
 	PYTHONPATH=dags .venv/bin/lint-imports
 
 # In the order of the folders: by default xdist starts files with few tests last, and those are the long ones.
-test: setup ## Every test except the slow ones below
-	$(PY) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --durations 20 -m "not slow and not stack and not airflow and not compose" tests
+test: setup ## Every test except those below
+	$(PY) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --durations 20 -m "not slow and not derived and not stack and not airflow and not compose" tests
+
+test-derived: setup ## Repairs, replays, days, credit and marks: tables that no job writes, on lakes of a day
+	$(PY) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --durations 20 -m "derived and not slow" tests/spark
 
 test-stack: setup ## The jobs on real Kafka and MinIO (fetched, and built with Go, the first time)
 	@$(PY) -m tests.stack.gobuilt
@@ -135,4 +138,4 @@ clean: ## Remove everything generated except .venv; containers and their data to
 	@if [ -f .env ] && docker compose version >/dev/null 2>&1; then docker compose --profile '*' down --volumes; fi
 	rm -rf demo build dist .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup lock-jars demo up down airflow airflow-stop docs release check test test-stack test-stack-full test-airflow test-airflow-full pictures test-compose test-compose-core test-kill test-damage test-long bench bench-batches bench-mappings bench-ledger bench-operators bench-peers bench-repair bench-credit bench-bots bench-guard bench-scaling profile bench-stack bench-old-log bench-forget bench-compose soak clean
+.PHONY: help setup lock-jars demo up down airflow airflow-stop docs release check test test-derived test-stack test-stack-full test-airflow test-airflow-full pictures test-compose test-compose-core test-kill test-damage test-long bench bench-batches bench-mappings bench-ledger bench-operators bench-peers bench-repair bench-credit bench-bots bench-guard bench-scaling profile bench-stack bench-old-log bench-forget bench-compose soak clean

@@ -1,4 +1,4 @@
-"""In a browser: conversions get their credit from the form of `credit_conversions`, and bots are marked."""
+"""In a browser: the form of `credit_conversions` gives conversions their credit; with bots marked, it is net, too."""
 
 from collections import Counter
 from pathlib import Path
@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from spark_jobs.contracts.choices import CreditModel
 from spark_jobs.contracts.events import CONVERSION
-from spark_jobs.contracts.tables import CREDITS, MARKS, PATHS, SILVER_EVENTS
+from spark_jobs.contracts.tables import CREDITS, GROSS_CREDIT_TABLES, MARKS, NET_PATHS, PATHS, SILVER_EVENTS
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.lake.layout import Lake
@@ -83,4 +83,11 @@ def _marked(person: Person, lake: Lake) -> None:
     person.page.goto(f"{person.airflow.address}/dags/mark_invalid/runs/{run}/tasks/mark_invalid")
     expect(person.page.get_by_text("crawler").first).to_be_visible(timeout=_LONGEST_MS)
     person.picture("marks-log")
-    assert read_table(lake, MARKS)
+    marked = {(row[0], row[1]) for row in read_table(lake, MARKS)}
+    assert marked
+    gross = {table: sorted(map(repr, read_table(lake, table))) for table in GROSS_CREDIT_TABLES}
+    person.airflow.wait_for("credit_conversions", person.airflow.trigger("credit_conversions"), "success")
+    assert {table: sorted(map(repr, read_table(lake, table))) for table in GROSS_CREDIT_TABLES} == gross
+    net = read_table(lake, NET_PATHS)
+    assert net
+    assert not {(CONVERSION, row[0]) for row in net} & marked

@@ -76,6 +76,10 @@ def test_every_table_of_gold_is_an_asset() -> None:
         "campaign_stats": "adloom/gold/campaign_stats",
         "moving_averages": "adloom/gold/moving_averages",
         "user_status": "adloom/gold/user_status",
+        "paths": "adloom/gold/paths",
+        "credits": "adloom/gold/credits",
+        "net_paths": "adloom/gold/net_paths",
+        "net_credits": "adloom/gold/net_credits",
     }
 
 

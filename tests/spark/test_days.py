@@ -34,6 +34,8 @@ from tests.support.lakes import read_table
 from tests.support.runs import run_in
 from tests.support.timeline import Case, Run
 
+pytestmark = pytest.mark.derived
+
 _FILE_BY_FILE = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}})
 _LATE = Case(
     "late",

@@ -38,6 +38,9 @@ def _rows(spark: SparkSession, *windows: tuple[int, str, int, int]) -> DataFrame
             clicks,
             5 * shown,
             _rate(shown, clicks),
+            None,
+            None,
+            None,
         )
         for minute, campaign, shown, clicks in windows
     ]

@@ -28,6 +28,8 @@ from tests.support.invalid import HOUR, NOON_US, RULES, SECOND, Event, drawn_eve
 from tests.support.lakes import read_table
 from tests.support.marks_oracle import Mark, expected
 
+pytestmark = pytest.mark.derived
+
 _SETTINGS = Settings()
 _BY_ID = {rule["id"]: rule for rule in RULES}
 _A = [_BY_ID["p"], _BY_ID["d"], _BY_ID["r-user"], _BY_ID["s"]]

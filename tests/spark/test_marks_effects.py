@@ -38,6 +38,8 @@ from tests.support.oracle import Mark, Row, assert_same_rows, expected_tables
 from tests.support.queried import rows_of
 from tests.support.runs import run_in
 
+pytestmark = pytest.mark.derived
+
 _SETTINGS = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}})
 _NET = (ATTRIBUTIONS, CAMPAIGN_STATS)
 _NET_COLUMNS = ("invalid", "invalid_impression", "valid_impressions", "valid_clicks", "valid_cost_micros")

@@ -15,6 +15,7 @@ from tests.support.drivers import ADLOOM, kill_repeatedly, start_run
 from tests.support.equality import assert_lake_equals_oracle, generate_source
 from tests.support.servers import wait_until
 
+pytestmark = pytest.mark.slow
 KILLS = int(os.environ.get("KILLS", "4"))
 _IDLE_S = 10
 
@@ -29,7 +30,6 @@ def hosts(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         wait_until(lambda: not list(Path(folder).glob("*/*.sock")), 90, "a host did not end")
 
 
-@pytest.mark.slow
 def test_commands_share_a_java_that_ends_when_nobody_uses_it(hosts: Path, tmp_path: Path) -> None:
     source = generate_source(tmp_path / "source", events=1500, seed=3, files=3)
     for name in ("first", "second"):
@@ -42,7 +42,6 @@ def test_commands_share_a_java_that_ends_when_nobody_uses_it(hosts: Path, tmp_pa
     wait_until(lambda: not list(hosts.glob("*.sock")), _IDLE_S + 60, "the host did not end")
 
 
-@pytest.mark.slow
 def test_kills_of_commands_that_share_java_change_no_row(hosts: Path, tmp_path: Path) -> None:
     source = generate_source(tmp_path / "source", events=4000, seed=8, files=12)
     lake = open_lake(str(tmp_path / "lake"))
@@ -52,7 +51,6 @@ def test_kills_of_commands_that_share_java_change_no_row(hosts: Path, tmp_path: 
     assert len(list(hosts.glob("*.sock"))) == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("killed", ["host and Java", "Java alone"])
 def test_a_host_that_was_killed_is_replaced(killed: str, hosts: Path, tmp_path: Path) -> None:
     source = generate_source(tmp_path / "source", events=1500, seed=3, files=3)
