@@ -18,7 +18,7 @@ from spark_jobs.contracts.contract import (
 from spark_jobs.contracts.durations import milliseconds
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.sources import CLICK_SIDE, FIELDS, SourceSettings, kept_columns
-from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SILVER_EVENTS, Column, Table
+from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, CREDIT_TABLES, SILVER_EVENTS, Column, Table
 from spark_jobs.queries import TABLES, writer_of
 from spark_jobs.queries.state_settings import setting_text
 
@@ -51,7 +51,7 @@ def contract_of(settings: Settings) -> Contract:
         fields=tuple(map(_field, FIELDS)),
         records=tuple(_records(settings)),
         sources=tuple(_source(name, source) for name, source in settings.sources.items()),
-        tables=tuple(_table(table, settings, rules[table]) for table in TABLES),
+        tables=tuple(_table(table, settings, rules[table]) for table in (*TABLES, *CREDIT_TABLES)),
         lake=tuple(_expectation(rule, ()) for rule in lake_rules(settings)),
     )
 
@@ -133,6 +133,8 @@ def _kept(table: Table, settings: Settings) -> Iterable[Column]:
 
 def _settings_of(table: Table, settings: Settings) -> dict[str, str]:
     """The settings that say what the rows of ``table`` mean; for records as received, the rules about records do."""
+    if table in CREDIT_TABLES:
+        return {f"credit.{one}": setting_text(settings, f"credit.{one}") for one in type(settings.credit).model_fields}
     query = writer_of(table)
     if not query.reads:
         return {}

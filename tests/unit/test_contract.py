@@ -21,6 +21,7 @@ from spark_jobs.contracts.contract import Contract, read_contract
 from spark_jobs.contracts.errors import ContractError, SettingsError
 from spark_jobs.contracts.events import PERSONAL_FIELDS
 from spark_jobs.contracts.settings import Settings, load_settings
+from spark_jobs.contracts.tables import CREDIT_TABLES
 from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.contracts import contract_in_use, record
 from spark_jobs.runtime.lakes import open_lake
@@ -64,6 +65,8 @@ def test_the_settings_that_say_what_rows_mean_belong_to_their_tables() -> None:
     settings_of = {table.name: table.settings for table in contract_of(Settings()).tables}
     assert settings_of["sessions"] == {"sessionize.gap": "5min", "sessionize.watermark": "10min"}
     assert settings_of["bronze"] == {}
+    assert settings_of["credits"]["credit.views"] == "fallback"
+    assert settings_of["credits"] == settings_of["net_paths"]
     assert "user_status.idle_after" in settings_of["user_status"]
     assert not [name for names in settings_of.values() for name in names if "spark" in name or "initial" in name]
 
@@ -75,7 +78,8 @@ def _changed(before: Settings, now: Settings) -> dict[str, str]:
 def test_an_event_without_a_user_breaks_readers_of_each_table_that_promised_one() -> None:
     lacking = {field: text for field, text in _CLICKS["map"].items() if field != "user_id"}
     found = _changed(_settings(), _settings(may_lack=["user_id"], map=lacking))
-    rules = {f"{table}: user_id_not_null": "breaking" for table in ("bronze", "silver", "attributions")}
+    tables = ("bronze", "silver", "attributions", "paths", "net_paths")
+    rules = {f"{table}: user_id_not_null": "breaking" for table in tables}
     fields = {"source.clicks.may_lack": "breaking", "source.clicks.user_id": "breaking"}
     assert found == {**fields, **rules}
 
@@ -90,6 +94,12 @@ def test_an_event_without_a_user_breaks_readers_of_each_table_that_promised_one(
         pytest.param("CAMPAIGN_STATS__FEED", "9h", {}, id="the-feed-is-no-table"),
         pytest.param(
             "CAMPAIGN_STATS__WINDOW", "20min", {"campaign_stats: campaign_stats.window": "breaking"}, id="window"
+        ),
+        pytest.param(
+            "CREDIT__VIEWS",
+            "never",
+            {f"{table.name}: credit.views": "breaking" for table in CREDIT_TABLES},
+            id="what-is-credited",
         ),
     ],
 )
