@@ -9,9 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from spark_jobs.contracts.tables import CAMPAIGN_STATS, Table
 from spark_jobs.lake.layout import Lake
+from spark_jobs.transforms.windows import SUMS, VALID
 from tests.support.drivers import ADLOOM
 from tests.support.equality import assert_lake_equals_oracle, generate_source
+from tests.support.lakes import read_table
+from tests.support.oracle import Row
 
 pytestmark = pytest.mark.stack
 
@@ -63,4 +67,17 @@ def test_every_row_is_as_if_one_version_had_run_all_the_time(before: Path, lake:
     for code, file in zip((before, _ROOT, before, _ROOT), files, strict=True):
         (later / file.name).rename(source / file.name)
         _run(code, lake, source, *(["--drain"] if file == files[-1] else []))
-    assert_lake_equals_oracle(lake, source)
+    assert_lake_equals_oracle(lake, source, read=_read)
+
+
+def _read(lake: Lake, table: Table) -> list[Row]:
+    """The rows of ``table``, with net where the version before, which does not know it, has left null: as gross."""
+    rows = read_table(lake, table)
+    if table != CAMPAIGN_STATS:
+        return rows
+    gross, net = ([table.column_names.index(name) for name in names] for names in (SUMS, VALID))
+    assert None in {row[net[0]] for row in rows}, "the version before has written no window"
+    filled = dict(zip(net, gross, strict=True))
+    return [
+        tuple(row[filled[n]] if n in filled and row[n] is None else row[n] for n in range(len(row))) for row in rows
+    ]

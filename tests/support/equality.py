@@ -1,17 +1,19 @@
 """Generated input, and a lake held against the oracle row by row."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 from spark_jobs.contracts.jobs import MEASURE_JOB
 from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.tables import Table
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import TABLES, queries_of
 from spark_jobs.queries.user_status import NAME as USER_STATUS_QUERY
 from tests.support.lakes import read_ledger, read_table
-from tests.support.oracle import assert_same_accounts, assert_same_rows, expected_tables
+from tests.support.oracle import Row, assert_same_accounts, assert_same_rows, expected_tables
 
 MEASURED = tuple(query.writes for query in queries_of(MEASURE_JOB))
 
@@ -25,13 +27,15 @@ def generate_source(folder: Path, *, events: int, seed: int, files: int = 4, con
     return folder
 
 
-def assert_lake_equals_oracle(lake: Lake, source: Path, settings: Settings | None = None) -> None:
+def assert_lake_equals_oracle(
+    lake: Lake, source: Path, settings: Settings | None = None, *, read: Callable[[Lake, Table], list[Row]] = read_table
+) -> None:
     """All tables and the ledger of a drained ``lake`` are what the oracle makes of ``source``.
 
-    Those of the job ``measure`` only where it has run.
+    Those of the job ``measure`` only where it has run. ``read`` gives the rows of a table.
     """
     expected = expected_tables(source, settings or Settings(), datetime.now(UTC))
     has_measured = bool(lake.versions(USER_STATUS_QUERY))
     for table in (table for table in TABLES if has_measured or table not in MEASURED):
-        assert_same_rows(read_table(lake, table), expected.rows(table), table)
+        assert_same_rows(read(lake, table), expected.rows(table), table)
     assert_same_accounts(read_ledger(lake), expected.ledger)
