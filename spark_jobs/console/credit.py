@@ -91,7 +91,9 @@ def _why_nothing(lake: Lake, settings: Settings) -> str:
 
 
 def _print_plan(console: Console, plan: CreditPlan, place: str, *, dry_run: bool) -> None:
-    table = Table(title=f"{place}: credit, run {plan.number}", title_justify="left", box=SIMPLE_HEAD)
+    # Not as the title of the table, which would be cut to its width.
+    console.print(f"{place}: credit, run {plan.number}", soft_wrap=True)
+    table = Table(box=SIMPLE_HEAD)
     table.add_column("table")
     for heading in ("rows out", "rows in", "frozen"):
         table.add_column(heading, justify="right")

@@ -132,7 +132,7 @@ def _restate(
 
 
 def _print_plan(console: Console, plan: RepairPlan) -> None:
-    table = Table(title=f"gold: marks brought in by repair {plan.number}", title_justify="left", box=SIMPLE_HEAD)
+    table = Table(title=f"gold: marks brought in, number {plan.number} in _repairs", title_justify="left", box=SIMPLE_HEAD)
     table.add_column("table")
     for heading in ("events", "they wait", "rows changed", "frozen"):
         table.add_column(heading, justify="right")
