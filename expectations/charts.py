@@ -138,7 +138,9 @@ def bars(
     )
 
 
-def grouped_bars(rows: Records, label: str, series: str, value: str, names: Sequence[str]) -> Drawing | None:
+def grouped_bars(
+    rows: Records, label: str, series: str, value: str, names: Sequence[str], *, is_wide: bool = True
+) -> Drawing | None:
     """Horizontal bars in groups: one group for each ``label``, in the order of ``rows``. None without rows.
 
     Args:
@@ -147,6 +149,7 @@ def grouped_bars(rows: Records, label: str, series: str, value: str, names: Sequ
         series: column with the name of a bar.
         value: column with its length.
         names: of the series, in order; as many as there are colors.
+        is_wide: over the whole page, not half of it.
     """
     if not rows:
         return None
@@ -165,7 +168,7 @@ def grouped_bars(rows: Records, label: str, series: str, value: str, names: Sequ
                 legend=alt.Legend(title=None, orient="top"),
             ),
         )
-        .properties(width=_WIDE - _LABEL_WIDTH, height=alt.Step(8, **{"for": "offset"}))
+        .properties(width=(_WIDE if is_wide else _NARROW) - _LABEL_WIDTH, height=alt.Step(8, **{"for": "offset"}))
     )
 
 

@@ -20,7 +20,7 @@ def draw(figures: Figures, credit: CreditFigures | None, invalid: InvalidFigures
 
     ``funnel``, ``clicks`` and ``ctr`` (by campaign over time), ``delays``, ``lengths``, ``endings``, ``shares``,
     ``verdicts``, ``status``; of conversions ``models``, ``paths``, ``converting``; of invalid traffic
-    ``net``.
+    ``net_clicks``, ``net_cost``.
     """
     drawn = {
         "funnel": charts.funnel(_funnel(figures), _FUNNEL_WIDTH),
@@ -42,7 +42,10 @@ def draw(figures: Figures, credit: CreditFigures | None, invalid: InvalidFigures
             "converting": charts.bars(delays, "length", "conversions", order=[row["length"] for row in delays]),
         }
     if invalid is not None:
-        drawn["net"] = charts.grouped_bars(invalid.campaigns, "campaign", "side", "cost", [GROSS, NET])
+        for name, figure in (("net_clicks", "clicks"), ("net_cost", "cost")):
+            drawn[name] = charts.grouped_bars(
+                invalid.campaigns, "campaign", "side", figure, [GROSS, NET], is_wide=False
+            )
     return {name: charts.svg(chart) for name, chart in drawn.items() if chart is not None}
 
 

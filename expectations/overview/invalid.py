@@ -54,7 +54,7 @@ class InvalidFigures:
     Attributes:
         totals: gross, then net.
         rules: those that mark anything.
-        campaigns: ``campaign``, ``side`` (gross or net), ``cost``, of the campaigns that cost most.
+        campaigns: ``campaign``, ``side`` (gross or net), ``clicks``, ``cost``, of the campaigns that cost most.
     """
 
     totals: tuple[Counted, Counted]
@@ -100,11 +100,17 @@ def _share(ppm: int | None) -> float | None:
 def _campaigns(sql: LakeSql) -> Records:
     found = rows_of(
         sql,
-        "SELECT campaign_id, sum(cost_micros)::BIGINT AS gross, sum(valid_cost_micros)::BIGINT AS net "
+        "SELECT campaign_id, sum(cost_micros)::BIGINT AS gross, sum(valid_cost_micros)::BIGINT AS net, "
+        "sum(clicks)::BIGINT AS gross_clicks, sum(valid_clicks)::BIGINT AS net_clicks "
         f"FROM daily_campaigns GROUP BY campaign_id ORDER BY gross DESC NULLS LAST, campaign_id LIMIT {_CAMPAIGNS}",
     )
     return [
-        {"campaign": row["campaign_id"], "side": side, "cost": (row[side] or 0) / _MICROS}
+        {
+            "campaign": row["campaign_id"],
+            "side": side,
+            "clicks": row[f"{side}_clicks"] or 0,
+            "cost": (row[side] or 0) / _MICROS,
+        }
         for row in found
         for side in (GROSS, NET)
     ]

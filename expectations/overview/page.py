@@ -46,12 +46,8 @@ _PICTURES = (
     ),
     Picture("paths", "Touches that led to a conversion", "Clicks, and views as credit.views says."),
     Picture("converting", "Time from the last touch to the conversion", "Of conversions with a touch."),
-    Picture(
-        "net",
-        "Cost by campaign, gross and net",
-        "Gross is all of it; net is without impressions that a rule marks as invalid traffic.",
-        True,
-    ),
+    Picture("net_clicks", "Clicks by campaign, gross and net", "Net is without what a rule marks as invalid traffic."),
+    Picture("net_cost", "Cost by campaign, gross and net", "Net is without the cost of marked impressions."),
 )
 
 

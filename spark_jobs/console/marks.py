@@ -132,7 +132,8 @@ def _restate(
 
 
 def _print_plan(console: Console, plan: RepairPlan) -> None:
-    table = Table(title=f"gold: marks brought in, number {plan.number} in _repairs", title_justify="left", box=SIMPLE_HEAD)
+    title = f"gold: marks brought in, number {plan.number} in _repairs"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
     table.add_column("table")
     for heading in ("events", "they wait", "rows changed", "frozen"):
         table.add_column(heading, justify="right")

@@ -308,7 +308,8 @@ def test_the_overview_shows_gross_and_net(spark: SparkSession, day: _Day) -> Non
     lake = day.marked
     page = (lake.files.read(write_overview(spark, lake, S3Settings(), datetime.now(UTC))) or b"").decode()
     assert 'id="invalid"' in page
-    assert 'id="net"' in page
+    assert 'id="net_clicks"' in page
+    assert 'id="net_cost"' in page
     assert "cost, net" in page
 
 
