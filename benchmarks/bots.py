@@ -2,7 +2,7 @@
 
 Events with labelled bots are run through the jobs and marked by the default rules. All events of a bot are labelled,
 also those that no rule could know: of a bot that clicks too fast, the pages that it views as well. Labels of events
-that the jobs kept are counted, each once.
+that the jobs kept are counted, each once, up to the time that rules have come to: the last hours wait.
 """
 
 import shutil
@@ -17,6 +17,7 @@ from rich.table import Table
 
 from benchmarks.common import ADLOOM
 from benchmarks.measure import run_measured
+from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import MARKS, SILVER_EVENTS
 from spark_jobs.contracts.tables import Table as LakeTable
 from spark_jobs.generator.generate import generate
@@ -57,9 +58,16 @@ def main(
 
 def _prepare(connection: duckdb.DuckDBPyConnection, lake: Lake, labels: Path) -> None:
     """The views ``labels`` (event_type, event_id, behaviour) and ``marks`` (event_type, event_id, rule_id)."""
+    waits_s = Settings().deduplicate.watermark.total_seconds()
+    connection.execute(f"""
+        CREATE VIEW silver AS SELECT event_type, event_id, event_time
+        FROM read_parquet({_files(lake, SILVER_EVENTS)}, hive_partitioning = true) WHERE event_type <> 'heartbeat'
+    """)
     connection.execute(f"""
         CREATE VIEW labels AS SELECT event_type, event_id, behaviour FROM read_json('{labels}')
-        SEMI JOIN read_parquet({_files(lake, SILVER_EVENTS)}, hive_partitioning = true) USING (event_type, event_id)
+        SEMI JOIN (
+          SELECT * FROM silver WHERE event_time <= (SELECT max(event_time) FROM silver) - to_seconds({waits_s})
+        ) judged USING (event_type, event_id)
     """)
     # The lake was marked once, so no mark is revoked.
     connection.execute(
@@ -82,7 +90,7 @@ WITH labelled AS (SELECT behaviour, event_type, count(*) AS labelled FROM labels
 SELECT behaviour, event_type, rule_id AS rule, labelled, count(*) AS marked,
   round(100 * count(*) / labelled, 1) AS "recall %"
 FROM labels JOIN marks USING (event_type, event_id) JOIN labelled USING (behaviour, event_type)
-GROUP BY ALL ORDER BY ALL
+GROUP BY behaviour, event_type, rule_id, labelled ORDER BY ALL
 """
 _PRECISION = """
 WITH each AS (
