@@ -34,7 +34,7 @@ _MODELS = 6
 def main(
     events: Annotated[int, typer.Option(min=1000, help="Good events, the day more included.")] = 10_000_000,
     days: Annotated[int, typer.Option(min=2, help="Over how many days, before the day more.")] = 90,
-    conversions: Annotated[float, typer.Option(min=0.001, max=1, help="Share of clicks that lead to one.")] = 0.1,
+    conversions: Annotated[float, typer.Option(min=0.001, max=1, help="Share of clicks that lead to one.")] = 0.15,
     out: Annotated[
         Path, typer.Option(help="Folder for input, lakes and results; input and first lake are kept.")
     ] = Path("build/bench-credit"),
