@@ -2,7 +2,7 @@
 
 Events with labelled bots are run through the jobs and marked by the default rules. All events of a bot are labelled,
 also those that no rule could know: of a bot that clicks too fast, the pages that it views as well. Labels of events
-that the jobs kept are counted, each once, up to the time that rules have come to: the last hours wait.
+that the jobs kept are counted, each once, up to the time that the rules have reached: they judge the last hours later.
 """
 
 import shutil
@@ -15,19 +15,15 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.common import ADLOOM
+from benchmarks.common import ADLOOM, EVENTS_PER_FILE, rows_of
 from benchmarks.measure import run_measured
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import MARKS, SILVER_EVENTS
-from spark_jobs.contracts.tables import Table as LakeTable
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.labels import LABELS
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.lake.layout import Lake
-from spark_jobs.lake.table_files import live_files
 from spark_jobs.runtime.lakes import open_lake
-
-_EVENTS_PER_FILE = 125_000
 
 
 def main(
@@ -41,7 +37,7 @@ def main(
     console, source, lake = Console(), out / "source", out / "lake"
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
-    files = max(1, events // _EVENTS_PER_FILE)
+    files = max(1, events // EVENTS_PER_FILE)
     spec = GeneratorSpec(events=events, seed=seed, late=0, bots=bots, conversions=conversions, files=files)
     with console.status(f"writing {events:,} events"):
         generate(spec, source)
@@ -61,7 +57,7 @@ def _prepare(connection: duckdb.DuckDBPyConnection, lake: Lake, labels: Path) ->
     waits_s = Settings().deduplicate.watermark.total_seconds()
     connection.execute(f"""
         CREATE VIEW silver AS SELECT event_type, event_id, event_time
-        FROM read_parquet({_files(lake, SILVER_EVENTS)}, hive_partitioning = true) WHERE event_type <> 'heartbeat'
+        FROM {rows_of(lake, SILVER_EVENTS)} WHERE event_type <> 'heartbeat'
     """)
     connection.execute(f"""
         CREATE VIEW labels AS SELECT event_type, event_id, behaviour FROM read_json('{labels}')
@@ -70,13 +66,7 @@ def _prepare(connection: duckdb.DuckDBPyConnection, lake: Lake, labels: Path) ->
         ) judged USING (event_type, event_id)
     """)
     # The lake was marked once, so no mark is revoked.
-    connection.execute(
-        f"CREATE VIEW marks AS SELECT event_type, event_id, rule_id FROM read_parquet({_files(lake, MARKS)})"
-    )
-
-
-def _files(lake: Lake, table: LakeTable) -> list[str]:
-    return [str(lake.path / file.key) for file in live_files(lake, table, lake.newest_commit(table.path) or 0)]
+    connection.execute(f"CREATE VIEW marks AS SELECT event_type, event_id, rule_id FROM {rows_of(lake, MARKS)}")
 
 
 _RECALL = """

@@ -1,18 +1,54 @@
-"""Shared by the benchmarks: input events, and the adloom command."""
+"""Shared by the benchmarks: input events, the adloom command, the rows of a lake, and what was measured."""
 
+import json
 import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.measure import Cost
+from spark_jobs.contracts.tables import Table as LakeTable
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
+from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.table_files import live_files
 
 ADLOOM = [sys.executable, "-c", "from spark_jobs.cli import main; main()"]
 """The ``adloom`` command of this checkout."""
-_EVENTS_PER_FILE = 125_000
+EVENTS_PER_FILE = 125_000
+"""In generated input."""
 
 
 def make_events(events: int, folder: Path, *, users: int | None = None) -> int:
     """Writes ``events`` good events, some of them twice and none late, to ``folder``; returns the record count."""
-    files = max(1, events // _EVENTS_PER_FILE)
+    files = max(1, events // EVENTS_PER_FILE)
     spec = GeneratorSpec(events=events, seed=1, late=0, malformed=0, files=files, users=users)
     return generate(spec, folder).records
+
+
+def rows_of(lake: Lake, table: LakeTable) -> str:
+    """The newest version of ``table``, in a folder on this machine, as a table function of DuckDB."""
+    files = live_files(lake, table, lake.newest_commit(table.path) or 0)
+    return f"read_parquet({[str(lake.path / file.key) for file in files]}, hive_partitioning = true)"
+
+
+def save_costs(costs: Mapping[str, Cost], out: Path) -> None:
+    """Writes what was measured so far to ``results.json`` in ``out``: the whole takes long."""
+    when = datetime.now(UTC).isoformat(timespec="seconds")
+    rows = {name: asdict(cost) for name, cost in costs.items()}
+    (out / "results.json").write_text(json.dumps({"when": when, "costs": rows}, indent=2))
+
+
+def print_costs(console: Console, title: str, costs: Mapping[str, Cost]) -> None:
+    """Prints what was measured, a line for each name."""
+    table = Table(title=title)
+    table.add_column("")
+    for heading in ("wall s", "CPU s", "peak MiB"):
+        table.add_column(heading, justify="right")
+    for name, cost in costs.items():
+        table.add_row(name, f"{cost.wall_s:,.1f}", f"{cost.cpu_s:,.1f}", f"{cost.peak_mib:,.0f}")
+    console.print(table)

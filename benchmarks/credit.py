@@ -5,27 +5,21 @@ Nothing is drained: conversions wait until no touch of them can come, as with li
 credits of each conversion add up to its value.
 """
 
-import json
 import shutil
-from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import duckdb
 import typer
 from rich.console import Console
-from rich.table import Table
 
-from benchmarks.common import ADLOOM
+from benchmarks.common import ADLOOM, print_costs, rows_of, save_costs
 from benchmarks.measure import Cost, run_measured
 from spark_jobs.contracts.tables import CREDITS, PATHS
-from spark_jobs.contracts.tables import Table as LakeTable
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.jobs.credit_reach import read_credit_plan
 from spark_jobs.lake.layout import Lake
-from spark_jobs.lake.table_files import live_files
 from spark_jobs.runtime.lakes import open_lake
 
 _MODELS = 6
@@ -48,7 +42,7 @@ def main(
     def measured(name: str, *command: str) -> None:
         with console.status(name):
             costs[name] = run_measured([*ADLOOM, *command], log)
-        _save(costs, out)
+        save_costs(costs, out)
 
     # An earlier measurement has left it there.
     (source / more.name).unlink(missing_ok=True)
@@ -94,7 +88,7 @@ def _make_input(events: int, days: int, conversions: float, out: Path) -> tuple[
 
 def _check(lake: Lake) -> None:
     """Discards the figures unless there are conversions, and the credits of each add up to its value."""
-    paths, credits_ = (_rows_of(lake, table) for table in (PATHS, CREDITS))
+    paths, credits_ = (rows_of(lake, table) for table in (PATHS, CREDITS))
     query = f"""
         WITH sums AS (
           SELECT conversion_id, model, sum(credit_micros) AS credited, sum(weight_ppm) AS ppm
@@ -113,30 +107,12 @@ def _check(lake: Lake) -> None:
         )
 
 
-def _rows_of(lake: Lake, table: LakeTable) -> str:
-    files = live_files(lake, table, lake.newest_commit(table.path) or 0)
-    return f"read_parquet({[str(lake.path / file.key) for file in files]})"
-
-
 def _report(console: Console, costs: dict[str, Cost], lake: Lake, out: Path) -> None:
-    table = Table(title="credit")
-    table.add_column("")
-    for heading in ("wall s", "CPU s", "peak MiB"):
-        table.add_column(heading, justify="right")
-    for name, cost in costs.items():
-        table.add_row(name, f"{cost.wall_s:,.1f}", f"{cost.cpu_s:,.1f}", f"{cost.peak_mib:,.0f}")
-    console.print(table)
+    print_costs(console, "credit", costs)
     for number in (1, 2):
         if plan := read_credit_plan(lake, number):
             console.print(f"run {number}: {plan.fresh:,} conversions, {plan.changes:,} rows; {plan.waiting:,} wait")
     console.print(f"results: {out / 'results.json'}")
-
-
-def _save(costs: dict[str, Cost], out: Path) -> None:
-    """Writes what was measured so far: the whole takes long."""
-    when = datetime.now(UTC).isoformat(timespec="seconds")
-    rows = {name: asdict(cost) for name, cost in costs.items()}
-    (out / "results.json").write_text(json.dumps({"when": when, "costs": rows}, indent=2))
 
 
 if __name__ == "__main__":

@@ -9,8 +9,7 @@ import json
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -19,19 +18,16 @@ from typing import Annotated
 import duckdb
 import typer
 from rich.console import Console
-from rich.table import Table
 
-from benchmarks.common import ADLOOM
+from benchmarks.common import ADLOOM, EVENTS_PER_FILE, print_costs, rows_of, save_costs
 from benchmarks.measure import Cost, run_measured
 from spark_jobs.contracts.repair import REPAIRS
 from spark_jobs.contracts.tables import ATTRIBUTIONS, SESSIONS
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.lake.layout import Lake
-from spark_jobs.lake.table_files import live_files
 from spark_jobs.runtime.lakes import open_lake
 
-_EVENTS_PER_FILE = 125_000
 _SETTINGS = '[repair]\nhorizon = "90d"\nfreeze_after = "100d"\n'
 """Nothing is too old: the input lies in the past by event time only."""
 
@@ -56,7 +52,7 @@ def main(
     def measured(name: str, *command: str) -> None:
         with console.status(name):
             costs[name] = run_measured([*ADLOOM, *command, "--config", str(config)], log)
-        _save(costs, out)
+        save_costs(costs, out)
 
     if not base.exists():
         measured("first run, drained", "run", "--source", str(out / "on time"), "--lake", str(base), "--drain")
@@ -75,7 +71,7 @@ def main(
         batch = [sys.executable, "-m", "benchmarks.duckdb_batch", str(everything), str(out / "duckdb")]
         costs["DuckDB, everything"] = run_measured(batch, log)
     _compare(open_lake(str(lake)), out / "duckdb")
-    _save(costs, out)
+    save_costs(costs, out)
     _report(console, costs, out)
 
 
@@ -85,7 +81,7 @@ def _make_input(events: int, days: int, shares: list[float], out: Path) -> list[
     made = out / "made"
     if made.exists():
         return [one_day, *spread]
-    files = max(1, events // _EVENTS_PER_FILE)
+    files = max(1, events // EVENTS_PER_FILE)
     spec = GeneratorSpec(events=events, seed=1, late=0, malformed=0, hours=24 * days, files=files)
     generate(spec, out / "all")
     rng = Random(1)
@@ -140,8 +136,7 @@ _SAME = {
 def _compare(lake: Lake, due: Path) -> None:
     """Discards the figures unless the repaired lake has the rows of a computation in which nothing is late."""
     for table, columns in _SAME.items():
-        files = live_files(lake, table, lake.newest_commit(table.path) or 0)
-        ours = f"SELECT {columns} FROM read_parquet({[str(lake.path / file.key) for file in files]})"
+        ours = f"SELECT {columns} FROM {rows_of(lake, table)}"
         theirs = f"SELECT {columns} FROM read_parquet('{due / table.name}.parquet')"
         only = [f"(SELECT count(*) FROM ({one} EXCEPT ALL {other}))" for one, other in ((ours, theirs), (theirs, ours))]
         with duckdb.connect() as connection:
@@ -154,13 +149,7 @@ def _compare(lake: Lake, due: Path) -> None:
 
 
 def _report(console: Console, costs: dict[str, Cost], out: Path) -> None:
-    table = Table(title="repairs")
-    table.add_column("")
-    for heading in ("wall s", "CPU s", "peak MiB"):
-        table.add_column(heading, justify="right")
-    for name, cost in costs.items():
-        table.add_row(name, f"{cost.wall_s:,.1f}", f"{cost.cpu_s:,.1f}", f"{cost.peak_mib:,.0f}")
-    console.print(table)
+    print_costs(console, "repairs", costs)
     console.print(f"results: {out / 'results.json'}")
 
 
@@ -168,13 +157,6 @@ def _saved(out: Path) -> dict[str, Cost]:
     """What an earlier run has measured of the first lake, which is used again."""
     found = json.loads((out / "results.json").read_text())["costs"]
     return {name: Cost(**cost) for name, cost in found.items() if name.startswith("first ")}
-
-
-def _save(costs: dict[str, Cost], out: Path) -> None:
-    """Writes what was measured so far: the whole takes long."""
-    when = datetime.now(UTC).isoformat(timespec="seconds")
-    rows = {name: asdict(cost) for name, cost in costs.items()}
-    (out / "results.json").write_text(json.dumps({"when": when, "costs": rows}, indent=2))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from spark_jobs.contracts.durations import milliseconds
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.sources import CLICK_SIDE, FIELDS, SourceSettings, kept_columns
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, CREDIT_TABLES, SILVER_EVENTS, Column, Table
-from spark_jobs.queries import TABLES, writer_of
+from spark_jobs.queries import VALIDATED_TABLES, writer_of
 from spark_jobs.queries.state_settings import setting_text
 
 _NO_PROMISE = ("initial_state", "feed")
@@ -51,7 +51,7 @@ def contract_of(settings: Settings) -> Contract:
         fields=tuple(map(_field, FIELDS)),
         records=tuple(_records(settings)),
         sources=tuple(_source(name, source) for name, source in settings.sources.items()),
-        tables=tuple(_table(table, settings, rules[table]) for table in (*TABLES, *CREDIT_TABLES)),
+        tables=tuple(_table(table, settings, rules[table]) for table in VALIDATED_TABLES),
         lake=tuple(_expectation(rule, ()) for rule in lake_rules(settings)),
     )
 

@@ -11,9 +11,8 @@ from airflow.sdk import Asset, AssetAlias
 
 from ad_dags.lakes import LakeRef
 from spark_jobs.contracts.places import VALIDATED
-from spark_jobs.contracts.tables import CREDIT_TABLES
 from spark_jobs.lake.layout import Lake
-from spark_jobs.queries import TABLES
+from spark_jobs.queries import VALIDATED_TABLES
 
 
 def validated_gold(lake: LakeRef) -> AssetAlias:
@@ -23,7 +22,7 @@ def validated_gold(lake: LakeRef) -> AssetAlias:
 
 def validated_assets(lake: LakeRef) -> dict[str, Asset]:
     """By table of gold, the asset that consumers have as their schedule."""
-    gold = [table for table in (*TABLES, *CREDIT_TABLES) if table.path.startswith("gold/")]
+    gold = [table for table in VALIDATED_TABLES if table.path.startswith("gold/")]
     return {table.name: Asset(lake.named(f"adloom/{table.path}")) for table in gold}
 
 

@@ -100,16 +100,16 @@ def _share(ppm: int | None) -> float | None:
 def _campaigns(sql: LakeSql) -> Records:
     found = rows_of(
         sql,
-        "SELECT campaign_id, sum(cost_micros)::BIGINT AS gross, sum(valid_cost_micros)::BIGINT AS net, "
-        "sum(clicks)::BIGINT AS gross_clicks, sum(valid_clicks)::BIGINT AS net_clicks "
-        f"FROM daily_campaigns GROUP BY campaign_id ORDER BY gross DESC NULLS LAST, campaign_id LIMIT {_CAMPAIGNS}",
+        "SELECT campaign_id, sum(cost_micros)::BIGINT AS gross_cost, sum(valid_cost_micros)::BIGINT AS net_cost, "
+        "sum(clicks)::BIGINT AS gross_clicks, sum(valid_clicks)::BIGINT AS net_clicks FROM daily_campaigns "
+        f"GROUP BY campaign_id ORDER BY gross_cost DESC NULLS LAST, campaign_id LIMIT {_CAMPAIGNS}",
     )
     return [
         {
             "campaign": row["campaign_id"],
             "side": side,
             "clicks": row[f"{side}_clicks"] or 0,
-            "cost": (row[side] or 0) / _MICROS,
+            "cost": (row[f"{side}_cost"] or 0) / _MICROS,
         }
         for row in found
         for side in (GROSS, NET)

@@ -12,15 +12,15 @@ from expectations.suites.base import Suite
 from expectations.suites.keyed import keyed_suite
 from expectations.suites.lake import lake_rules
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import CREDIT_TABLES, GROSS_CREDIT_TABLES, NET_CREDIT_TABLES, Table
-from spark_jobs.queries import TABLES
+from spark_jobs.contracts.tables import GROSS_CREDIT_TABLES, NET_CREDIT_TABLES, Table
+from spark_jobs.queries import VALIDATED_TABLES
 
 __all__ = ["Suite", "lake_rules", "table_suites"]
 
 
 def table_suites(settings: Settings) -> tuple[Suite, ...]:
     """The suite of every table, in the order of the data flow, and those of credit."""
-    return tuple(_suite(table, settings) for table in (*TABLES, *CREDIT_TABLES))
+    return tuple(_suite(table, settings) for table in VALIDATED_TABLES)
 
 
 _GROSS = dict(zip(NET_CREDIT_TABLES, GROSS_CREDIT_TABLES, strict=True))

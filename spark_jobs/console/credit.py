@@ -55,9 +55,8 @@ def credit_conversions(
             dry_run=dry_run,
             on_step=lambda step: status.update(f"{step} …"),
         )
-        if plan is not None and not dry_run and lake.has(CREDITS):
-            status.update("telling dashboards …")
-            write_feed(lake, settings.s3, plan.reach.until)
+    if plan is not None and not dry_run and lake.has(CREDITS):
+        write_feed(lake, settings.s3, plan.reach.until)
     if plan is None:
         console.print(_why_nothing(lake, settings), soft_wrap=True)
     else:
@@ -91,7 +90,7 @@ def _why_nothing(lake: Lake, settings: Settings) -> str:
 
 
 def _print_plan(console: Console, plan: CreditPlan, place: str, *, dry_run: bool) -> None:
-    # Not as the title of the table, which would be cut to its width.
+    # Not as the title of the table, which would be broken at its width.
     console.print(f"{place}: credit, run {plan.number}", soft_wrap=True)
     table = Table(box=SIMPLE_HEAD)
     table.add_column("table")

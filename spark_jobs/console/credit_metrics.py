@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
+from spark_jobs.console.series import OTHERS, largest
 from spark_jobs.contracts.crediting import FEED_DAYS, CreditFeed
 from spark_jobs.contracts.places import CREDIT_FEED
 from spark_jobs.lake.layout import Lake
@@ -16,26 +17,23 @@ _Key = tuple[str, str, str]
 """Campaign, model and currency."""
 
 
-def credit_metrics(lake: Lake, most: int, others: str) -> Iterator[Metric]:
-    """Gauges of what the file says; none without a file.
+def credit_metrics(lake: Lake) -> Iterator[Metric]:
+    """Gauges of what the file of ``lake`` says; none without a file.
 
-    Args:
-        lake: the lake.
-        most: the ``most`` campaigns with the largest shares of conversions have series of their own.
-        others: in place of the name of all other campaigns together.
+    The campaigns with the largest shares of conversions have series of their own.
 
     Raises:
         LakeError: the file is damaged.
     """
-    remedy = "remove it, the next run of `adloom credit` that changes something writes it again"
+    remedy = "remove it, the next run of `adloom credit` that finds anything writes it again"
     feed = read_record(lake, CREDIT_FEED, CreditFeed, remedy=remedy)
     if feed is None:
         return
     conversions, values = defaultdict[_Key, float](float), defaultdict[_Key, float](float)
-    named: dict[str | None, str] = {campaign: campaign for campaign in _largest(feed, most)}
-    named[None] = NO_CAMPAIGN
+    shown = largest((one.campaign, one.conversions) for one in feed.credited if one.campaign is not None)
+    named: dict[str | None, str] = {campaign: campaign for campaign in shown} | {None: NO_CAMPAIGN}
     for one in feed.credited:
-        key = named.get(one.campaign, others), one.model, one.currency or ""
+        key = named.get(one.campaign, OTHERS), one.model, one.currency or ""
         conversions[key] += one.conversions
         values[key] += one.value_micros
     of = f"of the last {FEED_DAYS} days that a campaign is credited with"
@@ -50,11 +48,3 @@ def _family(name: str, meaning: str, sums: dict[_Key, float]) -> Metric:
     for key, value in sums.items():
         family.add_metric(key, value)
     return family
-
-
-def _largest(feed: CreditFeed, most: int) -> list[str]:
-    sums = defaultdict[str, float](float)
-    for one in feed.credited:
-        if one.campaign is not None:
-            sums[one.campaign] += one.conversions
-    return sorted(sums, key=lambda campaign: (-sums[campaign], campaign))[:most]

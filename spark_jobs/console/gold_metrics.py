@@ -11,16 +11,13 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from spark_jobs.console.credit_metrics import credit_metrics
+from spark_jobs.console.series import OTHERS, largest
 from spark_jobs.contracts.errors import AdloomError, LakeError
 from spark_jobs.contracts.places import FEED
 from spark_jobs.contracts.tables import SESSIONS
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.table_files import live_files
 
-MOST_CAMPAIGNS = 100
-"""The campaigns with the most impressions have series of their own: each series costs Prometheus memory."""
-OTHERS = "(others)"
-"""In place of the name of all other campaigns together."""
 _FIGURES = {
     "impressions": "impressions",
     "clicks": "clicks, by their own time",
@@ -46,7 +43,7 @@ class GoldMetrics(Collector):
             self._latest = (
                 *self._campaigns(),
                 *self._sessions(now.date()),
-                *credit_metrics(self._lake, MOST_CAMPAIGNS, OTHERS),
+                *credit_metrics(self._lake),
             )
         except AdloomError as error:
             # Figures of before would look like those of now.
@@ -119,17 +116,10 @@ def _windows(lake: Lake) -> list[_Window]:
 
 def _summed(windows: Iterable[_Window], name: str) -> Iterator[tuple[str, int]]:
     """The sum of the figure ``name`` by campaign; campaigns without a known value are left out."""
-    shown, sums = _largest(windows), Counter[str]()
+    shown = largest((one.campaign, one.figures["impressions"] or 0) for one in windows)
+    sums = Counter[str]()
     for one in windows:
         if (value := one.figures[name]) is not None:
             # Added even if it is 0, which is a value too.
             sums[one.campaign if one.campaign in shown else OTHERS] += value
     yield from sums.items()
-
-
-def _largest(windows: Iterable[_Window]) -> set[str]:
-    """The :data:`MOST_CAMPAIGNS` campaigns with the most impressions."""
-    sums = Counter[str]()
-    for one in windows:
-        sums[one.campaign] += one.figures["impressions"] or 0
-    return {campaign for campaign, _ in sums.most_common(MOST_CAMPAIGNS)}

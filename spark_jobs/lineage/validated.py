@@ -7,12 +7,12 @@ of the rules about the tables together belong to no single one, so they are a fa
 from collections.abc import Iterator
 
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import CREDIT_TABLES, Table
+from spark_jobs.contracts.tables import Table
 from spark_jobs.contracts.validations import RuleResult, Validation
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lineage.facets import Event, complete, documentation, facet, job_type, schema, version
 from spark_jobs.lineage.naming import name_of_table
-from spark_jobs.queries import TABLES
+from spark_jobs.queries import VALIDATED_TABLES
 
 _SUMMARY = "Validates what is new in the tables against the expectations."
 
@@ -33,7 +33,7 @@ def event_of_validation(found: Validation, lake: Lake, settings: Settings) -> Ev
 
 
 def _inputs(found: Validation, lake: Lake) -> Iterator[dict[str, object]]:
-    for table in (*TABLES, *CREDIT_TABLES):
+    for table in VALIDATED_TABLES:
         if (validated := found.tables.get(table.name)) is None:
             continue
         name = name_of_table(lake, table)

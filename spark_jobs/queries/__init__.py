@@ -20,6 +20,7 @@ __all__ = [
     "SHOWN_TABLES",
     "TABLES",
     "TABLES_BY_NAME",
+    "VALIDATED_TABLES",
     "InitialState",
     "Query",
     "find_query",
@@ -54,9 +55,11 @@ JOB_OF_QUERY = {query.name: query.job for query in QUERIES}
 TABLES = tuple(query.writes for query in QUERIES)
 """The tables of a lake, in the order in which rows flow."""
 TABLES_BY_NAME = {table.name: table for table in TABLES}
-MAINTAINED_TABLES = {table.name: table for table in (*TABLES, *CREDIT_TABLES, MARKS)}
+VALIDATED_TABLES = (*TABLES, *CREDIT_TABLES)
+"""Those that validation has rules for and the contract promises; the tables of credit only where credit is computed."""
+MAINTAINED_TABLES = {table.name: table for table in (*VALIDATED_TABLES, MARKS)}
 """By name, the tables that get new files all the time."""
-SHOWN_TABLES = {table.name: table for table in (*TABLES, *CREDIT_TABLES, *REPAIR_TABLES, MARKS, DAYS)}
+SHOWN_TABLES = {table.name: table for table in (*VALIDATED_TABLES, *REPAIR_TABLES, MARKS, DAYS)}
 """By name, the tables that people may look at: also those that no query writes."""
 _BY_NAME = {query.name: query for query in QUERIES}
 

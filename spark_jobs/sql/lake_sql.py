@@ -14,7 +14,7 @@ from spark_jobs.contracts.tables import CREDIT_TABLES, DAYS, MARKS, NET_CREDIT_T
 from spark_jobs.lake.layout import Lake, failing_rows_key
 from spark_jobs.lake.past import AsOf, version_as_of
 from spark_jobs.lake.table_rows import RowStore, table_rows
-from spark_jobs.queries import SHOWN_TABLES, TABLES
+from spark_jobs.queries import SHOWN_TABLES, VALIDATED_TABLES
 from spark_jobs.sql.names import unknown
 from spark_jobs.views import VIEWS, failing
 
@@ -178,7 +178,7 @@ def _explaining(lake: Lake) -> Iterator[None]:
 
 _FAILING_TABLES = {
     f"{_FAILING}{table.name}": Table(f"{_FAILING}{table.name}", failing_rows_key(table), table.meaning, table.columns)
-    for table in (*TABLES, *CREDIT_TABLES)
+    for table in VALIDATED_TABLES
 }
 
 

@@ -13,7 +13,6 @@ from spark_jobs.contracts.tables import CREDITS, GROSS_CREDIT_TABLES, MARKS, NET
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.lake.layout import Lake
-from tests.airflow.conftest import JOBS
 from tests.airflow.embedded import Airflow
 from tests.stack.flow import adloom, send, wait_for_rows
 from tests.stack.kafka import Kafka
@@ -24,11 +23,6 @@ from tests.support.source_files import read_files
 pytestmark = [pytest.mark.airflow, pytest.mark.slow, pytest.mark.timeout(1800)]
 _LONGEST_MS = 120_000
 _QUIET = ("validate_tables", "balance_ledger", "close_days", "repair_late", "emit_lineage")
-
-
-@pytest.fixture
-def settings(settings: dict[str, str]) -> dict[str, str]:
-    return settings | {"ADLOOM_JOBS": ",".join(JOBS)}
 
 
 def test_conversions_are_credited_from_the_form_and_bots_are_marked(

@@ -21,7 +21,6 @@ from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.jobs.lateness import spans_read
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries.deduplicate import QUERY as DEDUPLICATE
-from tests.airflow.conftest import JOBS
 from tests.airflow.embedded import Airflow
 from tests.stack.flow import adloom, send, wait_for_rows
 from tests.stack.kafka import Kafka
@@ -34,11 +33,6 @@ from tests.support.source_files import read_files
 pytestmark = [pytest.mark.airflow, pytest.mark.slow, pytest.mark.timeout(1800)]
 _PIECE = 500
 _LONGEST_MS = 120_000
-
-
-@pytest.fixture
-def settings(settings: dict[str, str]) -> dict[str, str]:
-    return settings | {"ADLOOM_JOBS": ",".join(JOBS)}
 
 
 def test_late_events_are_repaired_from_the_form(

@@ -32,7 +32,7 @@ def test_a_lake_that_was_lost_under_load_is_made_again_without_losing_or_repeati
 ) -> None:
     source = generate_source(tmp_path / "source", events=6_000, seed=43)
     send(kafka, topic, list(read_records(source)))
-    # In small batches the three partitions are up to 48 minutes of event time apart; by default sessions bear 10.
+    # In small batches the three partitions are up to 48 minutes of event time apart; by default sessions tolerate 10.
     monkeypatch.setenv("ADLOOM_SESSIONIZE__WATERMARK", "2h")
     jobs = [job("deduplicate", ADLOOM_KAFKA__MAX_OFFSETS_PER_TRIGGER="200"), job("attribute")]
     jobs[1].wait_for_log("attribute: batch 1")

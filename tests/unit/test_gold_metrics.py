@@ -7,7 +7,8 @@ import pytest
 from prometheus_client.exposition import generate_latest
 
 from spark_jobs.console.credit_metrics import NO_CAMPAIGN
-from spark_jobs.console.gold_metrics import MOST_CAMPAIGNS, OTHERS, GoldMetrics
+from spark_jobs.console.gold_metrics import GoldMetrics
+from spark_jobs.console.series import MOST_CAMPAIGNS, OTHERS
 from spark_jobs.contracts.crediting import CreditedCampaign, CreditFeed
 from spark_jobs.contracts.files import json_bytes
 from spark_jobs.contracts.places import CREDIT_FEED, FEED

@@ -1,0 +1,17 @@
+"""Which campaigns have Prometheus series of their own: each series costs Prometheus memory."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+MOST_CAMPAIGNS = 100
+"""So many campaigns have series of their own, those with the largest amounts."""
+OTHERS = "(others)"
+"""In place of the name of all other campaigns together."""
+
+
+def largest(amounts: Iterable[tuple[str, float]]) -> set[str]:
+    """The :data:`MOST_CAMPAIGNS` campaigns with the largest sums of ``amounts``; of equal ones, the first."""
+    sums = defaultdict[str, float](float)
+    for campaign, amount in amounts:
+        sums[campaign] += amount
+    return set(sorted(sums, key=lambda campaign: -sums[campaign])[:MOST_CAMPAIGNS])
