@@ -1,10 +1,15 @@
 """The command line, as far as it goes without Spark: help, refusals, exit codes."""
 
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from rich.text import Text
+from typer.main import get_command
 
+from spark_jobs.cli import app
 from tests.support.drivers import ADLOOM
 
 COMMANDS = (
@@ -28,6 +33,23 @@ def test_each_command_has_help(command: str) -> None:
     done = adloom(command, "--help")
     assert done.returncode == 0
     assert "Usage" in done.stdout
+
+
+def test_nothing_in_a_help_is_taken_for_markup() -> None:
+    texts = [text for command in _commands(get_command(app)) for text in _texts(command)]
+    assert len(texts) > 100
+    assert [text for text in texts if Text.from_markup(text, emoji=False).plain != text] == []
+
+
+def _commands(command: Any) -> Iterator[Any]:
+    yield command
+    for one in getattr(command, "commands", {}).values():
+        yield from _commands(one)
+
+
+def _texts(command: Any) -> Iterator[str]:
+    """What is shown as text: its help, its examples and what its options say."""
+    yield from filter(None, [command.help, command.epilog, *(getattr(one, "help", None) for one in command.params)])
 
 
 @pytest.mark.parametrize(
