@@ -30,7 +30,7 @@ app = typer.Typer(
     help="Joins ad impressions with clicks: exact, validated Delta tables from late, duplicate and broken events.",
     no_args_is_help=True,
     add_completion=False,
-    rich_markup_mode="rich",
+    rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

@@ -54,7 +54,7 @@ def _section(name: str, command: Any) -> str:
     examples, text = examples_of(command)
     arguments = [param for param in command.params if not _is_option(param)]
     options = [param for param in command.params if _is_option(param)]
-    words = " ".join(param.metavar or param.name.upper() for param in arguments)
+    words = " ".join(map(_usage, arguments))
     usage = f"{name}{' ' + words if words else ''}{' [OPTIONS]' if options else ''}"
     rows = [(_name(param), _default(param), _meaning(param)) for param in (*arguments, *options)]
     parts = (
@@ -77,6 +77,11 @@ def _paragraphs(command: Any) -> list[str]:
 
 def _is_option(param: Any) -> bool:
     return bool(param.opts[0].startswith("-"))
+
+
+def _usage(argument: Any) -> str:
+    name = argument.metavar or argument.name.upper()
+    return f"{name if argument.required else f'[{name}]'}{'...' if argument.nargs < 0 else ''}"
 
 
 def _name(param: Any) -> str:

@@ -24,7 +24,7 @@ def list_checkpoints(lake: LakeOption, config: ConfigOption = None) -> None:
 
 @checkpoints_app.command("show", epilog="Example:  adloom checkpoints show attribute/sessionize/v1 --lake lake")
 def show(
-    checkpoint: Annotated[str, typer.Argument(help="<job>/<query>/v<N>.", metavar="CHECKPOINT")],
+    checkpoint: Annotated[str, typer.Argument(help="`<job>/<query>/v<N>`.", metavar="CHECKPOINT")],
     lake: LakeOption,
     config: ConfigOption = None,
 ) -> None:
@@ -63,7 +63,7 @@ def reset(
 def clean(
     lake: LakeOption,
     checkpoint: Annotated[
-        list[str] | None, typer.Argument(help="Only these: <job>/<query>/v<N>.", metavar="[CHECKPOINT]...")
+        list[str] | None, typer.Argument(help="Only these: `<job>/<query>/v<N>`.", metavar="CHECKPOINT")
     ] = None,
     delete: Annotated[
         bool, typer.Option("--delete", help="Remove them; without it, only list what would be removed.")

@@ -234,7 +234,7 @@ def maintain(
     lake: LakeOption,
     table: Annotated[
         list[str] | None,
-        typer.Argument(help=f"Only these, of {', '.join(MAINTAINED_TABLES)}.", metavar="[TABLE]..."),
+        typer.Argument(help=f"Only these, of {', '.join(MAINTAINED_TABLES)}.", metavar="TABLE"),
     ] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Compact small files, but remove none.")] = False,
     config: ConfigOption = None,
@@ -256,7 +256,7 @@ def stop(
     lake: LakeOption,
     job: Annotated[
         list[str] | None,
-        typer.Argument(help="Only these: deduplicate, attribute, measure.", metavar="[JOB]...", show_default=False),
+        typer.Argument(help="Only these: deduplicate, attribute, measure.", metavar="JOB", show_default=False),
     ] = None,
     config: ConfigOption = None,
 ) -> None:

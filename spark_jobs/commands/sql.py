@@ -32,7 +32,9 @@ def sql(
     query: Annotated[
         str | None,
         typer.Argument(
-            help="Statements of DuckDB's SQL. Default: standard input; at a terminal, a prompt.", show_default=False
+            help="Statements of DuckDB's SQL. Default: standard input; at a terminal, a prompt.",
+            metavar="QUERY",
+            show_default=False,
         ),
     ] = None,
     as_of: AsOfOption = None,
@@ -79,7 +81,7 @@ def show(
     "--format csv   |   adloom export attributions --lake lake --out exported",
 )
 def export(
-    names: Annotated[list[str], typer.Argument(help=f"Of {_NAMES}.", metavar="NAME...")],
+    names: Annotated[list[str], typer.Argument(help=f"Of {_NAMES}.", metavar="NAME")],
     lake: LakeOption,
     out: Annotated[Path, typer.Option(help="Folder to write to; each NAME must not be in it yet.", metavar="DIR")],
     file_format: Annotated[FileFormat, typer.Option("--format", help="Of the files.")] = FileFormat.PARQUET,

@@ -18,7 +18,7 @@ _Limit = Annotated[int, typer.Option(help="Number of rows at most.", min=1, meta
 def summary(
     lake: LakeOption,
     queries: Annotated[
-        list[str] | None, typer.Argument(help="Queries; default: all that keep state.", metavar="[QUERY]…")
+        list[str] | None, typer.Argument(help="Queries; default: all that keep state.", metavar="QUERY")
     ] = None,
     config: ConfigOption = None,
 ) -> None:

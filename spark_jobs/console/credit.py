@@ -8,14 +8,13 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from spark_jobs.console.credit_feed import write_feed
+from spark_jobs.console.credit_feed import refresh_feed
 from spark_jobs.console.run import session
 from spark_jobs.console.terminal import terminal, utc
 from spark_jobs.contracts.crediting import CreditPlan
 from spark_jobs.contracts.errors import SettingsError
 from spark_jobs.contracts.replay import Window
 from spark_jobs.contracts.settings import Settings, load_settings
-from spark_jobs.contracts.tables import CREDITS
 from spark_jobs.jobs.credit import credit
 from spark_jobs.jobs.credit_reach import has_work, last_run, reach_of
 from spark_jobs.lake.layout import Lake
@@ -44,6 +43,8 @@ def credit_conversions(
     window = _window(begin, end)
     _warn_of_other_settings(console, lake, settings)
     if window is None and not has_work(lake, settings):
+        if not dry_run:
+            refresh_feed(lake, settings.s3)
         console.print(_why_nothing(lake, settings), soft_wrap=True)
         return
     with session(console, settings, lake) as spark, console.status("opening the lake …") as status:
@@ -55,8 +56,8 @@ def credit_conversions(
             dry_run=dry_run,
             on_step=lambda step: status.update(f"{step} …"),
         )
-    if plan is not None and not dry_run and lake.has(CREDITS):
-        write_feed(lake, settings.s3, plan.reach.until)
+    if not dry_run:
+        refresh_feed(lake, settings.s3)
     if plan is None:
         console.print(_why_nothing(lake, settings), soft_wrap=True)
     else:

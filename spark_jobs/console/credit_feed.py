@@ -6,19 +6,41 @@ from datetime import datetime, timedelta
 from spark_jobs.contracts.crediting import FEED_DAYS, CreditedCampaign, CreditFeed
 from spark_jobs.contracts.places import CREDIT_FEED
 from spark_jobs.contracts.sections import S3Settings
+from spark_jobs.contracts.tables import CREDITS
+from spark_jobs.jobs.credit_reach import is_done, newest_run
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.records import write_record
+from spark_jobs.runtime.records import find_record, write_record
 from spark_jobs.runtime.row_store import row_store
 from spark_jobs.sql.lake_sql import LakeSql
 from spark_jobs.views.daily_credits import VIEW
 
 
-def write_feed(lake: Lake, s3: S3Settings, until: datetime) -> None:
+def refresh_feed(lake: Lake, s3: S3Settings) -> None:
+    """Writes the file again if a run was done since: also one that was killed before it came to the file.
+
+    Args:
+        lake: the lake.
+        s3: of its store.
+
+    Raises:
+        SettingsError: there are no keys for the store.
+        LakeError: a table cannot be read.
+    """
+    newest = newest_run(lake)
+    if newest is None or not is_done(lake, newest) or not lake.has(CREDITS):
+        return
+    feed = find_record(lake, CREDIT_FEED, CreditFeed)
+    if feed is None or feed.run != newest.number:
+        write_feed(lake, s3, newest.number, newest.reach.until)
+
+
+def write_feed(lake: Lake, s3: S3Settings, run: int, until: datetime) -> None:
     """Writes the file from what the tables of credit of ``lake`` say now.
 
     Args:
         lake: the lake; the tables must be there.
         s3: of its store.
+        run: number of the last run that is in the tables.
         until: how far credit has come; with zone.
 
     Raises:
@@ -35,4 +57,4 @@ def write_feed(lake: Lake, s3: S3Settings, until: datetime) -> None:
         assert rows is not None  # noqa: S101 it is a query
         names = CreditedCampaign.model_fields
         found = [CreditedCampaign.model_validate(dict(zip(names, row, strict=True))) for row in rows.fetchall()]
-    write_record(lake, CREDIT_FEED, CreditFeed(until=until, credited=tuple(found)), indent=None)
+    write_record(lake, CREDIT_FEED, CreditFeed(run=run, until=until, credited=tuple(found)), indent=None)

@@ -25,7 +25,7 @@ def credit_metrics(lake: Lake) -> Iterator[Metric]:
     Raises:
         LakeError: the file is damaged.
     """
-    remedy = "remove it, the next run of `adloom credit` that finds anything writes it again"
+    remedy = "remove it, the next run of `adloom credit` writes it again"
     feed = read_record(lake, CREDIT_FEED, CreditFeed, remedy=remedy)
     if feed is None:
         return

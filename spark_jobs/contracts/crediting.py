@@ -120,10 +120,14 @@ class CreditedCampaign(BaseModel):
 
 
 class CreditFeed(BaseModel):
-    """For dashboards: what conversions of the last :data:`FEED_DAYS` days are worth, up to ``until``."""
+    """For dashboards: what conversions of the last :data:`FEED_DAYS` days are worth, up to ``until``.
+
+    ``run`` is the number of the last run that is in it; 0: not known, in a file from before there was this field.
+    """
 
     model_config = ConfigDict(frozen=True)
 
+    run: int = 0
     until: datetime
     credited: tuple[CreditedCampaign, ...]
 

@@ -105,7 +105,7 @@ def _seen_to_run(person: Person) -> None:
     streams.get_by_role("button", name="s log").first.click()
     expect(streams.locator("pre.log")).to_contain_text("ingest: batch", timeout=_LONGEST_MS)
     streams.get_by_role("button", name="Hide the log").click()
-    streams.get_by_role("link", name="Supervision").first.click()
+    person.click_through_refresh(streams.get_by_role("link", name="Supervision").first, "**/api/streams?*")
     person.page.wait_for_url("**/dags/supervise_deduplicate")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.console.credit_feed import write_feed
+from spark_jobs.console.credit_feed import refresh_feed, write_feed
 from spark_jobs.contracts.crediting import CREDIT_RUNS, FEED_DAYS, CreditFeed, CreditPlan
 from spark_jobs.contracts.events import CONVERSION
 from spark_jobs.contracts.places import CREDIT_FEED
@@ -39,7 +39,7 @@ from spark_jobs.jobs.plans import write_plan
 from spark_jobs.jobs.repair import repair
 from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.records import find_record
+from spark_jobs.runtime.records import find_record, write_record
 from tests.support.credited import (
     Facts,
     Key,
@@ -289,15 +289,29 @@ def test_dashboards_are_told_of_the_last_days_only(days: _Days, tmp_path: Path) 
             due[campaign, model, currency] += 0 if conversion in refunds else ppm
             values[campaign, model, currency] += micros
     until = datetime.combine(newest, datetime.min.time(), UTC) + timedelta(days=FEED_DAYS - 1)
-    write_feed(lake, _SETTINGS.s3, until)
+    write_feed(lake, _SETTINGS.s3, 1, until)
     feed = find_record(lake, CREDIT_FEED, CreditFeed)
     assert feed
     assert feed.until == until
     told = {(one.campaign, one.model, one.currency): one for one in feed.credited}
     assert {key: one.value_micros for key, one in told.items()} == dict(values)
     assert {key: one.conversions for key, one in told.items()} == {key: ppm / 1e6 for key, ppm in due.items()}
-    write_feed(lake, _SETTINGS.s3, until + timedelta(days=1))
-    assert find_record(lake, CREDIT_FEED, CreditFeed) == CreditFeed(until=until + timedelta(days=1), credited=())
+    write_feed(lake, _SETTINGS.s3, 1, until + timedelta(days=1))
+    assert find_record(lake, CREDIT_FEED, CreditFeed) == CreditFeed(run=1, until=until + timedelta(days=1), credited=())
+
+
+def test_dashboards_are_told_what_a_killed_run_did_not_tell(days: _Days, tmp_path: Path) -> None:
+    lake = copy_lake(days.lake, tmp_path)
+    refresh_feed(lake, _SETTINGS.s3)
+    told = lake.files.read(CREDIT_FEED)
+    assert told
+    for run in (2, 3):
+        write_record(lake, CREDIT_FEED, CreditFeed(run=run, until=datetime(2020, 1, 1, tzinfo=UTC), credited=()))
+        left = lake.files.read(CREDIT_FEED)
+        refresh_feed(lake, _SETTINGS.s3)
+        assert lake.files.read(CREDIT_FEED) == (told if run == 2 else left), (
+            "written again although it is of the last run"
+        )
 
 
 def test_returns_hold_credits_against_costs(days: _Days) -> None:

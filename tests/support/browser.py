@@ -52,6 +52,15 @@ class Person:
         self.page.get_by_role("link", name=name, exact=True).click()
         return self.page.frame_locator("iframe").first
 
+    def click_through_refresh(self, element: Locator, answer: str) -> None:
+        """Presses on ``element``, waits until its page has rendered the next response from ``answer``, and releases."""
+        element.hover()
+        with self.page.expect_response(answer) as refreshed:
+            self.page.mouse.down()
+        refreshed.value.finished()
+        element.evaluate("() => new Promise(requestAnimationFrame)")
+        self.page.mouse.up()
+
     def picture(self, name: str) -> None:
         """Takes a picture for the docs, if there is a folder for them."""
         if PICTURES:

@@ -59,7 +59,7 @@ def full_lake(folder: str) -> WrittenLake:
     written.batch(SESSIONS, "sessionize", [session("s", GOOD)])
     list(take_cuts(Settings(), written.lake, lambda: NOON))
     written.lake.files.write(FEED, json_bytes({"windows": [window(0)]}))
-    write_record(written.lake, CREDIT_FEED, CreditFeed(until=NOON, credited=(credited(),)))
+    write_record(written.lake, CREDIT_FEED, CreditFeed(run=1, until=NOON, credited=(credited(),)))
     written.lake.files.write("_reports/history.json", json_bytes({"validations": [VALIDATION]}))
     return written
 

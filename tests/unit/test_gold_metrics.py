@@ -133,7 +133,7 @@ def test_beyond_the_largest_campaigns_the_credit_of_the_others_is_one(written: W
 
 def _credited(written: WrittenLake, *rows: CreditedCampaign) -> dict[str, float]:
     """The metrics of a lake whose feed of credit has ``rows``."""
-    write_record(written.lake, CREDIT_FEED, CreditFeed(until=NOON, credited=rows))
+    write_record(written.lake, CREDIT_FEED, CreditFeed(run=1, until=NOON, credited=rows))
     return _exported(written)
 
 

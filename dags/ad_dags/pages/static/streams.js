@@ -27,7 +27,7 @@ let span = "hour";
 let newest = 0;
 let asOf = null;
 let oldest = 0; // of all points, in seconds
-const logs = new Map(); // by job, the panel with its driver's log
+const cards = new Map(); // by job
 
 const byId = (id) => document.getElementById(id);
 
@@ -67,6 +67,8 @@ function duration(seconds) {
 
 const since = (time, now) => (now - new Date(time)) / 1000;
 const clock = (time) => new Date(time).toISOString().slice(11, 19);
+
+const note = (tone, text) => make("p", { className: `note ${tone}`, textContent: text });
 
 function tag(text, tone) {
   return make("span", { className: `tag ${tone}`, textContent: text });
@@ -168,28 +170,39 @@ function queryRow(part, now) {
   return row;
 }
 
-function jobCard(job, deployDag, now) {
+/** Driver's state, what is known of it, and links: all of a job's card that people can use. */
+function jobCard({ job, dag }, deployDag) {
+  const state = tag("", "none");
+  const facts = make("span", { className: "soft small grow" });
+  const logButton = make("button", { type: "button", className: "link" });
+  const head = make("div", { className: "job" },
+    make("h2", { textContent: job }), state, facts,
+    outside("Supervision", `dags/${dag}`), outside("Deploy", `dags/${deployDag}`), logButton);
+  const body = make("div");
+  const card = { element: make("section", { className: "card", dataset: { job } }, head, body), state, facts, logButton, body, log: null };
+  logButton.addEventListener("click", () => toggleLog(job, card));
+  labelLog(card);
+  return card;
+}
+
+/** Renders `job` into its card, and leaves the links and the button alone: one that is replaced between press and release is not clicked, and loses the focus. */
+function update(card, job, deployDag, now) {
   const driver = job.driver;
   const facts = [];
   if (job.deployment) facts.push(`release ${job.deployment.version}, deployed ${duration(since(job.deployment.deployed_at, now))} ago`);
   else facts.push("no release deployed: it runs the installed code");
   if (driver.process_id) facts.push(`process ${driver.process_id}`);
   if (driver.since) facts.push(`${driver.state} for ${duration(since(driver.since, now))}`);
-  const logButton = make("button", { type: "button", className: "link", textContent: logs.has(job.job) ? "Hide the log" : "Driver’s log" });
-  logButton.addEventListener("click", () => toggleLog(job.job));
+  card.facts.textContent = facts.join(" · ");
   const tone = driver.state === "stopped" ? (job.wanted?.state === "running" ? "bad" : "none") : DRIVER_TONES[driver.state] ?? "none";
-  const head = make("div", { className: "job" },
-    make("h2", { textContent: job.job }), tag(driver.state, tone),
-    make("span", { className: "soft small grow", textContent: facts.join(" · ") }),
-    outside("Supervision", `dags/${job.dag}`), outside("Deploy", `dags/${deployDag}`), logButton);
-  const card = make("section", { className: "card", dataset: { job: job.job } }, head);
-  if (job.wanted && job.wanted.state !== "running") card.append(make("p", { className: "note soft", textContent: job.wanted.until ? `Paused until ${clock(job.wanted.until)} UTC at the latest: ${job.wanted.why}` : `Stopped on purpose: ${job.wanted.why}` }));
-  if (!job.wanted) card.append(make("p", { className: "note soft", textContent: `It has never been started: trigger ${deployDag}.` }));
-  if (driver.state === "unknown" || driver.state === "given up") card.append(make("p", { className: "note bad", textContent: driver.detail }));
-  for (const problem of job.problems) card.append(make("p", { className: "note bad", textContent: problem }));
-  card.append(...job.queries.map((part) => queryRow(part, now)));
-  if (logs.has(job.job)) card.append(logs.get(job.job));
-  return card;
+  card.state.className = `tag ${tone}`;
+  card.state.textContent = driver.state;
+  const notes = [];
+  if (job.wanted && job.wanted.state !== "running") notes.push(note("soft", job.wanted.until ? `Paused until ${clock(job.wanted.until)} UTC at the latest: ${job.wanted.why}` : `Stopped on purpose: ${job.wanted.why}`));
+  if (!job.wanted) notes.push(note("soft", `It has never been started: trigger ${deployDag}.`));
+  if (driver.state === "unknown" || driver.state === "given up") notes.push(note("bad", driver.detail));
+  for (const problem of job.problems) notes.push(note("bad", problem));
+  card.body.replaceChildren(...notes, ...job.queries.map((part) => queryRow(part, now)));
 }
 
 async function ask(path) {
@@ -199,11 +212,21 @@ async function ask(path) {
   throw new Error(answer.status === 401 ? "your session has expired: reload the page" : detail);
 }
 
-function toggleLog(job) {
-  if (!logs.delete(job)) {
-    logs.set(job, make("pre", { className: "log", tabIndex: 0, textContent: "reading the log …" }));
+function labelLog(card) {
+  card.logButton.textContent = card.log ? "Hide the log" : "Driver’s log";
+  card.logButton.setAttribute("aria-expanded", String(card.log !== null));
+}
+
+function toggleLog(job, card) {
+  if (card.log) {
+    card.log.remove();
+    card.log = null;
+  } else {
+    card.log = make("pre", { className: "log", tabIndex: 0, textContent: "reading the log …" });
+    card.element.append(card.log);
+    readLog(job, card.log);
   }
-  refresh();
+  labelLog(card);
 }
 
 async function readLog(job, panel) {
@@ -217,6 +240,12 @@ async function readLog(job, panel) {
   if (isAtEnd) panel.scrollTop = panel.scrollHeight;
 }
 
+/** Shows `elements` in this order; moves none that is in its place, for a move takes the focus and the place in a log. */
+function arrange(elements) {
+  const shown = [...byId("jobs").children];
+  if (shown.length !== elements.length || shown.some((element, index) => element !== elements[index])) byId("jobs").replaceChildren(...elements);
+}
+
 async function refresh() {
   const turn = ++newest;
   try {
@@ -226,12 +255,15 @@ async function refresh() {
     byId("lake").textContent = page.lake;
     const begins = page.jobs.flatMap((job) => job.queries.flatMap((part) => part.trend.slice(0, 1).map((p) => new Date(p.at) / 1000)));
     oldest = Math.min(...begins, now / 1000);
-    const places = [...logs].map(([job, panel]) => [panel, panel.scrollTop, job]);
-    byId("jobs").replaceChildren(...page.jobs.map((job) => jobCard(job, page.deploy_dag, now)));
-    for (const [panel, place] of places) panel.scrollTop = place;
+    for (const job of page.jobs) {
+      if (!cards.has(job.job)) cards.set(job.job, jobCard(job, page.deploy_dag));
+      update(cards.get(job.job), job, page.deploy_dag, now);
+    }
+    arrange(page.jobs.map((job) => cards.get(job.job).element));
     byId("problem").hidden = true;
     asOf = Date.now();
-    await Promise.all(places.map(([panel, , job]) => readLog(job, panel)));
+    showAge();
+    await Promise.all(page.jobs.map((job) => cards.get(job.job).log && readLog(job.job, cards.get(job.job).log)));
   } catch (error) {
     if (turn !== newest) return;
     byId("problem").textContent = `This page may be out of date: ${error.message}`;
