@@ -21,6 +21,7 @@ from tests.support.servers import wait_until
 pytestmark = pytest.mark.stack
 
 
+@pytest.mark.slow
 def test_both_jobs_killed_and_started_again_give_what_the_oracle_gives(
     kafka: Kafka, topic: str, job: StartJob, lake: Lake, tmp_path: Path
 ) -> None:
