@@ -20,7 +20,7 @@ def credit(
         str | None,
         typer.Option(
             "--from",
-            help="Compute conversions from this time on again, as after a change of its settings; with offset or Z.",
+            help="Compute conversions from this time on again, as after a change of [credit]; with offset or Z.",
             metavar="T",
         ),
     ] = None,

@@ -11,8 +11,8 @@ app = typer.Typer()
 
 @app.command(
     rich_help_panel="Streaming: long-running jobs",
-    epilog="Example:  adloom lineage --lake lake --config adloom.toml   In the file, under lineage: "
-    "transport = 'http', url = 'http://marquez:5000/api/v1/lineage'.",
+    epilog="Example:  adloom lineage --lake lake --config adloom.toml   In the file: [lineage], transport = 'http', "
+    "url = 'http://marquez:5000/api/v1/lineage'.",
 )
 def lineage(
     lake: LakeOption,

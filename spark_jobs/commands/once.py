@@ -223,7 +223,7 @@ def suggest_mapping(
         Path | None, typer.Option(help="Write the draft to this new file; default: print it.", metavar="FILE")
     ] = None,
 ) -> None:
-    """Draft the sections source.NAME for records of yours, as TOML with reasons.
+    """Draft the [source.NAME] sections for records of yours, as TOML with reasons.
 
     The draft works with check-events at once. Comments say why each field was chosen, and what is left to decide.
     """

@@ -42,20 +42,17 @@ def credit_conversions(
     lake = open_existing(location, settings.s3)
     window = _window(begin, end)
     _warn_of_other_settings(console, lake, settings)
-    if window is None and not has_work(lake, settings):
-        if not dry_run:
-            refresh_feed(lake, settings.s3)
-        console.print(_why_nothing(lake, settings), soft_wrap=True)
-        return
-    with session(console, settings, lake) as spark, console.status("opening the lake …") as status:
-        plan = credit(
-            spark,
-            settings,
-            lake,
-            window=window,
-            dry_run=dry_run,
-            on_step=lambda step: status.update(f"{step} …"),
-        )
+    plan = None
+    if window is not None or has_work(lake, settings):
+        with session(console, settings, lake) as spark, console.status("opening the lake …") as status:
+            plan = credit(
+                spark,
+                settings,
+                lake,
+                window=window,
+                dry_run=dry_run,
+                on_step=lambda step: status.update(f"{step} …"),
+            )
     if not dry_run:
         refresh_feed(lake, settings.s3)
     if plan is None:

@@ -16,7 +16,7 @@ from spark_jobs.views.daily_credits import VIEW
 
 
 def refresh_feed(lake: Lake, s3: S3Settings) -> None:
-    """Writes the file again if a run was done since: also one that was killed before it came to the file.
+    """Writes the file unless the last run is in it: that run may have been killed just before it wrote the file.
 
     Args:
         lake: the lake.

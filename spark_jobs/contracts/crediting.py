@@ -122,7 +122,7 @@ class CreditedCampaign(BaseModel):
 class CreditFeed(BaseModel):
     """For dashboards: what conversions of the last :data:`FEED_DAYS` days are worth, up to ``until``.
 
-    ``run`` is the number of the last run that is in it; 0: not known, in a file from before there was this field.
+    ``run`` is the number of the last run that is in it; 0: the file was written before this field existed.
     """
 
     model_config = ConfigDict(frozen=True)

@@ -56,10 +56,9 @@ def _texts(command: Any) -> Iterator[str]:
 
 def _shown(text: str) -> str:
     """The words of ``text`` as help shows them: as Markdown."""
-    page = Console(width=10_000, file=StringIO())
-    with page.capture() as printed:
-        page.print(Markdown(text))
-    return " ".join(printed.get().split())
+    page = StringIO()
+    Console(width=10_000, file=page, color_system=None).print(Markdown(text))
+    return " ".join(page.getvalue().split())
 
 
 @pytest.mark.parametrize(

@@ -170,7 +170,7 @@ function queryRow(part, now) {
   return row;
 }
 
-/** Driver's state, what is known of it, and links: all of a job's card that people can use. */
+/** The card of a job, without figures: `update` fills them in. */
 function jobCard({ job, dag }, deployDag) {
   const state = tag("", "none");
   const facts = make("span", { className: "soft small grow" });
@@ -179,13 +179,13 @@ function jobCard({ job, dag }, deployDag) {
     make("h2", { textContent: job }), state, facts,
     outside("Supervision", `dags/${dag}`), outside("Deploy", `dags/${deployDag}`), logButton);
   const body = make("div");
-  const card = { element: make("section", { className: "card", dataset: { job } }, head, body), state, facts, logButton, body, log: null };
-  logButton.addEventListener("click", () => toggleLog(job, card));
+  const card = { job, element: make("section", { className: "card", dataset: { job } }, head, body), state, facts, logButton, body, log: null };
+  logButton.addEventListener("click", () => toggleLog(card));
   labelLog(card);
   return card;
 }
 
-/** Renders `job` into its card, and leaves the links and the button alone: one that is replaced between press and release is not clicked, and loses the focus. */
+/** Shows `job` in its card. Links and the button stay: replacing one would lose a click between press and release, and the focus. */
 function update(card, job, deployDag, now) {
   const driver = job.driver;
   const facts = [];
@@ -195,8 +195,9 @@ function update(card, job, deployDag, now) {
   if (driver.since) facts.push(`${driver.state} for ${duration(since(driver.since, now))}`);
   card.facts.textContent = facts.join(" · ");
   const tone = driver.state === "stopped" ? (job.wanted?.state === "running" ? "bad" : "none") : DRIVER_TONES[driver.state] ?? "none";
-  card.state.className = `tag ${tone}`;
-  card.state.textContent = driver.state;
+  const state = tag(driver.state, tone);
+  card.state.replaceWith(state);
+  card.state = state;
   const notes = [];
   if (job.wanted && job.wanted.state !== "running") notes.push(note("soft", job.wanted.until ? `Paused until ${clock(job.wanted.until)} UTC at the latest: ${job.wanted.why}` : `Stopped on purpose: ${job.wanted.why}`));
   if (!job.wanted) notes.push(note("soft", `It has never been started: trigger ${deployDag}.`));
@@ -217,19 +218,19 @@ function labelLog(card) {
   card.logButton.setAttribute("aria-expanded", String(card.log !== null));
 }
 
-function toggleLog(job, card) {
+function toggleLog(card) {
   if (card.log) {
     card.log.remove();
     card.log = null;
   } else {
     card.log = make("pre", { className: "log", tabIndex: 0, textContent: "reading the log …" });
     card.element.append(card.log);
-    readLog(job, card.log);
+    readLog(card);
   }
   labelLog(card);
 }
 
-async function readLog(job, panel) {
+async function readLog({ job, log: panel }) {
   const isAtEnd = panel.scrollTop + panel.clientHeight >= panel.scrollHeight - 20;
   try {
     const log = await (await ask(`api/streams/${job}/log`)).text();
@@ -240,7 +241,7 @@ async function readLog(job, panel) {
   if (isAtEnd) panel.scrollTop = panel.scrollHeight;
 }
 
-/** Shows `elements` in this order; moves none that is in its place, for a move takes the focus and the place in a log. */
+/** Shows `elements` in this order. Nothing moves if they are: moving an element loses the focus in it, and how far it was scrolled. */
 function arrange(elements) {
   const shown = [...byId("jobs").children];
   if (shown.length !== elements.length || shown.some((element, index) => element !== elements[index])) byId("jobs").replaceChildren(...elements);
@@ -255,15 +256,17 @@ async function refresh() {
     byId("lake").textContent = page.lake;
     const begins = page.jobs.flatMap((job) => job.queries.flatMap((part) => part.trend.slice(0, 1).map((p) => new Date(p.at) / 1000)));
     oldest = Math.min(...begins, now / 1000);
-    for (const job of page.jobs) {
+    const shown = page.jobs.map((job) => {
       if (!cards.has(job.job)) cards.set(job.job, jobCard(job, page.deploy_dag));
-      update(cards.get(job.job), job, page.deploy_dag, now);
-    }
-    arrange(page.jobs.map((job) => cards.get(job.job).element));
+      const card = cards.get(job.job);
+      update(card, job, page.deploy_dag, now);
+      return card;
+    });
+    arrange(shown.map((card) => card.element));
     byId("problem").hidden = true;
     asOf = Date.now();
     showAge();
-    await Promise.all(page.jobs.map((job) => cards.get(job.job).log && readLog(job.job, cards.get(job.job).log)));
+    await Promise.all(shown.filter((card) => card.log).map(readLog));
   } catch (error) {
     if (turn !== newest) return;
     byId("problem").textContent = `This page may be out of date: ${error.message}`;
