@@ -1,0 +1,127 @@
+"""Puts faults into the code, one at a time, and says which of them no test notices: ``make mutants``.
+
+Every answer is kept in ``answers.json`` at once, so that runs add up and one that was interrupted goes on. A fault that
+cannot be noticed, because no row changes with it, is explained in ``explained.toml``.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tests.mutants.mutations import Mutation, draw, mutations_in
+from tests.mutants.rooms import ROOMS, Room
+
+_HERE = Path(__file__).parent
+_ROOT = _HERE.parents[1]
+_ANSWERS, _EXPLAINED = _HERE / "answers.json", _HERE / "explained.toml"
+_SEED, _COUNT = 37, 200
+_LIMIT_S = 900
+_WANTED = 0.95
+_SURVIVED = "survived"
+
+
+class _Workplaces:
+    """Copies of the checkout, one for each fault that is tried at a time."""
+
+    def __init__(self, folder: Path, count: int) -> None:
+        self._free = [folder / str(number) for number in range(count)]
+        self._lock = threading.Lock()
+        tracked = subprocess.run(["git", "ls-files"], cwd=_ROOT, check=True, capture_output=True, text=True).stdout
+        for copy in self._free:
+            for name in tracked.splitlines():
+                if (_ROOT / name).is_file():
+                    (copy / name).parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copy2(_ROOT / name, copy / name)
+        self._passes: dict[str, bool] = {}
+
+    def answer(self, room: Room, fault: Mutation) -> str:
+        """The first test file of ``room`` that notices ``fault``, or that none does."""
+        with self._lock:
+            copy = self._free.pop()
+        try:
+            source = (copy / fault.path).read_text()
+            (copy / fault.path).write_text(fault.applied(source))
+            try:
+                noticed = [test for test in room.tests if (copy / test).exists()]
+                killer = next((test for test in noticed if not _passes(copy, test)), None)
+            finally:
+                (copy / fault.path).write_text(source)
+            if killer is None:
+                return _SURVIVED
+            # A test that fails without any fault proves nothing.
+            if not self._passes.setdefault(killer, _passes(copy, killer) if killer not in self._passes else True):
+                raise SystemExit(f"{killer} fails on the code as it is: mend it first")
+            return killer
+        finally:
+            with self._lock:
+                self._free.append(copy)
+
+
+def _passes(copy: Path, test: str) -> bool:
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:randomly", "-m", "not slow", test]
+    environment = os.environ | {"PYTHONPATH": f"{copy}:{copy / 'dags'}", "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, timeout=_LIMIT_S, check=False)
+    except subprocess.TimeoutExpired:
+        return False
+    return done.returncode in (0, 5)
+
+
+def main() -> None:
+    """See the module."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--jobs", type=int, default=1, help="how many faults are tried at a time")
+    parser.add_argument("--room", choices=[room.name for room in ROOMS], help="only this room")
+    parser.add_argument("--list", action="store_true", help="print the faults and the answers so far, try none")
+    arguments = parser.parse_args()
+    drawn = _drawn()
+    answers: dict[str, str] = json.loads(_ANSWERS.read_text()) if _ANSWERS.exists() else {}
+    explained = tomllib.loads(_EXPLAINED.read_text()) if _EXPLAINED.exists() else {}
+    if not arguments.list:
+        todo = [(room, one) for room, one in drawn if one.key not in answers and arguments.room in (None, room.name)]
+        _try_all(todo, answers, arguments.jobs)
+    sys.exit(0 if _report(drawn, answers, explained) else 1)
+
+
+def _drawn() -> list[tuple[Room, Mutation]]:
+    candidates: dict[str, list[Mutation]] = {}
+    room_of: dict[str, Room] = {}
+    for room in ROOMS:
+        for path in room.sources(_ROOT):
+            of_file = mutations_in(path, (_ROOT / path).read_text())
+            candidates |= of_file
+            room_of |= dict.fromkeys(of_file, room)
+    return [(room_of[fault.statement], fault) for fault in draw(candidates, _COUNT, _SEED)]
+
+
+def _try_all(todo: list[tuple[Room, Mutation]], answers: dict[str, str], jobs: int) -> None:
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder, ThreadPoolExecutor(jobs) as pool:
+        places = _Workplaces(Path(folder), jobs)
+        runs = [(fault, pool.submit(places.answer, room, fault)) for room, fault in todo]
+        for number, (fault, run) in enumerate(runs, 1):
+            answers[fault.key] = run.result()
+            _ANSWERS.write_text(json.dumps(answers, indent=1, sort_keys=True) + "\n")
+            print(f"{number}/{len(runs)} {fault}  {answers[fault.key]}", flush=True)
+
+
+def _report(drawn: list[tuple[Room, Mutation]], answers: dict[str, str], explained: dict[str, str]) -> bool:
+    known = [(room, fault) for room, fault in drawn if fault.key in answers]
+    survivors = [(room, fault) for room, fault in known if answers[fault.key] == _SURVIVED]
+    for room, fault in survivors:
+        print(f"survived: {fault.key} [{room.name}] {fault}  {explained.get(fault.key, '')}")
+    unexplained = [fault for _, fault in survivors if fault.key not in explained]
+    noticed = len(known) - len(survivors)
+    print(f"{len(drawn)} faults, {len(known)} tried, {noticed} noticed, {len(unexplained)} unexplained")
+    return len(known) == len(drawn) and len(unexplained) <= (1 - _WANTED) * len(drawn)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""What is mutated, and the tests that must notice: for each room its modules, and its tests, the quick ones first."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Room:
+    """Modules, and the tests that are to notice a fault in them, in the order in which they are run."""
+
+    name: str
+    modules: tuple[str, ...]
+    """Patterns of paths."""
+    tests: tuple[str, ...]
+
+    def sources(self, root: Path) -> list[str]:
+        """The paths of its modules, relative to ``root``."""
+        return sorted(str(path.relative_to(root)) for pattern in self.modules for path in root.glob(pattern))
+
+
+_GOLDEN = "tests/golden/test_golden.py"
+
+ROOMS = (
+    Room(
+        "operators",
+        ("spark_jobs/operators/[!p_]*.py", "spark_jobs/transforms/windows.py", "spark_jobs/transforms/open_rows.py"),
+        (
+            "tests/unit/test_keyed_processors.py",
+            _GOLDEN,
+            "tests/spark/test_deduplicate.py",
+            "tests/spark/test_measure.py",
+            "tests/spark/test_properties.py",
+            "tests/spark/test_reset.py",
+        ),
+    ),
+    Room(
+        "rules",
+        ("spark_jobs/rules/*.py",),
+        (
+            "tests/unit/test_average_rule.py",
+            "tests/unit/test_status_rule.py",
+            "tests/unit/test_days.py",
+            "tests/unit/test_check_events.py",
+            "tests/unit/test_credit_rule.py",
+            "tests/spark/test_verdict_agreement.py",
+        ),
+    ),
+    Room(
+        "corrections",
+        ("spark_jobs/corrections/*.py",),
+        (
+            "tests/spark/test_repair.py",
+            "tests/spark/test_repair_properties.py",
+            "tests/spark/test_replay.py",
+            "tests/spark/test_marks_effects.py",
+        ),
+    ),
+    Room(
+        "restatements",
+        (
+            "spark_jobs/jobs/[!m]*plan*.py",
+            "spark_jobs/jobs/restate.py",
+            "spark_jobs/jobs/repair.py",
+            "spark_jobs/jobs/replay.py",
+            "spark_jobs/jobs/lateness.py",
+            "spark_jobs/jobs/outstanding.py",
+            "spark_jobs/jobs/truth.py",
+            "spark_jobs/jobs/bronze_truth.py",
+            "spark_jobs/jobs/changing.py",
+            "spark_jobs/transforms/late.py",
+            "spark_jobs/transforms/changes.py",
+        ),
+        (
+            "tests/spark/test_repair.py",
+            "tests/spark/test_repair_properties.py",
+            "tests/spark/test_replay.py",
+            "tests/spark/test_repair_interrupted.py",
+            "tests/spark/test_marks_effects.py",
+            "tests/spark/test_credit.py",
+        ),
+    ),
+    Room(
+        "credit",
+        ("spark_jobs/jobs/credit*.py", "spark_jobs/transforms/paths.py", "spark_jobs/transforms/credits.py"),
+        ("tests/spark/test_credit_rows.py", "tests/spark/test_credit.py", "tests/spark/test_net.py"),
+    ),
+    Room(
+        "ledger",
+        ("spark_jobs/ledger/*.py",),
+        ("tests/unit/test_live_ledger.py", _GOLDEN, "tests/spark/test_live_ledger.py", "tests/spark/test_run.py"),
+    ),
+)
