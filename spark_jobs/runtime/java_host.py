@@ -32,7 +32,7 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.runtime.lock import waiting_for
 from spark_jobs.runtime.session import start_own
-from spark_jobs.runtime.shared_java import LOCKS, SESSION, HostOrder
+from spark_jobs.runtime.shared_java import LOCKS, SESSION, HostOrder, release
 
 _SERVED, _LEAVING = "served", "leaving"
 _log = logging.getLogger(__name__)
@@ -72,7 +72,7 @@ class Host:
                 while connection.recv(1):
                     pass
             with self._counted(_LEAVING):
-                _clean_up(session, locks, gateway)
+                _clean_up(self._jvm, session, locks, gateway)
             _log.info("a command has ended, and nothing of it is left in Java")
 
     @property
@@ -104,14 +104,14 @@ class Host:
         return server, {"port": server.getJavaServer().getListeningPort(), "token": token, "process": os.getpid()}
 
 
-def _clean_up(session: Any, locks: Any, gateway: Any) -> None:
+def _clean_up(jvm: Any, session: Any, locks: Any, gateway: Any) -> None:
     for query in session.streams().active():
         with suppress(Py4JError):  # it has failed, because its command is gone
             query.stop()
     with suppress(Py4JError):
         session.interruptAll()
-    for channel in locks:
-        channel.close()
+    for lock in locks:
+        release(jvm, lock)
     gateway.shutdown()
 
 

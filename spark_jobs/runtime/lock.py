@@ -1,14 +1,22 @@
 """Locks between processes, above all: one driver per job at a time."""
 
+import errno
 import fcntl
 import os
+import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from spark_jobs.contracts.crediting import CREDIT
+from spark_jobs.contracts.days import DAYS_WRITER
 from spark_jobs.contracts.errors import LakeInUseError
+from spark_jobs.contracts.jobs import JOB_NAMES
+from spark_jobs.contracts.live_ledger import LIVE_LEDGER
+from spark_jobs.contracts.marking import MARKS_WRITER
 from spark_jobs.contracts.places import REQUEUE, lock_key
+from spark_jobs.contracts.repair import REPAIR
 from spark_jobs.contracts.sections import S3Settings
 from spark_jobs.lake.layout import Lake
 
@@ -17,6 +25,15 @@ if TYPE_CHECKING:
 
 Check = Callable[[], None]
 """Raises a LakeInUseError if the lock has been lost."""
+_WORK = {
+    REQUEUE: "a requeue or a bounded run",
+    REPAIR: "a repair, a replay, marks that are applied or a backup",
+    CREDIT: "credit, or maintenance or a backup of its tables",
+    MARKS_WRITER: "an update of marks, or maintenance or a backup of its table",
+    DAYS_WRITER: "an update of gold/days, or maintenance or a backup of it",
+    LIVE_LEDGER: "a cut of the ledger, or a backup",
+}
+"""By lock that is no job's, what may hold it."""
 
 
 @contextmanager
@@ -74,13 +91,14 @@ def _leased(lake: Lake, job: str, s3: S3Settings, jvm: Any) -> Iterator[Check]:
 
 
 def _refusal(lake: Lake, job: str, by: str) -> LakeInUseError:
-    if job == REQUEUE:
+    if job in JOB_NAMES:
         return LakeInUseError(
-            f"records of lake {lake.root} are being requeued, or it is in a bounded run, by {by}: wait for it to end"
+            f"job {job} of lake {lake.root} is being run by {by}: two drivers would corrupt its checkpoints; "
+            "wait for it to end, stop it, or give another --lake"
         )
     return LakeInUseError(
-        f"job {job} of lake {lake.root} is being run by {by}: two drivers would corrupt its checkpoints; "
-        "wait for it to end, stop it, or give another --lake"
+        f"{_WORK.get(job, job)} is at work in lake {lake.root}, in {by}, and only one at a time may change what it "
+        "changes: wait for it to end, or stop it"
     )
 
 
@@ -94,10 +112,14 @@ def waiting_for(file: Path) -> Iterator[None]:
 
 @contextmanager
 def _locked(file: Path) -> Iterator[bool]:
+    # Of the open file, not of the process: POSIX locks end when a process closes any descriptor of the file.
+    wanted = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
     with file.open("ab") as opened:
         try:
-            fcntl.lockf(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+            fcntl.fcntl(opened, fcntl.F_OFD_SETLK, wanted)
+        except OSError as error:
+            if error.errno not in (errno.EACCES, errno.EAGAIN):
+                raise
             yield False
         else:
             yield True
@@ -105,22 +127,16 @@ def _locked(file: Path) -> Iterator[bool]:
 
 @contextmanager
 def _locked_by_java(jvm: Any, file: Path) -> Iterator[bool]:
+    """Java has POSIX locks alone, so a Java that several commands share opens a lock's file only once at a time."""
     from spark_jobs.runtime import shared_java  # noqa: PLC0415 who has no Java needs no PySpark
 
-    channel = jvm.java.io.RandomAccessFile(str(file), "rw").getChannel()
-    shared_java.release_at_end(channel)
+    lock = shared_java.reserve(jvm, f"adloom.lock:{file.resolve()}")
+    if lock is None:
+        yield False
+        return
     try:
-        yield _try_lock(channel)
+        channel = jvm.java.io.RandomAccessFile(str(file), "rw").getChannel()
+        lock.add(channel)
+        yield channel.tryLock() is not None
     finally:
-        channel.close()
-
-
-def _try_lock(channel: Any) -> bool:
-    from py4j.protocol import Py4JJavaError  # noqa: PLC0415 who has no Java needs no bridge to it
-
-    try:
-        return channel.tryLock() is not None
-    except Py4JJavaError as error:
-        if error.java_exception.getClass().getSimpleName() == "OverlappingFileLockException":
-            return False  # this process holds it itself
-        raise
+        shared_java.release(jvm, lock)

@@ -7,6 +7,7 @@ the Java of one host (:mod:`spark_jobs.runtime.java_host`), which the first of t
 import hashlib
 import json
 import os
+import secrets
 import socket
 import subprocess
 import sys
@@ -29,8 +30,8 @@ from spark_jobs.runtime.java import Lifetime, check_java
 from spark_jobs.runtime.lock import waiting_for
 
 SESSION, LOCKS = "session", "locks"
-"""Keys of what a host's gateway gives a command: its Spark session, and a list of the file channels that it holds locks
-on, which the host closes when the command has ended."""
+"""Keys of what a host's gateway gives a command: its Spark session, and a list of what it has reserved, which the host
+releases when the command has ended: see :func:`reserve`."""
 _SECTIONS = {"spark", "s3", "tables"}
 """The settings that Java gets at its start."""
 _OF_JAVA = ("AWS_", "SPARK_", "JAVA_", "HADOOP_", "PYSPARK_", "PYTHON", "TZ", "TMPDIR")
@@ -116,10 +117,27 @@ def leave() -> bool:
     return True
 
 
-def release_at_end(channel: Any) -> None:
-    """Makes the host close ``channel``, a Java file channel with a lock, if this process ends without doing so."""
+def reserve(jvm: Any, name: str) -> Any | None:
+    """Reserves ``name`` among all commands that ``jvm`` works for; the host releases it if this process cannot.
+
+    Returns:
+        A Java list for :func:`release`, to which whoever reserved it may add a Java file channel to be closed then;
+        None if the name is reserved.
+    """
+    lock = jvm.java.util.ArrayList()
+    lock.add(name)
+    lock.add(secrets.token_hex(16))
     if _joined is not None:
-        _joined.gateway.entry_point.get(LOCKS).add(channel)
+        _joined.gateway.entry_point.get(LOCKS).add(lock)
+    return lock if jvm.java.lang.System.getProperties().putIfAbsent(name, lock[1]) is None else None
+
+
+def release(jvm: Any, lock: Any) -> None:
+    """Closes the channel of ``lock``, then gives its name back, unless somebody else has reserved that."""
+    name, token, *channels = lock
+    for channel in channels:
+        channel.close()
+    jvm.java.lang.System.getProperties().remove(name, token)
 
 
 def folder_of_hosts() -> Path:

@@ -33,6 +33,7 @@ def test_whatever_is_killed_there_is_one_driver_and_no_row_is_lost(
     share = len(records) // (len(kills) + 1) + 1
     send(kafka, topic, records[:share])
 
+    airflow.pause_changing()
     airflow.wait_for("deploy_streams", airflow.trigger("deploy_streams"), "success")
     for job in JOBS:
         wait_for_one(airflow, job)

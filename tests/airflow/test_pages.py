@@ -30,6 +30,7 @@ def test_what_an_operator_does_in_a_day(airflow: Airflow, kafka: Kafka, topic: s
     send(kafka, topic, records[: len(records) // 2])
     # Otherwise new versions of gold would start validations in the middle of all this.
     airflow.pause("validate_tables", is_paused=True)
+    airflow.pause_changing("clean_checkpoints")
     with chromium() as browser:
         _refused(log_in(browser, airflow, "viewer"))
         person = log_in(browser, airflow, "admin")

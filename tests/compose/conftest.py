@@ -34,6 +34,7 @@ def running(own: Stack) -> Iterator[Stack]:
         assert own.address in printed
         assert own.kafka.bootstrap_servers in printed
         own.wait_for_dags()
+        own.pause_changing()
         with pytest.MonkeyPatch.context() as patch:
             for name in [name for name in os.environ if name.startswith("AWS_")]:
                 patch.delenv(name)

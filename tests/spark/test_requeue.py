@@ -385,9 +385,9 @@ def test_a_running_job_takes_what_is_requeued(spark: SparkSession, lake: Lake, t
 
 def test_requeues_and_bounded_runs_keep_each_other_away(spark: SparkSession, quarantine: Lake, day: Day) -> None:
     with hold_job(quarantine, REQUEUE, S3Settings(), spark=spark):
-        with pytest.raises(LakeInUseError, match="are being requeued, or it is in a bounded run"):
+        with pytest.raises(LakeInUseError, match="a requeue or a bounded run is at work"):
             requeue(spark, _NOW, quarantine, Selection())
-        with pytest.raises(LakeInUseError, match="are being requeued, or it is in a bounded run"):
+        with pytest.raises(LakeInUseError, match="a requeue or a bounded run is at work"):
             run_in(spark, Settings(), quarantine, day[1])
         assert requeue(spark, _NOW, quarantine, Selection(), dry_run=True).fit == len(_FIT), "only looks"
 

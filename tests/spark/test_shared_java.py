@@ -10,7 +10,11 @@ from pathlib import Path
 import psutil
 import pytest
 
+from spark_jobs.contracts.errors import LakeInUseError
+from spark_jobs.contracts.jobs import DEDUPLICATE_JOB
+from spark_jobs.contracts.sections import S3Settings
 from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.runtime.lock import hold_job
 from tests.support.drivers import ADLOOM, kill_repeatedly, start_run
 from tests.support.equality import assert_lake_equals_oracle, generate_source
 from tests.support.servers import wait_until
@@ -74,6 +78,9 @@ def test_a_job_that_shares_java_is_alone_on_its_lake_until_it_is_killed(hosts: P
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as first:
         wait_until((tmp_path / "lake" / "bronze").is_dir, 120, "the job did not start")
         second = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        # Which was refused by that Java itself, and took the lock from nobody.
+        with pytest.raises(LakeInUseError), hold_job(open_lake(str(tmp_path / "lake")), DEDUPLICATE_JOB, S3Settings()):
+            pytest.fail("another process has got the lock of the first one")
         first.kill()
     assert second.returncode != 0
     assert "is being run by another process" in second.stderr
