@@ -8,6 +8,8 @@ from pydantic import BeforeValidator, PlainSerializer
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 """The zero of Unix time."""
+ROUNDING = timedelta(milliseconds=2)
+"""Spark keeps watermarks in whole milliseconds, so a time this close behind one may not have been passed yet."""
 
 _UNITS = {
     "ms": timedelta(milliseconds=1),

@@ -7,13 +7,12 @@ from datetime import date, datetime, timedelta
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from spark_jobs.contracts.durations import ROUNDING
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.transforms.clock import interval
 
 GROUP, DUE = "group", "due"
 """Columns: what rows are compared and changed together; the watermark that closes a row."""
-# Spark rounds watermarks to milliseconds.
-_ROUNDING = timedelta(milliseconds=2)
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class Scene:
 
     def is_closed(self, due: Column) -> Column:
         """Whether the live query has emitted all there is to emit of what is ``due`` (timestamp) then."""
-        return F.lit(False) if self.watermark is None else due < F.lit(self.watermark - _ROUNDING)
+        return F.lit(False) if self.watermark is None else due < F.lit(self.watermark - ROUNDING)
 
     def near(self, rows: DataFrame, reach: timedelta, time: str = "event_time") -> list[date]:
         """The dates within ``reach`` of a ``time`` of ``rows``, ascending, as far as there are events."""

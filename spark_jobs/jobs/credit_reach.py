@@ -23,7 +23,7 @@ from spark_jobs.contracts.crediting import (
     credit_done_key,
     credit_plan_key,
 )
-from spark_jobs.contracts.durations import time_of_us
+from spark_jobs.contracts.durations import ROUNDING, time_of_us
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.events import CONVERSION
 from spark_jobs.contracts.repair import Kind
@@ -35,7 +35,6 @@ from spark_jobs.lake.commits import CommitNote, last_note
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries.attribute import QUERY as ATTRIBUTE
 from spark_jobs.queries.deduplicate import QUERY as DEDUPLICATE
-from spark_jobs.rules.days import ROUNDING
 from spark_jobs.runtime.records import find_record, write_record
 
 

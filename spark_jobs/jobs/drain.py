@@ -6,6 +6,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from spark_jobs.contracts.durations import ROUNDING
 from spark_jobs.contracts.errors import QueryFailedError
 from spark_jobs.contracts.events import HEARTBEAT
 from spark_jobs.contracts.settings import Settings
@@ -60,7 +61,9 @@ def _check_closed(query: StreamingQuery) -> None:
 
 def drain_lead(settings: Settings) -> timedelta:
     """How far past the last event the heartbeat of a drain lies: just far enough to close everything."""
-    return max(query.closes_after(settings) for query in QUERIES) + timedelta(milliseconds=2)
+    # A millisecond more: the watermark has lost the last event's fraction of one, and some readers ask for more than
+    # the rounding, not for as much.
+    return max(query.closes_after(settings) for query in QUERIES) + ROUNDING + timedelta(milliseconds=1)
 
 
 def late_up_to(settings: Settings, newest: datetime) -> dict[str, datetime]:

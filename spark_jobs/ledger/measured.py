@@ -8,7 +8,7 @@ table's rows change, and nothing is proved.
 from collections.abc import Sequence
 
 from spark_jobs.contracts.choices import StatsOutput
-from spark_jobs.contracts.durations import microseconds
+from spark_jobs.contracts.durations import ROUNDING, microseconds
 from spark_jobs.contracts.events import EVENT_TYPES, IMPRESSION
 from spark_jobs.contracts.live_ledger import Kind, Position
 from spark_jobs.contracts.settings import Settings
@@ -19,7 +19,7 @@ from spark_jobs.ledger.reading import NUMBER, TIME, Batch, Files, read_files
 from spark_jobs.queries import Query, campaign_stats
 
 WINDOWS_SCHEMA = "start_us BIGINT, read BIGINT, behind BIGINT, emitted BIGINT"
-_ROUNDING_US = 2000
+_ROUNDING_US = microseconds(ROUNDING)
 
 
 def take_measured(

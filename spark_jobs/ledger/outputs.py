@@ -19,7 +19,7 @@ from datetime import timedelta
 import pyarrow as pa
 
 from spark_jobs.contracts.choices import JoinType
-from spark_jobs.contracts.durations import microseconds
+from spark_jobs.contracts.durations import ROUNDING, microseconds
 from spark_jobs.contracts.events import CLICK, EVENT_TYPES, IMPRESSION, VISIT_TYPES
 from spark_jobs.contracts.live_ledger import Kind, Position
 from spark_jobs.contracts.repair import REPAIR
@@ -33,8 +33,7 @@ from spark_jobs.ledger.reading import TEXT, TIME, Batch, Columns, read_files
 from spark_jobs.queries import attribute, sessionize
 
 OPEN_SCHEMA = 'hash BIGINT, event_us BIGINT, "user" BIGINT, version BIGINT, is_behind BOOLEAN, is_done BOOLEAN'
-_ROUNDING_US = 2000
-"""Spark rounds watermarks to milliseconds."""
+_ROUNDING_US = microseconds(ROUNDING)
 _OF_ATTRIBUTIONS = " UNION ALL ".join(
     f"SELECT '{kind}' AS event_type, {kind}_id AS event_id, {kind}_time AS event_time FROM rows "
     f"WHERE {kind}_time IS NOT NULL"

@@ -22,9 +22,8 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 
 from spark_jobs.contracts.days import Day, DayStatus
+from spark_jobs.contracts.durations import ROUNDING
 
-# Spark rounds watermarks to milliseconds.
-ROUNDING = timedelta(milliseconds=2)
 Span = tuple[date, date]
 """The first and the last date."""
 

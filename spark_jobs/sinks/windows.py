@@ -19,7 +19,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_jobs.contracts.choices import StatsOutput
-from spark_jobs.contracts.durations import EPOCH, microseconds, milliseconds
+from spark_jobs.contracts.durations import EPOCH, ROUNDING, microseconds, milliseconds
 from spark_jobs.contracts.files import json_bytes
 from spark_jobs.contracts.manifest import Manifest
 from spark_jobs.contracts.places import FEED
@@ -34,8 +34,6 @@ from spark_jobs.transforms.windows import KEY, SUMS, VALID, key_of, rate, summed
 Window = dict[str, Any]
 """A row of ``gold/campaign_stats``, its times as text."""
 _MERGES = 5
-_ROUNDING_MS = 2
-"""Spark rounds watermarks to milliseconds; windows this close to the watermark are taken for open."""
 
 
 def outputs_of_windows(settings: Settings, lake: Lake, manifest: Manifest | None) -> list[Output]:
@@ -57,7 +55,7 @@ def final_before_ms(note: CommitNote, reach: timedelta) -> int:
     A click may refer to an impression as old as ``reach`` (``attribute.window``), so Spark delays by as much whatever
     follows the join of the two.
     """
-    return max(note.final_before_ms, note.watermark_ms - milliseconds(reach) - _ROUNDING_MS)
+    return max(note.final_before_ms, note.watermark_ms - milliseconds(reach + ROUNDING))
 
 
 @dataclass(frozen=True)
