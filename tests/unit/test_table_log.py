@@ -11,7 +11,8 @@ from expectations.counts import counts_present_rows
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.places import LEDGER_REACHED
 from spark_jobs.contracts.tables import SESSIONS
-from spark_jobs.lake.commits import BatchPlan, CommitNote, batches_reached, commit_notes, read_plan
+from spark_jobs.lake.batches import batches_reached
+from spark_jobs.lake.commits import BatchPlan, CommitNote, commit_notes, read_plan
 from spark_jobs.lake.layout import Lake, commit_key
 from spark_jobs.lake.table_files import TableFile, live_files
 from spark_jobs.queries.sessionize import NAME as SESSIONIZE
