@@ -60,7 +60,7 @@ def last_note(lake: Lake, query: str, *, until: int | None = None) -> CommitNote
 
 
 def note_in_table(lake: Lake, table: Table, name: str, *, until: int | None = None) -> CommitNote | None:
-    """The last note in ``table`` up to version ``until`` of ``name``: a query, or a writer that says how far it came."""
+    """The last note in ``table`` up to version ``until`` of ``name``, a query or who else says how far it came."""
 
     def has_it(found: Batches) -> bool:
         return found.note_of(name, until=until) is not None
@@ -142,8 +142,8 @@ def read_batches(
         if len(there) < len(commits):
             break  # the log was cleaned up to here
         count = min(2 * count, 1024)
-    already = kept.version - kept.begins if kept else -1
-    if found.version - found.begins - already > _FEW:
+    since = kept.version if kept else found.begins
+    if found.version - since > _FEW or (kept and found.begins < kept.begins):
         with suppress(LakeError, OSError):  # whoever may only read reads all of it the next time
             _write(lake, table, found)
     return found

