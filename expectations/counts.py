@@ -14,7 +14,7 @@ from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.live_ledger import ALARMS, Kind, LiveLedger
 from spark_jobs.contracts.places import LEDGER, LEDGER_REACHED
 from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, Table
-from spark_jobs.lake.commits import batches_reached
+from spark_jobs.lake.batches import batches_reached
 from spark_jobs.lake.layout import Lake
 
 COMPARED = (BRONZE_EVENTS, SILVER_EVENTS, ATTRIBUTIONS, SESSIONS)

@@ -7,6 +7,8 @@ PROGRESS = "_progress"
 """Folder with one folder per job, which holds a progress file per query."""
 INITIAL = "_initial"
 """Folder of the initial states that queries started with: a table per query."""
+BATCHES = "_batches"
+"""Folder of the batches of each table that a query writes: ``<table>.json``, a copy of what their logs say."""
 SCHEMAS = "_schemas"
 """Folder of the writer schemas that were fetched from the registry: ``<id>.json``."""
 LEDGER = f"{PROGRESS}/ledger.json"
@@ -32,3 +34,8 @@ CREDIT_FEED = "_feeds/credit.json"
 def lock_key(job: str) -> str:
     """Held by the process that runs ``job``."""
     return f"{PROGRESS}/{job}/driver.lock"
+
+
+def batches_key(table: str) -> str:
+    """The batches of a table, as JSON."""
+    return f"{BATCHES}/{table}.json"

@@ -10,7 +10,7 @@ from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.places import LEDGER, LEDGER_REACHED
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.jobs.initial import has_taken
-from spark_jobs.lake.commits import batches_reached
+from spark_jobs.lake.batches import batches_reached
 from spark_jobs.lake.layout import Lake
 from spark_jobs.ledger import whole
 from spark_jobs.queries import sessionize

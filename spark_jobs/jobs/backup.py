@@ -27,6 +27,7 @@ from spark_jobs.contracts.files import json_bytes
 from spark_jobs.contracts.live_ledger import LIVE_LEDGER
 from spark_jobs.contracts.marking import MARKS_WRITER, RULES
 from spark_jobs.contracts.places import (
+    BATCHES,
     CHECKPOINTS,
     CONTRACTS,
     INITIAL,
@@ -40,7 +41,7 @@ from spark_jobs.contracts.places import (
 from spark_jobs.contracts.repair import REPAIR, REPAIRS
 from spark_jobs.contracts.sections import S3Settings
 from spark_jobs.contracts.tables import CREDIT_TABLES, DAYS, MARKS, REPAIR_TABLES, Table
-from spark_jobs.lake.commits import last_note
+from spark_jobs.lake.batches import last_note
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.table_files import checkpoints_in, live_files
 from spark_jobs.queries import QUERIES
@@ -51,7 +52,7 @@ MANIFEST = "backup.json"
 """What a copy is, as JSON: written last, so that a copy without it is not whole."""
 _BEGUN = "backup-begun.json"
 """Of which lake it is a copy, as JSON: written first, so that no lake is ever taken for a copy."""
-_FOLDERS = (CONTRACTS, SCHEMAS, INITIAL, REPAIRS, RULES, f"{PROGRESS}/{LIVE_LEDGER}")
+_FOLDERS = (BATCHES, CONTRACTS, SCHEMAS, INITIAL, REPAIRS, RULES, f"{PROGRESS}/{LIVE_LEDGER}")
 _FILES = (LEDGER, LEDGER_REACHED, REQUEUED, DAYS_SEEN)
 _IN_LOG = re.compile(r"(\d{20})\.(?:json|crc|checkpoint\.parquet|checkpoint\..+|compacted\.json)")
 _OF_CHECKPOINT = re.compile(rf"{CHECKPOINTS}/[^/]+/[^/]+/v\d+\.json")

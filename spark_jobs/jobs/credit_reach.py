@@ -30,8 +30,9 @@ from spark_jobs.contracts.repair import Kind
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, MARKS, SILVER_EVENTS
 from spark_jobs.jobs.plans import last_done, read_plan
+from spark_jobs.lake.batches import last_note, read_batches
 from spark_jobs.lake.changes import changes
-from spark_jobs.lake.commits import CommitNote, last_note
+from spark_jobs.lake.commits import CommitNote
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries.attribute import QUERY as ATTRIBUTE
 from spark_jobs.queries.deduplicate import QUERY as DEDUPLICATE
@@ -104,7 +105,7 @@ def has_work(lake: Lake, settings: Settings) -> bool:
         return True
     has_more = _has_conversions(lake, seen.silver_version, reach.silver_version)
     waits = seen.waits or has_more
-    if (waits and reach.until > last.reach.until) or (has_more and not last.reach.is_settled):
+    if has_more or (waits and reach.until > last.reach.until):
         return True
     looked = seen_of(reach, waits=waits)
     if looked != seen:
@@ -142,12 +143,9 @@ def _has_new_marks(lake: Lake, last: Reach, seen: CreditSeen, reach: Reach) -> b
 
 
 def _has_conversions(lake: Lake, since: int, until: int) -> bool:
-    """Whether silver got conversions after version ``since``; also if its log does not tell any more."""
-    try:
-        commits = changes(lake, SILVER_EVENTS, since + 1, until)
-        return any(file.partition["event_type"] == CONVERSION for commit in commits for file in commit.added)
-    except LakeError:
-        return True
+    """Whether silver got conversions after version ``since``; also if nobody knows any more."""
+    silver = read_batches(lake, SILVER_EVENTS, lambda found: found.begins <= since + 1)
+    return since + 1 < silver.begins or any(CONVERSION in batch.event_types for batch in silver.of(since + 1, until))
 
 
 def _watermark(note: CommitNote | None) -> datetime | None:

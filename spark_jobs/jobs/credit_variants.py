@@ -16,16 +16,16 @@ from datetime import date
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from spark_jobs.contracts.durations import time_of_us
 from spark_jobs.contracts.repair import Cause
 from spark_jobs.contracts.tables import CREDITS, MARKS, NET_CREDITS, NET_PATHS, PATHS, Table
 from spark_jobs.corrections.correction import dates_of
 from spark_jobs.jobs.credit_wanted import why
-from spark_jobs.jobs.lateness import rows_added
-from spark_jobs.lake.layout import Lake, commit_key
+from spark_jobs.jobs.marked import marked_at_us
+from spark_jobs.lake.layout import Lake
 from spark_jobs.sources.delta import read_table
-from spark_jobs.transforms.late import Span
 from spark_jobs.transforms.marks.evaluate import MARK, marked_events
-from spark_jobs.transforms.marks.marked import EVENT
+from spark_jobs.transforms.marks.marked import EVENT, at
 from spark_jobs.transforms.marks.unmarked import unmarked_attributions, unmarked_events
 
 Counted = Callable[[DataFrame, date, date], DataFrame]
@@ -86,16 +86,16 @@ class Marks:
         Returns:
             ``event_type``, ``event_id``, ``event_time``, ``event_date`` and ``why``; each event once.
         """
-        first = since + 1
-        if first > self._version:
+        since_us = marked_at_us(self._lake, since)
+        if marked_at_us(self._lake, self._version) <= since_us:
             return None
-        added = rows_added(self._spark, self._lake, MARKS, [Span(first, self._version, 0)]).localCheckpoint()
+        added = self._rows().where(F.col("marked_at") > at(time_of_us(since_us))).localCheckpoint()
         decided = added.groupBy(*EVENT, "event_date").agg(F.min("marked_at").alias("decided"))
         told = why(F.lit(Cause.INVALID_TRAFFIC.value), F.col("decided"), F.col("event_type"), F.col("event_id"))
-        events = decided.select(*EVENT, "event_date", told)
-        if self._lake.files.read(commit_key(MARKS, first)) is not None:
-            # A mark by another rule changes nothing for an event that is marked already.
-            events = events.join(self._differing(added), on=list(EVENT), how="left_semi")
+        # A mark by another rule changes nothing for an event that is marked already.
+        events = decided.select(*EVENT, "event_date", told).join(
+            self._differing(added), on=list(EVENT), how="left_semi"
+        )
         return events.localCheckpoint()
 
     def _differing(self, added: DataFrame) -> DataFrame:

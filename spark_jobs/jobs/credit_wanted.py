@@ -24,12 +24,13 @@ from spark_jobs.contracts.replay import Window
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, LATE_EVENTS, RESTATEMENTS, SILVER_EVENTS
 from spark_jobs.corrections.correction import GROUP, dates_of, dates_within
-from spark_jobs.jobs.lateness import IS_EXPIRED, rows_added
+from spark_jobs.jobs.arrivals import rows_between
+from spark_jobs.jobs.lateness import IS_EXPIRED
 from spark_jobs.lake.layout import Lake
 from spark_jobs.sources.delta import read_table
 from spark_jobs.transforms.clock import interval
 from spark_jobs.transforms.json_rows import from_json_row
-from spark_jobs.transforms.late import CAUSE, Span
+from spark_jobs.transforms.late import CAUSE
 from spark_jobs.transforms.marks.marked import EVENT
 from spark_jobs.transforms.open_rows import KEY
 
@@ -130,9 +131,9 @@ class Conversions:
         was_due = self.was_due("event_time")
         brought_in = self.events.where(was_due & (F.col(REPAIR) > last.repair))
         first, newest = last.silver_version + 1, self._reach.silver_version
-        if not last.is_settled and first <= newest:
+        if first <= newest:
             cause = {CAUSE: F.lit(Cause.LATE_CONVERSION.value), REPAIR: F.lit(0).cast("bigint")}
-            added = rows_added(self._spark, self._lake, SILVER_EVENTS, [Span(first, newest, 0)])
+            added = rows_between(self._spark, self._lake, SILVER_EVENTS, first, newest)
             more = added.where((F.col("event_type") == CONVERSION) & was_due).withColumns(cause)
             brought_in = brought_in.unionByName(more.select(*brought_in.columns))
         told = why(F.col(CAUSE), F.col("ingest_time"), F.col("event_type"), F.col("event_id"), F.col(REPAIR))

@@ -13,7 +13,7 @@ from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import RESTATEMENTS
 from spark_jobs.jobs.days_evidence import Look
 from spark_jobs.jobs.position import Position
-from spark_jobs.lake.commits import last_note
+from spark_jobs.lake.batches import last_note
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import TABLES_BY_NAME, Query, writer_of
 from spark_jobs.rules.days import Change, Standing, passed

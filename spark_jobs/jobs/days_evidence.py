@@ -1,20 +1,18 @@
 """What the status of days follows from, as far as it can be seen without Spark."""
 
-import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
 from spark_jobs.contracts.days import Day, DaysSeen
 from spark_jobs.contracts.durations import time_of_us
-from spark_jobs.contracts.events import HEARTBEAT
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import RESTATEMENTS, SILVER_EVENTS
 from spark_jobs.jobs.audits import read_audits
 from spark_jobs.jobs.plans import last_done
-from spark_jobs.lake.commits import CommitNote, last_note, version_reached
+from spark_jobs.lake.batches import last_note, read_batches
+from spark_jobs.lake.commits import CommitNote, version_reached
 from spark_jobs.lake.days import read_days
-from spark_jobs.lake.layout import Lake, commit_key
+from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import QUERIES, Query
 from spark_jobs.queries.deduplicate import QUERY as DEDUPLICATE
 from spark_jobs.rules.days import Audit, Span, Standing, passed
@@ -120,19 +118,9 @@ def _span(lake: Lake, version: int | None, seen: DaysSeen | None) -> Span | None
     """The dates of events in silver up to ``version``, from what was ``seen`` and newer commits; None: not known."""
     if version is None or seen is None or seen.silver_version > version:
         return None
-    first, last = seen.first, seen.last
-    for number in range(seen.silver_version + 1, version + 1):
-        commit = lake.files.read(commit_key(SILVER_EVENTS, number))
-        if commit is None:
-            return None  # the log was cleaned up to here
-        for day in _dates_in(commit):
-            first, last = min(first, day), max(last, day)
-    return first, last
-
-
-def _dates_in(commit: bytes) -> Iterable[date]:
-    """The dates of events in ``commit``, a file of silver's log."""
-    for line in commit.splitlines():
-        values = json.loads(line).get("add", {}).get("partitionValues")
-        if values and values["event_type"] != HEARTBEAT and values["event_date"]:
-            yield date.fromisoformat(values["event_date"])
+    silver = read_batches(lake, SILVER_EVENTS, lambda found: found.begins <= seen.silver_version + 1)
+    newer = silver.of(seen.silver_version + 1, version)
+    if seen.silver_version + 1 < silver.begins:
+        return None  # the log was cleaned up to here
+    days = [seen.first, seen.last, *(day for batch in newer for day in (batch.first_date, batch.last_date) if day)]
+    return min(days), max(days)

@@ -15,6 +15,7 @@ from spark_jobs.contracts.progress import QueryReport
 from spark_jobs.contracts.sections import HeartbeatSettings, JobSettings
 from spark_jobs.contracts.tables import SILVER_EVENTS
 from spark_jobs.jobs.silence import Moment, QueryView, Silence
+from spark_jobs.lake.batches import keep_up
 from spark_jobs.lake.commits import CommitNote
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import Query
@@ -151,3 +152,4 @@ def append_heartbeat(
         ]
     )
     append_rows(row, lake, SILVER_EVENTS, CommitNote(writer=writer, batch=number))
+    keep_up(lake, SILVER_EVENTS)

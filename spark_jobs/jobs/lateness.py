@@ -1,6 +1,5 @@
 """Which events were late, found from what has been read since the last repair; so the cost follows what is new."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime, time, timedelta
 
 from pyspark.sql import DataFrame, SparkSession
@@ -9,14 +8,12 @@ from pyspark.sql import functions as F
 from spark_jobs.contracts.choices import DeduplicateMode
 from spark_jobs.contracts.sections import DeduplicateSettings
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import BRONZE_EVENTS, LATE_EVENTS, SILVER_EVENTS, Table
+from spark_jobs.contracts.tables import BRONZE_EVENTS, LATE_EVENTS, SILVER_EVENTS
 from spark_jobs.corrections.correction import dates_within
-from spark_jobs.lake.commits import commit_notes, version_reached
-from spark_jobs.lake.layout import Lake, commit_key
-from spark_jobs.queries import Query
-from spark_jobs.sources.delta import declared, read_table
+from spark_jobs.jobs.arrivals import rows_added
+from spark_jobs.lake.layout import Lake
+from spark_jobs.sources.delta import read_table
 from spark_jobs.transforms.late import (
-    VERSION,
     WATERMARK,
     Span,
     as_silver,
@@ -31,33 +28,8 @@ from spark_jobs.transforms.open_rows import KEY
 IS_EXPIRED = "is_expired"
 
 
-def spans_read(lake: Lake, query: Query, since: int, *, until: int) -> list[Span]:
-    """The batches in which ``query`` read the versions after ``since``, oldest first.
-
-    Args:
-        lake: the lake.
-        query: its description.
-        since: a version of the table that it reads; -1: from the first on.
-        until: the last version of its own table that counts.
-    """
-    found: list[tuple[int, int]] = []
-    for note in commit_notes(lake, query.writes, until=until):
-        if note.query != query.name or not note.reached:
-            continue
-        reached = min(version_reached(offset) for offset in note.reached)
-        if reached <= since:
-            break
-        found.append((reached, note.watermark_ms))
-    spans, first = [], since + 1
-    for reached, watermark_ms in sorted(found):
-        if reached >= first:
-            spans.append(Span(first, reached, watermark_ms))
-            first = reached + 1
-    return spans
-
-
 def new_late_events(
-    spark: SparkSession, settings: Settings, lake: Lake, spans: Sequence[Span], silver: DataFrame
+    spark: SparkSession, settings: Settings, lake: Lake, spans: list[Span], silver: DataFrame
 ) -> DataFrame | None:
     """The events that ``deduplicate`` dropped as late in ``spans``, each once; None: it can have dropped none.
 
@@ -98,7 +70,7 @@ def copies_near(events: DataFrame, rows: DataFrame, settings: DeduplicateSetting
     return rows.where(is_near & F.col("event_date").isin(dates))
 
 
-def late_for(spark: SparkSession, lake: Lake, spans: Sequence[Span]) -> DataFrame | None:
+def late_for(spark: SparkSession, lake: Lake, spans: list[Span]) -> DataFrame | None:
     """The events of silver that a query can have dropped as late in ``spans``; None: none.
 
     Returns:
@@ -113,7 +85,7 @@ def replaced(
     spark: SparkSession,
     settings: Settings,
     lake: Lake,
-    spans: Sequence[Span],
+    spans: list[Span],
     silver: DataFrame,
     late: DataFrame,
     fresh: DataFrame | None,
@@ -132,31 +104,12 @@ def replaced(
     Returns:
         The columns of ``silver/events``, and ``cause``.
     """
-    keys = F.broadcast(late.select(*KEY))
+    keys = late.select(*KEY)
     found = []
     if spans:
-        found.append(
-            rows_added(spark, lake, SILVER_EVENTS, spans).drop(VERSION).join(keys, on=list(KEY), how="left_semi")
-        )
+        found.append(rows_added(spark, lake, SILVER_EVENTS, spans).join(keys, on=list(KEY), how="left_semi"))
     if fresh is not None:
         near = copies_near(fresh, silver, settings.deduplicate)
-        found.append(near.join(F.broadcast(fresh.select(*KEY)), on=list(KEY), how="left_semi"))
+        found.append(near.join(fresh.select(*KEY), on=list(KEY), how="left_semi"))
     rows = found[0] if len(found) == 1 else found[0].unionByName(found[1], allowMissingColumns=True)
     return late_in_silver(rows)
-
-
-def rows_added(spark: SparkSession, lake: Lake, table: Table, spans: Sequence[Span]) -> DataFrame:
-    """The rows that were added to ``table`` in ``spans``, with their version where the log still tells it."""
-    first, last = spans[0].first, spans[-1].last
-    if lake.files.read(commit_key(table, first)) is None:
-        return read_table(spark, lake, table, version=last)
-    changes = (
-        spark.read.format("delta")
-        .option("readChangeFeed", "true")
-        .option("startingVersion", first)
-        .option("endingVersion", last)
-        .load(lake.table(table))
-        .where(F.col("_change_type") == "insert")
-        .drop("_change_type", "_commit_timestamp")
-    )
-    return declared(changes, table)

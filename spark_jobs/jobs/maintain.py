@@ -13,7 +13,8 @@ from spark_jobs.contracts.jobs import OPTIONAL_JOBS
 from spark_jobs.contracts.marking import MARKS_WRITER
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import CREDIT_TABLES, MARKS, Table
-from spark_jobs.lake.commits import last_note, version_reached
+from spark_jobs.lake.batches import last_note
+from spark_jobs.lake.commits import version_reached
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import readers_of, writer_of
 from spark_jobs.runtime.lock import hold_job

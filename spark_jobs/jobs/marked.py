@@ -18,7 +18,7 @@ from spark_jobs.contracts.tables import MARKS
 from spark_jobs.corrections.correction import dates_of
 from spark_jobs.jobs.outstanding import WAITS
 from spark_jobs.jobs.plans import LastRepair, last_plan
-from spark_jobs.lake.commits import commit_notes
+from spark_jobs.lake.batches import note_in_table
 from spark_jobs.lake.layout import Lake
 from spark_jobs.sources.delta import read_table
 from spark_jobs.transforms.kept import with_columns
@@ -55,9 +55,7 @@ class Marked:
     @property
     def marked_at_us(self) -> int:
         """The time of the newest rows (microseconds since 1970)."""
-        notes = commit_notes(self._lake, MARKS, until=self._version)
-        own = next((note for note in notes if note.writer == MARKS_WRITER), None)
-        return _BEGIN_US if own is None else Reached.model_validate(own.reached[0]).marked_at_us
+        return marked_at_us(self._lake, self._version)
 
     def has_news(self, tables: Sequence[str]) -> bool:
         """Whether anything can be outstanding for ``tables``."""
@@ -110,6 +108,12 @@ class Marked:
             return None
         earlier = self._spark.read.parquet(self._lake.uri(events_key(before.plan.folder, table)))
         return earlier if table in before.failed else earlier.where(WAITS)
+
+
+def marked_at_us(lake: Lake, version: int) -> int:
+    """The time of the newest rows of ``silver/marks`` in ``version`` (microseconds since 1970); 0: none are known."""
+    own = note_in_table(lake, MARKS, MARKS_WRITER, until=version)
+    return _BEGIN_US if own is None else Reached.model_validate(own.reached[0]).marked_at_us
 
 
 def _is_counted() -> Column:

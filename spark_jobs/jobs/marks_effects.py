@@ -33,6 +33,7 @@ from spark_jobs.contracts.repair import (
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import LATE_EVENTS, SILVER_EVENTS
 from spark_jobs.corrections.correction import GROUP, Scene, Touched
+from spark_jobs.jobs.arrivals import read_up_to
 from spark_jobs.jobs.comparing import causes_of, computed, open_groups, sums
 from spark_jobs.jobs.lateness import IS_EXPIRED
 from spark_jobs.jobs.marked import Marked
@@ -158,7 +159,7 @@ class _Planning:
     def _compare(self, one: Wanted, events: DataFrame, span: tuple[date, date], *, is_small: bool) -> dict[str, int]:
         """Keeps what is to be changed, and the events with whether they wait. Returns the counts."""
         name = one.query.writes.name
-        silver = read_table(self._spark, self._lake, SILVER_EVENTS, version=one.silver_version)
+        silver = read_up_to(self._spark, self._lake, SILVER_EVENTS, one.silver_version)
         live = read_table(self._spark, self._lake, one.query.writes, version=one.version)
         there = events_of(silver, self._late, None)
         scene = Scene(self._settings, one.watermark, there, live, *span, is_small, self._marked.of_dates)

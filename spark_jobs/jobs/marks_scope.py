@@ -14,15 +14,15 @@ from spark_jobs.contracts.events import HEARTBEAT
 from spark_jobs.contracts.marking import Reached, Span
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import LATE_EVENTS, SILVER_EVENTS, Table
-from spark_jobs.jobs.lateness import IS_EXPIRED, copies_near, rows_added
+from spark_jobs.jobs.arrivals import rows_between
+from spark_jobs.jobs.lateness import IS_EXPIRED, copies_near
 from spark_jobs.jobs.truth import events_of, span_of
-from spark_jobs.lake.commits import last_note
+from spark_jobs.lake.batches import last_note
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries.deduplicate import QUERY as DEDUPLICATE
 from spark_jobs.runtime.watermarks import next_watermark
 from spark_jobs.sources.delta import newest_event_time, read_table
 from spark_jobs.transforms.kept import with_columns
-from spark_jobs.transforms.late import Span as Versions
 from spark_jobs.transforms.marks.marked import is_within
 from spark_jobs.transforms.open_rows import KEY
 
@@ -113,14 +113,13 @@ def _arrived(
 ) -> Iterator[DataFrame]:
     """What has come since: rows of silver, late events, and the copies in silver that these replace."""
     if now.silver_version > before.silver_version:
-        versions = Versions(before.silver_version + 1, now.silver_version, 0)
-        rows = rows_added(spark, lake, SILVER_EVENTS, [versions])
+        rows = rows_between(spark, lake, SILVER_EVENTS, before.silver_version + 1, now.silver_version)
         yield rows.where(F.col("event_type") != HEARTBEAT)
     if now.late is not None and now.repair > before.repair:
         late = now.late.where(F.col("repair") > before.repair)
         yield late
         copies = copies_near(late, now.silver, settings.deduplicate)
-        yield copies.join(F.broadcast(late.select(*KEY)), on=list(KEY), how="left_semi")
+        yield copies.join(late.select(*KEY), on=list(KEY), how="left_semi")
 
 
 def merged(spans: Iterable[Span]) -> list[Span]:

@@ -16,10 +16,12 @@ from spark_jobs.contracts.repair import events_key
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import LATE_EVENTS, SILVER_EVENTS
 from spark_jobs.corrections.correction import Correction
+from spark_jobs.jobs.arrivals import read_up_to, spans_read
 from spark_jobs.jobs.initial import has_taken
-from spark_jobs.jobs.lateness import IS_EXPIRED, late_for, new_late_events, replaced, spans_read
+from spark_jobs.jobs.lateness import IS_EXPIRED, late_for, new_late_events, replaced
 from spark_jobs.jobs.plans import LastRepair
-from spark_jobs.lake.commits import CommitNote, last_note, version_reached
+from spark_jobs.lake.batches import last_note
+from spark_jobs.lake.commits import CommitNote, version_reached
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import QUERIES, Query
 from spark_jobs.queries.deduplicate import QUERY as DEDUPLICATE
@@ -122,7 +124,7 @@ class Outstanding:
 
         The columns of ``silver/late_events`` but ``repair``.
         """
-        silver = read_table(self._spark, self._lake, SILVER_EVENTS, version=self.silver_version)
+        silver = read_up_to(self._spark, self._lake, SILVER_EVENTS, self.silver_version)
         found = new_late_events(self._spark, self._settings, self._lake, self.spans, silver) if self.spans else None
         found = None if found is None else self._kept(found)
         return None if found is None or found.isEmpty() else found

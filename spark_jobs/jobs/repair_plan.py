@@ -12,6 +12,7 @@ from spark_jobs.contracts.sections import RepairSettings
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import SILVER_EVENTS
 from spark_jobs.corrections.correction import GROUP, Scene
+from spark_jobs.jobs.arrivals import read_up_to
 from spark_jobs.jobs.comparing import causes_of, computed, open_groups, sums
 from spark_jobs.jobs.initial import initial_events
 from spark_jobs.jobs.lateness import IS_EXPIRED
@@ -98,7 +99,7 @@ class _Planning:
 
     def _part(self, one: Wanted) -> TablePlan:
         self._on_step(f"{one.query.writes.name}: recomputing what late events touch")
-        silver = read_table(self._spark, self._lake, SILVER_EVENTS, version=one.silver_version)
+        silver = read_up_to(self._spark, self._lake, SILVER_EVENTS, one.silver_version)
         events = self._outstanding.events(one, silver)
         found = 0 if events is None else events.count()
         counts = {"events": found, "pending": 0, "inserts": 0, "deletes": 0, "frozen": 0}

@@ -12,6 +12,7 @@ from spark_jobs.contracts.replay import Window
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import BRONZE_EVENTS, SILVER_EVENTS
 from spark_jobs.corrections.correction import DUE, GROUP, Correction, Scene, Touched
+from spark_jobs.jobs.arrivals import read_up_to
 from spark_jobs.jobs.bronze_truth import BronzeTruth
 from spark_jobs.jobs.comparing import causes_of, computed, open_groups
 from spark_jobs.jobs.initial import initial_events
@@ -66,8 +67,8 @@ class Comparing:
     def __init__(self, spark: SparkSession, settings: Settings, lake: Lake, window: Window, at: datetime) -> None:
         self._spark, self._settings, self._lake, self._window, self._at = spark, settings, lake, window, at
         self._outstanding = Outstanding(spark, settings, lake, last_repair(lake), lambda rows: rows.persist())
-        bronze = read_table(spark, lake, BRONZE_EVENTS, version=self._outstanding.bronze_version)
-        self._silver = read_table(spark, lake, SILVER_EVENTS, version=self._outstanding.silver_version)
+        bronze = read_up_to(spark, lake, BRONZE_EVENTS, self._outstanding.bronze_version)
+        self._silver = read_up_to(spark, lake, SILVER_EVENTS, self._outstanding.silver_version)
         self._marked = Marked.of(spark, lake)
         self._truth = BronzeTruth(bronze, self._silver, self._outstanding.known)
         self._dates = _dates(window.begin - _DAY, window.end + _DAY)
@@ -157,7 +158,7 @@ class Comparing:
 
     def _late_events(self, one: Wanted, dates: Sequence[date]) -> DataFrame | None:
         """The events of ``dates`` that were late for a table, or will be, and that no repair has brought in yet."""
-        silver = read_table(self._spark, self._lake, SILVER_EVENTS, version=one.silver_version)
+        silver = read_up_to(self._spark, self._lake, SILVER_EVENTS, one.silver_version)
         late = self._outstanding.events(one, silver, dates)
         if one.silver_version == self._outstanding.silver_version:
             return late

@@ -28,7 +28,8 @@ from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import Table
 from spark_jobs.jobs.position import Position
 from spark_jobs.jobs.starting import start
-from spark_jobs.lake.commits import CommitNote, last_note, version_reached
+from spark_jobs.lake.batches import last_note
+from spark_jobs.lake.commits import CommitNote, version_reached
 from spark_jobs.lake.layout import Lake, checkpoint_key, commit_key
 from spark_jobs.queries import Query, find_query
 from spark_jobs.runtime.failures import naming_the_cause

@@ -29,7 +29,7 @@ def events_of(
         on_date = F.col("event_date").isin(list(dates))
         events = silver.where(on_date & (F.col("event_type") != HEARTBEAT))
         if late is not None:
-            others = events.join(F.broadcast(late.select(*KEY)), on=list(KEY), how="left_anti")
+            others = events.join(late.select(*KEY), on=list(KEY), how="left_anti")
             events = others.unionByName(_like(late.where(on_date), silver), allowMissingColumns=True)
         if initial is not None:
             events = events.unionByName(_like(initial.where(on_date), silver), allowMissingColumns=True)

@@ -8,11 +8,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from spark_jobs.contracts.durations import time_of_us
-from spark_jobs.contracts.places import REQUEUE, REQUEUED
-from spark_jobs.contracts.repair import REPAIR, REPAIRS
 from spark_jobs.contracts.tables import Table
 from spark_jobs.lake.layout import Lake, commit_key
-from spark_jobs.queries import QUERIES, find_query
 
 _NO_OFFSET = "-"
 
@@ -68,28 +65,6 @@ def commit_notes(lake: Lake, table: Table, *, until: int | None = None) -> Itera
             yield note
 
 
-def last_note(lake: Lake, query: str, *, until: int | None = None) -> CommitNote | None:
-    """The note of the last batch of ``query`` in its table, up to version ``until``; None if the table holds none."""
-    notes = commit_notes(lake, find_query(query).writes, until=until)
-    return next((note for note in notes if note.query == query and note.reached), None)
-
-
-def batches_reached(lake: Lake) -> dict[str, str]:
-    """By query, the last batch in its table, as text to compare; queries that have written nothing are left out.
-
-    If records were requeued, ``requeue`` says when, because these rows are a part of no query's batch; if tables were
-    repaired, ``repair`` is the number of the last repair.
-    """
-    found = {query.name: last_note(lake, query.name) for query in QUERIES}
-    reached = {query: f"{note.writer} {note.batch}" for query, note in found.items() if note}
-    requeued = lake.files.read(REQUEUED)
-    if requeued is not None:
-        reached[REQUEUE] = requeued.decode().strip()
-    if repairs := lake.numbers(REPAIRS):
-        reached[REPAIR] = str(repairs[-1])
-    return reached
-
-
 def first_version_with_rows(lake: Lake, table: Table) -> int | None:
     """The first version of ``table`` that holds rows; None if it holds none."""
     for version in range((lake.newest_commit(table.path) or 0) + 1):
@@ -102,17 +77,18 @@ def first_version_with_rows(lake: Lake, table: Table) -> int | None:
 
 def note_in(commit: bytes) -> CommitNote | None:
     """The note in ``commit``, a file of a table's log; None if it has none."""
-    info = _info(commit)
+    info = info_in(commit)
     return read_note(info.get("userMetadata")) if info else None
 
 
 def committed_at(commit: bytes) -> datetime | None:
     """When ``commit``, a file of a table's log, was made by its writer's clock (UTC); None if it does not say."""
-    time_ms = _info(commit).get("timestamp")
+    time_ms = info_in(commit).get("timestamp")
     return None if time_ms is None else time_of_us(int(time_ms) * 1000)
 
 
-def _info(commit: bytes) -> dict[str, Any]:
+def info_in(commit: bytes) -> dict[str, Any]:
+    """What ``commit``, a file of a table's log, says of itself."""
     for line in commit.splitlines():
         if line.startswith(b'{"commitInfo"'):
             return dict(json.loads(line)["commitInfo"])

@@ -9,7 +9,8 @@ from spark_jobs.contracts.live_ledger import LiveLedger, Position
 from spark_jobs.contracts.repair import REPAIRS
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import LATE_EVENTS, RESTATEMENTS, SILVER_EVENTS
-from spark_jobs.lake.commits import last_note, version_reached
+from spark_jobs.lake.batches import last_note
+from spark_jobs.lake.commits import version_reached
 from spark_jobs.lake.layout import Lake
 from spark_jobs.ledger.cuts import numbers, save_cut
 from spark_jobs.ledger.reading import newest_version

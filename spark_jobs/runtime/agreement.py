@@ -11,7 +11,8 @@ from typing import Any
 
 from spark_jobs.contracts.durations import EPOCH, milliseconds
 from spark_jobs.contracts.errors import CheckpointError
-from spark_jobs.lake.commits import CommitNote, last_note, read_plan
+from spark_jobs.lake.batches import last_note
+from spark_jobs.lake.commits import CommitNote, read_plan
 from spark_jobs.lake.layout import Lake, checkpoint_key
 from spark_jobs.runtime.manifests import read_manifest
 from spark_jobs.runtime.reports import read_report

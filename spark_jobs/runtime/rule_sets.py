@@ -6,7 +6,7 @@ from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.marking import MARKS_WRITER, RULES_IN_USE, Reached, RulesInUse, rules_key
 from spark_jobs.contracts.marks import RuleSet
 from spark_jobs.contracts.tables import MARKS
-from spark_jobs.lake.commits import commit_notes
+from spark_jobs.lake.batches import note_in_table
 from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.records import find_record, read_record, write_record
 
@@ -15,8 +15,7 @@ _REMEDY = "apply the rules again with `adloom marks apply --rules FILE`"
 
 def last_marking(lake: Lake) -> tuple[int, Reached] | None:
     """The number of the last commit of ``silver/marks``, and how far it came; None: there is none."""
-    notes = (note for note in commit_notes(lake, MARKS) if note.writer == MARKS_WRITER)
-    last = next(notes, None)
+    last = note_in_table(lake, MARKS, MARKS_WRITER)
     return (last.batch, Reached.model_validate(last.reached[0])) if last else None
 
 

@@ -15,7 +15,8 @@ from spark_jobs.contracts.durations import milliseconds
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.sections import JobSettings
 from spark_jobs.contracts.tables import Table
-from spark_jobs.lake.commits import CommitNote, last_note, read_plan
+from spark_jobs.lake.batches import keep_up, last_note
+from spark_jobs.lake.commits import CommitNote, read_plan
 from spark_jobs.lake.layout import Lake, checkpoint_key
 from spark_jobs.queries import Query
 from spark_jobs.sinks.transaction import append_once
@@ -141,6 +142,7 @@ class TableOutput:
     def write(self, rows: DataFrame, note: CommitNote) -> None:
         """See :class:`Output`."""
         (self.how or append_rows)(rows, self.lake, self.table, note)
+        keep_up(self.lake, self.table)
 
 
 def note_of_batch(lake: Lake, query: str, checkpoint: str, *, writer: str, batch_id: int) -> CommitNote:

@@ -14,44 +14,45 @@ from spark_jobs.contracts.repair import Cause
 from spark_jobs.contracts.tables import BRONZE_EVENTS, SILVER_EVENTS
 from spark_jobs.transforms.open_rows import KEY
 
-VERSION = "_commit_version"
-"""The column with the version that added a row."""
 CAUSE = "cause"
 WATERMARK = "watermark"
 """The column with the watermark that an event lay behind."""
 
 
 class Span(NamedTuple):
-    """Versions of a table that a query read in one batch, ``first`` to ``last``, and its watermark in milliseconds."""
+    """Versions of a table that a query read in one batch, ``first`` to ``last``, and its watermark in milliseconds.
+
+    ``received``: the first and the last ``ingest_time`` of their rows (microseconds since 1970); None: they have none.
+    """
 
     first: int
     last: int
     watermark_ms: int
+    received: tuple[int, int] | None = None
 
 
 def behind(rows: DataFrame, spans: Sequence[Span]) -> DataFrame:
     """Those of ``rows`` that lay behind the watermark when they were read: all that a query dropped as late, and more.
 
     Args:
-        rows: ``event_time``, and the version that added the row if :data:`VERSION` is among the columns; otherwise the
-            watermark of the last batch is held against all of them.
-        spans: the batches.
+        rows: with ``event_time`` and ``ingest_time``.
+        spans: the batches. A row that may have been read in several is held to the newest watermark of them.
 
     Returns:
-        The columns of ``rows`` but the version, and ``watermark``.
+        The columns of ``rows``, and ``watermark``.
     """
     # The newest watermark alone lets files be skipped.
     newest = F.timestamp_millis(F.lit(max(span.watermark_ms for span in spans)))
     old = rows.where(F.col("event_time") <= newest)
-    if VERSION not in rows.columns:
-        return old.withColumn(WATERMARK, newest)
     batches = rows.sparkSession.createDataFrame(
-        [(span.first, span.last, span.watermark_ms) for span in spans], "first LONG, last LONG, watermark_ms LONG"
+        [(*span.received, span.watermark_ms) for span in spans if span.received], "first_us LONG, last_us LONG, ms LONG"
     )
-    watermark = F.timestamp_millis(F.col("watermark_ms"))
-    is_behind = F.col(VERSION).between(F.col("first"), F.col("last")) & (F.col("event_time") <= watermark)
-    found = old.join(F.broadcast(batches), on=is_behind, how="inner").withColumn(WATERMARK, watermark)
-    return found.drop("first", "last", "watermark_ms", VERSION)
+    # A batch has few times of its own, so these are compared with spans, and not each row.
+    times = old.select("ingest_time").distinct()
+    is_of = F.unix_micros("ingest_time").between(F.col("first_us"), F.col("last_us"))
+    found = times.join(F.broadcast(batches), on=is_of, how="inner").groupBy("ingest_time").agg(F.max("ms").alias("ms"))
+    known = found.select("ingest_time", F.timestamp_millis("ms").alias(WATERMARK))
+    return old.join(F.broadcast(known), on="ingest_time").where(F.col("event_time") <= F.col(WATERMARK))
 
 
 def as_silver(bronze: DataFrame) -> DataFrame:
@@ -81,7 +82,7 @@ def first_of_each(events: DataFrame) -> DataFrame:
 def not_kept(events: DataFrame, silver: DataFrame) -> DataFrame:
     """Those of ``events`` that ``silver`` does not have, or has by a copy that came later."""
     kept = silver.select(*KEY, F.col("ingest_time").alias("kept_time"))
-    known = kept.join(F.broadcast(events.select(*KEY)), on=list(KEY), how="left_semi")
+    known = kept.join(events.select(*KEY), on=list(KEY), how="left_semi")
     first = known.groupBy(*KEY).agg(F.min("kept_time").alias("kept_time"))
     joined = events.join(first, on=list(KEY), how="left")
     return joined.where(F.col("kept_time").isNull() | (F.col("kept_time") > F.col("ingest_time"))).drop("kept_time")

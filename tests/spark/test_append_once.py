@@ -10,7 +10,8 @@ from delta.exceptions import ConcurrentTransactionException
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_jobs.contracts.tables import SESSIONS
-from spark_jobs.lake.commits import CommitNote, last_note
+from spark_jobs.lake.batches import last_note
+from spark_jobs.lake.commits import CommitNote
 from spark_jobs.lake.layout import Lake, commit_key
 from spark_jobs.queries.sessionize import NAME as SESSIONIZE
 from spark_jobs.runtime.lakes import open_lake

@@ -28,7 +28,7 @@ from spark_jobs.jobs.marks_effects import restate_marked
 from spark_jobs.jobs.plans import newest_number, read_plan
 from spark_jobs.jobs.repair import repair
 from spark_jobs.jobs.replay import replay
-from spark_jobs.lake.commits import last_note
+from spark_jobs.lake.batches import last_note
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import writer_of
 from spark_jobs.runtime.lakes import open_lake

@@ -40,7 +40,7 @@ from spark_jobs.jobs.drain import drain_lead
 from spark_jobs.jobs.heartbeat import append_heartbeat
 from spark_jobs.jobs.reset import reset
 from spark_jobs.jobs.starting import start
-from spark_jobs.lake.commits import last_note
+from spark_jobs.lake.batches import last_note
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import find_query, readers_of
 from spark_jobs.queries.attribute import NAME as ATTRIBUTE

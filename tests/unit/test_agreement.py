@@ -11,7 +11,8 @@ from spark_jobs.contracts.errors import CheckpointError
 from spark_jobs.contracts.progress import QueryReport
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import SESSIONS
-from spark_jobs.lake.commits import CommitNote, last_note
+from spark_jobs.lake.batches import last_note
+from spark_jobs.lake.commits import CommitNote
 from spark_jobs.lake.layout import Lake, checkpoint_key, progress_key
 from spark_jobs.runtime.agreement import compare_with_table
 from spark_jobs.runtime.lakes import open_lake

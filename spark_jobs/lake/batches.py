@@ -1,0 +1,193 @@
+"""The batches of each table that a query writes, in one small file, so that nobody reads a log commit by commit.
+
+::
+
+    silver/events/_delta_log    0 1 2 3 …                        9000 │ 9001 … 9007     weeks of commits, then cleaned
+    _batches/silver.json        sums of old batches … each of the last 64 │ only these are read
+
+The file is a copy of what the log says up to a version. So an older one is as right as a new one, it may be written by
+anybody at any time, and one that is lost is made from the log again. Writers renew it every few commits; a reader who
+had to read more than a few does too. A lake of before the file has none: there the log is read once, as far back as
+the reader asks.
+
+Old batches are summed up with their neighbours: see :mod:`spark_jobs.lake.batch`. Their sum claims
+more than each of them, never less.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from pydantic import ValidationError
+
+from spark_jobs.contracts.durations import time_of_us
+from spark_jobs.contracts.errors import LakeError
+from spark_jobs.contracts.places import REQUEUE, REQUEUED, batches_key
+from spark_jobs.contracts.repair import REPAIR, REPAIRS
+from spark_jobs.contracts.tables import Table
+from spark_jobs.lake.batch import EVER_US, Batch, Batches, batch_in, thinned
+from spark_jobs.lake.commits import CommitNote, info_in, version_reached
+from spark_jobs.lake.layout import Lake, commit_key
+from spark_jobs.queries import QUERIES, Query, find_query
+
+_FEW: Final = 16
+"""So many commits may lie between the file and the end of the log."""
+_AT_ONCE: Final = 8
+"""Commits that are read at the same time."""
+_UNWRITTEN: Counter[str] = Counter()
+"""By table, how many commits this process has made since it renewed the file."""
+
+
+class Taken(NamedTuple):
+    """How far a query has come: the note of its last batch, and the last ``ingest_time`` of rows it has taken.
+
+    ``until`` is UTC, None if it has taken no rows.
+    """
+
+    note: CommitNote
+    until: datetime | None
+
+
+def last_note(lake: Lake, query: str, *, until: int | None = None) -> CommitNote | None:
+    """The note of the last batch of ``query`` in its table, up to version ``until``; None if the table holds none.
+
+    That of an old batch says of where it had read only the version.
+    """
+    return note_in_table(lake, find_query(query).writes, query, until=until)
+
+
+def note_in_table(lake: Lake, table: Table, name: str, *, until: int | None = None) -> CommitNote | None:
+    """The last note in ``table`` up to version ``until`` of ``name``, a query or who else says how far it came."""
+
+    def has_it(found: Batches) -> bool:
+        return found.note_of(name, until=until) is not None
+
+    return read_batches(lake, table, has_it).note_of(name, until=until)
+
+
+def taken(lake: Lake, query: Query) -> Taken | None:
+    """How far ``query`` has come in the table that it reads; None: its table holds no batch."""
+    note = last_note(lake, query.name)
+    if note is None:
+        return None
+    return Taken(note, last_arrival(lake, query.reads[0], min(map(version_reached, note.reached))))
+
+
+def last_arrival(lake: Lake, table: Table, version: int) -> datetime | None:
+    """The last ``ingest_time`` (UTC) of rows in ``table`` up to ``version``; None: there are none, or nobody knows."""
+
+    def last_us(found: Batches) -> int:
+        return max((batch.last_us or 0 for batch in found.of(0, version)), default=0)
+
+    us = last_us(read_batches(lake, table, lambda found: last_us(found) > 0))
+    return time_of_us(us) if 0 < us < EVER_US else None
+
+
+def arrivals(lake: Lake, table: Table, first: int, last: int) -> tuple[int, int] | None:
+    """The first and the last ``ingest_time`` of rows that versions ``first`` to ``last`` of ``table`` added.
+
+    In microseconds since 1970; None: they added no rows. Rows of other versions may lie between, where clocks of
+    several machines have written or old batches were summed up.
+    """
+    return read_batches(lake, table, lambda found: found.begins <= first).arrivals(first, last)
+
+
+def batches_reached(lake: Lake) -> dict[str, str]:
+    """By query, the last batch in its table, as text to compare; queries that have written nothing are left out.
+
+    If records were requeued, ``requeue`` says when, because these rows are a part of no query's batch; if tables were
+    repaired, ``repair`` is the number of the last repair.
+    """
+    found = {query.name: last_note(lake, query.name) for query in QUERIES}
+    reached = {query: f"{note.writer} {note.batch}" for query, note in found.items() if note}
+    requeued = lake.files.read(REQUEUED)
+    if requeued is not None:
+        reached[REQUEUE] = requeued.decode().strip()
+    if repairs := lake.numbers(REPAIRS):
+        reached[REPAIR] = str(repairs[-1])
+    return reached
+
+
+def keep_up(lake: Lake, table: Table) -> None:
+    """To be called after each commit of a query: renews the file every few commits."""
+    _UNWRITTEN[lake.table(table)] += 1
+    if _UNWRITTEN[lake.table(table)] >= _FEW:
+        _UNWRITTEN[lake.table(table)] = 0
+        with suppress(LakeError, OSError):  # the rows are there, and a reader can make up for it
+            _write(lake, table, read_batches(lake, table))
+
+
+def read_batches(
+    lake: Lake,
+    table: Table,
+    is_enough: Callable[[Batches], bool] = lambda found: any(one.note for one in found.batches),
+) -> Batches:
+    """The batches of ``table`` back to where they are enough, or as far as its log goes."""
+    newest = lake.newest_commit(table.path)
+    if newest is None:
+        return Batches()
+    kept = _kept(lake, table, newest)
+    found = kept and _extended(lake, table, kept, newest)
+    found = found or Batches(version=newest, begins=newest + 1, stamp=_stamp(_commits(lake, table, [newest])[0]))
+    count = 4
+    while found.begins > 0 and not is_enough(found):
+        commits = _commits(lake, table, range(found.begins - 1, max(found.begins - 1 - count, -1), -1))
+        there = commits[: commits.index(None)] if None in commits else commits
+        earlier = _batches(table, there[::-1], found.begins - len(there))
+        begins = found.begins - len(there)
+        found = found.model_copy(update={"begins": begins, "batches": (*earlier, *found.batches)})
+        if len(there) < len(commits):
+            break  # the log was cleaned up to here
+        count = min(2 * count, 1024)
+    since = kept.version if kept else found.begins
+    if found.version - since > _FEW or (kept and found.begins < kept.begins):
+        with suppress(LakeError, OSError):  # whoever may only read reads all of it the next time
+            _write(lake, table, found)
+    return found
+
+
+def _kept(lake: Lake, table: Table, newest: int) -> Batches | None:
+    try:
+        kept = Batches.model_validate_json(lake.files.read(batches_key(table.name)) or b"")
+    except ValidationError:
+        return None
+    if kept.version > newest:
+        return None
+    commit = lake.files.read(commit_key(table, kept.version))
+    return kept if commit is None or _stamp(commit) == kept.stamp else None
+
+
+def _extended(lake: Lake, table: Table, kept: Batches, newest: int) -> Batches | None:
+    """``kept`` with what has come since; None: some of that is gone."""
+    commits = _commits(lake, table, range(kept.version + 1, newest + 1))
+    if None in commits:
+        return None
+    stamp = _stamp(commits[-1]) if commits else kept.stamp
+    newer = _batches(table, commits, kept.version + 1)
+    return kept.model_copy(update={"version": newest, "stamp": stamp, "batches": (*kept.batches, *newer)})
+
+
+def _commits(lake: Lake, table: Table, versions: Sequence[int]) -> list[bytes | None]:
+    keys = [commit_key(table, version) for version in versions]
+    if len(keys) <= _AT_ONCE:
+        return [lake.files.read(key) for key in keys]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return list(pool.map(lake.files.read, keys))
+
+
+def _batches(table: Table, commits: Sequence[bytes | None], first: int) -> list[Batch]:
+    found = [batch_in(commit or b"", table, version) for version, commit in enumerate(commits, start=first)]
+    return [batch for batch in found if batch.note or batch.first_us is not None]
+
+
+def _stamp(commit: bytes | None) -> str:
+    info = info_in(commit or b"")
+    return str(info.get("txnId") or info.get("timestamp") or "")
+
+
+def _write(lake: Lake, table: Table, found: Batches) -> None:
+    kept = found.model_copy(update={"batches": thinned(found.batches)})
+    lake.files.write(batches_key(table.name), kept.model_dump_json(exclude_defaults=True).encode())
