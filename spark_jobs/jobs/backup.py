@@ -7,7 +7,8 @@ copied table ends. For that, a table must hold all that the tables made from it 
     copied     gold/* at 12:00:01    silver at 12:00:07    bronze at 12:00:19
     restored   gold has read silver up to 12:00:00, and the rest of silver is there; bronze likewise; then Kafka
 
-Repairs, cuts of the ledger and marks write several tables or files that belong together, so none may be under way.
+Repairs, credit, days, marks and cuts of the ledger write several tables or files that belong together, so none of them
+may be running. :data:`_OWNERS` says which folder each of them keeps beside its tables.
 """
 
 import json
@@ -21,7 +22,8 @@ from datetime import datetime
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from spark_jobs import __version__
-from spark_jobs.contracts.days import DAYS_SEEN
+from spark_jobs.contracts.crediting import CREDIT, CREDIT_RUNS
+from spark_jobs.contracts.days import DAYS_WRITER
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.files import json_bytes
 from spark_jobs.contracts.live_ledger import LIVE_LEDGER
@@ -52,8 +54,16 @@ MANIFEST = "backup.json"
 """What a copy is, as JSON: written last, so that a copy without it is not whole."""
 _BEGUN = "backup-begun.json"
 """Of which lake it is a copy, as JSON: written first, so that no lake is ever taken for a copy."""
-_FOLDERS = (BATCHES, CONTRACTS, SCHEMAS, INITIAL, REPAIRS, RULES, f"{PROGRESS}/{LIVE_LEDGER}")
-_FILES = (LEDGER, LEDGER_REACHED, REQUEUED, DAYS_SEEN)
+_OWNERS = {
+    REPAIR: REPAIRS,
+    CREDIT: CREDIT_RUNS,
+    MARKS_WRITER: RULES,
+    DAYS_WRITER: f"{PROGRESS}/{DAYS_WRITER}",
+    LIVE_LEDGER: f"{PROGRESS}/{LIVE_LEDGER}",
+}
+"""By lock, the folder of what is written under it beside tables."""
+_FOLDERS = (BATCHES, CONTRACTS, SCHEMAS, INITIAL, *_OWNERS.values())
+_FILES = (LEDGER, LEDGER_REACHED, REQUEUED)
 _IN_LOG = re.compile(r"(\d{20})\.(?:json|crc|checkpoint\.parquet|checkpoint\..+|compacted\.json)")
 _OF_CHECKPOINT = re.compile(rf"{CHECKPOINTS}/[^/]+/[^/]+/v\d+\.json")
 _AT_ONCE = 8
@@ -110,14 +120,14 @@ def back_up(lake: Lake, target: Lake, s3: S3Settings, *, now: datetime, report: 
 
     Raises:
         LakeError: ``target`` holds something else, or a table cannot be read.
-        LakeInUseError: a repair, a replay, a cut of the ledger or a marking is under way.
+        LakeInUseError: a repair, a replay, credit, a marking, an update of days or a cut of the ledger is running.
     """
     _check_target(lake, target)
     copying = _Copying(lake, target, report)
     target.files.write(_BEGUN, json_bytes({"lake": lake.place()}))
     target.files.delete([MANIFEST])
     with ExitStack() as held:
-        checks = [held.enter_context(hold_job(lake, name, s3)) for name in (REPAIR, LIVE_LEDGER, MARKS_WRITER)]
+        checks = [held.enter_context(hold_job(lake, name, s3)) for name in _OWNERS]
         copying.copy("files", _small_files(lake))
         versions: dict[str, int] = {}
         for table in _downstream_first():
@@ -185,7 +195,7 @@ def _downstream_first() -> Iterator[Table]:
 
 
 def _small_files(lake: Lake) -> Iterator[str]:
-    locks = {lock_key(LIVE_LEDGER)}
+    locks = {lock_key(name) for name in _OWNERS}
     for folder in _FOLDERS:
         yield from (file.key for file in lake.files.walk(folder) if file.key not in locks)
     yield from _FILES

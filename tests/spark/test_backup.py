@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from spark_jobs.contracts.crediting import CREDIT
+from spark_jobs.contracts.days import DAYS_WRITER
 from spark_jobs.contracts.errors import LakeError, LakeInUseError
 from spark_jobs.contracts.marking import MARKS_WRITER, rules_key
 from spark_jobs.contracts.repair import REPAIR
@@ -142,7 +144,7 @@ def test_nothing_is_ever_written_over(small: Lake, tmp_path: Path) -> None:
         put_back(other, open_lake(str(tmp_path / "new")), report=_nothing)
 
 
-@pytest.mark.parametrize("writer", [REPAIR, MARKS_WRITER])
+@pytest.mark.parametrize("writer", [REPAIR, MARKS_WRITER, CREDIT, DAYS_WRITER])
 def test_a_copy_is_not_taken_while_what_belongs_together_is_written(
     writer: str, spark: SparkSession, small: Lake, tmp_path: Path
 ) -> None:

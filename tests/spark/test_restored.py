@@ -1,0 +1,123 @@
+"""A lake that was restored goes on: repair, marks, credit, days and ledger as if the lake had never been away."""
+
+import shutil
+from collections import Counter
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_jobs.console.ledger import update_ledger
+from spark_jobs.contracts.sections import S3Settings
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.tables import CREDIT_TABLES, DAYS, LATE_EVENTS, MARKS, RESTATEMENTS, SILVER_EVENTS, Table
+from spark_jobs.generator.generate import generate
+from spark_jobs.generator.spec import GeneratorSpec
+from spark_jobs.jobs.backup import back_up, put_back
+from spark_jobs.jobs.credit import credit
+from spark_jobs.jobs.days import update_days_with
+from spark_jobs.jobs.marks import update_marks
+from spark_jobs.jobs.marks_effects import restate_marked
+from spark_jobs.jobs.repair import repair
+from spark_jobs.jobs.reset import reset
+from spark_jobs.lake.layout import Lake
+from spark_jobs.queries import QUERIES
+from spark_jobs.runtime.lakes import open_lake
+from tests.support.lakes import GOLD, read_table
+from tests.support.runs import run_in
+from tests.support.source_files import write_files
+
+pytestmark = pytest.mark.derived
+
+# Nothing is late for one query only: a reset may take in what was late for it.
+_SETTINGS = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}, "credit": {"view_lookback": "1h"}})
+_TABLES = (SILVER_EVENTS, *GOLD, LATE_EVENTS, *CREDIT_TABLES, MARKS, RESTATEMENTS, DAYS)
+_CLOCKS = ("ingest_time", "decided_at", "marked_at", "updated_at", "complete_at", "restated_at", "received_at")
+_CLOCKS_OF_DAYS = ("version", "repair")
+
+
+@dataclass(frozen=True)
+class _Away:
+    """A lake with a day of events that goes on to the end, and one that was restored from a copy in the middle."""
+
+    stayed: Lake
+    copy: Lake
+    source: Path
+    rest: list[Path]
+
+
+def _correct(spark: SparkSession, lake: Lake) -> None:
+    """What the DAGs do each day."""
+    repair(spark, _SETTINGS, lake)
+    update_marks(spark, _SETTINGS, lake)
+    restate_marked(spark, _SETTINGS, lake)
+    credit(spark, _SETTINGS, lake)
+    update_days_with(spark, lake, _SETTINGS)
+    update_ledger(lake, _SETTINGS)
+
+
+def _go_on(spark: SparkSession, lake: Lake, source: Path) -> None:
+    run_in(spark, _SETTINGS, lake, source)
+    _correct(spark, lake)
+
+
+@pytest.fixture(scope="module")
+def away(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> _Away:
+    folder = tmp_path_factory.mktemp("away")
+    source, lake, copy = folder / "source", open_lake(str(folder / "lake")), open_lake(str(folder / "copy"))
+    spec = GeneratorSpec(events=600, seed=59, files=5, late=0, duplicates=0.05, conversions=1, users=60)
+    generate(spec, folder / "made")
+    arriving = sorted(write_files(folder / "arriving", in_order_of_arrival(folder / "made")).iterdir())
+    source.mkdir()
+    for file in (*arriving[:3], arriving[-1]):
+        shutil.copy2(file, source)
+    run_in(spark, _SETTINGS, lake, source, drain=False)
+    # The first run writes all, the second only changes: then there are as many runs as matter.
+    _correct(spark, lake)
+    back_up(lake, copy, S3Settings(), now=datetime.now(UTC), report=lambda *_: None)
+    return _Away(lake, copy, source, arriving[3:-1])
+
+
+@pytest.fixture(scope="module")
+def whole(spark: SparkSession, away: _Away) -> dict[str, Counter[str]]:
+    for file in away.rest:
+        shutil.copy2(file, away.source)
+    _go_on(spark, away.stayed, away.source)
+    return _rows(away.stayed)
+
+
+def _restored(spark: SparkSession, copy: Lake, source: Path, folder: Path) -> Lake:
+    lake = open_lake(str(folder / "restored"))
+    put_back(copy, lake, report=lambda *_: None)
+    for query in QUERIES:
+        if lake.has(query.writes):
+            reset(spark, _SETTINGS, lake, query.name, source)
+    return lake
+
+
+def _rows(lake: Lake) -> dict[str, Counter[str]]:
+    return {table.name: _rows_of(lake, table) for table in _TABLES if lake.has(table)}
+
+
+def _rows_of(lake: Lake, table: Table) -> Counter[str]:
+    left_out = {*_CLOCKS, *(_CLOCKS_OF_DAYS if table is DAYS else ())}
+    names = [name for name in table.column_names if name not in left_out]
+    return Counter(repr(_picked(table, row, names)) for row in read_table(lake, table))
+
+
+def _picked(table: Table, row: Any, names: list[str]) -> list[Any]:
+    values = dict(zip(table.column_names, row, strict=False))
+    return [values[name] for name in names]
+
+
+def test_it_goes_on_as_if_it_had_never_been_away(
+    spark: SparkSession, away: _Away, whole: dict[str, Counter[str]], tmp_path: Path
+) -> None:
+    lake = _restored(spark, away.copy, away.source, tmp_path)
+    _go_on(spark, lake, away.source)
+    rows = _rows(lake)
+    for name, expected in whole.items():
+        assert rows[name] == expected, name
