@@ -86,9 +86,12 @@ class Objects:
                 answer = self.client.put_object(Bucket=self.bucket, Key=self.name(key), Body=data, **condition)
                 return str(answer["ETag"])
             except ClientError as error:
-                if _code(error) in (*_CONFLICT, *_MISSING):
-                    return None
-                raise
+                if _code(error) not in (*_CONFLICT, *_MISSING):
+                    raise
+                # The answer to a first request may have been lost: then the second finds what the first has written.
+                was_repeated = error.response.get("ResponseMetadata", {}).get("RetryAttempts", 0) > 0
+                found = self.read_version(key) if was_repeated and tag is None else None
+                return found[1] if found and found[0] == data else None
 
     def walk(self, folder: str) -> Iterator[FileInfo]:
         """Every object below ``folder``."""
