@@ -84,20 +84,24 @@ def not_told(own: DayAsset, days: Iterable[Day], told: Mapping[str, Extra], now:
 def dates_not_told(days: Iterable[Day], events: Iterable[Any], now: datetime) -> list[str]:
     """The dates that are complete in all tables, of which no event of :func:`all_complete` has told yet.
 
+    All tables that have days in this lake: `measure` is optional, and a query may go by the clock of its processing.
+
     Args:
         days: rows of ``gold/days``.
         events: the asset's events.
         now: the wall clock.
     """
     complete: dict[str, dict[str, datetime]] = {}
+    tables = set()
     for day in days:
+        tables.add(day.table_name)
         if day.complete_at is not None:
             complete.setdefault(day.event_date.isoformat(), {})[day.table_name] = day.complete_at
     told = {date for event in events for date in (event.extra or {}).get("dates", ())}
     return sorted(
         date
         for date, at in complete.items()
-        if at.keys() >= set(_TABLES) and max(at.values()) >= now - REMEMBERED and date not in told
+        if at.keys() == tables and max(at.values()) >= now - REMEMBERED and date not in told
     )
 
 

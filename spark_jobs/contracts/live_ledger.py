@@ -81,7 +81,7 @@ class Part(_Frozen):
     """A Parquet file with the events of some versions of silver: ``first`` to ``last``.
 
     No copy of any of them can be on time once the watermark of ``deduplicate`` has reached ``until_us``; None: never.
-    ``newest_us`` is the largest event time.
+    ``newest_us`` is the largest event time, ``level`` how often it was merged with others.
     """
 
     key: str
@@ -89,6 +89,7 @@ class Part(_Frozen):
     last: int
     newest_us: int
     until_us: int | None
+    level: int = 0
 
 
 class Figure(_Frozen):

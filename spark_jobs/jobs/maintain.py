@@ -7,12 +7,14 @@ from datetime import UTC, datetime
 from pyspark.sql import SparkSession
 
 from spark_jobs.contracts.crediting import CREDIT
+from spark_jobs.contracts.days import DAYS_WRITER
 from spark_jobs.contracts.durations import format_duration
 from spark_jobs.contracts.errors import LakeInUseError
 from spark_jobs.contracts.jobs import OPTIONAL_JOBS
 from spark_jobs.contracts.marking import MARKS_WRITER
+from spark_jobs.contracts.repair import REPAIR
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import CREDIT_TABLES, MARKS, Table
+from spark_jobs.contracts.tables import CREDIT_TABLES, DAYS, MARKS, REPAIR_TABLES, Table
 from spark_jobs.lake.batches import last_note
 from spark_jobs.lake.commits import version_reached
 from spark_jobs.lake.layout import Lake
@@ -76,10 +78,11 @@ def maintain(
 
 
 def _writer(table: Table) -> str:
-    """Whose lock keeps others from writing ``table``."""
+    """Whose lock keeps others from writing ``table``; appends of others to ``restatements`` disturb no compaction."""
     if table in CREDIT_TABLES:
         return CREDIT
-    return MARKS_WRITER if table == MARKS else writer_of(table).job
+    own = {MARKS: MARKS_WRITER, DAYS: DAYS_WRITER, **dict.fromkeys(REPAIR_TABLES, REPAIR)}
+    return own[table] if table in own else writer_of(table).job
 
 
 def _care(spark: SparkSession, settings: Settings, lake: Lake, table: Table, *, remove: bool) -> Care:

@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import accumulate
 
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.tables import Table
@@ -41,13 +42,18 @@ def version_as_of(lake: Lake, table: Table, as_of: AsOf) -> int | None:
 
 
 def _version_at(lake: Lake, table: Table, time: datetime) -> int:
+    """The last version whose time is not after ``time``.
+
+    Several machines commit, and their clocks differ. So the time of a commit is not before that of an earlier one, as
+    in Delta: otherwise a version could belong to an earlier time than the one before it.
+    """
     versions = lake.commits(table.path)
-    before = bisect_right(versions, time, key=lambda version: _committed_at(lake, table, version))
+    times = list(accumulate((_committed_at(lake, table, version) for version in versions), max))
+    before = bisect_right(times, time)
     if not before:
-        first = _committed_at(lake, table, versions[0])
         raise LakeError(
             f"{table.name} had no version at {time.isoformat()} that is still in its log; the first is version "
-            f"{versions[0]} of {first.isoformat(timespec='milliseconds')}"
+            f"{versions[0]} of {times[0].isoformat(timespec='milliseconds')}"
         )
     return versions[before - 1]
 

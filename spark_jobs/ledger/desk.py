@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import uuid4
 
@@ -18,6 +19,8 @@ _MACROS = """
 CREATE MACRO key_of(kind, id) AS (md5_number(kind || ':' || id) & 9223372036854775807::UHUGEINT)::BIGINT;
 CREATE MACRO hour_of(us) AS us // 3600000000;
 """
+_MEMORY = "2GB"
+"""What is more goes to a temporary folder: the jobs on the same machine need theirs."""
 _CUBE = "account VARCHAR, kind VARCHAR, verdict VARCHAR, hour BIGINT, source VARCHAR, rows BIGINT"
 
 
@@ -34,9 +37,17 @@ class Desk:
         self._folder = f"{LEDGERS}/{number}-{uuid4().hex[:12]}"
         self.sql = duckdb.connect()
         self.sql.execute("SET threads = 1")  # the other cores are the jobs'
+        self._spill = TemporaryDirectory(prefix="adloom-ledger-")
+        self.sql.execute(f"SET memory_limit = '{_MEMORY}'")
+        self.sql.execute(f"SET temp_directory = '{self._spill.name}'")
         self.sql.execute(_MACROS)
         for name in ("tally", "state"):
             self.sql.execute(f"CREATE TABLE {name} ({_CUBE})")
+
+    def close(self) -> None:
+        """Forgets everything."""
+        self.sql.close()
+        self._spill.cleanup()
 
     def run(self, sql: str, **parameters: Any) -> duckdb.DuckDBPyConnection:
         """Runs a statement."""

@@ -30,9 +30,14 @@ from spark_jobs.contracts.tables import LATE_EVENTS, RESTATEMENTS, Table
 from spark_jobs.lake.changes import changes
 from spark_jobs.lake.layout import Lake
 from spark_jobs.ledger.desk import Desk
+from spark_jobs.ledger.merging import merged_files
 from spark_jobs.ledger.reading import TEXT, Columns, Files, newest_version, read_files, read_parquet
 
 _KEY: Columns = {"event_type": TEXT, "event_id": TEXT}
+_TOLD_SCHEMA = "hash BIGINT, is_late BOOLEAN, is_expired BOOLEAN, is_frozen BOOLEAN"
+_BY_EVENT = (
+    "SELECT hash, bool_or(is_late) AS is_late, bool_or(is_expired) AS is_expired, bool_or(is_frozen) AS is_frozen"
+)
 
 
 def judge_late(desk: Desk, lake: Lake, ledger: LiveLedger) -> LiveLedger:
@@ -76,8 +81,7 @@ def _look(desk: Desk, looked_at: str) -> None:
         SELECT l.*, coalesce(f.is_late, false) AS is_event, coalesce(f.is_expired, false) AS is_expired,
           coalesce(f.is_frozen, false) AS is_frozen, l.hash IN (SELECT hash FROM waiting) AS waits
         FROM late l LEFT JOIN (
-          SELECT hash, bool_or(is_late) AS is_late, bool_or(is_expired) AS is_expired, bool_or(is_frozen) AS is_frozen
-          FROM told GROUP BY hash
+          {_BY_EVENT} FROM told GROUP BY hash
         ) f USING (hash)
         WHERE {looked_at}
         """
@@ -103,7 +107,7 @@ def _read_told(desk: Desk, lake: Lake, ledger: LiveLedger, versions: dict[Table,
     Returns:
         The files that hold it.
     """
-    desk.run("CREATE TABLE told (hash BIGINT, is_late BOOLEAN, is_expired BOOLEAN, is_frozen BOOLEAN)")
+    desk.run(f"CREATE TABLE told ({_TOLD_SCHEMA})")
     for key in ledger.found_late:
         desk.fill("told", key)
     late = _added(lake, LATE_EVENTS, ledger.late_events, versions[LATE_EVENTS], {**_KEY, "is_expired": pa.bool_()})
@@ -121,7 +125,10 @@ def _read_told(desk: Desk, lake: Lake, ledger: LiveLedger, versions: dict[Table,
     desk.run("INSERT INTO told FROM new_told")
     if not desk.one("SELECT count(*) FROM new_told"):
         return ledger.found_late
-    return (*ledger.found_late, desk.store("told", "FROM new_told ORDER BY hash"))
+    keys = (*ledger.found_late, desk.store("told", "FROM new_told ORDER BY hash"))
+    return merged_files(
+        desk, "told-merged", keys, _TOLD_SCHEMA, f"{_BY_EVENT} FROM merging GROUP BY hash ORDER BY hash"
+    )
 
 
 def _added(lake: Lake, table: Table, counted: int, newest: int, columns: Columns) -> pa.Table:

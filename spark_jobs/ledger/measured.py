@@ -25,7 +25,7 @@ _ROUNDING_US = microseconds(ROUNDING)
 def take_measured(
     desk: Desk, query: Query, settings: Settings, batches: Sequence[Batch], before: Position, now: Position
 ) -> None:
-    """Counts what ``query`` has read between two positions, and what is open; ``event`` has silver's events."""
+    """Counts what ``query`` has read between two positions, and what is open; ``event`` has the events for that."""
     lines, first, line = [], before.silver + 1, before.watermark_ms
     for batch in batches:
         # Spark drops what lies at or before the watermark of the batch before.
@@ -46,8 +46,9 @@ def take_measured(
     desk.count(query.name, Kind.LATE, "FROM fresh WHERE is_late", source="NULL")
     is_open = f"event_us > {now.watermark_ms * 1000}" if query.watermark(settings) is not None else "false"
     desk.run(
-        f"INSERT INTO state SELECT '{query.name}', '{Kind.PENDING.value}', NULL, hour_of(event_us), NULL, count(*) "
-        f"FROM event WHERE version > {now.silver} OR {is_open} GROUP BY ALL"
+        f"INSERT INTO state SELECT '{query.name}', '{Kind.PENDING.value}', NULL, hour, NULL, sum(rows) FROM ("
+        f"SELECT hour, rows FROM unread WHERE account = '{query.name}' UNION ALL SELECT hour_of(event_us), 1 "
+        f"FROM event WHERE version <= {now.silver} AND {is_open}) GROUP BY ALL"
     )
 
 

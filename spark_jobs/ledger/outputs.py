@@ -213,13 +213,13 @@ class Follower:
         old = f"fate = '{Kind.LATE.value}' AND event_us < {now.watermark_ms * 1000 - microseconds(self._query.horizon)}"
         desk.count(name, Kind.LATE, f"FROM judged WHERE {old}", source="NULL")
         desk.run(f"DELETE FROM {self.table} WHERE hash IN (SELECT hash FROM judged WHERE {old})")
-        unread = f"SELECT event_us, '{Kind.PENDING.value}' AS fate FROM event "
-        unread += f"WHERE version > {now.silver} AND {self._is_own}"
+        unread = f"SELECT hour, '{Kind.PENDING.value}' AS fate, rows FROM unread WHERE account = '{name}' "
+        unread += f"AND {self._is_own}"
         if self._query.needs_user:
-            unread += ' AND "user" IS NOT NULL'
+            unread += " AND has_user"
         desk.run(
-            f"INSERT INTO state SELECT '{name}', fate, NULL, hour_of(event_us), NULL, count(*) FROM "
-            f"(SELECT event_us, fate FROM judged WHERE NOT ({old}) UNION ALL {unread}) GROUP BY ALL"
+            f"INSERT INTO state SELECT '{name}', fate, NULL, hour, NULL, sum(rows) FROM (SELECT hour_of(event_us) AS "
+            f"hour, fate, 1 AS rows FROM judged WHERE NOT ({old}) UNION ALL {unread}) GROUP BY ALL"
         )
 
     def _chain(self, reach: int, overdue: str) -> None:

@@ -11,6 +11,7 @@ from datetime import datetime
 
 from spark_jobs.contracts.choices import DeduplicateMode
 from spark_jobs.contracts.durations import microseconds
+from spark_jobs.contracts.jobs import OPTIONAL_JOBS
 from spark_jobs.contracts.live_ledger import LiveLedger, Part, Position
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import BRONZE_EVENTS, CAMPAIGN_STATS, SILVER_EVENTS
@@ -22,8 +23,10 @@ from spark_jobs.ledger.desk import Desk
 from spark_jobs.ledger.fates import judge_late
 from spark_jobs.ledger.initial import initial_events
 from spark_jobs.ledger.measured import WINDOWS_SCHEMA, prove_windows, take_measured
+from spark_jobs.ledger.merging import merged_files, merged_parts
 from spark_jobs.ledger.outputs import OPEN_SCHEMA, Follower, followed
 from spark_jobs.ledger.reading import Batch, batches_in, newest_version
+from spark_jobs.ledger.unread import UNREAD, count_unread, is_wanted
 from spark_jobs.queries import Query, readers_of, sessionize
 from spark_jobs.queries.deduplicate import NAME as DEDUPLICATE
 
@@ -93,7 +96,7 @@ class _Cutting:
         self._batches = batches_in(DEDUPLICATE, self._silver)
 
     def close(self) -> None:
-        self._desk.sql.close()
+        self._desk.close()
 
     def take(self, at: datetime) -> LiveLedger:
         last, desk = self._last, self._desk
@@ -104,7 +107,7 @@ class _Cutting:
         self._count_arrivals(bronze)
         parts = self._with_new_part()
         taken = self._positions()
-        self._load_events(parts, taken)
+        self._load_events(taken)
         files = self._count_queries(taken)
         ledger = judge_late(desk, self._lake, last)
         watermark_ms = self._batches[-1].watermark_ms if self._batches else last.watermark_ms
@@ -157,7 +160,7 @@ class _Cutting:
         part = Part(
             key=key, first=self._last.silver + 1, last=self.silver_version, newest_us=newest_us, until_us=until_us
         )
-        return (*self._last.parts, part)
+        return merged_parts(desk, (*self._last.parts, part), self._last.watermark_ms * 1000)
 
     def _positions(self) -> dict[str, _Taken]:
         """By name, the queries that are counted, each up to the last batch that read no more than is counted here."""
@@ -167,7 +170,10 @@ class _Cutting:
             if before is None and not self._is_followed_event_by_event(query) and self._forgot_the_start():
                 continue  # a job that is started later: what it reads first is not remembered here
             if self._lake.has(query.writes):
-                taken[query.name] = self._position(query, before or Position())
+                found = self._position(query, before or Position())
+                # The tables of an optional job are there even if nobody runs it.
+                if found.now.silver >= 0 or query.job not in OPTIONAL_JOBS or self._lake.versions(query.name):
+                    taken[query.name] = found
         return taken
 
     def _position(self, query: Query, before: Position) -> _Taken:
@@ -189,18 +195,18 @@ class _Cutting:
                 )
         return _Taken(found, batches, before, now)
 
-    def _load_events(self, parts: Sequence[Part], taken: dict[str, _Taken]) -> None:
-        """Creates the table ``event``: what queries have read since the last cut, have not read, or have open."""
+    def _load_events(self, taken: dict[str, _Taken]) -> None:
+        """Creates the table ``event``: what queries have read since the last cut, or have open."""
         self._desk.run('CREATE TABLE event AS SELECT hash, event_us, version, kind, "user" FROM kept')
-        read = min((one.before.silver for one in taken.values()), default=self.silver_version)
-        passed_us = min((one.now.watermark_ms for one in taken.values()), default=0) * 1000
-        for part in parts:
-            if part.first <= self._last.silver and (part.last > read or part.newest_us > passed_us):
+        for part in self._last.parts:
+            if any(is_wanted(self._last, name, one.before, one.now, part) for name, one in taken.items()):
                 self._desk.fill("event", part.key)
 
     def _count_queries(self, taken: dict[str, _Taken]) -> dict[str, str]:
         """Counts what became of events in each query; returns the files that it goes on from."""
         desk, lake, files = self._desk, self._lake, {}
+        moves = [(name, one.before, one.now) for name, one in taken.items()]
+        files[UNREAD] = count_unread(desk, self._last, moves)
         for one in followed(self._settings):
             if one.name not in taken:
                 continue
@@ -234,7 +240,8 @@ class _Cutting:
     def _with_quarantine(self) -> tuple[str, ...]:
         if not self._desk.one("SELECT count(*) FROM quarantined"):
             return self._last.quarantine
-        return (*self._last.quarantine, self._desk.store("quarantine", "FROM quarantined"))
+        keys = (*self._last.quarantine, self._desk.store("quarantine", "FROM quarantined"))
+        return merged_files(self._desk, "quarantine-merged", keys, arrivals.QUARANTINE_SCHEMA, "FROM merging")
 
     def _stored(self) -> dict[str, str]:
         return {

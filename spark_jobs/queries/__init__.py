@@ -57,8 +57,8 @@ TABLES = tuple(query.writes for query in QUERIES)
 TABLES_BY_NAME = {table.name: table for table in TABLES}
 VALIDATED_TABLES = (*TABLES, *CREDIT_TABLES)
 """Those that validation has rules for and the contract promises; the tables of credit only where credit is computed."""
-MAINTAINED_TABLES = {table.name: table for table in (*VALIDATED_TABLES, MARKS)}
-"""By name, the tables that get new files all the time."""
+MAINTAINED_TABLES = {table.name: table for table in (*VALIDATED_TABLES, MARKS, *REPAIR_TABLES, DAYS)}
+"""By name, the tables that get new files all the time: all of a lake."""
 SHOWN_TABLES = {table.name: table for table in (*VALIDATED_TABLES, *REPAIR_TABLES, MARKS, DAYS)}
 """By name, the tables that people may look at: also those that no query writes."""
 _BY_NAME = {query.name: query for query in QUERIES}

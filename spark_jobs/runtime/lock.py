@@ -27,7 +27,7 @@ Check = Callable[[], None]
 """Raises a LakeInUseError if the lock has been lost."""
 _WORK = {
     REQUEUE: "a requeue or a bounded run",
-    REPAIR: "a repair, a replay, marks that are applied or a backup",
+    REPAIR: "a repair, a replay, marks that are applied, maintenance or a backup of what they write",
     CREDIT: "credit, or maintenance or a backup of its tables",
     MARKS_WRITER: "an update of marks, or maintenance or a backup of its table",
     DAYS_WRITER: "an update of gold/days, or maintenance or a backup of it",

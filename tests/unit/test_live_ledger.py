@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from spark_jobs.console.ledger import show_ledger
 from spark_jobs.contracts.errors import LakeError
-from spark_jobs.contracts.live_ledger import LEDGERS, RECORDS, Kind, LiveLedger
+from spark_jobs.contracts.live_ledger import LEDGERS, RECORDS, Kind, LiveLedger, cut_key
 from spark_jobs.contracts.repair import REPAIR
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import (
@@ -26,8 +26,10 @@ from spark_jobs.contracts.tables import (
     USER_STATUS,
 )
 from spark_jobs.lake.commits import CommitNote
+from spark_jobs.ledger import merging
 from spark_jobs.ledger.cuts import rows_of
-from spark_jobs.ledger.take import take_cuts
+from spark_jobs.ledger.take import _Cutting, take_cuts
+from spark_jobs.ledger.unread import UNREAD
 from spark_jobs.runtime.lakes import open_lake
 from tests.support.written_lakes import NOON, Record, WrittenLake, at
 
@@ -342,6 +344,99 @@ def test_late_for_measure_is_what_lies_behind_the_watermark_of_the_batch_before(
     # The third was read when the batch before had left -10, the fourth when it had left 50.
     assert (cut.rows(Kind.READ, account="user_status"), cut.rows(Kind.LATE, account="user_status")) == (4, 1)
     assert cut.rows(Kind.PENDING, account="user_status") == 1
+
+
+def _loaded(written: WrittenLake, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Takes a cut and returns how many events it loaded for its queries."""
+    counted = []
+    load = _Cutting._load_events
+
+    def count(own: _Cutting, *parts_and_taken: Any) -> None:
+        load(own, *parts_and_taken)
+        counted.append(own._desk.one("SELECT count(*) FROM event"))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(_Cutting, "_load_events", count)
+        cut = _cut(written)
+    assert _is_right(cut)
+    return sum(counted)
+
+
+def _is_right(cut: LiveLedger) -> bool:
+    """Whether no record is lost; `attribute` and `sessionize` write no row here."""
+    lost = [one for one in cut.alarms if one.account not in ("attribute", "sessionize")]
+    return (lost, cut.ok_off, cut.received_off) == ([], 0, 0)
+
+
+def _a_day(written: WrittenLake, day: int) -> None:
+    minutes = day * 1440.0
+    events = [_event(f"e{day}.{number}", minutes + number, 1) for number in range(10)]
+    _arrive(written, events, events, day, watermark=minutes - _DELAY_MIN)
+    _read_by_all(written, day, minutes - _DELAY_MIN)
+
+
+def test_a_query_that_nobody_runs_costs_nothing(written: WrittenLake, monkeypatch: pytest.MonkeyPatch) -> None:
+    written.batch(USER_STATUS, "none", [])  # `adloom run --no-measure` creates the table
+    loaded = []
+    for day in range(6):
+        _a_day(written, day)
+        loaded.append(_loaded(written, monkeypatch))
+    assert max(loaded) <= 20, loaded
+    assert "user_status" not in _cut(written).accounts
+
+
+def test_what_waits_for_a_query_that_stands_still_is_counted_without_being_loaded(
+    written: WrittenLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = []
+    for day in range(12):
+        _a_day(written, day)
+        if day == 0:
+            written.batch(USER_STATUS, "user_status", [], reached=day, watermark=-_DELAY_MIN)
+        loaded.append(_loaded(written, monkeypatch))
+    assert max(loaded) <= 90, "not the events of more than eight cuts, which are merged"
+    assert max(loaded[:7]) <= 20
+    _a_day(written, 12)
+    cut = _cut(written)
+    assert cut.rows(Kind.READ, account="user_status") == 10
+    assert cut.rows(Kind.PENDING, account="user_status") == 120
+    assert len(cut.parts) < 8, "parts are merged"
+    # It goes on, and what it reads is found in merged parts.
+    written.batch(USER_STATUS, "user_status", [], reached=10, watermark=10 * 1440 - _DELAY_MIN)
+    cut = _cut(written)
+    assert cut.rows(Kind.READ, account="user_status") == 110
+    assert cut.rows(Kind.PENDING, account="user_status") == 30
+    written.batch(USER_STATUS, "user_status", [], reached=12, watermark=13 * 1440)
+    assert _cut(written).rows(Kind.READ, account="user_status") == 130
+    assert _cut(written).rows(Kind.PENDING, account="user_status") == 0
+
+
+def test_a_cut_of_the_version_before_goes_on(written: WrittenLake) -> None:
+    for day in range(2):
+        _a_day(written, day)
+        if day == 0:
+            written.batch(USER_STATUS, "user_status", [], reached=day, watermark=-_DELAY_MIN)
+    cut = _cut(written)
+    files = {name: key for name, key in cut.files.items() if name != UNREAD}
+    written.lake.files.write(cut_key(cut.number), cut.model_copy(update={"files": files}).model_dump_json().encode())
+    _a_day(written, 2)
+    cut = _cut(written)
+    assert _is_right(cut)
+    assert [cut.rows(kind, account="user_status") for kind in (Kind.READ, Kind.PENDING)] == [10, 30]
+
+
+def test_the_files_of_quarantined_records_are_merged(written: WrittenLake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(merging, "_FILES_MERGED", 4)
+    bad = [_event(f"b{number}", 0, number, verdict="missing_user_id", event_time=None) for number in range(6)]
+    for number, record in enumerate(bad):
+        _arrive(written, [record], [], number)
+        cut = _cut(written)
+        assert len(cut.quarantine) < 4
+    again = {**_event("b0", 0, 100), "requeued_from": at(0), "source": bad[0]["source"]}
+    written.commit(BRONZE_EVENTS, [again], CommitNote(writer="requeue after 0", batch=0))
+    written.batch(SILVER_EVENTS, "deduplicate", [again], reached=6)
+    cut = _cut(written)
+    assert (cut.balances, cut.quarantined, cut.rows(Kind.REQUEUED)) == (True, {"missing_user_id": 5}, 1)
 
 
 _RECORDS = st.lists(

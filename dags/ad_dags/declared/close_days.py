@@ -13,7 +13,7 @@ The partition key of an event is the date, as in `2026-03-01`. A DAG with the sc
 such an asset runs once for each date; on two of them, once for each date of which both have told.
 
 The asset `adloom/days` is for DAGs with a plain schedule: one event, without a partition key, for all dates that are
-complete in all tables since the event before. Its `extra` has them as `dates`.
+complete, since the event before, in all tables that have days in this lake. Its `extra` has them as `dates`.
 
 What was told is asked of Airflow's own record of events, so nothing is told twice and a run that fails leaves nothing
 out. Keep the asset events of 30 days when you clean Airflow's database. What happened longer ago is not told any more.
