@@ -54,6 +54,10 @@ ID_FIELDS: Final = (
 """The fields that are text of 1 to ``MAX_ID_CHARACTERS`` characters, or whole numbers taken as text."""
 MICROS: Final = ("cost_micros", "value_micros")
 """The fields that are whole numbers: millionths of the currency unit, not negative."""
+AMOUNT_LIMITS: Final = {"cost_micros": 10**12, "value_micros": 10**15}
+"""Of each field in :data:`MICROS`, the largest value: what means "no price", as the largest number that a type holds, is
+quarantined. An impression costs a million units at most, so a window of a campaign holds 9.2 million of the dearest
+before its sum leaves 63 bits; a conversion is worth a billion at most."""
 CURRENCY_CHARACTERS: Final = 3
 CURRENCY_PATTERN: Final = f"[A-Z]{{{CURRENCY_CHARACTERS}}}"
 """A code of ISO 4217, by its form: the list of codes changes from year to year."""

@@ -53,7 +53,7 @@ def check(fields: Mapping[str, Given], latest: datetime, may_lack: tuple[str, ..
     if event_type == events.IMPRESSION:
         _needed(fields, "campaign_id", _is_id)
         _needed(fields, "ad_id", _is_id)
-        _optional(fields, "cost_micros", _is_amount)
+        _optional(fields, "cost_micros", _is_amount_of("cost_micros"))
     elif event_type == events.CLICK:
         _needed(fields, "impression_id", _is_id)
     elif event_type == events.CONVERSION:
@@ -76,7 +76,7 @@ def event_of(fields: Mapping[str, Given]) -> dict[str, Value | None]:
 def _check_conversion(fields: Mapping[str, Given]) -> None:
     event_id = fields["event_id"].value
     _needed(fields, "conversion_type", _is_id)
-    value = _needed(fields, "value_micros", _is_amount)
+    value = _needed(fields, "value_micros", _is_amount_of("value_micros"))
     _needed(fields, "currency", _is_currency, may_lack=() if value else ("currency",))
     _optional(fields, "order_id", _is_id)
     _optional(fields, "revokes", lambda revoked: _is_id(revoked) and revoked != event_id)
@@ -109,8 +109,8 @@ def _is_text_up_to(most: int) -> Callable[[Value], bool]:
     return lambda value: isinstance(value, str) and 1 <= len(value) <= most
 
 
-def _is_amount(value: Value) -> bool:
-    return isinstance(value, int) and value >= 0
+def _is_amount_of(name: str) -> Callable[[Value], bool]:
+    return lambda value: isinstance(value, int) and 0 <= value <= events.AMOUNT_LIMITS[name]
 
 
 def _is_currency(value: Value) -> bool:

@@ -334,9 +334,9 @@ def _other_fields() -> None:
         _case(f"is_last {value}", _act(is_last=value), "ok")
     for value in ('"true"', '""', "1", "0", "[]", "{}", "1.0"):
         _case(f"is_last {value}", _act(is_last=value), "invalid_is_last")
-    for value in ("0", "1", "null", "1000000000000000000", "9223372036854775807"):
+    for value in ("0", "1", "null", "1000000000000"):
         _case(f"cost {value}", _imp(cost_micros=value), "ok")
-    too_large = ("9223372036854775808", "9999999999999999999", "1" + "0" * 300)
+    too_large = ("1000000000001", "9223372036854775807", "9223372036854775808", "9999999999999999999", "1" + "0" * 300)
     for value in (*too_large, "-1", "-9223372036854775808", "1.5", "5.0", "1e3", "1E0", '"100"', "true", "[]", "{}"):
         _case(f"cost {value[:24]}", _imp(cost_micros=value), "invalid_cost_micros")
     for value in ('""', '"text"', r'"a\u0000b"', "17", "-0", "9" * 200, "null", '"' + "d" * 5000 + '"'):
@@ -349,9 +349,10 @@ def _other_fields() -> None:
 
 
 def _conversions() -> None:
-    for value in ("0", "1", "1000000000000000000", "9223372036854775807", "-0"):
+    for value in ("0", "1", "1000000000000000", "-0"):
         _case(f"value {value}", _cnv(value_micros=value), "ok")
-    for value in ("9223372036854775808", "1" + "0" * 300, "-1", "1.5", "5.0", "1e3", '"100"', "true", "[]", "{}"):
+    too_large = ("1000000000000001", "9223372036854775807", "9223372036854775808", "1" + "0" * 300)
+    for value in (*too_large, "-1", "1.5", "5.0", "1e3", '"100"', "true", "[]", "{}"):
         _case(f"value {value[:24]}", _cnv(value_micros=value), "invalid_value_micros")
     _case("no value at all", _cnv(value_micros=None), "missing_value_micros")
     _case("value null", _cnv(value_micros="null"), "missing_value_micros")
