@@ -30,11 +30,12 @@ class RuleBrokenError(Exception):
         self.verdict, self.reason = verdict, reason
 
 
-def check(fields: Mapping[str, Given], latest: datetime, may_lack: tuple[str, ...]) -> None:
+def check(fields: Mapping[str, Given], earliest: datetime, latest: datetime, may_lack: tuple[str, ...]) -> None:
     """Checks the fields of an event in the order of the contract.
 
     Args:
         fields: by name, what the record gives.
+        earliest: its time may not lie earlier.
         latest: its time may not lie later.
         may_lack: fields that need not be there.
 
@@ -44,6 +45,8 @@ def check(fields: Mapping[str, Given], latest: datetime, may_lack: tuple[str, ..
     event_type = _needed(fields, "event_type", lambda value: value in events.EVENT_TYPES)
     _needed(fields, "event_id", _is_id)
     time = _needed(fields, "event_time", lambda value: isinstance(value, datetime) and value > EPOCH)
+    if isinstance(time, datetime) and time < earliest:
+        raise RuleBrokenError(events.EVENT_TIME_TOO_OLD, fields["event_time"].reason)
     if isinstance(time, datetime) and time > latest:
         raise RuleBrokenError(events.EVENT_TIME_IN_FUTURE, fields["event_time"].reason)
     _needed(fields, "user_id", _is_id, may_lack=may_lack)

@@ -94,6 +94,7 @@ def _event_rules(how: Records, settings: IngestSettings) -> list[_Rule]:
         *_needed(fields, "event_type", ~fields["event_type"].value.isin(*events.EVENT_TYPES)),
         *_needed(fields, "event_id", _is_no_id(fields["event_id"])),
         *_needed(fields, "event_time", is_no_time),
+        (events.EVENT_TIME_TOO_OLD, time.value < F.lit(settings.earliest_event_time), time.reason),
         (events.EVENT_TIME_IN_FUTURE, time.value > too_late, time.reason),
         *_needed(fields, "user_id", _is_no_id(fields["user_id"]), unless=how.may_lack("user_id")),
         *_optional(fields, "is_last", fields["is_last"].is_wrong),

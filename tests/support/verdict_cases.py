@@ -252,9 +252,16 @@ def _times() -> None:
         "2024-05-01T12:00:00-17:59",
         "2024-02-29T00:00:00Z",
         "2000-02-29T23:59:59.999999Z",
+        "2000-01-01T00:00:00Z",
+        "1999-12-31T23:00:00-01:00",
+    )
+    too_old = (
         "1970-01-01T00:00:00.000001Z",
         "1970-01-01T00:00:01Z",
         "1969-12-31T23:30:00-01:00",
+        "1980-01-06T00:00:00Z",
+        "1999-12-31T23:59:59.999999Z",
+        "2000-01-01T00:00:00+00:01",
     )
     bad = (
         "",
@@ -313,6 +320,8 @@ def _times() -> None:
     )
     for text in good:
         _case(f"time {text}", _act(event_time=f'"{text}"'), "ok")
+    for text in too_old:
+        _case(f"time {text}", _act(event_time=f'"{text}"'), "event_time_too_old")
     for text in bad:
         _case(f"time '{text}'", _act(event_time=f'"{text}"'), "invalid_event_time")
     for value in ("1714564800", "1714564800000", "1714564800.5", "-1", "0", "1e9", "true", "[]", "{}"):

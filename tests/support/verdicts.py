@@ -13,6 +13,7 @@ from spark_jobs.contracts.events import (
     CONVERSION,
     DUPLICATE_KEY,
     EVENT_TIME_IN_FUTURE,
+    EVENT_TIME_TOO_OLD,
     EVENT_TYPES,
     IMPRESSION,
     INVALID_UTF8,
@@ -83,8 +84,9 @@ def judge(record: bytes, *, receipt: datetime, ingest: IngestSettings) -> Judged
         text = None
     raw = content.decode("latin-1") if text is None else text
     try:
+        earliest = _since_epoch(ingest.earliest_event_time)
         latest = _since_epoch(receipt) + microseconds(ingest.max_future_skew)
-        return Judged(raw, OK, _event(_root(_sound(record, text, ingest)), latest))
+        return Judged(raw, OK, _event(_root(_sound(record, text, ingest)), earliest, latest))
     except _RuleBrokenError as broken:
         return Judged(raw, str(broken), None)
 
@@ -110,10 +112,12 @@ def _root(text: str) -> dict[str, object]:
     return fields
 
 
-def _event(fields: dict[str, object], latest: int) -> Event:
+def _event(fields: dict[str, object], earliest: int, latest: int) -> Event:
     event_type = _required(fields, "event_type", lambda value: value if value in EVENT_TYPES else None)
     event_id = _required(fields, "event_id", _id_text)
     event_time = _required(fields, "event_time", _rfc3339)
+    if event_time < earliest:
+        raise _RuleBrokenError(EVENT_TIME_TOO_OLD)
     if event_time > latest:
         raise _RuleBrokenError(EVENT_TIME_IN_FUTURE)
     event = Event(
