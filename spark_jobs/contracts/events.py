@@ -27,6 +27,7 @@ INVALID_UTF8: Final = "invalid_utf8"
 MALFORMED_JSON: Final = "malformed_json"
 NOT_AN_OBJECT: Final = "not_an_object"
 DUPLICATE_KEY: Final = "duplicate_key"
+EVENT_TIME_TOO_OLD: Final = "event_time_too_old"
 EVENT_TIME_IN_FUTURE: Final = "event_time_in_future"
 NO_SOURCE: Final = "no_source"
 UNKNOWN_FIELD: Final = "unknown_field"
@@ -54,6 +55,10 @@ ID_FIELDS: Final = (
 """The fields that are text of 1 to ``MAX_ID_CHARACTERS`` characters, or whole numbers taken as text."""
 MICROS: Final = ("cost_micros", "value_micros")
 """The fields that are whole numbers: millionths of the currency unit, not negative."""
+AMOUNT_LIMITS: Final = {"cost_micros": 10**12, "value_micros": 10**15}
+"""Of each field in :data:`MICROS`, the largest value: what means "no price", as the largest number of a type, is
+quarantined. An impression costs a million units at most, so a window of a campaign holds 9.2 million of the dearest
+before its sum leaves 63 bits; a conversion is worth a billion at most."""
 CURRENCY_CHARACTERS: Final = 3
 CURRENCY_PATTERN: Final = f"[A-Z]{{{CURRENCY_CHARACTERS}}}"
 """A code of ISO 4217, by its form: the list of codes changes from year to year."""
@@ -90,6 +95,7 @@ VERDICTS: Final = (
     invalid("event_id"),
     missing("event_time"),
     invalid("event_time"),
+    EVENT_TIME_TOO_OLD,
     EVENT_TIME_IN_FUTURE,
     missing("user_id"),
     invalid("user_id"),

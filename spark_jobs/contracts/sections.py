@@ -2,11 +2,20 @@
 
 import json
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    field_validator,
+    model_validator,
+)
 
 from spark_jobs.contracts.choices import (
     AverageOutput,
@@ -92,6 +101,10 @@ class IngestSettings(Section):
     )
     max_future_skew: Duration = Field(
         5 * _MINUTE, description="how far an event's time may lie after its receipt; beyond that it is quarantined"
+    )
+    earliest_event_time: AwareDatetime = Field(
+        datetime(2000, 1, 1, tzinfo=UTC),
+        description="an event with an earlier time is quarantined: a clock that was never set shows 1970 or 1980",
     )
     max_bytes_per_batch: int = Field(
         512 * 1024 * 1024,

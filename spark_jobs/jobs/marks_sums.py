@@ -7,6 +7,7 @@ from pyspark.sql import functions as F
 
 from spark_jobs.contracts.events import CLICK, CONVERSION, IMPRESSION
 from spark_jobs.contracts.marking import NetChange, RuleChange, Sum
+from spark_jobs.transforms.amounts import exact_sum
 from spark_jobs.transforms.marks.marked import EVENT
 from spark_jobs.transforms.marks.net import INVALID, INVALID_IMPRESSION, rules_by_event, with_invalid
 
@@ -29,8 +30,8 @@ def summed(rows: DataFrame, events: DataFrame) -> tuple[RuleChange, ...]:
         _of_type(IMPRESSION).alias("impressions"),
         _of_type(CLICK).alias("clicks"),
         _of_type(CONVERSION).alias("conversions"),
-        F.coalesce(F.sum("cost_micros"), F.lit(0)).alias("cost_micros"),
-        F.coalesce(F.sum("value_micros"), F.lit(0)).alias("value_micros"),
+        F.coalesce(exact_sum("cost_micros"), F.lit(0)).alias("cost_micros"),
+        F.coalesce(exact_sum("value_micros"), F.lit(0)).alias("value_micros"),
     )
     found: defaultdict[tuple[str, str, str], dict[bool, list[Row]]] = defaultdict(lambda: {False: [], True: []})
     for part in sums.collect():
@@ -47,8 +48,8 @@ def _of_type(event_type: str) -> Column:
 
 
 def _total(parts: list[Row]) -> Sum:
-    values = {part["currency"]: part["value_micros"] for part in parts if part["currency"] is not None}
-    return Sum(**{name: sum(part[name] for part in parts) for name in _COUNTS}, value_micros=values)
+    values = {part["currency"]: int(part["value_micros"]) for part in parts if part["currency"] is not None}
+    return Sum(**{name: int(sum(part[name] for part in parts)) for name in _COUNTS}, value_micros=values)
 
 
 def net_changes(attributions: DataFrame, before: DataFrame, after: DataFrame) -> tuple[NetChange, ...]:
@@ -63,8 +64,8 @@ def net_changes(attributions: DataFrame, before: DataFrame, after: DataFrame) ->
     signed = [
         rows.withColumns({name: F.col(name) * sign for name in _NET}) for rows, sign in zip(sides, (-1, 1), strict=True)
     ]
-    both = signed[0].unionByName(signed[1]).groupBy("campaign_id").agg(*[F.sum(name).alias(name) for name in _NET])
-    found = [NetChange(*row) for row in both.orderBy("campaign_id").collect()]
+    both = signed[0].unionByName(signed[1]).groupBy("campaign_id").agg(*[exact_sum(name).alias(name) for name in _NET])
+    found = [NetChange(row[0], *map(int, row[1:])) for row in both.orderBy("campaign_id").collect()]
     return tuple(one for one in found if one.impressions or one.clicks or one.cost_micros)
 
 

@@ -13,8 +13,9 @@ from spark_jobs.corrections.correction import GROUP, between
 from spark_jobs.jobs.replay_plan import Compared
 from spark_jobs.lake.layout import Lake
 from spark_jobs.sources.delta import read_table
+from spark_jobs.transforms.amounts import exact_sum
 from spark_jobs.transforms.changes import COPIES, told
-from spark_jobs.transforms.windows import SUMS, sums
+from spark_jobs.transforms.windows import SUMS
 
 _TOLD = ("table_name", "row_key", "before", "after")
 _IS_LATE, _IS_TOLD = "is_late", "is_told"
@@ -113,7 +114,7 @@ def _deleted(compared: Compared, window: Window) -> int:
 
 
 def _campaigns(rows: DataFrame) -> dict[str, CampaignDifference]:
-    summed = rows.groupBy("campaign_id").agg(*sums()).collect()
+    summed = rows.groupBy("campaign_id").agg(*[exact_sum(name).alias(name) for name in SUMS]).collect()
     found = {row["campaign_id"] or "": [int(row[name] or 0) for name in SUMS] for row in summed}
     return {
         campaign: CampaignDifference(**dict(zip(SUMS, counts, strict=True)))

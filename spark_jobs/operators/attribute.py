@@ -28,6 +28,7 @@ from spark_jobs.contracts.durations import milliseconds
 from spark_jobs.contracts.events import CLICK, IMPRESSION
 from spark_jobs.contracts.sections import AttributeSettings
 from spark_jobs.contracts.sources import CLICK_SIDE
+from spark_jobs.transforms.amounts import amount
 from spark_jobs.transforms.clock import after_watermark, interval
 from spark_jobs.transforms.kept import kept_types, never, packed, unpacked
 
@@ -65,7 +66,7 @@ def _impressions(events: DataFrame, settings: AttributeSettings) -> DataFrame:
         F.col("user_id").alias("impression_user_id"),
         F.col("campaign_id").alias("campaign_id"),
         F.col("ad_id").alias("ad_id"),
-        F.col("cost_micros").alias("cost_micros"),
+        amount("cost_micros").alias("cost_micros"),
         packed(events).alias("impression_kept"),
     ).withWatermark("impression_time", f"{milliseconds(settings.impression_watermark)} milliseconds")
     return side.where(after_watermark("impression_time", F.col("impression_type") == IMPRESSION)).drop(

@@ -33,6 +33,7 @@ from spark_jobs.contracts.choices import StatsOutput
 from spark_jobs.contracts.durations import microseconds, milliseconds
 from spark_jobs.contracts.events import CLICK, IMPRESSION
 from spark_jobs.contracts.sections import CampaignStatsSettings
+from spark_jobs.transforms.amounts import amount
 from spark_jobs.transforms.clock import after_watermark, interval
 from spark_jobs.transforms.kept import with_columns
 from spark_jobs.transforms.windows import SUMS, sums, with_rate
@@ -75,7 +76,7 @@ def campaign_stats(
         .where(after_watermark("event_time", F.col("event_type") == IMPRESSION))
     )
     pairs = _clicks(with_columns(clicked, groups), clicks, delay, reach, by)
-    counted = _counted(shown, by, impressions=1, cost=F.coalesce("cost_micros", F.lit(0))).unionByName(
+    counted = _counted(shown, by, impressions=1, cost=F.coalesce(amount("cost_micros"), F.lit(0))).unionByName(
         _counted(pairs, by, impressions=0, cost=F.lit(0))
     )
     window = windows(settings).alias("window")

@@ -30,11 +30,12 @@ class RuleBrokenError(Exception):
         self.verdict, self.reason = verdict, reason
 
 
-def check(fields: Mapping[str, Given], latest: datetime, may_lack: tuple[str, ...]) -> None:
+def check(fields: Mapping[str, Given], earliest: datetime, latest: datetime, may_lack: tuple[str, ...]) -> None:
     """Checks the fields of an event in the order of the contract.
 
     Args:
         fields: by name, what the record gives.
+        earliest: its time may not lie earlier.
         latest: its time may not lie later.
         may_lack: fields that need not be there.
 
@@ -44,6 +45,8 @@ def check(fields: Mapping[str, Given], latest: datetime, may_lack: tuple[str, ..
     event_type = _needed(fields, "event_type", lambda value: value in events.EVENT_TYPES)
     _needed(fields, "event_id", _is_id)
     time = _needed(fields, "event_time", lambda value: isinstance(value, datetime) and value > EPOCH)
+    if isinstance(time, datetime) and time < earliest:
+        raise RuleBrokenError(events.EVENT_TIME_TOO_OLD, fields["event_time"].reason)
     if isinstance(time, datetime) and time > latest:
         raise RuleBrokenError(events.EVENT_TIME_IN_FUTURE, fields["event_time"].reason)
     _needed(fields, "user_id", _is_id, may_lack=may_lack)
@@ -53,7 +56,7 @@ def check(fields: Mapping[str, Given], latest: datetime, may_lack: tuple[str, ..
     if event_type == events.IMPRESSION:
         _needed(fields, "campaign_id", _is_id)
         _needed(fields, "ad_id", _is_id)
-        _optional(fields, "cost_micros", _is_amount)
+        _optional(fields, "cost_micros", _is_amount_of("cost_micros"))
     elif event_type == events.CLICK:
         _needed(fields, "impression_id", _is_id)
     elif event_type == events.CONVERSION:
@@ -76,7 +79,7 @@ def event_of(fields: Mapping[str, Given]) -> dict[str, Value | None]:
 def _check_conversion(fields: Mapping[str, Given]) -> None:
     event_id = fields["event_id"].value
     _needed(fields, "conversion_type", _is_id)
-    value = _needed(fields, "value_micros", _is_amount)
+    value = _needed(fields, "value_micros", _is_amount_of("value_micros"))
     _needed(fields, "currency", _is_currency, may_lack=() if value else ("currency",))
     _optional(fields, "order_id", _is_id)
     _optional(fields, "revokes", lambda revoked: _is_id(revoked) and revoked != event_id)
@@ -109,8 +112,8 @@ def _is_text_up_to(most: int) -> Callable[[Value], bool]:
     return lambda value: isinstance(value, str) and 1 <= len(value) <= most
 
 
-def _is_amount(value: Value) -> bool:
-    return isinstance(value, int) and value >= 0
+def _is_amount_of(name: str) -> Callable[[Value], bool]:
+    return lambda value: isinstance(value, int) and 0 <= value <= events.AMOUNT_LIMITS[name]
 
 
 def _is_currency(value: Value) -> bool:

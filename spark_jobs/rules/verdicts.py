@@ -128,7 +128,8 @@ class Judge:
         name = self._meant_by(record, root, origin)
         try:
             fields, kept = self._given(name, record, root)
-            check(fields, received + self._limits.max_future_skew, self._sources[name].may_lack)
+            latest = received + self._limits.max_future_skew
+            check(fields, self._limits.earliest_event_time, latest, self._sources[name].may_lack)
             _check_kept(kept)
         except RuleBrokenError as broken:
             raise _BrokenError(broken.verdict, broken.reason, name) from None

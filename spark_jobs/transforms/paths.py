@@ -27,6 +27,7 @@ from spark_jobs.contracts.durations import microseconds
 from spark_jobs.contracts.events import ATTRIBUTION_STATUSES, CONVERSION
 from spark_jobs.contracts.sections import CreditSettings
 from spark_jobs.contracts.tables import PATHS
+from spark_jobs.transforms.amounts import amount
 
 BASIS_USER, BASIS_TIME = "basis_user", "basis_time"
 """Columns with the user and the time that touches are looked for; null: there are none."""
@@ -54,7 +55,8 @@ def creditable(conversions: DataFrame, own: CreditSettings) -> DataFrame:
         ``basis_user`` and ``basis_time``.
     """
     is_refund = F.col("revokes").isNotNull()
-    told = conversions.where(F.col("event_type") == CONVERSION).select(
+    priced = conversions.withColumn("value_micros", amount("value_micros"))
+    told = priced.where(F.col("event_type") == CONVERSION).select(
         F.col("event_id").alias("conversion_id"),
         F.col("event_time").alias("conversion_time"),
         *(name for name in _OF_CONVERSION if name not in ("conversion_id", "conversion_time", "event_date")),

@@ -94,6 +94,7 @@ def _event_rules(how: Records, settings: IngestSettings) -> list[_Rule]:
         *_needed(fields, "event_type", ~fields["event_type"].value.isin(*events.EVENT_TYPES)),
         *_needed(fields, "event_id", _is_no_id(fields["event_id"])),
         *_needed(fields, "event_time", is_no_time),
+        (events.EVENT_TIME_TOO_OLD, time.value < F.lit(settings.earliest_event_time), time.reason),
         (events.EVENT_TIME_IN_FUTURE, time.value > too_late, time.reason),
         *_needed(fields, "user_id", _is_no_id(fields["user_id"]), unless=how.may_lack("user_id")),
         *_optional(fields, "is_last", fields["is_last"].is_wrong),
@@ -103,7 +104,7 @@ def _event_rules(how: Records, settings: IngestSettings) -> list[_Rule]:
             [
                 *_needed(fields, "campaign_id", _is_no_id(fields["campaign_id"])),
                 *_needed(fields, "ad_id", _is_no_id(fields["ad_id"])),
-                *_optional(fields, "cost_micros", _is_no_amount(fields["cost_micros"])),
+                *_optional(fields, "cost_micros", _is_no_amount("cost_micros", fields)),
             ],
             fields,
         ),
@@ -121,7 +122,7 @@ def _conversion_rules(fields: dict[str, Field]) -> list[_Rule]:
     names_itself = revokes.value == fields["event_id"].value
     return [
         *_needed(fields, "conversion_type", _is_no_id(fields["conversion_type"])),
-        *_needed(fields, "value_micros", _is_no_amount(fields["value_micros"])),
+        *_needed(fields, "value_micros", _is_no_amount("value_micros", fields)),
         *_needed(fields, "currency", is_no_code, unless=fields["value_micros"].value == 0),
         *_optional(fields, "order_id", _is_no_id(fields["order_id"])),
         *_optional(fields, "revokes", _is_no_id(revokes) | names_itself),
@@ -156,8 +157,8 @@ def _is_no_text(name: str, field: Field) -> Column:
     return ~F.char_length(field.value).between(1, events.TEXT_LIMITS[name]) | field.is_wrong
 
 
-def _is_no_amount(field: Field) -> Column:
-    return (field.value < 0) | field.is_wrong
+def _is_no_amount(name: str, fields: dict[str, Field]) -> Column:
+    return ~fields[name].value.between(0, events.AMOUNT_LIMITS[name]) | fields[name].is_wrong
 
 
 def _of_type(event_type: str, rules: Sequence[_Rule], fields: dict[str, Field]) -> list[_Rule]:

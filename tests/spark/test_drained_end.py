@@ -44,8 +44,6 @@ def test_the_last_events_of_a_drained_lake_are_credited_and_repaired(spark: Spar
     run_in(spark, settings, lake, source, drain=False)
     repaired = repair(spark, settings, lake)
     assert repaired
-    assert repaired.tables[ATTRIBUTIONS.name].pending == 0, (
-        "the last impression is closed, so its late click waits for nothing"
-    )
+    assert repaired.tables[ATTRIBUTIONS.name].pending == 0, "the last impression is closed"
     assert [row[0] for row in read_table(lake, ATTRIBUTIONS)] == ["clicked"]
     assert balance(settings, lake, drained=False).attribution_late == 0

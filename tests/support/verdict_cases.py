@@ -252,9 +252,16 @@ def _times() -> None:
         "2024-05-01T12:00:00-17:59",
         "2024-02-29T00:00:00Z",
         "2000-02-29T23:59:59.999999Z",
+        "2000-01-01T00:00:00Z",
+        "1999-12-31T23:00:00-01:00",
+    )
+    too_old = (
         "1970-01-01T00:00:00.000001Z",
         "1970-01-01T00:00:01Z",
         "1969-12-31T23:30:00-01:00",
+        "1980-01-06T00:00:00Z",
+        "1999-12-31T23:59:59.999999Z",
+        "2000-01-01T00:00:00+00:01",
     )
     bad = (
         "",
@@ -313,6 +320,8 @@ def _times() -> None:
     )
     for text in good:
         _case(f"time {text}", _act(event_time=f'"{text}"'), "ok")
+    for text in too_old:
+        _case(f"time {text}", _act(event_time=f'"{text}"'), "event_time_too_old")
     for text in bad:
         _case(f"time '{text}'", _act(event_time=f'"{text}"'), "invalid_event_time")
     for value in ("1714564800", "1714564800000", "1714564800.5", "-1", "0", "1e9", "true", "[]", "{}"):
@@ -334,9 +343,9 @@ def _other_fields() -> None:
         _case(f"is_last {value}", _act(is_last=value), "ok")
     for value in ('"true"', '""', "1", "0", "[]", "{}", "1.0"):
         _case(f"is_last {value}", _act(is_last=value), "invalid_is_last")
-    for value in ("0", "1", "null", "1000000000000000000", "9223372036854775807"):
+    for value in ("0", "1", "null", "1000000000000"):
         _case(f"cost {value}", _imp(cost_micros=value), "ok")
-    too_large = ("9223372036854775808", "9999999999999999999", "1" + "0" * 300)
+    too_large = ("1000000000001", "9223372036854775807", "9223372036854775808", "9999999999999999999", "1" + "0" * 300)
     for value in (*too_large, "-1", "-9223372036854775808", "1.5", "5.0", "1e3", "1E0", '"100"', "true", "[]", "{}"):
         _case(f"cost {value[:24]}", _imp(cost_micros=value), "invalid_cost_micros")
     for value in ('""', '"text"', r'"a\u0000b"', "17", "-0", "9" * 200, "null", '"' + "d" * 5000 + '"'):
@@ -349,9 +358,10 @@ def _other_fields() -> None:
 
 
 def _conversions() -> None:
-    for value in ("0", "1", "1000000000000000000", "9223372036854775807", "-0"):
+    for value in ("0", "1", "1000000000000000", "-0"):
         _case(f"value {value}", _cnv(value_micros=value), "ok")
-    for value in ("9223372036854775808", "1" + "0" * 300, "-1", "1.5", "5.0", "1e3", '"100"', "true", "[]", "{}"):
+    too_large = ("1000000000000001", "9223372036854775807", "9223372036854775808", "1" + "0" * 300)
+    for value in (*too_large, "-1", "1.5", "5.0", "1e3", '"100"', "true", "[]", "{}"):
         _case(f"value {value[:24]}", _cnv(value_micros=value), "invalid_value_micros")
     _case("no value at all", _cnv(value_micros=None), "missing_value_micros")
     _case("value null", _cnv(value_micros="null"), "missing_value_micros")

@@ -13,6 +13,7 @@ from spark_jobs.contracts.events import (
     CONVERSION,
     DUPLICATE_KEY,
     EVENT_TIME_IN_FUTURE,
+    EVENT_TIME_TOO_OLD,
     EVENT_TYPES,
     IMPRESSION,
     INVALID_UTF8,
@@ -28,7 +29,7 @@ from spark_jobs.contracts.sections import IngestSettings
 from tests.support.strict_json import Integer, NotJsonError, Object, has_unpaired_surrogate, parse
 
 UTF8_BOM: Final = b"\xef\xbb\xbf"
-MAX_MICROS: Final = 2**63 - 1
+MAX_MICROS: Final = {"cost_micros": 10**12, "value_micros": 10**15}
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _RFC3339: Final = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?(?:[Zz]|([+-])(\d\d):(\d\d))", re.ASCII
@@ -83,8 +84,9 @@ def judge(record: bytes, *, receipt: datetime, ingest: IngestSettings) -> Judged
         text = None
     raw = content.decode("latin-1") if text is None else text
     try:
+        earliest = _since_epoch(ingest.earliest_event_time)
         latest = _since_epoch(receipt) + microseconds(ingest.max_future_skew)
-        return Judged(raw, OK, _event(_root(_sound(record, text, ingest)), latest))
+        return Judged(raw, OK, _event(_root(_sound(record, text, ingest)), earliest, latest))
     except _RuleBrokenError as broken:
         return Judged(raw, str(broken), None)
 
@@ -110,10 +112,12 @@ def _root(text: str) -> dict[str, object]:
     return fields
 
 
-def _event(fields: dict[str, object], latest: int) -> Event:
+def _event(fields: dict[str, object], earliest: int, latest: int) -> Event:
     event_type = _required(fields, "event_type", lambda value: value if value in EVENT_TYPES else None)
     event_id = _required(fields, "event_id", _id_text)
     event_time = _required(fields, "event_time", _rfc3339)
+    if event_time < earliest:
+        raise _RuleBrokenError(EVENT_TIME_TOO_OLD)
     if event_time > latest:
         raise _RuleBrokenError(EVENT_TIME_IN_FUTURE)
     event = Event(
@@ -129,7 +133,7 @@ def _event(fields: dict[str, object], latest: int) -> Event:
         return event._replace(
             campaign_id=_required(fields, "campaign_id", _id_text),
             ad_id=_required(fields, "ad_id", _id_text),
-            cost_micros=_optional(fields, "cost_micros", _micros, default=0),
+            cost_micros=_optional(fields, "cost_micros", _micros("cost_micros"), default=0),
         )
     if event_type == CLICK:
         return event._replace(impression_id=_required(fields, "impression_id", _id_text))
@@ -145,7 +149,7 @@ def _conversion(event: Event, fields: dict[str, object]) -> Event:
         return None if text == event.event_id else text
 
     kind = _required(fields, "conversion_type", _id_text)
-    value = _required(fields, "value_micros", _micros)
+    value = _required(fields, "value_micros", _micros("value_micros"))
     has_currency = value > 0 or fields.get("currency") is not None
     return event._replace(
         conversion_type=kind,
@@ -189,12 +193,17 @@ def _text_of_at_most(most: int) -> Callable[[object], str | None]:
     return read
 
 
-def _micros(value: object) -> int | None:
-    # 19 digits at most: Python refuses to read very long ones as a number.
-    if not isinstance(value, Integer) or len(value.text) > len(str(MAX_MICROS)):
-        return None
-    amount = int(value.text)
-    return amount if 0 <= amount <= MAX_MICROS else None
+def _micros(name: str) -> Callable[[object], int | None]:
+    most = MAX_MICROS[name]
+
+    def read(value: object) -> int | None:
+        # Python refuses to read very long ones as a number.
+        if not isinstance(value, Integer) or len(value.text) > len(str(most)):
+            return None
+        amount = int(value.text)
+        return amount if 0 <= amount <= most else None
+
+    return read
 
 
 def _currency(value: object) -> str | None:
