@@ -19,14 +19,13 @@ class Reach(BaseModel):
 
     Conversions up to ``until`` are due: no touch of them can come in time any more. ``silver_version`` and
     ``attributions_version`` are the versions that were looked at, ``repair`` is the number of the last repair, or
-    replay, that had been done before. ``is_settled``: no conversion up to ``until`` comes to silver any more.
+    replay, that had been done before.
     ``marks_version`` is the version of ``silver/marks``, -1 if there was none: then no net credit is computed.
     """
 
     model_config = ConfigDict(frozen=True)
 
     until: datetime
-    is_settled: bool
     silver_version: int
     attributions_version: int
     repair: int

@@ -5,9 +5,9 @@
     watermark of attribute      ──────────────────────────────┤ 12:00
     every touch is there up to  ─────────────────────┤ 11:00        attribute.window 1h
     conversions are due up to   ─────────────────────┤ 11:00
-    watermark of deduplicate    ──────────────────────────────────┤ 12:30   so silver gets none of them any more
 
 An impression can be clicked for as long as the window, so only then it is known whether it was a click or a view.
+A conversion that silver gets later, whyever, is found by the next run: it looks at all that silver got since the last.
 """
 
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ from spark_jobs.lake.changes import changes
 from spark_jobs.lake.commits import CommitNote
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries.attribute import QUERY as ATTRIBUTE
-from spark_jobs.queries.deduplicate import QUERY as DEDUPLICATE
+from spark_jobs.rules.days import ROUNDING
 from spark_jobs.runtime.records import find_record, write_record
 
 
@@ -49,12 +49,9 @@ def reach_of(lake: Lake, settings: Settings) -> Reach | None:
     if until is None:
         return None
     until -= settings.attribute.window + ROUNDING
-    kept = _watermark(last_note(lake, DEDUPLICATE.name, until=silver)) if DEDUPLICATE.watermark(settings) else None
     marks = lake.newest_commit(MARKS.path)
     return Reach(
         until=until,
-        # Spark drops what lies behind the watermark of the batch before: later batches keep nothing behind this one.
-        is_settled=kept is not None and until <= kept - ROUNDING,
         silver_version=silver,
         attributions_version=attributions,
         repair=repair,

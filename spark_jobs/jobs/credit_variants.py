@@ -86,16 +86,16 @@ class Marks:
         Returns:
             ``event_type``, ``event_id``, ``event_time``, ``event_date`` and ``why``; each event once.
         """
-        since_us = marked_at_us(self._lake, since)
-        if marked_at_us(self._lake, self._version) <= since_us:
+        if since >= self._version:
             return None
+        since_us = marked_at_us(self._lake, since)
         added = self._rows().where(F.col("marked_at") > at(time_of_us(since_us))).localCheckpoint()
         decided = added.groupBy(*EVENT, "event_date").agg(F.min("marked_at").alias("decided"))
         told = why(F.lit(Cause.INVALID_TRAFFIC.value), F.col("decided"), F.col("event_type"), F.col("event_id"))
-        # A mark by another rule changes nothing for an event that is marked already.
-        events = decided.select(*EVENT, "event_date", told).join(
-            self._differing(added), on=list(EVENT), how="left_semi"
-        )
+        events = decided.select(*EVENT, "event_date", told)
+        if since_us:
+            # A mark by another rule changes nothing for an event that is marked already.
+            events = events.join(self._differing(added), on=list(EVENT), how="left_semi")
         return events.localCheckpoint()
 
     def _differing(self, added: DataFrame) -> DataFrame:

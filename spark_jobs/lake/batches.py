@@ -120,11 +120,11 @@ def keep_up(lake: Lake, table: Table) -> None:
             _write(lake, table, read_batches(lake, table))
 
 
-def read_batches(
-    lake: Lake,
-    table: Table,
-    is_enough: Callable[[Batches], bool] = lambda found: any(one.note for one in found.batches),
-) -> Batches:
+def _has_note(found: Batches) -> bool:
+    return any(batch.note for batch in found.batches)
+
+
+def read_batches(lake: Lake, table: Table, is_enough: Callable[[Batches], bool] = _has_note) -> Batches:
     """The batches of ``table`` back to where they are enough, or as far as its log goes."""
     newest = lake.newest_commit(table.path)
     if newest is None:

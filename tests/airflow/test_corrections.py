@@ -18,7 +18,7 @@ from spark_jobs.contracts.tables import (
 )
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
-from spark_jobs.jobs.lateness import spans_read
+from spark_jobs.jobs.arrivals import spans_read
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries.deduplicate import QUERY as DEDUPLICATE
 from tests.airflow.embedded import Airflow

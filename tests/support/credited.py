@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.contracts.durations import EPOCH, microseconds
 from spark_jobs.contracts.events import CLICK, CONVERSION, HEARTBEAT, IMPRESSION
-from spark_jobs.contracts.marking import MARKS_WRITER
+from spark_jobs.contracts.marking import MARKS_WRITER, Reached, RulesInUse
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, LATE_EVENTS, MARKS, NET_PATHS, PATHS, SILVER_EVENTS, Table
 from spark_jobs.lake.commits import CommitNote
@@ -109,7 +109,10 @@ def mark(spark: SparkSession, lake: Lake, marked: AbstractSet[Key], rule: str = 
     new = [
         (*key, times[key], rule, "v1", "givt", "{}", marked_at, revoked, times[key].date()) for key, revoked in changes
     ]
-    append_rows(spark.createDataFrame(new, MARKS.ddl), lake, MARKS, CommitNote(writer=MARKS_WRITER, batch=batch))
+    in_use = RulesInUse(digest="drawn", since=marked_at, by="a test")
+    reached = Reached(in_use=in_use, marked_at_us=_us(marked_at)).model_dump(mode="json")
+    note = CommitNote(writer=MARKS_WRITER, batch=batch, reached=[reached])
+    append_rows(spark.createDataFrame(new, MARKS.ddl), lake, MARKS, note)
 
 
 def _times(lake: Lake) -> dict[Key, datetime]:

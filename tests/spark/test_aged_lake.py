@@ -1,0 +1,102 @@
+"""A lake whose files were compacted and removed, and whose logs were cleaned, since its tables were last corrected."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_jobs.contracts.places import BATCHES
+from spark_jobs.contracts.replay import Window
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, MARKS, PATHS, SESSIONS, SILVER_EVENTS
+from spark_jobs.generator.generate import generate
+from spark_jobs.generator.spec import GeneratorSpec
+from spark_jobs.jobs.credit import credit
+from spark_jobs.jobs.marks import update_marks
+from spark_jobs.jobs.repair import repair
+from spark_jobs.jobs.replay import replay
+from spark_jobs.lake.batches import read_batches
+from spark_jobs.lake.layout import Lake, commit_key
+from spark_jobs.runtime.lakes import open_lake
+from tests.support.credited import copy_lake, credit_rows, in_order_of_arrival
+from tests.support.lakes import read_table
+from tests.support.oracle import assert_same_rows, expected_tables
+from tests.support.runs import run_in
+
+pytestmark = pytest.mark.derived
+
+_SETTINGS = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}})
+_ALL_TIMES = Window(datetime(2025, 1, 1, tzinfo=UTC), datetime(2025, 2, 1, tzinfo=UTC))
+_STREAMED = (BRONZE_EVENTS, SILVER_EVENTS, ATTRIBUTIONS, SESSIONS, MARKS)
+
+
+def _vacuumed(spark: SparkSession, lake: Lake) -> None:
+    """As `adloom maintain` leaves it every day, once a week has passed."""
+    spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+    for table in _STREAMED:
+        if lake.has(table):
+            spark.sql(f"OPTIMIZE delta.`{lake.table(table)}`")
+            spark.sql(f"VACUUM delta.`{lake.table(table)}` RETAIN 0 HOURS")
+
+
+def _cleaned(spark: SparkSession, lake: Lake) -> None:
+    """The same once a month has passed: of the log only its last checkpoint is left."""
+    _vacuumed(spark, lake)
+    java = spark.sparkContext._jvm.org.apache.spark.sql.delta.DeltaLog  # type: ignore[union-attr]
+    for table in _STREAMED:
+        if not lake.has(table):
+            continue
+        read_batches(lake, table, lambda found: found.begins == 0)
+        java.forTable(spark._jsparkSession, lake.table(table)).checkpoint()
+        last = json.loads(lake.files.read(f"{table.path}/_delta_log/_last_checkpoint") or b"{}")["version"]
+        lake.files.delete([commit_key(table, version) for version in range(last)])
+    java.clearCache()
+
+
+def _vacuumed_before_batches(spark: SparkSession, lake: Lake) -> None:
+    """A lake of before the files of batches, a week old."""
+    lake.files.delete_folder(BATCHES)
+    _vacuumed(spark, lake)
+
+
+@pytest.fixture(scope="module")
+def young(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, Path]:
+    """A lake whose tables were corrected, and then more came, some of it too late."""
+    folder = tmp_path_factory.mktemp("aged")
+    made, source, lake = folder / "made", folder / "source", open_lake(str(folder / "lake"))
+    generate(GeneratorSpec(events=600, seed=7, files=4, conversions=0.5, bots=0.1, duplicates=0.05), made)
+    source.mkdir()
+    *before, newest, late = in_order_of_arrival(made)
+    for number, records in enumerate(before):
+        (source / f"{number}.jsonl").write_bytes(b"".join(records))
+    run_in(spark, _SETTINGS, lake, source)
+    update_marks(spark, _SETTINGS, lake)
+    repair(spark, _SETTINGS, lake)
+    credit(spark, _SETTINGS, lake)
+    for number, records in enumerate((newest, late), start=len(before)):
+        (source / f"{number}.jsonl").write_bytes(b"".join(records))
+    run_in(spark, _SETTINGS, lake, source, drain=True)
+    return lake, source
+
+
+@pytest.mark.parametrize("age", [_vacuumed, _cleaned, _vacuumed_before_batches])
+def test_what_corrects_tables_works_however_long_ago_it_last_did(
+    age: Callable[[SparkSession, Lake], None], spark: SparkSession, young: tuple[Lake, Path], tmp_path: Path
+) -> None:
+    lake, due = copy_lake(young[0], tmp_path), expected_tables(young[1], _SETTINGS, datetime.now(UTC))
+    age(spark, lake)
+    plan = repair(spark, _SETTINGS, lake)
+    assert plan
+    assert plan.late_events > 0
+    for table in (ATTRIBUTIONS, SESSIONS):
+        assert_same_rows(read_table(lake, table), due.rows(table), table)
+    age(spark, lake)
+    assert repair(spark, _SETTINGS, lake) is None
+    update_marks(spark, _SETTINGS, lake)
+    credit(spark, _SETTINGS, lake)
+    assert credit_rows(lake, PATHS)
+    found = replay(spark, _SETTINGS, lake, _ALL_TIMES, tables=(SESSIONS.name,)).report.tables[SESSIONS.name]
+    assert (found.unknown, found.late) == (0, 0)
