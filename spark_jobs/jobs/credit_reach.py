@@ -35,7 +35,6 @@ from spark_jobs.lake.changes import changes
 from spark_jobs.lake.commits import CommitNote
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries.attribute import QUERY as ATTRIBUTE
-from spark_jobs.rules.days import ROUNDING
 from spark_jobs.runtime.records import find_record, write_record
 
 

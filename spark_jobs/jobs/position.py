@@ -12,8 +12,8 @@ from spark_jobs.contracts.manifest import Manifest
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import Table
 from spark_jobs.jobs.initial import read_taken
-from spark_jobs.lake.commits import CommitNote, version_reached
-from spark_jobs.lake.layout import Lake, initial_key
+from spark_jobs.lake.commits import CommitNote, adds_rows, version_reached
+from spark_jobs.lake.layout import Lake, commit_key, initial_key
 from spark_jobs.queries import Query
 from spark_jobs.queries.state_settings import setting
 from spark_jobs.runtime.manifests import keeps_initial_state, read_manifest
@@ -43,14 +43,31 @@ class Position:
         """Of the checkpoint in use; None if it is missing."""
         return read_manifest(self.lake, self.query.name, self.lake.version(self.query.name))
 
-    def read(self, table: Table) -> DataFrame:
-        """The rows of ``table`` as they are now."""
-        return read_table(self.spark, self.lake, table)
+    @cached_property
+    def reached(self) -> list[int]:
+        """For each entry of :attr:`Query.reads`, the last version of that table that the query has read."""
+        return [version_reached(offset) for offset in self.note.reached]
 
-    def read_consumed(self) -> DataFrame:
-        """The rows that the query has consumed of the table it reads; for a query that reads its table once."""
-        (table,), (offset,) = self.query.reads, self.note.reached
-        return read_table(self.spark, self.lake, table, version=version_reached(offset))
+    def read(self, table: Table) -> DataFrame:
+        """The rows of ``table`` as they are now; of a table that the query reads, those that it has read.
+
+        Raises:
+            CheckpointError: the log of a table that the query reads does not go back to the position.
+        """
+        if table not in self.query.reads:
+            return read_table(self.spark, self.lake, table)
+        return self.read_until(table, max(self.reached))
+
+    def read_until(self, table: Table, version: int) -> DataFrame:
+        """The rows that versions up to ``version`` of ``table`` added.
+
+        They are read at rest, from the newest version that has just these rows: the files that an older one names may
+        have been compacted and removed.
+
+        Raises:
+            CheckpointError: the log of ``table`` does not go back to ``version``.
+        """
+        return read_table(self.spark, self.lake, table, version=version_at_rest(self.lake, table, version))
 
     def read_initial(self) -> DataFrame | None:
         """The rows of the initial state that the query started with, if it still counts; None if there is none.
@@ -73,3 +90,21 @@ class Position:
         now = setting(self.settings, name)
         assert isinstance(now, timedelta), f"{name} is not a duration"  # noqa: S101 a mistake of the caller
         return max(now, parse_duration(self.manifest.settings[name])) if self.manifest else now
+
+
+def version_at_rest(lake: Lake, table: Table, reached: int) -> int | None:
+    """The newest version of ``table`` with the rows of version ``reached`` and no others; None: the table as it is.
+
+    Raises:
+        CheckpointError: the log of ``table`` does not go back to ``reached``.
+    """
+    for version in range(reached + 1, (lake.newest_commit(table.path) or 0) + 1):
+        commit = lake.files.read(commit_key(table, version))
+        if commit is None:
+            raise CheckpointError(
+                f"the log of table {table.name} no longer has version {version}, which comes after the last one that "
+                f"the query has read ({reached}): the query cannot go on there; start a new lake from the source"
+            )
+        if adds_rows(commit):
+            return version - 1
+    return None

@@ -75,6 +75,12 @@ def first_version_with_rows(lake: Lake, table: Table) -> int | None:
     return None
 
 
+def adds_rows(commit: bytes) -> bool:
+    """Whether ``commit``, a file of a table's log, adds rows; compaction and the like only move them."""
+    added = (json.loads(line)["add"] for line in commit.splitlines() if line.startswith(b'{"add"'))
+    return any(file["dataChange"] for file in added)
+
+
 def note_in(commit: bytes) -> CommitNote | None:
     """The note in ``commit``, a file of a table's log; None if it has none."""
     info = info_in(commit)

@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from spark_jobs.contracts.choices import DeduplicateMode
+from spark_jobs.contracts.events import OK
 from spark_jobs.contracts.jobs import DEDUPLICATE_JOB
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import BRONZE_EVENTS, SILVER_EVENTS
@@ -44,6 +45,13 @@ def _open_events(at: "Position") -> "DataFrame":
     return remembered_keys(at.read(SILVER_EVENTS), at.settled_before, delay)
 
 
+def _reread(_at: "Position", sides: "Sequence[DataFrame]") -> "Sequence[DataFrame]":
+    from pyspark.sql import functions as F
+
+    # The open events are rows of silver, and so were good ones of bronze.
+    return [side.withColumn("verdict", F.lit(OK)) for side in sides]
+
+
 QUERY = Query(
     name=NAME,
     job=DEDUPLICATE_JOB,
@@ -62,6 +70,7 @@ QUERY = Query(
         *ENGINE,
     ),
     open_events=_open_events,
+    reread=_reread,
     watermark=lambda settings: settings.deduplicate.watermark if _forgets(settings) else None,
     is_in_ledger=True,
     is_followed=True,

@@ -81,11 +81,11 @@ class Query:
     known_state: "Callable[[Position], DataFrame] | None" = field(default=None, repr=False)
     """What its state held beside open events, as ``rows`` takes it for the initial state; None: nothing."""
     reread: "Callable[[Position, Sequence[DataFrame]], Sequence[DataFrame]] | None" = field(default=None, repr=False)
-    """Adapts the open events, a streaming DataFrame for each entry of ``reads``, before a reset gives them to ``rows``;
+    """Adapts the open events, a DataFrame at rest for each entry of ``reads``, before a reset gives them to ``rows``;
     None: they need no change."""
     write_rebuilt: "Callable[[Position], Callable[[DataFrame], None] | None] | None" = field(default=None, repr=False)
-    """At a reset, writes those rows of the batch that rebuilds the state that the table does not have, because the
-    settings changed; None: it has them all."""
+    """At a reset, writes those rows that the open events give at once and the table does not have, because the settings
+    changed; None: it has them all."""
     final_before_ms: "Callable[[Position], int]" = field(default=lambda _: 0, repr=False)
     """For the manifest that a reset writes, see :attr:`spark_jobs.contracts.manifest.Manifest.final_before_ms`."""
     initial_state: InitialState | None = None

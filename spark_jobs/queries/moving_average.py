@@ -47,7 +47,7 @@ def _known_state(at: "Position") -> "DataFrame":
 
     own, initial = at.settings.moving_average, at.read_initial()
     if held_nothing_back(at):
-        return last_taken(at.read_consumed(), at.read(MOVING_AVERAGES), own, initial)
+        return last_taken(at.read(SILVER_EVENTS), at.read(MOVING_AVERAGES), own, initial)
     return last_values(at.read(SILVER_EVENTS), at.settled_before, own, initial)
 
 

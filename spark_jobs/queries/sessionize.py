@@ -42,16 +42,6 @@ def _open_events(at: "Position") -> "DataFrame":
     return open_sessions(at.read(SILVER_EVENTS), at.read(SESSIONS), at.settled_before, gap, at.read_initial())
 
 
-def _reread(at: "Position", sides: "Sequence[DataFrame]") -> "Sequence[DataFrame]":
-    from spark_jobs.transforms.open_rows import newest_key, only_initial
-    from spark_jobs.transforms.seeding import with_seeds
-
-    if at.read_initial() is None:
-        return sides
-    # The newest row of silver is always among the open events.
-    return [with_seeds(sides[0], only_initial(_open_events(at)), newest_key(at.read(SILVER_EVENTS)))]
-
-
 def _closes_after(settings: Settings) -> timedelta:
     return settings.sessionize.watermark + settings.sessionize.gap
 
@@ -66,7 +56,7 @@ def _open_since(at: "Position", day: date) -> "DataFrame":
     # What is open and began by the end of the day has an event on it, or within a gap of it.
     gap = at.longest("sessionize.gap")
     since = F.lit(day - gap // timedelta(days=1) * timedelta(days=1))
-    silver = at.read_consumed().where(F.col("event_date") >= since)
+    silver = at.read(SILVER_EVENTS).where(F.col("event_date") >= since)
     sessions = at.read(SESSIONS).where(F.col("session_end") >= since.cast("timestamp"))
     left = open_sessions(silver, sessions, at.settled_before, gap, at.read_initial())
     return left.where(is_of_visit())
@@ -95,7 +85,6 @@ QUERY = Query(
         keeps_first_value(_INITIAL, TAKEN_ONCE),
     ),
     open_events=_open_events,
-    reread=_reread,
     initial_state=InitialState(
         _INITIAL,
         columns="user_id STRING NOT NULL, event_type STRING NOT NULL, event_id STRING NOT NULL, "

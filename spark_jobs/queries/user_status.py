@@ -47,7 +47,7 @@ def _known_state(at: "Position") -> "DataFrame":
 
     emitted, initial = at.read(USER_STATUS), at.read_initial()
     if held_nothing_back(at):
-        return users_there(at.read_consumed(), emitted, _END_OF_TIME, initial)
+        return users_there(at.read(SILVER_EVENTS), emitted, _END_OF_TIME, initial)
     return users_there(at.read(SILVER_EVENTS), emitted, at.settled_before, initial)
 
 

@@ -228,35 +228,3 @@ def _write_batch(batch: DataFrame, outputs: Sequence[Output], note: CommitNote) 
                 output.write(kept, note)
         finally:
             kept.unpersist()
-
-
-def start_rebuilding(
-    rows: DataFrame, lake: Lake, *, query: str, version: int, write: Callable[[DataFrame], None] | None = None
-) -> StreamingQuery:
-    """Starts the streaming query that rebuilds the state of ``query`` from ``rows``, in a single batch.
-
-    The batch is done when the checkpoint has its first commit; the next one would start a day later.
-
-    Args:
-        rows: a streaming DataFrame.
-        lake: where the checkpoint lies.
-        query: name of the query.
-        version: of the new checkpoint.
-        write: what becomes of the batch's output; by default nothing, because the table has it.
-    """
-
-    def compute(batch: DataFrame, _batch_id: int) -> None:
-        if write is None:
-            batch.write.format("noop").mode("overwrite").save()
-            return
-        # Every partition once: the state of one that is not computed, or computed twice, would be wrong.
-        kept = batch.persist()
-        try:
-            kept.count()
-            write(kept)
-        finally:
-            kept.unpersist()
-
-    writer = rows.writeStream.queryName(f"{query} rebuilt").foreachBatch(compute)
-    writer = writer.option("checkpointLocation", lake.uri(checkpoint_key(query, version)))
-    return writer.trigger(processingTime="1 day").start()

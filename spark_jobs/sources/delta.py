@@ -14,10 +14,8 @@ from spark_jobs.lake.layout import Lake
 _ALL_FILES = 2**31 - 1
 
 
-def stream_table(
-    spark: SparkSession, lake: Lake, table: Table, *, first_version: int = 0, files_a_batch: int = _ALL_FILES
-) -> DataFrame:
-    """Streams ``table`` with the columns that are kept, version by version; a checkpoint goes before what is asked.
+def stream_table(spark: SparkSession, lake: Lake, table: Table) -> DataFrame:
+    """Streams ``table`` with the columns that are kept, version by version.
 
     A batch always takes whole versions. Within a version rows lie in no order of time, so a batch that ended in the
     middle of one would move the watermark past rows that wait in its other files.
@@ -26,14 +24,12 @@ def stream_table(
         spark: the session.
         lake: where the table lies.
         table: which.
-        first_version: where to begin.
-        files_a_batch: how many files a batch takes at most; to be given only where that ends a version.
     """
     rows = (
         spark.readStream.format("delta")
         # The snapshot that is read otherwise comes in no order of time.
-        .option("startingVersion", first_version)
-        .option("maxFilesPerTrigger", files_a_batch)
+        .option("startingVersion", 0)
+        .option("maxFilesPerTrigger", _ALL_FILES)
         .load(lake.table(table))
     )
     return declared(rows, table)

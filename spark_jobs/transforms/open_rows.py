@@ -99,17 +99,6 @@ def open_sessions(
     return _union(silver, still_open, _newest(silver))
 
 
-def only_initial(events: DataFrame) -> DataFrame:
-    """Those of ``events`` (from :func:`open_sessions`) that silver does not hold."""
-    return events.where(F.col("ingest_time").isNull())
-
-
-def newest_key(silver: DataFrame) -> tuple[str, str]:
-    """The key of the newest row of ``silver``, which holds at least one."""
-    (event_type, event_id) = _newest(silver).select(*KEY).collect()[0]
-    return event_type, event_id
-
-
 def pairs_apart(attributions: DataFrame, settled_before: datetime, before: timedelta, window: timedelta) -> DataFrame:
     """The emitted pairs of open impressions whose click is too late for ``window``, which is shorter than ``before``.
 
@@ -130,7 +119,7 @@ def pairs_apart(attributions: DataFrame, settled_before: datetime, before: timed
 
 
 def moved_together(clicks: DataFrame, pairs: DataFrame) -> DataFrame:
-    """``clicks`` (streaming, the columns of silver) with those of ``pairs`` moved to the time of their impression.
+    """``clicks`` (the columns of silver) with those of ``pairs`` moved to the time of their impression.
 
     So the join pairs them in spite of the shorter window, and emits neither impression nor click a second time.
     """

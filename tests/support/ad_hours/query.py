@@ -56,5 +56,6 @@ QUERY = Query(
     late="An impression whose hour is closed is dropped.",
     state=(may_shorten("attribute.impression_watermark", STATE_DISCARDED), *ENGINE),
     open_events=_open_events,
+    watermark=lambda settings: settings.attribute.impression_watermark,
     closes_after=lambda settings: settings.attribute.impression_watermark + timedelta(hours=1),
 )
