@@ -12,5 +12,5 @@ SELECT
     coalesce(sum(weight_ppm) FILTER (revokes IS NULL), 0)::BIGINT / 1e6 AS conversions,
     coalesce(sum(weight_ppm) FILTER (revokes IS NOT NULL), 0)::BIGINT / 1e6 AS refunds,
     sum(credit_micros)::BIGINT AS value_micros
-FROM {credits_.name} c JOIN {paths.name} USING (conversion_id, event_date)
+FROM {credits_.name} c JOIN {paths.name} USING (conversion_id, conversion_time, event_date)
 GROUP BY ALL"""
