@@ -18,7 +18,7 @@ from benchmarks.measure import Cost, run_measured
 from spark_jobs.contracts.tables import CREDITS, PATHS
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
-from spark_jobs.jobs.credit_reach import read_credit_plan
+from spark_jobs.jobs.plans import CREDIT_PLANS
 from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.lakes import open_lake
 
@@ -110,7 +110,7 @@ def _check(lake: Lake) -> None:
 def _report(console: Console, costs: dict[str, Cost], lake: Lake, out: Path) -> None:
     print_costs(console, "credit", costs)
     for number in (1, 2):
-        if plan := read_credit_plan(lake, number):
+        if plan := CREDIT_PLANS.read(lake, number):
             console.print(f"run {number}: {plan.fresh:,} conversions, {plan.changes:,} rows; {plan.waiting:,} wait")
     console.print(f"results: {out / 'results.json'}")
 

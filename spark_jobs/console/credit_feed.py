@@ -7,7 +7,7 @@ from spark_jobs.contracts.crediting import FEED_DAYS, CreditedCampaign, CreditFe
 from spark_jobs.contracts.places import CREDIT_FEED
 from spark_jobs.contracts.sections import S3Settings
 from spark_jobs.contracts.tables import CREDITS
-from spark_jobs.jobs.credit_reach import is_done, newest_run
+from spark_jobs.jobs.plans import CREDIT_PLANS
 from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.records import find_record, write_record
 from spark_jobs.runtime.row_store import row_store
@@ -26,8 +26,8 @@ def refresh_feed(lake: Lake, s3: S3Settings) -> None:
         SettingsError: there are no keys for the store.
         LakeError: a table cannot be read.
     """
-    newest = newest_run(lake)
-    if newest is None or not is_done(lake, newest) or not lake.has(CREDITS):
+    newest = CREDIT_PLANS.newest(lake)
+    if newest is None or CREDIT_PLANS.done(lake, newest.number) is None or not lake.has(CREDITS):
         return
     feed = find_record(lake, CREDIT_FEED, CreditFeed)
     if feed is None or feed.run != newest.number:

@@ -1,8 +1,11 @@
 """Runs of `adloom credit`: where one lies in the lake, what it found and what it writes."""
 
 from datetime import datetime
+from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict
+
+from spark_jobs.contracts.repair import Plan
 
 CREDIT_RUNS = "_credits"
 """Folder of the runs, one folder per run that changed something."""
@@ -32,33 +35,16 @@ class Reach(BaseModel):
     marks_version: int = -1
 
 
-class CreditedTable(BaseModel):
-    """The part of a run that changes one table: rows, and the version of the table before, -1 if there was none."""
+class CreditPlan(Plan):
+    """A run: what it found, and what it changes.
 
-    model_config = ConfigDict(frozen=True)
-
-    version: int
-    inserts: int
-    deletes: int
-    frozen: int
-
-
-class CreditPlan(BaseModel):
-    """A run: what it found, and what it changes. It is written before anything is changed.
-
-    ``draft`` names the folder with its rows: of two processes that plan one run, because one lost its lock, only the
-    first counts. ``is_window`` says that only conversions of a window were computed again, so that the next run goes on
-    from the run before. ``fresh`` counts the conversions that became due, ``again`` those that were computed again
-    because something came late, ``waiting`` those that are not due yet. ``net_fresh`` and ``net_again`` count those
-    whose net credit was computed, for the first time and again. ``settings`` are those of ``[credit]`` that it went by,
-    as text.
+    ``is_window`` says that only conversions of a window were computed again, so that the next run goes on from the run
+    before. ``fresh`` counts the conversions that became due, ``again`` those that were computed again because something
+    came late, ``waiting`` those that are not due yet. ``net_fresh`` and ``net_again`` count those whose net credit was
+    computed, for the first time and again. ``settings`` are those of ``[credit]`` that it was computed with, as text.
     """
 
-    model_config = ConfigDict(frozen=True)
-
-    number: int
-    draft: str
-    decided_at: datetime
+    plans: ClassVar[str] = CREDIT_RUNS
     reach: Reach
     is_window: bool
     settings: str
@@ -67,25 +53,6 @@ class CreditPlan(BaseModel):
     net_fresh: int = 0
     net_again: int = 0
     waiting: int
-    tables: dict[str, CreditedTable]
-
-    @property
-    def folder(self) -> str:
-        """Folder of its rows."""
-        return draft_key(self.number, self.draft)
-
-    @property
-    def changes(self) -> int:
-        """How many rows are inserted or deleted."""
-        return sum(table.inserts + table.deletes for table in self.tables.values())
-
-
-class CreditDone(BaseModel):
-    """The end of a run. ``failed``: tables that somebody had changed, so that the next run plans all of it anew."""
-
-    model_config = ConfigDict(frozen=True)
-
-    failed: tuple[str, ...] = ()
 
 
 class CreditSeen(BaseModel):
@@ -129,28 +96,3 @@ class CreditFeed(BaseModel):
     run: int = 0
     until: datetime
     credited: tuple[CreditedCampaign, ...]
-
-
-def run_key(number: int) -> str:
-    """Folder of a run."""
-    return f"{CREDIT_RUNS}/{number}"
-
-
-def credit_plan_key(number: int) -> str:
-    """The plan of a run, as JSON: see :class:`CreditPlan`."""
-    return f"{run_key(number)}/plan.json"
-
-
-def credit_done_key(number: int) -> str:
-    """That a run is complete, as JSON: see :class:`CreditDone`."""
-    return f"{run_key(number)}/done.json"
-
-
-def draft_key(number: int, draft: str) -> str:
-    """Folder of the rows of a plan."""
-    return f"{run_key(number)}/{draft}"
-
-
-def credit_changes_key(folder: str, table: str) -> str:
-    """Parquet files of the rows of ``table`` that a run deletes and inserts."""
-    return f"{folder}/{table}"

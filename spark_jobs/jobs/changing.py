@@ -26,8 +26,7 @@ def change_rows(spark: SparkSession, lake: Lake, table: Table, changed: DataFram
         lake: where the table lies.
         table: which; it exists.
         changed: from :func:`spark_jobs.transforms.changes.changes`.
-        note: who writes, and the number of the change. The caller has asked
-            :func:`spark_jobs.sinks.rewriting.has_written`.
+        note: who writes, and the number of the change. The caller has looked whether it is there already.
 
     Raises:
         RowsChangedError: a row that is to be deleted is not there. Nothing was changed.

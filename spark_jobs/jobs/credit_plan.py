@@ -2,24 +2,18 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from uuid import uuid4
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.contracts.crediting import (
-    CreditedTable,
-    CreditPlan,
-    Reach,
-    credit_changes_key,
-    credit_plan_key,
-    draft_key,
-)
-from spark_jobs.contracts.errors import LakeError
+from spark_jobs.contracts.crediting import CREDIT_RUNS, CreditPlan, Reach
+from spark_jobs.contracts.durations import EPOCH
+from spark_jobs.contracts.repair import ChangedTable, draft_key
 from spark_jobs.contracts.replay import Window
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import ATTRIBUTIONS, Table
+from spark_jobs.contracts.tables import ATTRIBUTIONS, NET_PATHS, PATHS, Table
 from spark_jobs.corrections.correction import GROUP, dates_of
 from spark_jobs.jobs.comparing import sums
 from spark_jobs.jobs.credit_variants import GROSS, Marks, Variant
@@ -31,6 +25,8 @@ from spark_jobs.transforms.credits import credits_of
 from spark_jobs.transforms.paths import BASIS_TIME, creditable, paths_of
 
 OnStep = Callable[[str], None]
+_TIME = "conversion_time"
+_MICROSECOND = timedelta(microseconds=1)
 _FEW = 20_000
 """Up to so many conversions are sent to every task."""
 
@@ -41,7 +37,7 @@ class _Part:
 
     fresh: int = 0
     again: int = 0
-    tables: Mapping[str, CreditedTable] = field(default_factory=dict)
+    tables: Mapping[str, ChangedTable] = field(default_factory=dict)
 
 
 class CreditPlanning:
@@ -73,21 +69,17 @@ class CreditPlanning:
         self._spark, self._settings, self._lake, self._number = spark, settings, lake, number
         self._reach, self._dry_run, self._on_step = reach, dry_run, on_step
         self._draft = uuid4().hex
-        self._last = last.reach if last else None
+        self._last = last.reach if last else self._written()
+        self._is_last_unknown = last is None and self._last is not None
         self._conversions = Conversions(spark, settings, lake, reach, self._last)
 
     def plan(self, window: Window | None) -> CreditPlan:
-        """Plans the conversions of ``window`` again; None: those that are new.
-
-        Raises:
-            LakeError: another process has planned this run meanwhile.
-        """
+        """Plans the conversions of ``window`` again; None: those that are new."""
         self._on_step("looking for conversions that are due")
-        wanted = self._conversions.of_window(window) if window else self._conversions.new()
-        wanted = wanted.localCheckpoint()
+        wanted = (self._conversions.of_window(window) if window else self._wanted()).localCheckpoint()
         gross = self._part(GROSS, self._conversions, wanted)
         net = self._net(wanted, window)
-        plan = CreditPlan(
+        return CreditPlan(
             number=self._number,
             draft=self._draft,
             decided_at=datetime.now(UTC),
@@ -101,16 +93,21 @@ class CreditPlanning:
             waiting=self._conversions.waiting(),
             tables={**gross.tables, **net.tables},
         )
-        if not self._dry_run:
-            self._write(plan)
-        return plan
 
-    def _write(self, plan: CreditPlan) -> None:
-        if not self._lake.files.create(credit_plan_key(plan.number), plan.model_dump_json(indent=2).encode()):
-            raise LakeError(
-                f"another process has planned run {plan.number} of credit of {self._lake.place()} meanwhile: this one "
-                "had lost its lock. Nothing was changed; run the command again, and it goes on from the other plan"
-            )
+    def _written(self) -> Reach | None:
+        """How far the tables have come if the plans of their runs are gone: the lake was restored without them."""
+        if not self._lake.has(PATHS) or not (ends := ends_of(read_table(self._spark, self._lake, PATHS), _TIME)):
+            return None
+        net = self._reach.marks_version if self._lake.has(NET_PATHS) else -1
+        return self._reach.model_copy(update={"until": min(ends[1], self._reach.until), "marks_version": net})
+
+    def _wanted(self) -> DataFrame:
+        """What is new; if runs before are unknown also what they have written: it was due, so it may be frozen."""
+        new = self._conversions.new()
+        if self._last is None or not self._is_last_unknown:
+            return new
+        before = Window(EPOCH, self._last.until + _MICROSECOND)
+        return new.unionByName(self._conversions.of_window(before))
 
     def _net(self, wanted: DataFrame, window: Window | None) -> _Part:
         """What a run does net of invalid traffic; ``wanted`` is what gross takes."""
@@ -138,7 +135,7 @@ class CreditPlanning:
 
     def _compare(
         self, variant: Variant, conversions: Conversions, wanted: DataFrame, *, is_few: bool
-    ) -> dict[str, CreditedTable]:
+    ) -> dict[str, ChangedTable]:
         own = self._settings.credit
 
         def few(rows: DataFrame) -> DataFrame:
@@ -155,8 +152,8 @@ class CreditPlanning:
         due = creditable(near, own).join(few(ids), on=is_wanted, how="left_semi").localCheckpoint()
         found = paths_of(few(due), self._attributions(variant, due), own).localCheckpoint()
         told = wanted.select(GROUP, *[F.col(f"{WHY}.{name}").alias(name) for name in REASON])
-        is_final = is_older(F.col("conversion_time"), F.lit(self._reach.until), self._settings.repair.freeze_after)
-        frozen = conversions.was_due("conversion_time") & is_final
+        is_final = is_older(F.col(_TIME), F.lit(self._reach.until), self._settings.repair.freeze_after)
+        frozen = conversions.was_due(_TIME) & is_final
         expected = {variant.paths: found, variant.credits: credits_of(found, own)}
         return {
             table.name: self._compare_table(table, rows, self._actual(table, few(ids), dates), told, frozen)
@@ -190,16 +187,16 @@ class CreditPlanning:
 
     def _compare_table(
         self, table: Table, expected: DataFrame, actual: DataFrame | None, told: DataFrame, frozen: Column
-    ) -> CreditedTable:
+    ) -> ChangedTable:
         version = self._lake.newest_commit(table.path)
         due = expected.withColumn(GROUP, F.col("conversion_id"))
         found = changes(due, due.limit(0) if actual is None else actual, table.column_names, told, frozen)
-        return CreditedTable(version=-1 if version is None else version, **sums(self._kept(found, table)))
+        return ChangedTable(version=-1 if version is None else version, **sums(self._kept(found, table)))
 
     def _kept(self, changed: DataFrame, table: Table) -> DataFrame:
         """``changed``, written, and read from there: what is planned does not change any more."""
         if self._dry_run:
             return changed.persist()
-        place = self._lake.uri(credit_changes_key(draft_key(self._number, self._draft), table.name))
+        place = self._lake.uri(f"{draft_key(self._number, self._draft, CREDIT_RUNS)}/{table.name}")
         changed.write.parquet(place)
         return self._spark.read.parquet(place)

@@ -10,26 +10,16 @@ An impression can be clicked for as long as the window, so only then it is known
 A conversion that silver gets later, whyever, is found by the next run: it looks at all that silver got since the last.
 """
 
-from collections.abc import Iterator
 from datetime import datetime
 
-from spark_jobs.contracts.crediting import (
-    CREDIT_RUNS,
-    CREDIT_SEEN,
-    CreditDone,
-    CreditPlan,
-    CreditSeen,
-    Reach,
-    credit_done_key,
-    credit_plan_key,
-)
+from spark_jobs.contracts.crediting import CREDIT_SEEN, CreditPlan, CreditSeen, Reach
 from spark_jobs.contracts.durations import ROUNDING, time_of_us
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.events import CONVERSION
 from spark_jobs.contracts.repair import Kind
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, MARKS, SILVER_EVENTS
-from spark_jobs.jobs.plans import last_done, read_plan
+from spark_jobs.jobs.plans import CREDIT_PLANS, GOLD_PLANS
 from spark_jobs.lake.batches import last_note, read_batches
 from spark_jobs.lake.changes import changes
 from spark_jobs.lake.commits import CommitNote
@@ -40,7 +30,7 @@ from spark_jobs.runtime.records import find_record, write_record
 
 def reach_of(lake: Lake, settings: Settings) -> Reach | None:
     """How far credit can be computed; None: no conversion is due, because no watermark has passed anything."""
-    repair = last_done(lake)  # before the tables: what is repaired after this look is the next run's
+    repair = GOLD_PLANS.last_done(lake)  # before the tables: what is repaired after this look is the next run's
     attributions, silver = (lake.newest_commit(table.path) for table in (ATTRIBUTIONS, SILVER_EVENTS))
     if attributions is None or silver is None:
         return None
@@ -58,30 +48,16 @@ def reach_of(lake: Lake, settings: Settings) -> Reach | None:
     )
 
 
-def read_credit_plan(lake: Lake, number: int) -> CreditPlan | None:
-    """The plan of run ``number``; None: there is none."""
-    text = lake.files.read(credit_plan_key(number))
-    return CreditPlan.model_validate_json(text) if text else None
-
-
-def newest_run(lake: Lake) -> CreditPlan | None:
-    """The newest run with a plan; None: there is none. One without was killed before it had planned."""
-    return next((plan for plan in _plans(lake)), None)
-
-
 def last_run(lake: Lake) -> CreditPlan | None:
     """The last run of what was new that was done whole: the next one goes on from there. None: there is none."""
-    return next((plan for plan in _plans(lake) if not plan.is_window and _is_whole(lake, plan)), None)
-
-
-def is_done(lake: Lake, plan: CreditPlan) -> bool:
-    """Whether nothing is left to do of ``plan``."""
-    return lake.files.read(credit_done_key(plan.number)) is not None
+    return next(
+        (plan for plan in CREDIT_PLANS.newest_first(lake) if not plan.is_window and _is_whole(lake, plan)), None
+    )
 
 
 def _is_whole(lake: Lake, plan: CreditPlan) -> bool:
-    done = lake.files.read(credit_done_key(plan.number))
-    return done is not None and not CreditDone.model_validate_json(done).failed
+    done = CREDIT_PLANS.done(lake, plan.number)
+    return done is not None and not done.failed
 
 
 def has_work(lake: Lake, settings: Settings) -> bool:
@@ -89,8 +65,8 @@ def has_work(lake: Lake, settings: Settings) -> bool:
 
     If not, it is remembered how far was looked. A run that was interrupted is work.
     """
-    newest, last, reach = newest_run(lake), last_run(lake), reach_of(lake, settings)
-    if newest is not None and not is_done(lake, newest):
+    last, reach = last_run(lake), reach_of(lake, settings)
+    if CREDIT_PLANS.unfinished(lake):
         return True
     if reach is None:
         return False
@@ -114,14 +90,9 @@ def seen_of(reach: Reach, *, waits: bool) -> CreditSeen:
     return CreditSeen(silver_version=reach.silver_version, waits=waits, marks_version=reach.marks_version)
 
 
-def _plans(lake: Lake) -> Iterator[CreditPlan]:
-    found = (read_credit_plan(lake, number) for number in reversed(lake.numbers(CREDIT_RUNS)))
-    return (plan for plan in found if plan is not None)
-
-
 def _has_repaired(lake: Lake, since: int, until: int) -> bool:
     """Whether repairs and replays after number ``since`` have brought late events in, or changed attributions."""
-    plans = (read_plan(lake, number) for number in range(since + 1, until + 1))
+    plans = (GOLD_PLANS.read(lake, number) for number in range(since + 1, until + 1))
     # Marks change columns that no touch has.
     own = (plan for plan in plans if plan is not None and plan.kind is not Kind.MARKS)
     return any(plan.late_events or plan.changes_of(ATTRIBUTIONS.name) for plan in own)

@@ -8,7 +8,7 @@ from spark_jobs.contracts.durations import time_of_us
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import RESTATEMENTS, SILVER_EVENTS
 from spark_jobs.jobs.audits import read_audits
-from spark_jobs.jobs.plans import last_done
+from spark_jobs.jobs.plans import GOLD_PLANS
 from spark_jobs.lake.batches import last_note, read_batches
 from spark_jobs.lake.commits import CommitNote, version_reached
 from spark_jobs.lake.days import read_days
@@ -85,7 +85,7 @@ def look_at(lake: Lake, settings: Settings, seen: DaysSeen | None) -> Look:
         passed=upstream.date() - _DAY if upstream else None,
         restatements_version=restated,
         has_more_restatements=restated > (seen.restatements_version if seen else -1),
-        last_repair=last_done(lake),
+        last_repair=GOLD_PLANS.last_done(lake),
         audits=read_audits(lake, days),
     )
 

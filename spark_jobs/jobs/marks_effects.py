@@ -13,16 +13,13 @@ yet, waits for the repair that does so. What the live query may still change wai
 between is found by the next look: all marks since the last plan.
 """
 
-from collections.abc import Callable
 from datetime import UTC, date, datetime
 from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.repair import (
-    REPAIR,
     Kind,
     RepairPlan,
     TablePlan,
@@ -38,19 +35,17 @@ from spark_jobs.jobs.comparing import causes_of, computed, open_groups, sums
 from spark_jobs.jobs.lateness import IS_EXPIRED
 from spark_jobs.jobs.marked import Marked
 from spark_jobs.jobs.outstanding import WAITS, Wanted, wanted_tables
-from spark_jobs.jobs.plans import newest_number, unfinished, write_plan
-from spark_jobs.jobs.repair import apply_plan, finish_interrupted
+from spark_jobs.jobs.plans import GOLD_PLANS
+from spark_jobs.jobs.repair import GOLD
+from spark_jobs.jobs.restate import OnStep, restate
 from spark_jobs.jobs.truth import events_of, span_of
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lock import hold_job
 from spark_jobs.sources.delta import read_table
 from spark_jobs.transforms.changes import IS_FROZEN, changes, is_older
 from spark_jobs.transforms.open_rows import KEY
 
-_ATTEMPTS = 5
 _FEW_EVENTS = 20_000
 """Up to so many, what they touch is sent to every task."""
-OnStep = Callable[[str], None]
 
 
 def restate_marked(
@@ -70,34 +65,25 @@ def restate_marked(
         What it found and changed; None: nothing has changed since the last time.
 
     Raises:
-        LakeError: a table was changed in each attempt, or another process has planned a repair meanwhile.
+        LakeError: see :func:`spark_jobs.jobs.restate.restate`.
         LakeInUseError: a repair or a replay is at work.
     """
     if not _may_have_news(spark, settings, lake):
         return None
-    with hold_job(lake, REPAIR, settings.s3, spark=spark) as check_lock:
-        for _ in range(_ATTEMPTS):
-            number = finish_interrupted(spark, lake, check_lock, on_step) + 1
-            marked, wanted = Marked.of(spark, lake), _wanted(settings, lake)
-            if marked is None or not marked.has_news([one.query.writes.name for one in wanted]):
-                return None
-            plan = _Planning(spark, settings, lake, number, marked, on_step).plan(wanted)
-            if plan is None:
-                return None
-            check_lock()
-            write_plan(lake, plan)
-            if not apply_plan(spark, lake, plan, check_lock, on_step).failed:
-                return plan
-    raise LakeError(
-        f"tables of {lake.root} were changed during each of {_ATTEMPTS} attempts to bring marks to them; is somebody "
-        "else writing to them? `adloom replay` shows which rows differ"
-    )
+
+    def plan(number: int) -> RepairPlan | None:
+        marked, wanted = Marked.of(spark, lake), _wanted(settings, lake)
+        if marked is None or not marked.has_news([one.query.writes.name for one in wanted]):
+            return None
+        return _Planning(spark, settings, lake, number, marked, on_step).plan(wanted)
+
+    return restate(spark, lake, settings.s3, GOLD, plan, on_step=on_step)
 
 
 def _may_have_news(spark: SparkSession, settings: Settings, lake: Lake) -> bool:
-    number, marked = newest_number(lake), Marked.of(spark, lake)
-    if number and unfinished(lake, number):
+    if GOLD_PLANS.unfinished(lake):
         return True
+    marked = Marked.of(spark, lake)
     return marked is not None and marked.has_news([one.query.writes.name for one in _wanted(settings, lake)])
 
 

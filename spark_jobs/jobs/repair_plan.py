@@ -18,7 +18,7 @@ from spark_jobs.jobs.initial import initial_events
 from spark_jobs.jobs.lateness import IS_EXPIRED
 from spark_jobs.jobs.marked import Marked
 from spark_jobs.jobs.outstanding import WAITS, Outstanding, Wanted, wanted_tables
-from spark_jobs.jobs.plans import last_repair, write_plan
+from spark_jobs.jobs.plans import last_repair
 from spark_jobs.jobs.truth import events_of, span_of
 from spark_jobs.lake.layout import Lake
 from spark_jobs.sources.delta import read_table
@@ -31,19 +31,16 @@ _BESIDE = timedelta(days=2)
 
 
 def make_plan(
-    spark: SparkSession, settings: Settings, lake: Lake, last: int, *, dry_run: bool, on_step: OnStep
+    spark: SparkSession, settings: Settings, lake: Lake, number: int, *, dry_run: bool, on_step: OnStep
 ) -> RepairPlan | None:
-    """Plans the repair after number ``last``, and unless ``dry_run`` writes the plan.
+    """Plans the repair ``number``, and unless ``dry_run`` writes the rows of the plan.
 
     Returns:
         The plan; None: nothing has been read since the last repair, and nothing waits.
-
-    Raises:
-        LakeError: another process has planned this repair meanwhile.
     """
     if not lake.has(SILVER_EVENTS):
         return None
-    return _Planning(spark, settings, lake, last, dry_run=dry_run, on_step=on_step).plan()
+    return _Planning(spark, settings, lake, number, dry_run=dry_run, on_step=on_step).plan()
 
 
 def _oldest(wanted: list[Wanted], settings: RepairSettings) -> datetime | None:
@@ -54,10 +51,10 @@ def _oldest(wanted: list[Wanted], settings: RepairSettings) -> datetime | None:
 
 class _Planning:
     def __init__(
-        self, spark: SparkSession, settings: Settings, lake: Lake, last: int, *, dry_run: bool, on_step: OnStep
+        self, spark: SparkSession, settings: Settings, lake: Lake, number: int, *, dry_run: bool, on_step: OnStep
     ) -> None:
         self._spark, self._settings, self._lake, self._dry_run, self._on_step = spark, settings, lake, dry_run, on_step
-        self._number, self._draft = last + 1, uuid4().hex
+        self._number, self._draft = number, uuid4().hex
         self._folder = draft_key(self._number, self._draft)
         self._at = datetime.now(UTC)
         self._wanted = wanted_tables(settings, lake)
@@ -71,7 +68,7 @@ class _Planning:
             return None
         self._on_step("looking for events that came too late for silver")
         fresh = self._outstanding.fresh
-        plan = RepairPlan(
+        return RepairPlan(
             number=self._number,
             draft=self._draft,
             decided_at=self._at,
@@ -80,9 +77,6 @@ class _Planning:
             expired=0 if fresh is None else fresh.where(IS_EXPIRED).count(),
             tables={one.query.writes.name: self._part(one) for one in self._wanted},
         )
-        if not self._dry_run:
-            write_plan(self._lake, plan)
-        return plan
 
     def _keep_late(self, fresh: DataFrame) -> DataFrame:
         kept = self._kept(fresh.withColumn("repair", F.lit(self._number).cast("bigint")), late_key(self._folder))

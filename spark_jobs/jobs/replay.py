@@ -18,31 +18,28 @@ silver has made of gold is found too.
 reach over its edge, such as a session around midnight: it is compared whole, and changed whole if it differs within.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from uuid import uuid4
 
 from pyspark.sql import SparkSession
 
-from spark_jobs.contracts.errors import LakeError, SettingsError
-from spark_jobs.contracts.repair import REPAIR, Kind, RepairPlan, TablePlan, changes_key, draft_key
+from spark_jobs.contracts.errors import SettingsError
+from spark_jobs.contracts.repair import Kind, RepairPlan, TablePlan, changes_key, draft_key
 from spark_jobs.contracts.replay import Replay, Window, replay_key
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import SILVER_EVENTS
 from spark_jobs.jobs.comparing import sums
 from spark_jobs.jobs.outstanding import Wanted, wanted_tables
-from spark_jobs.jobs.plans import write_plan
-from spark_jobs.jobs.repair import apply_plan, finish_interrupted
+from spark_jobs.jobs.repair import GOLD
 from spark_jobs.jobs.replay_plan import Compared, Comparing
 from spark_jobs.jobs.replay_report import Differing, Judged, judge
+from spark_jobs.jobs.restate import OnStep, restate
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import QUERIES
-from spark_jobs.runtime.lock import hold_job
 
-_ATTEMPTS = 5
 _SHOWN = 10
-OnStep = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -81,29 +78,25 @@ def replay(
 
     Raises:
         SettingsError: no such table is corrected.
-        LakeError: a table was changed in each attempt, or another process has planned a repair meanwhile.
+        LakeError: see :func:`spark_jobs.jobs.restate.restate`.
         LakeInUseError: a repair or another replay is at work.
     """
     _check(tables)
-    with hold_job(lake, REPAIR, settings.s3, spark=spark) as check_lock:
-        for _ in range(_ATTEMPTS):
-            number = finish_interrupted(spark, lake, check_lock, on_step) + 1
-            run = _Run(spark, settings, lake, window, tuple(tables), shown, on_step)
-            found = run.compare()
-            plan = run.plan(number) if is_applied else None
-            run.forget()
-            if plan is not None:
-                check_lock()
-                write_plan(lake, plan)
-                if apply_plan(spark, lake, plan, check_lock, on_step).failed:
-                    continue
-            report = found.report.model_copy(update={"number": plan.number if plan else None})
-            lake.files.write(replay_key(window, tuple(tables)), report.model_dump_json(indent=2).encode())
-            return Replayed(report, plan, found.first)
-    raise LakeError(
-        f"tables of {lake.root} were changed during each of {_ATTEMPTS} attempts to put the window in place; is "
-        "somebody else writing to them?"
-    )
+    report = Replayed(Replay(begin=window.begin, end=window.end, decided_at=datetime.now(UTC), tables={}))
+
+    def plan(number: int) -> RepairPlan | None:
+        nonlocal report
+        run = _Run(spark, settings, lake, window, tuple(tables), shown, on_step)
+        report = run.compare()
+        planned = run.plan(number) if is_applied else None
+        run.forget()
+        return planned
+
+    planned = restate(spark, lake, settings.s3, GOLD, plan, on_step=on_step)
+    # That of the last attempt.
+    found = report.report.model_copy(update={"number": planned.number if planned else None})
+    lake.files.write(replay_key(window, tuple(tables)), found.model_dump_json(indent=2).encode())
+    return Replayed(found, planned, report.first)
 
 
 def _check(tables: Sequence[str]) -> None:

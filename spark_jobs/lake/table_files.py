@@ -71,6 +71,26 @@ def snapshot(lake: Lake, table: Table, version: int) -> Snapshot:
     return Snapshot(tuple(_live(history, lake, table)), _metadata(history))
 
 
+def last_transaction(lake: Lake, table: Table, writer: str) -> int:
+    """The last number under which ``writer`` has committed to ``table``; 0: there is none, or no such table.
+
+    Delta skips an append of this writer whose number is not greater, and says nothing.
+
+    Raises:
+        LakeError: the log has a gap.
+    """
+    version = lake.newest_commit(table.path)
+    if version is None:
+        return 0
+    history = _History(lake, table, version)
+    for actions in history.commits():
+        for action in actions:
+            if "txn" in action and action["txn"]["appId"] == writer:
+                return int(action["txn"]["version"])
+    marks = history.in_checkpoint("txn")
+    return max((int(one["txn"]["version"]) for one in marks if one["txn"]["appId"] == writer), default=0)
+
+
 class _History:
     """The log of a table up to a version, read from its end."""
 

@@ -7,14 +7,13 @@ whoever rewrites the same files.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.tables import Table
-from spark_jobs.lake.commits import CommitNote, commit_notes
+from spark_jobs.lake.commits import CommitNote
 from spark_jobs.lake.layout import Lake
 from spark_jobs.sinks.delta_internals import Transaction, has_internals
 
@@ -41,13 +40,6 @@ class Rewrite:
     near: Column
 
 
-def has_written(lake: Lake, table: Table, note: CommitNote, *, since: int) -> bool:
-    """Whether ``table`` has the commit of ``note`` after version ``since``."""
-    newest = lake.newest_commit(table.path) or 0
-    notes = islice(commit_notes(lake, table, until=newest), newest - since)
-    return any(one.writer == note.writer and one.batch >= note.batch for one in notes)
-
-
 def rewrite_rows(lake: Lake, table: Table, change: Rewrite, note: CommitNote) -> int:
     """Changes rows of ``table``, in one commit that carries ``note``.
 
@@ -55,7 +47,7 @@ def rewrite_rows(lake: Lake, table: Table, change: Rewrite, note: CommitNote) ->
         lake: where the table lies.
         table: which; it exists.
         change: the rows.
-        note: who writes, and the number of the change. The caller has asked :func:`has_written`.
+        note: who writes, and the number of the change. The caller has looked whether it is there already.
 
     Returns:
         The version of the commit.

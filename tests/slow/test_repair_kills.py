@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contracts.crediting import CREDIT, credit_done_key, credit_plan_key
+from spark_jobs.contracts.crediting import CREDIT, CREDIT_RUNS
 from spark_jobs.contracts.places import lock_key
 from spark_jobs.contracts.repair import REPAIR, done_key, plan_key
 from spark_jobs.contracts.settings import Settings
@@ -82,7 +82,7 @@ def test_credit_killed_at_any_moment_and_run_again_is_written_and_told_once(
         lake = _copy(folder, tmp_path / f"lake-{number}")
         doomed = _start(lake.path, *_CREDIT)
         _kill_at_work(doomed, lake, moments.uniform(0, work_s), CREDIT)
-        outcomes[_reached(lake, credit_plan_key(2), credit_done_key(2))] += 1
+        outcomes[_reached(lake, plan_key(2, CREDIT_RUNS), done_key(2, CREDIT_RUNS))] += 1
         _start(lake.path, *_CREDIT).finish()
         assert [_rows(lake, table) for table in GROSS_CREDIT_TABLES] == due
         assert _told(lake) == _told(whole)

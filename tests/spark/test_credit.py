@@ -32,10 +32,9 @@ from spark_jobs.contracts.tables import (
 )
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
-from spark_jobs.jobs import credit as crediting
 from spark_jobs.jobs.credit import credit
 from spark_jobs.jobs.credit_reach import has_work
-from spark_jobs.jobs.plans import write_plan
+from spark_jobs.jobs.plans import GOLD_PLANS
 from spark_jobs.jobs.repair import repair
 from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.lakes import open_lake
@@ -92,10 +91,6 @@ class _Stage:
     rows: dict[Table, list[Any]]
     told: list[dict[str, Any]]
     versions: list[int | None]
-
-
-class _Killed(BaseException):
-    """What no handler of errors catches."""
 
 
 @pytest.fixture(scope="module")
@@ -359,7 +354,7 @@ def test_marks_in_attributions_give_credit_nothing_to_do(
         expired=0,
         tables={ATTRIBUTIONS.name: part},
     )
-    write_plan(lake, plan)
+    GOLD_PLANS.write(lake, plan)
     lake.files.write(done_key(2), RepairDone(versions={}).model_dump_json().encode())
     assert has_work(lake, _SETTINGS) == is_work
 
@@ -382,51 +377,3 @@ def test_other_settings_hold_for_a_window_that_is_computed_again(
         table: days.due(table, other) for table in CREDIT_TABLES
     }
     assert credit(spark, other, lake) is None
-
-
-@pytest.mark.parametrize(
-    ("step", "number"),
-    [
-        (step, number)
-        for step, numbers in {"change_rows": (1, 2, 3, 4), "append_rows": (1, 2, 3, 4), "write_record": (1,)}.items()
-        for number in numbers
-    ],
-)
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.slow
-def test_a_run_that_ends_in_the_middle_is_completed_by_the_next(
-    step: str,
-    number: int,
-    after: bool,  # noqa: FBT001 a parameter
-    spark: SparkSession,
-    days: _Days,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    lake, real, calls = copy_lake(days.drained, tmp_path), getattr(crediting, step), 0
-
-    def dying(*arguments: Any, **named: Any) -> Any:
-        nonlocal calls
-        calls += 1
-        if calls == number and not after:
-            raise _Killed
-        result = real(*arguments, **named)
-        if calls == number:
-            raise _Killed
-        return result
-
-    with monkeypatch.context() as patched:
-        patched.setattr(crediting, step, dying)
-        with pytest.raises(_Killed):
-            credit(spark, _SETTINGS, lake)
-    credit(spark, _SETTINGS, lake)
-    assert {table: credit_rows(lake, table) for table in CREDIT_TABLES} == {
-        table: credit_rows(days.lake, table) for table in CREDIT_TABLES
-    }
-    assert _told(lake) == _told(days.lake)
-    assert credit(spark, _SETTINGS, lake) is None
-
-
-def _told(lake: Lake) -> Counter[str]:
-    """The restatements, without when they were decided."""
-    return Counter(repr((*row[:_DECIDED], *row[_DECIDED + 1 :])) for row in read_table(lake, RESTATEMENTS))

@@ -1,4 +1,4 @@
-"""What marks change in gold: equal to an independent computation, step by step, with late events, and through kills."""
+"""What marks change in gold: equal to an independent computation, step by step, with late events."""
 
 import shutil
 from collections import Counter
@@ -19,13 +19,11 @@ from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, CAMPAIGN_STATS, MARKS, RESTATEMENTS, SILVER_EVENTS, Table
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
-from spark_jobs.jobs import marks_effects
-from spark_jobs.jobs import repair as repairing
 from spark_jobs.jobs.days_changes import changes_since
 from spark_jobs.jobs.days_evidence import look_at
 from spark_jobs.jobs.marks import apply_marks, update_marks
 from spark_jobs.jobs.marks_effects import restate_marked
-from spark_jobs.jobs.plans import newest_number, read_plan
+from spark_jobs.jobs.plans import GOLD_PLANS
 from spark_jobs.jobs.repair import repair
 from spark_jobs.jobs.replay import replay
 from spark_jobs.lake.batches import last_note
@@ -58,10 +56,6 @@ _B = rule_set(
     {"id": "many", **_BOTH, "window": "1h", "threshold": 4},
     {"id": "soon", **_SOON, "threshold": "10s"},
 )
-
-
-class _Killed(BaseException):
-    """What no handler of errors catches."""
 
 
 @dataclass
@@ -140,7 +134,7 @@ def test_gross_is_what_it_was(day: _Day) -> None:
 
 def test_each_changed_row_is_told_with_the_event_that_is_marked(day: _Day) -> None:
     told = [row for row in _named(day.marked, RESTATEMENTS) if row["cause"] == "invalid_traffic"]
-    plan = read_plan(day.marked, 2)
+    plan = GOLD_PLANS.read(day.marked, 2)
     assert plan
     assert plan.kind is Kind.MARKS
     assert {row["repair"] for row in told} == {2}
@@ -152,15 +146,15 @@ def test_each_changed_row_is_told_with_the_event_that_is_marked(day: _Day) -> No
 
 
 def test_there_is_nothing_more_to_do(spark: SparkSession, day: _Day) -> None:
-    number = newest_number(day.marked)
+    newest = GOLD_PLANS.newest(day.marked)
     assert restate_marked(spark, _SETTINGS, day.marked) is None
     assert repair(spark, _SETTINGS, day.marked) is None
-    assert newest_number(day.marked) == number
+    assert GOLD_PLANS.newest(day.marked) == newest
 
 
 def test_days_are_restated_by_marks(spark: SparkSession, day: _Day) -> None:
     found = changes_since(spark, day.marked, replace(look_at(day.marked, _SETTINGS, None), last_repair=1))
-    plan = read_plan(day.marked, 2)
+    plan = GOLD_PLANS.read(day.marked, 2)
     assert plan
     rows = Counter[str]()
     for change in found:
@@ -228,36 +222,6 @@ def test_a_row_whose_gross_is_not_what_its_events_give_waits(spark: SparkSession
     assert _gross(lake) == gross
     replay(spark, _SETTINGS, lake, _ALL_TIMES, tables=[CAMPAIGN_STATS.name], is_applied=True)
     _assert_equal(lake, day.source)
-
-
-@pytest.mark.parametrize(
-    ("where", "step"),
-    [
-        pytest.param(marks_effects, "write_plan", id="planned", marks=pytest.mark.slow),
-        pytest.param(repairing, "change_rows", id="a table changed"),
-        pytest.param(repairing, "append_rows", id="a table told", marks=pytest.mark.slow),
-    ],
-)
-def test_what_was_killed_is_completed_by_a_repair(
-    where: Any, step: str, spark: SparkSession, day: _Day, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lake, real = _copy(day.repaired, tmp_path / "lake"), getattr(where, step)
-    apply_marks(spark, _SETTINGS, lake, _A)
-
-    def dying(*arguments: Any, **named: Any) -> Any:
-        real(*arguments, **named)
-        raise _Killed
-
-    with monkeypatch.context() as patched:
-        patched.setattr(where, step, dying)
-        with pytest.raises(_Killed):
-            restate_marked(spark, _SETTINGS, lake)
-    repair(spark, _SETTINGS, lake)
-    assert _rows(lake) == _rows(day.marked)
-    told = Counter(row["row_key"] for row in _named(lake, RESTATEMENTS) if row["repair"] == 2)
-    due = Counter(row["row_key"] for row in _named(day.marked, RESTATEMENTS) if row["repair"] == 2)
-    assert told == due
-    assert restate_marked(spark, _SETTINGS, lake) is None
 
 
 def test_rules_are_counted_as_plain_python_counts_them(day: _Day) -> None:

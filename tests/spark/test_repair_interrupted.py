@@ -1,4 +1,4 @@
-"""A repair that ends in the middle, anywhere: the next one completes it, and each change is made and told once."""
+"""Repairs that are planned twice, by an earlier version, or on tables that others change meanwhile."""
 
 import shutil
 from pathlib import Path
@@ -11,13 +11,14 @@ from pyspark.sql import SparkSession
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.events import CONVERSION, PERSONAL_FIELDS, TYPE_FIELDS
 from spark_jobs.contracts.places import lock_key
-from spark_jobs.contracts.repair import REPAIR, RepairPlan, changes_key, late_key, repair_key
+from spark_jobs.contracts.repair import REPAIR, RepairPlan, changes_key, late_key, plan_folder
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, LATE_EVENTS, RESTATEMENTS, SESSIONS, Table
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.jobs import repair as repairing
-from spark_jobs.jobs.plans import unfinished
+from spark_jobs.jobs import restate as restating
+from spark_jobs.jobs.plans import GOLD_PLANS
 from spark_jobs.jobs.repair import repair
 from spark_jobs.jobs.repair_plan import make_plan
 from spark_jobs.lake.layout import Lake
@@ -63,49 +64,6 @@ def _rows(lake: Lake) -> dict[Table, list[Row]]:
     return {table: sorted(rows, key=repr) for table, rows in found.items()}
 
 
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize(
-    ("step", "number"),
-    [
-        pytest.param("make_plan", 1, id="plan"),
-        pytest.param("append_rows", 1, id="late-events"),
-        pytest.param("change_rows", 1, id="first-table"),
-        pytest.param("append_rows", 2, id="first-restatements"),
-        pytest.param("change_rows", 2, id="second-table"),
-        pytest.param("append_rows", 3, id="second-restatements"),
-    ],
-)
-def test_the_next_repair_completes_it(
-    step: str,
-    number: int,
-    after: bool,  # noqa: FBT001 a parameter
-    spark: SparkSession,
-    drained: Lake,
-    whole: dict[Table, list[Row]],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    lake, real, calls = _copy(drained, tmp_path), getattr(repairing, step), 0
-
-    def dying(*arguments: Any, **named: Any) -> Any:
-        nonlocal calls
-        calls += 1
-        if calls == number and not after:
-            raise _Killed
-        result = real(*arguments, **named)
-        if calls == number:
-            raise _Killed
-        return result
-
-    with monkeypatch.context() as patched:
-        patched.setattr(repairing, step, dying)
-        with pytest.raises(_Killed):
-            repair(spark, _FILE_BY_FILE, lake)
-    repair(spark, _FILE_BY_FILE, lake)
-    assert _rows(lake) == whole
-    assert repair(spark, _FILE_BY_FILE, lake) is None
-
-
 def test_what_an_earlier_version_planned_is_completed_although_its_rows_lack_columns(
     spark: SparkSession, drained: Lake, whole: dict[Table, list[Row]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,10 +73,10 @@ def test_what_an_earlier_version_planned_is_completed_although_its_rows_lack_col
         raise _Killed
 
     with monkeypatch.context() as patched:
-        patched.setattr(repairing, "append_rows", dying)
+        patched.setattr(restating, "append_rows", dying)
         with pytest.raises(_Killed):
             repair(spark, _FILE_BY_FILE, lake)
-    plan = unfinished(lake, 1)
+    plan = GOLD_PLANS.unfinished(lake)
     assert plan
     for file in (lake.path / late_key(plan.folder)).glob("*.parquet"):
         planned = pq.read_table(file)
@@ -170,7 +128,10 @@ def test_of_two_plans_only_the_first_counts(
     def plan_too(_step: str) -> None:
         if not others:
             others.append(None)
-            others.append(make_plan(spark, _FILE_BY_FILE, lake, 0, dry_run=False, on_step=lambda _: None))
+            other = make_plan(spark, _FILE_BY_FILE, lake, 1, dry_run=False, on_step=lambda _: None)
+            assert other
+            GOLD_PLANS.write(lake, other)
+            others.append(other)
 
     with pytest.raises(LakeError, match="another process has planned repair 1 of"):
         repair(spark, _FILE_BY_FILE, lake, on_step=plan_too)
@@ -178,7 +139,7 @@ def test_of_two_plans_only_the_first_counts(
     repair(spark, _FILE_BY_FILE, lake)
     assert _rows(lake) == whole
     (other,) = (one for one in others if one)
-    assert lake.files.names(repair_key(1)) == sorted([other.draft, "plan.json", "done.json"])
+    assert lake.files.names(plan_folder(1)) == sorted([other.draft, "plan.json", "done.json"])
 
 
 def _tamper(spark: SparkSession, lake: Lake, plan: RepairPlan) -> None:

@@ -26,8 +26,6 @@ from spark_jobs.contracts.tables import (
 )
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
-from spark_jobs.jobs import repair as repairing
-from spark_jobs.jobs import replay as replaying
 from spark_jobs.jobs.repair import repair
 from spark_jobs.jobs.replay import Replayed, replay
 from spark_jobs.lake.layout import Lake
@@ -203,56 +201,6 @@ def test_open_rows_stay_and_the_rest_of_the_day_comes_right(spark: SparkSession,
     repair(spark, _FILE_BY_FILE, lake)
     _assert_as_due(lake, day.expected)
     assert replay(spark, _FILE_BY_FILE, lake, _WHOLE).report.audited
-
-
-class _Killed(BaseException):
-    """What no handler of errors catches."""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("follower", ["repair", "replay"])
-@pytest.mark.parametrize(
-    ("module", "step", "number"),
-    [
-        pytest.param(replaying, "apply_plan", 1, id="plan"),
-        pytest.param(repairing, "append_rows", 1, id="first-restatements"),
-        pytest.param(repairing, "rewrite_rows", 2, id="second-table"),
-    ],
-)
-def test_a_replay_that_was_killed_is_completed_by_whichever_comes_next(
-    module: Any,
-    step: str,
-    number: int,
-    follower: str,
-    spark: SparkSession,
-    day: _Day,
-    repaired: Lake,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    lake, real, calls = _copy(repaired, tmp_path / "lake"), getattr(module, step), 0
-    told, tables = _told(lake), (ATTRIBUTIONS, SESSIONS)
-    for tampering in _TAMPERINGS[:2]:
-        tampering.do(spark, lake)
-
-    def dying(*arguments: Any, **named: Any) -> Any:
-        nonlocal calls
-        calls += 1
-        if calls == number:
-            raise _Killed
-        return real(*arguments, **named)
-
-    names = tuple(table.name for table in tables)
-    with monkeypatch.context() as patched:
-        patched.setattr(module, step, dying)
-        with pytest.raises(_Killed):
-            replay(spark, _FILE_BY_FILE, lake, _WHOLE, tables=names, is_applied=True)
-    if follower == "repair":
-        assert repair(spark, _FILE_BY_FILE, lake) is None
-    else:
-        assert replay(spark, _FILE_BY_FILE, lake, _WHOLE, tables=names).report.audited
-    _assert_as_due(lake, day.expected, tables)
-    assert _told(lake) - told == {(name, "applied", "replay"): 3 for name in names}
 
 
 @pytest.mark.slow

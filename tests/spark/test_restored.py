@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_jobs.console.ledger import update_ledger
+from spark_jobs.contracts.crediting import CREDIT_RUNS
 from spark_jobs.contracts.sections import S3Settings
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import CREDIT_TABLES, DAYS, LATE_EVENTS, MARKS, RESTATEMENTS, SILVER_EVENTS, Table
@@ -26,6 +27,7 @@ from spark_jobs.jobs.reset import reset
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import QUERIES
 from spark_jobs.runtime.lakes import open_lake
+from tests.support.credited import in_order_of_arrival
 from tests.support.lakes import GOLD, read_table
 from tests.support.runs import run_in
 from tests.support.source_files import write_files
@@ -121,3 +123,22 @@ def test_it_goes_on_as_if_it_had_never_been_away(
     rows = _rows(lake)
     for name, expected in whole.items():
         assert rows[name] == expected, name
+
+
+def test_without_the_plans_of_credit_what_was_written_is_frozen_and_not_computed_by_other_settings(
+    spark: SparkSession, away: _Away, tmp_path: Path
+) -> None:
+    lake = open_lake(str(tmp_path / "lake"))
+    put_back(away.copy, lake, report=lambda *_: None)
+    lake.files.delete_folder(CREDIT_RUNS)
+    before = _rows(lake)
+    own = {**_SETTINGS.model_dump(exclude_unset=True), "credit": {"models": "linear"}, "repair": {"freeze_after": "0s"}}
+    plan = credit(spark, Settings.model_validate(own), lake)
+    assert plan
+    assert plan.number > 1, "runs are numbered after those that the tables have seen"
+    assert (plan.fresh, plan.changes) == (0, 0)
+    rows = _rows(lake)
+    assert [rows[table.name] for table in CREDIT_TABLES] == [before[table.name] for table in CREDIT_TABLES]
+    told = rows[RESTATEMENTS.name] - before[RESTATEMENTS.name]
+    assert told
+    assert all("'frozen'" in row for row in told)
