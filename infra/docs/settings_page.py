@@ -4,7 +4,7 @@ import inspect
 from itertools import groupby
 
 from infra.docs.markdown import code, page, table
-from spark_jobs.console.settings import SettingInfo, describe_settings
+from spark_jobs.cli.settings import SettingInfo, describe_settings
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.sources import SourceSettings
 

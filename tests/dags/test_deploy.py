@@ -19,7 +19,7 @@ from ad_dags.tasks import commands, compatibility, maintenance
 from ad_dags.tasks import deploy as tasks
 from ad_dags.tasks.deploy import FROM_CHECKOUT, DeployAction, DeployError, build, check, jobs_of, swap
 from ad_dags.tasks.maintenance import place_of_started_lake
-from spark_jobs.console import releases
+from spark_jobs.cli import driver as driving
 from spark_jobs.contracts.durations import format_duration
 from spark_jobs.contracts.errors import CheckpointError, ContractError, LakeError, SettingsError
 from spark_jobs.contracts.places import CHECKPOINTS
@@ -474,8 +474,8 @@ def _started_with(place: Place, monkeypatch: pytest.MonkeyPatch) -> tuple[str, S
     """The code and the settings that `adloom driver` would become."""
     became: list[Any] = []
     monkeypatch.setattr(os, "execve", lambda *words: became.extend(words[1:]))
-    monkeypatch.setattr(releases, "_stop_with_parent", lambda: None)
-    releases.drive("deduplicate", place.location, None, place.config)
+    monkeypatch.setattr(driving, "_stop_with_parent", lambda: None)
+    driving.driver("deduplicate", place.location, None, place.config)
     words, environment = became
     code = (Path(environment["PYTHONPATH"]) / "spark_jobs" / "__init__.py").read_text()
     return code, load_settings(Path(words[words.index("--config") + 1]))

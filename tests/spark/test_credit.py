@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.console.credit_feed import refresh_feed, write_feed
 from spark_jobs.contracts.crediting import CREDIT_RUNS, FEED_DAYS, CreditFeed, CreditPlan
 from spark_jobs.contracts.events import CONVERSION
 from spark_jobs.contracts.places import CREDIT_FEED
@@ -33,6 +32,7 @@ from spark_jobs.contracts.tables import (
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.jobs.credit import credit
+from spark_jobs.jobs.credit_feed import refresh_feed, write_feed
 from spark_jobs.jobs.credit_reach import has_work
 from spark_jobs.jobs.plans import GOLD_PLANS
 from spark_jobs.jobs.repair import repair

@@ -15,7 +15,6 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.console.ledger import update_ledger
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.ledger import Ledger
 from spark_jobs.contracts.live_ledger import (
@@ -34,6 +33,7 @@ from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.jobs.repair import repair
 from spark_jobs.jobs.run import run
+from spark_jobs.jobs.update_ledger import update_ledger
 from spark_jobs.lake.changes import changes
 from spark_jobs.lake.layout import Lake
 from spark_jobs.ledger import take

@@ -10,7 +10,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from expectations.counts import counts_present_rows
-from spark_jobs.console.ledger import update_ledger
 from spark_jobs.contracts.events import EVENT_TYPES, PERSONAL_FIELDS
 from spark_jobs.contracts.live_ledger import DUPLICATES, Kind, LiveLedger
 from spark_jobs.contracts.repair import RepairPlan
@@ -29,6 +28,7 @@ from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.jobs.accounts import balance
 from spark_jobs.jobs.repair import repair
 from spark_jobs.jobs.replay import replay
+from spark_jobs.jobs.update_ledger import update_ledger
 from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.lakes import open_lake
 from tests.support.lakes import GOLD, read_ledger, read_table

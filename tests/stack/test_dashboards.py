@@ -11,9 +11,9 @@ import pytest
 
 from infra.docs.generate import DASHBOARDS
 from infra.grafana.model import Panel
-from spark_jobs.console.exporter import LakeMetrics
-from spark_jobs.console.gold_metrics import GoldMetrics
 from spark_jobs.contracts.progress import QueryReport
+from spark_jobs.exporter.gold_metrics import GoldMetrics
+from spark_jobs.exporter.lake_metrics import LakeMetrics
 from spark_jobs.runtime.metrics import QueryMetrics, serve_metrics
 from tests.stack.watching import prometheus_on
 from tests.support.exposed import REPORT, full_lake

@@ -15,11 +15,11 @@ from jsonschema import Draft201909Validator
 from pydantic import ValidationError
 
 from expectations.contract import contract_of
-from spark_jobs.console.odcs import odcs_yaml
 from spark_jobs.contracts.changes import check
 from spark_jobs.contracts.contract import Contract, read_contract
 from spark_jobs.contracts.errors import ContractError, SettingsError
 from spark_jobs.contracts.events import PERSONAL_FIELDS
+from spark_jobs.contracts.odcs import odcs_yaml
 from spark_jobs.contracts.settings import Settings, load_settings
 from spark_jobs.contracts.tables import CREDIT_TABLES
 from spark_jobs.lake.layout import Lake

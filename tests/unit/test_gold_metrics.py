@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from prometheus_client.exposition import generate_latest
 
-from spark_jobs.console.credit_metrics import NO_CAMPAIGN
-from spark_jobs.console.gold_metrics import GoldMetrics
-from spark_jobs.console.series import MOST_CAMPAIGNS, OTHERS
 from spark_jobs.contracts.crediting import CreditedCampaign, CreditFeed
 from spark_jobs.contracts.files import json_bytes
 from spark_jobs.contracts.places import CREDIT_FEED, FEED
 from spark_jobs.contracts.tables import SESSIONS
+from spark_jobs.exporter.credit_metrics import NO_CAMPAIGN
+from spark_jobs.exporter.gold_metrics import GoldMetrics
+from spark_jobs.exporter.series import MOST_CAMPAIGNS, OTHERS
 from spark_jobs.runtime.lakes import open_lake
 from spark_jobs.runtime.records import write_record
 from tests.support.exposed import credited, session, window

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from spark_jobs.console.ledger import show_ledger
+from spark_jobs.cli.ledger import ledger
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.live_ledger import LEDGERS, RECORDS, Kind, LiveLedger, cut_key
 from spark_jobs.contracts.repair import REPAIR
@@ -511,8 +512,11 @@ def test_the_command_says_first_whether_it_balances(written: WrittenLake, capsys
 
     def shown(**options: Any) -> tuple[bool, list[str]]:
         chosen = {"update": True, "by": None, "as_json": False, "restart": False, "from_now": False, "config": None}
-        balances = show_ledger(place, **(chosen | options))
-        return balances, capsys.readouterr().out.splitlines()
+        try:
+            ledger(place, **(chosen | options))
+        except typer.Exit:
+            return False, capsys.readouterr().out.splitlines()
+        return True, capsys.readouterr().out.splitlines()
 
     with pytest.raises(LakeError, match="no live ledger yet"):
         shown(update=False)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.console.run import lifetime_of
+from spark_jobs.cli.opening import lifetime_of
 from spark_jobs.contracts.errors import EnvironmentMissingError
 from spark_jobs.runtime.java import Lifetime, check_java
 from spark_jobs.runtime.lakes import open_lake

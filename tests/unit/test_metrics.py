@@ -9,12 +9,12 @@ from urllib.request import urlopen
 import pytest
 from prometheus_client.exposition import generate_latest
 
-from spark_jobs.console.exporter import LakeMetrics
 from spark_jobs.contracts.errors import SettingsError
 from spark_jobs.contracts.progress import QueryReport
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import BRONZE_EVENTS, SILVER_EVENTS
 from spark_jobs.contracts.wanted import WantedState
+from spark_jobs.exporter.lake_metrics import LakeMetrics
 from spark_jobs.lake.layout import progress_key
 from spark_jobs.ledger.take import take_cuts
 from spark_jobs.runtime.lakes import open_lake

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 from rich.console import Console
 
-from spark_jobs.console.status import show_status, status_page
+from spark_jobs.cli.status import status, status_page
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.progress import QueryReport, QueryState
 from spark_jobs.lake.layout import Lake, progress_key
@@ -119,7 +119,7 @@ def test_the_page_shows_each_query_and_its_last_error(tmp_path: Path) -> None:
 def test_for_an_unused_lake_the_page_says_what_to_start(tmp_path: Path) -> None:
     assert "no query has run" in _printed(open_lake(str(tmp_path)))
     with pytest.raises(LakeError, match="no lake at"):
-        show_status(str(tmp_path / "nowhere"), once=True, config=None)
+        status(str(tmp_path / "nowhere"), once=True, config=None)
 
 
 def _printed(lake: Lake) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.console.releases import show, show_difference
+from spark_jobs.cli.releases import diff, show
 from spark_jobs.contracts.errors import LakeError, SettingsError, SourceError
 from spark_jobs.contracts.releases import SETTINGS, VERSION, release_key, wheel_key
 from spark_jobs.lake.layout import Lake
@@ -137,7 +137,7 @@ def test_two_releases_are_compared_by_their_settings(
     location = str(lake.path)
 
     def difference(before: str, now: str) -> list[str]:
-        show_difference(before, now, location, None)
+        diff(before, now, location, None)
         return capsys.readouterr().out.split()
 
     assert difference("1.0.1", "1.0.2")[-3:] == ["sessionize.gap", "5min", "9min"]

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from spark_jobs.cli import app
-from spark_jobs.console import replay as console
+from spark_jobs.cli import replay as console
 
 _WINDOW = ("--from", "2026-03-01T00:00:00Z", "--to", "2026-03-02T00:00:00+00:00", "--lake", "lake")
 

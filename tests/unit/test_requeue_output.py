@@ -5,7 +5,7 @@ from io import StringIO
 
 from rich.console import Console
 
-from spark_jobs.console.requeue import _print_outcome, _print_table
+from spark_jobs.cli.requeue import _print_outcome, _print_table
 from spark_jobs.contracts.requeue import Judged, Requeued
 
 _JUDGED = (

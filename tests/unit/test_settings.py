@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.console.settings import list_settings
+from spark_jobs.cli.settings import settings as list_all
 from spark_jobs.contracts.choices import JoinState, JoinType, SecurityProtocol, StateStore
 from spark_jobs.contracts.durations import format_duration, parse_duration
 from spark_jobs.contracts.errors import SettingsError
@@ -76,7 +76,7 @@ def test_a_password_is_not_told(capsys: pytest.CaptureFixture[str], monkeypatch:
     monkeypatch.setenv("ADLOOM_KAFKA__SECURITY_PROTOCOL", "SASL_SSL")
     for name, value in login.items():
         monkeypatch.setenv(name, value)
-    list_settings(None)
+    list_all(None)
     assert canary not in capsys.readouterr().out + str(refusal.value) + repr(load_settings(None, os.environ))
 
 
@@ -139,7 +139,7 @@ def test_a_secret_among_the_options_of_kafka_is_not_shown(
     options = {"client.id": "adloom-reader", **dict.fromkeys(secrets, canary)}
     monkeypatch.setenv("ADLOOM_KAFKA__OPTIONS", json.dumps(options))
     monkeypatch.setenv("COLUMNS", "400")
-    list_settings(None)
+    list_all(None)
     shown = capsys.readouterr().out
     assert "adloom-reader" in shown
     assert canary not in shown

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.console import submit as module
-from spark_jobs.console.submit import submit
+from spark_jobs.cli import submit as module
+from spark_jobs.cli.submit import submit
 from spark_jobs.contracts.errors import EnvironmentMissingError, SettingsError
 from spark_jobs.contracts.submission import application_name
 from spark_jobs.runtime.lakes import open_lake
@@ -32,7 +32,7 @@ def arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Words:
         f"with open({str(words)!r}, 'w') as file: json.dump(sys.argv[1:], file)\n"
     )
     program.chmod(0o755)
-    monkeypatch.setattr(module, "_SPARK", tmp_path / "spark")
+    monkeypatch.setattr(module, "_spark", lambda: tmp_path / "spark")
     # No store answers here, so no release is deployed in a bucket.
     monkeypatch.setattr(
         module, "settings_of_job", lambda lake, job: settings_of_job(lake, job) if lake.is_local else None

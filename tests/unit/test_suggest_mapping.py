@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.console.suggest_mapping import drafted, read_sample, suggest_mapping
+from spark_jobs.cli.suggest_mapping import drafted, read_sample, suggest_mapping
 from spark_jobs.contracts.errors import SourceError
 from tests.support.draft_scores import Scores, scores_of, settings_of
 from tests.support.drivers import ADLOOM
@@ -264,7 +264,7 @@ def _adloom(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_spark_is_not_loaded(tmp_path: Path) -> None:
     file = file_of(tmp_path, {"id": "1", "ts": 1772366400})
     program = (
-        "import sys\nfrom pathlib import Path\nfrom spark_jobs.console.suggest_mapping import drafted\n"
+        "import sys\nfrom pathlib import Path\nfrom spark_jobs.cli.suggest_mapping import drafted\n"
         f"drafted(Path({str(file)!r}), 10)\n"
         "print([name for name in ('pyspark', 'pandas', 'pyarrow', 'great_expectations') if name in sys.modules])"
     )

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from expectations.validate import validate_lake
 from spark_jobs.cli import app
-from spark_jobs.console.status import status_page
+from spark_jobs.cli.status import status_page
 from spark_jobs.contracts.choices import Trigger
 from spark_jobs.contracts.jobs import MEASURE_JOB
 from spark_jobs.contracts.sections import AttributeSettings, IngestSettings, JobSettings

@@ -1,0 +1,208 @@
+"""``adloom check-events``: which records of a file or topic fit the sources of the settings; no lake, no Spark."""
+
+import json
+import os
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from spark_jobs.cli.options import ConfigOption
+from spark_jobs.cli.terminal import terminal
+from spark_jobs.contracts.encoding import format_of_file
+from spark_jobs.contracts.errors import SettingsError, SourceError
+from spark_jobs.contracts.events import OK, VERDICTS
+from spark_jobs.contracts.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from spark_jobs.formats.files import FileReader
+    from spark_jobs.rules.verdicts import Judge, Judged
+    from spark_jobs.sources.samples import Sample
+app = typer.Typer()
+
+
+_SHOWN = 160
+"""How much of an example record is shown, in characters."""
+
+
+@app.command(
+    "check-events",
+    epilog="Example:  adloom check-events sample.jsonl --config adloom.toml   Exit code 0: every record fits. "
+    "1: some do not; each verdict comes with an example.",
+)
+def check_events(
+    what: Annotated[str, typer.Argument(help="A file with one record a line (.gz too), or a Kafka topic.")],
+    source: Annotated[
+        str | None, typer.Option(help="Only this source of the settings; default: all, in order.", metavar="NAME")
+    ] = None,
+    limit: Annotated[
+        int, typer.Option(help="Records to look at: the first of a file, the newest of a topic.", min=1, metavar="N")
+    ] = 10_000,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    config: ConfigOption = None,
+) -> None:
+    """Check which records fit the sources in the settings, before anything runs.
+
+    No lake is touched and Spark is not started. The verdicts are those that a run would give.
+    """
+    from spark_jobs.rules.verdicts import Judge
+
+    console, settings = terminal(), load_settings(config, os.environ)
+    if source is not None and source not in settings.sources:
+        raise SettingsError(f"--source {source}: the settings have no source of that name; {_names(settings)}")
+    records, origin = _records(what, settings, source, limit)
+    checked = judge_all(Judge(settings, only=source), records, origin)
+    if not checked.records:
+        raise SourceError(f"{what} holds no record")
+    if as_json:
+        console.print_json(json.dumps(_plain(checked)))
+    else:
+        _print(console, checked, what)
+    if checked.ok < checked.records:
+        raise typer.Exit(1)
+
+
+@dataclass
+class Findings:
+    """What became of the records of one source and verdict: how many, and the first of them."""
+
+    verdict: str
+    source: str | None
+    place: str
+    record: str
+    judged: "Judged"
+    count: int = 0
+
+
+@dataclass
+class Checked:
+    """All records that were looked at."""
+
+    records: int = 0
+    findings: dict[tuple[str | None, str], Findings] = field(default_factory=dict)
+
+    def add(self, sample: "Sample", judged: "Judged") -> None:
+        """Counts a record."""
+        key = judged.source, judged.verdict
+        if key not in self.findings:
+            text = sample.raw.decode("utf-8", errors="replace")
+            self.findings[key] = Findings(judged.verdict, judged.source, sample.place, text, judged)
+        self.findings[key].count += 1
+        self.records += 1
+
+    @property
+    def ok(self) -> int:
+        """How many fit."""
+        return sum(one.count for one in self.findings.values() if one.verdict == OK)
+
+    @property
+    def in_order(self) -> list[Findings]:
+        """What fits first, then by the order of the rules."""
+        return sorted(self.findings.values(), key=lambda one: (VERDICTS.index(one.verdict), one.source or ""))
+
+
+def judge_all(judge: "Judge", records: "Iterable[Sample]", origin: str | None) -> Checked:
+    """The verdicts on ``records`` as if they were received now; blank ones do not count."""
+    checked, now = Checked(), datetime.now(UTC)
+    for one in records:
+        judged = judge.judge_decoded(one.decoded, now, origin) if one.decoded else judge.judge(one.raw, now, origin)
+        if judged:
+            checked.add(one, judged)
+    return checked
+
+
+def _records(what: str, settings: Settings, source: str | None, limit: int) -> "tuple[Iterator[Sample], str | None]":
+    """The records, and the topic that they come from, if that decides which source means them."""
+    from spark_jobs.formats.schema_store import SchemaStore
+    from spark_jobs.formats.sources import decoders
+    from spark_jobs.sources.samples import sample_file, sample_topic
+
+    file = Path(what)
+    if file.is_file():
+        return sample_file(file, limit, _reader(file, settings, source)), None
+    if file.is_dir():
+        raise SourceError(f"{what} is a folder; name one of its files")
+    if not settings.kafka.bootstrap_servers:
+        raise SourceError(f"there is no file {what}; for a topic of that name, set kafka.bootstrap_servers")
+    schemas = SchemaStore(settings.registry) if settings.registry.url else None
+    (topic, *_) = (settings.sources[source].topics if source else ()) or (what,)
+    decoder = decoders(settings, schemas).get(topic)
+    return sample_topic(settings.kafka, what, limit, decoder), None if source else what
+
+
+def _reader(file: Path, settings: Settings, source: str | None) -> "FileReader | None":
+    """What reads the rows of ``file``; None: it has JSON lines."""
+    from spark_jobs.formats.sources import reader_of
+
+    sources = [one for name, one in settings.sources.items() if source in (None, name)]
+    encodings = {one.encoding for one in sources if not one.format.is_json}
+    kind = format_of_file(file.name)
+    if source is None:
+        encodings = {one for one in encodings if one.format is kind}
+    if len(encodings) > 1:
+        raise SettingsError(f"the sources read {kind} in different ways; say with --source which one means {file}")
+    return next((reader_of(one) for one in encodings), None)
+
+
+def _names(settings: Settings) -> str:
+    return f"it has {', '.join(settings.sources)}"
+
+
+def _print(console: Console, checked: Checked, what: str) -> None:
+    share = checked.ok / checked.records
+    style = "bold green" if share == 1 else "bold yellow" if share else "bold red"
+    console.print(
+        f"{checked.ok:,} of {checked.records:,} records fit ({share:.1%}) in {what}", style=style, soft_wrap=True
+    )
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("verdict")
+    table.add_column("source")
+    table.add_column("records", justify="right")
+    table.add_column("for example", overflow="fold")
+    for one in checked.in_order:
+        reason = one.judged.reason or _short(one.record)
+        example = _event(one.judged) if one.verdict == OK else f"{one.place}: {reason}"
+        verdict = Text(one.verdict, style="green" if one.verdict == OK else "red")
+        table.add_row(verdict, one.source or "none", f"{one.count:,}", example)
+    console.print(table)
+
+
+def _event(judged: "Judged") -> str:
+    given = {**judged.event, **judged.kept}
+    return ", ".join(f"{name} {_text(value)}" for name, value in given.items() if value is not None)
+
+
+def _text(value: Any) -> str:
+    return value.isoformat().replace("+00:00", "Z") if isinstance(value, datetime) else str(value)
+
+
+def _short(text: str) -> str:
+    return f"{text[:_SHOWN]}…" if len(text) > _SHOWN else text
+
+
+def _plain(checked: Checked) -> dict[str, Any]:
+    return {
+        "records": checked.records,
+        "ok": checked.ok,
+        "verdicts": [
+            {
+                "verdict": one.verdict,
+                "source": one.source,
+                "records": one.count,
+                "example": {
+                    "place": one.place,
+                    "record": one.record,
+                    "reason": one.judged.reason,
+                    "event": {name: None if v is None else _text(v) for name, v in one.judged.event.items()},
+                },
+            }
+            for one in checked.in_order
+        ],
+    }

@@ -1,0 +1,72 @@
+"""``adloom demo``: generates, runs, validates and reports a day of events."""
+
+import os
+import shlex
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spark_jobs.cli.generate import generate_events
+from spark_jobs.cli.opening import session
+from spark_jobs.cli.report import print_overview, write_with_status
+from spark_jobs.cli.run import print_ledger, run_with_bars
+from spark_jobs.cli.sql import query_lake
+from spark_jobs.cli.terminal import terminal
+from spark_jobs.cli.validate import print_validation, validate_with_status
+from spark_jobs.contracts.choices import RowFormat
+from spark_jobs.contracts.errors import SettingsError
+from spark_jobs.contracts.settings import Settings, load_settings
+from spark_jobs.generator.spec import GeneratorSpec
+from spark_jobs.lake.past import AsOf
+from spark_jobs.runtime.lakes import open_lake
+
+app = typer.Typer()
+
+
+_MARK = ".adloom-demo"
+_FILES = 8
+_QUESTION = "select campaign_id, impressions, clicks, ctr, cost_micros from daily_campaigns order by 2 desc limit 3"
+"""What somebody would ask first."""
+
+
+@app.command(epilog="Example:  adloom demo --out demo --events 100000")
+def demo(
+    out: Annotated[
+        Path, typer.Option(help="Folder for the events and the lake; replaced if it exists.", metavar="DIR")
+    ] = Path("demo"),
+    events: Annotated[int, typer.Option(help="Valid events to generate.", min=1, metavar="N")] = 100_000,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same tables.", metavar="S")] = 1,
+) -> None:
+    """Try adloom: generate a day of events, run the jobs, validate the tables and write the report."""
+    from spark_jobs.sources.arriving import files_of
+
+    console = terminal()
+    _clear(out)
+    generate_events(GeneratorSpec(events=events, seed=seed, files=_FILES, late=0.004), out / "events")
+    settings, lake = _file_by_file(load_settings(None, os.environ)), open_lake(str(out / "lake"))
+    with session(console, settings, lake, files_of(settings, out / "events")) as spark:
+        result = run_with_bars(console, spark, settings, lake, out / "events", drain=True)
+        overview = write_with_status(console, spark, lake, settings.s3, is_validated_next=True)
+        validation = validate_with_status(console, spark, lake, settings, whole=True)
+    print_ledger(console, result.ledger)
+    print_validation(console, lake, validation)
+    print_overview(console, lake, overview)
+    console.print(f"\nadloom sql --lake {lake.place()} {shlex.quote(_QUESTION)}", style="bold", soft_wrap=True)
+    query_lake(_QUESTION, str(lake.path), as_of=AsOf(), row_format=RowFormat.TABLE, output=None, config=None)
+    if not validation.succeeded:
+        raise typer.Exit(1)
+
+
+def _file_by_file(settings: Settings) -> Settings:
+    """``settings`` with one batch per file, as if files arrived one by one; otherwise nothing would ever be late."""
+    return settings.model_copy(update={"ingest": settings.ingest.model_copy(update={"max_bytes_per_batch": 1})})
+
+
+def _clear(out: Path) -> None:
+    if out.exists() and not (out / _MARK).is_file():
+        raise SettingsError(f"{out} exists and was not created by a demo; choose another --out, or move it away")
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    (out / _MARK).touch()

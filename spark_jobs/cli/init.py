@@ -1,0 +1,182 @@
+"""``adloom init``: prepares Kafka's topics, the bucket of a lake, and a user for its jobs; or only checks them."""
+
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from spark_jobs.cli.terminal import terminal
+from spark_jobs.contracts.choices import Role
+from spark_jobs.contracts.errors import SettingsError
+from spark_jobs.contracts.settings import Settings, load_settings
+from spark_jobs.lake.layout import Lake
+from spark_jobs.runtime.lakes import check_store, open_lake
+
+if TYPE_CHECKING:
+    from spark_jobs.runtime.minio_server import MinioServer
+from typing import Annotated
+
+import typer
+
+from spark_jobs.cli.options import ConfigOption, LakeOption
+
+app = typer.Typer()
+
+
+@app.command(
+    epilog="Example:  adloom init --lake s3a://ads/lake --user adloom-jobs   It needs s3.endpoint, and the keys of an "
+    "administrator in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. It can be run again.",
+)
+def init(
+    location: LakeOption,
+    user: Annotated[
+        str | None,
+        typer.Option(
+            help="Create this user with access to this lake only; its keys go to an AWS profile of the same name.",
+            metavar="NAME",
+        ),
+    ] = None,
+    role: Annotated[
+        Role,
+        typer.Option(
+            help="Rights of the user: jobs may change the lake; airflow reads it and writes reports and releases; "
+            "analyst may only read gold."
+        ),
+    ] = Role.JOBS,
+    partitions: Annotated[
+        int, typer.Option(min=1, help="Partitions of a Kafka topic that has to be created.", metavar="N")
+    ] = 1,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="Create nothing: check that Kafka has the topics and that the bucket can be written, for which the "
+            "jobs' keys are enough.",
+        ),
+    ] = False,
+    config: ConfigOption = None,
+) -> None:
+    """Prepare a lake: bucket, versioning, lifecycle rules, policy and user, and the Kafka topics."""
+    if check and user:
+        raise SettingsError(f"--check creates no user, and --user {user} asks for one; leave out one of the two")
+    if check:
+        check_servers(location, config=config)
+        return
+    prepare_lake(location, user=user, role=role, partitions=partitions, config=config)
+
+
+def prepare_lake(
+    location: str, *, user: str | None, role: Role = Role.JOBS, partitions: int = 1, config: Path | None
+) -> None:
+    """Prepares the topics and the store of the lake at ``location`` and prints each step.
+
+    Args:
+        location: of the lake.
+        user: the user to create in the store, with the rights of ``role``; None for none.
+        role: what the user is for.
+        partitions: of a new topic.
+        config: the settings file.
+
+    Raises:
+        SettingsError: the location, a setting or ``user`` is invalid.
+        LakeError: a request to the store failed, or the store ignores conditional writes.
+        SourceError: a request to Kafka failed.
+    """
+    console, settings = terminal(), load_settings(config, os.environ)
+    if settings.kafka.bootstrap_servers:
+        from spark_jobs.runtime.gateway import java_gateway
+        from spark_jobs.sources.topics import create_topics
+
+        with java_gateway(settings) as jvm:
+            for line in create_topics(jvm, settings.kafka_of_sources, partitions):
+                console.print(line)
+    lake = open_lake(location, settings.s3)
+    if lake.is_local:
+        lake.path.mkdir(parents=True, exist_ok=True)
+        console.print(f"{lake.place()}: a folder needs no preparation")
+        return
+    _prepare_store(console, settings, lake, user, role)
+
+
+def check_servers(location: str, *, config: Path | None) -> None:
+    """Checks what :func:`prepare_lake` would prepare, changes nothing, and prints each step.
+
+    Args:
+        location: of the lake.
+        config: the settings file.
+
+    Raises:
+        SettingsError: the location or a setting is invalid.
+        SourceError: Kafka does not answer, refuses the client or lacks a topic.
+        LakeError: the store does not answer, refuses the keys, has no such bucket, cannot be written or ignores
+            conditional writes.
+    """
+    console, settings = terminal(), load_settings(config, os.environ)
+    if settings.kafka.bootstrap_servers:
+        from spark_jobs.runtime.gateway import java_gateway
+        from spark_jobs.sources.topics import require_topics
+
+        with java_gateway(settings) as jvm:
+            for topic, numbers in require_topics(jvm, settings.kafka_of_sources).items():
+                console.print(f"topic {topic}: exists, with {len(numbers)} partitions")
+    lake = open_lake(location, settings.s3)
+    if lake.is_local:
+        console.print(f"{lake.place()}: a folder needs no preparation")
+        return
+    check_store(lake)
+    console.print(f"{lake.place()}: can be listed and written, with conditional writes")
+
+
+def _prepare_store(console: Console, settings: Settings, lake: Lake, user: str | None, role: Role) -> None:
+    from spark_jobs.runtime.bucket import policy_of, prepare_bucket
+    from spark_jobs.runtime.conditions import check_conditional_writes
+    from spark_jobs.runtime.minio_server import MinioServer
+    from spark_jobs.runtime.objects import Objects, credentials
+
+    assert isinstance(lake.files, Objects)  # noqa: S101 what is not local is in an object store
+    credentials(settings.s3)
+    candidate = MinioServer(settings.s3) if settings.s3.endpoint else None
+    server = candidate if candidate and candidate.is_there() else None
+    for line in prepare_bucket(lake.files, settings.s3, server):
+        console.print(line)
+    check_conditional_writes(lake.files)
+    console.print("conditional writes: supported")
+    policy = policy_of(lake.files, role)
+    name = f"adloom-{lake.root.partition('://')[2].replace('/', '-')}" + ("" if role is Role.JOBS else f"-{role}")
+    if server is None:
+        console.print(
+            f"policy and user: {settings.s3.endpoint or 'Amazon S3'} has no MinIO admin API for these keys; "
+            "create a user for the jobs with this policy:"
+        )
+        console.print_json(json.dumps(policy))
+        return
+    server.set_policy(name, policy)
+    console.print(f"policy {name}: set")
+    if user:
+        for line in _add_user(server, user, name):
+            console.print(line, soft_wrap=True)
+    else:
+        console.print(f"user: not requested; --user NAME creates one for the role {role}")
+
+
+def _add_user(server: "MinioServer", user: str, policy: str) -> Iterator[str]:
+    from spark_jobs.runtime.profiles import add_profile, credentials_file, has_profile, secret_of
+
+    secret = secret_of(user, user)
+    if secret is None:
+        if has_profile(user):
+            raise SettingsError(f"profile {user} in {credentials_file()} has other keys; give another --user")
+        if server.has_user(user):
+            raise SettingsError(
+                f"user {user} exists on the server, but its secret is not in {credentials_file()}: a new secret would "
+                "lock out the jobs that use it; copy the profile here, or give another --user"
+            )
+        secret = secrets.token_urlsafe(30)
+        add_profile(user, user, secret)
+    server.add_user(user, secret, policy)
+    yield f"user {user}: has the policy; its keys are in {credentials_file()}"
+    yield f"use them with the setting s3.profile, as in ADLOOM_S3__PROFILE={user}"

@@ -1,0 +1,165 @@
+"""``adloom ledger``: where every record went."""
+
+import os
+from collections import defaultdict
+from datetime import timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from spark_jobs.cli.options import ConfigOption, LakeOption
+from spark_jobs.cli.terminal import terminal
+from spark_jobs.contracts.durations import EPOCH, time_of_us
+from spark_jobs.contracts.errors import LakeError, SettingsError
+from spark_jobs.contracts.live_ledger import DUPLICATES, LATE_KINDS, RECORDS, Kind, LiveLedger
+from spark_jobs.contracts.settings import load_settings
+from spark_jobs.runtime.lakes import open_existing
+
+if TYPE_CHECKING:
+    from spark_jobs.ledger.cuts import Row
+
+app = typer.Typer()
+
+
+class _By(StrEnum):
+    HOUR = "hour"
+    SOURCE = "source"
+
+
+_COLUMNS: dict[str, tuple[Kind, ...]] = {
+    "received": (Kind.RECEIVED,),
+    "quarantined": (Kind.QUARANTINED,),
+    "ok": (Kind.OK,),
+    "kept": (Kind.KEPT,),
+    "duplicates": DUPLICATES,
+    "late": LATE_KINDS,
+    "unaccounted": (Kind.UNACCOUNTED,),
+}
+"""The columns of a table of records by hour or source."""
+
+
+@app.command(
+    epilog="Examples:  adloom ledger --lake lake   |   adloom ledger --lake lake --by hour   "
+    "Exit code 1 if the account does not balance. Jobs may keep running.",
+)
+def ledger(
+    location: LakeOption,
+    update: Annotated[
+        bool, typer.Option("--update/--no-update", help="Bring the account up to now, or show it as it was last taken.")
+    ] = True,
+    by: Annotated[
+        _By | None, typer.Option(help="Show records by hour of event time, or by source.", metavar="hour|source")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    restart: Annotated[bool, typer.Option("--restart", help="Count everything again from the first commit.")] = False,
+    from_now: Annotated[
+        bool,
+        typer.Option("--from-now", help="Begin anew, with what comes from now on."),
+    ] = False,
+    config: ConfigOption = None,
+) -> None:
+    """Show where every record went: the account of a lake, kept while its jobs run.
+
+    Each record received is in quarantine, kept, a duplicate, or late, and each event that was kept is in gold, pending
+    or late there. The account covers versions of the tables that belong together and must balance to the row. Spark is
+    not started: only what is new since the last time is read, from the tables' logs and files.
+    """
+    from spark_jobs.jobs.update_ledger import update_ledger
+    from spark_jobs.ledger.cuts import last_cut, rows_of
+
+    if restart and from_now:
+        raise SettingsError("--restart counts everything and --from-now nothing that is there: give one of them")
+    settings = load_settings(config, os.environ)
+    lake = open_existing(location, settings.s3)
+    cut = update_ledger(lake, settings, restart=restart, from_now=from_now) if update else last_cut(lake)
+    if cut is None:
+        raise LakeError(f"{lake.place()} has no live ledger yet; run `adloom ledger` without --no-update")
+    console = terminal(is_uncut=True)
+    if as_json:
+        console.print_json(cut.model_dump_json(include={"number", "taken_at", "bronze", "silver", "figures"}))
+        _end(cut)
+        return
+    console.print(_headline(cut, lake.place()), soft_wrap=True)
+    if by is None:
+        _print_records(console, cut)
+        _print_queries(console, cut)
+    else:
+        _print_by(console, rows_of(lake, cut), by)
+    _end(cut)
+
+
+def _end(cut: LiveLedger) -> None:
+    if not cut.balances:
+        raise typer.Exit(1)
+
+
+def _headline(cut: LiveLedger, place: str) -> str:
+    upto = (
+        f"{place} up to version {cut.bronze} of bronze and {cut.silver} of silver, taken at "
+        f"{cut.taken_at:%Y-%m-%d %H:%M:%S} UTC"
+    )
+    if cut.since_us is not None:
+        upto += f"; it counts from {time_of_us(cut.since_us):%Y-%m-%d %H:%M} UTC on"
+    if cut.balances:
+        return f"balances to the row: {upto}"
+    wrong = [f"{one.rows:,} {one.kind.value} ({one.account})" for one in cut.alarms]
+    wrong += [f"received - ok - quarantined = {cut.received_off:,}"] if cut.received_off else []
+    wrong += [f"ok - kept - duplicates - late = {cut.ok_off:,}"] if cut.ok_off else []
+    return f"DOES NOT BALANCE: {', '.join(wrong)}; {upto}"
+
+
+def _table(title: str, *headings: str) -> Table:
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    table.add_column(headings[0])
+    for heading in headings[1:]:
+        table.add_column(heading, justify="right")
+    return table
+
+
+def _print_records(console: Console, cut: LiveLedger) -> None:
+    table = _table("records", "", "rows")
+    table.add_row("received", f"{cut.rows(Kind.RECEIVED):,}")
+    table.add_row("  quarantined", f"{cut.rows(Kind.QUARANTINED):,}")
+    for verdict, rows in sorted(cut.quarantined.items(), key=lambda item: -item[1]):
+        table.add_row(f"    {verdict}", f"{rows:,}")
+    requeued = cut.rows(Kind.REQUEUED)
+    table.add_row("  ok" + (f", {requeued:,} of them requeued" if requeued else ""), f"{cut.rows(Kind.OK):,}")
+    table.add_row("    kept", f"{cut.rows(Kind.KEPT):,}")
+    table.add_row("    duplicates", f"{cut.rows(Kind.DUPLICATE):,}")
+    for kind in (Kind.UNPROVED, *LATE_KINDS, Kind.UNACCOUNTED):
+        if rows := cut.rows(kind):
+            table.add_row(f"    {kind.value}", f"{rows:,}")
+    if surplus := cut.rows(Kind.SURPLUS):
+        table.add_row("rows of silver without a record", f"{surplus:,}")
+    console.print(table)
+
+
+def _print_queries(console: Console, cut: LiveLedger) -> None:
+    if not cut.accounts:
+        return
+    kinds = (Kind.READ, Kind.INITIAL, Kind.USERLESS, Kind.PENDING, Kind.LATE, Kind.UNACCOUNTED, Kind.SURPLUS)
+    shown = [kind for kind in kinds if any(cut.rows(kind, account=name) for name in cut.accounts)]
+    table = _table("events of silver in each query", "query", *[kind.value for kind in shown])
+    for name in cut.accounts:
+        table.add_row(name, *[f"{cut.rows(kind, account=name):,}" for kind in shown])
+    console.print(table)
+
+
+def _print_by(console: Console, rows: "list[Row]", by: str) -> None:
+    sums: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(_COLUMNS, 0))
+    for row in rows:
+        for column, kinds in _COLUMNS.items():
+            if row.account == RECORDS and Kind(row.kind) in kinds:
+                sums[_hour(row.hour) if by == "hour" else row.source or "(none)"][column] += row.rows
+    table = _table(f"records by {by}", by, *_COLUMNS)
+    for label, counts in sorted(sums.items()):
+        table.add_row(label, *[f"{counts[column]:,}" for column in _COLUMNS])
+    console.print(table)
+
+
+def _hour(hour: int | None) -> str:
+    return "(no time)" if hour is None else f"{EPOCH + timedelta(hours=hour):%Y-%m-%d %H:00}"

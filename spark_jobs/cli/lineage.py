@@ -1,0 +1,57 @@
+"""``adloom lineage``: a line for each event that was sent."""
+
+import os
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spark_jobs.cli.options import ConfigOption, LakeOption
+from spark_jobs.cli.terminal import terminal, utc
+from spark_jobs.contracts.settings import load_settings
+from spark_jobs.contracts.validations import Validation
+from spark_jobs.runtime.lakes import open_existing
+
+if TYPE_CHECKING:
+    from spark_jobs.lineage.events import Span
+
+app = typer.Typer()
+
+
+@app.command(
+    epilog="Example:  adloom lineage --lake lake --config adloom.toml   In the file: [lineage], transport = 'http', "
+    "url = 'http://marquez:5000/api/v1/lineage'.",
+)
+def lineage(
+    location: LakeOption,
+    from_now: Annotated[
+        bool, typer.Option("--from-now", help="Send nothing now, and begin with what comes next.")
+    ] = False,
+    config: ConfigOption = None,
+) -> None:
+    """Send OpenLineage events about what was committed and validated since the last time, to where the settings say.
+
+    One event tells what a query, a repair or maintenance has added to a table: versions read and written, columns and
+    what they are computed of, rows. Another one tells what a validation found in each table. Each version and each
+    validation is told once, also if the command is killed. Jobs may keep running.
+    """
+    from spark_jobs.jobs.lineage import tell
+    from spark_jobs.lineage.parent import parent_run, within
+    from spark_jobs.lineage.transport import transport
+
+    settings, console = load_settings(config, os.environ), terminal()
+    send, lake, events = transport(settings.lineage), open_existing(location, settings.s3), 0
+    if parent := parent_run(os.environ):
+        send = within(parent, send)
+    for told in tell(lake, settings, send, from_now=from_now):
+        console.print(_line(told), soft_wrap=True)
+        events += 1
+    console.print("begins with what comes next" if from_now else f"{events} events sent")
+
+
+def _line(told: "Span | Validation") -> str:
+    if isinstance(told, Validation):
+        rules = [*told.together, *(rule for table in told.tables.values() for rule in table.rules)]
+        broken = sum(not rule.holds for rule in rules)
+        return f"validation of {utc(told.at)}: {len(rules)} expectations, {broken} not met"
+    rows = sum(file.rows or 0 for change in told.changes for file in change.added)
+    return f"{told.query.writes.name}: versions {told.first} to {told.last} by {told.writer}, {rows:,} rows"

@@ -1,0 +1,55 @@
+"""Starting Spark for a command."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from spark_jobs.contracts.settings import Settings
+from spark_jobs.contracts.tables import BRONZE_EVENTS
+from spark_jobs.lake.layout import Lake
+from spark_jobs.runtime.java import Lifetime
+from spark_jobs.runtime.logs import spark_log
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_COMPRESSED = (".gz", ".parquet")
+_DEFLATED = 8
+"""Approximate compression ratio of event files."""
+_DEFLATED_IN_BRONZE = 3
+"""The same for bronze, which holds records and their fields."""
+_SHORT_BYTES = 16 << 20
+"""About 100,000 events."""
+
+
+@contextmanager
+def session(console: Console, settings: Settings, lake: Lake, files: Iterable[Path] = ()) -> Iterator["SparkSession"]:
+    """A Spark session for the lake and the ``files`` that it will read, tuned for their size; stopped on exit.
+
+    Raises:
+        QueryFailedError: Spark failed inside the block.
+    """
+    from spark_jobs.runtime.failures import naming_the_cause
+    from spark_jobs.runtime.session import start_session, stop_session
+
+    with console.status("starting Spark …"):
+        log_file, lifetime = spark_log(lake, settings.job), lifetime_of(lake, files)
+        spark = start_session(settings, lake=lake, log_file=log_file, lifetime=lifetime)
+    try:
+        with naming_the_cause(list):
+            yield spark
+    finally:
+        stop_session(spark)
+
+
+def lifetime_of(lake: Lake, files: Iterable[Path] = ()) -> Lifetime:
+    """The expected duration of work on ``lake`` that reads ``files``, from their size and that of bronze."""
+    size = sum(file.stat().st_size * (_DEFLATED if file.suffix in _COMPRESSED else 1) for file in files)
+    for file in lake.files.walk(BRONZE_EVENTS.path):
+        size += file.bytes * _DEFLATED_IN_BRONZE
+        if size >= _SHORT_BYTES:
+            return Lifetime.RUN  # a large table has more files than are worth listing
+    return Lifetime.SHORT if size < _SHORT_BYTES else Lifetime.RUN

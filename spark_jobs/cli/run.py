@@ -1,0 +1,202 @@
+"""``adloom run``: progress bars while it runs, then the ledger as a table."""
+
+import os
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from spark_jobs.cli.drain import print_cost
+from spark_jobs.cli.opening import session
+from spark_jobs.cli.options import ConfigOption, LakeOption
+from spark_jobs.cli.terminal import terminal
+from spark_jobs.contracts.encoding import RecordFormat, format_of_file
+from spark_jobs.contracts.errors import SourceError
+from spark_jobs.contracts.jobs import jobs_of_run
+from spark_jobs.contracts.ledger import Ledger
+from spark_jobs.contracts.settings import Settings, load_settings
+from spark_jobs.lake.layout import Lake
+from spark_jobs.queries import QUERIES_OF_JOB
+from spark_jobs.runtime.lakes import check_store, open_lake
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from spark_jobs.jobs.run import RunResult
+    from spark_jobs.runtime.progress import ProgressFiles
+
+app = typer.Typer()
+
+
+_CHUNK = 1 << 20
+_HAVE_LINES = (RecordFormat.JSON, RecordFormat.CSV)
+
+
+@app.command(epilog="Example:  adloom run --source events --lake lake --drain")
+def run(
+    location: LakeOption,
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of files: JSON Lines (.jsonl, .jsonl.gz), or as the sources in the settings say. Default: the "
+            "folders that they name.",
+            metavar="DIR",
+        ),
+    ] = None,
+    drain: Annotated[
+        bool, typer.Option("--drain", help="At the end, close every open impression, click and session.")
+    ] = False,
+    measure: Annotated[bool, typer.Option(help="Also run campaign_stats, moving_average and user_status.")] = True,
+    config: ConfigOption = None,
+) -> None:
+    """Process all new files from raw records to gold tables, then balance the ledger.
+
+    Without --drain, whatever is still open stays open and the next run on the same lake continues from there. If a run
+    was killed, run it again.
+    """
+    from spark_jobs.sources.arriving import files_of
+
+    console, settings = terminal(), load_settings(config, os.environ)
+    lake = open_lake(location, settings.s3)
+    if not files_of(settings, source):
+        raise SourceError(
+            "nothing to read: give --source DIR, or set the path of a source; `adloom job deduplicate` reads topics"
+        )
+    check_store(lake)
+    with session(console, settings, lake, files_of(settings, source)) as spark:
+        result = run_with_bars(console, spark, settings, lake, source, drain=drain, measure=measure)
+    print_ledger(console, result.ledger)
+    if result.drained_to:
+        print_cost(console, settings, result.drained_to)
+    console.print(f"tables in {lake.place()}; next: adloom validate --lake {location}", soft_wrap=True)
+
+
+def run_with_bars(
+    console: Console,
+    spark: "SparkSession",
+    settings: Settings,
+    lake: Lake,
+    source: Path | None,
+    *,
+    drain: bool,
+    measure: bool = True,
+) -> "RunResult":
+    """:func:`spark_jobs.jobs.run.run` with a progress bar for each query."""
+    from expectations.contract import contract_of
+    from spark_jobs.jobs.run import run as run_queries
+    from spark_jobs.sources.arriving import files_of
+
+    columns = (SpinnerColumn(), TextColumn("{task.description:14}"), BarColumn(), TextColumn("{task.fields[counts]}"))
+    with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
+        queries = [query for job in jobs_of_run(measure=measure) for query in QUERIES_OF_JOB[job]]
+        bars = _Bars(progress, _RecordCount(files_of(settings, source)), queries)
+        result = run_queries(
+            spark,
+            settings,
+            lake,
+            source,
+            drain=drain,
+            measure=measure,
+            contract=contract_of(settings),
+            on_progress=bars.update,
+        )
+        bars.finish()
+    return result
+
+
+class _RecordCount:
+    """The number of lines in files, counted in the background; unknown if there are files without lines."""
+
+    def __init__(self, files: Sequence[Path]) -> None:
+        self.total: int | None = None
+        self._files = files
+        if all(format_of_file(file.name) in _HAVE_LINES for file in files):
+            threading.Thread(target=self._count, daemon=True).start()
+
+    def _count(self) -> None:
+        from spark_jobs.sources.files import open_file
+
+        total = 0
+        for file in self._files:
+            try:
+                with open_file(file) as lines:
+                    while chunk := lines.read(_CHUNK):
+                        total += chunk.count(b"\n")
+            except (OSError, EOFError):
+                return  # Spark reads the file too, and reports what is wrong with it
+        self.total = total
+
+
+@dataclass
+class _Bars:
+    progress: Progress
+    records: _RecordCount
+    queries: Sequence[str]
+    tasks: dict[str, TaskID] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.tasks = {query: self.progress.add_task(query, total=None, counts="") for query in self.queries}
+
+    def update(self, done: "ProgressFiles") -> None:
+        """Shows how much each query has read; every query but the first reads what the previous one wrote."""
+        total = self.records.total
+        for query, task in self.tasks.items():
+            report = done.report(query)
+            rows = report.total_rows if report else 0
+            counts = f"{rows:,} rows" + (f", {report.state_rows:,} in state" if report and report.state_rows else "")
+            self.progress.update(task, total=total, completed=min(rows, total) if total else rows, counts=counts)
+
+    def finish(self) -> None:
+        """Fills all bars: later queries read fewer rows than there are records."""
+        for task in self.tasks.values():
+            self.progress.update(task, total=1, completed=1)
+
+
+def print_ledger(console: Console, ledger: Ledger) -> None:
+    """Prints what happened to the records."""
+    table = Table(title="Ledger", title_justify="left", show_header=False, box=None, padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column(justify="right")
+    table.add_column(style="dim")
+
+    def add(name: str, count: int, remark: str = "", *, style: str = "") -> None:
+        table.add_row(name, f"{count:,}", remark, style=style)
+
+    add("received", ledger.received, "= ok + quarantined", style="bold")
+    add("  quarantined", ledger.total_quarantined)
+    for verdict, count in sorted(ledger.quarantined.items(), key=lambda item: (-item[1], item[0])):
+        add(f"    {verdict}", count, style="dim")
+    add("  ok", ledger.ok, "= kept + duplicates + late")
+    if ledger.requeued:
+        add("    requeued", ledger.requeued, "a part of ok: were in quarantine, and fit since", style="dim")
+    add("    duplicates", ledger.duplicates)
+    add("    late", ledger.late)
+    add("    kept", ledger.kept, "each event once", style="bold")
+    table.add_section()
+    add("attributions", sum(ledger.attribution.values()), style="bold")
+    for status, count in ledger.attribution.items():
+        add(f"  {status}", count)
+    if ledger.attribution_late:
+        add("  late for the join", ledger.attribution_late, "kept in silver, not in attributions")
+    if ledger.attribution_open:
+        add("  still open", ledger.attribution_open, "the next run continues")
+    add("sessions", sum(ledger.sessions.values()), style="bold")
+    for ended_by, count in ledger.sessions.items():
+        add(f"  ended by {ended_by}", count)
+    for name, count, meaning in (
+        ("events late for their session", ledger.session_late, "kept in silver, not in sessions"),
+        ("events in open sessions", ledger.session_open, "the next run continues"),
+        ("events of the initial state", ledger.session_initial, "in sessions, not in silver"),
+        ("events without a user", ledger.session_userless, "in silver, not in sessions"),
+        ("conversions", ledger.conversions, "in silver, not in sessions"),
+    ):
+        if count:
+            add(f"  {name}", count, meaning)
+    console.print()
+    console.print(table)

@@ -1,0 +1,193 @@
+"""``adloom suggest-mapping``: a draft of the sources that fit the records of a file; no lake, no Spark."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spark_jobs.cli.terminal import terminal
+from spark_jobs.contracts.encoding import Encoding, RecordFormat, format_of_file
+from spark_jobs.contracts.errors import SourceError
+from spark_jobs.contracts.events import OK
+from spark_jobs.contracts.settings import Settings
+
+if TYPE_CHECKING:
+    from spark_jobs.formats.files import FileReader
+    from spark_jobs.suggest import Draft, Profile, Shape
+app = typer.Typer()
+
+
+_ENDINGS = (".gz", ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".avro", ".parquet", ".log", ".txt")
+_SHOWN = 3
+_TRIED = 1000
+"""Records that a draft is tried with, spread over the sample: check-events judges them all, and takes its time."""
+
+
+@app.command(
+    "suggest-mapping",
+    epilog="Example:  adloom suggest-mapping sample.jsonl --output adloom.toml",
+)
+def suggest_mapping(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="A file of records: JSON Lines or CSV with a header (.gz too), Avro or Parquet.", metavar="FILE"
+        ),
+    ],
+    limit: Annotated[
+        int, typer.Option(help="Records to look at: the first of the file.", min=1, max=100_000, metavar="N")
+    ] = 10_000,
+    output: Annotated[
+        Path | None, typer.Option(help="Write the draft to this new file; default: print it.", metavar="FILE")
+    ] = None,
+) -> None:
+    """Draft the [source.NAME] sections for records of yours, as TOML with reasons.
+
+    The draft works with check-events at once. Comments say why each field was chosen, and what is left to decide.
+    """
+    if output is not None and output.exists():
+        raise SourceError(f"{output} exists, and may have been edited; name another file, or remove it")
+    text, tried = drafted(file, limit)
+    if output is None:
+        print(text, end="")  # noqa: T201 a file of settings: nothing may wrap or style it
+        return
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise SourceError(f"{output} cannot be written: {error.strerror or error}") from error
+    console = terminal()
+    console.print(f"{output}: {tried}", soft_wrap=True)
+    console.print(f"Read its lines with `# check:`, then: adloom check-events {file} --config {output}", soft_wrap=True)
+
+
+@dataclass
+class Tried:
+    """How records fit a draft.
+
+    Attributes:
+        verdicts: how many records have each.
+        examples: of each verdict but ``ok``, the place of the first record and why.
+    """
+
+    verdicts: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> int:
+        """How many fit."""
+        return self.verdicts[OK]
+
+    @property
+    def records(self) -> int:
+        """How many were tried."""
+        return self.verdicts.total()
+
+    def __str__(self) -> str:
+        """How many fit, of how many."""
+        return f"{self.ok:,} of {self.records:,} records that were tried fit ({self.ok / self.records:.1%})"
+
+
+def drafted(file: Path, limit: int) -> tuple[str, Tried]:
+    """The draft for the first ``limit`` records of ``file`` as TOML, and how they fit it.
+
+    Raises:
+        SourceError: the file cannot be read, or holds no records.
+    """
+    from spark_jobs.suggest import NoRecordsError, as_toml, profile_of, suggest
+
+    shape, records = read_sample(file, limit)
+    try:
+        profile = profile_of(record for _, record in records)
+    except NoRecordsError as error:
+        raise SourceError(_no_records(file, error.records, records)) from error
+    now = datetime.now(UTC)
+    draft = suggest(profile, _stem(file), now)
+    tried = _tried(draft, records, now)
+    head = _head(file, profile, tried)
+    if shape.format == "csv" and format_of_file(file.name) is not RecordFormat.CSV:
+        head.append("check: name the file .csv or .tsv, since adloom tells the format of a file by its name.")
+    return as_toml(draft, shape, profile, head), tried
+
+
+def read_sample(file: Path, limit: int) -> "tuple[Shape, list[tuple[str, bytes]]]":
+    """How the records lie in ``file``, and the first ``limit`` of them as JSON, each with its place.
+
+    Raises:
+        SourceError: it cannot be read, or is neither JSON Lines nor CSV.
+    """
+    from spark_jobs.formats.files import FileReader
+    from spark_jobs.sources.samples import sample_file
+    from spark_jobs.sources.text_samples import delimiter_of
+    from spark_jobs.suggest import Shape
+
+    if not file.exists():
+        raise SourceError(f"there is no file {file}")
+    if file.is_dir():
+        raise SourceError(f"{file} is a folder; name one of its files")
+    kind = format_of_file(file.name)
+    if kind in (RecordFormat.AVRO, RecordFormat.PARQUET):
+        return Shape(kind), _decoded(file, limit, FileReader(Encoding(kind)))
+    is_table = kind is RecordFormat.CSV
+    first = b"" if is_table else next((one.raw for one in sample_file(file, 100, None) if one.raw.strip()), b"")
+    start = first.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+    if start == b"[":
+        raise SourceError(f"{file} is one JSON array; write one object per line: jq -c '.[]' {file} > records.jsonl")
+    if start == b"{" or not (first or is_table):
+        return Shape(), [(one.place, one.raw) for one in sample_file(file, limit, None)]
+    delimiter = delimiter_of(file)
+    encoding = Encoding(RecordFormat.CSV, delimiter=delimiter)
+    return Shape("csv", delimiter), _decoded(file, limit, FileReader(encoding))
+
+
+def _decoded(file: Path, limit: int, reader: "FileReader") -> list[tuple[str, bytes]]:
+    """The first rows of ``file`` as JSON; those that cannot be read are left out."""
+    from spark_jobs.sources.samples import sample_file
+
+    rows = [(one.place, one.decoded) for one in sample_file(file, limit, reader) if one.decoded]
+    found = [(place, one.text.encode()) for place, one in rows if one.text]
+    if rows and not found:
+        raise SourceError(f"{file}: none of its first {len(rows):,} rows can be read: {rows[0][1].reason}")
+    return found
+
+
+def _no_records(file: Path, unreadable: int, records: list[tuple[str, bytes]]) -> str:
+    if not unreadable:
+        return f"{file} holds no record"
+    return (
+        f"{file}: none of its first {len(records):,} lines is a JSON object; write each object on one line: "
+        f"jq -c . {file} > records.jsonl"
+    )
+
+
+def _tried(draft: "Draft", records: Sequence[tuple[str, bytes]], now: datetime) -> Tried:
+    from spark_jobs.rules.verdicts import Judge
+
+    judge, tried = Judge(Settings.model_validate({"source": draft.settings()})), Tried()
+    for place, record in records[:: max(1, len(records) // _TRIED)]:
+        if judged := judge.judge(record, now):
+            tried.verdicts[judged.verdict] += 1
+            if judged.verdict != OK:
+                tried.examples.setdefault(judged.verdict, f"{place} {judged.reason}".strip())
+    return tried
+
+
+def _head(file: Path, profile: "Profile", tried: Tried) -> list[str]:
+    lines = [f"Draft for {file.name}: {tried}."]
+    wrong = [(verdict, count) for verdict, count in tried.verdicts.most_common() if verdict != OK]
+    lines += [f"{verdict}: {count:,}, e.g. {tried.examples[verdict]}" for verdict, count in wrong[:_SHOWN]]
+    if profile.repeated:
+        lines.append(f"{profile.repeated:,} records are exactly like an earlier one.")
+    lines.append("Each expression says above it what it rests on. What begins with `check:` is for you to decide.")
+    lines.append(f"Then: adloom check-events {file} --config THIS_FILE")
+    return lines
+
+
+def _stem(file: Path) -> str:
+    name = file.name
+    while any(name.lower().endswith(ending) for ending in _ENDINGS):
+        name = name[: name.rindex(".")]
+    return name

@@ -1,1 +1,0 @@
-"""What the command line prints: one module a command."""

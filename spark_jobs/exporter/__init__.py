@@ -1,0 +1,1 @@
+"""Prometheus metrics of a lake that its jobs cannot report themselves."""
