@@ -124,8 +124,6 @@ def settle(desk: Desk, ledger: LiveLedger) -> None:
     if desk.one("SELECT count(*) FROM rest"):
         desk.run("INSERT INTO known SELECT hash FROM rest SEMI JOIN kept USING (hash)")
         for part in ledger.parts:
-            if part.until_us is not None and part.until_us <= ledger.watermark_ms * 1000:
-                continue  # it is kept for a query that has not read it: no copy of its events is on time
             with desk.seeing(stored=desk.stored(part.key, ["hash"])):
                 desk.run("INSERT INTO known SELECT hash FROM rest SEMI JOIN stored USING (hash)")
     desk.run("CREATE TABLE strange AS SELECT r.* FROM rest r ANTI JOIN known USING (hash)")
