@@ -12,7 +12,7 @@ from typing import Any
 
 from airflow.sdk import Asset
 
-from ad_dags.lakes import LakeRef
+from ad_dags.connection.lakes import LakeRef
 from spark_jobs.contracts.days import Day
 from spark_jobs.queries import QUERIES
 

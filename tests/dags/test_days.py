@@ -9,6 +9,7 @@ from typing import Any, Self
 import pytest
 from airflow.sdk.exceptions import AirflowSkipException
 
+from ad_dags.connection.lake_connection import LakeConnection
 from ad_dags.days import (
     REMEMBERED,
     DayAsset,
@@ -19,8 +20,7 @@ from ad_dags.days import (
     not_told,
     what_was_told,
 )
-from ad_dags.launchers import DriverState
-from ad_dags.place import Place
+from ad_dags.drivers.launchers import DriverState
 from ad_dags.tasks import days as tasks
 from spark_jobs.contracts.days import Day, DayStatus
 from spark_jobs.contracts.settings import Settings
@@ -167,8 +167,8 @@ def lake_days(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Day]:
     """The rows of gold/days that the tasks find; to be changed by the test."""
     days: list[Day] = []
     lake = open_lake(str(tmp_path / "lake"))
-    place = Place(str(tmp_path / "lake"), None, Settings(), lake, RecordingLauncher(DriverState.RUNNING))
-    monkeypatch.setattr(tasks, "place_of_started_lake", lambda *_: place)
+    connection = LakeConnection(str(tmp_path / "lake"), None, Settings(), lake, RecordingLauncher(DriverState.RUNNING))
+    monkeypatch.setattr(tasks, "connect_started", lambda *_: connection)
     monkeypatch.setattr(tasks, "run_adloom", lambda *_, **__: (0, ""))
     monkeypatch.setattr(tasks, "read_days", lambda _: list(days))
     monkeypatch.setattr(tasks, "utc_now", lambda: _NOW)

@@ -10,6 +10,7 @@ from airflow.sdk import Asset
 from airflow.sdk.exceptions import AirflowSkipException
 
 from ad_dags.clock import utc_now
+from ad_dags.connection.lakes import LakeRef
 from ad_dags.days import (
     REMEMBERED,
     DayAsset,
@@ -21,26 +22,25 @@ from ad_dags.days import (
     not_told,
     what_was_told,
 )
-from ad_dags.lakes import LakeRef
-from ad_dags.tasks.commands import run_adloom
-from ad_dags.tasks.maintenance import place_of_started_lake
+from ad_dags.commands import run_adloom
+from ad_dags.connection.lake_connection import connect_started
 from spark_jobs.lake.days import read_days
 from spark_jobs.lake.layout import Lake
 
 
 def update_days(lake: LakeRef, *, inlet_events: Any = None) -> list[str]:
     """Brings ``gold/days`` up to date. Returns the tasks that have something to tell."""
-    place = place_of_started_lake(lake)
-    run_adloom(place, ["days"], changes_lake=True)
-    due = [own.task_id for own in day_assets(lake) if _due(place.lake, own, inlet_events)]
-    is_date_due = _due_dates(place.lake, all_complete(lake), inlet_events)
+    connection = connect_started(lake)
+    run_adloom(connection, ["days"], changes_lake=True)
+    due = [own.task_id for own in day_assets(lake) if _due(connection.lake, own, inlet_events)]
+    is_date_due = _due_dates(connection.lake, all_complete(lake), inlet_events)
     return [*due, tell_of_complete_dates.__name__] if is_date_due else due
 
 
 def tell(lake: LakeRef, table: str, event: str, *, inlet_events: Any = None, outlet_events: Any = None) -> list[str]:
     """Emits an event for each date of ``table`` that has not been told of. Returns the dates."""
     own = DayAsset(lake, table, DayEvent(event))
-    due = _due(place_of_started_lake(lake).lake, own, inlet_events)
+    due = _due(connect_started(lake).lake, own, inlet_events)
     if not due:
         # Airflow would emit an event without a date.
         raise AirflowSkipException(f"every day of {table} that is {event} has been told of")
@@ -52,7 +52,7 @@ def tell(lake: LakeRef, table: str, event: str, *, inlet_events: Any = None, out
 def tell_of_complete_dates(lake: LakeRef, *, inlet_events: Any = None, outlet_events: Any = None) -> list[str]:
     """Emits one event for all dates that are complete in all tables and were not told of. Returns the dates."""
     asset = all_complete(lake)
-    due = _due_dates(place_of_started_lake(lake).lake, asset, inlet_events)
+    due = _due_dates(connect_started(lake).lake, asset, inlet_events)
     if not due:
         raise AirflowSkipException("every date that is complete in all tables has been told of")
     outlet_events[asset].extra = {"dates": due}
