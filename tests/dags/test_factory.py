@@ -11,8 +11,8 @@ from airflow.sdk import DAG
 
 from ad_dags.connection.lake_connection import connect
 from ad_dags.connection.lakes import LakeRef, lakes_here
+from ad_dags.dags.close_days import all_complete, day_assets
 from ad_dags.dags.validate_tables import validated_assets, validated_gold
-from ad_dags.days import all_complete, day_assets
 from ad_dags.drivers.operators.supervise import SuperviseDriverOperator
 from ad_dags.factory import DAG_NAMES, adloom_dags
 from spark_jobs.contracts.errors import SettingsError

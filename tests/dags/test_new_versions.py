@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
 from contextlib import aclosing
 from pathlib import Path
 
@@ -84,3 +87,18 @@ def test_it_is_recreated_from_its_serialized_form() -> None:
     path, arguments = NewVersionsTrigger(pause_s=60.0, connection="adloom_eu").serialize()
     assert path == "ad_dags.drivers.triggers.new_versions.NewVersionsTrigger"
     assert NewVersionsTrigger(**arguments).serialize() == (path, arguments)
+
+
+@pytest.mark.parametrize("name", ["supervise.SuperviseDriverTrigger", "new_versions.NewVersionsTrigger"])
+def test_a_task_that_was_deferred_before_the_triggers_moved_finds_its_trigger(name: str) -> None:
+    """In a fresh interpreter, by the path that Airflow's database has, as the triggerer loads it."""
+    script = (
+        "from airflow.sdk.module_loading import import_string\n"
+        f"print(import_string('ad_dags.triggers.{name}').__module__)\n"
+        "from ad_dags.hook import AdloomHook\n"
+    )
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2] / "dags")}
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    assert done.stdout.splitlines()[-1:] == [f"ad_dags.drivers.triggers.{name.partition('.')[0]}"], done.stderr
+    assert done.returncode == 0, done.stderr

@@ -254,7 +254,7 @@ def test_there_is_no_form_and_no_way_to_change_anything(client: TestClient) -> N
 
 @pytest.fixture
 def two_lakes(connection: LakeConnection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
-    """A browser, not logged in, of an Airflow with the lakes of two connections; ``connection`` is that of the second."""
+    """A browser, not logged in, of an Airflow with two lakes; ``connection`` is that of the second."""
     create_auth_manager()
     monkeypatch.setenv("ADLOOM_LAKES", "eu_=adloom_eu,us_=adloom_us")
     first = LakeConnection(str(tmp_path / "eu"), None, Settings(), open_lake(str(tmp_path / "eu")), RecordingLauncher())

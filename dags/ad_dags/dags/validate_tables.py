@@ -29,7 +29,7 @@ from ad_dags.clock import utc_now
 from ad_dags.commands import CommandError, run_adloom
 from ad_dags.connection.lake_connection import LakeConnection, connect_started
 from ad_dags.connection.lakes import LakeRef
-from ad_dags.days import REMEMBERED
+from ad_dags.dags.close_days import REMEMBERED
 from ad_dags.defaults import DagDefaults
 from ad_dags.drivers.triggers.new_versions import NewVersionsTrigger, read_validated
 from spark_jobs.queries import VALIDATED_TABLES
