@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable
 from copy import deepcopy
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,16 @@ def test_every_form_is_covered(bag: DagBag) -> None:
     assert {name: set(dag.params) for name, dag in bag.dags.items() if dag.params} == {
         name: set(form) for name, form in _GOOD.items()
     }
+
+
+@pytest.mark.parametrize("dag", _GOOD)
+def test_airflow_hands_the_form_to_the_tasks_that_read_it(bag: DagBag, dag: str) -> None:
+    tasks: list[Any] = [task for task in bag.dags[dag].tasks if hasattr(task, "python_callable")]
+    readers = [task for task in tasks if "params" in signature(task.python_callable).parameters]
+    assert [task.task_id for task in readers] == (["build", "check", "swap"] if dag == "deploy_streams" else [dag])
+    context = {"params": _GOOD[dag], "run_id": "a run"}
+    for task in readers:
+        assert task.determine_kwargs({**context, **task.op_kwargs})["params"] == _GOOD[dag]
 
 
 @pytest.mark.parametrize("dag", _GOOD)
