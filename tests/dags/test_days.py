@@ -74,7 +74,8 @@ def _of_all_tables(number: int, **more: Any) -> list[Day]:
         pytest.param([*_of_all_tables(2), *_of_all_tables(1)], [], ["2026-03-01", "2026-03-02"], id="complete dates"),
         pytest.param([*_of_all_tables(2), *_of_all_tables(1)], [["2026-03-01"]], ["2026-03-02"], id="one was told"),
         pytest.param([*_of_all_tables(2), *_of_all_tables(1)], [["2026-03-02", "2026-03-01"]], [], id="both were"),
-        pytest.param(_of_all_tables(1)[1:], [], [], id="not in all tables"),
+        pytest.param([*_of_all_tables(2), *_of_all_tables(1)[1:]], [], ["2026-03-02"], id="not in all tables"),
+        pytest.param([_day(1)], [], ["2026-03-01"], id="in a lake where only one table has days"),
         pytest.param([*_of_all_tables(1)[1:], replace(_day(1), complete_at=None)], [], [], id="open in one table"),
         pytest.param(_of_all_tables(1, complete_at=_NOW - REMEMBERED), [], ["2026-03-01"], id="just remembered"),
         pytest.param(

@@ -13,7 +13,7 @@ The partition key of an event is the date, as in `2026-03-01`. A DAG with the sc
 such an asset runs once for each date; on two of them, once for each date of which both have told.
 
 The asset `adloom/days` is for DAGs with a plain schedule: one event, without a partition key, for all dates that are
-complete in all tables since the event before. Its `extra` has them as `dates`.
+complete, since the event before, in all tables that have days in this lake. Its `extra` has them as `dates`.
 
 What was told is asked of Airflow's own record of events, so nothing is told twice and a run that fails leaves nothing
 out. Keep the asset events of 30 days when you clean Airflow's database. What happened longer ago is not told any more.
@@ -166,20 +166,24 @@ def unannounced(own: DayAsset, days: Iterable[Day], announced: Mapping[str, Extr
 def dates_unannounced(days: Iterable[Day], events: Iterable[Any], now: datetime) -> list[str]:
     """The dates that are complete in all tables, which no event of :func:`all_complete` has announced yet.
 
+    All tables that have days in this lake: `measure` is optional, and a query may go by the clock of its processing.
+
     Args:
         days: rows of ``gold/days``.
         events: the asset's events.
         now: the wall clock.
     """
     complete: dict[str, dict[str, datetime]] = {}
+    tables = set()
     for day in days:
+        tables.add(day.table_name)
         if day.complete_at is not None:
             complete.setdefault(day.event_date.isoformat(), {})[day.table_name] = day.complete_at
     announced = {date for event in events for date in (event.extra or {}).get("dates", ())}
     return sorted(
         date
         for date, at in complete.items()
-        if at.keys() >= set(_TABLES) and max(at.values()) >= now - REMEMBERED and date not in announced
+        if at.keys() == tables and max(at.values()) >= now - REMEMBERED and date not in announced
     )
 
 
