@@ -179,7 +179,8 @@ def lake_days(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Day]:
 def test_each_day_is_told_once_whatever_fails(lake_days: list[Day]) -> None:
     airflow = _Airflow()
     assert tasks.update_days(LAKE, inlet_events=airflow) == []
-    lake_days += [_day(1), replace(_day(1), table_name="sessions")]
+    still_open = [replace(_day(1), complete_at=None, table_name=own.table) for own in _DAY_ASSETS]
+    lake_days += [_day(1), replace(_day(1), table_name="sessions"), *still_open]
     assert tasks.update_days(LAKE, inlet_events=airflow) == ["attributions_complete", "sessions_complete"]
     airflow.run("attributions_complete", fails=True)
     airflow.run("attributions_complete")
