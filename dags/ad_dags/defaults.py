@@ -9,7 +9,7 @@ from typing import Any
 from airflow.sdk import DAG
 
 from ad_dags.alerts import alert_on_failure
-from ad_dags.lakes import LakeRef
+from ad_dags.connection.lakes import LakeRef
 
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 """No run is scheduled before it; with ``catchup`` off, missed runs are not made up for either."""

@@ -7,15 +7,15 @@ from typing import Any
 
 from airflow.sdk import DAG
 
-from ad_dags import declared
+from ad_dags import dags
+from ad_dags.connection.lakes import LakeRef
 from ad_dags.defaults import DagDefaults
-from ad_dags.lakes import LakeRef
-from ad_dags.supervision.dag import supervising_dag
-from ad_dags.supervision.naming import supervising_dag_id
+from ad_dags.drivers.supervision.dag import supervising_dag
+from ad_dags.drivers.supervision.naming import supervising_dag_id
 from spark_jobs.contracts.errors import SettingsError
 from spark_jobs.contracts.jobs import JOBS
 
-_DECLARED = tuple(module.name for module in iter_modules(declared.__path__))
+_DECLARED = tuple(module.name for module in iter_modules(dags.__path__))
 DAG_NAMES = tuple(sorted([*_DECLARED, *(supervising_dag_id(job.name) for job in JOBS)]))
 """Without prefix."""
 
@@ -37,7 +37,7 @@ def adloom_dags(
         globals().update(adloom_dags(lake="adloom_eu", prefix="eu_", pool="small", without={"replay_audit"}))
 
     The pages Streams and Data quality show the lakes that the variable ``ADLOOM_LAKES`` of the API server names
-    (:func:`ad_dags.lakes.lakes_here`).
+    (:func:`ad_dags.connection.lakes.lakes_here`).
 
     Args:
         lake: the Airflow connection, of type ``adloom``, that describes the lake; empty: the one that
@@ -59,6 +59,6 @@ def adloom_dags(
     if unknown := sorted({*without, *schedules} - {*DAG_NAMES}):
         raise SettingsError(f"adloom_dags: there is no DAG {unknown[0]!r}; there are {', '.join(DAG_NAMES)}")
     own = DagDefaults(LakeRef(lake, prefix), schedules=schedules, **common)
-    dags = [import_module(f"{declared.__name__}.{name}").declare(own) for name in _DECLARED if name not in without]
-    dags += [supervising_dag(own, job) for job in JOBS if supervising_dag_id(job.name) not in without]
-    return {dag.dag_id: dag for dag in dags}
+    found = [import_module(f"{dags.__name__}.{name}").declare(own) for name in _DECLARED if name not in without]
+    found += [supervising_dag(own, job) for job in JOBS if supervising_dag_id(job.name) not in without]
+    return {dag.dag_id: dag for dag in found}

@@ -17,7 +17,7 @@ def get_provider_info() -> dict[str, Any]:
         "connection-types": [
             {
                 "connection-type": "adloom",
-                "hook-class-name": "ad_dags.hook.AdloomHook",
+                "hook-class-name": "ad_dags.connection.hook.AdloomHook",
                 "hook-name": "adloom",
                 "ui-field-behaviour": {
                     "hidden-fields": ["schema", "port"],

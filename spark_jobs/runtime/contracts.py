@@ -40,9 +40,9 @@ def record(lake: Lake, contract: Contract) -> None:
     """Writes down that the lake is now in use with ``contract``, and warns of changes that its version does not show.
 
     A start is never refused: a driver that restarts by itself would stay down at night for a number in a file. A
-    deployment is (:mod:`ad_dags.tasks.deploy`): there somebody decides. What is written under a version only ever
-    changes in safe ways. A breaking change without a new major is not written down: the next start warns again, and the
-    next deployment is compared with what was promised.
+    deployment is (:mod:`ad_dags.dags.deploy_streams`): there somebody decides. What is written under a version only
+    ever changes in safe ways. A breaking change without a new major is not written down: the next start warns again,
+    and the next deployment is compared with what was promised.
 
     Call it while holding the lock of the job that reads records.
     """

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from ad_dags.launchers.kubernetes import KubernetesCluster
+from ad_dags.drivers.launchers.kubernetes import KubernetesCluster
 from spark_jobs.contracts.progress import QueryReport
 from spark_jobs.contracts.submission import application_name
 from spark_jobs.lake.layout import Lake, progress_key

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ad_dags.lakes import LakeRef
-from ad_dags.launchers import Driver, DriverState, LauncherError
+from ad_dags.connection.lakes import LakeRef
+from ad_dags.drivers.launchers import Driver, DriverState, LauncherError
 
 LAKE = LakeRef()
 """The lake that the environment describes."""

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from ad_dags.launchers import Driver, DriverState, LauncherError
-from ad_dags.launchers.cluster import ClusterLauncher
-from ad_dags.launchers.yarn import YarnCluster
-from ad_dags.place import find_place
+from ad_dags.connection.lake_connection import connect
+from ad_dags.drivers.launchers import Driver, DriverState, LauncherError
+from ad_dags.drivers.launchers.cluster import ClusterLauncher
+from ad_dags.drivers.launchers.yarn import YarnCluster
 from spark_jobs.contracts.errors import SettingsError
 from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.lakes import open_lake
@@ -173,7 +173,7 @@ def test_a_cluster_that_does_not_answer_is_named() -> None:
 )
 def test_what_is_missing_is_named(environment: dict[str, str], why: str) -> None:
     with pytest.raises(SettingsError, match=why):
-        find_place(LAKE, environment)
+        connect(LAKE, environment)
 
 
 @pytest.mark.parametrize(
@@ -184,4 +184,4 @@ def test_what_is_missing_is_named(environment: dict[str, str], why: str) -> None
     ],
 )
 def test_the_cluster_that_is_named_is_used(environment: dict[str, str], tmp_path: Path) -> None:
-    assert isinstance(find_place(LAKE, {"ADLOOM_LAKE": str(tmp_path), **environment}).launcher, ClusterLauncher)
+    assert isinstance(connect(LAKE, {"ADLOOM_LAKE": str(tmp_path), **environment}).launcher, ClusterLauncher)

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from ad_dags.launchers.supervisor import SupervisorLauncher
-from ad_dags.place import Place
-from ad_dags.programs import CommandError, environment_of_commands
-from ad_dags.tasks.commands import run_adloom
+from ad_dags.commands import CommandError, environment_of_commands, run_adloom
+from ad_dags.connection.lake_connection import LakeConnection
+from ad_dags.drivers.launchers.supervisor import SupervisorLauncher
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.runtime.lakes import open_lake
 
@@ -22,31 +21,33 @@ _NASTY = ["a b", "$(touch pwned)", "`id`", "; rm -rf /", "--jars", "--conf", "..
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+def connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LakeConnection:
     program = tmp_path / "adloom"
     program.write_text(_ECHO)
     program.chmod(0o755)
     monkeypatch.setenv("ADLOOM_COMMAND", str(program))
     monkeypatch.setenv("ADLOOM_SUPERVISOR_PASSWORD", "hush")
     lake = open_lake(str(tmp_path / "lake"))
-    return Place(str(tmp_path / "lake"), Path("a.toml"), Settings(), lake, SupervisorLauncher("127.0.0.1:1", "hush"))
+    return LakeConnection(
+        str(tmp_path / "lake"), Path("a.toml"), Settings(), lake, SupervisorLauncher("127.0.0.1:1", "hush")
+    )
 
 
-def test_arguments_reach_the_command_unchanged(place: Place, tmp_path: Path) -> None:
-    _, output = run_adloom(place, ["echo", *_NASTY])
-    expected = ["echo", *_NASTY, "--lake", place.location, "--config", "a.toml"]
+def test_arguments_reach_the_command_unchanged(connection: LakeConnection, tmp_path: Path) -> None:
+    _, output = run_adloom(connection, ["echo", *_NASTY])
+    expected = ["echo", *_NASTY, "--lake", connection.location, "--config", "a.toml"]
     assert output == "\n".join([*(f"<{argument}>" for argument in expected), "supervisor []"])
     assert not (tmp_path / "pwned").exists()
 
 
-def test_a_failure_is_reported_in_one_line(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failure_is_reported_in_one_line(connection: LakeConnection, caplog: pytest.LogCaptureFixture) -> None:
     with (
         caplog.at_level(logging.INFO),
         pytest.raises(CommandError, match=r"^adloom fail ended with exit code 3: error: it is broken$"),
     ):
-        run_adloom(place, ["fail"])
+        run_adloom(connection, ["fail"])
     assert "error: it is broken" in caplog.text
-    assert run_adloom(place, ["fail"], allowed=(0, 3))[0] == 3
+    assert run_adloom(connection, ["fail"], allowed=(0, 3))[0] == 3
 
 
 def test_airflows_own_secrets_are_not_passed_on() -> None:
@@ -67,10 +68,10 @@ def test_airflows_own_secrets_are_not_passed_on() -> None:
 
 @pytest.mark.parametrize(("changes_lake", "profile"), [(False, "adloom-airflow"), (True, "adloom-jobs")])
 def test_commands_that_change_the_lake_use_the_keys_of_the_jobs(
-    place: Place, monkeypatch: pytest.MonkeyPatch, *, changes_lake: bool, profile: str
+    connection: LakeConnection, monkeypatch: pytest.MonkeyPatch, *, changes_lake: bool, profile: str
 ) -> None:
-    program = place.lake.path.parent / "adloom"
+    program = connection.lake.path.parent / "adloom"
     program.write_text('#!/bin/sh\necho "$ADLOOM_S3__PROFILE"\n')
     monkeypatch.setenv("ADLOOM_S3__PROFILE", "adloom-airflow")
     monkeypatch.setenv("ADLOOM_CARE_PROFILE", "adloom-jobs")
-    assert run_adloom(place, ["maintain"], changes_lake=changes_lake)[1] == profile
+    assert run_adloom(connection, ["maintain"], changes_lake=changes_lake)[1] == profile

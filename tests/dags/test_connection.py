@@ -13,17 +13,17 @@ from typing import Any
 import pytest
 from airflow.api_fastapi.core_api.services.ui.connections import HookMetaService
 
-from ad_dags import hook
-from ad_dags.connection import FIELDS, variables_of_connection
-from ad_dags.hook import AdloomHook
-from ad_dags.launchers import DriverState
-from ad_dags.launchers.cluster import ClusterLauncher
-from ad_dags.launchers.supervisor import SupervisorLauncher
-from ad_dags.place import KnownPlace, Place, find_place, jobs_here
+from ad_dags.commands import run_adloom
+from ad_dags.connection import hook, lake_connection
+from ad_dags.connection.airflow_connection import FIELDS, variables_of_connection
+from ad_dags.connection.hook import AdloomHook
+from ad_dags.connection.lake_connection import KnownConnection, LakeConnection, jobs_here
+from ad_dags.drivers.launchers import DriverState
+from ad_dags.drivers.launchers.cluster import ClusterLauncher
+from ad_dags.drivers.launchers.supervisor import SupervisorLauncher
+from ad_dags.drivers.triggers import supervise as supervise_trigger
+from ad_dags.drivers.triggers.supervise import SuperviseDriverTrigger
 from ad_dags.provider import get_provider_info
-from ad_dags.tasks.commands import run_adloom
-from ad_dags.triggers import supervise as supervise_trigger
-from ad_dags.triggers.supervise import SuperviseDriverTrigger
 from spark_jobs.contracts.errors import SettingsError
 from spark_jobs.contracts.settings import ENV_PREFIX, Settings, load_settings
 from spark_jobs.contracts.wanted import WantedState
@@ -52,11 +52,11 @@ def connect(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Connect:
 
 def test_the_connection_precedes_the_environment(connect: Connect, tmp_path: Path) -> None:
     connect({**_SUPERVISOR, "jobs": "attribute", "sessionize__gap": "7min", "source": ""})
-    place = find_place(LAKE)
-    assert place.location == str(tmp_path / "lake")
-    assert place.settings.sessionize.gap.total_seconds() == 420
-    assert isinstance(place.launcher, SupervisorLauncher)
-    assert place.launcher.address == "127.0.0.1:1"
+    connection = lake_connection.connect(LAKE)
+    assert connection.location == str(tmp_path / "lake")
+    assert connection.settings.sessionize.gap.total_seconds() == 420
+    assert isinstance(connection.launcher, SupervisorLauncher)
+    assert connection.launcher.address == "127.0.0.1:1"
     assert jobs_here(LAKE) == ["attribute"]
 
 
@@ -65,10 +65,10 @@ def test_what_the_connection_leaves_out_is_that_of_the_environment(
 ) -> None:
     monkeypatch.setenv("ADLOOM_SUPERVISOR_ADDRESS", "127.0.0.1:2")
     connect({"supervisor_password": "hush"}, host=None)
-    place = find_place(LAKE)
-    assert place.location == "of-the-environment"
-    assert isinstance(place.launcher, SupervisorLauncher)
-    assert place.launcher.address == "127.0.0.1:2"
+    connection = lake_connection.connect(LAKE)
+    assert connection.location == "of-the-environment"
+    assert isinstance(connection.launcher, SupervisorLauncher)
+    assert connection.launcher.address == "127.0.0.1:2"
     assert jobs_here(LAKE) == ["measure"]
 
 
@@ -76,10 +76,10 @@ def test_login_and_password_are_the_keys_of_the_store(connect: Connect, monkeypa
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "of-the-environment")
     monkeypatch.setenv("ADLOOM_S3__PROFILE", "no-such-profile")
     connect(host="s3a://ads/lake", login="key", password=_PST)
-    place = find_place(LAKE)
-    used = place.lake.files.client._request_signer._credentials  # type: ignore[attr-defined]
+    connection = lake_connection.connect(LAKE)
+    used = connection.lake.files.client._request_signer._credentials  # type: ignore[attr-defined]
     assert (used.access_key, used.secret_key, used.token) == ("key", "pst", None)
-    assert "pst" not in repr(place)
+    assert "pst" not in repr(connection)
 
 
 def test_commands_get_the_connection_by_their_environment(
@@ -91,18 +91,20 @@ def test_commands_get_the_connection_by_their_environment(
     monkeypatch.setenv("AWS_SESSION_TOKEN", "of-other-keys")
     monkeypatch.setenv("ADLOOM_S3__PROFILE", "of-the-environment")
     connect({**_SUPERVISOR, "kafka__password": "pst2", "care_profile": "jobs"}, login="key", password=_PST)
-    place = find_place(LAKE)
-    words, got = run_adloom(place, ["validate"])[1].splitlines()
-    assert words == f"validate --lake {place.location}"
+    connection = lake_connection.connect(LAKE)
+    words, got = run_adloom(connection, ["validate"])[1].splitlines()
+    assert words == f"validate --lake {connection.location}"
     assert got == "[key][pst][][][pst2][]"
-    assert run_adloom(place, ["maintain"], changes_lake=True)[1].endswith("[key][pst][][jobs][pst2][]")
+    assert run_adloom(connection, ["maintain"], changes_lake=True)[1].endswith("[key][pst][][jobs][pst2][]")
 
 
 def test_drivers_that_are_submitted_get_it_too(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
     submitted: list[Any] = []
-    monkeypatch.setattr("ad_dags.place.run_program", lambda words, variables: submitted.extend([words, variables]))
+    monkeypatch.setattr(
+        "ad_dags.connection.lake_connection.run_program", lambda words, variables: submitted.extend([words, variables])
+    )
     connect({"cluster": "yarn", "yarn_address": "http://127.0.0.1:1"}, login="key", password=_PST)
-    launcher = find_place(LAKE).launcher
+    launcher = lake_connection.connect(LAKE).launcher
     assert isinstance(launcher, ClusterLauncher)
     launcher._submit("attribute")
     words, variables = submitted
@@ -132,14 +134,14 @@ def test_drivers_that_are_submitted_get_it_too(connect: Connect, monkeypatch: py
 def test_what_is_wrong_is_named_without_its_value(connect: Connect, fields: dict[str, Any], why: str) -> None:
     connect(**fields)
     with pytest.raises(SettingsError, match=why) as refused:
-        find_place(LAKE)
+        lake_connection.connect(LAKE)
     assert "pst" not in str(refused.value)
 
 
 def test_a_connection_that_does_not_exist_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ADLOOM_CONNECTION", "nowhere")
     with pytest.raises(SettingsError, match="connection 'nowhere', which no secrets backend of Airflow has"):
-        find_place(LAKE)
+        lake_connection.connect(LAKE)
 
 
 def test_numbers_and_truth_values_are_written_as_variables_are(connect: Connect) -> None:
@@ -151,23 +153,23 @@ def test_numbers_and_truth_values_are_written_as_variables_are(connect: Connect)
 # Processes that live long.
 
 
-def _place(tmp_path: Path, name: str = "lake", connection: str = "") -> Place:
+def _connection(tmp_path: Path, name: str = "lake", airflow_connection: str = "") -> LakeConnection:
     lake, launcher = open_lake(str(tmp_path / name)), RecordingLauncher(DriverState.RUNNING)
-    return Place(str(tmp_path / name), None, Settings(), lake, launcher, connection=connection)
+    return LakeConnection(str(tmp_path / name), None, Settings(), lake, launcher, name=airflow_connection)
 
 
 def test_a_place_of_a_connection_is_found_again_after_a_minute(tmp_path: Path) -> None:
-    first, second, third = (_place(tmp_path, name, "ads") for name in ("first", "second", "third"))
-    found: list[Place | None] = [first, second, None, third]
+    first, second, third = (_connection(tmp_path, name, "ads") for name in ("first", "second", "third"))
+    found: list[LakeConnection | None] = [first, second, None, third]
     clock = {"now": 0.0}
 
-    def find() -> Place:
-        place = found.pop(0)
-        if place is None:
+    def find() -> LakeConnection:
+        connection = found.pop(0)
+        if connection is None:
             raise SettingsError("the secrets backend is away")
-        return place
+        return connection
 
-    known = KnownPlace(find, lambda: clock["now"])
+    known = KnownConnection(find, lambda: clock["now"])
 
     def at(seconds: float) -> str:
         clock["now"] = seconds
@@ -178,30 +180,30 @@ def test_a_place_of_a_connection_is_found_again_after_a_minute(tmp_path: Path) -
 
 
 def test_a_place_of_the_environment_is_found_once(tmp_path: Path) -> None:
-    found, clock = [_place(tmp_path)], iter((0.0, 1e9))
-    known = KnownPlace(found.pop, lambda: next(clock))
+    found, clock = [_connection(tmp_path)], iter((0.0, 1e9))
+    known = KnownConnection(found.pop, lambda: next(clock))
     assert known.now() == known.now()
 
 
 def test_a_place_that_was_never_found_is_an_error() -> None:
-    def find() -> Place:
+    def find() -> LakeConnection:
         raise SettingsError("ADLOOM_LAKE not set")
 
     with pytest.raises(SettingsError, match="ADLOOM_LAKE not set"):
-        KnownPlace(find).now()
+        KnownConnection(find).now()
 
 
 def test_the_triggerers_event_loop_never_waits_for_a_secrets_backend(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place, threads = _place(tmp_path), []
-    want(place.lake, "attribute", WantedState.STOPPED, "a test", datetime(2026, 1, 1, 12, tzinfo=UTC))
+    connection, threads = _connection(tmp_path), []
+    want(connection.lake, "attribute", WantedState.STOPPED, "a test", datetime(2026, 1, 1, 12, tzinfo=UTC))
 
-    def find(_lake: object) -> Place:
+    def find(_lake: object) -> LakeConnection:
         threads.append(threading.current_thread())
-        return place
+        return connection
 
-    monkeypatch.setattr(supervise_trigger, "find_place", find)
+    monkeypatch.setattr(supervise_trigger, "connect", find)
     limits = {"stall_after_s": 600.0, "most_restarts": 1.0, "within_s": 600.0, "first_pause_s": 0.0}
 
     async def first() -> Any:
@@ -225,7 +227,7 @@ def test_a_test_of_the_connection_says_what_it_found(
     works, text = AdloomHook("nowhere").test_connection()
     assert not works
     assert "connection 'nowhere'" in text
-    monkeypatch.setattr(hook, "find_place", lambda _: _place(tmp_path))
+    monkeypatch.setattr(hook, "connect", lambda _: _connection(tmp_path))
     assert AdloomHook("ads").test_connection() == (
         True,
         f"the lake {tmp_path}/lake is empty; drivers: deduplicate running, attribute running, measure running",

@@ -9,19 +9,19 @@ from typing import Any, Self
 import pytest
 from airflow.sdk.exceptions import AirflowSkipException
 
-from ad_dags.days import (
+from ad_dags.connection.lake_connection import LakeConnection
+from ad_dags.dags import close_days as tasks
+from ad_dags.dags.close_days import (
     REMEMBERED,
     DayAsset,
     DayEvent,
     all_complete,
-    dates_not_told,
+    dates_unannounced,
     day_assets,
-    not_told,
-    what_was_told,
+    last_announced,
+    unannounced,
 )
-from ad_dags.launchers import DriverState
-from ad_dags.place import Place
-from ad_dags.tasks import days as tasks
+from ad_dags.drivers.launchers import DriverState
 from spark_jobs.contracts.days import Day, DayStatus
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.runtime.lakes import open_lake
@@ -60,8 +60,8 @@ def _restated(number: int, times: int) -> Day:
         pytest.param(_RESTATED, [_restated(2, 2)], {"2026-03-02": {"restated": 1}}, ["2026-03-02"], id="one more"),
     ],
 )
-def test_what_is_not_told_yet(own: DayAsset, days: list[Day], told: dict[str, Any], due: list[str]) -> None:
-    assert list(not_told(own, days, told, _NOW)) == due
+def test_what_is_unannounced_yet(own: DayAsset, days: list[Day], told: dict[str, Any], due: list[str]) -> None:
+    assert list(unannounced(own, days, told, _NOW)) == due
 
 
 def _of_all_tables(number: int, **more: Any) -> list[Day]:
@@ -83,12 +83,12 @@ def _of_all_tables(number: int, **more: Any) -> list[Day]:
         ),
     ],
 )
-def test_which_dates_are_not_told_yet(days: list[Day], told: list[list[str]], due: list[str]) -> None:
-    assert dates_not_told(days, [_Event(None, {"dates": dates}) for dates in told], _NOW) == due
+def test_which_dates_are_unannounced_yet(days: list[Day], told: list[list[str]], due: list[str]) -> None:
+    assert dates_unannounced(days, [_Event(None, {"dates": dates}) for dates in told], _NOW) == due
 
 
 def test_an_event_says_what_was_changed() -> None:
-    assert not_told(_RESTATED, [_restated(2, 3)], {}, _NOW)["2026-03-02"] == {
+    assert unannounced(_RESTATED, [_restated(2, 3)], {}, _NOW)["2026-03-02"] == {
         "table": "attributions",
         "version": 5,
         "restated": 3,
@@ -105,14 +105,14 @@ class _Event:
     extra: dict[str, Any] | None
 
 
-def test_the_last_event_of_a_date_says_what_was_told() -> None:
+def test_the_last_event_of_a_date_says_last_announced() -> None:
     events = [
         _Event("2026-03-01", {"2026-03-01": {"restated": 1}, "2026-03-02": {"restated": 7}}),
         _Event(None, None),
         _Event("2026-03-01", {"2026-03-01": {"restated": 2}}),
         _Event("2026-03-03", None),
     ]
-    assert what_was_told(events) == {"2026-03-01": {"restated": 2}, "2026-03-03": {}}
+    assert last_announced(events) == {"2026-03-01": {"restated": 2}, "2026-03-03": {}}
 
 
 @dataclass
@@ -149,13 +149,13 @@ class _Airflow:
     def run(self, task_id: str, *, fails: bool = False) -> None:
         own = next(one for one in _DAY_ASSETS if one.task_id == task_id)
         accessor = _Accessor()
-        tasks.tell(LAKE, own.table, own.event.value, inlet_events=self, outlet_events={own.asset: accessor})
+        tasks.announce(LAKE, own.table, own.event.value, inlet_events=self, outlet_events={own.asset: accessor})
         if not fails:
             self.events[own.asset.name] += [_Event(key, accessor.extra) for key in accessor.keys]
 
     def run_dates(self) -> list[str]:
         accessor = _Accessor()
-        dates = tasks.tell_of_complete_dates(LAKE, inlet_events=self, outlet_events={_ALL_COMPLETE: accessor})
+        dates = tasks.announce_complete_dates(LAKE, inlet_events=self, outlet_events={_ALL_COMPLETE: accessor})
         self.events[_ALL_COMPLETE.name].append(_Event(None, accessor.extra))
         return dates
 
@@ -168,8 +168,8 @@ def lake_days(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Day]:
     """The rows of gold/days that the tasks find; to be changed by the test."""
     days: list[Day] = []
     lake = open_lake(str(tmp_path / "lake"))
-    place = Place(str(tmp_path / "lake"), None, Settings(), lake, RecordingLauncher(DriverState.RUNNING))
-    monkeypatch.setattr(tasks, "place_of_started_lake", lambda *_: place)
+    connection = LakeConnection(str(tmp_path / "lake"), None, Settings(), lake, RecordingLauncher(DriverState.RUNNING))
+    monkeypatch.setattr(tasks, "connect_started", lambda *_: connection)
     monkeypatch.setattr(tasks, "run_adloom", lambda *_, **__: (0, ""))
     monkeypatch.setattr(tasks, "read_days", lambda _: list(days))
     monkeypatch.setattr(tasks, "utc_now", lambda: _NOW)
@@ -204,11 +204,11 @@ def test_each_day_is_told_once_whatever_fails(lake_days: list[Day]) -> None:
 def test_a_date_that_is_complete_in_all_tables_is_told_once(lake_days: list[Day]) -> None:
     airflow = _Airflow()
     lake_days += _of_all_tables(1)
-    assert tasks.update_days(LAKE, inlet_events=airflow)[-1] == "tell_of_complete_dates"
+    assert tasks.update_days(LAKE, inlet_events=airflow)[-1] == "announce_complete_dates"
     assert airflow.run_dates() == ["2026-03-01"]
     lake_days += _of_all_tables(2)
     assert airflow.run_dates() == ["2026-03-02"]
-    assert "tell_of_complete_dates" not in tasks.update_days(LAKE, inlet_events=airflow)
+    assert "announce_complete_dates" not in tasks.update_days(LAKE, inlet_events=airflow)
     with pytest.raises(AirflowSkipException):
         airflow.run_dates()
     assert [event.extra for event in airflow.events["adloom/days"]] == [

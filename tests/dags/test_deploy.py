@@ -11,14 +11,16 @@ from typing import Any
 
 import pytest
 
-from ad_dags import job_control
-from ad_dags.launchers import DriverState
-from ad_dags.place import Place
-from ad_dags.programs import CommandError
-from ad_dags.tasks import commands, compatibility, maintenance
-from ad_dags.tasks import deploy as tasks
-from ad_dags.tasks.deploy import FROM_CHECKOUT, DeployAction, DeployError, build, check, jobs_of, swap
-from ad_dags.tasks.maintenance import place_of_started_lake
+from ad_dags import commands
+from ad_dags.commands import CommandError
+from ad_dags.connection import lake_connection
+from ad_dags.connection.lake_connection import LakeConnection, connect_started
+from ad_dags.dags import deploy_streams
+from ad_dags.dags.deploy_streams import FROM_CHECKOUT, build, check, jobs_of, swap
+from ad_dags.drivers import compatibility, job_control
+from ad_dags.drivers import swap as swapping
+from ad_dags.drivers.launchers import DriverState
+from ad_dags.drivers.swap import DeployAction, DeployError
 from spark_jobs.cli import driver as driving
 from spark_jobs.contracts.durations import format_duration
 from spark_jobs.contracts.errors import CheckpointError, ContractError, LakeError, SettingsError
@@ -39,12 +41,12 @@ _OLD, _NEW = "1.0.0", "1.0.1"
 class _Drivers(RecordingLauncher):
     """Drivers whose queries complete a batch as soon as they start, or fail, depending on the release."""
 
-    place: Place
+    connection: LakeConnection
     bad_releases: tuple[str, ...] = ()
 
     def start(self, job: str) -> None:
         super().start(job)
-        deployment = read_deployment(self.place.lake, job)
+        deployment = read_deployment(self.connection.lake, job)
         assert deployment
         self.calls[-1] += f" {deployment.version}"
         now = datetime.now(UTC)
@@ -59,16 +61,16 @@ class _Drivers(RecordingLauncher):
             state=QueryState.FAILED if is_bad else QueryState.RUNNING,
             last_error="out of luck" if is_bad else None,
         )
-        self.place.lake.files.write(progress_key("ingest"), report.model_dump_json().encode())
+        self.connection.lake.files.write(progress_key("ingest"), report.model_dump_json().encode())
 
 
 @pytest.fixture
 def drivers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> _Drivers:
     launcher = _Drivers()
     lake = open_lake(str(tmp_path / "lake"))
-    launcher.place = Place(str(tmp_path / "lake"), None, Settings(), lake, launcher)
-    monkeypatch.setattr(tasks, "find_place", lambda *_: launcher.place)
-    monkeypatch.setattr(tasks, "_POLL_S", 0.01)
+    launcher.connection = LakeConnection(str(tmp_path / "lake"), None, Settings(), lake, launcher)
+    monkeypatch.setattr(deploy_streams, "connect", lambda *_: launcher.connection)
+    monkeypatch.setattr(swapping, "_POLL_S", 0.01)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for version in (_OLD, _NEW):
         publish_fake(lake, tmp_path, version)
@@ -92,7 +94,7 @@ _SAME_CONTRACT = json.dumps(
 
 
 def _preflight(changes: list[dict[str, str]]) -> Callable[..., tuple[int, str]]:
-    def run(_place: Place, command: list[str], *_: object, **__: object) -> tuple[int, str]:
+    def run(_connection: LakeConnection, command: list[str], *_: object, **__: object) -> tuple[int, str]:
         return (1, f"a warning\n{json.dumps(changes)}") if command == ["preflight"] else (0, _SAME_CONTRACT)
 
     return run
@@ -125,7 +127,7 @@ def test_a_release_that_does_not_exist_is_not_deployed(drivers: _Drivers) -> Non
 def test_a_first_release_is_started(drivers: _Drivers) -> None:
     assert swap(LAKE, _NEW, [], _form(DeployAction.START)) == ["deduplicate: release 1.0.1 is running"]
     assert drivers.calls[-1] == "start deduplicate 1.0.1"
-    wanted = read_wanted(drivers.place.lake, "deduplicate")
+    wanted = read_wanted(drivers.connection.lake, "deduplicate")
     assert wanted
     assert (wanted.state, wanted.until) == ("running", None)
 
@@ -151,7 +153,7 @@ def test_a_release_that_does_not_work_is_replaced_by_the_previous_one(drivers: _
         "start deduplicate 1.0.0",
     ]
     assert drivers.state is DriverState.RUNNING
-    deployment = read_deployment(drivers.place.lake, "deduplicate")
+    deployment = read_deployment(drivers.connection.lake, "deduplicate")
     assert deployment
     assert (deployment.version, deployment.previous) == (_OLD, None), "a rollback would lead to the bad release"
 
@@ -160,7 +162,7 @@ def test_a_first_release_that_does_not_work_is_stopped(drivers: _Drivers) -> Non
     drivers.is_broken = True
     with pytest.raises(DeployError, match=r"its driver is given up \(the reason\); there is no previous release"):
         swap(LAKE, _NEW, [], _form(DeployAction.START))
-    wanted = read_wanted(drivers.place.lake, "deduplicate")
+    wanted = read_wanted(drivers.connection.lake, "deduplicate")
     assert wanted
     assert wanted.state == "stopped"
 
@@ -177,7 +179,7 @@ def test_a_rollback_returns_to_the_previous_release(drivers: _Drivers) -> None:
 def test_a_stop_is_remembered(drivers: _Drivers) -> None:
     swap(LAKE, _NEW, [], _form(DeployAction.START))
     assert swap(LAKE, "", [], _form(DeployAction.STOP)) == ["deduplicate: stopped"]
-    wanted = read_wanted(drivers.place.lake, "deduplicate")
+    wanted = read_wanted(drivers.connection.lake, "deduplicate")
     assert wanted
     assert (wanted.state, wanted.until) == ("stopped", None)
 
@@ -263,7 +265,7 @@ def _breaking(query: str) -> str:
 
 
 def _is_wanted(drivers: _Drivers) -> bool:
-    wanted = read_wanted(drivers.place.lake, "deduplicate")
+    wanted = read_wanted(drivers.connection.lake, "deduplicate")
     return wanted is not None and (wanted.state, wanted.until) == ("running", None)
 
 
@@ -328,7 +330,7 @@ def test_a_lake_that_is_away_for_a_while_leaves_no_pause_behind(
 ) -> None:
     """The reset fails because the lake is away, which must not keep the job paused either."""
     command.will("1.0.1 checkpoints reset deduplicate", 1, _AWAY)
-    files = drivers.place.lake.files
+    files = drivers.connection.lake.files
     refused: list[str] = []
     write = files.write
 
@@ -446,11 +448,11 @@ _ONE, _TWO = "1.1.1", "1.1.2"
 @pytest.fixture
 def with_settings(drivers: _Drivers, tmp_path: Path) -> _Drivers:
     """A lake with two releases that differ in settings only. The file of the place says something else again."""
-    publish_fake(drivers.place.lake, tmp_path, _ONE, '[sessionize]\ngap = "5min"\n[job]\ntrigger = "asap"\n')
-    publish_fake(drivers.place.lake, tmp_path, _TWO, '[sessionize]\ngap = "9min"\n[job]\ntrigger = "asap"\n')
+    publish_fake(drivers.connection.lake, tmp_path, _ONE, '[sessionize]\ngap = "5min"\n[job]\ntrigger = "asap"\n')
+    publish_fake(drivers.connection.lake, tmp_path, _TWO, '[sessionize]\ngap = "9min"\n[job]\ntrigger = "asap"\n')
     file = tmp_path / "adloom.toml"
     file.write_text('[sessionize]\ngap = "7min"\n')
-    drivers.place = replace(drivers.place, config=file)
+    drivers.connection = replace(drivers.connection, config=file)
     return drivers
 
 
@@ -465,17 +467,17 @@ def test_a_release_is_built_with_the_settings_file_of_the_place(
         wheel.write_bytes(b"")
         return wheel, "2.0.0"
 
-    monkeypatch.setattr(tasks, "build_wheel", build_wheel)
+    monkeypatch.setattr(deploy_streams, "build_wheel", build_wheel)
     assert build(LAKE, _form(DeployAction.START, release=FROM_CHECKOUT)) == "2.0.0"
-    assert given == [with_settings.place.config] == [tmp_path / "adloom.toml"]
+    assert given == [with_settings.connection.config] == [tmp_path / "adloom.toml"]
 
 
-def _started_with(place: Place, monkeypatch: pytest.MonkeyPatch) -> tuple[str, Settings]:
+def _started_with(connection: LakeConnection, monkeypatch: pytest.MonkeyPatch) -> tuple[str, Settings]:
     """The code and the settings that `adloom driver` would become."""
     became: list[Any] = []
     monkeypatch.setattr(os, "execve", lambda *words: became.extend(words[1:]))
     monkeypatch.setattr(driving, "_stop_with_parent", lambda: None)
-    driving.driver("deduplicate", place.location, None, place.config)
+    driving.driver("deduplicate", connection.location, None, connection.config)
     words, environment = became
     code = (Path(environment["PYTHONPATH"]) / "spark_jobs" / "__init__.py").read_text()
     return code, load_settings(Path(words[words.index("--config") + 1]))
@@ -483,7 +485,7 @@ def _started_with(place: Place, monkeypatch: pytest.MonkeyPatch) -> tuple[str, S
 
 def test_a_rollback_brings_back_code_and_settings(with_settings: _Drivers, monkeypatch: pytest.MonkeyPatch) -> None:
     def driver() -> tuple[str, str]:
-        code, settings = _started_with(with_settings.place, monkeypatch)
+        code, settings = _started_with(with_settings.connection, monkeypatch)
         return code, format_duration(settings.sessionize.gap)
 
     one, two = (f'__version__ = "{version}"\n' for version in (_ONE, _TWO))
@@ -563,14 +565,14 @@ def test_an_old_release_is_compared_by_the_settings_of_the_place(
 def test_tasks_go_by_the_settings_of_the_release_that_runs(
     with_settings: _Drivers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = with_settings.place
-    monkeypatch.setattr(maintenance, "find_place", lambda *_: place)
-    place.lake.files.write(f"{CHECKPOINTS}/deduplicate/ingest/v1/manifest.json", b"{}")
-    assert place_of_started_lake(LAKE) == place
+    connection = with_settings.connection
+    monkeypatch.setattr(lake_connection, "connect", lambda *_: connection)
+    connection.lake.files.write(f"{CHECKPOINTS}/deduplicate/ingest/v1/manifest.json", b"{}")
+    assert connect_started(LAKE) == connection
     swap(LAKE, _ONE, [], _form(DeployAction.START))
     swap(LAKE, _TWO, [], _form(DeployAction.RESTART, job="deduplicate"))
     swap(LAKE, "", [], _form(DeployAction.ROLLBACK))
-    found = place_of_started_lake(LAKE)
+    found = connect_started(LAKE)
     assert found.settings.sessionize.gap == timedelta(minutes=5)
     assert found.config
     assert '"5min"' in found.config.read_text()

@@ -9,12 +9,12 @@ import pytest
 from airflow.dag_processing.dagbag import DagBag
 from airflow.sdk import DAG
 
-from ad_dags.days import all_complete, day_assets
+from ad_dags.connection.lake_connection import connect
+from ad_dags.connection.lakes import LakeRef, lakes_here
+from ad_dags.dags.close_days import all_complete, day_assets
+from ad_dags.dags.validate_tables import validated_assets, validated_gold
+from ad_dags.drivers.operators.supervise import SuperviseDriverOperator
 from ad_dags.factory import DAG_NAMES, adloom_dags
-from ad_dags.lakes import LakeRef, lakes_here
-from ad_dags.operators.supervise import SuperviseDriverOperator
-from ad_dags.place import find_place
-from ad_dags.validated import validated_assets, validated_gold
 from spark_jobs.contracts.errors import SettingsError
 from spark_jobs.queries import QUERIES_OF_JOB
 
@@ -76,8 +76,8 @@ def test_each_lake_is_found_by_its_connection(tmp_path: Path, monkeypatch: pytes
         extra = {"supervisor_address": f"{region}:1", "supervisor_password": "x"}
         connection = {"conn_type": "adloom", "host": f"{tmp_path}/{region}", "extra": extra}
         monkeypatch.setenv(f"AIRFLOW_CONN_ADLOOM_{region.upper()}", json.dumps(connection))
-    assert find_place(_EU).location == f"{tmp_path}/eu"
-    assert find_place(LakeRef()).location == f"{tmp_path}/us", "the one that ADLOOM_CONNECTION names"
+    assert connect(_EU).location == f"{tmp_path}/eu"
+    assert connect(LakeRef()).location == f"{tmp_path}/us", "the one that ADLOOM_CONNECTION names"
 
 
 def test_schedules_owner_pool_and_alert_can_differ_by_lake() -> None:

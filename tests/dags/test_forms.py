@@ -4,6 +4,8 @@ import json
 import sys
 from collections.abc import Callable
 from copy import deepcopy
+from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +13,9 @@ import pytest
 from airflow.dag_processing.dagbag import DagBag
 from airflow.sdk.exceptions import ParamValidationError
 
-from ad_dags.place import Place
-from ad_dags.tasks import deploy, maintenance, replay
+from ad_dags.connection import lake_connection
+from ad_dags.connection.lake_connection import LakeConnection
+from ad_dags.dags import deploy_streams
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.places import CHECKPOINTS
 from spark_jobs.contracts.settings import Settings
@@ -91,11 +94,11 @@ def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], li
     program.chmod(0o755)
     lake = open_lake(str(tmp_path / "lake"))
     lake.files.write(f"{CHECKPOINTS}/attribute/sessionize/v1.json", b"{}")
-    place = Place(str(lake.path), None, Settings(), lake, RecordingLauncher())
+    connection = LakeConnection(str(lake.path), None, Settings(), lake, RecordingLauncher())
     monkeypatch.setenv("ADLOOM_COMMAND", str(program))
     monkeypatch.chdir(tmp_path)
-    for tasks in (maintenance, deploy):
-        monkeypatch.setattr(tasks, "find_place", lambda *_: place)
+    for module in (lake_connection, deploy_streams):
+        monkeypatch.setattr(module, "connect", lambda *_: connection)
     return lambda: [json.loads(line) for line in words.read_text().splitlines()] if words.exists() else []
 
 
@@ -111,24 +114,26 @@ def _accepts(bag: DagBag, dag: str, form: dict[str, Any]) -> bool:
 
 def _submit(dag: str, form: dict[str, Any]) -> None:
     """Runs the tasks that read the form."""
-    if dag == "clean_checkpoints":
-        maintenance.clean_checkpoints(LAKE, params=form)
-    elif dag == "replay_window":
-        replay.replay_window(LAKE, params=form)
-    elif dag == "requeue_quarantine":
-        maintenance.requeue_quarantine(LAKE, params=form)
-    elif dag == "credit_conversions":
-        maintenance.credit_conversions(LAKE, params=form)
-    elif dag == "repair_late":
-        maintenance.repair_late(LAKE, params=form)
+    if dag == "deploy_streams":
+        deploy_streams.check(LAKE, deploy_streams.build(LAKE, params=form), params=form)
     else:
-        deploy.check(LAKE, deploy.build(LAKE, params=form), params=form)
+        getattr(import_module(f"ad_dags.dags.{dag}"), dag)(LAKE, params=form)
 
 
 def test_every_form_is_covered(bag: DagBag) -> None:
     assert {name: set(dag.params) for name, dag in bag.dags.items() if dag.params} == {
         name: set(form) for name, form in _GOOD.items()
     }
+
+
+@pytest.mark.parametrize("dag", _GOOD)
+def test_airflow_hands_the_form_to_the_tasks_that_read_it(bag: DagBag, dag: str) -> None:
+    tasks: list[Any] = [task for task in bag.dags[dag].tasks if hasattr(task, "python_callable")]
+    readers = [task for task in tasks if "params" in signature(task.python_callable).parameters]
+    assert [task.task_id for task in readers] == (["build", "check", "swap"] if dag == "deploy_streams" else [dag])
+    context = {"params": _GOOD[dag], "run_id": "a run"}
+    for task in readers:
+        assert task.determine_kwargs({**context, **task.op_kwargs})["params"] == _GOOD[dag]
 
 
 @pytest.mark.parametrize("dag", _GOOD)
@@ -179,9 +184,9 @@ def test_the_form_of_credit_becomes_its_options(
     params = deepcopy(bag.dags["credit_conversions"].params)
     params.update(form)
     _submit("credit_conversions", params.validate())
-    ((command, lake, place, *found),) = commands()
+    ((command, lake, connection, *found),) = commands()
     assert (command, lake) == ("credit", "--lake")
-    assert place
+    assert connection
     assert found == options
 
 
@@ -225,7 +230,7 @@ def test_the_form_of_a_requeue_becomes_its_options(
     params = deepcopy(bag.dags["requeue_quarantine"].params)
     params.update(form)
     _submit("requeue_quarantine", params.validate())
-    ((command, lake, place, *options),) = commands()
+    ((command, lake, connection, *options),) = commands()
     assert (command, lake) == ("requeue", "--lake")
-    assert place
+    assert connection
     assert options == words

@@ -9,13 +9,13 @@ from typing import Protocol
 
 import pytest
 
-from ad_dags import job_control
-from ad_dags.launchers.cluster import Cluster, ClusterLauncher
-from ad_dags.launchers.yarn import YarnCluster
-from ad_dags.place import Place
-from ad_dags.supervision.rules import Limits, Memory
-from ad_dags.supervision.watch import supervise_once
-from ad_dags.tasks import reconcile
+from ad_dags.connection.lake_connection import LakeConnection
+from ad_dags.dags import reconcile_drivers as reconcile
+from ad_dags.drivers import job_control
+from ad_dags.drivers.launchers.cluster import Cluster, ClusterLauncher
+from ad_dags.drivers.launchers.yarn import YarnCluster
+from ad_dags.drivers.supervision.rules import Limits, Memory
+from ad_dags.drivers.supervision.watch import supervise_once
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.wanted import WantedState
 from spark_jobs.lake.layout import Lake
@@ -166,10 +166,10 @@ def test_a_driver_that_hangs_while_stopping_is_killed_by_the_reconciler_too(
     lake: Lake, timeline: _Timeline, monkeypatch: pytest.MonkeyPatch, state: WantedState, submits: int
 ) -> None:
     """Its watcher asked it to stop and died."""
-    place = Place(str(lake.path), None, Settings(), lake, timeline.launcher)
+    connection = LakeConnection(str(lake.path), None, Settings(), lake, timeline.launcher)
     want(lake, JOB, state, "a test", NOW)
     request_stop(lake, JOB, NOW)
-    monkeypatch.setattr(reconcile, "find_place", lambda *_: place)
+    monkeypatch.setattr(reconcile, "connect", lambda *_: connection)
     monkeypatch.setattr(reconcile, "utc_now", timeline.clock)
     timeline.run(lambda: reconcile.find_unwatched(LAKE), until_s=1800, every_s=180)
     assert timeline.stops == [540], "the first round after its patience of 360 s"
@@ -178,7 +178,7 @@ def test_a_driver_that_hangs_while_stopping_is_killed_by_the_reconciler_too(
 
 def test_a_pause_outlasts_a_driver_that_hangs(lake: Lake, timeline: _Timeline, monkeypatch: pytest.MonkeyPatch) -> None:
     """A deployment need not fail because the old driver hangs."""
-    place = Place(str(lake.path), None, Settings(), lake, timeline.launcher)
+    connection = LakeConnection(str(lake.path), None, Settings(), lake, timeline.launcher)
     want(lake, JOB, WantedState.RUNNING, "a test", NOW)
 
     def sleep(_seconds: float) -> None:
@@ -188,5 +188,5 @@ def test_a_pause_outlasts_a_driver_that_hangs(lake: Lake, timeline: _Timeline, m
         return timeline.clock.now.timestamp()
 
     monkeypatch.setattr(job_control, "time", SimpleNamespace(sleep=sleep, monotonic=monotonic))
-    with job_control.paused(place, JOB, "a deployment"):
+    with job_control.paused(connection, JOB, "a deployment"):
         assert not timeline.hung.is_alive

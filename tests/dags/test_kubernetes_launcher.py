@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import trustme
 
-from ad_dags.launchers import DriverState, LauncherError
-from ad_dags.launchers.kubernetes import KubernetesCluster
+from ad_dags.drivers.launchers import DriverState, LauncherError
+from ad_dags.drivers.launchers.kubernetes import KubernetesCluster
 from spark_jobs.contracts.errors import EnvironmentMissingError
 from tests.dags.fake_clusters import JOB, NAME, POD, ROOT, FakeRest, kubernetes, pod, serve
 

@@ -2,14 +2,17 @@
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
 from contextlib import aclosing
 from pathlib import Path
 
 import pytest
 
-from ad_dags.place import Place
-from ad_dags.triggers import new_versions as triggers
-from ad_dags.triggers.new_versions import NewVersionsTrigger, new_versions
+from ad_dags.connection.lake_connection import LakeConnection
+from ad_dags.drivers.triggers import new_versions as triggers
+from ad_dags.drivers.triggers.new_versions import NewVersionsTrigger, new_versions
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.places import VALIDATED
 from spark_jobs.contracts.settings import Settings
@@ -52,19 +55,19 @@ def test_a_damaged_record_of_validations_hides_nothing(lake: Lake, damaged: byte
 def test_the_trigger_fires_once_per_version_and_survives_an_unavailable_lake(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = Place(str(lake.path), None, Settings(), lake, RecordingLauncher())
+    connection = LakeConnection(str(lake.path), None, Settings(), lake, RecordingLauncher())
     looked = 0
 
-    def find(_lake: object) -> Place:
+    def find(_lake: object) -> LakeConnection:
         nonlocal looked
         looked += 1
         if looked == 1:
             raise LakeError("it is away")
         if looked == 5:
             _commit(lake, SESSIONS, 1)
-        return place
+        return connection
 
-    monkeypatch.setattr(triggers, "find_place", find)
+    monkeypatch.setattr(triggers, "connect", find)
     _commit(lake, SESSIONS, 0)
 
     async def first_two() -> list[dict[str, int]]:
@@ -82,5 +85,20 @@ def test_the_trigger_fires_once_per_version_and_survives_an_unavailable_lake(
 
 def test_it_is_recreated_from_its_serialized_form() -> None:
     path, arguments = NewVersionsTrigger(pause_s=60.0, connection="adloom_eu").serialize()
-    assert path == "ad_dags.triggers.new_versions.NewVersionsTrigger"
+    assert path == "ad_dags.drivers.triggers.new_versions.NewVersionsTrigger"
     assert NewVersionsTrigger(**arguments).serialize() == (path, arguments)
+
+
+@pytest.mark.parametrize("name", ["supervise.SuperviseDriverTrigger", "new_versions.NewVersionsTrigger"])
+def test_a_task_that_was_deferred_before_the_triggers_moved_finds_its_trigger(name: str) -> None:
+    """In a fresh interpreter, by the path that Airflow's database has, as the triggerer loads it."""
+    script = (
+        "from airflow.sdk.module_loading import import_string\n"
+        f"print(import_string('ad_dags.triggers.{name}').__module__)\n"
+        "from ad_dags.hook import AdloomHook\n"
+    )
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2] / "dags")}
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    assert done.stdout.splitlines()[-1:] == [f"ad_dags.drivers.triggers.{name.partition('.')[0]}"], done.stderr
+    assert done.returncode == 0, done.stderr

@@ -13,11 +13,11 @@ from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
 from airflow.api_fastapi.core_api.security import get_user
 from fastapi.testclient import TestClient
 
-from ad_dags.launchers import DriverState
+from ad_dags.connection.lake_connection import LakeConnection
+from ad_dags.drivers.launchers import DriverState
 from ad_dags.pages import access
 from ad_dags.pages import app as pages
-from ad_dags.pages.app import app, own_place
-from ad_dags.place import Place
+from ad_dags.pages.app import app, own_connection
 from spark_jobs.contracts.places import OVERVIEW, REPORTS
 from spark_jobs.contracts.progress import QueryReport
 from spark_jobs.contracts.releases import Deployment
@@ -45,19 +45,19 @@ _PAGE = f"{REPORTS}/data_docs/validations/bronze/validation/20261122T041500.000Z
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def connection(tmp_path: Path) -> LakeConnection:
     lake = open_lake(str(tmp_path / "lake"))
     lake.files.write(f"{REPORTS}/index.html", b"<h1>Data quality</h1>")
     lake.files.write(OVERVIEW, b"<h1>What the tables say</h1>")
     lake.files.write(_PAGE, b"<h1>bronze</h1>")
-    return Place(str(tmp_path / "lake"), None, Settings(), lake, RecordingLauncher(DriverState.RUNNING))
+    return LakeConnection(str(tmp_path / "lake"), None, Settings(), lake, RecordingLauncher(DriverState.RUNNING))
 
 
 @pytest.fixture
-def client(place: Place) -> Iterator[TestClient]:
+def client(connection: LakeConnection) -> Iterator[TestClient]:
     """A browser without a login."""
     create_auth_manager()
-    app.dependency_overrides[own_place] = lambda: place
+    app.dependency_overrides[own_connection] = lambda: connection
     with TestClient(app, raise_server_exceptions=False) as browser:
         yield browser
     app.dependency_overrides.clear()
@@ -119,7 +119,9 @@ def test_users_see_only_the_jobs_whose_dags_they_may_read(client: TestClient, mo
     assert client.get("/reports/index.html").status_code == 403
 
 
-def test_the_streams_page_shows_what_the_lake_and_the_launcher_know(client: TestClient, place: Place) -> None:
+def test_the_streams_page_shows_what_the_lake_and_the_launcher_know(
+    client: TestClient, connection: LakeConnection
+) -> None:
     _log_in("viewer")
     report = QueryReport(
         job="deduplicate",
@@ -134,10 +136,10 @@ def test_the_streams_page_shows_what_the_lake_and_the_launcher_know(client: Test
         state_rows=7,
     )
     trend = Trend().after(report.model_copy(update={"updated_at": _NOW - timedelta(hours=2)})).after(report)
-    write_record(place.lake, progress_key("ingest"), report)
-    write_record(place.lake, trend_key("ingest"), trend)
-    write_deployment(place.lake, Deployment(job="deduplicate", version="1.0.0", deployed_at=_NOW))
-    want(place.lake, "deduplicate", WantedState.RUNNING, "a test", _NOW)
+    write_record(connection.lake, progress_key("ingest"), report)
+    write_record(connection.lake, trend_key("ingest"), trend)
+    write_deployment(connection.lake, Deployment(job="deduplicate", version="1.0.0", deployed_at=_NOW))
+    want(connection.lake, "deduplicate", WantedState.RUNNING, "a test", _NOW)
 
     deduplicate, attribute, _measure = client.get("/api/streams").json()["jobs"]
 
@@ -155,12 +157,14 @@ def test_the_streams_page_shows_what_the_lake_and_the_launcher_know(client: Test
     assert client.get("/api/streams?span=year").status_code == 422
 
 
-def test_a_launcher_that_does_not_answer_or_a_damaged_file_hides_nothing_else(client: TestClient, place: Place) -> None:
+def test_a_launcher_that_does_not_answer_or_a_damaged_file_hides_nothing_else(
+    client: TestClient, connection: LakeConnection
+) -> None:
     _log_in("viewer")
-    assert isinstance(place.launcher, RecordingLauncher)
-    place.launcher.is_away = True
-    write_deployment(place.lake, Deployment(job="attribute", version="1.0.0", deployed_at=_NOW))
-    place.lake.files.write("_releases/deployed/attribute.json", b"{")
+    assert isinstance(connection.launcher, RecordingLauncher)
+    connection.launcher.is_away = True
+    write_deployment(connection.lake, Deployment(job="attribute", version="1.0.0", deployed_at=_NOW))
+    connection.lake.files.write("_releases/deployed/attribute.json", b"{")
     deduplicate, attribute, _measure = client.get("/api/streams").json()["jobs"]
     assert deduplicate["driver"] == {
         "state": "unknown",
@@ -216,26 +220,26 @@ def test_the_reports_are_shown_and_can_run_nothing(client: TestClient) -> None:
         "INDEX.HTML",
     ],
 )
-def test_nothing_but_pages_of_the_reports_is_served(client: TestClient, place: Place, name: str) -> None:
+def test_nothing_but_pages_of_the_reports_is_served(client: TestClient, connection: LakeConnection, name: str) -> None:
     _log_in("admin")
-    outside = place.lake.path / "_progress" / "secret.html"
+    outside = connection.lake.path / "_progress" / "secret.html"
     outside.parent.mkdir(exist_ok=True)
     outside.write_text("secret")
-    (place.lake.path / "_progress" / "deduplicate").mkdir()
-    (place.lake.path / "_progress" / "deduplicate" / "wanted.json").write_text("secret")
+    (connection.lake.path / "_progress" / "deduplicate").mkdir()
+    (connection.lake.path / "_progress" / "deduplicate" / "wanted.json").write_text("secret")
     for link in ("link.html", "data_docs/link.html"):
-        (place.lake.path / REPORTS / link).symlink_to(outside)
+        (connection.lake.path / REPORTS / link).symlink_to(outside)
     for file in ("validated.json", "history.json", "data_docs/.hidden.html"):
-        (place.lake.path / REPORTS / file).write_text("secret")
+        (connection.lake.path / REPORTS / file).write_text("secret")
     answer = client.get(f"/reports/{name}")
     assert answer.status_code == 404
     assert "secret" not in answer.text
 
 
-def test_before_a_validation_the_page_says_how_to_get_one(client: TestClient, place: Place) -> None:
+def test_before_a_validation_the_page_says_how_to_get_one(client: TestClient, connection: LakeConnection) -> None:
     _log_in("viewer")
     assert 'src="reports/index.html"' in client.get("/quality").text
-    place.lake.files.delete([f"{REPORTS}/index.html"])
+    connection.lake.files.delete([f"{REPORTS}/index.html"])
     assert "Nothing has been validated" in client.get("/quality").text
 
 
@@ -249,19 +253,21 @@ def test_there_is_no_form_and_no_way_to_change_anything(client: TestClient) -> N
 
 
 @pytest.fixture
-def two_lakes(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
-    """A browser, not logged in, of an Airflow with the lakes of two connections; ``place`` is that of the second."""
+def two_lakes(connection: LakeConnection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
+    """A browser, not logged in, of an Airflow with two lakes; ``connection`` is that of the second."""
     create_auth_manager()
     monkeypatch.setenv("ADLOOM_LAKES", "eu_=adloom_eu,us_=adloom_us")
-    first = Place(str(tmp_path / "eu"), None, Settings(), open_lake(str(tmp_path / "eu")), RecordingLauncher())
+    first = LakeConnection(str(tmp_path / "eu"), None, Settings(), open_lake(str(tmp_path / "eu")), RecordingLauncher())
     monkeypatch.setattr(pages, "_known", {})
-    monkeypatch.setattr(pages, "find_place", lambda lake: {"adloom_eu": first, "adloom_us": place}[lake.connection])
+    monkeypatch.setattr(pages, "connect", lambda lake: {"adloom_eu": first, "adloom_us": connection}[lake.connection])
     with TestClient(app, raise_server_exceptions=False) as browser:
         yield browser
     app.dependency_overrides.clear()
 
 
-def test_each_lake_has_its_pages_and_links_to_those_of_the_others(two_lakes: TestClient, place: Place) -> None:
+def test_each_lake_has_its_pages_and_links_to_those_of_the_others(
+    two_lakes: TestClient, connection: LakeConnection
+) -> None:
     _log_in("viewer")
     page = two_lakes.get("/lakes/us_/streams").text
     assert '<a href="../../lakes/eu_/streams">adloom_eu</a>' in page
@@ -269,7 +275,7 @@ def test_each_lake_has_its_pages_and_links_to_those_of_the_others(two_lakes: Tes
     assert 'data-root="../../"' in page
     assert 'src="../../static/streams.js"' in page
     data = two_lakes.get("/lakes/us_/api/streams").json()
-    assert (data["lake"], data["deploy_dag"]) == (place.location, "us_deploy_streams")
+    assert (data["lake"], data["deploy_dag"]) == (connection.location, "us_deploy_streams")
     assert data["jobs"][0]["dag"] == "us_supervise_deduplicate"
     assert two_lakes.get("/lakes/us_/reports/index.html").text == "<h1>Data quality</h1>"
     assert two_lakes.get("/lakes/eu_/reports/index.html").status_code == 404

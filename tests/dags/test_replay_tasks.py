@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from ad_dags.place import Place
-from ad_dags.programs import CommandError
-from ad_dags.tasks import maintenance
-from ad_dags.tasks.replay import audit_random_day, day_to_audit
+from ad_dags.commands import CommandError
+from ad_dags.connection import lake_connection
+from ad_dags.connection.lake_connection import LakeConnection
+from ad_dags.dags.replay_audit import audit_random_day, day_to_audit
 from spark_jobs.contracts.places import CHECKPOINTS
 from spark_jobs.contracts.progress import QueryReport
 from spark_jobs.contracts.settings import Settings
@@ -35,8 +35,8 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
         lake.files.write(f"{ATTRIBUTIONS.path}/event_date={_FIRST + timedelta(days=step)}/a.parquet", b"")
     for query in ("attribute", "sessionize"):
         _report(lake, query, _NOW)
-    place = Place(str(lake.path), None, Settings(), lake, RecordingLauncher())
-    monkeypatch.setattr(maintenance, "find_place", lambda *_: place)
+    connection = LakeConnection(str(lake.path), None, Settings(), lake, RecordingLauncher())
+    monkeypatch.setattr(lake_connection, "connect", lambda *_: connection)
     return lake
 
 

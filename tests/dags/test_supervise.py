@@ -10,15 +10,15 @@ import pytest
 from airflow.sdk.exceptions import AirflowFailException
 from airflow.triggers.base import TriggerEvent
 
-from ad_dags.job_control import stop
-from ad_dags.launchers import DriverState
-from ad_dags.operators.supervise import SuperviseDriverOperator
-from ad_dags.place import Place, find_place
-from ad_dags.supervision.rules import Action, Decision, Limits, Memory
-from ad_dags.supervision.watch import is_watched, supervise_once
-from ad_dags.tasks import reconcile
-from ad_dags.triggers import supervise as supervise_trigger
-from ad_dags.triggers.supervise import SuperviseDriverTrigger
+from ad_dags.connection.lake_connection import LakeConnection, connect
+from ad_dags.dags import reconcile_drivers as reconcile
+from ad_dags.drivers.job_control import stop
+from ad_dags.drivers.launchers import DriverState
+from ad_dags.drivers.operators.supervise import SuperviseDriverOperator
+from ad_dags.drivers.supervision.rules import Action, Decision, Limits, Memory
+from ad_dags.drivers.supervision.watch import is_watched, supervise_once
+from ad_dags.drivers.triggers import supervise as supervise_trigger
+from ad_dags.drivers.triggers.supervise import SuperviseDriverTrigger
 from spark_jobs.contracts.errors import LakeError, SettingsError
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.wanted import WantedState, wanted_key
@@ -38,58 +38,62 @@ def launcher() -> RecordingLauncher:
 
 
 @pytest.fixture
-def place(tmp_path: Path, launcher: RecordingLauncher, monkeypatch: pytest.MonkeyPatch) -> Place:
+def connection(tmp_path: Path, launcher: RecordingLauncher, monkeypatch: pytest.MonkeyPatch) -> LakeConnection:
     """The place that the trigger finds."""
     lake = open_lake(str(tmp_path / "lake"))
-    found = Place(str(tmp_path / "lake"), None, Settings(), lake, launcher)
-    monkeypatch.setattr(supervise_trigger, "find_place", lambda *_: found)
+    found = LakeConnection(str(tmp_path / "lake"), None, Settings(), lake, launcher)
+    monkeypatch.setattr(supervise_trigger, "connect", lambda *_: found)
     return found
 
 
-def _look(place: Place, now: datetime, memory: Memory | None = None) -> Decision:
-    return supervise_once(place.lake, place.launcher, _JOB, memory or Memory(), Limits(), now, name="test")
+def _look(connection: LakeConnection, now: datetime, memory: Memory | None = None) -> Decision:
+    return supervise_once(connection.lake, connection.launcher, _JOB, memory or Memory(), Limits(), now, name="test")
 
 
-def test_a_job_that_nobody_ever_wanted_is_left_alone(place: Place, launcher: RecordingLauncher) -> None:
-    assert _look(place, _NOON).action is Action.FINISH
+def test_a_job_that_nobody_ever_wanted_is_left_alone(connection: LakeConnection, launcher: RecordingLauncher) -> None:
+    assert _look(connection, _NOON).action is Action.FINISH
     assert launcher.calls == []
 
 
-def test_a_wanted_job_is_started_and_its_watcher_is_recorded(place: Place, launcher: RecordingLauncher) -> None:
-    want(place.lake, _JOB, WantedState.RUNNING, "a test", _NOON)
-    assert not is_watched(place.lake, _JOB, _NOON, patience=timedelta(minutes=1))
-    assert _look(place, _NOON).action is Action.START
+def test_a_wanted_job_is_started_and_its_watcher_is_recorded(
+    connection: LakeConnection, launcher: RecordingLauncher
+) -> None:
+    want(connection.lake, _JOB, WantedState.RUNNING, "a test", _NOON)
+    assert not is_watched(connection.lake, _JOB, _NOON, patience=timedelta(minutes=1))
+    assert _look(connection, _NOON).action is Action.START
     assert launcher.calls == ["start attribute"]
-    assert is_watched(place.lake, _JOB, _NOON + timedelta(minutes=1), patience=timedelta(minutes=1))
-    assert not is_watched(place.lake, _JOB, _NOON + timedelta(seconds=61), patience=timedelta(minutes=1))
+    assert is_watched(connection.lake, _JOB, _NOON + timedelta(minutes=1), patience=timedelta(minutes=1))
+    assert not is_watched(connection.lake, _JOB, _NOON + timedelta(seconds=61), patience=timedelta(minutes=1))
 
 
-def test_a_pause_that_nobody_ends_ends_by_itself(place: Place, launcher: RecordingLauncher) -> None:
+def test_a_pause_that_nobody_ends_ends_by_itself(connection: LakeConnection, launcher: RecordingLauncher) -> None:
     until = _NOON + timedelta(minutes=10)
-    want(place.lake, _JOB, WantedState.STOPPED, "tables are compacted", _NOON, until=until)
-    found = _look(place, until - timedelta(seconds=1))
+    want(connection.lake, _JOB, WantedState.STOPPED, "tables are compacted", _NOON, until=until)
+    found = _look(connection, until - timedelta(seconds=1))
     assert (found.action, found.why) == (Action.NOTHING, "it is paused: tables are compacted")
-    assert _look(place, until).action is Action.START
+    assert _look(connection, until).action is Action.START
     assert launcher.calls == ["start attribute"]
-    wanted = read_wanted(place.lake, _JOB)
+    wanted = read_wanted(connection.lake, _JOB)
     assert wanted
     assert wanted.state is WantedState.RUNNING
     assert wanted.why == "its pause is over (tables are compacted)"
 
 
-def test_a_launcher_that_is_away_is_waited_for(place: Place, launcher: RecordingLauncher) -> None:
-    want(place.lake, _JOB, WantedState.RUNNING, "a test", _NOON)
+def test_a_launcher_that_is_away_is_waited_for(connection: LakeConnection, launcher: RecordingLauncher) -> None:
+    want(connection.lake, _JOB, WantedState.RUNNING, "a test", _NOON)
     launcher.is_away = True
     remembered = Memory(process_id=7)
-    found = _look(place, _NOON, remembered)
+    found = _look(connection, _NOON, remembered)
     assert found.action is Action.NOTHING
     assert found.memory == remembered
 
 
-def test_a_damaged_record_of_what_is_wanted_is_an_error(place: Place, launcher: RecordingLauncher) -> None:
-    place.lake.files.write(wanted_key(_JOB), b'{"state": "sideways"}')
+def test_a_damaged_record_of_what_is_wanted_is_an_error(
+    connection: LakeConnection, launcher: RecordingLauncher
+) -> None:
+    connection.lake.files.write(wanted_key(_JOB), b'{"state": "sideways"}')
     with pytest.raises(LakeError, match="is damaged"):
-        _look(place, _NOON)
+        _look(connection, _NOON)
     assert launcher.calls == []
 
 
@@ -101,12 +105,12 @@ def test_a_damaged_record_of_what_is_wanted_is_an_error(place: Place, launcher: 
     ],
 )
 def test_a_stop_does_not_undo_a_later_start(
-    place: Place, launcher: RecordingLauncher, wanted_at: datetime, state: WantedState
+    connection: LakeConnection, launcher: RecordingLauncher, wanted_at: datetime, state: WantedState
 ) -> None:
-    want(place.lake, _JOB, WantedState.RUNNING, "its task", wanted_at)
-    stop(place.lake, launcher, _JOB, "its task was marked", _NOON + timedelta(seconds=2), unless_after=_NOON)
+    want(connection.lake, _JOB, WantedState.RUNNING, "its task", wanted_at)
+    stop(connection.lake, launcher, _JOB, "its task was marked", _NOON + timedelta(seconds=2), unless_after=_NOON)
     assert launcher.calls == ["stop attribute"]
-    wanted = read_wanted(place.lake, _JOB)
+    wanted = read_wanted(connection.lake, _JOB)
     assert wanted
     assert wanted.state is state
 
@@ -118,16 +122,18 @@ def _event(trigger: SuperviseDriverTrigger) -> TriggerEvent:
     return asyncio.run(first())
 
 
-def test_the_trigger_ends_when_the_job_is_no_longer_wanted(place: Place, launcher: RecordingLauncher) -> None:
-    want(place.lake, _JOB, WantedState.STOPPED, "a test", _NOON)
+def test_the_trigger_ends_when_the_job_is_no_longer_wanted(
+    connection: LakeConnection, launcher: RecordingLauncher
+) -> None:
+    want(connection.lake, _JOB, WantedState.STOPPED, "a test", _NOON)
     launcher.state = DriverState.RUNNING
     event = _event(SuperviseDriverTrigger(_JOB, _LIMITS, 0.01))
     assert event.payload == {"action": "finish", "why": "it is no longer wanted, and has stopped"}
     assert launcher.calls == ["stop attribute"]
 
 
-def test_the_trigger_ends_when_restarts_do_not_help(place: Place, launcher: RecordingLauncher) -> None:
-    want(place.lake, _JOB, WantedState.RUNNING, "a test", _NOON)
+def test_the_trigger_ends_when_restarts_do_not_help(connection: LakeConnection, launcher: RecordingLauncher) -> None:
+    want(connection.lake, _JOB, WantedState.RUNNING, "a test", _NOON)
     launcher.is_broken = True
     event = _event(SuperviseDriverTrigger(_JOB, _LIMITS, 0.01))
     assert event.payload["action"] == "fail"
@@ -137,28 +143,28 @@ def test_the_trigger_ends_when_restarts_do_not_help(place: Place, launcher: Reco
         operator.watch_is_over({}, event.payload)
 
 
-def test_a_killed_trigger_stops_the_driver(place: Place, launcher: RecordingLauncher) -> None:
-    want(place.lake, _JOB, WantedState.RUNNING, "a test", _NOON)
+def test_a_killed_trigger_stops_the_driver(connection: LakeConnection, launcher: RecordingLauncher) -> None:
+    want(connection.lake, _JOB, WantedState.RUNNING, "a test", _NOON)
     asyncio.run(SuperviseDriverTrigger(_JOB, _LIMITS, 0.01).on_kill())
     assert launcher.calls == ["stop attribute"]
-    wanted = read_wanted(place.lake, _JOB)
+    wanted = read_wanted(connection.lake, _JOB)
     assert wanted
     assert wanted.state is WantedState.STOPPED
 
 
 def test_a_killed_trigger_that_is_cancelled_half_way_still_stops_the_driver(
-    place: Place, launcher: RecordingLauncher, monkeypatch: pytest.MonkeyPatch
+    connection: LakeConnection, launcher: RecordingLauncher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Airflow cancels it if it takes longer than a moment."""
-    want(place.lake, _JOB, WantedState.RUNNING, "a test", _NOON)
+    want(connection.lake, _JOB, WantedState.RUNNING, "a test", _NOON)
     is_looking = threading.Event()
 
-    def find_slowly(_lake: object) -> Place:
+    def find_slowly(_lake: object) -> LakeConnection:
         is_looking.set()
         time.sleep(0.3)
-        return place
+        return connection
 
-    monkeypatch.setattr(supervise_trigger, "find_place", find_slowly)
+    monkeypatch.setattr(supervise_trigger, "connect", find_slowly)
 
     async def kill_and_cancel() -> None:
         killing = asyncio.create_task(SuperviseDriverTrigger(_JOB, _LIMITS, 0.01).on_kill())
@@ -174,20 +180,20 @@ def test_a_killed_trigger_that_is_cancelled_half_way_still_stops_the_driver(
 def test_a_trigger_is_recreated_from_its_serialized_form() -> None:
     trigger = SuperviseDriverTrigger(_JOB, _LIMITS, 5.0, "adloom_eu")
     path, kwargs = trigger.serialize()
-    assert path == "ad_dags.triggers.supervise.SuperviseDriverTrigger"
+    assert path == "ad_dags.drivers.triggers.supervise.SuperviseDriverTrigger"
     assert SuperviseDriverTrigger(**kwargs).serialize() == (path, kwargs)
 
 
-def test_damaged_progress_does_not_end_the_watch(place: Place, launcher: RecordingLauncher) -> None:
-    want(place.lake, _JOB, WantedState.RUNNING, "a test", _NOON)
+def test_damaged_progress_does_not_end_the_watch(connection: LakeConnection, launcher: RecordingLauncher) -> None:
+    want(connection.lake, _JOB, WantedState.RUNNING, "a test", _NOON)
     launcher.state = DriverState.RUNNING
-    place.lake.files.write(progress_key(_JOB), b"{")
-    assert _look(place, _NOON).action is Action.NOTHING
+    connection.lake.files.write(progress_key(_JOB), b"{")
+    assert _look(connection, _NOON).action is Action.NOTHING
 
 
 def test_a_place_names_what_is_missing() -> None:
     with pytest.raises(SettingsError, match="ADLOOM_SUPERVISOR_PASSWORD not set"):
-        find_place(LAKE, {"ADLOOM_LAKE": "lake", "ADLOOM_SUPERVISOR_ADDRESS": "127.0.0.1:1"})
+        connect(LAKE, {"ADLOOM_LAKE": "lake", "ADLOOM_SUPERVISOR_ADDRESS": "127.0.0.1:1"})
 
 
 def test_a_place_does_not_show_the_password(tmp_path: Path) -> None:
@@ -196,28 +202,28 @@ def test_a_place_does_not_show_the_password(tmp_path: Path) -> None:
         "ADLOOM_SUPERVISOR_ADDRESS": "127.0.0.1:1",
         "ADLOOM_SUPERVISOR_PASSWORD": "hush",
     }
-    assert "hush" not in repr(find_place(LAKE, environment))
+    assert "hush" not in repr(connect(LAKE, environment))
 
 
-def _reconcile(place: Place, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    monkeypatch.setattr(reconcile, "find_place", lambda *_: place)
+def _reconcile(connection: LakeConnection, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.setattr(reconcile, "connect", lambda *_: connection)
     return reconcile.find_unwatched(LAKE)
 
 
 def test_a_wanted_job_that_nobody_watches_is_started_and_watched(
-    place: Place, launcher: RecordingLauncher, monkeypatch: pytest.MonkeyPatch
+    connection: LakeConnection, launcher: RecordingLauncher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    want(place.lake, _JOB, WantedState.RUNNING, "a test", _NOON)
-    assert _reconcile(place, monkeypatch) == ["supervise_attribute"]
+    want(connection.lake, _JOB, WantedState.RUNNING, "a test", _NOON)
+    assert _reconcile(connection, monkeypatch) == ["supervise_attribute"]
     assert launcher.calls == ["start attribute"]
 
 
 def test_a_job_that_is_watched_is_left_to_its_watcher(
-    place: Place, launcher: RecordingLauncher, monkeypatch: pytest.MonkeyPatch
+    connection: LakeConnection, launcher: RecordingLauncher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    want(place.lake, _JOB, WantedState.RUNNING, "a test", _NOON)
-    watch(place.lake, _JOB, "somebody", datetime.now(UTC))
-    assert _reconcile(place, monkeypatch) == []
+    want(connection.lake, _JOB, WantedState.RUNNING, "a test", _NOON)
+    watch(connection.lake, _JOB, "somebody", datetime.now(UTC))
+    assert _reconcile(connection, monkeypatch) == []
     assert launcher.calls == []
 
 
@@ -226,17 +232,21 @@ def test_a_job_that_is_watched_is_left_to_its_watcher(
     [(DriverState.RUNNING, ["stop attribute"]), (DriverState.STOPPING, ["stop attribute"]), (DriverState.STOPPED, [])],
 )
 def test_a_driver_of_a_job_that_was_stopped_on_purpose_is_stopped(
-    place: Place, launcher: RecordingLauncher, monkeypatch: pytest.MonkeyPatch, state: DriverState, calls: list[str]
+    connection: LakeConnection,
+    launcher: RecordingLauncher,
+    monkeypatch: pytest.MonkeyPatch,
+    state: DriverState,
+    calls: list[str],
 ) -> None:
-    want(place.lake, _JOB, WantedState.STOPPED, "a test", _NOON)
+    want(connection.lake, _JOB, WantedState.STOPPED, "a test", _NOON)
     launcher.state = state
-    assert _reconcile(place, monkeypatch) == []
+    assert _reconcile(connection, monkeypatch) == []
     assert launcher.calls == calls
 
 
 def test_a_job_that_nobody_ever_asked_for_is_left_alone(
-    place: Place, launcher: RecordingLauncher, monkeypatch: pytest.MonkeyPatch
+    connection: LakeConnection, launcher: RecordingLauncher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     launcher.state = DriverState.RUNNING
-    assert _reconcile(place, monkeypatch) == []
+    assert _reconcile(connection, monkeypatch) == []
     assert launcher.calls == []

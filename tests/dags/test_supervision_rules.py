@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ad_dags.launchers import Driver, DriverState
-from ad_dags.supervision.rules import Action, Decision, Limits, Memory, decide
+from ad_dags.drivers.launchers import Driver, DriverState
+from ad_dags.drivers.supervision.rules import Action, Decision, Limits, Memory, decide
 from spark_jobs.contracts.progress import QueryReport
 
 _NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from ad_dags.launchers import DriverState, LauncherError
-from ad_dags.launchers.supervisor import SupervisorLauncher
+from ad_dags.drivers.launchers import DriverState, LauncherError
+from ad_dags.drivers.launchers.supervisor import SupervisorLauncher
 from spark_jobs.queries import QUERIES_OF_JOB
 from tests.support.servers import end, free_port, is_open, wait_until
 

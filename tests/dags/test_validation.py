@@ -10,11 +10,10 @@ import pytest
 from airflow.sdk import Asset
 from airflow.sdk.exceptions import AirflowFailException
 
-from ad_dags.place import Place
-from ad_dags.programs import CommandError
-from ad_dags.tasks import maintenance
-from ad_dags.tasks.validation import validate_tables
-from ad_dags.validated import validated_assets, validated_gold
+from ad_dags.commands import CommandError
+from ad_dags.connection import lake_connection
+from ad_dags.connection.lake_connection import LakeConnection
+from ad_dags.dags.validate_tables import validate_tables, validated_assets, validated_gold
 from spark_jobs.contracts.places import CHECKPOINTS, VALIDATED
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.runtime.lakes import open_lake
@@ -59,8 +58,8 @@ def validation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Validate:
     """Makes the next validations print a line, end with an exit code, and leave these versions as validated."""
     lake = open_lake(str(tmp_path / "lake"))
     lake.files.write(f"{CHECKPOINTS}/attribute/attribute/v1.json", b"{}")
-    place = Place(str(tmp_path / "lake"), None, Settings(), lake, RecordingLauncher())
-    monkeypatch.setattr(maintenance, "find_place", lambda *_: place)
+    connection = LakeConnection(str(tmp_path / "lake"), None, Settings(), lake, RecordingLauncher())
+    monkeypatch.setattr(lake_connection, "connect", lambda *_: connection)
 
     def make(printed: str = "fine", code: int = 0, **versions: int) -> None:
         fake_command(tmp_path, monkeypatch, f"echo '{printed}'; exit {code}")

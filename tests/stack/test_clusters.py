@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ad_dags.lakes import LakeRef
-from ad_dags.launchers import DriverState
-from ad_dags.place import Place, find_place
+from ad_dags.connection.lake_connection import LakeConnection, connect
+from ad_dags.connection.lakes import LakeRef
+from ad_dags.drivers.launchers import DriverState
 from spark_jobs.contracts.tables import BRONZE_EVENTS
 from spark_jobs.queries import QUERIES_OF_JOB
 from spark_jobs.runtime.lakes import open_lake
@@ -45,7 +45,7 @@ def yarn(tmp_path: Path) -> Iterator[Yarn]:
 
 
 @pytest.fixture
-def place(yarn: Yarn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+def connection(yarn: Yarn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LakeConnection:
     """As Airflow's processes would find it."""
     for folder in ("source", "lake"):
         (tmp_path / folder).mkdir()
@@ -61,25 +61,27 @@ def place(yarn: Yarn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     }
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    return find_place(LakeRef())
+    return connect(LakeRef())
 
 
-def _wait_for(place: Place, job: str, *states: DriverState) -> None:
-    wait_until(lambda: place.launcher.inspect(job).state in states, _LONGEST_S, f"{job} is not {states}")
+def _wait_for(connection: LakeConnection, job: str, *states: DriverState) -> None:
+    wait_until(lambda: connection.launcher.inspect(job).state in states, _LONGEST_S, f"{job} is not {states}")
 
 
 @pytest.mark.timeout(1800)
-def test_drivers_on_yarn_are_one_of_each_drain_and_lose_nothing(place: Place, tmp_path: Path) -> None:
+def test_drivers_on_yarn_are_one_of_each_drain_and_lose_nothing(connection: LakeConnection, tmp_path: Path) -> None:
     whole = generate_source(tmp_path / "whole", events=2400, seed=97, files=3)
     first, second, third = sorted(whole.iterdir())
-    launcher = place.launcher
+    launcher = connection.launcher
     assert launcher.inspect("attribute").state is DriverState.STOPPED
     shutil.copy2(first, tmp_path / "source")
     for job in QUERIES_OF_JOB:
         launcher.start(job)
         launcher.start(job)  # it is on its way: nothing happens
-        _wait_for(place, job, DriverState.RUNNING)
-    wait_until(lambda: len(read_table(place.lake, BRONZE_EVENTS)) == _records(first), _LONGEST_S, "it did not come in")
+        _wait_for(connection, job, DriverState.RUNNING)
+    wait_until(
+        lambda: len(read_table(connection.lake, BRONZE_EVENTS)) == _records(first), _LONGEST_S, "it did not come in"
+    )
     wait_until(lambda: launcher.inspect("deduplicate").process_id is not None, _LONGEST_S, "no process was reported")
 
     # Killed, it is gone, and can be started again.
@@ -87,33 +89,37 @@ def test_drivers_on_yarn_are_one_of_each_drain_and_lose_nothing(place: Place, tm
     assert killed
     os.kill(killed, signal.SIGKILL)
     shutil.copy2(second, tmp_path / "source")
-    _wait_for(place, "deduplicate", DriverState.GIVEN_UP)
+    _wait_for(connection, "deduplicate", DriverState.GIVEN_UP)
     assert "137" in launcher.inspect("deduplicate").detail, "SIGKILL, as a shell reports it"
     launcher.start("deduplicate")
     wait_until(
-        lambda: len(read_table(place.lake, BRONZE_EVENTS)) == _records(first, second), _LONGEST_S, "it did not go on"
+        lambda: len(read_table(connection.lake, BRONZE_EVENTS)) == _records(first, second),
+        _LONGEST_S,
+        "it did not go on",
     )
 
     # Asked to stop, it finishes its batches; the next one does not heed what its predecessor was asked.
     for job in QUERIES_OF_JOB:
         launcher.stop(job)
-        assert stop_requested_at(place.lake, job)
-        _wait_for(place, job, DriverState.STOPPED)
+        assert stop_requested_at(connection.lake, job)
+        _wait_for(connection, job, DriverState.STOPPED)
         assert "asked to stop by word in the lake" in launcher.log(job)
         assert "nothing was left running" in launcher.log(job)
     shutil.copy2(third, tmp_path / "source")
     launcher.start("deduplicate")
-    wait_until(lambda: len(read_table(place.lake, BRONZE_EVENTS)) == _records(*whole.iterdir()), _LONGEST_S, "it waits")
+    wait_until(
+        lambda: len(read_table(connection.lake, BRONZE_EVENTS)) == _records(*whole.iterdir()), _LONGEST_S, "it waits"
+    )
     launcher.stop("deduplicate")
-    _wait_for(place, "deduplicate", DriverState.STOPPED)
+    _wait_for(connection, "deduplicate", DriverState.STOPPED)
     launcher.start("attribute")
-    _wait_for(place, "attribute", DriverState.RUNNING)
+    _wait_for(connection, "attribute", DriverState.RUNNING)
     launcher.stop("attribute")
-    _wait_for(place, "attribute", DriverState.STOPPED)
+    _wait_for(connection, "attribute", DriverState.STOPPED)
 
-    lake = open_lake(place.location)
-    adloom("drain", "--lake", place.location, "--config", str(place.config))
-    assert_lake_equals_oracle(lake, whole, place.settings)
+    lake = open_lake(connection.location)
+    adloom("drain", "--lake", connection.location, "--config", str(connection.config))
+    assert_lake_equals_oracle(lake, whole, connection.settings)
 
 
 def _records(*files: Path) -> int:

@@ -18,13 +18,13 @@ from fastapi import APIRouter, Depends, FastAPI, HTTPException, Query, Request, 
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
 
 from ad_dags.clock import utc_now
-from ad_dags.lakes import LakeRef, lakes_here
-from ad_dags.launchers import LauncherError
+from ad_dags.connection.lake_connection import KnownConnection, LakeConnection, connect
+from ad_dags.connection.lakes import LakeRef, lakes_here
+from ad_dags.drivers.launchers import LauncherError
+from ad_dags.drivers.supervision.naming import supervising_dag_id
 from ad_dags.pages.access import check, may_see
 from ad_dags.pages.reports import INDEX, read_page
 from ad_dags.pages.streams import StreamsPage, streams_page
-from ad_dags.place import KnownPlace, Place, find_place
-from ad_dags.supervision.naming import supervising_dag_id
 from spark_jobs.contracts.errors import AdloomError
 from spark_jobs.queries import QUERIES_OF_JOB
 
@@ -49,7 +49,7 @@ _STATIC = {
 }
 """By name: its package, its path in the package, and its media type."""
 _LOG_BYTES = 60_000
-_known: dict[LakeRef, KnownPlace] = {}
+_known: dict[LakeRef, KnownConnection] = {}
 
 
 class Span(StrEnum):
@@ -90,12 +90,12 @@ def own_lake(user: User, request: Request) -> LakeRef:
 OwnLake = Annotated[LakeRef, Depends(own_lake)]
 
 
-def own_place(lake: OwnLake) -> Place:
-    """The place of that lake. FastAPI calls it in a thread, because it may wait for a secrets backend."""
-    return _known.setdefault(lake, KnownPlace(lambda: find_place(lake))).now()
+def own_connection(lake: OwnLake) -> LakeConnection:
+    """The connection of that lake. FastAPI calls it in a thread, because it may wait for a secrets backend."""
+    return _known.setdefault(lake, KnownConnection(lambda: connect(lake))).now()
 
 
-OwnPlace = Annotated[Place, Depends(own_place)]
+OwnConnection = Annotated[LakeConnection, Depends(own_connection)]
 router = APIRouter()
 
 
@@ -107,33 +107,35 @@ def streams(user: User, lake: OwnLake, request: Request) -> Response:
 
 
 @router.get("/api/streams")
-def streams_data(user: User, lake: OwnLake, place: OwnPlace, span: Annotated[Span, Query()] = Span.HOUR) -> StreamsPage:
+def streams_data(
+    user: User, lake: OwnLake, connection: OwnConnection, span: Annotated[Span, Query()] = Span.HOUR
+) -> StreamsPage:
     """The data of the page Streams, for the jobs that the user may see."""
-    return streams_page(place, lake, _visible_jobs(user, lake), utc_now(), span=span.duration)
+    return streams_page(connection, lake, _visible_jobs(user, lake), utc_now(), span=span.duration)
 
 
 @router.get("/api/streams/{job}/log")
-def log(user: User, lake: OwnLake, place: OwnPlace, job: str) -> Response:
+def log(user: User, lake: OwnLake, connection: OwnConnection, job: str) -> Response:
     """The end of the driver's log."""
     if job not in QUERIES_OF_JOB:
         raise HTTPException(status.HTTP_404_NOT_FOUND, f"there is no job {job!r}")
     check(user, lake.named(supervising_dag_id(job)), DagAccessEntity.TASK_LOGS)
-    return PlainTextResponse(place.launcher.log(job, _LOG_BYTES), headers=_headers(_OWN))
+    return PlainTextResponse(connection.launcher.log(job, _LOG_BYTES), headers=_headers(_OWN))
 
 
 @router.get("/quality")
-def quality(user: User, lake: OwnLake, place: OwnPlace, request: Request) -> Response:
+def quality(user: User, lake: OwnLake, connection: OwnConnection, request: Request) -> Response:
     """The page Data quality."""
     check(user, lake.named(QUALITY_DAG), DagAccessEntity.RUN)
-    body = "quality" if read_page(place.lake, INDEX) is not None else "no_quality"
+    body = "quality" if read_page(connection.lake, INDEX) is not None else "no_quality"
     return _page("Data quality", body, user, lake, request)
 
 
 @router.get("/reports/{name:path}")
-def report(user: User, lake: OwnLake, place: OwnPlace, name: str) -> Response:
+def report(user: User, lake: OwnLake, connection: OwnConnection, name: str) -> Response:
     """A page of the validation reports in the lake."""
     check(user, lake.named(QUALITY_DAG), DagAccessEntity.RUN)
-    content = read_page(place.lake, name)
+    content = read_page(connection.lake, name)
     if content is None:
         raise HTTPException(status.HTTP_404_NOT_FOUND, f"the reports have no page {name!r}")
     return HTMLResponse(content, headers=_headers(_REPORT))

@@ -5,10 +5,10 @@ from datetime import datetime, timedelta
 
 from pydantic import BaseModel
 
-from ad_dags.lakes import LakeRef
-from ad_dags.launchers import LauncherError
-from ad_dags.place import Place
-from ad_dags.supervision.naming import supervising_dag_id
+from ad_dags.connection.lake_connection import LakeConnection
+from ad_dags.connection.lakes import LakeRef
+from ad_dags.drivers.launchers import LauncherError
+from ad_dags.drivers.supervision.naming import supervising_dag_id
 from spark_jobs.contracts.errors import LakeError
 from spark_jobs.contracts.progress import QueryReport
 from spark_jobs.contracts.releases import Deployment
@@ -60,40 +60,42 @@ class StreamsPage(BaseModel):
     jobs: list[JobPart]
 
 
-def streams_page(place: Place, lake: LakeRef, jobs: Iterable[str], now: datetime, *, span: timedelta) -> StreamsPage:
+def streams_page(
+    connection: LakeConnection, lake: LakeRef, jobs: Iterable[str], now: datetime, *, span: timedelta
+) -> StreamsPage:
     """The page for ``jobs``, with the trends of the last ``span``. What cannot be read is listed as a problem."""
-    parts = [_job(place, lake, job, now - span) for job in jobs]
-    return StreamsPage(at=now, lake=place.location, deploy_dag=lake.named("deploy_streams"), jobs=parts)
+    parts = [_job(connection, lake, job, now - span) for job in jobs]
+    return StreamsPage(at=now, lake=connection.location, deploy_dag=lake.named("deploy_streams"), jobs=parts)
 
 
-def _job(place: Place, lake: LakeRef, job: str, start: datetime) -> JobPart:
+def _job(connection: LakeConnection, lake: LakeRef, job: str, start: datetime) -> JobPart:
     problems: list[str] = []
     wanted, deployment = None, None
     try:
-        wanted = read_wanted(place.lake, job)
-        deployment = read_deployment(place.lake, job)
+        wanted = read_wanted(connection.lake, job)
+        deployment = read_deployment(connection.lake, job)
     except LakeError as error:
         problems.append(str(error))
     return JobPart(
         job=job,
         dag=lake.named(supervising_dag_id(job)),
-        driver=_driver(place, job),
+        driver=_driver(connection, job),
         wanted=wanted,
         deployment=deployment,
-        queries=[_query(place, query, start) for query in QUERIES_OF_JOB[job]],
+        queries=[_query(connection, query, start) for query in QUERIES_OF_JOB[job]],
         problems=problems,
     )
 
 
-def _driver(place: Place, job: str) -> DriverPart:
+def _driver(connection: LakeConnection, job: str) -> DriverPart:
     try:
-        driver = place.launcher.inspect(job)
+        driver = connection.launcher.inspect(job)
     except LauncherError as error:
         return DriverPart(state="unknown", detail=str(error))
     return DriverPart(state=driver.state.value, process_id=driver.process_id, since=driver.since, detail=driver.detail)
 
 
-def _query(place: Place, query: str, start: datetime) -> QueryPart:
-    trend = find_record(place.lake, trend_key(query), Trend) or Trend()
+def _query(connection: LakeConnection, query: str, start: datetime) -> QueryPart:
+    trend = find_record(connection.lake, trend_key(query), Trend) or Trend()
     points = [point for point in trend.points if point.at >= start]
-    return QueryPart(query=query, report=read_report(place.lake, query), trend=points)
+    return QueryPart(query=query, report=read_report(connection.lake, query), trend=points)

@@ -1,0 +1,1 @@
+"""The lake as an Airflow connection or the environment describes it."""

@@ -1,0 +1,47 @@
+"""Tells which impressions and clicks led to each conversion, and shares its value among them.
+
+Runs whenever the gold tables have new versions, at most every 15 minutes, and each hour after `repair_late`. It
+computes the conversions that became due, that is, of which no touch can come in time any more, and those that late
+events have changed. Spark starts only if there are any. The task's log has how many, and how many rows of `gold/paths`
+and `gold/credits` they changed; the changes of rows that had been written before are in `gold/restatements`. If events
+are marked as invalid traffic, `gold/net_paths` and `gold/net_credits` are brought up to date with these marks.
+
+Jobs keep running. A run that is killed goes on with the next one. To go by other settings for conversions that have
+their credit already, give a window in the form: they are computed again. With **dry run** it only lists what it would
+write.
+"""
+
+from airflow.sdk import DAG, Asset, AssetOrTimeSchedule, CronTriggerTimetable, Param
+
+from ad_dags.commands import run_adloom
+from ad_dags.connection.lake_connection import connect_started
+from ad_dags.connection.lakes import LakeRef
+from ad_dags.defaults import DagDefaults
+from ad_dags.forms import Form, form_task, options, time_field
+
+
+def declare(own: DagDefaults) -> DAG:
+    """The DAG, for the lake of ``own``."""
+    # `validate_tables` watches for new versions.
+    gold = Asset(own.lake.named("adloom_gold"))
+    schedule = AssetOrTimeSchedule(timetable=CronTriggerTimetable("40 * * * *", timezone="UTC"), assets=[gold])
+    with own.dag(
+        "credit_conversions",
+        __doc__,
+        tag="maintenance",
+        schedule=schedule,
+        params={
+            "from": time_field("From", "Compute conversions from this time on again.", is_optional=True),
+            "to": time_field("To", "End of that window, exclusive.", is_optional=True),
+            "dry_run": Param(False, type="boolean", title="Dry run", description="Only list what would be written."),
+        },
+    ) as dag:
+        form_task(credit_conversions, pool=own.pool)(own.lake)
+    return dag
+
+
+def credit_conversions(lake: LakeRef, params: Form) -> str:
+    """Brings the credits of conversions up to date; those of the window in ``params``, if there is one, again."""
+    chosen = options(params, "from", "to", "dry_run")
+    _, output = run_adloom(connect_started(lake), ["credit"], chosen, changes_lake=True)
+    return output

@@ -1,0 +1,1 @@
+"""What starts, watches, replaces and stops the drivers of jobs."""

@@ -1,0 +1,97 @@
+"""Stopping, pausing and resuming a job: what is wanted of it, and its driver, together."""
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+
+from ad_dags.clock import utc_now
+from ad_dags.connection.lake_connection import LakeConnection
+from ad_dags.drivers.launchers import Launcher, LauncherError
+from spark_jobs.contracts.errors import LakeError
+from spark_jobs.contracts.wanted import Wanted, WantedState
+from spark_jobs.lake.layout import Lake
+from spark_jobs.runtime.wanted import read_wanted, want
+
+_LONGEST_PAUSE = timedelta(hours=1)
+_RESUME_WITHIN = timedelta(minutes=10)
+"""How long to retry when the end of a pause cannot be recorded."""
+_TO_DIE = timedelta(minutes=1)
+"""How long a driver that its launcher kills may take to be gone."""
+_POLL_S = 1.0
+_log = logging.getLogger(__name__)
+
+
+def stop(
+    lake: Lake, launcher: Launcher, job: str, why: str, now: datetime, *, unless_after: datetime | None = None
+) -> None:
+    """Records that ``job`` is no longer wanted, and asks its driver to stop; does not wait.
+
+    If somebody has asked for the job again after ``unless_after``, the record stands and only the driver stops.
+    """
+    wanted = read_wanted(lake, job)
+    is_newer = wanted is not None and unless_after is not None and wanted.since > unless_after
+    if not is_newer:
+        want(lake, job, WantedState.STOPPED, why, now)
+    launcher.stop(job)
+
+
+def stop_and_wait(connection: LakeConnection, job: str) -> None:
+    """Asks the driver of ``job``, if there is one, to stop, and waits until it is gone, killed if need be.
+
+    Raises:
+        LauncherError: it outlasted even the launcher's attempts to kill it.
+    """
+    patience = connection.stop_patience + _TO_DIE
+    deadline = time.monotonic() + patience.total_seconds()
+    connection.launcher.stop(job)
+    while connection.launcher.inspect(job).state.is_alive:
+        if time.monotonic() > deadline:
+            raise LauncherError(f"job {job} did not stop within {patience}; nothing else was done")
+        time.sleep(_POLL_S)
+        connection.launcher.stop(job)
+
+
+def is_wanted(lake: Lake, job: str, now: datetime) -> bool:
+    """Whether ``job`` is to run at ``now``."""
+    wanted = read_wanted(lake, job)
+    return wanted is not None and wanted.runs_at(now)
+
+
+@contextmanager
+def paused(connection: LakeConnection, job: str, why: str) -> Iterator[None]:
+    """Stops the driver of ``job`` for the duration of its block; does nothing if the job is not wanted.
+
+    However the block ends, the job is wanted again afterwards, and its watcher starts the driver, unless somebody has
+    stopped the job meanwhile. If this process dies, the job runs again after an hour.
+
+    Raises:
+        LauncherError: the driver did not stop; the block did not run.
+    """
+    now = utc_now()
+    if not is_wanted(connection.lake, job, now):
+        yield
+        return
+    pause = want(connection.lake, job, WantedState.STOPPED, why, now, until=now + _LONGEST_PAUSE)
+    try:
+        stop_and_wait(connection, job)
+        yield
+    finally:
+        _resume(connection, job, pause)
+
+
+def _resume(connection: LakeConnection, job: str, pause: Wanted) -> None:
+    """Ends ``pause``; retried, because the lake may be the reason why the block has failed."""
+    deadline = time.monotonic() + _RESUME_WITHIN.total_seconds()
+    while True:
+        try:
+            if read_wanted(connection.lake, job) == pause:
+                want(connection.lake, job, WantedState.RUNNING, f"its pause is over ({pause.why})", utc_now())
+        except LakeError as error:
+            if time.monotonic() > deadline:
+                raise
+            _log.warning("%s: still paused, retrying to resume it: %s", job, error)
+            time.sleep(_POLL_S)
+        else:
+            return

@@ -1,0 +1,44 @@
+"""The task that stands for a driver."""
+
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import AirflowFailException
+
+from ad_dags.clock import utc_now
+from ad_dags.connection.lake_connection import connect
+from ad_dags.connection.lakes import LakeRef
+from ad_dags.drivers.supervision.rules import Action, Limits
+from ad_dags.drivers.triggers.supervise import SuperviseDriverTrigger
+from spark_jobs.contracts.wanted import WantedState
+from spark_jobs.runtime.wanted import want
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+
+class SuperviseDriverOperator(BaseOperator):
+    """Keeps the driver of ``job`` of ``lake`` running for as long as the job is wanted; it waits in the triggerer.
+
+    The task succeeds when the job was stopped on purpose, and fails when restarts do not help. Marking it failed or
+    successful, or clearing it, stops the driver.
+    """
+
+    def __init__(
+        self, *, job: str, lake: LakeRef, limits: Limits | None = None, poll_s: float = 10.0, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self.job, self.lake, self.poll_s = job, lake, poll_s
+        self.limits = limits or Limits()
+
+    def execute(self, context: "Context") -> None:  # noqa: ARG002 required by Airflow
+        """Records that the job is wanted, and defers to the trigger."""
+        want(connect(self.lake).lake, self.job, WantedState.RUNNING, f"supervised by {self.dag_id}", utc_now())
+        trigger = SuperviseDriverTrigger(self.job, self.limits.numbers(), self.poll_s, self.lake.connection)
+        self.defer(trigger=trigger, method_name="watch_is_over")
+
+    def watch_is_over(self, context: "Context", event: dict[str, str]) -> str:  # noqa: ARG002
+        """Succeeds or fails as the event of the trigger says."""
+        if event["action"] == Action.FAIL:
+            raise AirflowFailException(f"job {self.job}: {event['why']}")
+        return event["why"]

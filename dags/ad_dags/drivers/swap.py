@@ -1,0 +1,148 @@
+"""Replacing the release that a driver runs: stop it, start the new one, and return to the old one if need be."""
+
+import logging
+import time
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from ad_dags.clock import utc_now
+from ad_dags.commands import CommandError
+from ad_dags.connection.lake_connection import LakeConnection
+from ad_dags.drivers.compatibility import (
+    reset,
+    unusable,
+)
+from ad_dags.drivers.job_control import is_wanted, paused, stop, stop_and_wait
+from ad_dags.drivers.launchers import DriverState, LauncherError
+from spark_jobs.contracts.errors import AdloomError
+from spark_jobs.contracts.progress import QueryReport, QueryState
+from spark_jobs.contracts.releases import Deployment
+from spark_jobs.contracts.wanted import WantedState
+from spark_jobs.queries import JOB_OF_QUERY, QUERIES_OF_JOB, find_query
+from spark_jobs.runtime.releases import (
+    deploy,
+    read_deployment,
+    release_before,
+    write_deployment,
+)
+from spark_jobs.runtime.reports import read_reports
+from spark_jobs.runtime.wanted import read_wanted, want
+
+_FIRST_BATCH = timedelta(minutes=5)
+"""How long a new release may take to complete its first batch."""
+_POLL_S = 1.0
+_FAILURES = (AdloomError, LauncherError, CommandError, OSError)
+_log = logging.getLogger(__name__)
+
+
+class DeployAction(StrEnum):
+    """The actions that the form offers."""
+
+    START = "start"
+    STOP = "stop"
+    RESTART = "restart"
+    ROLLBACK = "rollback"
+
+
+class DeployError(Exception):
+    """Raised when a release was not deployed; the text says why, and what is running now."""
+
+
+def swap_one(connection: LakeConnection, job: str, action: DeployAction, version: str, resets: list[str]) -> str:
+    """Performs ``action`` on ``job``; a start or restart with release ``version``. Returns what is running now.
+
+    Raises:
+        DeployError: a checkpoint of ``resets`` could not be reset, or the release did not complete a batch.
+    """
+    now = utc_now()
+    if action is DeployAction.STOP:
+        stop(connection.lake, connection.launcher, job, "deploy_streams, action stop", now)
+        stop_and_wait(connection, job)
+        return f"{job}: stopped"
+    before = read_deployment(connection.lake, job)
+    if action is DeployAction.ROLLBACK:
+        version = release_before(connection.lake, job)
+    is_same = before is not None and before.version == version
+    if action is DeployAction.START and is_same and connection.launcher.inspect(job).state is DriverState.RUNNING:
+        return f"{job}: release {version} is already running"
+    own_resets = [query for query in resets if JOB_OF_QUERY[query] == job]
+    _replace(connection, job, version, own_resets, before)
+    if why := _why_not_good(connection, job, now):
+        failure = f"{job}: release {version} does not work: {why}"
+        if before is None or is_same:
+            stop(connection.lake, connection.launcher, job, failure, utc_now())
+            raise DeployError(f"{failure}; there is no previous release, so the job was stopped")
+        try:
+            _replace(connection, job, before.version, unusable(connection, before, own_resets), before)
+        except (DeployError, CommandError) as error:
+            raise DeployError(f"{failure}; the previous release could not be restored: {error}") from error
+        write_deployment(connection.lake, before)  # or a later rollback would lead to the release that did not work
+        raise DeployError(f"{failure}; release {before.version} was started again")
+    return f"{job}: release {version} is running"
+
+
+def _replace(connection: LakeConnection, job: str, version: str, resets: list[str], before: Deployment | None) -> None:
+    """Stops the driver, if there is one, and starts ``version`` in its place.
+
+    Raises:
+        DeployError: ``version`` was not deployed. If the job was wanted, it was started again as it was ``before``.
+    """
+    was_wanted = is_wanted(connection.lake, job, utc_now())
+    try:
+        with paused(connection, job, f"deployment of release {version}"):
+            if not was_wanted:
+                stop_and_wait(connection, job)
+            reset(connection, version, resets, before)
+            deploy(connection.lake, job, version, utc_now())
+    except _FAILURES as error:
+        outcome = (
+            _start_again(connection, job, before) if was_wanted else "it was not wanted before, and was not started"
+        )
+        raise DeployError(f"{job}: release {version} was not deployed: {error}; {outcome}") from error
+    want(connection.lake, job, WantedState.RUNNING, f"release {version} was deployed", utc_now())
+    connection.launcher.start(job)
+
+
+def _start_again(connection: LakeConnection, job: str, before: Deployment | None) -> str:
+    """Starts ``job`` as it was ``before``; its watcher does so too, but later. Returns what came of it."""
+    code = f"release {before.version}" if before else "the installed code"
+    try:
+        connection.launcher.start(job)
+    except _FAILURES as error:
+        return f"{code} could not be started again ({error}); its watcher keeps trying"
+    return f"{code} was started again"
+
+
+def _why_not_good(connection: LakeConnection, job: str, since: datetime) -> str:
+    """Why the driver that was started after ``since`` did not complete a batch; empty if it did.
+
+    A query without input reports that it is running instead.
+    """
+    deadline = time.monotonic() + _FIRST_BATCH.total_seconds()
+    while time.monotonic() < deadline:
+        driver = connection.launcher.inspect(job)
+        if (wanted := read_wanted(connection.lake, job)) and wanted.is_paused:
+            # Another task has paused the job, and will resume it.
+            deadline = time.monotonic() + _FIRST_BATCH.total_seconds()
+            time.sleep(_POLL_S)
+            continue
+        if driver.state in (DriverState.GIVEN_UP, DriverState.STOPPED, DriverState.RETRYING):
+            last = connection.launcher.log(job, 2000).strip().splitlines()[-1:]
+            return f"its driver is {driver.state} ({last[0] if last else driver.detail})"
+        reports = [one for one in read_reports(connection.lake, QUERIES_OF_JOB[job]) if one.started_at > since]
+        if failed := [one for one in reports if one.state is QueryState.FAILED]:
+            return f"query {failed[0].query} failed: {failed[0].last_error}"
+        # A query starts once the table that it reads exists.
+        queries = [
+            query
+            for query in QUERIES_OF_JOB[job]
+            if (reads := find_query(query).table_read) is None or connection.lake.has(reads)
+        ]
+        if driver.state is DriverState.RUNNING and set(queries) <= {one.query for one in reports if _is_good(one)}:
+            return ""
+        time.sleep(_POLL_S)
+    return f"it completed no batch within {_FIRST_BATCH}"
+
+
+def _is_good(report: QueryReport) -> bool:
+    return report.state is QueryState.RUNNING and report.updated_at > report.started_at

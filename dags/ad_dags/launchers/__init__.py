@@ -1,5 +1,0 @@
-"""What runs the drivers: supervisord on this machine, or a cluster."""
-
-from ad_dags.launchers.launcher import Driver, DriverState, Launcher, LauncherError
-
-__all__ = ["Driver", "DriverState", "Launcher", "LauncherError"]
