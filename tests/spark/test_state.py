@@ -87,7 +87,7 @@ def test_the_commands_print_sizes_keys_and_entries(
 ) -> None:
     console = Console(record=True, width=200)
     monkeypatch.setattr(state, "_open", lambda *_: _Opened(console, spark, lake))
-    state.summary([], lake.place(), None)
+    state.summary(lake.place(), [], None)
     printed = console.export_text(clear=True)
     assert re.search(r"attribute +0 symmetricHashJoin left +\d+ +\d+ ", printed)
     assert all(query in printed for query in _STATEFUL)
@@ -108,7 +108,7 @@ def test_an_empty_state_is_shown_as_zeros_with_all_columns_where_there_is_no_ter
     run_in(spark, Settings(), lake, source, measure=True)
     console = terminal(is_uncut=True)
     monkeypatch.setattr(state, "_open", lambda *_: _Opened(console, spark, lake))
-    state.summary([], lake.place(), None)
+    state.summary(lake.place(), [], None)
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     (heading,) = (line for line in lines if line[:2] == ["query", "operator"])
     assert heading[-2:] == ["oldest", "(UTC)"]
