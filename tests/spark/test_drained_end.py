@@ -24,7 +24,7 @@ _ALL = """
 12:00:00.000999  cnv  p1 u1 purchase 5 EUR
 12:00:00.000999  cnv  r1 u1 purchase 5 EUR revokes=p1
 ---
-12:00:01         clk  k1 u1 ->i1    # on time for silver, late for attribute, whose time the drain has moved
+12:00:00.000999  clk  k1 u1 ->i1    # on time for silver, late for attribute, whose time the drain has moved
 """
 
 
