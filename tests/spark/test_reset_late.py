@@ -16,7 +16,8 @@ from spark_jobs.contracts.tables import BRONZE_EVENTS, Table
 from spark_jobs.jobs.maintain import maintain
 from spark_jobs.jobs.reset import reset
 from spark_jobs.jobs.starting import start
-from spark_jobs.lake.commits import CommitNote, last_note
+from spark_jobs.lake.batches import last_note
+from spark_jobs.lake.commits import CommitNote
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import find_query
 from spark_jobs.queries.attribute import NAME as ATTRIBUTE

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.console.ledger import update_ledger
 from spark_jobs.contracts.crediting import CREDIT_RUNS
 from spark_jobs.contracts.sections import S3Settings
 from spark_jobs.contracts.settings import Settings
@@ -24,6 +23,7 @@ from spark_jobs.jobs.marks import update_marks
 from spark_jobs.jobs.marks_effects import restate_marked
 from spark_jobs.jobs.repair import repair
 from spark_jobs.jobs.reset import reset
+from spark_jobs.jobs.update_ledger import update_ledger
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries import QUERIES
 from spark_jobs.runtime.lakes import open_lake
