@@ -27,7 +27,7 @@ def are_same(left: str, right: str, delay: timedelta | None) -> Column:
         right: another one, with the same columns.
         delay: ``deduplicate.watermark``; None: ids are remembered for ever.
     """
-    has_key = F.lit(True)  # noqa: FBT003 a literal of Spark
+    has_key = F.lit(True)
     for name in KEY:
         has_key &= F.col(f"{left}.{name}") == F.col(f"{right}.{name}")
     return has_key & are_near(F.col(f"{left}.event_time"), F.col(f"{right}.event_time"), delay)
@@ -36,6 +36,6 @@ def are_same(left: str, right: str, delay: timedelta | None) -> Column:
 def are_near(left: Column, right: Column, delay: timedelta | None) -> Column:
     """Whether two times are near enough for two records of one id to be the same event: both ends included."""
     if delay is None:
-        return F.lit(True)  # noqa: FBT003 a literal of Spark
+        return F.lit(True)
     apart = F.abs(F.unix_micros(left) - F.unix_micros(right))
     return apart <= F.lit(delay // timedelta(microseconds=1))
