@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 from pyspark.sql import SparkSession
 
@@ -26,6 +27,10 @@ if not hasattr(sys.modules["__main__"], "__file__"):
 
 # Tests are many short runs: code that is compiled quickly serves them better than code that runs quickly.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m")
+
+# No test fails because the machine was busy: timings live in benchmarks.
+hypothesis.settings.register_profile("adloom", deadline=None)
+hypothesis.settings.load_profile("adloom")
 
 
 @pytest.fixture(scope="session")
