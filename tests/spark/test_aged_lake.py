@@ -71,13 +71,13 @@ def young(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tupl
     source.mkdir()
     *before, newest, late = in_order_of_arrival(made)
     for number, records in enumerate(before):
-        (source / f"{number}.jsonl").write_bytes(b"".join(records))
+        (source / f"{number}.jsonl").write_bytes(b"\n".join(records) + b"\n")
     run_in(spark, _SETTINGS, lake, source)
     update_marks(spark, _SETTINGS, lake)
     repair(spark, _SETTINGS, lake)
     credit(spark, _SETTINGS, lake)
     for number, records in enumerate((newest, late), start=len(before)):
-        (source / f"{number}.jsonl").write_bytes(b"".join(records))
+        (source / f"{number}.jsonl").write_bytes(b"\n".join(records) + b"\n")
     run_in(spark, _SETTINGS, lake, source, drain=True)
     return lake, source
 
