@@ -19,8 +19,8 @@ from spark_jobs.contracts.events import CLICK, IMPRESSION
 from spark_jobs.corrections.correction import DUE, GROUP, Correction, Scene, Touched
 from spark_jobs.operators.attribute import attribute
 from spark_jobs.transforms.clock import interval
+from spark_jobs.transforms.marks.marked import EVENT
 from spark_jobs.transforms.marks.net import INVALID, INVALID_IMPRESSION, with_invalid
-from spark_jobs.transforms.open_rows import KEY
 
 
 def recompute(late: DataFrame, scene: Scene) -> Touched:
@@ -44,7 +44,7 @@ def recompute(late: DataFrame, scene: Scene) -> Touched:
     if scene.marked is not None:
         rows = with_invalid(rows, scene.marked(dates))
     return Touched(
-        scope=scope.select(*KEY, GROUP, DUE),
+        scope=scope.select(*EVENT, GROUP, DUE),
         expected=_of_groups(rows.withColumn(DUE, due), groups),
         actual=_of_groups(live, groups),
     )

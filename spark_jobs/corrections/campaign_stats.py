@@ -37,6 +37,7 @@ from spark_jobs.transforms.open_rows import KEY
 from spark_jobs.transforms.windows import VALID, key_of
 
 _BOTH = (IMPRESSION, CLICK)
+_OWN_TIME = "own_time"
 
 
 def recompute(late: DataFrame, scene: Scene) -> Touched:
@@ -48,11 +49,15 @@ def recompute(late: DataFrame, scene: Scene) -> Touched:
     by = ["campaign_id", *groups]
     placed = _counted(late, events, by, scene).withColumn("window", windows(own))
     in_windows = placed.select(
-        *KEY, F.col("window.start").alias("window_start"), F.col("window.end").alias("window_end"), *by
+        *KEY, _OWN_TIME, F.col("window.start").alias("window_start"), F.col("window.end").alias("window_end"), *by
     )
     key = key_of([*scene.live.columns, *groups])
     scope = in_windows.select(
-        *KEY, *key, in_order(*key).alias(GROUP), (F.col("window_end") + interval(reach)).alias(DUE)
+        *KEY,
+        F.col(_OWN_TIME).alias("event_time"),
+        *key,
+        in_order(*key).alias(GROUP),
+        (F.col("window_end") + interval(reach)).alias(DUE),
     )
     scope = scope.localCheckpoint()
     touched = scene.few(scope.select(*key, GROUP, DUE).distinct())
@@ -70,7 +75,7 @@ def recompute(late: DataFrame, scene: Scene) -> Touched:
         valid = near.join(scene.marked(dates).select(*EVENT), on=list(EVENT), how="left_anti")
         rows = with_valid(rows, _windows(valid, scene), key)
     live = of_touched(between(scene.live, "window_end", scope, "window_end", "window_end"))
-    return Touched(scope.select(*KEY, GROUP, DUE), as_before(of_touched(rows, DUE), live, key), live)
+    return Touched(scope.select(*EVENT, GROUP, DUE), as_before(of_touched(rows, DUE), live, key), live)
 
 
 def _windows(events: DataFrame, scene: Scene) -> DataFrame:
@@ -81,7 +86,7 @@ def _windows(events: DataFrame, scene: Scene) -> DataFrame:
 
 
 def _counted(late: DataFrame, events: DataFrame, by: Sequence[str], scene: Scene) -> DataFrame:
-    """What late events change: the key of each, and ``event_time`` and ``by`` of what it makes count."""
+    """What late events change: key and ``own_time`` of each, and ``event_time`` and ``by`` of what it makes count."""
     reach = interval(scene.settings.attribute.window)
     is_impression, is_click = F.col("event_type") == IMPRESSION, F.col("event_type") == CLICK
     shown = late.where(is_impression)
@@ -107,9 +112,9 @@ def _counted(late: DataFrame, events: DataFrame, by: Sequence[str], scene: Scene
     )
     timed = F.col("click_time").alias("event_time")
     return (
-        shown.select(*KEY, "event_time", *by)
-        .unionByName(brought.select(*KEY, timed, *by))
-        .unionByName(made.select(*KEY, timed, *by))
+        shown.select(*EVENT, F.col("event_time").alias(_OWN_TIME), *by)
+        .unionByName(brought.select(*KEY, timed, F.col("shown_time").alias(_OWN_TIME), *by))
+        .unionByName(made.select(*KEY, timed, timed.alias(_OWN_TIME), *by))
     )
 
 

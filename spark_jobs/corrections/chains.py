@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from spark_jobs.contracts.durations import microseconds
 from spark_jobs.corrections.correction import GROUP, Scene, dates_of, in_order
 from spark_jobs.transforms.clock import interval
-from spark_jobs.transforms.open_rows import KEY
+from spark_jobs.transforms.marks.marked import EVENT
 from spark_jobs.transforms.visits import is_of_visit
 
 CHAIN_START, CHAIN_END = "chain_start", "chain_end"
@@ -39,12 +39,12 @@ def touched_chains(late: DataFrame, scene: Scene, gap: timedelta) -> tuple[DataF
 
 def _chains(late: DataFrame, scene: Scene, dates: Sequence[date], gap: timedelta) -> DataFrame:
     users = scene.few(late.select("user_id").distinct())
-    keys = scene.few(late.where("is_counted").select(*KEY, F.lit(True).alias("is_late")).distinct())
+    own = scene.few(late.where("is_counted").select(*EVENT, F.lit(True).alias("is_late")).distinct())
     counted = (
         scene.events(dates)
         .where(is_of_visit())
         .join(users, on="user_id", how="left_semi")
-        .join(keys, on=list(KEY), how="left")
+        .join(own, on=list(EVENT), how="left")
         .withColumns({"is_counted": F.lit(True), "is_late": F.coalesce("is_late", F.lit(False))})
     )
     # A copy that counts no more still says which rows it was in.

@@ -58,8 +58,8 @@ class Touched:
     """What late events touch.
 
     Attributes:
-        scope: ``event_type`` and ``event_id`` of a late event, ``group`` (string) that it touches, ``due`` (timestamp).
-            An event may touch several groups; one that is not here touches nothing.
+        scope: ``event_type``, ``event_id`` and ``event_time`` of a late event, ``group`` (string) that it touches,
+            ``due`` (timestamp). An event may touch several groups; one that is not here touches nothing.
         expected: the columns of the table, ``group`` and ``due``: all rows of these groups as they should be.
         actual: the columns of the table and ``group``: all rows of these groups as they are.
     """

@@ -68,7 +68,7 @@ def recompute(late: DataFrame, scene: Scene) -> Touched:
     ends = bounds.select(F.timestamp_micros("since_us").alias("since"), F.timestamp_micros("until_us").alias("until"))
     return Touched(
         scope=scope.join(found.select(*_SERIES, "first_us", GROUP, DUE), on=[*_SERIES, "first_us"]).select(
-            *KEY, GROUP, DUE
+            *KEY, F.timestamp_micros("us").alias("event_time"), GROUP, DUE
         ),
         expected=rows.select(*_of_table(), GROUP, DUE),
         actual=_actual(between(scene.live, "window_end", ends, "since", "until"), bounds),

@@ -16,7 +16,7 @@ from spark_jobs.corrections.chains import CHAIN_END, rows_within, touched_chains
 from spark_jobs.corrections.correction import DUE, GROUP, Correction, Scene, Touched
 from spark_jobs.operators.sessionize import sessionize
 from spark_jobs.transforms.clock import interval
-from spark_jobs.transforms.open_rows import KEY
+from spark_jobs.transforms.marks.marked import EVENT
 from spark_jobs.transforms.visits import is_of_visit
 
 
@@ -29,7 +29,7 @@ def recompute(late: DataFrame, scene: Scene) -> Touched:
     expected = rows_within(sessions, chains.withColumn(DUE, due), F.col("session_start"), lambda end: end, scene)
     live = scene.live.where(F.col("event_date").isin(dates))
     return Touched(
-        scope=chains.where("is_late").select(*KEY, GROUP, due.alias(DUE)),
+        scope=chains.where("is_late").select(*EVENT, GROUP, due.alias(DUE)),
         expected=expected.withColumn(DUE, F.col("session_end")),
         actual=rows_within(live, chains, F.col("session_start"), lambda end: end, scene),
     )

@@ -22,7 +22,7 @@ from spark_jobs.contracts.tables import USER_STATUS
 from spark_jobs.corrections.chains import CHAIN_END, CHAIN_START, rows_within, touched_chains
 from spark_jobs.corrections.correction import DUE, GROUP, Correction, Scene, Touched, between
 from spark_jobs.transforms.clock import interval
-from spark_jobs.transforms.open_rows import KEY
+from spark_jobs.transforms.marks.marked import EVENT
 from spark_jobs.transforms.visits import is_of_visit
 
 
@@ -34,7 +34,7 @@ def recompute(late: DataFrame, scene: Scene) -> Touched:
     due = F.col(CHAIN_END) + idle
     live = between(scene.live, "since", chains.withColumn(DUE, due), CHAIN_START, DUE)
     return Touched(
-        scope=chains.where("is_late").select(*KEY, GROUP, due.alias(DUE)),
+        scope=chains.where("is_late").select(*EVENT, GROUP, due.alias(DUE)),
         expected=_changes(chains.where("is_counted"), own.idle_after).withColumn(DUE, F.col("since")),
         actual=rows_within(live, chains, F.col("since"), lambda end: end + idle, scene),
     )

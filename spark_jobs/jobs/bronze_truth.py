@@ -5,12 +5,11 @@
     bronze   a 12:00 ──── a 12:00 ✗ a copy        b 09:30, late         c 31 days old ✗ expired
     truth    a 12:00                              b 09:30
 
-**What is read.** A date costs the files of bronze that hold event times of it: Delta skips the others by their
-statistics. The first copy of an event may have another time, so it may lie in another file. Whether it does, silver and
-``silver/late_events`` tell: if one of them holds the copy that is first here, it was the first of all, because a query
-keeps what it sees first, and a repair what was received before that. Only for events that neither confirms are all
-copies looked up, by their key in the whole of bronze. On a repaired lake these are copies with another date, and rows
-that somebody has changed.
+**What is read.** A date costs the files of bronze that hold event times of it, or times near enough for copies: Delta
+skips the others by their statistics. What is a copy there may be decided further away, where the first copy is itself a
+copy of another event. Silver and ``silver/late_events`` tell: they give the same events if a repair has seen all. Only
+for ids of which they give others, all copies are looked up in the whole of bronze: rows that somebody has changed, and
+with ``deduplicate.mode = "forever"`` copies with another date.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,14 +18,14 @@ from datetime import UTC, date, datetime, timedelta
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark_jobs.contracts.events import HEARTBEAT, OK
+from spark_jobs.contracts.events import OK
 from spark_jobs.jobs.lateness import IS_EXPIRED
+from spark_jobs.jobs.truth import events_of
+from spark_jobs.transforms.identity import COPY, dates_around, first_of_each, replaced_in
 from spark_jobs.transforms.kept import with_columns
-from spark_jobs.transforms.late import as_silver, first_of_each
+from spark_jobs.transforms.late import as_silver
 from spark_jobs.transforms.open_rows import KEY
 
-_COPY = (*KEY, "event_time", "ingest_time")
-"""What identifies a copy of an event."""
 _DAY = timedelta(days=1)
 
 
@@ -37,12 +36,14 @@ class BronzeTruth:
         bronze: up to the version that ``deduplicate`` has read.
         silver: what it has written since.
         known: the events that were late for silver, expired ones too, with ``is_expired``; None: there are none.
+        delay: how far apart two copies may lie: see :func:`spark_jobs.transforms.identity.delay_of`.
     """
 
-    def __init__(self, bronze: DataFrame, silver: DataFrame, known: DataFrame | None) -> None:
+    def __init__(self, bronze: DataFrame, silver: DataFrame, known: DataFrame | None, delay: timedelta | None) -> None:
+        self._delay = delay
         self._copies, self._silver = bronze.where(F.col("verdict") == OK), silver
         self._late = None if known is None else known.where(~F.col(IS_EXPIRED))
-        self._expired = None if known is None else known.where(IS_EXPIRED).select(*_COPY)
+        self._expired = None if known is None else known.where(IS_EXPIRED)
         self._parts: list[tuple[set[date], DataFrame]] = []
 
     def of_dates(self, dates: Sequence[date]) -> DataFrame:
@@ -54,7 +55,7 @@ class BronzeTruth:
         events = used[0] if used else self._silver.where(F.lit(False))
         for more in used[1:]:
             events = events.unionByName(more)
-        return events.where(F.col("event_date").isin(list(dates)))
+        return events.where(_is_on(dates))
 
     def forget(self) -> None:
         """Frees what was kept."""
@@ -63,41 +64,41 @@ class BronzeTruth:
         self._parts.clear()
 
     def _computed(self, dates: Sequence[date]) -> DataFrame:
-        first = self._without_late_elsewhere(self._first(self._copies.where(_on(dates))), dates).persist()
-        doubtful = self._doubtful(first, dates).localCheckpoint()
+        read = dates if self._delay is None else dates_around(dates, self._delay)
+        found = self._first(self._copies.where(_on(read))).where(_is_on(dates)).persist()
+        doubtful = self._doubtful(found, dates).localCheckpoint()
         if doubtful.isEmpty():
-            return first
+            return found
         everywhere = self._first(self._copies.join(doubtful, on=list(KEY), how="left_semi"))
-        settled = everywhere.where(F.col("event_date").isin(list(dates)))
-        whole = first.join(doubtful, on=list(KEY), how="left_anti").unionByName(settled).persist()
+        settled = everywhere.where(_is_on(dates))
+        whole = found.join(doubtful, on=list(KEY), how="left_anti").unionByName(settled).persist()
         whole.count()
-        first.unpersist()
+        found.unpersist()
         return whole
 
     def _first(self, copies: DataFrame) -> DataFrame:
-        events = as_silver(copies)
+        events, silver = as_silver(copies), self._silver
         if self._expired is not None:
-            events = events.join(self._expired, on=list(_COPY), how="left_anti")
-        silver = self._silver
-        return with_columns(first_of_each(events), dict(silver.dtypes)).select(*silver.columns)
+            events = self._without_expired(events, self._expired)
+        return with_columns(first_of_each(events, self._delay), dict(silver.dtypes)).select(*silver.columns)
 
-    def _without_late_elsewhere(self, first: DataFrame, dates: Sequence[date]) -> DataFrame:
-        """``first`` without copies of an event that was received earlier, came late, and is of another date."""
-        if self._late is None:
-            return first
-        elsewhere = self._late.where(~F.col("event_date").isin(list(dates)))
-        others = elsewhere.select(*KEY, F.col("ingest_time").alias("late_ingest"))
-        is_earlier = [F.col(f"first.{name}") == F.col(f"late.{name}") for name in KEY]
-        is_earlier.append(F.col("late_ingest") <= F.col("ingest_time"))
-        return first.alias("first").join(others.alias("late"), on=is_earlier, how="left_anti")
+    def _without_expired(self, events: DataFrame, expired: DataFrame) -> DataFrame:
+        """``events`` without expired ones and their copies; what silver has was on time, and counts."""
+        copies = replaced_in(events, expired, self._delay).select(*COPY)
+        gone = copies.join(self._silver.select(*COPY), on=list(COPY), how="left_anti")
+        return events.join(gone, on=list(COPY), how="left_anti")
 
-    def _doubtful(self, first: DataFrame, dates: Sequence[date]) -> DataFrame:
-        """The keys of ``first`` of which neither silver nor the late events have the same copy."""
-        kept = self._silver.where(F.col("event_date").isin(list(dates)) & (F.col("event_type") != HEARTBEAT))
-        confirmed = kept.select(*_COPY)
-        if self._late is not None:
-            confirmed = confirmed.unionByName(self._late.where(F.col("event_date").isin(list(dates))).select(*_COPY))
-        return first.join(confirmed, on=list(_COPY), how="left_anti").select(*KEY)
+    def _doubtful(self, found: DataFrame, dates: Sequence[date]) -> DataFrame:
+        """The keys of which silver and the late events give others than were ``found``."""
+        known = events_of(self._silver, self._late, None, self._delay)(dates).select(*COPY)
+        own = found.select(*COPY)
+        sides = (own, known), (known, own)
+        one, other = (rows.join(others, on=list(COPY), how="left_anti").select(*KEY) for rows, others in sides)
+        return one.unionByName(other).distinct()
+
+
+def _is_on(dates: Sequence[date]) -> Column:
+    return F.col("event_date").isin(list(dates))
 
 
 def _on(dates: Sequence[date]) -> Column:

@@ -5,6 +5,7 @@ from pyspark.sql import functions as F
 
 from spark_jobs.corrections.correction import DUE, GROUP, Scene, Touched
 from spark_jobs.transforms.changes import COPIES, IS_FROZEN
+from spark_jobs.transforms.marks.marked import EVENT
 from spark_jobs.transforms.open_rows import KEY
 
 
@@ -31,7 +32,7 @@ def causes_of(touched: Touched, events: DataFrame) -> DataFrame:
         ``group``, ``received_at``, ``event_type``, ``event_id``, ``cause``.
     """
     told = F.struct(F.col("ingest_time").alias("received_at"), *KEY, "cause")
-    caused = touched.scope.select(*KEY, GROUP).join(events, on=list(KEY), how="inner")
+    caused = touched.scope.select(*EVENT, GROUP).join(events, on=list(EVENT), how="inner")
     return caused.groupBy(GROUP).agg(F.min(told).alias("told")).select(GROUP, "told.*")
 
 

@@ -1,11 +1,12 @@
 """Which events were late, found from what has been read since the last repair; so the cost follows what is new."""
 
 from datetime import UTC, datetime, time, timedelta
+from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.contracts.choices import DeduplicateMode
+from spark_jobs.contracts.durations import time_of_us
 from spark_jobs.contracts.sections import DeduplicateSettings
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import BRONZE_EVENTS, LATE_EVENTS, SILVER_EVENTS
@@ -13,16 +14,8 @@ from spark_jobs.corrections.correction import dates_within
 from spark_jobs.jobs.arrivals import rows_added
 from spark_jobs.lake.layout import Lake
 from spark_jobs.sources.delta import read_table
-from spark_jobs.transforms.late import (
-    WATERMARK,
-    Span,
-    as_silver,
-    behind,
-    first_of_each,
-    is_expired,
-    late_in_silver,
-    not_kept,
-)
+from spark_jobs.transforms.identity import COPY, delay_of, first_of_each, replaced_in
+from spark_jobs.transforms.late import WATERMARK, Span, as_silver, behind, is_expired, late_in_silver, with_watermark
 from spark_jobs.transforms.open_rows import KEY
 
 IS_EXPIRED = "is_expired"
@@ -31,11 +24,14 @@ IS_EXPIRED = "is_expired"
 def new_late_events(
     spark: SparkSession, settings: Settings, lake: Lake, spans: list[Span], silver: DataFrame
 ) -> DataFrame | None:
-    """The events that ``deduplicate`` dropped as late in ``spans``, each once; None: it can have dropped none.
+    """The events that silver lacks, each once, of what ``deduplicate`` read in ``spans``; None: it read no rows.
+
+    It dropped them as late, or took them for copies of an event that lies further away than its watermark: Spark
+    compares no times while it remembers an id.
 
     Args:
         spark: the session.
-        settings: how late an event may be.
+        settings: how late an event may be, and how far apart copies may lie.
         lake: the lake.
         spans: batches of ``deduplicate``.
         silver: what it had written then.
@@ -43,25 +39,49 @@ def new_late_events(
     Returns:
         The columns of ``silver/events``, ``cause`` and ``is_expired``.
     """
-    if not any(span.watermark_ms for span in spans):
+    read = [span.received for span in spans if span.received]
+    if not read:
         return None
-    dropped = first_of_each(as_silver(behind(rows_added(spark, lake, BRONZE_EVENTS, spans), spans))).persist()
-    late = not_kept(dropped, copies_near(dropped, silver, settings.deduplicate))
-    if lake.has(LATE_EVENTS):
-        known = copies_near(dropped, read_table(spark, lake, LATE_EVENTS), settings.deduplicate)
-        late = late.join(known.select(*KEY), on=list(KEY), how="left_anti")
-    return late.withColumn(IS_EXPIRED, is_expired(settings.repair.horizon)).drop(WATERMARK)
+    late = read_table(spark, lake, LATE_EVENTS) if lake.has(LATE_EVENTS) else None
+    records = as_silver(with_watermark(rows_added(spark, lake, BRONZE_EVENTS, spans), spans))
+    begin, end = (time_of_us(us) for us in (min(first for first, _ in read), max(last for _, last in read)))
+    kept = silver.where(F.col("ingest_time").between(F.lit(begin), F.lit(end))).select(*COPY)
+    lacking = records.join(kept, on=list(COPY), how="left_anti")
+    if late is not None:
+        lacking = lacking.join(late.select(*COPY), on=list(COPY), how="left_anti")
+    lacking = lacking.persist()
+    found = first_of_each(_of_ids(lacking, records, silver, late, settings), delay_of(settings.deduplicate))
+    new = found.join(lacking.select(*COPY).distinct(), on=list(COPY), how="left_semi")
+    return new.withColumn(IS_EXPIRED, is_expired(settings.repair.horizon)).drop(WATERMARK)
+
+
+def _of_ids(
+    lacking: DataFrame, records: DataFrame, silver: DataFrame, late: DataFrame | None, settings: Settings
+) -> DataFrame:
+    """What decides whether ``lacking`` records are copies: the others of their ids, earlier ones too."""
+    ids = lacking.select(*KEY).distinct()
+    own = records.join(ids, on=list(KEY), how="left_semi")
+    # Those that silver has are among the records, if they are new; there one sees where they lay.
+    earlier = copies_near(lacking, silver, settings.deduplicate).join(ids, on=list(KEY), how="left_semi")
+    earlier = earlier.join(own.select(*COPY), on=list(COPY), how="left_anti")
+    parts = [(own, False), (earlier, False)]
+    if late is not None:
+        parts.append((copies_near(lacking, late, settings.deduplicate).join(ids, on=list(KEY), how="left_semi"), True))
+    marked = [rows.withColumn("is_known", F.lit(is_known)) for rows, is_known in parts]
+    columns = marked[0].columns
+    cut = [rows.select(*[name for name in columns if name in rows.columns]) for rows in marked]
+    return reduce(lambda one, more: one.unionByName(more, allowMissingColumns=True), cut)
 
 
 def copies_near(events: DataFrame, rows: DataFrame, settings: DeduplicateSettings) -> DataFrame:
-    """Those of ``rows`` that may be copies of ``events``: both have ``event_date`` and ``event_time``.
+    """Those of ``rows`` that may decide which ``events`` are copies: both have ``event_date`` and ``event_time``.
 
-    ``deduplicate`` knows a copy for as long as its watermark, or for ever; beyond that, two events share a name. So
-    only the dates of ``events`` and those next to them are read.
+    What lies within the delay may be the first copy, and itself a copy of what lies within the delay of it.
     """
-    if settings.mode is DeduplicateMode.FOREVER:
+    delay = delay_of(settings)
+    if delay is None:
         return rows
-    dates = dates_within(events, settings.watermark)
+    dates = dates_within(events, 2 * delay)
     if not dates:
         return rows.limit(0)
     # By the date, silver has partitions; by the time, other tables have statistics.
@@ -104,12 +124,10 @@ def replaced(
     Returns:
         The columns of ``silver/events``, and ``cause``.
     """
-    keys = late.select(*KEY)
-    found = []
+    delay, found = delay_of(settings.deduplicate), []
     if spans:
-        found.append(rows_added(spark, lake, SILVER_EVENTS, spans).join(keys, on=list(KEY), how="left_semi"))
+        found.append(replaced_in(rows_added(spark, lake, SILVER_EVENTS, spans), late, delay))
     if fresh is not None:
-        near = copies_near(fresh, silver, settings.deduplicate)
-        found.append(near.join(fresh.select(*KEY), on=list(KEY), how="left_semi"))
+        found.append(replaced_in(copies_near(fresh, silver, settings.deduplicate), fresh, delay))
     rows = found[0] if len(found) == 1 else found[0].unionByName(found[1], allowMissingColumns=True)
     return late_in_silver(rows)

@@ -42,7 +42,8 @@ from spark_jobs.jobs.truth import events_of, span_of
 from spark_jobs.lake.layout import Lake
 from spark_jobs.sources.delta import read_table
 from spark_jobs.transforms.changes import IS_FROZEN, changes, is_older
-from spark_jobs.transforms.open_rows import KEY
+from spark_jobs.transforms.identity import delay_of
+from spark_jobs.transforms.marks.marked import EVENT
 
 _FEW_EVENTS = 20_000
 """Up to so many, what they touch is sent to every task."""
@@ -98,6 +99,7 @@ class _Planning:
         self._spark, self._settings, self._lake, self._number = spark, settings, lake, number
         self._marked, self._on_step = marked, on_step
         self._draft, self._at = uuid4().hex, datetime.now(UTC)
+        self._delay = delay_of(settings.deduplicate)
         self._rows: dict[str, DataFrame] = {}
         """By key, what is planned."""
         late = read_table(spark, lake, LATE_EVENTS) if lake.has(LATE_EVENTS) else None
@@ -130,7 +132,7 @@ class _Planning:
     def _part(self, one: Wanted, span: tuple[date, date]) -> TablePlan:
         name = one.query.writes.name
         self._on_step(f"{name}: recomputing what marks touch")
-        events = self._marked.outstanding(name, events_of(self._silver, self._late, None))
+        events = self._marked.outstanding(name, events_of(self._silver, self._late, None, self._delay))
         found = events.count()
         counts = {"events": found, "pending": 0, "inserts": 0, "deletes": 0, "frozen": 0}
         if found:
@@ -147,7 +149,7 @@ class _Planning:
         name = one.query.writes.name
         silver = read_up_to(self._spark, self._lake, SILVER_EVENTS, one.silver_version)
         live = read_table(self._spark, self._lake, one.query.writes, version=one.version)
-        there = events_of(silver, self._late, None)
+        there = events_of(silver, self._late, None, self._delay)
         scene = Scene(self._settings, one.watermark, there, live, *span, is_small, self._marked.of_dates)
         touched = computed(one.correction.recompute(events, scene))
         now, age = F.lit(one.watermark or self._at), self._settings.repair.freeze_after
@@ -157,8 +159,8 @@ class _Planning:
         gross = [column for column in live.columns if column not in one.correction.net]
         apart = changes(closed.expected, closed.actual, gross, causes, frozen).where(~F.col(IS_FROZEN))
         apart = apart.select(GROUP).distinct().localCheckpoint()
-        waiting = touched.scope.join(still_open.unionByName(apart), on=GROUP, how="left_semi").select(*KEY).distinct()
-        told = events.join(waiting.withColumn(WAITS, F.lit(True)), on=list(KEY), how="left")
+        waiting = touched.scope.join(still_open.unionByName(apart), on=GROUP, how="left_semi").select(*EVENT).distinct()
+        told = events.join(waiting.withColumn(WAITS, F.lit(True)), on=list(EVENT), how="left")
         told = told.withColumn(WAITS, F.coalesce(WAITS, F.lit(False))).localCheckpoint()
         settled = _without(closed, apart)
         found = changes(settled.expected, settled.actual, live.columns, causes, frozen).localCheckpoint()

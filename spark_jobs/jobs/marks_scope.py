@@ -22,9 +22,9 @@ from spark_jobs.lake.layout import Lake
 from spark_jobs.queries.deduplicate import QUERY as DEDUPLICATE
 from spark_jobs.runtime.watermarks import next_watermark
 from spark_jobs.sources.delta import newest_event_time, read_table
+from spark_jobs.transforms.identity import delay_of, replaced_in
 from spark_jobs.transforms.kept import with_columns
 from spark_jobs.transforms.marks.marked import is_within
-from spark_jobs.transforms.open_rows import KEY
 
 _PERSONAL = {"ip": "string", "user_agent": "string"}
 """Columns that an older lake lacks."""
@@ -39,13 +39,17 @@ _MOST_SPANS = 50
 
 @dataclass(frozen=True)
 class Standing:
-    """A state of silver: its events before ``until`` are known; ``repair`` is the last that added late events."""
+    """A state of silver: its events before ``until`` are known; ``repair`` is the last that added late events.
+
+    ``delay``: how far apart two copies of an event may lie: see :func:`spark_jobs.transforms.identity.delay_of`.
+    """
 
     silver_version: int
     until: datetime
     repair: int
     silver: DataFrame
     late: DataFrame | None
+    delay: timedelta | None
 
     @classmethod
     def of(cls, spark: SparkSession, settings: Settings, lake: Lake) -> "Standing | None":
@@ -59,12 +63,13 @@ class Standing:
         until = _known_until(settings, lake, silver, version, next_until)
         if until is None:
             return None
+        delay = delay_of(settings.deduplicate)
         late_version = lake.newest_commit(LATE_EVENTS.path)
         if late_version is None:
-            return cls(version, until, 0, silver, None)
+            return cls(version, until, 0, silver, None, delay)
         late = with_columns(read_table(spark, lake, LATE_EVENTS, version=late_version), _PERSONAL)
         ((repair,),) = late.agg(F.max("repair")).collect()
-        return cls(version, until, repair or 0, silver, late.where(~F.col(IS_EXPIRED)))
+        return cls(version, until, repair or 0, silver, late.where(~F.col(IS_EXPIRED)), delay)
 
     @property
     def begin(self) -> datetime:
@@ -75,7 +80,7 @@ class Standing:
     def events(self, spans: Sequence[Span], reach: timedelta) -> DataFrame:
         """The events of ``spans``, and those around that are no farther away than ``reach``; each once."""
         near = merged([Span(span.since - reach, span.until + reach) for span in spans])
-        of_dates = events_of(self.silver, self.late, None)
+        of_dates = events_of(self.silver, self.late, None, self.delay)
         return of_dates(dates_of(near)).where(is_in(near)).select(*_COLUMNS)
 
 
@@ -118,8 +123,7 @@ def _arrived(
     if now.late is not None and now.repair > before.repair:
         late = now.late.where(F.col("repair") > before.repair)
         yield late
-        copies = copies_near(late, now.silver, settings.deduplicate)
-        yield copies.join(late.select(*KEY), on=list(KEY), how="left_semi")
+        yield replaced_in(copies_near(late, now.silver, settings.deduplicate), late, now.delay)
 
 
 def merged(spans: Iterable[Span]) -> list[Span]:

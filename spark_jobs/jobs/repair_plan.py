@@ -23,7 +23,8 @@ from spark_jobs.jobs.truth import events_of, span_of
 from spark_jobs.lake.layout import Lake
 from spark_jobs.sources.delta import read_table
 from spark_jobs.transforms.changes import changes, is_older
-from spark_jobs.transforms.open_rows import KEY
+from spark_jobs.transforms.identity import delay_of
+from spark_jobs.transforms.marks.marked import EVENT
 
 OnStep = Callable[[str], None]
 _BESIDE = timedelta(days=2)
@@ -120,12 +121,12 @@ class _Planning:
         bounds = self._span(one.silver_version, silver, late, initial)
         live = read_table(self._spark, self._lake, table, version=one.version)
         invalid = self._marked.of_dates if self._marked else None
-        there = events_of(silver, late, initial)
+        there = events_of(silver, late, initial, delay_of(self._settings.deduplicate))
         scene = Scene(self._settings, one.watermark, there, live, *bounds, marked=invalid)
         touched = computed(one.correction.recompute(events, scene))
         still_open, causes = open_groups(touched, scene), causes_of(touched, events)
-        waiting = touched.scope.join(still_open, on=GROUP, how="left_semi").select(*KEY).distinct()
-        marked = events.join(waiting.withColumn(WAITS, F.lit(True)), on=list(KEY), how="left")
+        waiting = touched.scope.join(still_open, on=GROUP, how="left_semi").select(*EVENT).distinct()
+        marked = events.join(waiting.withColumn(WAITS, F.lit(True)), on=list(EVENT), how="left")
         kept = self._kept(
             marked.withColumn(WAITS, F.coalesce(WAITS, F.lit(False))), events_key(self._folder, table.name)
         )

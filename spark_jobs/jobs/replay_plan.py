@@ -23,6 +23,7 @@ from spark_jobs.jobs.truth import events_of
 from spark_jobs.lake.layout import Lake
 from spark_jobs.sources.delta import read_table
 from spark_jobs.transforms.changes import COPIES, changes, is_older, strangers, unexplained
+from spark_jobs.transforms.identity import delay_of
 from spark_jobs.transforms.late import late_in_silver
 from spark_jobs.transforms.open_rows import KEY
 
@@ -70,7 +71,8 @@ class Comparing:
         bronze = read_up_to(spark, lake, BRONZE_EVENTS, self._outstanding.bronze_version)
         self._silver = read_up_to(spark, lake, SILVER_EVENTS, self._outstanding.silver_version)
         self._marked = Marked.of(spark, lake)
-        self._truth = BronzeTruth(bronze, self._silver, self._outstanding.known)
+        self._delay = delay_of(settings.deduplicate)
+        self._truth = BronzeTruth(bronze, self._silver, self._outstanding.known, self._delay)
         self._dates = _dates(window.begin - _DAY, window.end + _DAY)
 
     def forget(self) -> None:
@@ -152,7 +154,7 @@ class Comparing:
         late = self._late_events(one, dates)
         if self._marked is None or not one.correction.net:
             return late
-        there = events_of(self._silver, self._outstanding.late, None)
+        there = events_of(self._silver, self._outstanding.late, None, self._delay)
         marked = self._marked.outstanding(one.query.writes.name, there, dates)
         return marked if late is None else late.unionByName(marked, allowMissingColumns=True)
 

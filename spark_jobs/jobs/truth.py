@@ -1,17 +1,17 @@
 """All events that count, late ones included: what gold is recomputed from."""
 
 from collections.abc import Callable, Sequence
-from datetime import date
+from datetime import date, timedelta
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.contracts.events import HEARTBEAT
-from spark_jobs.transforms.open_rows import KEY
+from spark_jobs.transforms.identity import dates_around, not_replaced
 
 
 def events_of(
-    silver: DataFrame, late: DataFrame | None, initial: DataFrame | None
+    silver: DataFrame, late: DataFrame | None, initial: DataFrame | None, delay: timedelta | None
 ) -> Callable[[Sequence[date]], DataFrame]:
     """Gives the events of some dates, each once.
 
@@ -20,6 +20,7 @@ def events_of(
         late: the events of ``silver/late_events`` that have not expired; of a copy in silver and one here, this one
             counts, because it was received first. None: there are none.
         initial: events that the query began with, with ``event_date``; None: none.
+        delay: how far apart two copies may lie: see :func:`spark_jobs.transforms.identity.delay_of`.
 
     Returns:
         A function from values of ``event_date`` to events with the columns of silver.
@@ -29,8 +30,10 @@ def events_of(
         on_date = F.col("event_date").isin(list(dates))
         events = silver.where(on_date & (F.col("event_type") != HEARTBEAT))
         if late is not None:
-            others = events.join(late.select(*KEY), on=list(KEY), how="left_anti")
-            events = others.unionByName(_like(late.where(on_date), silver), allowMissingColumns=True)
+            near = late if delay is None else late.where(F.col("event_date").isin(dates_around(dates, delay)))
+            events = not_replaced(events, near, delay).unionByName(
+                _like(late.where(on_date), silver), allowMissingColumns=True
+            )
         if initial is not None:
             events = events.unionByName(_like(initial.where(on_date), silver), allowMissingColumns=True)
         return events.select(*silver.columns)

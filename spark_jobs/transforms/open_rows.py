@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from spark_jobs.contracts.durations import milliseconds
 from spark_jobs.contracts.events import CLICK, HEARTBEAT, IMPRESSION
+from spark_jobs.transforms.marks.marked import EVENT
 from spark_jobs.transforms.visits import is_of_visit
 
 KEY = ("event_type", "event_id")
@@ -49,17 +50,20 @@ def undecided_pairs(
     Returns:
         The columns of silver; includes the newest row, of whatever type.
     """
-    unclicked = attributions.where(F.col("status") == "unclicked").select(F.col("impression_id").alias("event_id"))
+    shown = (F.col("impression_id").alias("event_id"), F.col("impression_time").alias("event_time"))
+    clicked = (F.col("click_id").alias("event_id"), F.col("click_time").alias("event_time"))
+    unclicked = attributions.where(F.col("status") == "unclicked").select(*shown)
     impressions = silver.where(
         (F.col("event_type") == IMPRESSION) & _is_after(F.col("event_time"), settled_before, window)
-    ).join(unclicked, on="event_id", how="left_anti")
+    ).join(unclicked, on=["event_id", "event_time"], how="left_anti")
     met = attributions.where(
         (F.col("status") == "clicked") & _is_after(F.col("impression_time"), settled_before, window)
-    ).select(F.col("click_id").alias("event_id"))
-    orphans = attributions.where(F.col("status") == "orphan_click").select(F.col("click_id").alias("event_id"))
+    ).select(*clicked)
+    orphans = attributions.where(F.col("status") == "orphan_click").select(*clicked)
     clicks = silver.where(F.col("event_type") == CLICK)
-    waiting = clicks.where(_is_after(F.col("event_time"), settled_before)).join(orphans, on="event_id", how="left_anti")
-    known = clicks.where(~_is_after(F.col("event_time"), settled_before)).join(met, on="event_id", how="left_semi")
+    is_open, own = _is_after(F.col("event_time"), settled_before), ["event_id", "event_time"]
+    waiting = clicks.where(is_open).join(orphans, on=own, how="left_anti")
+    known = clicks.where(~is_open).join(met, on=own, how="left_semi")
     return _union(silver, impressions, waiting, known, _newest(silver))
 
 
@@ -85,11 +89,11 @@ def open_sessions(
         The columns of silver, null in events of ``initial`` that do not have them; includes the newest row of silver,
         of whatever type.
     """
-    done = sessions.select(F.explode("events").alias("event")).select("event.event_type", "event.event_id")
+    done = sessions.select(F.explode("events").alias("event")).select(*[f"event.{name}" for name in EVENT])
     events = silver.where(is_of_visit())
     if initial is not None:
         events = events.unionByName(initial, allowMissingColumns=True)
-    left = events.join(done, on=list(KEY), how="left_anti")
+    left = events.join(done, on=list(EVENT), how="left_anti")
     in_order = Window.partitionBy("user_id").orderBy("event_time", "event_id")
     silence_us = F.unix_micros("event_time") - F.unix_micros(F.lag("event_time").over(in_order))
     is_new = F.coalesce(silence_us > milliseconds(gap) * 1000, F.lit(True))
@@ -109,12 +113,15 @@ def pairs_apart(attributions: DataFrame, settled_before: datetime, before: timed
         window: ``attribute.window`` from now on.
 
     Returns:
-        ``event_type`` and ``event_id`` of the click, ``impression_time``.
+        ``event_type``, ``event_id`` and ``event_time`` of the click, ``impression_time``.
     """
     delay_us = F.unix_micros("click_time") - F.unix_micros("impression_time")
     is_apart = (F.col("status") == "clicked") & (delay_us > milliseconds(window) * 1000)
     return attributions.where(is_apart & _is_after(F.col("impression_time"), settled_before, before)).select(
-        F.lit(CLICK).alias("event_type"), F.col("click_id").alias("event_id"), "impression_time"
+        F.lit(CLICK).alias("event_type"),
+        F.col("click_id").alias("event_id"),
+        F.col("click_time").alias("event_time"),
+        "impression_time",
     )
 
 
@@ -125,7 +132,7 @@ def moved_together(clicks: DataFrame, pairs: DataFrame) -> DataFrame:
     """
     time = F.coalesce("impression_time", "event_time").alias("event_time")
     others = [name for name in clicks.columns if name != "event_time"]
-    return clicks.join(F.broadcast(pairs), on=list(KEY), how="left").select(*others, time)
+    return clicks.join(F.broadcast(pairs), on=list(EVENT), how="left").select(*others, time)
 
 
 def events_since(silver: DataFrame, begin: datetime) -> DataFrame:

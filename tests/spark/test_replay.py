@@ -30,7 +30,7 @@ from spark_jobs.jobs.repair import repair
 from spark_jobs.jobs.replay import Replayed, replay
 from spark_jobs.lake.layout import Lake
 from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.transforms.late import first_of_each
+from spark_jobs.transforms.identity import first_of_each
 from tests.support.lakes import GOLD, read_table
 from tests.support.oracle import Expected, assert_same_rows, expected_tables
 from tests.support.runs import run_in
@@ -266,5 +266,5 @@ def test_of_copies_in_one_batch_the_first_is_the_one_at_the_lower_offset(
     copies = [
         ("click", "c1", _DAY + timedelta(seconds=number), _DAY, source) for number, source in enumerate((first, second))
     ]
-    found = first_of_each(spark.createDataFrame(copies, names)).collect()
+    found = first_of_each(spark.createDataFrame(copies, names), timedelta(hours=3)).collect()
     assert [row["event_time"].astimezone(UTC) for row in found] == [_DAY]
