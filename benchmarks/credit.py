@@ -91,12 +91,12 @@ def _check(lake: Lake) -> None:
     paths, credits_ = (rows_of(lake, table) for table in (PATHS, CREDITS))
     query = f"""
         WITH sums AS (
-          SELECT conversion_id, model, sum(credit_micros) AS credited, sum(weight_ppm) AS ppm
+          SELECT conversion_id, conversion_time, model, sum(credit_micros) AS credited, sum(weight_ppm) AS ppm
           FROM {credits_} GROUP BY ALL
         )
         SELECT (SELECT count(*) FROM {paths}) AS paths, count(*) AS sums,
           count(*) FILTER (credited <> value_micros OR ppm <> 1000000) AS off
-        FROM sums JOIN {paths} USING (conversion_id)
+        FROM sums JOIN {paths} USING (conversion_id, conversion_time)
     """
     with duckdb.connect() as connection:
         ((count, sums, off),) = connection.sql(query).fetchall()

@@ -27,6 +27,8 @@ def unbalanced(paths: DataFrame, credits_: DataFrame) -> DataFrame:
     """
     # Credits that are wrong may add up to more than 64 bits.
     credited = F.sum(F.col("credit_micros").cast("decimal(38,0)"))
-    totals = credits_.groupBy("conversion_id", "model").agg(credited.alias("credited"))
-    joined = totals.join(paths.select("conversion_id", "value_micros"), on="conversion_id", how="inner")
+    # An id may be that of two conversions.
+    conversion = ["conversion_id", "conversion_time"]
+    totals = credits_.groupBy(*conversion, "model").agg(credited.alias("credited"))
+    joined = totals.join(paths.select(*conversion, "value_micros"), on=conversion, how="inner")
     return joined.where(~F.col("credited").eqNullSafe(F.col("value_micros").cast("decimal(38,0)")))

@@ -16,8 +16,9 @@ from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import ATTRIBUTIONS, NET_PATHS, PATHS, Table
 from spark_jobs.corrections.correction import GROUP, dates_of
 from spark_jobs.jobs.comparing import sums
+from spark_jobs.jobs.credit_due import ends_of
 from spark_jobs.jobs.credit_variants import GROSS, Marks, Variant
-from spark_jobs.jobs.credit_wanted import REASON, WHY, Conversions, ends_of, first_reasons
+from spark_jobs.jobs.credit_wanted import REASON, WHY, Conversions, first_reasons
 from spark_jobs.lake.layout import Lake
 from spark_jobs.sources.delta import read_table
 from spark_jobs.transforms.changes import changes, is_older
@@ -126,37 +127,39 @@ class CreditPlanning:
     def _part(self, variant: Variant, conversions: Conversions, wanted: DataFrame) -> _Part:
         """Writes how the rows of ``wanted`` conversions change in the tables of ``variant``."""
         wanted = wanted.localCheckpoint()
-        fresh, again = (wanted.where(F.col(WHY).isNull() == is_first).count() for is_first in (True, False))
+        told = wanted.groupBy(GROUP).agg(F.min(WHY).alias(WHY)).localCheckpoint()
+        fresh, again = (told.where(F.col(WHY).isNull() == is_first).count() for is_first in (True, False))
         if not fresh + again:
             return _Part()
         self._on_step(f"{fresh + again:,} conversions: {variant.paths.path} and {variant.credits.path}")
-        tables = self._compare(variant, conversions, wanted, is_few=fresh + again <= _FEW)
+        tables = self._compare(variant, conversions, wanted, told, is_few=fresh + again <= _FEW)
         return _Part(fresh, again, tables)
 
     def _compare(
-        self, variant: Variant, conversions: Conversions, wanted: DataFrame, *, is_few: bool
+        self, variant: Variant, conversions: Conversions, wanted: DataFrame, told: DataFrame, *, is_few: bool
     ) -> dict[str, ChangedTable]:
         own = self._settings.credit
-
-        def few(rows: DataFrame) -> DataFrame:
-            return F.broadcast(rows) if is_few else rows
-
-        ids = wanted.select(GROUP)
-        events = conversions.events
-        dates = dates_of(events.join(few(ids), on=F.col("event_id") == F.col(GROUP), how="left_semi"))
+        each = wanted.groupBy(F.col("event_id").alias("conversion_id"), F.col("event_time").alias(_TIME))
+        ids = each.agg(F.min(GROUP).alias(GROUP)).localCheckpoint()
+        dates = dates_of(ids.select(F.to_date(_TIME).alias("event_date")))
         # A refund, what it takes back, and the one of the same order before that.
         begin = dates[0] - 2 * own.conversion_lookback
-        near = events.where(F.col("event_date").between(F.lit(begin), F.lit(dates[-1])))
-        near = variant.conversions(near, begin, dates[-1])
-        is_wanted = F.col("conversion_id") == F.col(GROUP)
-        due = creditable(near, own).join(few(ids), on=is_wanted, how="left_semi").localCheckpoint()
-        found = paths_of(few(due), self._attributions(variant, due), own).localCheckpoint()
-        told = wanted.select(GROUP, *[F.col(f"{WHY}.{name}").alias(name) for name in REASON])
+        near = variant.conversions(conversions.counted(begin, dates[-1]), begin, dates[-1])
+
+        def of_wanted(rows: DataFrame) -> DataFrame:
+            return rows.join(F.broadcast(ids) if is_few else ids, on=["conversion_id", _TIME], how="inner")
+
+        due = of_wanted(creditable(near, own)).drop(GROUP).localCheckpoint()
+        near_due = F.broadcast(due) if is_few else due
+        found = paths_of(near_due, self._attributions(variant, due), own).localCheckpoint()
+        reasons = told.select(GROUP, *[F.col(f"{WHY}.{name}").alias(name) for name in REASON])
         is_final = is_older(F.col(_TIME), F.lit(self._reach.until), self._settings.repair.freeze_after)
         frozen = conversions.was_due(_TIME) & is_final
         expected = {variant.paths: found, variant.credits: credits_of(found, own)}
         return {
-            table.name: self._compare_table(table, rows, self._actual(table, few(ids), dates), told, frozen)
+            table.name: self._compare_table(
+                table, of_wanted(rows), of_wanted(self._actual(table, rows, dates)), reasons, frozen
+            )
             for table, rows in expected.items()
         }
 
@@ -178,19 +181,17 @@ class CreditPlanning:
         # A click after the last conversion is no touch, so its mark does not matter.
         return variant.attributions(near, clicked, newest)
 
-    def _actual(self, table: Table, ids: DataFrame, dates: Sequence[date]) -> DataFrame | None:
-        """The rows of ``ids`` as they are; None: there is no such table yet."""
+    def _actual(self, table: Table, expected: DataFrame, dates: Sequence[date]) -> DataFrame:
+        """The rows of ``table`` on ``dates``; if there is no such table yet, none, like those ``expected``."""
         if not self._lake.has(table):
-            return None
-        rows = read_table(self._spark, self._lake, table).where(F.col("event_date").isin(list(dates)))
-        return rows.withColumn(GROUP, F.col("conversion_id")).join(ids, on=GROUP, how="left_semi")
+            return expected.limit(0)
+        return read_table(self._spark, self._lake, table).where(F.col("event_date").isin(list(dates)))
 
     def _compare_table(
-        self, table: Table, expected: DataFrame, actual: DataFrame | None, told: DataFrame, frozen: Column
+        self, table: Table, expected: DataFrame, actual: DataFrame, told: DataFrame, frozen: Column
     ) -> ChangedTable:
         version = self._lake.newest_commit(table.path)
-        due = expected.withColumn(GROUP, F.col("conversion_id"))
-        found = changes(due, due.limit(0) if actual is None else actual, table.column_names, told, frozen)
+        found = changes(expected, actual, table.column_names, told, frozen)
         return ChangedTable(version=-1 if version is None else version, **sums(self._kept(found, table)))
 
     def _kept(self, changed: DataFrame, table: Table) -> DataFrame:

@@ -2,7 +2,7 @@
 
 A conversion is computed when it becomes due, and again when
 
-- it came late, or an earlier one of its order did,
+- it came late, or an earlier one of its order did; then a copy of it that had counted is wanted too: its rows go,
 - a repair or a replay has changed an attribution that can be a touch of it,
 - it is a refund, and the conversion that it takes back is computed again,
 - net of invalid traffic also when a mark of it, of an earlier one of its order, or of what can be a touch of it was set
@@ -17,22 +17,21 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_jobs.contracts.crediting import Reach
-from spark_jobs.contracts.durations import time_of_us
 from spark_jobs.contracts.events import CLICK, CONVERSION, IMPRESSION
 from spark_jobs.contracts.repair import REPAIR, Cause, Outcome
 from spark_jobs.contracts.replay import Window
 from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import ATTRIBUTIONS, LATE_EVENTS, RESTATEMENTS, SILVER_EVENTS
+from spark_jobs.contracts.tables import ATTRIBUTIONS, RESTATEMENTS, SILVER_EVENTS
 from spark_jobs.corrections.correction import GROUP, dates_of, dates_within
 from spark_jobs.jobs.arrivals import rows_between
-from spark_jobs.jobs.lateness import IS_EXPIRED
+from spark_jobs.jobs.credit_due import LATE_TIME, DueConversions, ends_of, group_of
 from spark_jobs.lake.layout import Lake
 from spark_jobs.sources.delta import read_table
 from spark_jobs.transforms.clock import interval
 from spark_jobs.transforms.json_rows import from_json_row
 from spark_jobs.transforms.late import CAUSE
 from spark_jobs.transforms.marks.marked import EVENT
-from spark_jobs.transforms.open_rows import KEY
+from spark_jobs.transforms.paths import ORDER, order_of
 
 WHY: Final = "why"
 """Column: why a conversion is computed again, a struct of :data:`REASON`; null: it is computed for the first time."""
@@ -41,13 +40,16 @@ REASON: Final = ("received_at", "cause", "event_type", "event_id", "repair")
 that brought it in; 0: none did."""
 _WHY_TYPE = "struct<received_at: timestamp, cause: string, event_type: string, event_id: string, repair: bigint>"
 _TOUCH = "user_id STRING, impression_time TIMESTAMP, click_time TIMESTAMP"
-_OF_ORDER = ("order_id", "revokes", "event_time", "event_date")
+WANTED: Final = (GROUP, "event_id", "event_time")
+"""Columns of what is wanted: a conversion, and the group that its rows are compared in, which is its own, or that of
+the late copy that replaces it."""
+_OF_ORDER = ("order_id", "revokes", "event_date")
 
 
 class Conversions:
     """The conversions of a lake up to a reach, and which of them are to be computed.
 
-    What is wanted has the id of a conversion as ``group``, and ``why``.
+    What is wanted has the columns :data:`WANTED` and ``why``.
 
     Args:
         spark: the session.
@@ -59,8 +61,9 @@ class Conversions:
 
     def __init__(self, spark: SparkSession, settings: Settings, lake: Lake, reach: Reach, last: Reach | None) -> None:
         self._spark, self._settings, self._lake, self._reach, self._last = spark, settings, lake, reach, last
-        self.events = self._events()
-        """Those that are due, with the columns of silver, ``cause`` and ``repair``, null unless they came late."""
+        self._due = DueConversions(spark, settings, lake, reach)
+        self.counted = self._due.counted
+        """Gives those that are due on some dates."""
 
     def was_due(self, time: str) -> Column:
         """Whether a conversion was due in the last run; ``time`` is the column with its time."""
@@ -76,17 +79,20 @@ class Conversions:
     def of_window(self, window: Window) -> DataFrame:
         """What is wanted if all conversions in ``window`` that were due are computed again."""
         is_in = (F.col("event_time") >= F.lit(window.begin)) & (F.col("event_time") < F.lit(window.end))
-        found = self._on_dates(window.begin, window.end).where(is_in & self.was_due("event_time"))
-        return found.select(F.col("event_id").alias(GROUP), why(F.lit(Cause.REPLAY.value)))
+        reason = why(F.lit(Cause.REPLAY.value))
+        found = _wanted(self._between(window.begin, window.end).where(is_in & self.was_due("event_time")), reason)
+        late = self._due.late(_date(window.begin), _date(window.end))
+        both = F.explode(F.array("event_time", LATE_TIME)).alias("event_time")
+        copies = self._due.replaced(late).where(self.was_due("event_time")).select(GROUP, "event_id", both, reason)
+        return first_reasons(found.unionByName(copies))
 
     def new(self) -> DataFrame:
         """What is wanted since the last run."""
         never = F.lit(None).cast(_WHY_TYPE).alias(WHY)
         if self._last is None:
-            return self.events.select(F.col("event_id").alias(GROUP), never)
-        since = F.col("event_date") >= F.lit(_date(self._last.until))
-        first = self.events.where(since & ~self.was_due("event_time")).select(F.col("event_id").alias(GROUP), never)
-        return first.unionByName(self._again(self._last))
+            return _wanted(self.counted(), never)
+        since = self.counted(_date(self._last.until)).where(~self.was_due("event_time"))
+        return _wanted(since, never).unionByName(self._again(self._last))
 
     def changed_by(self, events: DataFrame) -> DataFrame:
         """What is wanted because ``events`` count no longer, or again.
@@ -95,31 +101,17 @@ class Conversions:
             events: ``event_type``, ``event_id``, ``event_time``, ``event_date`` and ``why``.
         """
         own = self._among(events).localCheckpoint()
-        found = [own.select(GROUP, WHY), *self._next_of_orders(own), *self._reached(self._touches_of(events))]
+        found = [own.select(*WANTED, WHY), *self._next_of_orders(own), *self._reached(self._touches_of(events))]
         return self._with_refunds(found)
 
-    def _events(self) -> DataFrame:
-        is_due = (F.col("event_type") == CONVERSION) & (F.col("event_time") <= F.lit(self._reach.until))
-        none = {CAUSE: F.lit(None).cast("string"), REPAIR: F.lit(None).cast("bigint")}
-        silver = read_table(self._spark, self._lake, SILVER_EVENTS, version=self._reach.silver_version).where(is_due)
-        if not self._lake.has(LATE_EVENTS):
-            return silver.withColumns(none)
-        # What a repair brings in meanwhile is the next run's.
-        is_there = ~F.col(IS_EXPIRED) & (F.col(REPAIR) <= self._reach.repair)
-        late = read_table(self._spark, self._lake, LATE_EVENTS).where(is_due & is_there)
-        # Of a copy in silver and one here, this one was received first.
-        others = silver.join(late.select(*KEY), on=list(KEY), how="left_anti").withColumns(none)
-        columns = [name for name in others.columns if name in late.columns]
-        return others.unionByName(late.select(*columns), allowMissingColumns=True)
-
-    def _on_dates(self, first: datetime, last: datetime) -> DataFrame:
+    def _between(self, first: datetime, last: datetime) -> DataFrame:
         """Conversions on the dates from ``first`` to ``last``, and perhaps more at its ends."""
-        return self.events.where(F.col("event_date").between(F.lit(_date(first)), F.lit(_date(last))))
+        return self.counted(_date(first), _date(last))
 
     def _again(self, last: Reach) -> DataFrame:
         """Conversions that were due, and have changed: each once, with the first reason to be received."""
         late = self._late(last).localCheckpoint()
-        return self._with_refunds([late.select(GROUP, WHY), *self._next_of_orders(late), *self._touched(last)])
+        return self._with_refunds([late.select(*WANTED, WHY), *self._next_of_orders(late), *self._touched(last)])
 
     def _with_refunds(self, found: list[DataFrame]) -> DataFrame:
         """Conversions that are ``found``, and refunds of them: each once, with the first reason to be received."""
@@ -127,39 +119,44 @@ class Conversions:
         return first_reasons(reduce(DataFrame.unionByName, [changed, *self._refunds_of(changed)]))
 
     def _late(self, last: Reach) -> DataFrame:
-        """Conversions that came late since the last run, with their order and time."""
-        was_due = self.was_due("event_time")
-        brought_in = self.events.where(was_due & (F.col(REPAIR) > last.repair))
+        """Conversions that came late since the last run, and copies that they replace, with their order."""
+        told = why(F.col(CAUSE), F.col("ingest_time"), F.col("event_type"), F.col("event_id"), F.col(REPAIR))
+        names, was_due = (*WANTED, WHY, *_OF_ORDER), self.was_due("event_time")
+        # One that was brought in before it was due replaces nothing until now.
+        brought_in = self._due.late().where((F.col(REPAIR) > last.repair) | ~was_due).select("*", group_of(), told)
+        copies = self._due.replaced(brought_in, WHY)
+        found = [rows.where(was_due).select(*names) for rows in (brought_in, copies)]
         first, newest = last.silver_version + 1, self._reach.silver_version
         if first <= newest:
             cause = {CAUSE: F.lit(Cause.LATE_CONVERSION.value), REPAIR: F.lit(0).cast("bigint")}
             added = rows_between(self._spark, self._lake, SILVER_EVENTS, first, newest)
             more = added.where((F.col("event_type") == CONVERSION) & was_due).withColumns(cause)
-            brought_in = brought_in.unionByName(more.select(*brought_in.columns))
-        told = why(F.col(CAUSE), F.col("ingest_time"), F.col("event_type"), F.col("event_id"), F.col(REPAIR))
-        return brought_in.select(F.col("event_id").alias(GROUP), told, *_OF_ORDER)
+            found.append(more.select("*", group_of(), told).select(*names))
+        return reduce(DataFrame.unionByName, found)
 
     def _among(self, events: DataFrame) -> DataFrame:
         """The conversions among ``events``, with their order and time."""
         conversions = events.where(F.col("event_type") == CONVERSION)
-        due = self.events.where(F.col("event_date").isin(dates_of(conversions)) & self.was_due("event_time"))
+        dates = dates_of(conversions)
+        near = self.counted(dates[0], dates[-1]) if dates else self.counted()
+        due = near.where(F.col("event_date").isin(dates) & self.was_due("event_time"))
         found = due.join(conversions.select(*EVENT, WHY), on=list(EVENT), how="inner")
-        return found.select(F.col("event_id").alias(GROUP), WHY, *_OF_ORDER)
+        return found.select(group_of(), "event_id", "event_time", WHY, *_OF_ORDER)
 
     def _next_of_orders(self, changed: DataFrame) -> list[DataFrame]:
         """Conversions of the same order as ``changed`` ones, after them: they may be repeats now, or no longer."""
         lookback = self._settings.credit.conversion_lookback
-        bought = changed.where("order_id IS NOT NULL AND revokes IS NULL")
+        bought = changed.where("revokes IS NULL")
         if not (ends := ends_of(bought, "event_time")):
             return []
         first, last = ends
-        others = self._on_dates(first, last + lookback).where(F.col("revokes").isNull() & self.was_due("event_time"))
-        after = F.broadcast(bought.select("order_id", F.col("event_time").alias("changed_time"), WHY))
-        same = others.select("event_id", "event_time", "order_id").join(after, on="order_id", how="inner")
+        others = self._between(first, last + lookback).where(F.col("revokes").isNull() & self.was_due("event_time"))
+        after = F.broadcast(bought.select(order_of(), F.col("event_time").alias("changed_time"), WHY))
+        same = others.select("event_id", "event_time", order_of()).join(after, on=ORDER, how="inner")
         is_after = (F.col("event_time") >= F.col("changed_time")) & (
             F.col("event_time") <= F.col("changed_time") + interval(lookback)
         )
-        return [same.where(is_after).select(F.col("event_id").alias(GROUP), WHY)]
+        return [_wanted(same.where(is_after), F.col(WHY))]
 
     def _touched(self, last: Reach) -> list[DataFrame]:
         """Conversions that a changed attribution is a touch of, or was."""
@@ -204,30 +201,33 @@ class Conversions:
         if not (ends := ends_of(touches, "touch_time")):
             return []
         lookback = self._settings.credit.click_lookback
-        near = self._on_dates(ends[0], ends[1] + lookback).where(self.was_due("event_time"))
+        near = self._between(ends[0], ends[1] + lookback).where(self.was_due("event_time"))
         side = F.broadcast(touches) if are_few else touches
         reached = near.select("event_id", "event_time", "user_id").join(side, on="user_id", how="inner")
         is_reached = (F.col("event_time") >= F.col("touch_time")) & (
             F.col("event_time") <= F.col("touch_time") + interval(lookback)
         )
-        return [reached.where(is_reached).select(F.col("event_id").alias(GROUP), WHY)]
+        return [_wanted(reached.where(is_reached), F.col(WHY))]
 
     def _refunds_of(self, changed: DataFrame) -> list[DataFrame]:
         """Refunds of ``changed`` conversions that were due too."""
         if self._last is None:
             return []
-        times = self.events.join(F.broadcast(changed), on=F.col("event_id") == F.col(GROUP), how="left_semi")
-        if not (ends := ends_of(times, "event_time")):
+        if not (ends := ends_of(changed, "event_time")):
             return []
-        since = self._on_dates(ends[0], self._last.until)
+        since = self._between(ends[0], ends[1] + self._settings.credit.conversion_lookback)
         refunds = since.where(F.col("revokes").isNotNull() & self.was_due("event_time"))
-        refunds = refunds.select("event_id", F.col("revokes").alias(GROUP))
-        return [refunds.join(F.broadcast(changed), on=GROUP).select(F.col("event_id").alias(GROUP), WHY)]
+        revoked = F.broadcast(changed.select(F.col("event_id").alias("revokes"), WHY))
+        return [_wanted(refunds.join(revoked, on="revokes"), F.col(WHY))]
+
+
+def _wanted(events: DataFrame, reason: Column) -> DataFrame:
+    return events.select(group_of(), "event_id", "event_time", reason)
 
 
 def first_reasons(wanted: DataFrame) -> DataFrame:
     """Each conversion that is ``wanted`` once, with the first reason to be received."""
-    return wanted.groupBy(GROUP).agg(F.min(WHY).alias(WHY))
+    return wanted.groupBy(*WANTED).agg(F.min(WHY).alias(WHY))
 
 
 def why(cause: Column, *event: Column) -> Column:
@@ -236,12 +236,6 @@ def why(cause: Column, *event: Column) -> Column:
     repair = repair or [F.lit(0)]
     values = dict(zip(REASON, (received, cause, kind, event_id, *repair), strict=True))
     return F.struct(*[value.alias(name) for name, value in values.items()]).cast(_WHY_TYPE).alias(WHY)
-
-
-def ends_of(rows: DataFrame, time: str) -> tuple[datetime, datetime] | None:
-    """The least and the largest ``time``; None: there are no rows."""
-    ((first, last),) = rows.agg(F.unix_micros(F.min(time)), F.unix_micros(F.max(time))).collect()
-    return None if first is None else (time_of_us(first), time_of_us(last))
 
 
 def _date(time: datetime) -> date:

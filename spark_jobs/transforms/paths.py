@@ -29,6 +29,8 @@ from spark_jobs.contracts.sections import CreditSettings
 from spark_jobs.contracts.tables import PATHS
 from spark_jobs.transforms.amounts import amount
 
+ORDER = "order"
+"""Column of :func:`order_of`."""
 BASIS_USER, BASIS_TIME = "basis_user", "basis_time"
 """Columns with the user and the time that touches are looked for; null: there are none."""
 _OF_CONVERSION = (
@@ -42,8 +44,8 @@ def creditable(conversions: DataFrame, own: CreditSettings) -> DataFrame:
     """The conversions that have a path.
 
     A second conversion with the same order_id has none, if it comes within ``credit.conversion_lookback`` of the one
-    before it. A refund is traced by the conversion that it takes back; if that one is not there, or has no path, the
-    refund has no touches.
+    before it; nor has one without an order with the same id. A refund is traced by the conversion that it takes back,
+    the last one before it if its id was used again; if there is none, or it has no path, the refund has no touches.
 
     Args:
         conversions: rows with the columns of silver, each event once. Those that lie ``credit.conversion_lookback``
@@ -55,7 +57,7 @@ def creditable(conversions: DataFrame, own: CreditSettings) -> DataFrame:
         ``basis_user`` and ``basis_time``.
     """
     is_refund = F.col("revokes").isNotNull()
-    priced = conversions.withColumn("value_micros", amount("value_micros"))
+    priced = conversions.withColumns({"value_micros": amount("value_micros"), ORDER: order_of()})
     told = priced.where(F.col("event_type") == CONVERSION).select(
         F.col("event_id").alias("conversion_id"),
         F.col("event_time").alias("conversion_time"),
@@ -69,8 +71,15 @@ def creditable(conversions: DataFrame, own: CreditSettings) -> DataFrame:
     revoked = counted.select(F.col("conversion_id").alias("revoked_id"), *basis)
     is_taken_back = (F.col("revokes") == F.col("revoked_id")) & _lies_within(BASIS_TIME, own.conversion_lookback)
     refunds = told.where(is_refund).withColumn("value_micros", -F.col("value_micros"))
-    traced = refunds.join(revoked, on=is_taken_back, how="left")
-    return bought.unionByName(traced.select(*bought.columns))
+    traced = refunds.join(revoked, on=is_taken_back, how="left").groupBy(*_OF_CONVERSION)
+    last = traced.agg(F.max(F.struct(BASIS_TIME, BASIS_USER)).alias("last"))
+    return bought.unionByName(last.select(*_OF_CONVERSION, "last.*"))
+
+
+def order_of() -> Column:
+    """``order``, equal for conversions of which only the first counts: their order, or their id if they have none."""
+    of_order, alone = F.concat(F.lit("order "), "order_id"), F.concat(F.lit("id "), "event_id")
+    return F.coalesce(of_order, alone).alias(ORDER)
 
 
 def paths_of(conversions: DataFrame, attributions: DataFrame, own: CreditSettings) -> DataFrame:
@@ -104,9 +113,7 @@ def paths_of(conversions: DataFrame, attributions: DataFrame, own: CreditSetting
 
 
 def _is_repeat(is_refund: Column, lookback: timedelta) -> Column:
-    # Conversions without an order are each alone, so that they do not all meet in one task.
-    alone = F.when(F.col("order_id").isNull(), F.col("event_id"))
-    of_order = Over.partitionBy(is_refund, "order_id", alone).orderBy("event_time", "event_id")
+    of_order = Over.partitionBy(is_refund, ORDER).orderBy("event_time", "event_id")
     since_last = F.unix_micros("event_time") - F.lag(F.unix_micros("event_time")).over(of_order)
     return ~is_refund & F.coalesce(since_last <= microseconds(lookback), F.lit(False))
 

@@ -186,6 +186,20 @@ def test_the_order_of_arrival_changes_nothing(spark: SparkSession) -> None:
     assert _computed(spark, conversions[::-1], shown[::-1], own) == expected_credit(conversions, shown, own)
 
 
+def test_a_refund_of_an_id_that_was_used_again_takes_back_the_last_of_its_conversions(spark: SparkSession) -> None:
+    hour = 2 * _HALF_HOUR
+    bought = Conversion("p", "u", START_US, "purchase", 100, "EUR", "o1", None)
+    again = bought._replace(user_id="v", time_us=START_US + hour, order_id="o2")
+    later = again._replace(user_id="w", time_us=START_US + 3 * hour, order_id="o3")
+    refund = again._replace(event_id="r", user_id="x", time_us=START_US + 2 * hour, order_id=None, revokes="p")
+    seen = [Shown("unclicked", f"i-{user}", START_US - hour, "spring", "ad", user, None, None) for user in "uvwx"]
+    conversions = _silver(spark, [bought, again, later, refund])
+    paths = paths_of(creditable(conversions, CreditSettings()), _attributions(spark, seen), CreditSettings())
+    rows = [dict(zip(PATHS.column_names, row, strict=True)) for row in _rows(paths, PATHS)]
+    found = [(row["conversion_id"], row["value_micros"], [touch[2] for touch in row["touches"]]) for row in rows]
+    assert sorted(found) == [("p", 100, ["i-u"]), ("p", 100, ["i-v"]), ("p", 100, ["i-w"]), ("r", -100, ["i-v"])]
+
+
 def test_the_weights_of_time_decay_are_the_exact_powers_for_every_step(spark: SparkSession) -> None:
     step_us = 1_000_003
     half_life = timedelta(microseconds=4096 * step_us)

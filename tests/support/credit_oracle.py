@@ -57,7 +57,9 @@ WITH counted AS (
   SELECT * FROM conversions c
   WHERE revokes IS NULL AND NOT EXISTS (
     SELECT 1 FROM conversions e
-    WHERE e.revokes IS NULL AND e.order_id = c.order_id
+    WHERE e.revokes IS NULL AND (
+      e.order_id = c.order_id OR (e.order_id IS NULL AND c.order_id IS NULL AND e.event_id = c.event_id)
+    )
       AND (e.time_us < c.time_us OR (e.time_us = c.time_us AND e.event_id < c.event_id))
       AND e.time_us >= c.time_us - {conversion_lookback}
   )
@@ -69,6 +71,7 @@ FROM conversions r
 LEFT JOIN counted o
   ON o.event_id = r.revokes AND o.time_us BETWEEN r.time_us - {conversion_lookback} AND r.time_us
 WHERE r.revokes IS NOT NULL
+QUALIFY row_number() OVER (PARTITION BY r.event_id, r.time_us ORDER BY o.time_us DESC NULLS LAST) = 1
 """
 
 _TOUCHES = """
