@@ -111,8 +111,8 @@ class DueConversions:
         return (F.col("event_type") == CONVERSION) & (F.col("event_time") <= F.lit(self._reach.until))
 
     def _is_replaced(self) -> Column:
-        """Of two copies of an event the one that was received first counts."""
-        return are_same("kept", "late", self._delay) & (F.col("late.ingest_time") < F.col("kept.ingest_time"))
+        """Of two copies of an event the first to arrive counts; in one batch, that may be the late one."""
+        return are_same("kept", "late", self._delay) & (F.col("late.ingest_time") <= F.col("kept.ingest_time"))
 
 
 def ends_of(rows: DataFrame, time: str) -> tuple[datetime, datetime] | None:
