@@ -15,10 +15,10 @@ from spark_jobs.contracts.marking import MARKS_WRITER
 from spark_jobs.contracts.repair import REPAIR
 from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import CREDIT_TABLES, DAYS, MARKS, REPAIR_TABLES, Table
-from spark_jobs.lake.batches import last_note
+from spark_jobs.lake.batches import last_note, save
 from spark_jobs.lake.commits import version_reached
 from spark_jobs.lake.layout import Lake
-from spark_jobs.queries import readers_of, writer_of
+from spark_jobs.queries import QUERIES, readers_of, writer_of
 from spark_jobs.runtime.lock import hold_job
 from spark_jobs.runtime.spark_conf import table_properties
 from spark_jobs.sources.delta import read_history
@@ -87,6 +87,8 @@ def _writer(table: Table) -> str:
 
 def _care(spark: SparkSession, settings: Settings, lake: Lake, table: Table, *, remove: bool) -> Care:
     name = f"delta.`{lake.table(table)}`"
+    if table in {MARKS, *(query.writes for query in QUERIES)}:
+        save(lake, table)
     _set_properties(spark, name, table_properties(settings.tables))
     (compacted,) = spark.sql(f"OPTIMIZE {name}").select("metrics").collect()
     joined, made = compacted.metrics.numFilesRemoved, compacted.metrics.numFilesAdded

@@ -117,7 +117,12 @@ def keep_up(lake: Lake, table: Table) -> None:
     if _UNWRITTEN[lake.table(table)] >= _FEW:
         _UNWRITTEN[lake.table(table)] = 0
         with suppress(LakeError, OSError):  # the rows are there, and a reader can make up for it
-            _write(lake, table, read_batches(lake, table))
+            save(lake, table)
+
+
+def save(lake: Lake, table: Table) -> None:
+    """Writes the file as of now: before anything that lets Delta clean the log."""
+    _write(lake, table, read_batches(lake, table))
 
 
 def _has_note(found: Batches) -> bool:

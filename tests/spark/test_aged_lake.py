@@ -18,7 +18,7 @@ from spark_jobs.jobs.credit import credit
 from spark_jobs.jobs.marks import update_marks
 from spark_jobs.jobs.repair import repair
 from spark_jobs.jobs.replay import replay
-from spark_jobs.lake.batches import read_batches
+from spark_jobs.lake.batches import save
 from spark_jobs.lake.layout import Lake, commit_key
 from spark_jobs.runtime.lakes import open_lake
 from tests.support.credited import copy_lake, credit_rows, in_order_of_arrival
@@ -49,7 +49,7 @@ def _cleaned(spark: SparkSession, lake: Lake) -> None:
     for table in _STREAMED:
         if not lake.has(table):
             continue
-        read_batches(lake, table, lambda found: found.begins == 0)
+        save(lake, table)  # as `adloom maintain` does
         java.forTable(spark._jsparkSession, lake.table(table)).checkpoint()
         last = json.loads(lake.files.read(f"{table.path}/_delta_log/_last_checkpoint") or b"{}")["version"]
         lake.files.delete([commit_key(table, version) for version in range(last)])
@@ -73,7 +73,6 @@ def young(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tupl
     for number, records in enumerate(before):
         (source / f"{number}.jsonl").write_bytes(b"\n".join(records) + b"\n")
     run_in(spark, _SETTINGS, lake, source)
-    update_marks(spark, _SETTINGS, lake)
     repair(spark, _SETTINGS, lake)
     credit(spark, _SETTINGS, lake)
     for number, records in enumerate((newest, late), start=len(before)):
