@@ -81,7 +81,9 @@ def young(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tupl
     return lake, source
 
 
-@pytest.mark.parametrize("age", [_vacuumed, _cleaned, _vacuumed_before_batches])
+@pytest.mark.parametrize(
+    "age", [_cleaned, *[pytest.param(age, marks=pytest.mark.slow) for age in (_vacuumed, _vacuumed_before_batches)]]
+)
 def test_what_corrects_tables_works_however_long_ago_it_last_did(
     age: Callable[[SparkSession, Lake], None], spark: SparkSession, young: tuple[Lake, Path], tmp_path: Path
 ) -> None:

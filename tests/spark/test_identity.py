@@ -206,6 +206,7 @@ run_rarely = settings(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 @run_rarely
 @given(scenarios=_worlds())
