@@ -12,6 +12,7 @@ from spark_jobs.contracts.settings import Settings
 from spark_jobs.contracts.tables import BRONZE_EVENTS, LATE_EVENTS, SILVER_EVENTS
 from spark_jobs.corrections.correction import dates_within
 from spark_jobs.jobs.arrivals import rows_added
+from spark_jobs.lake.batch import EVER_US
 from spark_jobs.lake.layout import Lake
 from spark_jobs.sources.delta import read_table
 from spark_jobs.transforms.identity import COPY, delay_of, first_of_each, replaced_in
@@ -44,8 +45,12 @@ def new_late_events(
         return None
     late = read_table(spark, lake, LATE_EVENTS) if lake.has(LATE_EVENTS) else None
     records = as_silver(with_watermark(rows_added(spark, lake, BRONZE_EVENTS, spans), spans))
-    begin, end = (time_of_us(us) for us in (min(first for first, _ in read), max(last for _, last in read)))
-    kept = silver.where(F.col("ingest_time").between(F.lit(begin), F.lit(end))).select(*COPY)
+    # Nobody knows when rows of a cleaned log came: their range has no end, and that is no time.
+    begin, end = min(first for first, _ in read), max(last for _, last in read)
+    kept = silver.where(F.col("ingest_time") >= F.lit(time_of_us(begin)))
+    if end < EVER_US:
+        kept = kept.where(F.col("ingest_time") <= F.lit(time_of_us(end)))
+    kept = kept.select(*COPY)
     lacking = records.join(kept, on=list(COPY), how="left_anti")
     if late is not None:
         lacking = lacking.join(late.select(*COPY), on=list(COPY), how="left_anti")
