@@ -26,7 +26,7 @@ from tests.support.lakes import read_table
 from tests.support.oracle import assert_same_rows, expected_tables
 from tests.support.runs import run_in
 
-pytestmark = pytest.mark.derived
+pytestmark = [pytest.mark.derived, pytest.mark.slow]
 
 _SETTINGS = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}})
 _ALL_TIMES = Window(datetime(2025, 1, 1, tzinfo=UTC), datetime(2025, 2, 1, tzinfo=UTC))
@@ -81,9 +81,7 @@ def young(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tupl
     return lake, source
 
 
-@pytest.mark.parametrize(
-    "age", [_cleaned, *[pytest.param(age, marks=pytest.mark.slow) for age in (_vacuumed, _vacuumed_before_batches)]]
-)
+@pytest.mark.parametrize("age", [_vacuumed, _cleaned, _vacuumed_before_batches])
 def test_what_corrects_tables_works_however_long_ago_it_last_did(
     age: Callable[[SparkSession, Lake], None], spark: SparkSession, young: tuple[Lake, Path], tmp_path: Path
 ) -> None:
