@@ -9,7 +9,7 @@ setup: ## Python packages and jars, as locked; instant when nothing changed
 	@bash infra/setup.sh
 
 lock-jars: ## Lock the jars of every pom.xml again, after a change (needs Maven)
-	$(PY) -m infra.lock_jars spark_jobs/jars infra/kafka infra/registry infra/trino infra/yarn
+	$(PY) -m infra.lock_jars spark_jobs/spark/jars infra/kafka infra/registry infra/trino infra/yarn
 
 demo: setup ## A day of events: generated, run, validated, reported
 	@.venv/bin/adloom demo

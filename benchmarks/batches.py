@@ -19,16 +19,16 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.measure import cpu_seconds
-from spark_jobs.contracts.choices import JoinState
-from spark_jobs.contracts.settings import Settings
+from spark_jobs.config.choices import JoinState
+from spark_jobs.config.settings import Settings
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
-from spark_jobs.jobs.run import run
-from spark_jobs.queries.ingest import NAME as INGEST
-from spark_jobs.runtime.java import Lifetime
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.progress import QuickListener, listening
-from spark_jobs.runtime.session import start_session
+from spark_jobs.ingest.query import NAME as INGEST
+from spark_jobs.lake.open import open_lake
+from spark_jobs.spark.java import Lifetime
+from spark_jobs.spark.session import start_session
+from spark_jobs.streams.bounded_run import run
+from spark_jobs.streams.progress import QuickListener, listening
 
 
 class _Watch(QuickListener):

@@ -17,13 +17,13 @@ from rich.table import Table
 
 from benchmarks.common import ADLOOM, EVENTS_PER_FILE, rows_of
 from benchmarks.measure import run_measured
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import MARKS, SILVER_EVENTS
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import MARKS, SILVER_EVENTS
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.labels import LABELS
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.lake.open import open_lake
 
 
 def main(

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.measure import Cost
-from spark_jobs.contracts.tables import Table as LakeTable
+from spark_jobs.contract.tables import Table as LakeTable
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.lake.layout import Lake

@@ -11,11 +11,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from spark_jobs.contracts.progress import QueryReport
 from spark_jobs.generator.publish import generated_records, publish
 from spark_jobs.generator.spec import GeneratorSpec
-from spark_jobs.queries import JOB_OF_QUERY
-from spark_jobs.runtime.reports import read_reports
+from spark_jobs.queries.registry import JOB_OF_QUERY
+from spark_jobs.streams.reports import QueryReport, read_reports
 from tests.compose.stack import Stack
 
 _PARTS = ("kafka", "minio", "spark-master", "spark-worker", "drivers", "scheduler", "triggerer", "api-server")

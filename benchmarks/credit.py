@@ -15,12 +15,12 @@ from rich.console import Console
 
 from benchmarks.common import ADLOOM, print_costs, rows_of, save_costs
 from benchmarks.measure import Cost, run_measured
-from spark_jobs.contracts.tables import CREDITS, PATHS
+from spark_jobs.contract.tables import CREDITS, PATHS
+from spark_jobs.credit.plan import CREDIT_PLANS
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
-from spark_jobs.jobs.plans import CREDIT_PLANS
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.lake.open import open_lake
 
 _MODELS = 6
 

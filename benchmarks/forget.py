@@ -18,11 +18,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 from rich.console import Console
 from rich.table import Table as Grid
 
-from spark_jobs.contracts.events import CLICK
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.operators.deduplicate import deduplicate
-from spark_jobs.runtime.java import Lifetime
-from spark_jobs.runtime.session import start_session
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.events import CLICK
+from spark_jobs.queries.deduplicate.operator import deduplicate
+from spark_jobs.spark.java import Lifetime
+from spark_jobs.spark.session import start_session
 
 _ROWS, _INTERVAL_S = 2000, 2
 """Of a batch, in event time: 1,000 events a second."""
@@ -48,7 +48,7 @@ def main(
     results: dict[str, dict[str, float]] = {}
     for remembered in keys:
         for operator in ("adloom", "Spark"):
-            hidden = mock.patch("spark_jobs.runtime.spark_conf._has_own_jar", return_value=False)
+            hidden = mock.patch("spark_jobs.spark.conf._has_own_jar", return_value=False)
             with hidden if operator == "Spark" else nullcontext():
                 spark = start_session(Settings(), lifetime=Lifetime.SERVICE)
             results[f"{remembered:,}, {operator}"] = _measure(spark, out / f"{remembered}-{operator}", remembered)

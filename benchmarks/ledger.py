@@ -15,8 +15,8 @@ from benchmarks.common import ADLOOM
 from benchmarks.measure import cpu_seconds
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
-from spark_jobs.ledger.cuts import last_cut
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.lake.open import open_lake
+from spark_jobs.ledger.cut_files import last_cut
 
 _SAMPLE_S = 0.2
 _EVENTS_PER_FILE = 25_000

@@ -20,15 +20,15 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table as Grid
 
-from spark_jobs.contracts.sections import S3Settings
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import CAMPAIGN_STATS
-from spark_jobs.lake.commits import CommitNote
+from spark_jobs.config.sections import S3Settings
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import CAMPAIGN_STATS
 from spark_jobs.lake.layout import Lake, commit_key
-from spark_jobs.runtime.java import Lifetime
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.session import start_session
-from spark_jobs.sinks.delta import append_rows
+from spark_jobs.lake.notes import CommitNote
+from spark_jobs.lake.open import open_lake
+from spark_jobs.spark.java import Lifetime
+from spark_jobs.spark.session import start_session
+from spark_jobs.spark.write_delta import append_rows
 from tests.stack.flow import adloom
 from tests.stack.minio import Minio
 

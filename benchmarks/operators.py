@@ -19,24 +19,24 @@ from rich.progress import track
 from rich.table import Table
 
 from benchmarks.measure import cpu_seconds, run_measured
-from spark_jobs.contracts.choices import StateStore
-from spark_jobs.contracts.durations import microseconds
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.spark_names import KEYED_STATE_CONF
-from spark_jobs.contracts.tables import SILVER_EVENTS
-from spark_jobs.operators.attribute import attribute
-from spark_jobs.operators.campaign_stats import campaign_stats
-from spark_jobs.operators.deduplicate import deduplicate
-from spark_jobs.operators.moving_average import moving_average
-from spark_jobs.operators.sessionize import sessionize
-from spark_jobs.operators.user_status import user_status
-from spark_jobs.queries.attribute import NAME as ATTRIBUTE
-from spark_jobs.queries.campaign_stats import NAME as CAMPAIGN_STATS_QUERY
-from spark_jobs.queries.deduplicate import NAME as DEDUPLICATE
-from spark_jobs.queries.moving_average import NAME as MOVING_AVERAGE
-from spark_jobs.queries.sessionize import NAME as SESSIONIZE
-from spark_jobs.queries.user_status import NAME as USER_STATUS_QUERY
-from spark_jobs.runtime.session import start_session, using
+from spark_jobs.config.choices import StateStore
+from spark_jobs.config.durations import microseconds
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import SILVER_EVENTS
+from spark_jobs.queries.attribute.operator import attribute
+from spark_jobs.queries.attribute.query import NAME as ATTRIBUTE
+from spark_jobs.queries.campaign_stats.operator import campaign_stats
+from spark_jobs.queries.campaign_stats.query import NAME as CAMPAIGN_STATS_QUERY
+from spark_jobs.queries.deduplicate.operator import deduplicate
+from spark_jobs.queries.deduplicate.query import NAME as DEDUPLICATE
+from spark_jobs.queries.moving_average.operator import moving_average
+from spark_jobs.queries.moving_average.query import NAME as MOVING_AVERAGE
+from spark_jobs.queries.sessionize.operator import sessionize
+from spark_jobs.queries.sessionize.query import NAME as SESSIONIZE
+from spark_jobs.queries.user_status.operator import user_status
+from spark_jobs.queries.user_status.query import NAME as USER_STATUS_QUERY
+from spark_jobs.spark.names import KEYED_STATE_CONF
+from spark_jobs.spark.session import start_session, using
 
 _BATCHES = 8
 _START = datetime(2026, 3, 1, tzinfo=UTC)

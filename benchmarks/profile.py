@@ -19,12 +19,12 @@ from rich.table import Table
 
 from benchmarks.common import make_events
 from infra.environments import python_of
-from spark_jobs.contracts.choices import StateStore
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.jars.cache import CACHE
-from spark_jobs.jobs.run import run
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.session import start_session
+from spark_jobs.config.choices import StateStore
+from spark_jobs.config.settings import Settings
+from spark_jobs.lake.open import open_lake
+from spark_jobs.spark.jars.cache import CACHE
+from spark_jobs.spark.session import start_session
+from spark_jobs.streams.bounded_run import run
 
 _ARTIFACT = "tools.profiler:async-profiler:4.2"
 _LIBRARY = "linux-x64/libasyncProfiler.so"

@@ -21,12 +21,12 @@ from rich.console import Console
 
 from benchmarks.common import ADLOOM, EVENTS_PER_FILE, print_costs, rows_of, save_costs
 from benchmarks.measure import Cost, run_measured
-from spark_jobs.contracts.repair import REPAIRS
-from spark_jobs.contracts.tables import ATTRIBUTIONS, SESSIONS
+from spark_jobs.contract.tables import ATTRIBUTIONS, SESSIONS
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.lake.open import open_lake
+from spark_jobs.places import REPAIRS
 
 _SETTINGS = '[repair]\nhorizon = "90d"\nfreeze_after = "100d"\n'
 """Nothing is too old: the input lies in the past by event time only."""

@@ -16,12 +16,12 @@ from rich.table import Table
 
 from benchmarks.common import ADLOOM, make_events
 from benchmarks.measure import run_measured
-from spark_jobs.contracts.places import CHECKPOINTS
-from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
-from spark_jobs.queries import JOB_OF_QUERY
-from spark_jobs.queries.attribute import NAME as ATTRIBUTE
-from spark_jobs.queries.deduplicate import NAME as DEDUPLICATE
-from spark_jobs.queries.sessionize import NAME as SESSIONIZE
+from spark_jobs.contract.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
+from spark_jobs.places import CHECKPOINTS
+from spark_jobs.queries.attribute.query import NAME as ATTRIBUTE
+from spark_jobs.queries.deduplicate.query import NAME as DEDUPLICATE
+from spark_jobs.queries.registry import JOB_OF_QUERY
+from spark_jobs.queries.sessionize.query import NAME as SESSIONIZE
 from tests.support.clusters import standalone_cluster
 
 _WORKERS = (1, 2, 4)

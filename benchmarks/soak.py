@@ -19,13 +19,13 @@ import psutil
 import typer
 from rich.console import Console
 
-from spark_jobs.contracts.progress import QueryReport
-from spark_jobs.contracts.sections import KafkaSettings, S3Settings
+from spark_jobs.config.sections import KafkaSettings, S3Settings
 from spark_jobs.generator.publish import generated_records, publish
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.lake.layout import Lake
-from spark_jobs.queries import JOB_OF_QUERY
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.lake.open import open_lake
+from spark_jobs.queries.registry import JOB_OF_QUERY
+from spark_jobs.streams.reports import QueryReport
 from tests.stack.flow import adloom
 from tests.stack.jobs import Job, start_job
 from tests.stack.kafka import Kafka

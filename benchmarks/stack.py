@@ -20,13 +20,13 @@ import typer
 from rich.console import Console
 
 from benchmarks.measure import cpu_seconds
-from spark_jobs.contracts.sections import KafkaSettings, S3Settings
-from spark_jobs.contracts.tables import ATTRIBUTIONS
+from spark_jobs.config.sections import KafkaSettings, S3Settings
+from spark_jobs.contract.tables import ATTRIBUTIONS
 from spark_jobs.generator.publish import generated_records, publish
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.lake.layout import Lake
-from spark_jobs.queries import QUERIES_OF_JOB
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.lake.open import open_lake
+from spark_jobs.queries.registry import QUERIES_OF_JOB
 from tests.stack.flow import adloom
 from tests.stack.jobs import Job, start_job
 from tests.stack.kafka import Kafka

@@ -10,14 +10,14 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark_jobs.contracts.settings import Settings, load_settings
-from spark_jobs.jobs.starting import start
+from spark_jobs.config.settings import Settings, load_settings
+from spark_jobs.ingest.arriving import arriving_files
 from spark_jobs.lake.layout import Lake
-from spark_jobs.queries import QUERIES, find_query
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.session import start_session
-from spark_jobs.sinks.delta import ASAP, AVAILABLE_NOW
-from spark_jobs.sources.arriving import arriving_files
+from spark_jobs.lake.open import open_lake
+from spark_jobs.queries.output import ASAP, AVAILABLE_NOW
+from spark_jobs.queries.registry import QUERIES, find_query
+from spark_jobs.spark.session import start_session
+from spark_jobs.streams.start import start
 
 
 def main(stage: str, source: Path, location: str, config: Path | None = None) -> None:

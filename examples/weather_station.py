@@ -23,12 +23,12 @@ from pyspark.sql.streaming.query import StreamingQuery
 from rich.console import Console
 from rich.table import Table
 
-from spark_jobs.contracts.choices import Clock
-from spark_jobs.contracts.sections import MovingAverageSettings
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.spark_names import KEYED_STATE_CONF
-from spark_jobs.operators.moving_average import moving_average
-from spark_jobs.runtime.session import start_session, using
+from spark_jobs.config.choices import Clock
+from spark_jobs.config.sections import MovingAverageSettings
+from spark_jobs.config.settings import Settings
+from spark_jobs.queries.moving_average.operator import moving_average
+from spark_jobs.spark.names import KEYED_STATE_CONF
+from spark_jobs.spark.session import start_session, using
 
 DATA = Path(__file__).with_name("weather.jsonl.gz")
 STATIONS = MovingAverageSettings(
@@ -44,7 +44,7 @@ def start_averages(
     """Starts averaging the readings in the files of ``source`` into the Delta table ``out``/averages.
 
     Args:
-        spark: from :func:`spark_jobs.runtime.session.start_session`.
+        spark: from :func:`spark_jobs.spark.session.start_session`.
         source: a folder of JSON Lines files of readings.
         out: the folder to write to.
         settings: the settings of the operator.

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from expectations.intervals import OFFSET
 from expectations.timelines import Bar
-from spark_jobs.contracts.durations import EPOCH, microseconds
+from spark_jobs.config.durations import EPOCH, microseconds
 
 
 def count_bars(rows: DataFrame, time: str, row: str, kind: str, interval: timedelta) -> tuple[Bar, ...]:

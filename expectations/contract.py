@@ -4,8 +4,11 @@ from collections.abc import Iterable
 
 from expectations.rules import Rule
 from expectations.suites import lake_rules, table_suites
-from spark_jobs.contracts import events
-from spark_jobs.contracts.contract import (
+from spark_jobs.config.durations import milliseconds
+from spark_jobs.config.settings import Settings
+from spark_jobs.config.sources import CLICK_SIDE, FIELDS, SourceSettings, kept_columns
+from spark_jobs.contract import events
+from spark_jobs.contract.contract import (
     ColumnTerms,
     Contract,
     Expectation,
@@ -15,11 +18,8 @@ from spark_jobs.contracts.contract import (
     SourceTerms,
     TableTerms,
 )
-from spark_jobs.contracts.durations import milliseconds
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.sources import CLICK_SIDE, FIELDS, SourceSettings, kept_columns
-from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, CREDIT_TABLES, SILVER_EVENTS, Column, Table
-from spark_jobs.queries import VALIDATED_TABLES, writer_of
+from spark_jobs.contract.tables import ATTRIBUTIONS, BRONZE_EVENTS, CREDIT_TABLES, SILVER_EVENTS, Column, Table
+from spark_jobs.queries.registry import VALIDATED_TABLES, writer_of
 from spark_jobs.queries.state_settings import setting_text
 
 _NO_PROMISE = ("initial_state", "feed")

@@ -8,14 +8,14 @@ from dataclasses import dataclass, fields
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.contracts.errors import LakeError
-from spark_jobs.contracts.events import ATTRIBUTION_STATUSES, CLICK, HEARTBEAT, IMPRESSION, OK, SESSION_ENDINGS
-from spark_jobs.contracts.ledger import Ledger
-from spark_jobs.contracts.live_ledger import ALARMS, Kind, LiveLedger
-from spark_jobs.contracts.places import LEDGER, LEDGER_REACHED
-from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, Table
-from spark_jobs.lake.batches import batches_reached
+from spark_jobs.contract.events import ATTRIBUTION_STATUSES, CLICK, HEARTBEAT, IMPRESSION, OK, SESSION_ENDINGS
+from spark_jobs.contract.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, Table
+from spark_jobs.errors import LakeError
 from spark_jobs.lake.layout import Lake
+from spark_jobs.ledger.cut import ALARMS, Kind, LiveLedger
+from spark_jobs.ledger.run.balance import batches_reached
+from spark_jobs.ledger.run.ledger import Ledger
+from spark_jobs.places import LEDGER, LEDGER_REACHED
 
 COMPARED = (BRONZE_EVENTS, SILVER_EVENTS, ATTRIBUTIONS, SESSIONS)
 """The tables that every event passes through or ends in."""

@@ -3,9 +3,9 @@
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.contracts.tables import GROSS_CREDIT_TABLES, NET_CREDIT_TABLES
+from spark_jobs.contract.tables import GROSS_CREDIT_TABLES, NET_CREDIT_TABLES
 from spark_jobs.lake.layout import Lake
-from spark_jobs.sources.delta import read_table
+from spark_jobs.spark.read_delta import read_table
 
 
 def count_unbalanced(spark: SparkSession, lake: Lake) -> int | None:

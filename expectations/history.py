@@ -6,11 +6,11 @@ from typing import Any
 
 from expectations.ranges import read_state
 from expectations.results import TableResult, ValidationResult
-from spark_jobs.contracts.files import json_bytes
-from spark_jobs.contracts.places import REPORTS
-from spark_jobs.contracts.validations import VALIDATIONS, ValidatedTable, Validation, validation_key
+from spark_jobs.contract.validation import VALIDATIONS, ValidatedTable, Validation, validation_key
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.records import write_record
+from spark_jobs.lake.records import write_record
+from spark_jobs.lake.store.files import json_bytes
+from spark_jobs.places import REPORTS
 
 KEPT_RUNS = 20
 """How many validations keep their pages, totals and results."""

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from spark_jobs.contracts.durations import EPOCH
+from spark_jobs.config.durations import EPOCH
 
 MOST_BARS = 60
 OFFSET = timedelta(days=4)

@@ -18,10 +18,10 @@ from expectations.results import ValidationResult
 from expectations.templates import load_template
 from expectations.unfit.figures import UnfitFigures
 from expectations.unfit.page import unfit_part
-from spark_jobs.contracts.ledger import Ledger
-from spark_jobs.contracts.live_ledger import Kind
-from spark_jobs.contracts.places import OVERVIEW, REPORTS
 from spark_jobs.lake.layout import Lake
+from spark_jobs.ledger.cut import Kind
+from spark_jobs.ledger.run.ledger import Ledger
+from spark_jobs.places import OVERVIEW, REPORTS
 
 DATA_DOCS = f"{REPORTS}/data_docs"
 _HISTORY_SIZE, _TABLE_HISTORY_SIZE, _FUNNEL_WIDTH = (420, 72), (200, 26), 560

@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 
 from expectations.intervals import describe, interval_between, start_of
 from expectations.timelines import TIME, Bar, Timelines, draw
-from spark_jobs.contracts.durations import EPOCH, time_of_us
-from spark_jobs.contracts.live_ledger import DUPLICATES, LATE_KINDS, RECORDS, Kind, LiveLedger
+from spark_jobs.config.durations import EPOCH, time_of_us
 from spark_jobs.lake.layout import Lake
-from spark_jobs.ledger.cuts import Row, last_cut, rows_of
+from spark_jobs.ledger.cut import DUPLICATES, LATE_KINDS, RECORDS, Kind, LiveLedger
+from spark_jobs.ledger.cut_files import Row, last_cut, rows_of
 
 _HOUR = timedelta(hours=1)
 _COLORS = {

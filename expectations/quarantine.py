@@ -11,9 +11,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from expectations.rules import Rule, sql_text
-from spark_jobs.contracts.tables import Table
+from spark_jobs.contract.tables import Table
 from spark_jobs.lake.layout import Lake
-from spark_jobs.transforms.json_rows import json_row
+from spark_jobs.spark.columns import json_row
 
 SHOWN_ROWS = 20
 """How many failing rows of a table the report shows; the table of failing rows has them all."""

@@ -9,11 +9,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.contracts.errors import LakeError
-from spark_jobs.contracts.tables import Table
+from spark_jobs.contract.tables import Table
+from spark_jobs.errors import LakeError
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.failures import reason
-from spark_jobs.sources.delta import declared, read_table
+from spark_jobs.spark.failures import reason
+from spark_jobs.spark.read_delta import declared, read_table
 
 _CHANGES_THAT_ADD = ("insert", "update_postimage")
 _UNSEEN = "rows that were added since the last validated version and replaced or deleted again were not checked"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from expectations.quarantine import FailingRows
 from expectations.ranges import VersionRange
 from expectations.rules import Severity
-from spark_jobs.contracts.validations import RuleResult
+from spark_jobs.contract.validation import RuleResult
 
 
 @dataclass(frozen=True)

@@ -22,17 +22,17 @@ from expectations.rules import Rule, Severity
 from expectations.suites import Suite, lake_rules, table_suites
 from expectations.suites.lake import NAME as LAKE
 from expectations.unfit.count import count_unfit
-from spark_jobs.contracts.errors import LakeError
-from spark_jobs.contracts.files import json_bytes
-from spark_jobs.contracts.places import REPORTS, VALIDATED
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import CREDIT_TABLES
-from spark_jobs.contracts.validations import RuleResult
-from spark_jobs.lake.days import read_days
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import CREDIT_TABLES
+from spark_jobs.contract.validation import RuleResult
+from spark_jobs.days.day import read_days
+from spark_jobs.errors import LakeError
 from spark_jobs.lake.layout import Lake
-from spark_jobs.ledger.cuts import last_cut
-from spark_jobs.queries import TABLES
-from spark_jobs.sources.delta import read_table
+from spark_jobs.lake.store.files import json_bytes
+from spark_jobs.ledger.cut_files import last_cut
+from spark_jobs.places import REPORTS, VALIDATED
+from spark_jobs.queries.registry import TABLES
+from spark_jobs.spark.read_delta import read_table
 
 if TYPE_CHECKING:
     from expectations.engine import Engine, Outcome

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import venv
 
-from spark_jobs.jars.cache import CACHE
+from spark_jobs.spark.jars.cache import CACHE
 
 _PACKAGES = {
     "analyst": (

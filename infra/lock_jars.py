@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from spark_jobs.jars.lock import JAR, LOCK, POM, Jar, digest
+from spark_jobs.spark.jars.lock import JAR, LOCK, POM, Jar, digest
 
 _PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1"
 _HEADER = (

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from infra.sbom import sbom
 from infra.uv import exported
-from spark_jobs.jars.lock import digest
+from spark_jobs.spark.jars.lock import digest
 
 _SUMS = "SHA256SUMS"
 _MOST_NAMED = 5

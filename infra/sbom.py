@@ -9,9 +9,9 @@ from typing import Any
 from urllib.parse import quote
 
 from infra.uv import exported
-from spark_jobs.jars.lock import JAR, Jar, read_lock
+from spark_jobs.spark.jars.lock import JAR, Jar, read_lock
 
-_JARS = Path("spark_jobs/jars")
+_JARS = Path("spark_jobs/spark/jars")
 
 
 def sbom(checkout: Path, version: str, time: int) -> dict[str, Any]:

@@ -9,7 +9,7 @@ DOWNLOADED_PYTHON=3.13
 
 fail() { echo "setup: $*" >&2; exit 1; }
 
-stamp=$(cat pyproject.toml uv.lock spark_jobs/jars/{pom.xml,jars.lock,*.py,java/*/*} infra/setup.sh | sha256sum | cut -c1-16)
+stamp=$(cat pyproject.toml uv.lock spark_jobs/spark/jars/{pom.xml,jars.lock,*.py,java/*/*} infra/setup.sh | sha256sum | cut -c1-16)
 [ "$(cat .venv/.adloom-setup 2>/dev/null || true)" = "$stamp" ] && [ -x .venv/bin/adloom ] && exit 0
 
 # PYTHON, or the system's own Python where adloom runs on it, or the oldest other one.
@@ -61,6 +61,6 @@ echo "setup: Python packages"
 "$uv" sync --quiet --locked --extra jobs "${interpreter[@]}" --compile-bytecode
 
 rm -rf .venv/share/adloom/jars
-.venv/bin/python -m spark_jobs.jars.install .venv/share/adloom/jars
+.venv/bin/python -m spark_jobs.spark.jars.install .venv/share/adloom/jars
 echo "$stamp" >.venv/.adloom-setup
 echo "setup: done; the command is .venv/bin/adloom"

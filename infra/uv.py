@@ -4,7 +4,7 @@ import re
 import shutil
 from pathlib import Path
 
-from spark_jobs.jars.cache import CACHE
+from spark_jobs.spark.jars.cache import CACHE
 
 _SETUP = Path(__file__).with_name("setup.sh")
 

@@ -9,11 +9,11 @@ import hypothesis
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.contracts.settings import Settings
+from spark_jobs.config.settings import Settings
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.java import Lifetime
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.session import start_session
+from spark_jobs.lake.open import open_lake
+from spark_jobs.spark.java import Lifetime
+from spark_jobs.spark.session import start_session
 from tests.support.lakes import RunLake
 from tests.support.runs import run_in
 

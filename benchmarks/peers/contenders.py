@@ -8,8 +8,8 @@ from pathlib import Path
 from benchmarks.common import ADLOOM
 from benchmarks.peers.inputs import AND_LATER, DEALT, EVENTS
 from infra.environments import python_of
-from spark_jobs.contracts.choices import StateStore
-from spark_jobs.contracts.tables import ATTRIBUTIONS, SESSIONS, Table
+from spark_jobs.config.choices import StateStore
+from spark_jobs.contract.tables import ATTRIBUTIONS, SESSIONS, Table
 from tests.support.lakes import live_files
 
 _HERE = Path(__file__).parent

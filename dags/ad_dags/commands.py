@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spark_jobs.runtime.releases import settings_in
+from spark_jobs.operations.releases import settings_in
 
 if TYPE_CHECKING:
     from ad_dags.connection.lake_connection import LakeConnection

@@ -12,8 +12,8 @@ from ad_dags.connection.lakes import LakeRef
 from ad_dags.defaults import DagDefaults
 from ad_dags.drivers.supervision.dag import supervising_dag
 from ad_dags.drivers.supervision.naming import supervising_dag_id
-from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.contracts.jobs import JOBS
+from spark_jobs.errors import SettingsError
+from spark_jobs.queries.jobs import JOBS
 
 _DECLARED = tuple(module.name for module in iter_modules(dags.__path__))
 DAG_NAMES = tuple(sorted([*_DECLARED, *(supervising_dag_id(job.name) for job in JOBS)]))

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from itertools import takewhile
 
-from spark_jobs.contracts.days import Day, DayStatus
-from spark_jobs.contracts.tables import CAMPAIGN_STATS
+from spark_jobs.contract.tables import CAMPAIGN_STATS
+from spark_jobs.days.day import Day, DayStatus
 
 SHOWN = timedelta(days=30)
 """How many days the grid has at most, the last of them being the newest."""

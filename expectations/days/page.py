@@ -7,7 +7,7 @@ from datetime import date, datetime
 from expectations.days.figures import DaysFigures
 from expectations.restated.page import RestatedPart
 from expectations.timelines import TIME
-from spark_jobs.contracts.days import Day, DayStatus
+from spark_jobs.days.day import Day, DayStatus
 
 _MEANINGS = {
     DayStatus.OPEN: "may still change by itself",

@@ -5,7 +5,7 @@ from expectations.charts import Records
 from expectations.overview.credit import CreditFigures
 from expectations.overview.figures import Figures
 from expectations.overview.invalid import GROSS, NET, InvalidFigures
-from spark_jobs.contracts.choices import CreditModel
+from spark_jobs.config.choices import CreditModel
 
 _STATUS_COLORS = {
     "online": "var(--series-3)",

@@ -6,11 +6,11 @@ from typing import Any
 
 from expectations.charts import Records
 from expectations.overview.answers import rows_of as _rows
-from spark_jobs.contracts.choices import CreditModel
-from spark_jobs.contracts.sections import S3Settings
-from spark_jobs.contracts.tables import GROSS_CREDIT_TABLES
+from spark_jobs.config.choices import CreditModel
+from spark_jobs.config.sections import S3Settings
+from spark_jobs.contract.tables import GROSS_CREDIT_TABLES
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.row_store import row_store
+from spark_jobs.lake.store.arrow import row_store
 from spark_jobs.sql.lake_sql import LakeSql
 
 _CAMPAIGNS = 8

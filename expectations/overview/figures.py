@@ -7,12 +7,12 @@ from pyspark.sql import functions as F
 
 from expectations.charts import Records
 from expectations.counts import read_ledger
-from spark_jobs.contracts.ledger import Ledger
-from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, USER_STATUS, Table
+from spark_jobs.contract.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, USER_STATUS, Table
+from spark_jobs.ingest.quarantine import in_quarantine
 from spark_jobs.lake.layout import Lake
-from spark_jobs.sources.delta import read_table
-from spark_jobs.transforms.quarantine import in_quarantine
-from spark_jobs.transforms.status import in_order
+from spark_jobs.ledger.run.ledger import Ledger
+from spark_jobs.queries.user_status.operator import in_order
+from spark_jobs.spark.read_delta import read_table
 
 _CAMPAIGNS = 6
 """How many campaigns get a line of their own."""

@@ -10,9 +10,9 @@ from expectations.overview.credit import CreditFigures, count_credit
 from expectations.overview.figures import Figures, count_figures
 from expectations.overview.invalid import InvalidFigures, count_invalid
 from expectations.templates import load_template
-from spark_jobs.contracts.places import OVERVIEW, REPORTS
-from spark_jobs.contracts.sections import S3Settings
+from spark_jobs.config.sections import S3Settings
 from spark_jobs.lake.layout import Lake
+from spark_jobs.places import OVERVIEW, REPORTS
 
 _MICROS = 1_000_000
 _NOTHING = "\N{EN DASH}"

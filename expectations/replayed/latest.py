@@ -6,8 +6,8 @@ from datetime import datetime
 from pydantic import ValidationError
 
 from expectations.timelines import TIME
-from spark_jobs.contracts.replay import REPLAYS, Replay
 from spark_jobs.lake.layout import Lake
+from spark_jobs.restatements.replay_model import REPLAYS, Replay
 
 SHOWN = 10
 

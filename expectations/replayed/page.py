@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from expectations import charts
 from expectations.restated.page import RestatedPart
 from expectations.templates import load_template
-from spark_jobs.jobs.replay import Replayed
-from spark_jobs.jobs.replay_report import Differing
 from spark_jobs.lake.layout import Lake
+from spark_jobs.restatements.replay import Replayed
+from spark_jobs.restatements.replay_report import Differing
 
 _TIME = "%-d %B %Y, %H:%M:%S"
 

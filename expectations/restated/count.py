@@ -7,12 +7,12 @@ from expectations.bars import count_bars
 from expectations.intervals import interval_between
 from expectations.restated.figures import CampaignChanges, RestatedFigures, TableChanges
 from expectations.timelines import Timelines
-from spark_jobs.contracts.durations import time_of_us
-from spark_jobs.contracts.repair import Outcome
-from spark_jobs.contracts.tables import CAMPAIGN_STATS, RESTATEMENTS
+from spark_jobs.config.durations import time_of_us
+from spark_jobs.contract.tables import CAMPAIGN_STATS, RESTATEMENTS, SUMS
 from spark_jobs.lake.layout import Lake
-from spark_jobs.sources.delta import read_table
-from spark_jobs.transforms.windows import SUMS, sums
+from spark_jobs.queries.campaign_stats.windows import sums
+from spark_jobs.restatements.plan import Outcome
+from spark_jobs.spark.read_delta import read_table
 
 _MOST_CAMPAIGNS = 10
 

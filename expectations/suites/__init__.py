@@ -11,9 +11,9 @@ from pkgutil import iter_modules
 from expectations.suites.base import Suite
 from expectations.suites.keyed import keyed_suite
 from expectations.suites.lake import lake_rules
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import GROSS_CREDIT_TABLES, NET_CREDIT_TABLES, Table
-from spark_jobs.queries import VALIDATED_TABLES
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import GROSS_CREDIT_TABLES, NET_CREDIT_TABLES, Table
+from spark_jobs.queries.registry import VALIDATED_TABLES
 
 __all__ = ["Suite", "lake_rules", "table_suites"]
 

@@ -7,11 +7,11 @@ from pyspark.sql import functions as F
 
 from expectations.rules import Rule, between, in_set, not_null, unique, zero
 from expectations.suites.base import Suite, count_true, days_off, with_repeats
-from spark_jobs.contracts.choices import JoinType
-from spark_jobs.contracts.durations import format_duration, microseconds, milliseconds
-from spark_jobs.contracts.events import ATTRIBUTION_STATUSES
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import ATTRIBUTIONS
+from spark_jobs.config.choices import JoinType
+from spark_jobs.config.durations import format_duration, microseconds, milliseconds
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.events import ATTRIBUTION_STATUSES
+from spark_jobs.contract.tables import ATTRIBUTIONS
 
 _CLICKED, _UNCLICKED, _ORPHAN = ATTRIBUTION_STATUSES
 _OF_IMPRESSION = ("impression_time", "campaign_id", "ad_id", "cost_micros")

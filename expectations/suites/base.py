@@ -7,7 +7,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from expectations.rules import Rule
-from spark_jobs.contracts.tables import Table
+from spark_jobs.contract.tables import Table
 from spark_jobs.lake.layout import Lake
 
 Prepare = Callable[[DataFrame, DataFrame | None], DataFrame]

@@ -7,10 +7,10 @@ from pyspark.sql import functions as F
 
 from expectations.rules import Kind, Rule, Severity, between, in_set, length, not_null
 from expectations.suites.base import Suite
-from spark_jobs.contracts.durations import format_duration, microseconds
-from spark_jobs.contracts.events import EVENT_TYPES, MAX_ID_CHARACTERS, OK, VERDICTS
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import BRONZE_EVENTS
+from spark_jobs.config.durations import format_duration, microseconds
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.events import EVENT_TYPES, MAX_ID_CHARACTERS, OK, VERDICTS
+from spark_jobs.contract.tables import BRONZE_EVENTS
 
 ACCEPTED_SHARE = 0.95
 """The share of records that must be ok before the report warns."""

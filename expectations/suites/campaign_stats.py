@@ -5,11 +5,11 @@ from pyspark.sql import functions as F
 
 from expectations.rules import Rule, between, length, not_null, unique, zero
 from expectations.suites.base import Suite, count_true, with_repeats
-from spark_jobs.contracts.durations import format_duration, microseconds
-from spark_jobs.contracts.events import MAX_ID_CHARACTERS
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import CAMPAIGN_STATS
-from spark_jobs.transforms.windows import SUMS, VALID, key_of
+from spark_jobs.config.durations import format_duration, microseconds
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.events import MAX_ID_CHARACTERS
+from spark_jobs.contract.tables import CAMPAIGN_STATS, SUMS, VALID
+from spark_jobs.queries.campaign_stats.windows import key_of
 
 
 def suite(settings: Settings) -> Suite:

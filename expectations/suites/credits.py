@@ -8,10 +8,10 @@ from pyspark.sql import functions as F
 
 from expectations.rules import Rule, between, in_set, not_null, unique, zero
 from expectations.suites.base import Suite, count_true, days_off, with_repeats
-from spark_jobs.contracts.choices import CreditModel
-from spark_jobs.contracts.credit import WHOLE_PPM
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import CREDITS
+from spark_jobs.config.choices import CreditModel
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import CREDITS
+from spark_jobs.credit.numbers import WHOLE_PPM
 
 _MODELS = tuple(model.value for model in CreditModel)
 _OF_TOUCH = ("impression_id", "campaign_id", "ad_id")

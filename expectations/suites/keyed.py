@@ -4,7 +4,7 @@ from pyspark.sql import DataFrame
 
 from expectations.rules import Rule, not_null, unique
 from expectations.suites.base import Suite, with_repeats
-from spark_jobs.contracts.tables import Table
+from spark_jobs.contract.tables import Table
 
 
 def keyed_suite(table: Table) -> Suite:

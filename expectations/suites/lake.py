@@ -6,9 +6,9 @@ The rules check one row of numbers, computed by ``expectations.counts``; unknown
 from datetime import timedelta
 
 from expectations.rules import Rule, Severity, between, not_null, zero
-from spark_jobs.contracts.choices import JoinType
-from spark_jobs.contracts.durations import format_duration, milliseconds
-from spark_jobs.contracts.settings import Settings
+from spark_jobs.config.choices import JoinType
+from spark_jobs.config.durations import format_duration, milliseconds
+from spark_jobs.config.settings import Settings
 
 NAME = "lake"
 FRESHNESS = timedelta(hours=1)

@@ -5,11 +5,11 @@ from pyspark.sql import functions as F
 
 from expectations.rules import Rule, between, in_set, length, not_null, unique
 from expectations.suites.base import Suite, with_repeats
-from spark_jobs.contracts.choices import AverageOutput, Clock
-from spark_jobs.contracts.durations import format_duration, microseconds
-from spark_jobs.contracts.events import MAX_ID_CHARACTERS
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import MOVING_AVERAGES
+from spark_jobs.config.choices import AverageOutput, Clock
+from spark_jobs.config.durations import format_duration, microseconds
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.events import MAX_ID_CHARACTERS
+from spark_jobs.contract.tables import MOVING_AVERAGES
 
 _LAST = ["key", "measure", "window_end", "is_last"]
 

@@ -5,9 +5,9 @@ from pyspark.sql import functions as F
 
 from expectations.rules import Rule, between, in_set, not_null, unique, zero
 from expectations.suites.base import Suite, days_off, with_repeats
-from spark_jobs.contracts.choices import PathOutcome, TouchKind
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import PATHS
+from spark_jobs.config.choices import PathOutcome, TouchKind
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import PATHS
 
 _OUTCOMES = tuple(outcome.value for outcome in PathOutcome)
 

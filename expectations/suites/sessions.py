@@ -5,10 +5,10 @@ from pyspark.sql import functions as F
 
 from expectations.rules import Rule, between, in_set, not_null, unique, zero
 from expectations.suites.base import Suite, count_true, days_off, with_repeats
-from spark_jobs.contracts.durations import format_duration, microseconds
-from spark_jobs.contracts.events import SESSION_ENDINGS, VISIT_TYPES
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import SESSIONS
+from spark_jobs.config.durations import format_duration, microseconds
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.events import SESSION_ENDINGS, VISIT_TYPES
+from spark_jobs.contract.tables import SESSIONS
 
 _COUNTS = tuple(f"{event_type}_count" for event_type in VISIT_TYPES)
 

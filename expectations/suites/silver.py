@@ -5,7 +5,8 @@ from pyspark.sql import functions as F
 
 from expectations.rules import Rule, between, in_set, length, not_null, unique, zero
 from expectations.suites.base import Suite, count_true, days_off, with_repeats
-from spark_jobs.contracts.events import (
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.events import (
     CLICK,
     CONVERSION,
     CURRENCY_CHARACTERS,
@@ -17,8 +18,7 @@ from spark_jobs.contracts.events import (
     TEXT_LIMITS,
     TYPE_FIELDS,
 )
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import SILVER_EVENTS
+from spark_jobs.contract.tables import SILVER_EVENTS
 
 _EVENTS = f"event_type <> '{HEARTBEAT}'"
 _IMPRESSIONS = f"event_type = '{IMPRESSION}'"

@@ -5,14 +5,14 @@ from pyspark.sql import functions as F
 
 from expectations.rules import Rule, in_set, length, not_null, zero
 from expectations.suites.base import Suite
-from spark_jobs.contracts.choices import Clock, UserStatus
-from spark_jobs.contracts.events import MAX_ID_CHARACTERS
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import USER_STATUS
-from spark_jobs.jobs.initial import has_taken, read_taken
+from spark_jobs.config.choices import Clock, UserStatus
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.events import MAX_ID_CHARACTERS
+from spark_jobs.contract.tables import USER_STATUS
 from spark_jobs.lake.layout import Lake
-from spark_jobs.queries.user_status import QUERY
-from spark_jobs.transforms.status import in_order
+from spark_jobs.queries.initial_state import has_taken, read_taken
+from spark_jobs.queries.user_status.operator import in_order
+from spark_jobs.queries.user_status.query import QUERY
 
 _FOLLOWS = {
     UserStatus.ONLINE: (None, UserStatus.INACTIVE),

@@ -14,11 +14,11 @@ from expectations.intervals import interval_between
 from expectations.ranges import current_version
 from expectations.timelines import Timelines
 from expectations.unfit.figures import SHOWN_CHARACTERS, Example, SourceFigures, UnfitFigures, VerdictFigures
-from spark_jobs.contracts.durations import time_of_us
-from spark_jobs.contracts.events import OK
-from spark_jobs.contracts.tables import BRONZE_EVENTS
+from spark_jobs.config.durations import time_of_us
+from spark_jobs.contract.events import OK
+from spark_jobs.contract.tables import BRONZE_EVENTS
 from spark_jobs.lake.layout import Lake
-from spark_jobs.sources.delta import read_table
+from spark_jobs.spark.read_delta import read_table
 
 _REQUEUED_FROM = "requeued_from"
 _READ = ("source_name", "verdict", "reason", "source", "ingest_time", "raw", _REQUEUED_FROM)

@@ -16,8 +16,8 @@ RUN --mount=type=cache,target=/root/.cache/uv \
     uv sync --quiet --locked --no-install-project --no-default-groups --extra jobs --group drivers
 
 FROM packages AS jars
-COPY spark_jobs/jars spark_jobs/jars
-RUN --mount=type=cache,target=/var/cache/jars ADLOOM_CACHE=/var/cache/jars python -m spark_jobs.jars.install /jars
+COPY spark_jobs/spark/jars spark_jobs/spark/jars
+RUN --mount=type=cache,target=/var/cache/jars ADLOOM_CACHE=/var/cache/jars python -m spark_jobs.spark.jars.install /jars
 
 FROM packages AS built
 RUN --mount=type=cache,target=/root/.cache/uv \

@@ -1,5 +1,5 @@
 # The image of Spark's master, its workers and the drivers. Python packages come from uv.lock, jars from
-# spark_jobs/jars/jars.lock. The first stages are the same text as in airflow.Dockerfile, so they are built once.
+# spark_jobs/spark/jars/jars.lock. The first stages are the same text as in airflow.Dockerfile, so they are built once.
 FROM python:3.11-slim-bookworm AS base
 RUN apt-get update && apt-get install -y --no-install-recommends openjdk-17-jre-headless tini \
  && rm -rf /var/lib/apt/lists/* \
@@ -16,8 +16,8 @@ RUN --mount=type=cache,target=/root/.cache/uv \
     uv sync --quiet --locked --no-install-project --no-default-groups --extra jobs --group drivers
 
 FROM packages AS jars
-COPY spark_jobs/jars spark_jobs/jars
-RUN --mount=type=cache,target=/var/cache/jars ADLOOM_CACHE=/var/cache/jars python -m spark_jobs.jars.install /jars
+COPY spark_jobs/spark/jars spark_jobs/spark/jars
+RUN --mount=type=cache,target=/var/cache/jars ADLOOM_CACHE=/var/cache/jars python -m spark_jobs.spark.jars.install /jars
 
 FROM packages AS built
 COPY README.md ./

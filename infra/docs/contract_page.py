@@ -3,7 +3,7 @@
 from itertools import groupby
 
 from infra.docs.markdown import page, table
-from spark_jobs.contracts.changes import KINDS, Kind
+from spark_jobs.contract.changes import KINDS, Kind
 
 _HEAD = """\
 A contract is what adloom promises to those who send records and to those who read tables: the named sources with

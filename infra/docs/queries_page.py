@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 
 from infra.docs.markdown import code, page, table
-from spark_jobs.contracts.errors import AdloomError
-from spark_jobs.contracts.jobs import JOBS, Job
-from spark_jobs.queries import Query, queries_of
+from spark_jobs.errors import AdloomError
+from spark_jobs.queries.jobs import JOBS, Job
+from spark_jobs.queries.query import Query
+from spark_jobs.queries.registry import queries_of
 from spark_jobs.queries.state_settings import StateSetting
 
 _HEAD = """\
-The streaming queries, by job. Each is declared in a module of `spark_jobs/queries/`. How they work together is
+The streaming queries, by job. Each is a folder of `spark_jobs/queries/`. How they work together is
 described in [How it works](architecture.md).
 
 Under *settings of the state*, each query lists the settings that its checkpoint depends on, and the verdict of

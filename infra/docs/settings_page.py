@@ -5,8 +5,8 @@ from itertools import groupby
 
 from infra.docs.markdown import code, page, table
 from spark_jobs.cli.settings import SettingInfo, describe_settings
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.sources import SourceSettings
+from spark_jobs.config.settings import Settings
+from spark_jobs.config.sources import SourceSettings
 
 _HEAD = """\
 A value comes from the setting's environment variable, else from the TOML file given with `--config`, else from the

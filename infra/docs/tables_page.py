@@ -1,9 +1,9 @@
 """``docs/tables.md``: every table and view, and their columns."""
 
 from infra.docs.markdown import code, page, table
-from spark_jobs.contracts.tables import Table
-from spark_jobs.queries import SHOWN_TABLES
-from spark_jobs.views import VIEWS, View
+from spark_jobs.contract.tables import Table
+from spark_jobs.queries.registry import SHOWN_TABLES
+from spark_jobs.sql.views import VIEWS, View
 
 _HEAD = """\
 These are the Delta tables of a lake, below its root. All times are UTC with microseconds. Column names and types are a

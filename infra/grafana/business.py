@@ -1,7 +1,7 @@
 """The dashboard *business*: impressions, clicks, CTR and cost by campaign, sessions, and what conversions bring."""
 
 from infra.grafana.model import Dashboard, Kind, Panel, Section
-from spark_jobs.contracts.crediting import FEED_DAYS
+from spark_jobs.credit.plan import FEED_DAYS
 
 _LAST = "of the hours that the feed covers (`campaign_stats.feed`, 6 h by default)"
 _NEWEST = "per second in the newest window (`campaign_stats.window`, 10 min by default)"

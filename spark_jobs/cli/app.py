@@ -45,7 +45,7 @@ from spark_jobs.cli import (
     validate,
 )
 from spark_jobs.cli.terminal import terminal
-from spark_jobs.contracts.errors import AdloomError, EnvironmentMissingError
+from spark_jobs.errors import AdloomError, EnvironmentMissingError
 
 PANELS = {
     "Try it": (demo, generate, suggest_mapping, check_events),

@@ -13,14 +13,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from spark_jobs.cli.opening import session
 from spark_jobs.cli.options import ConfigOption, LakeOption
 from spark_jobs.cli.terminal import terminal, utc
-from spark_jobs.contracts.settings import load_settings
-from spark_jobs.queries import QUERIES
-from spark_jobs.runtime.lakes import check_store, open_existing, open_lake
+from spark_jobs.config.settings import load_settings
+from spark_jobs.lake.open import check_store, open_existing, open_lake
+from spark_jobs.queries.registry import QUERIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from spark_jobs.jobs.backup import Backup, Report
+    from spark_jobs.operations.backup import Backup, Report
 
 app = typer.Typer()
 _Copy = Annotated[str, typer.Argument(help="Where the copy is: a folder or s3a://bucket/prefix.", metavar="COPY")]
@@ -35,7 +35,7 @@ def backup(copy: _Copy, location: LakeOption, config: ConfigOption = None) -> No
     The copy has all tables at versions that belong together, and what else is not computed from them. Kafka must keep
     what comes after it for as long as you may want to restore it.
     """
-    from spark_jobs.jobs.backup import back_up
+    from spark_jobs.operations.backup import back_up
 
     settings, console = load_settings(config, os.environ), terminal()
     lake, target = open_existing(location, settings.s3), open_lake(copy, settings.s3)
@@ -62,8 +62,8 @@ def restore(
     The lake must be a new, empty place. No row is lost or repeated, provided that Kafka still holds what came after the
     copy was taken.
     """
-    from spark_jobs.jobs.backup import put_back
-    from spark_jobs.jobs.reset import reset
+    from spark_jobs.operations.backup import put_back
+    from spark_jobs.streams.reset import reset
 
     settings, console = load_settings(config, os.environ), terminal()
     held, lake = open_lake(copy, settings.s3), open_lake(location, settings.s3)

@@ -14,17 +14,17 @@ from rich.text import Text
 
 from spark_jobs.cli.options import ConfigOption
 from spark_jobs.cli.terminal import terminal
-from spark_jobs.contracts.encoding import format_of_file
-from spark_jobs.contracts.errors import SettingsError, SourceError
-from spark_jobs.contracts.events import OK, VERDICTS
-from spark_jobs.contracts.settings import Settings, load_settings
+from spark_jobs.config.encoding import format_of_file
+from spark_jobs.config.settings import Settings, load_settings
+from spark_jobs.contract.events import OK, VERDICTS
+from spark_jobs.errors import SettingsError, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from spark_jobs.formats.files import FileReader
-    from spark_jobs.rules.verdicts import Judge, Judged
-    from spark_jobs.sources.samples import Sample
+    from spark_jobs.ingest.in_python.judge import Judge, Judged
+    from spark_jobs.ingest.samples import Sample
 app = typer.Typer()
 
 
@@ -52,7 +52,7 @@ def check_events(
 
     No lake is touched and Spark is not started. The verdicts are those that a run would give.
     """
-    from spark_jobs.rules.verdicts import Judge
+    from spark_jobs.ingest.in_python.judge import Judge
 
     console, settings = terminal(), load_settings(config, os.environ)
     if source is not None and source not in settings.sources:
@@ -122,7 +122,7 @@ def _records(what: str, settings: Settings, source: str | None, limit: int) -> "
     """The records, and the topic that they come from, if that decides which source means them."""
     from spark_jobs.formats.schema_store import SchemaStore
     from spark_jobs.formats.sources import decoders
-    from spark_jobs.sources.samples import sample_file, sample_topic
+    from spark_jobs.ingest.samples import sample_file, sample_topic
 
     file = Path(what)
     if file.is_file():

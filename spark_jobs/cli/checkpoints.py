@@ -14,15 +14,16 @@ from rich.text import Text
 from spark_jobs.cli.opening import session
 from spark_jobs.cli.options import ConfigOption, LakeOption
 from spark_jobs.cli.terminal import terminal, utc
-from spark_jobs.contracts.durations import format_duration
-from spark_jobs.contracts.errors import CheckpointError
-from spark_jobs.contracts.manifest import Verdict
-from spark_jobs.contracts.settings import load_settings
-from spark_jobs.lake.layout import Lake, checkpoint_key
-from spark_jobs.queries import JOB_OF_QUERY, find_query
-from spark_jobs.runtime.checkpoints import Checkpoint, list_checkpoints
-from spark_jobs.runtime.cleaning import find_superseded, parse_targets, remove
-from spark_jobs.runtime.lakes import open_existing
+from spark_jobs.config.durations import format_duration
+from spark_jobs.config.settings import load_settings
+from spark_jobs.contract.compatibility import Verdict
+from spark_jobs.errors import CheckpointError
+from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.open import open_existing
+from spark_jobs.queries.places import checkpoint_key
+from spark_jobs.queries.registry import JOB_OF_QUERY, find_query
+from spark_jobs.streams.checkpoints import Checkpoint, list_checkpoints
+from spark_jobs.streams.clean_checkpoints import find_superseded, parse_targets, remove
 
 app = typer.Typer(
     name="checkpoints",
@@ -92,7 +93,7 @@ def reset(
 
     The state is rebuilt from the tables: they say how far the query had read and which events were still open.
     """
-    from spark_jobs.jobs.reset import reset as rebuild
+    from spark_jobs.streams.reset import reset as rebuild
 
     find_query(query)
     console, settings = terminal(), load_settings(config, os.environ)

@@ -13,13 +13,13 @@ from rich.text import Text
 
 from spark_jobs.cli.options import ConfigOption
 from spark_jobs.cli.terminal import terminal
-from spark_jobs.contracts.changes import Comparison, Level, VersionFinding, check
-from spark_jobs.contracts.contract import Contract, TableTerms, read_contract
-from spark_jobs.contracts.errors import AdloomError, ContractError
-from spark_jobs.contracts.manifest import Verdict
-from spark_jobs.contracts.settings import load_settings
-from spark_jobs.runtime.contracts import contract_in_use
-from spark_jobs.runtime.lakes import open_existing
+from spark_jobs.config.settings import load_settings
+from spark_jobs.contract.changes import Comparison, Level, VersionFinding, check
+from spark_jobs.contract.compatibility import Verdict
+from spark_jobs.contract.contract import Contract, TableTerms, read_contract
+from spark_jobs.errors import AdloomError, ContractError
+from spark_jobs.lake.contracts import contract_in_use
+from spark_jobs.lake.open import open_existing
 
 app = typer.Typer(
     name="contract",
@@ -118,7 +118,7 @@ def export(
 ) -> None:
     """Write the contract that the settings make for other tools, or for a later comparison."""
     from expectations.contract import contract_of
-    from spark_jobs.contracts.odcs import odcs_yaml
+    from spark_jobs.contract.odcs import odcs_yaml
 
     if form not in FORMATS:
         raise ContractError(f"no format {form!r}; give --format {' or '.join(FORMATS)}")

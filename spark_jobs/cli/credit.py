@@ -12,12 +12,12 @@ from rich.table import Table
 from spark_jobs.cli.opening import session
 from spark_jobs.cli.options import ConfigOption, LakeOption, parse_time
 from spark_jobs.cli.terminal import terminal, utc
-from spark_jobs.contracts.crediting import CreditPlan
-from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.contracts.replay import Window
-from spark_jobs.contracts.settings import Settings, load_settings
+from spark_jobs.config.durations import Window
+from spark_jobs.config.settings import Settings, load_settings
+from spark_jobs.credit.plan import CreditPlan
+from spark_jobs.errors import SettingsError
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lakes import open_existing
+from spark_jobs.lake.open import open_existing
 
 app = typer.Typer()
 
@@ -51,9 +51,9 @@ def credit(
 
     Where events are marked as invalid traffic, gold/net_paths and gold/net_credits have the same without them.
     """
-    from spark_jobs.jobs.credit import credit as compute
-    from spark_jobs.jobs.credit_feed import refresh_feed
-    from spark_jobs.jobs.credit_reach import has_work
+    from spark_jobs.credit.due import has_work
+    from spark_jobs.credit.feed import refresh_feed
+    from spark_jobs.credit.run import credit as compute
 
     begin, end = (parse_time(text, name) if text else None for text, name in ((since, "--from"), (until, "--to")))
     console, settings = terminal(is_uncut=True), load_settings(config, os.environ)
@@ -89,7 +89,7 @@ def _window(begin: datetime | None, end: datetime | None) -> Window | None:
 
 
 def _warn_of_other_settings(console: Console, lake: Lake, settings: Settings) -> None:
-    from spark_jobs.jobs.credit_reach import last_run
+    from spark_jobs.credit.due import last_run
 
     last = last_run(lake)
     if last is not None and last.settings != settings.credit.model_dump_json():
@@ -101,7 +101,7 @@ def _warn_of_other_settings(console: Console, lake: Lake, settings: Settings) ->
 
 
 def _why_nothing(lake: Lake, settings: Settings) -> str:
-    from spark_jobs.jobs.credit_reach import reach_of
+    from spark_jobs.credit.due import reach_of
 
     reach = reach_of(lake, settings)
     if reach is None:

@@ -17,10 +17,9 @@ from rich.text import Text
 from spark_jobs.cli.opening import session
 from spark_jobs.cli.options import ConfigOption, LakeOption, parse_date
 from spark_jobs.cli.terminal import terminal, utc
-from spark_jobs.contracts.days import Day, DayStatus
-from spark_jobs.contracts.settings import load_settings
-from spark_jobs.lake.days import read_days
-from spark_jobs.runtime.lakes import open_existing
+from spark_jobs.config.settings import load_settings
+from spark_jobs.days.day import Day, DayStatus, read_days
+from spark_jobs.lake.open import open_existing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -62,7 +61,7 @@ def days(
     and they are counted. The answer is kept in gold/days. Jobs may keep running; Spark starts only if something has
     changed.
     """
-    from spark_jobs.jobs.days import update_days
+    from spark_jobs.days.update import update_days
 
     since = parse_date(begin, "--from") if begin else None
     until = parse_date(end, "--to") if end else None

@@ -15,12 +15,12 @@ from spark_jobs.cli.run import print_ledger, run_with_bars
 from spark_jobs.cli.sql import query_lake
 from spark_jobs.cli.terminal import terminal
 from spark_jobs.cli.validate import print_validation, validate_with_status
-from spark_jobs.contracts.choices import RowFormat
-from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.contracts.settings import Settings, load_settings
+from spark_jobs.config.choices import RowFormat
+from spark_jobs.config.settings import Settings, load_settings
+from spark_jobs.errors import SettingsError
 from spark_jobs.generator.spec import GeneratorSpec
-from spark_jobs.lake.past import AsOf
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.lake.as_of import AsOf
+from spark_jobs.lake.open import open_lake
 
 app = typer.Typer()
 
@@ -40,7 +40,7 @@ def demo(
     seed: Annotated[int, typer.Option(help="The same seed gives the same tables.", metavar="S")] = 1,
 ) -> None:
     """Try adloom: generate a day of events, run the jobs, validate the tables and write the report."""
-    from spark_jobs.sources.arriving import files_of
+    from spark_jobs.ingest.arriving import files_of
 
     console = terminal()
     _clear(out)

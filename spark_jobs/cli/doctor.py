@@ -14,11 +14,11 @@ from rich.text import Text
 
 from spark_jobs.cli.options import ConfigOption, LakeOption
 from spark_jobs.cli.terminal import terminal
-from spark_jobs.contracts.settings import load_settings
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.config.settings import load_settings
+from spark_jobs.lake.open import open_lake
 
 if TYPE_CHECKING:
-    from spark_jobs.doctor import Finding, Severity
+    from spark_jobs.operations.doctor import Finding, Severity
 
 app = typer.Typer()
 
@@ -36,8 +36,8 @@ def doctor(
     It takes seconds and may run beside the jobs. It changes nothing, but for a file of a few bytes that it writes to an
     object store and deletes, to see whether it can.
     """
-    from spark_jobs.doctor import Severity, Subject
-    from spark_jobs.doctor import examine as look_at
+    from spark_jobs.operations.doctor import Severity, Subject
+    from spark_jobs.operations.doctor import examine as look_at
 
     settings = load_settings(config, os.environ)
     subject = Subject(open_lake(location, settings.s3), settings, datetime.now(UTC))
@@ -59,7 +59,7 @@ def doctor(
 
 
 def _print(console: Console, finding: "Finding") -> None:
-    from spark_jobs.doctor import Severity
+    from spark_jobs.operations.doctor import Severity
 
     marks = {Severity.FINE: ("✓", "green"), Severity.WARNING: ("!", "yellow"), Severity.WRONG: ("✗", "bold red")}
     line = Table.grid(padding=(0, 1))
@@ -70,7 +70,7 @@ def _print(console: Console, finding: "Finding") -> None:
 
 
 def _summary(counts: "Counter[Severity]") -> Text:
-    from spark_jobs.doctor import Severity
+    from spark_jobs.operations.doctor import Severity
 
     if not counts[Severity.WRONG] and not counts[Severity.WARNING]:
         return Text("nothing is wrong", style="green")

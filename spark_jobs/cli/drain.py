@@ -9,11 +9,12 @@ from rich.console import Console
 from spark_jobs.cli.opening import session
 from spark_jobs.cli.options import ConfigOption, LakeOption
 from spark_jobs.cli.terminal import terminal, utc
-from spark_jobs.contracts.durations import format_duration
-from spark_jobs.contracts.jobs import MEASURE_JOB
-from spark_jobs.contracts.settings import Settings, load_settings
-from spark_jobs.queries import QUERIES_OF_JOB
-from spark_jobs.runtime.lakes import open_existing
+from spark_jobs.config.durations import format_duration
+from spark_jobs.config.settings import Settings, load_settings
+from spark_jobs.lake.open import open_existing
+from spark_jobs.queries.jobs import MEASURE_JOB
+from spark_jobs.queries.places import checkpoint_versions
+from spark_jobs.queries.registry import QUERIES_OF_JOB
 
 app = typer.Typer()
 
@@ -30,8 +31,8 @@ def drain(location: LakeOption, config: ConfigOption = None) -> None:
     time again once the wall clock has passed that time. To end jobs without moving event time, use `adloom stop`.
     """
     from spark_jobs.cli.run import print_ledger
-    from spark_jobs.jobs.drain import drain_lead
-    from spark_jobs.jobs.run import run
+    from spark_jobs.streams.bounded_run import run
+    from spark_jobs.streams.drain import drain_lead
 
     console, settings = terminal(), load_settings(config, os.environ)
     lake = open_existing(location, settings.s3)
@@ -41,7 +42,7 @@ def drain(location: LakeOption, config: ConfigOption = None) -> None:
     )
     with session(console, settings, lake) as spark, console.status("draining …"):
         # A drain does not start a job that never ran on this lake.
-        has_measured = any(lake.versions(query) for query in QUERIES_OF_JOB[MEASURE_JOB])
+        has_measured = any(checkpoint_versions(lake, query) for query in QUERIES_OF_JOB[MEASURE_JOB])
         result = run(spark, settings, lake, None, drain=True, measure=has_measured)
     print_ledger(console, result.ledger)
     if result.drained_to:
@@ -50,7 +51,7 @@ def drain(location: LakeOption, config: ConfigOption = None) -> None:
 
 def print_cost(console: Console, settings: Settings, drained_to: datetime) -> None:
     """Prints which events are late from now on."""
-    from spark_jobs.jobs.drain import late_up_to
+    from spark_jobs.streams.drain import late_up_to
 
     late = late_up_to(settings, drained_to)
     console.print(

@@ -12,12 +12,12 @@ import typer
 from spark_jobs import __version__
 from spark_jobs.cli.options import ConfigOption, JobArgument, LakeOption
 from spark_jobs.cli.terminal import terminal
-from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.contracts.jobs import DEDUPLICATE_JOB
-from spark_jobs.contracts.settings import load_settings
-from spark_jobs.queries import QUERIES_OF_JOB
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.releases import read_deployment, read_release, settings_in, unpack
+from spark_jobs.config.settings import load_settings
+from spark_jobs.errors import SettingsError
+from spark_jobs.lake.open import open_lake
+from spark_jobs.operations.releases import read_deployment, read_release, settings_in, unpack
+from spark_jobs.queries.jobs import DEDUPLICATE_JOB
+from spark_jobs.queries.registry import QUERIES_OF_JOB
 
 app = typer.Typer()
 _PR_SET_PDEATHSIG = 1

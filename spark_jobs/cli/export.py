@@ -12,9 +12,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from spark_jobs.cli.options import AsOfOption, ConfigOption, LakeOption, parse_as_of, parse_date
 from spark_jobs.cli.sql import open_sql
 from spark_jobs.cli.terminal import terminal, utc
-from spark_jobs.contracts.choices import FileFormat
-from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.contracts.files import json_bytes
+from spark_jobs.config.choices import FileFormat
+from spark_jobs.errors import SettingsError
+from spark_jobs.lake.store.files import json_bytes
 from spark_jobs.sql.names import NAMES, check_name
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import typer
 
 from spark_jobs.cli.options import ConfigOption, LakeOption
 from spark_jobs.cli.terminal import terminal
-from spark_jobs.contracts.settings import load_settings
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.config.settings import load_settings
+from spark_jobs.lake.open import open_lake
 
 app = typer.Typer()
 _REFRESH_S, _REST = 60.0, 20
@@ -27,10 +27,10 @@ def exporter(
     config: ConfigOption = None,
 ) -> None:
     """Serve Prometheus metrics of a lake: which jobs should run, validation, ledger, campaigns, sessions."""
-    from spark_jobs.exporter.gold_metrics import GoldMetrics
-    from spark_jobs.exporter.lake_metrics import LakeMetrics
-    from spark_jobs.runtime.metrics import serve_metrics
-    from spark_jobs.runtime.stopping import stop_on_signals
+    from spark_jobs.operations.exporter.gold_metrics import GoldMetrics
+    from spark_jobs.operations.exporter.lake_metrics import LakeMetrics
+    from spark_jobs.streams.metrics import serve_metrics
+    from spark_jobs.streams.stop_signals import stop_on_signals
 
     lake = open_lake(location, load_settings(config, os.environ).s3)
     gold = GoldMetrics(lake)

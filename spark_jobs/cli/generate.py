@@ -10,8 +10,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from spark_jobs.cli.options import ConfigOption, parse_time
 from spark_jobs.cli.terminal import terminal
-from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.contracts.settings import load_settings
+from spark_jobs.config.settings import load_settings
+from spark_jobs.errors import SettingsError
 from spark_jobs.generator.spec import GeneratorSpec
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def send_events(
         SourceError: there is nothing to replay, the topic does not exist, or the brokers refuse the records.
     """
     from spark_jobs.generator.publish import generated_records, publish
-    from spark_jobs.sources.files import read_records
+    from spark_jobs.ingest.files import read_records
 
     console, kafka = terminal(), load_settings(config, os.environ).kafka
     kafka = kafka.model_copy(update={"bootstrap_servers": brokers, "topics": (topic or kafka.topics[0],)})

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from spark_jobs.cli.terminal import terminal
-from spark_jobs.contracts.choices import Role
-from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.contracts.settings import Settings, load_settings
+from spark_jobs.config.choices import Role
+from spark_jobs.config.settings import Settings, load_settings
+from spark_jobs.errors import SettingsError
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lakes import check_store, open_lake
+from spark_jobs.lake.open import check_store, open_lake
 
 if TYPE_CHECKING:
-    from spark_jobs.runtime.minio_server import MinioServer
+    from spark_jobs.lake.store.minio_admin import MinioServer
 from typing import Annotated
 
 import typer
@@ -88,8 +88,8 @@ def prepare_lake(
     """
     console, settings = terminal(), load_settings(config, os.environ)
     if settings.kafka.bootstrap_servers:
-        from spark_jobs.runtime.gateway import java_gateway
-        from spark_jobs.sources.topics import create_topics
+        from spark_jobs.ingest.topics import create_topics
+        from spark_jobs.spark.gateway import java_gateway
 
         with java_gateway(settings) as jvm:
             for line in create_topics(jvm, settings.kafka_of_sources, partitions):
@@ -117,8 +117,8 @@ def check_servers(location: str, *, config: Path | None) -> None:
     """
     console, settings = terminal(), load_settings(config, os.environ)
     if settings.kafka.bootstrap_servers:
-        from spark_jobs.runtime.gateway import java_gateway
-        from spark_jobs.sources.topics import require_topics
+        from spark_jobs.ingest.topics import require_topics
+        from spark_jobs.spark.gateway import java_gateway
 
         with java_gateway(settings) as jvm:
             for topic, numbers in require_topics(jvm, settings.kafka_of_sources).items():
@@ -132,10 +132,10 @@ def check_servers(location: str, *, config: Path | None) -> None:
 
 
 def _prepare_store(console: Console, settings: Settings, lake: Lake, user: str | None, role: Role) -> None:
-    from spark_jobs.runtime.bucket import policy_of, prepare_bucket
-    from spark_jobs.runtime.conditions import check_conditional_writes
-    from spark_jobs.runtime.minio_server import MinioServer
-    from spark_jobs.runtime.objects import Objects, credentials
+    from spark_jobs.lake.store.bucket import policy_of, prepare_bucket
+    from spark_jobs.lake.store.conditional_writes import check_conditional_writes
+    from spark_jobs.lake.store.minio_admin import MinioServer
+    from spark_jobs.lake.store.objects import Objects, credentials
 
     assert isinstance(lake.files, Objects)  # noqa: S101 what is not local is in an object store
     credentials(settings.s3)
@@ -164,7 +164,7 @@ def _prepare_store(console: Console, settings: Settings, lake: Lake, user: str |
 
 
 def _add_user(server: "MinioServer", user: str, policy: str) -> Iterator[str]:
-    from spark_jobs.runtime.profiles import add_profile, credentials_file, has_profile, secret_of
+    from spark_jobs.lake.store.profiles import add_profile, credentials_file, has_profile, secret_of
 
     secret = secret_of(user, user)
     if secret is None:

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spark_jobs.cli.options import ConfigOption, LakeOption
-from spark_jobs.contracts.durations import format_duration
-from spark_jobs.contracts.settings import Settings, load_settings
+from spark_jobs.config.durations import format_duration
+from spark_jobs.config.settings import Settings, load_settings
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.java import Lifetime
-from spark_jobs.runtime.lakes import check_store, open_lake
-from spark_jobs.runtime.logs import spark_log
+from spark_jobs.lake.open import check_store, open_lake
+from spark_jobs.spark.java import Lifetime
+from spark_jobs.spark.logs import spark_log
 
 if TYPE_CHECKING:
-    from spark_jobs.jobs.service import Outcome
-    from spark_jobs.runtime.stopping import StopRequest
+    from spark_jobs.streams.service import Outcome
+    from spark_jobs.streams.stop_signals import StopRequest
 
 app = typer.Typer(
     name="job",
@@ -47,7 +47,7 @@ def deduplicate(
     config: ConfigOption = None,
 ) -> None:
     """Read records, validate them into bronze, and write each event once to silver."""
-    from spark_jobs.contracts.jobs import DEDUPLICATE_JOB
+    from spark_jobs.queries.jobs import DEDUPLICATE_JOB
 
     run_job(DEDUPLICATE_JOB, location, source=source, config=config)
 
@@ -55,7 +55,7 @@ def deduplicate(
 @app.command("attribute", epilog="Example:  adloom job attribute --lake lake --config adloom.toml")
 def attribute(location: LakeOption, config: ConfigOption = None) -> None:
     """Join clicks to impressions and group each user's events into sessions, from silver."""
-    from spark_jobs.contracts.jobs import ATTRIBUTE_JOB
+    from spark_jobs.queries.jobs import ATTRIBUTE_JOB
 
     run_job(ATTRIBUTE_JOB, location, source=None, config=config)
 
@@ -63,7 +63,7 @@ def attribute(location: LakeOption, config: ConfigOption = None) -> None:
 @app.command("measure", epilog="Example:  adloom job measure --lake lake --config adloom.toml")
 def measure(location: LakeOption, config: ConfigOption = None) -> None:
     """Compute campaign statistics, moving averages and user status, from silver."""
-    from spark_jobs.contracts.jobs import MEASURE_JOB
+    from spark_jobs.queries.jobs import MEASURE_JOB
 
     run_job(MEASURE_JOB, location, source=None, config=config)
 
@@ -72,10 +72,10 @@ def run_job(job: str, location: str, *, source: Path | None, config: Path | None
     """Runs ``job`` on the lake at ``location`` until a signal stops it.
 
     Raises:
-        AdloomError: see :mod:`spark_jobs.jobs.service`.
+        AdloomError: see :mod:`spark_jobs.streams.service`.
     """
-    from spark_jobs.jobs.service import Outcome
-    from spark_jobs.runtime.stopping import stop_on_signals
+    from spark_jobs.streams.service import Outcome
+    from spark_jobs.streams.stop_signals import stop_on_signals
 
     _log_to_stderr()
     settings = load_settings(config, os.environ)
@@ -96,10 +96,10 @@ def run_job(job: str, location: str, *, source: Path | None, config: Path | None
 
 def _run(job: str, settings: Settings, lake: Lake, stop: "StopRequest", source: Path | None) -> "Outcome":
     from expectations.contract import contract_of
-    from spark_jobs.jobs.service import Outcome
-    from spark_jobs.jobs.service import run_job as run_job_queries
-    from spark_jobs.runtime import shared_java
-    from spark_jobs.runtime.session import start_session, stop_session
+    from spark_jobs.spark import shared_java
+    from spark_jobs.spark.session import start_session, stop_session
+    from spark_jobs.streams.service import Outcome
+    from spark_jobs.streams.service import run_job as run_job_queries
 
     log = spark_log(lake, settings.job, job)
     _log.info("%s: starting Spark for lake %s, process %d, logging to %s", job, lake.root, os.getpid(), log)

@@ -13,14 +13,14 @@ from rich.table import Table
 
 from spark_jobs.cli.options import ConfigOption, LakeOption
 from spark_jobs.cli.terminal import terminal
-from spark_jobs.contracts.durations import EPOCH, time_of_us
-from spark_jobs.contracts.errors import LakeError, SettingsError
-from spark_jobs.contracts.live_ledger import DUPLICATES, LATE_KINDS, RECORDS, Kind, LiveLedger
-from spark_jobs.contracts.settings import load_settings
-from spark_jobs.runtime.lakes import open_existing
+from spark_jobs.config.durations import EPOCH, time_of_us
+from spark_jobs.config.settings import load_settings
+from spark_jobs.errors import LakeError, SettingsError
+from spark_jobs.lake.open import open_existing
+from spark_jobs.ledger.cut import DUPLICATES, LATE_KINDS, RECORDS, Kind, LiveLedger
 
 if TYPE_CHECKING:
-    from spark_jobs.ledger.cuts import Row
+    from spark_jobs.ledger.cut_files import Row
 
 app = typer.Typer()
 
@@ -68,8 +68,8 @@ def ledger(
     or late there. The account covers versions of the tables that belong together and must balance to the row. Spark is
     not started: only what is new since the last time is read, from the tables' logs and files.
     """
-    from spark_jobs.jobs.update_ledger import update_ledger
-    from spark_jobs.ledger.cuts import last_cut, rows_of
+    from spark_jobs.ledger.cut_files import last_cut, rows_of
+    from spark_jobs.ledger.update import update_ledger
 
     if restart and from_now:
         raise SettingsError("--restart counts everything and --from-now nothing that is there: give one of them")

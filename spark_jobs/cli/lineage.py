@@ -7,9 +7,9 @@ import typer
 
 from spark_jobs.cli.options import ConfigOption, LakeOption
 from spark_jobs.cli.terminal import terminal, utc
-from spark_jobs.contracts.settings import load_settings
-from spark_jobs.contracts.validations import Validation
-from spark_jobs.runtime.lakes import open_existing
+from spark_jobs.config.settings import load_settings
+from spark_jobs.contract.validation import Validation
+from spark_jobs.lake.open import open_existing
 
 if TYPE_CHECKING:
     from spark_jobs.lineage.events import Span
@@ -34,8 +34,8 @@ def lineage(
     what they are computed of, rows. Another one tells what a validation found in each table. Each version and each
     validation is told once, also if the command is killed. Jobs may keep running.
     """
-    from spark_jobs.jobs.lineage import tell
     from spark_jobs.lineage.parent import parent_run, within
+    from spark_jobs.lineage.send import tell
     from spark_jobs.lineage.transport import transport
 
     settings, console = load_settings(config, os.environ), terminal()

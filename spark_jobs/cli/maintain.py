@@ -11,12 +11,12 @@ from rich.table import Table
 from spark_jobs.cli.opening import session
 from spark_jobs.cli.options import ConfigOption, LakeOption
 from spark_jobs.cli.terminal import terminal
-from spark_jobs.contracts.settings import load_settings
-from spark_jobs.queries import MAINTAINED_TABLES, find_table
-from spark_jobs.runtime.lakes import open_existing
+from spark_jobs.config.settings import load_settings
+from spark_jobs.lake.open import open_existing
+from spark_jobs.queries.registry import MAINTAINED_TABLES, find_table
 
 if TYPE_CHECKING:
-    from spark_jobs.jobs.maintain import Care
+    from spark_jobs.operations.maintain import Care
 
 app = typer.Typer()
 
@@ -35,7 +35,7 @@ def maintain(
     config: ConfigOption = None,
 ) -> None:
     """Compact the small files of tables and remove files that no reader needs any more. No row changes."""
-    from spark_jobs.jobs.maintain import maintain as compact
+    from spark_jobs.operations.maintain import maintain as compact
 
     tables = [find_table(name) for name in table or []] or list(MAINTAINED_TABLES.values())
     console, settings = terminal(), load_settings(config, os.environ)

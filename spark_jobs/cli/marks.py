@@ -14,13 +14,13 @@ from rich.table import Table
 from spark_jobs.cli.opening import session
 from spark_jobs.cli.options import ConfigOption, LakeOption, parse_zoned_time
 from spark_jobs.cli.terminal import terminal, utc
-from spark_jobs.contracts.errors import LakeInUseError
-from spark_jobs.contracts.marking import Marking, Sum
-from spark_jobs.contracts.marks import Rule
-from spark_jobs.contracts.repair import RepairPlan
-from spark_jobs.contracts.settings import Settings, load_settings
+from spark_jobs.config.settings import Settings, load_settings
+from spark_jobs.errors import LakeInUseError
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lakes import open_existing
+from spark_jobs.lake.open import open_existing
+from spark_jobs.marks.model import Marking, Sum
+from spark_jobs.restatements.plan import RepairPlan
+from spark_jobs.traffic_rules.rules import Rule
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,8 +58,8 @@ def rules(
 
     A file with a malformed rule is refused, and the error names the rule, the field and the value.
     """
-    from spark_jobs.runtime.rule_files import load_rules
-    from spark_jobs.runtime.rule_sets import rules_in_use
+    from spark_jobs.marks.rules_in_use import rules_in_use
+    from spark_jobs.traffic_rules.rule_files import load_rules
 
     used = None
     if file is None and location:
@@ -102,8 +102,8 @@ def apply(
     row is told in gold/restatements; no event and nothing that gold counts gross is changed. Jobs may keep running.
     From then on `adloom marks update` goes by these rules.
     """
-    from spark_jobs.jobs.marks import apply_marks
-    from spark_jobs.runtime.rule_files import load_rules
+    from spark_jobs.marks.mark import apply_marks
+    from spark_jobs.traffic_rules.rule_files import load_rules
 
     since = parse_zoned_time(begin, "--from") if begin else None
     until = parse_zoned_time(end, "--to") if end else None
@@ -122,7 +122,7 @@ def update(location: LakeOption, config: ConfigOption = None) -> None:
     What late events change is brought up to date too, and then the columns of gold that say what is valid. The first
     update marks everything that there is. Jobs may keep running. The next update goes on with one that was killed.
     """
-    from spark_jobs.jobs.marks import update_marks
+    from spark_jobs.marks.mark import update_marks
 
     def mark(spark: "SparkSession", settings: Settings, lake: Lake, on_step: Callable[[str], None]) -> Marking | None:
         return update_marks(spark, settings, lake, on_step=on_step)
@@ -155,8 +155,8 @@ def _restate(
     spark: "SparkSession", settings: Settings, lake: Lake, on_step: Callable[[str], None]
 ) -> tuple[RepairPlan | None, bool]:
     """Brings the marks to gold; and whether that was not possible, because a repair is at work."""
-    from spark_jobs.jobs.days import update_days_with
-    from spark_jobs.jobs.marks_effects import restate_marked
+    from spark_jobs.days.update import update_days_with
+    from spark_jobs.restatements.marks_to_gold import restate_marked
 
     try:
         plan = restate_marked(spark, settings, lake, on_step=on_step)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import BRONZE_EVENTS
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import BRONZE_EVENTS
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.java import Lifetime
-from spark_jobs.runtime.logs import spark_log
+from spark_jobs.spark.java import Lifetime
+from spark_jobs.spark.logs import spark_log
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,8 +32,8 @@ def session(console: Console, settings: Settings, lake: Lake, files: Iterable[Pa
     Raises:
         QueryFailedError: Spark failed inside the block.
     """
-    from spark_jobs.runtime.failures import naming_the_cause
-    from spark_jobs.runtime.session import start_session, stop_session
+    from spark_jobs.spark.failures import naming_the_cause
+    from spark_jobs.spark.session import start_session, stop_session
 
     with console.status("starting Spark …"):
         log_file, lifetime = spark_log(lake, settings.job), lifetime_of(lake, files)

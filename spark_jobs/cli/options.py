@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.contracts.jobs import JOB_NAMES
+from spark_jobs.errors import SettingsError
+from spark_jobs.queries.jobs import JOB_NAMES
 
 if TYPE_CHECKING:
-    from spark_jobs.lake.past import AsOf
+    from spark_jobs.lake.as_of import AsOf
 
 LakeOption = Annotated[
     str,
@@ -88,8 +88,8 @@ def parse_as_of(values: Sequence[str] | None) -> "AsOf":
     Raises:
         SettingsError: a value is none of these, or two contradict each other.
     """
-    from spark_jobs.lake.past import AsOf
-    from spark_jobs.queries import SHOWN_TABLES
+    from spark_jobs.lake.as_of import AsOf
+    from spark_jobs.queries.registry import SHOWN_TABLES
 
     time: datetime | None = None
     version: int | None = None

@@ -13,13 +13,13 @@ from rich.text import Text
 
 from spark_jobs.cli.options import ConfigOption, LakeOption
 from spark_jobs.cli.terminal import terminal
-from spark_jobs.contracts.errors import AdloomError, PreflightError
-from spark_jobs.contracts.manifest import Change, Verdict
-from spark_jobs.contracts.settings import load_settings
-from spark_jobs.queries import JOB_OF_QUERY
-from spark_jobs.runtime.checkpoints import list_checkpoints, source_of
-from spark_jobs.runtime.checkpoints import preflight as compare
-from spark_jobs.runtime.lakes import open_existing
+from spark_jobs.config.settings import load_settings
+from spark_jobs.contract.compatibility import Change, Verdict
+from spark_jobs.errors import AdloomError, PreflightError
+from spark_jobs.lake.open import open_existing
+from spark_jobs.queries.registry import JOB_OF_QUERY
+from spark_jobs.streams.checkpoints import list_checkpoints, source_of
+from spark_jobs.streams.checkpoints import preflight as compare
 
 app = typer.Typer()
 _STYLES = {Verdict.SAFE: "green", Verdict.IGNORED: "yellow", Verdict.BREAKING: "bold red"}

@@ -13,12 +13,11 @@ from rich.table import Table
 from spark_jobs.cli.driver import check_job
 from spark_jobs.cli.options import ConfigOption, JobArgument, LakeOption
 from spark_jobs.cli.terminal import terminal, utc
-from spark_jobs.contracts.setting_changes import SettingChange, setting_changes
-from spark_jobs.contracts.settings import load_settings
-from spark_jobs.queries import QUERIES_OF_JOB
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.releases import deploy as deploy_release
-from spark_jobs.runtime.releases import (
+from spark_jobs.config.differences import SettingChange, setting_changes
+from spark_jobs.config.settings import load_settings
+from spark_jobs.lake.open import open_lake
+from spark_jobs.operations.releases import deploy as deploy_release
+from spark_jobs.operations.releases import (
     list_releases,
     publish,
     read_deployment,
@@ -26,6 +25,7 @@ from spark_jobs.runtime.releases import (
     release_before,
     settings_of,
 )
+from spark_jobs.queries.registry import QUERIES_OF_JOB
 
 app = typer.Typer(
     name="releases",
@@ -45,7 +45,7 @@ def build(
 
     The settings file is a part of the release: its drivers start with it. A file that holds a secret is refused.
     """
-    from spark_jobs.runtime.building import build_wheel
+    from spark_jobs.operations.build_wheel import build_wheel
 
     console, lake = terminal(), open_lake(location, load_settings(config, os.environ).s3)
     with tempfile.TemporaryDirectory() as folder, console.status("building …"):

@@ -12,10 +12,10 @@ from rich.table import Table
 from spark_jobs.cli.opening import session
 from spark_jobs.cli.options import ConfigOption, LakeOption
 from spark_jobs.cli.terminal import terminal
-from spark_jobs.contracts.errors import LakeInUseError
-from spark_jobs.contracts.repair import RepairPlan
-from spark_jobs.contracts.settings import load_settings
-from spark_jobs.runtime.lakes import open_existing
+from spark_jobs.config.settings import load_settings
+from spark_jobs.errors import LakeInUseError
+from spark_jobs.lake.open import open_existing
+from spark_jobs.restatements.plan import RepairPlan
 
 app = typer.Typer()
 
@@ -38,8 +38,8 @@ def repair(
     still change by itself waits for a later repair. Every change is told in gold/restatements, with the row before and
     after and the event that caused it. A repair that was killed goes on where it stopped.
     """
-    from spark_jobs.jobs.days import update_days_with
-    from spark_jobs.jobs.repair import repair as bring_in
+    from spark_jobs.days.update import update_days_with
+    from spark_jobs.restatements.repair import repair as bring_in
 
     console, settings = terminal(is_uncut=True), load_settings(config, os.environ)
     lake = open_existing(location, settings.s3)

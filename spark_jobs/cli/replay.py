@@ -15,14 +15,15 @@ from rich.text import Text
 from spark_jobs.cli.opening import session
 from spark_jobs.cli.options import ConfigOption, LakeOption, parse_time
 from spark_jobs.cli.terminal import terminal, utc
-from spark_jobs.contracts.replay import Window, page_key, replay_key
-from spark_jobs.contracts.settings import load_settings
+from spark_jobs.config.durations import Window
+from spark_jobs.config.settings import load_settings
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lakes import open_existing
+from spark_jobs.lake.open import open_existing
+from spark_jobs.restatements.replay_model import page_key, replay_key
 
 if TYPE_CHECKING:
-    from spark_jobs.jobs.replay import Replayed
-    from spark_jobs.jobs.replay_report import Differing
+    from spark_jobs.restatements.replay import Replayed
+    from spark_jobs.restatements.replay_report import Differing
 
 app = typer.Typer()
 
@@ -74,7 +75,7 @@ def replay_window(
         LakeError: there is no lake, or it was changed in each attempt.
         LakeInUseError: a repair or another replay is at work.
     """
-    from spark_jobs.jobs.replay import replay as recompute
+    from spark_jobs.restatements.replay import replay as recompute
 
     console, settings, window = terminal(is_uncut=True), load_settings(config, os.environ), Window(begin, end)
     lake = open_existing(location, settings.s3)

@@ -10,10 +10,10 @@ from rich.console import Console
 from spark_jobs.cli.opening import session
 from spark_jobs.cli.options import ConfigOption, LakeOption
 from spark_jobs.cli.terminal import terminal
-from spark_jobs.contracts.sections import S3Settings
-from spark_jobs.contracts.settings import load_settings
+from spark_jobs.config.sections import S3Settings
+from spark_jobs.config.settings import load_settings
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lakes import open_existing
+from spark_jobs.lake.open import open_existing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

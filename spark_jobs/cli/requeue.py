@@ -12,9 +12,9 @@ from rich.text import Text
 from spark_jobs.cli.opening import session
 from spark_jobs.cli.options import ConfigOption, LakeOption, parse_time
 from spark_jobs.cli.terminal import terminal, utc
-from spark_jobs.contracts.requeue import Judged, Requeued, Selection
-from spark_jobs.contracts.settings import load_settings
-from spark_jobs.runtime.lakes import open_existing
+from spark_jobs.config.settings import load_settings
+from spark_jobs.ingest.requeue_model import Judged, Requeued, Selection
+from spark_jobs.lake.open import open_existing
 
 app = typer.Typer()
 
@@ -58,7 +58,7 @@ def requeue(
     the table says what they break now. Jobs may keep running. A requeue adds all of its rows in one commit or none, and
     running it again adds only what is missing. Events that lie behind the watermark by now are late, and are counted.
     """
-    from spark_jobs.jobs.requeue import requeue as append_again
+    from spark_jobs.ingest.requeue import requeue as append_again
 
     selection = Selection(
         tuple(verdict or ()),

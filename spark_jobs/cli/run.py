@@ -16,20 +16,20 @@ from spark_jobs.cli.drain import print_cost
 from spark_jobs.cli.opening import session
 from spark_jobs.cli.options import ConfigOption, LakeOption
 from spark_jobs.cli.terminal import terminal
-from spark_jobs.contracts.encoding import RecordFormat, format_of_file
-from spark_jobs.contracts.errors import SourceError
-from spark_jobs.contracts.jobs import jobs_of_run
-from spark_jobs.contracts.ledger import Ledger
-from spark_jobs.contracts.settings import Settings, load_settings
+from spark_jobs.config.encoding import RecordFormat, format_of_file
+from spark_jobs.config.settings import Settings, load_settings
+from spark_jobs.errors import SourceError
 from spark_jobs.lake.layout import Lake
-from spark_jobs.queries import QUERIES_OF_JOB
-from spark_jobs.runtime.lakes import check_store, open_lake
+from spark_jobs.lake.open import check_store, open_lake
+from spark_jobs.ledger.run.ledger import Ledger
+from spark_jobs.queries.jobs import jobs_of_run
+from spark_jobs.queries.registry import QUERIES_OF_JOB
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from spark_jobs.jobs.run import RunResult
-    from spark_jobs.runtime.progress import ProgressFiles
+    from spark_jobs.streams.bounded_run import RunResult
+    from spark_jobs.streams.progress import ProgressFiles
 
 app = typer.Typer()
 
@@ -60,7 +60,7 @@ def run(
     Without --drain, whatever is still open stays open and the next run on the same lake continues from there. If a run
     was killed, run it again.
     """
-    from spark_jobs.sources.arriving import files_of
+    from spark_jobs.ingest.arriving import files_of
 
     console, settings = terminal(), load_settings(config, os.environ)
     lake = open_lake(location, settings.s3)
@@ -87,10 +87,10 @@ def run_with_bars(
     drain: bool,
     measure: bool = True,
 ) -> "RunResult":
-    """:func:`spark_jobs.jobs.run.run` with a progress bar for each query."""
+    """:func:`spark_jobs.streams.bounded_run.run` with a progress bar for each query."""
     from expectations.contract import contract_of
-    from spark_jobs.jobs.run import run as run_queries
-    from spark_jobs.sources.arriving import files_of
+    from spark_jobs.ingest.arriving import files_of
+    from spark_jobs.streams.bounded_run import run as run_queries
 
     columns = (SpinnerColumn(), TextColumn("{task.description:14}"), BarColumn(), TextColumn("{task.fields[counts]}"))
     with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
@@ -120,7 +120,7 @@ class _RecordCount:
             threading.Thread(target=self._count, daemon=True).start()
 
     def _count(self) -> None:
-        from spark_jobs.sources.files import open_file
+        from spark_jobs.ingest.files import open_file
 
         total = 0
         for file in self._files:

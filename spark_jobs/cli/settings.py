@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from rich.table import Table
 
 from spark_jobs.cli.terminal import terminal
-from spark_jobs.contracts.setting_changes import as_text
-from spark_jobs.contracts.settings import ENV_PREFIX, Settings, load_settings
-from spark_jobs.contracts.sources import SourceSettings
+from spark_jobs.config.differences import as_text
+from spark_jobs.config.settings import ENV_PREFIX, Settings, load_settings
+from spark_jobs.config.sources import SourceSettings
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -19,14 +19,14 @@ from rich.text import Text
 
 from spark_jobs.cli.options import AsOfOption, ConfigOption, LakeOption, parse_as_of
 from spark_jobs.cli.terminal import terminal, utc
-from spark_jobs.contracts.choices import RowFormat
-from spark_jobs.contracts.errors import AdloomError, SettingsError
-from spark_jobs.contracts.settings import load_settings
-from spark_jobs.lake.past import AsOf
-from spark_jobs.queries import SHOWN_TABLES
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.config.choices import RowFormat
+from spark_jobs.config.settings import load_settings
+from spark_jobs.errors import AdloomError, SettingsError
+from spark_jobs.lake.as_of import AsOf
+from spark_jobs.lake.open import open_lake
+from spark_jobs.queries.registry import SHOWN_TABLES
 from spark_jobs.sql.names import NAMES, check_name
-from spark_jobs.views import VIEWS
+from spark_jobs.sql.views import VIEWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -154,7 +154,7 @@ def _format_of(output: Path) -> RowFormat:
 @contextmanager
 def open_sql(location: str, as_of: AsOf, config: Path | None) -> "Iterator[LakeSql]":
     """SQL over the lake at ``location``, which need not be listed: who may only read gold can query gold."""
-    from spark_jobs.runtime.row_store import row_store
+    from spark_jobs.lake.store.arrow import row_store
     from spark_jobs.sql.lake_sql import LakeSql
 
     settings = load_settings(config, os.environ)

@@ -14,11 +14,11 @@ from rich.text import Text
 from spark_jobs.cli.opening import session
 from spark_jobs.cli.options import ConfigOption, LakeOption
 from spark_jobs.cli.terminal import terminal, utc
-from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.contracts.settings import load_settings
-from spark_jobs.queries import JOB_OF_QUERY
-from spark_jobs.queries.ingest import NAME as INGEST
-from spark_jobs.runtime.lakes import open_existing
+from spark_jobs.config.settings import load_settings
+from spark_jobs.errors import SettingsError
+from spark_jobs.ingest.query import NAME as INGEST
+from spark_jobs.lake.open import open_existing
+from spark_jobs.queries.registry import JOB_OF_QUERY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from spark_jobs.lake.layout import Lake
-    from spark_jobs.sources.state import Part
+    from spark_jobs.streams.state_reader import Part
 
 app = typer.Typer(
     name="state",
@@ -53,7 +53,7 @@ def summary(
 
     A partition with far more than its share of the rows keeps one core busy while the others wait.
     """
-    from spark_jobs.sources.state import find_stores, weigh
+    from spark_jobs.streams.state_reader import find_stores, weigh
 
     _check(queries or [])
     with _open(location, config) as (console, spark, lake):
@@ -73,7 +73,7 @@ def keys(query: _Query, location: LakeOption, limit: _Limit = 10, config: Config
     """Show the keys with the most state, such as a user who never goes idle."""
     from pyspark.sql import functions as F
 
-    from spark_jobs.sources.state import find_stores, read_state
+    from spark_jobs.streams.state_reader import find_stores, read_state
 
     _check([query])
     with _open(location, config) as (console, spark, lake):
@@ -114,7 +114,7 @@ def read(
     """Show entries of the state, key and value as JSON."""
     from pyspark.sql import functions as F
 
-    from spark_jobs.sources.state import find_stores, read_state
+    from spark_jobs.streams.state_reader import find_stores, read_state
 
     _check([query])
     with _open(location, config) as (console, spark, lake):

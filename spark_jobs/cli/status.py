@@ -15,13 +15,12 @@ from rich.text import Text
 
 from spark_jobs.cli.options import ConfigOption, LakeOption
 from spark_jobs.cli.terminal import terminal, utc
-from spark_jobs.contracts.durations import format_duration
-from spark_jobs.contracts.progress import QueryReport, QueryState
-from spark_jobs.contracts.settings import load_settings
+from spark_jobs.config.durations import format_duration
+from spark_jobs.config.settings import load_settings
 from spark_jobs.lake.layout import Lake
-from spark_jobs.queries import JOB_OF_QUERY
-from spark_jobs.runtime.lakes import open_existing
-from spark_jobs.runtime.reports import read_reports
+from spark_jobs.lake.open import open_existing
+from spark_jobs.queries.registry import JOB_OF_QUERY
+from spark_jobs.streams.reports import QueryReport, QueryState, read_reports
 
 app = typer.Typer()
 

@@ -8,11 +8,11 @@ import typer
 
 from spark_jobs.cli.options import ConfigOption, LakeOption
 from spark_jobs.cli.terminal import terminal
-from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.contracts.jobs import JOB_NAMES
-from spark_jobs.contracts.settings import load_settings
-from spark_jobs.runtime.lakes import open_existing
-from spark_jobs.runtime.stop_jobs import stop_jobs
+from spark_jobs.config.settings import load_settings
+from spark_jobs.errors import SettingsError
+from spark_jobs.lake.open import open_existing
+from spark_jobs.queries.jobs import JOB_NAMES
+from spark_jobs.streams.stop_jobs import stop_jobs
 
 app = typer.Typer()
 

@@ -12,14 +12,14 @@ import typer
 from spark_jobs.cli.driver import check_job, options_of_driver
 from spark_jobs.cli.options import ConfigOption, JobArgument, LakeOption
 from spark_jobs.cli.terminal import terminal
-from spark_jobs.contracts.errors import EnvironmentMissingError, SettingsError
-from spark_jobs.contracts.settings import Settings, load_settings
-from spark_jobs.contracts.submission import application_name
-from spark_jobs.runtime.jars import jars_folder, ready_jars
-from spark_jobs.runtime.java import Lifetime
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.releases import settings_of_job
-from spark_jobs.runtime.spark_conf import spark_conf
+from spark_jobs.config.settings import Settings, load_settings
+from spark_jobs.errors import EnvironmentMissingError, SettingsError
+from spark_jobs.lake.open import open_lake
+from spark_jobs.operations.releases import settings_of_job
+from spark_jobs.spark.conf import spark_conf
+from spark_jobs.spark.jars.ready import jars_folder, ready_jars
+from spark_jobs.spark.java import Lifetime
+from spark_jobs.spark.names import application_name
 
 app = typer.Typer()
 

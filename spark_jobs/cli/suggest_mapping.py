@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spark_jobs.cli.terminal import terminal
-from spark_jobs.contracts.encoding import Encoding, RecordFormat, format_of_file
-from spark_jobs.contracts.errors import SourceError
-from spark_jobs.contracts.events import OK
-from spark_jobs.contracts.settings import Settings
+from spark_jobs.config.encoding import Encoding, RecordFormat, format_of_file
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.events import OK
+from spark_jobs.errors import SourceError
 
 if TYPE_CHECKING:
     from spark_jobs.formats.files import FileReader
-    from spark_jobs.suggest import Draft, Profile, Shape
+    from spark_jobs.mapping.suggest import Draft, Profile, Shape
 app = typer.Typer()
 
 
@@ -97,7 +97,7 @@ def drafted(file: Path, limit: int) -> tuple[str, Tried]:
     Raises:
         SourceError: the file cannot be read, or holds no records.
     """
-    from spark_jobs.suggest import NoRecordsError, as_toml, profile_of, suggest
+    from spark_jobs.mapping.suggest import NoRecordsError, as_toml, profile_of, suggest
 
     shape, records = read_sample(file, limit)
     try:
@@ -120,9 +120,9 @@ def read_sample(file: Path, limit: int) -> "tuple[Shape, list[tuple[str, bytes]]
         SourceError: it cannot be read, or is neither JSON Lines nor CSV.
     """
     from spark_jobs.formats.files import FileReader
-    from spark_jobs.sources.samples import sample_file
-    from spark_jobs.sources.text_samples import delimiter_of
-    from spark_jobs.suggest import Shape
+    from spark_jobs.ingest.csv_samples import delimiter_of
+    from spark_jobs.ingest.samples import sample_file
+    from spark_jobs.mapping.suggest import Shape
 
     if not file.exists():
         raise SourceError(f"there is no file {file}")
@@ -145,7 +145,7 @@ def read_sample(file: Path, limit: int) -> "tuple[Shape, list[tuple[str, bytes]]
 
 def _decoded(file: Path, limit: int, reader: "FileReader") -> list[tuple[str, bytes]]:
     """The first rows of ``file`` as JSON; those that cannot be read are left out."""
-    from spark_jobs.sources.samples import sample_file
+    from spark_jobs.ingest.samples import sample_file
 
     rows = [(one.place, one.decoded) for one in sample_file(file, limit, reader) if one.decoded]
     found = [(place, one.text.encode()) for place, one in rows if one.text]
@@ -164,7 +164,7 @@ def _no_records(file: Path, unreadable: int, records: list[tuple[str, bytes]]) -
 
 
 def _tried(draft: "Draft", records: Sequence[tuple[str, bytes]], now: datetime) -> Tried:
-    from spark_jobs.rules.verdicts import Judge
+    from spark_jobs.ingest.in_python.judge import Judge
 
     judge, tried = Judge(Settings.model_validate({"source": draft.settings()})), Tried()
     for place, record in records[:: max(1, len(records) // _TRIED)]:

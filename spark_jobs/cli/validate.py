@@ -8,9 +8,9 @@ from rich.table import Table
 
 from spark_jobs.cli.opening import session
 from spark_jobs.cli.terminal import terminal
-from spark_jobs.contracts.settings import Settings, load_settings
+from spark_jobs.config.settings import Settings, load_settings
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lakes import open_existing
+from spark_jobs.lake.open import open_existing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
-from spark_jobs.contracts.encoding import Encoding
-from spark_jobs.contracts.events import DEFAULT_MAX_RECORD_BYTES, INVALID_ENCODING, INVALID_UTF8, RECORD_TOO_LARGE
+from spark_jobs.config.encoding import Encoding
+from spark_jobs.contract.events import DEFAULT_MAX_RECORD_BYTES, INVALID_ENCODING, INVALID_UTF8, RECORD_TOO_LARGE
 from spark_jobs.formats.decoding import Decoded
 from spark_jobs.formats.file_rows import MOST_RAW_BYTES, FileRow
 from spark_jobs.formats.refusal import Refused, invalid

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from spark_jobs.contracts.encoding import RecordFormat
-from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.contracts.events import DEFAULT_MAX_RECORD_BYTES, RECORD_TOO_LARGE, UNKNOWN_SCHEMA
+from spark_jobs.config.encoding import RecordFormat
+from spark_jobs.contract.events import DEFAULT_MAX_RECORD_BYTES, RECORD_TOO_LARGE, UNKNOWN_SCHEMA
+from spark_jobs.errors import SettingsError
 from spark_jobs.formats.refusal import Refused, incompatible
 from spark_jobs.formats.schema import AVRO, PROTOBUF, Schema
 from spark_jobs.formats.schema_store import SchemaStore

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from spark_jobs.contracts.encoding import Encoding, RecordFormat
+from spark_jobs.config.encoding import Encoding, RecordFormat
 from spark_jobs.formats.file_rows import FileRow
 from spark_jobs.formats.schema import Schema
 

@@ -18,7 +18,7 @@ from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
-from spark_jobs.contracts.errors import EnvironmentMissingError
+from spark_jobs.errors import EnvironmentMissingError
 from spark_jobs.formats.proto_built_in import BUILT_IN
 from spark_jobs.formats.refusal import incompatible, invalid
 from spark_jobs.formats.schema import Schema

@@ -1,6 +1,6 @@
 """Why a value cannot be decoded."""
 
-from spark_jobs.contracts.events import INCOMPATIBLE_SCHEMA, INVALID_ENCODING, UNKNOWN_SCHEMA
+from spark_jobs.contract.events import INCOMPATIBLE_SCHEMA, INVALID_ENCODING, UNKNOWN_SCHEMA
 
 
 class Refused(Exception):  # noqa: N818 it becomes a verdict, not an error

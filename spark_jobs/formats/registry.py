@@ -20,9 +20,9 @@ from http.client import HTTPException
 from typing import IO, Any
 from urllib.parse import quote
 
-from spark_jobs.contracts.durations import format_duration
-from spark_jobs.contracts.errors import RegistryError, SettingsError
-from spark_jobs.contracts.sections import RegistrySettings
+from spark_jobs.config.durations import format_duration
+from spark_jobs.config.sections import RegistrySettings
+from spark_jobs.errors import RegistryError, SettingsError
 from spark_jobs.formats.refusal import incompatible, unknown
 from spark_jobs.formats.schema import AVRO, Schema
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from spark_jobs.contracts.errors import SettingsError
+from spark_jobs.errors import SettingsError
 
 AVRO: Final = "AVRO"
 PROTOBUF: Final = "PROTOBUF"

@@ -4,13 +4,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from spark_jobs.contracts.errors import LakeError, RegistryError
-from spark_jobs.contracts.files import Files
-from spark_jobs.contracts.places import SCHEMAS
-from spark_jobs.contracts.sections import RegistrySettings
+from spark_jobs.config.sections import RegistrySettings
+from spark_jobs.errors import LakeError, RegistryError
 from spark_jobs.formats.refusal import Refused
 from spark_jobs.formats.registry import RegistryClient
 from spark_jobs.formats.schema import Schema
+from spark_jobs.lake.store.files import Files
+from spark_jobs.places import SCHEMAS
 
 _UNKNOWN_S = 10.0
 """How long the registry is not asked again for an id that it did not have."""

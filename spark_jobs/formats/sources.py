@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from spark_jobs.contracts.encoding import Encoding, RecordFormat
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.sources import origin_of_files
+from spark_jobs.config.encoding import Encoding, RecordFormat
+from spark_jobs.config.settings import Settings
+from spark_jobs.config.sources import origin_of_files
 from spark_jobs.formats.csv_text import CsvDecoder
 from spark_jobs.formats.decoding import Decoder, decoder
 from spark_jobs.formats.files import FileReader

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Final
 
-from spark_jobs.contracts.events import ACTIVITY, CLICK, CONVERSION, IMPRESSION
+from spark_jobs.contract.events import ACTIVITY, CLICK, CONVERSION, IMPRESSION
 from spark_jobs.generator import lines
 from spark_jobs.generator.audience import Audience
 from spark_jobs.generator.chance import Ids

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from spark_jobs.contracts import events
+from spark_jobs.contract import events
 
 OVERLONG = 200
 """Length of an overlong id, in characters."""

@@ -2,7 +2,7 @@
 
 from random import Random
 
-from spark_jobs.contracts.events import CONVERSION
+from spark_jobs.contract.events import CONVERSION
 from spark_jobs.generator import lines
 from spark_jobs.generator.chance import TABLE_SIZE, Ids, lognormal_table
 from spark_jobs.generator.due import Due, Planned

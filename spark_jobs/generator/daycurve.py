@@ -4,7 +4,7 @@ from bisect import bisect_right
 from datetime import datetime, timedelta
 from itertools import accumulate, pairwise
 
-from spark_jobs.contracts.durations import EPOCH, microseconds
+from spark_jobs.config.durations import EPOCH, microseconds
 
 _HOURLY = (30, 20, 14, 11, 10, 12, 20, 34, 48, 56, 60, 64, 68, 66, 64, 66, 70, 78, 88, 97, 100, 92, 72, 48)
 _HOUR = 3_600_000_000

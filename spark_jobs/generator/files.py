@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
-from spark_jobs.contracts.errors import SettingsError
+from spark_jobs.errors import SettingsError
 from spark_jobs.generator.labels import LABELS
 
 _GZIP_LEVEL = 5

@@ -5,7 +5,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from spark_jobs.contracts.errors import SettingsError
+from spark_jobs.errors import SettingsError
 from spark_jobs.generator.files import EventFiles
 from spark_jobs.generator.labels import LabelFile
 from spark_jobs.generator.spec import GeneratorSpec

@@ -4,7 +4,7 @@ import re
 from bisect import bisect_right
 from datetime import UTC, datetime, timedelta
 
-from spark_jobs.contracts.durations import EPOCH
+from spark_jobs.config.durations import EPOCH
 
 _EVENT_TIME = re.compile(rb'"event_time"\s*:\s*"([^"\\]{10,40})"')
 _US = timedelta(microseconds=1)

@@ -8,9 +8,9 @@ from zlib import crc32
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from spark_jobs.contracts.errors import SourceError
-from spark_jobs.contracts.kafka import librdkafka_options
-from spark_jobs.contracts.sections import KafkaSettings
+from spark_jobs.config.kafka import librdkafka_options
+from spark_jobs.config.sections import KafkaSettings
+from spark_jobs.errors import SourceError
 from spark_jobs.generator.livetime import LiveTime
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.generator.traffic import Traffic

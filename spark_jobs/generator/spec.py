@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from spark_jobs.contracts.errors import SettingsError
+from spark_jobs.errors import SettingsError
 
 _EVENTS_PER_USER = 20
 _FEWEST_USERS = 50

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from functools import lru_cache
 
-from spark_jobs.contracts.durations import EPOCH
+from spark_jobs.config.durations import EPOCH
 
 _MINUTE = 60_000_000
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from random import Random
 
-from spark_jobs.contracts.events import ACTIVITY, CLICK, CONVERSION, IMPRESSION
+from spark_jobs.contract.events import ACTIVITY, CLICK, CONVERSION, IMPRESSION
 from spark_jobs.generator import lines
 from spark_jobs.generator.audience import Audience
 from spark_jobs.generator.bots import Bots

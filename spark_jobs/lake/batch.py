@@ -7,13 +7,12 @@ from functools import reduce
 from itertools import groupby
 from typing import Any, Final, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, JsonValue
 
-from spark_jobs.contracts.durations import EPOCH, microseconds
-from spark_jobs.contracts.events import HEARTBEAT
-from spark_jobs.contracts.tables import Table
-from spark_jobs.lake.commits import CommitNote, info_in, read_note, version_reached
-from spark_jobs.queries import find_query
+from spark_jobs.config.durations import EPOCH, microseconds
+from spark_jobs.contract.events import HEARTBEAT
+from spark_jobs.contract.tables import Table
+from spark_jobs.lake.notes import CommitNote, info_in, read_note, version_reached
 
 T = TypeVar("T", int, date)
 _WHOLE: Final = 64
@@ -142,8 +141,8 @@ def _brief(batch: Batch) -> Batch:
     note = batch.note
     if note is None or note.query is None:
         return batch
-    is_of_table = bool(find_query(note.query).reads)
-    reached = [{"reservoirVersion": min(map(version_reached, note.reached)), "index": 0}] if is_of_table else [0]
+    versions = [version_reached(end) for end in note.reached if isinstance(end, dict) and "reservoirVersion" in end]
+    reached: list[JsonValue] = [{"reservoirVersion": min(versions), "index": 0}] if versions else [0]
     brief = CommitNote(
         writer=note.writer, batch=note.batch, query=note.query, watermark_ms=note.watermark_ms, reached=reached
     )

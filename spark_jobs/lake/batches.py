@@ -19,19 +19,17 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Final
 
 from pydantic import ValidationError
 
-from spark_jobs.contracts.durations import time_of_us
-from spark_jobs.contracts.errors import LakeError
-from spark_jobs.contracts.places import REQUEUE, REQUEUED, batches_key
-from spark_jobs.contracts.repair import REPAIR, REPAIRS
-from spark_jobs.contracts.tables import Table
+from spark_jobs.config.durations import time_of_us
+from spark_jobs.contract.tables import Table
+from spark_jobs.errors import LakeError
 from spark_jobs.lake.batch import EVER_US, Batch, Batches, batch_in, thinned
-from spark_jobs.lake.commits import CommitNote, info_in, version_reached
 from spark_jobs.lake.layout import Lake, commit_key
-from spark_jobs.queries import QUERIES, Query, find_query
+from spark_jobs.lake.notes import CommitNote, info_in
+from spark_jobs.places import batches_key
 
 _FEW: Final = 16
 """So many commits may lie between the file and the end of the log."""
@@ -41,24 +39,6 @@ _UNWRITTEN: Counter[str] = Counter()
 """By table, how many commits this process has made since it renewed the file."""
 
 
-class Taken(NamedTuple):
-    """How far a query has come: the note of its last batch, and the last ``ingest_time`` of rows it has taken.
-
-    ``until`` is UTC, None if it has taken no rows.
-    """
-
-    note: CommitNote
-    until: datetime | None
-
-
-def last_note(lake: Lake, query: str, *, until: int | None = None) -> CommitNote | None:
-    """The note of the last batch of ``query`` in its table, up to version ``until``; None if the table holds none.
-
-    That of an old batch says of where it had read only the version.
-    """
-    return note_in_table(lake, find_query(query).writes, query, until=until)
-
-
 def note_in_table(lake: Lake, table: Table, name: str, *, until: int | None = None) -> CommitNote | None:
     """The last note in ``table`` up to version ``until`` of ``name``, a query or who else says how far it came."""
 
@@ -66,14 +46,6 @@ def note_in_table(lake: Lake, table: Table, name: str, *, until: int | None = No
         return found.note_of(name, until=until) is not None
 
     return read_batches(lake, table, has_it).note_of(name, until=until)
-
-
-def taken(lake: Lake, query: Query) -> Taken | None:
-    """How far ``query`` has come in the table that it reads; None: its table holds no batch."""
-    note = last_note(lake, query.name)
-    if note is None:
-        return None
-    return Taken(note, last_arrival(lake, query.reads[0], min(map(version_reached, note.reached))))
 
 
 def last_arrival(lake: Lake, table: Table, version: int) -> datetime | None:
@@ -93,22 +65,6 @@ def arrivals(lake: Lake, table: Table, first: int, last: int) -> tuple[int, int]
     several machines have written or old batches were summed up.
     """
     return read_batches(lake, table, lambda found: found.begins <= first).arrivals(first, last)
-
-
-def batches_reached(lake: Lake) -> dict[str, str]:
-    """By query, the last batch in its table, as text to compare; queries that have written nothing are left out.
-
-    If records were requeued, ``requeue`` says when, because these rows are a part of no query's batch; if tables were
-    repaired, ``repair`` is the number of the last repair.
-    """
-    found = {query.name: last_note(lake, query.name) for query in QUERIES}
-    reached = {query: f"{note.writer} {note.batch}" for query, note in found.items() if note}
-    requeued = lake.files.read(REQUEUED)
-    if requeued is not None:
-        reached[REQUEUE] = requeued.decode().strip()
-    if repairs := lake.numbers(REPAIRS):
-        reached[REPAIR] = str(repairs[-1])
-    return reached
 
 
 def keep_up(lake: Lake, table: Table) -> None:

@@ -4,14 +4,11 @@ import json
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
-from spark_jobs.contracts.files import LOCAL, Files
-from spark_jobs.contracts.places import CHECKPOINTS, INITIAL, PROGRESS, REPORTS
-from spark_jobs.contracts.tables import Table
-from spark_jobs.queries import JOB_OF_QUERY
+from spark_jobs.contract.tables import Table
+from spark_jobs.lake.store.files import LOCAL, Files
+from spark_jobs.places import REPORTS
 
-_MANIFEST = re.compile(r"v(\d+)\.json")
 _COMMIT = re.compile(r"(\d{20})\.json")
 
 
@@ -43,22 +40,6 @@ class Lake:
     def table(self, table: Table) -> str:
         """URI of ``table``."""
         return self.uri(table.path)
-
-    def versions(self, query: str) -> list[int]:
-        """The versions of the checkpoint of ``query`` that have a manifest, in ascending order."""
-        found = map(_MANIFEST.fullmatch, self.files.names(query_key(query)))
-        return sorted(int(name[1]) for name in found if name)
-
-    def version(self, query: str) -> int:
-        """The version of the checkpoint of ``query`` that is in use: the newest one."""
-        return max(self.versions(query), default=1)
-
-    def batches(self, query: str, version: int, kind: Literal["offsets", "commits"]) -> list[int]:
-        """The numbers of the batches in a checkpoint, ascending: ``offsets`` were planned, ``commits`` are done.
-
-        Spark removes those of old batches.
-        """
-        return self.numbers(f"{checkpoint_key(query, version)}/{kind}")
 
     def numbers(self, key: str) -> list[int]:
         """What the folder ``key`` holds under names that are numbers, ascending."""
@@ -97,39 +78,9 @@ def commit_key(table: Table, version: int) -> str:
     return f"{table.path}/_delta_log/{version:020}.json"
 
 
-def progress_key(query: str) -> str:
-    """The latest progress of ``query``, as JSON."""
-    return f"{PROGRESS}/{JOB_OF_QUERY[query]}/{query}.json"
-
-
-def query_key(query: str) -> str:
-    """Folder of all checkpoints of ``query``."""
-    return f"{CHECKPOINTS}/{JOB_OF_QUERY[query]}/{query}"
-
-
-def checkpoint_key(query: str, version: int) -> str:
-    """Folder of a checkpoint. Its manifest is next to it: :func:`manifest_key`."""
-    return f"{CHECKPOINTS}/{checkpoint_name(query, version)}"
-
-
-def checkpoint_name(query: str, version: int) -> str:
-    """The name of a checkpoint, for people."""
-    return f"{JOB_OF_QUERY[query]}/{query}/v{version}"
-
-
-def manifest_key(query: str, version: int) -> str:
-    """The manifest of a checkpoint, as JSON."""
-    return f"{checkpoint_key(query, version)}.json"
-
-
 def failing_rows_key(table: Table) -> str:
     """See :meth:`Lake.failing_rows`."""
     return f"{REPORTS}/failing_rows/{table.name}"
-
-
-def initial_key(query: str) -> str:
-    """The initial state that ``query`` started with, a Delta table."""
-    return f"{INITIAL}/{query}"
 
 
 def _last_checkpoint(text: bytes | None) -> str:
@@ -138,8 +89,3 @@ def _last_checkpoint(text: bytes | None) -> str:
         return f"{int(json.loads(text or b'')['version']):020}"
     except (ValueError, KeyError, TypeError):
         return ""
-
-
-def trend_key(query: str) -> str:
-    """The lake key of the trend of ``query``."""
-    return f"{PROGRESS}/{JOB_OF_QUERY[query]}/{query}.trend.json"

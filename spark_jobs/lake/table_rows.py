@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 from pyarrow.fs import FileSystem
 
-from spark_jobs.contracts.errors import LakeError
-from spark_jobs.contracts.tables import Table
+from spark_jobs.contract.tables import Table
+from spark_jobs.errors import LakeError
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.table_files import TableFile, snapshot
 

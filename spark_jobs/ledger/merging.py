@@ -6,9 +6,9 @@ once none of them is needed. Other files are merged into one when there are 64.
 
 from collections.abc import Sequence
 
-from spark_jobs.contracts.live_ledger import Part
-from spark_jobs.ledger.arrivals import KEPT_SCHEMA
-from spark_jobs.ledger.desk import Desk
+from spark_jobs.ledger.cut import Part
+from spark_jobs.ledger.records import KEPT_SCHEMA
+from spark_jobs.ledger.workbench import Desk
 
 _PARTS_MERGED, _LEVELS, _FILES_MERGED = 8, 2, 64
 

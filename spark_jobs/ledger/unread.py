@@ -10,8 +10,8 @@ cost nothing, however many they are.
 
 from collections.abc import Iterable
 
-from spark_jobs.contracts.live_ledger import LiveLedger, Part, Position
-from spark_jobs.ledger.desk import Desk
+from spark_jobs.ledger.cut import LiveLedger, Part, Position
+from spark_jobs.ledger.workbench import Desk
 
 UNREAD = "unread"
 _SCHEMA = "account VARCHAR, kind TINYINT, has_user BOOLEAN, hour BIGINT, rows BIGINT"

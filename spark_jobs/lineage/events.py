@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.lake.changes import Change
-from spark_jobs.lake.commits import version_reached
+from spark_jobs.config.settings import Settings
 from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.log import Change
+from spark_jobs.lake.notes import version_reached
 from spark_jobs.lineage.facets import Event, Facets, complete, documentation, facet, job_type, schema, version
 from spark_jobs.lineage.naming import Name, name_of_table, names_of_sources
-from spark_jobs.queries import Query
+from spark_jobs.queries.query import Query
 
 
 @dataclass(frozen=True)

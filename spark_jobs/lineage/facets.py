@@ -6,8 +6,8 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from spark_jobs import __version__
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import Table
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import Table
 
 _SPEC = "https://openlineage.io/spec"
 _SCHEMA = f"{_SPEC}/2-0-2/OpenLineage.json#/$defs/RunEvent"

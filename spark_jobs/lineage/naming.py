@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from spark_jobs.contracts.files import LOCAL
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import Table
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import Table
 from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.store.files import LOCAL
 
 
 @dataclass(frozen=True)

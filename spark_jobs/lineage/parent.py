@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from spark_jobs.contracts.errors import LineageError
+from spark_jobs.errors import LineageError
 from spark_jobs.lineage.facets import Event, facet
 
 PARENT_ID = "OPENLINEAGE_PARENT_ID"

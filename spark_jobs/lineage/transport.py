@@ -6,9 +6,9 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 
-from spark_jobs.contracts.choices import LineageTransport
-from spark_jobs.contracts.errors import LineageError
-from spark_jobs.contracts.sections import LineageSettings
+from spark_jobs.config.choices import LineageTransport
+from spark_jobs.config.sections import LineageSettings
+from spark_jobs.errors import LineageError
 from spark_jobs.lineage.facets import Event
 
 _TIMEOUT_S = 20

@@ -6,13 +6,13 @@ of the rules about the tables together belong to no single one, so they are a fa
 
 from collections.abc import Iterator
 
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import Table
-from spark_jobs.contracts.validations import RuleResult, Validation
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import Table
+from spark_jobs.contract.validation import RuleResult, Validation
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lineage.facets import Event, complete, documentation, facet, job_type, schema, version
 from spark_jobs.lineage.naming import name_of_table
-from spark_jobs.queries import VALIDATED_TABLES
+from spark_jobs.queries.registry import VALIDATED_TABLES
 
 _SUMMARY = "Validates what is new in the tables against the expectations."
 

@@ -1,6 +1,6 @@
 """What a user is told about an expression that cannot be used."""
 
-from spark_jobs.contracts.errors import SettingsError
+from spark_jobs.errors import SettingsError
 
 
 class MappingError(SettingsError):

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.contracts.events import MICROS
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.sources import FIELDS, KeptType, SourceSettings
+from spark_jobs.config.settings import Settings
+from spark_jobs.config.sources import FIELDS, KeptType, SourceSettings
+from spark_jobs.contract.events import MICROS
+from spark_jobs.errors import SettingsError
 from spark_jobs.mapping.coercion import coerced, converted
 from spark_jobs.mapping.errors import MappingError, RefusalError
 from spark_jobs.mapping.expression import Expression, parse_expression

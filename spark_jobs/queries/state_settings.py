@@ -6,14 +6,15 @@ from datetime import timedelta
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from spark_jobs.contracts.choices import JoinState
-from spark_jobs.contracts.durations import format_duration, parse_duration
-from spark_jobs.contracts.manifest import Change, Manifest, Verdict
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.queries.partitions import partitions
+from spark_jobs.config.choices import JoinState
+from spark_jobs.config.durations import format_duration, parse_duration
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.compatibility import Change, Verdict
+from spark_jobs.queries.manifest import Manifest
+from spark_jobs.spark.partitions import partitions
 
 if TYPE_CHECKING:
-    from spark_jobs.queries.description import Query
+    from spark_jobs.queries.query import Query
 
 Judge = Callable[[str, str], tuple[Verdict, str]]
 """From the value before and the value now, which differ, to the verdict on the checkpoint, and why."""

@@ -9,14 +9,14 @@ from uuid import uuid4
 import duckdb
 import pyarrow as pa
 
-from spark_jobs.contracts.errors import LakeError, SettingsError, SqlError
-from spark_jobs.contracts.tables import CREDIT_TABLES, DAYS, MARKS, NET_CREDIT_TABLES, REPAIR_TABLES, Table
+from spark_jobs.contract.tables import CREDIT_TABLES, DAYS, MARKS, NET_CREDIT_TABLES, REPAIR_TABLES, Table
+from spark_jobs.errors import LakeError, SettingsError, SqlError
+from spark_jobs.lake.as_of import AsOf, version_as_of
 from spark_jobs.lake.layout import Lake, failing_rows_key
-from spark_jobs.lake.past import AsOf, version_as_of
 from spark_jobs.lake.table_rows import RowStore, table_rows
-from spark_jobs.queries import SHOWN_TABLES, VALIDATED_TABLES
+from spark_jobs.queries.registry import SHOWN_TABLES, VALIDATED_TABLES
 from spark_jobs.sql.names import unknown
-from spark_jobs.views import VIEWS, failing
+from spark_jobs.sql.views import VIEWS, failing
 
 _TIMES = "TIMESTAMPFORMAT '%Y-%m-%dT%H:%M:%S.%fZ'"
 CSV = f"FORMAT csv, HEADER, {_TIMES}"

@@ -1,8 +1,8 @@
 """The names that can be queried: the tables of a lake, and the views for people."""
 
-from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.queries import SHOWN_TABLES
-from spark_jobs.views import VIEWS
+from spark_jobs.errors import SettingsError
+from spark_jobs.queries.registry import SHOWN_TABLES
+from spark_jobs.sql.views import VIEWS
 
 NAMES = tuple(sorted({*SHOWN_TABLES, *VIEWS}))
 

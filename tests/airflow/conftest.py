@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contracts.jobs import ATTRIBUTE_JOB, DEDUPLICATE_JOB
 from spark_jobs.lake.layout import Lake
+from spark_jobs.queries.jobs import ATTRIBUTE_JOB, DEDUPLICATE_JOB
 from tests.airflow.embedded import Airflow
 from tests.stack.conftest import JOBS_USER, kafka, lake, minio, topic
 from tests.stack.kafka import Kafka

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from spark_jobs.lake.layout import Lake
-from spark_jobs.queries import QUERIES_OF_JOB
+from spark_jobs.queries.registry import QUERIES_OF_JOB
 from tests.support.airflow_client import AirflowClient
 from tests.support.servers import free_port
 

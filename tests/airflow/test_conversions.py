@@ -7,9 +7,9 @@ from urllib.parse import unquote
 import pytest
 from playwright.sync_api import expect
 
-from spark_jobs.contracts.choices import CreditModel
-from spark_jobs.contracts.events import CONVERSION
-from spark_jobs.contracts.tables import CREDITS, GROSS_CREDIT_TABLES, MARKS, NET_PATHS, PATHS, SILVER_EVENTS
+from spark_jobs.config.choices import CreditModel
+from spark_jobs.contract.events import CONVERSION
+from spark_jobs.contract.tables import CREDITS, GROSS_CREDIT_TABLES, MARKS, NET_PATHS, PATHS, SILVER_EVENTS
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.lake.layout import Lake

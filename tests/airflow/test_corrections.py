@@ -7,20 +7,14 @@ from urllib.parse import unquote
 import pytest
 from playwright.sync_api import expect
 
-from spark_jobs.contracts.repair import plan_key
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import (
-    ATTRIBUTIONS,
-    BRONZE_EVENTS,
-    RESTATEMENTS,
-    SESSIONS,
-    SILVER_EVENTS,
-)
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import ATTRIBUTIONS, BRONZE_EVENTS, RESTATEMENTS, SESSIONS, SILVER_EVENTS
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
-from spark_jobs.jobs.arrivals import spans_read
 from spark_jobs.lake.layout import Lake
-from spark_jobs.queries.deduplicate import QUERY as DEDUPLICATE
+from spark_jobs.queries.arrivals import spans_read
+from spark_jobs.queries.deduplicate.query import QUERY as DEDUPLICATE
+from spark_jobs.restatements.plan import plan_key
 from tests.airflow.embedded import Airflow
 from tests.stack.flow import adloom, send, wait_for_rows
 from tests.stack.kafka import Kafka

@@ -16,14 +16,14 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.contracts.days import Day, DayStatus
-from spark_jobs.contracts.places import CHECKPOINTS, VALIDATED
-from spark_jobs.contracts.tables import ATTRIBUTIONS, DAYS
-from spark_jobs.lake.commits import CommitNote
+from spark_jobs.contract.tables import ATTRIBUTIONS, DAYS
+from spark_jobs.days.day import Day, DayStatus
 from spark_jobs.lake.layout import Lake, commit_key
-from spark_jobs.queries import QUERIES
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.sinks.delta import replace_all
+from spark_jobs.lake.notes import CommitNote
+from spark_jobs.lake.open import open_lake
+from spark_jobs.places import CHECKPOINTS, VALIDATED
+from spark_jobs.queries.registry import QUERIES
+from spark_jobs.spark.write_delta import replace_all
 from tests.airflow.embedded import Airflow
 from tests.support.servers import wait_until
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from spark_jobs.ingest.files import read_records
 from spark_jobs.lake.layout import Lake
-from spark_jobs.sources.files import read_records
 from tests.airflow.conftest import JOBS
 from tests.airflow.embedded import Airflow
 from tests.airflow.parts import PARTS, WATCHED, wait_for_one, wait_until_watched

@@ -8,9 +8,10 @@ from urllib.parse import unquote
 import pytest
 from playwright.sync_api import expect
 
-from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS
-from spark_jobs.lake.layout import Lake, checkpoint_key, commit_key
-from spark_jobs.sources.files import read_records
+from spark_jobs.contract.tables import ATTRIBUTIONS, BRONZE_EVENTS
+from spark_jobs.ingest.files import read_records
+from spark_jobs.lake.layout import Lake, commit_key
+from spark_jobs.queries.places import checkpoint_in_use, checkpoint_key
 from tests.airflow.embedded import Airflow
 from tests.airflow.parts import PARTS, WATCHED, wait_for_one, wait_until_watched
 from tests.stack.flow import adloom, send, wait_for_rows
@@ -167,4 +168,4 @@ def _checkpoint_cleaned(person: Person, lake: Lake) -> None:
     person.airflow.wait_for("clean_checkpoints", run, "success")
     assert "1 removed" in person.airflow.log("clean_checkpoints", run, "clean_checkpoints")
     assert not list(lake.files.walk(old))
-    assert lake.version("sessionize") == 2
+    assert checkpoint_in_use(lake, "sessionize") == 2

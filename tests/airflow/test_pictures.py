@@ -10,9 +10,9 @@ from playwright.sync_api import FrameLocator, expect
 
 from infra.docs.demo_picture import TITLE, demo_frames, record_demo
 from infra.docs.moving import write_moving
-from spark_jobs.contracts.jobs import JOB_NAMES
 from spark_jobs.lake.layout import Lake
-from spark_jobs.queries import JOB_OF_QUERY
+from spark_jobs.queries.jobs import JOB_NAMES
+from spark_jobs.queries.registry import JOB_OF_QUERY
 from tests.airflow.embedded import Airflow
 from tests.stack.flow import adloom
 from tests.stack.kafka import Kafka

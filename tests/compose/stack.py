@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from spark_jobs.contracts.choices import SaslMechanism, SecurityProtocol
-from spark_jobs.contracts.sections import KafkaSettings, S3Settings
+from spark_jobs.config.choices import SaslMechanism, SecurityProtocol
+from spark_jobs.config.sections import KafkaSettings, S3Settings
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.lake.open import open_lake
 from tests.support.airflow_client import AirflowClient
 from tests.support.lateness import PATIENT_TOML
 from tests.support.servers import free_port

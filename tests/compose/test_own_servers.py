@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 import trustme
 
-from spark_jobs.contracts.choices import SaslMechanism, SecurityProtocol
-from spark_jobs.contracts.sections import KafkaSettings, S3Settings
+from spark_jobs.config.choices import SaslMechanism, SecurityProtocol
+from spark_jobs.config.sections import KafkaSettings, S3Settings
 from spark_jobs.generator.publish import publish
+from spark_jobs.ingest.files import read_records
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.sources.files import read_records
+from spark_jobs.lake.open import open_lake
 from tests.compose.conftest import check_engine, running
 from tests.compose.stack import Stack
 from tests.stack.certificates import kafka_pem

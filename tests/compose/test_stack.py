@@ -12,9 +12,9 @@ import pytest
 from playwright.sync_api import expect
 
 from spark_jobs.generator.publish import publish
-from spark_jobs.queries import QUERIES_OF_JOB
-from spark_jobs.runtime.reports import read_reports
-from spark_jobs.sources.files import read_records
+from spark_jobs.ingest.files import read_records
+from spark_jobs.queries.registry import QUERIES_OF_JOB
+from spark_jobs.streams.reports import read_reports
 from tests.compose.stack import LAKE, Stack
 from tests.stack.flow import wait_for_rows
 from tests.support.browser import chromium, log_in
@@ -123,7 +123,7 @@ def test_no_container_has_the_secrets_of_another(stack: Stack) -> None:
 
 def test_airflow_may_read_the_lake_and_not_change_its_tables(stack: Stack) -> None:
     probe = (
-        "import os; from spark_jobs.runtime.lakes import open_lake; from spark_jobs.contracts.settings import *; "
+        "import os; from spark_jobs.lake.open import open_lake; from spark_jobs.config.settings import *; "
         "files = open_lake(os.environ['ADLOOM_LAKE'], load_settings(None, os.environ).s3).files; "
         "assert files.names('bronze/events/_delta_log'); files.write('_reports/probe.json', b'{}'); "
         "files.delete(['_reports/probe.json']); files.write('bronze/events/probe', b'')"

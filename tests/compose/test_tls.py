@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, KafkaError
 
-from spark_jobs.contracts.kafka import librdkafka_options
-from spark_jobs.contracts.sections import KafkaSettings
+from spark_jobs.config.kafka import librdkafka_options
+from spark_jobs.config.sections import KafkaSettings
 from tests.compose.conftest import running
 from tests.compose.stack import Stack
 from tests.stack.flow import wait_for_rows

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from ad_dags.drivers.launchers.kubernetes import KubernetesCluster
-from spark_jobs.contracts.progress import QueryReport
-from spark_jobs.contracts.submission import application_name
-from spark_jobs.lake.layout import Lake, progress_key
-from spark_jobs.runtime.records import write_record
+from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.records import write_record
+from spark_jobs.queries.places import progress_key
+from spark_jobs.spark.names import application_name
+from spark_jobs.streams.reports import QueryReport
 
 NOW = datetime.now(UTC)
 ROOT = "s3a://ads/lake"

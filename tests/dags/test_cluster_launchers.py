@@ -15,10 +15,10 @@ from ad_dags.connection.lake_connection import connect
 from ad_dags.drivers.launchers import Driver, DriverState, LauncherError
 from ad_dags.drivers.launchers.cluster import ClusterLauncher
 from ad_dags.drivers.launchers.yarn import YarnCluster
-from spark_jobs.contracts.errors import SettingsError
+from spark_jobs.errors import SettingsError
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.wanted import request_stop, stop_requested_at
+from spark_jobs.lake.open import open_lake
+from spark_jobs.streams.desired_state import request_stop, stop_requested_at
 from tests.dags.fake_clusters import JOB, NAME, NOW, ROOT, Clock, FakeRest, app, serve, write_report
 from tests.dags.fakes import LAKE
 

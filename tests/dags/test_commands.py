@@ -8,8 +8,8 @@ import pytest
 from ad_dags.commands import CommandError, environment_of_commands, run_adloom
 from ad_dags.connection.lake_connection import LakeConnection
 from ad_dags.drivers.launchers.supervisor import SupervisorLauncher
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.config.settings import Settings
+from spark_jobs.lake.open import open_lake
 
 _ECHO = """#!/bin/sh
 for argument in "$@"; do printf '<%s>\\n' "$argument"; done

@@ -24,11 +24,10 @@ from ad_dags.drivers.launchers.supervisor import SupervisorLauncher
 from ad_dags.drivers.triggers import supervise as supervise_trigger
 from ad_dags.drivers.triggers.supervise import SuperviseDriverTrigger
 from ad_dags.provider import get_provider_info
-from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.contracts.settings import ENV_PREFIX, Settings, load_settings
-from spark_jobs.contracts.wanted import WantedState
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.wanted import want
+from spark_jobs.config.settings import ENV_PREFIX, Settings, load_settings
+from spark_jobs.errors import SettingsError
+from spark_jobs.lake.open import open_lake
+from spark_jobs.streams.desired_state import WantedState, want
 from tests.dags.fakes import LAKE, RecordingLauncher, fake_command
 
 _SUPERVISOR = {"supervisor_address": "127.0.0.1:1", "supervisor_password": "hush"}

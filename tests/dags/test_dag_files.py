@@ -10,7 +10,7 @@ from airflow.dag_processing.dagbag import DagBag
 from airflow.sdk import DAG
 
 from ad_dags import factory
-from spark_jobs.queries import QUERIES_OF_JOB
+from spark_jobs.queries.registry import QUERIES_OF_JOB
 from tests.support.dag_names import DAG_NAMES
 
 _DAGS = Path(__file__).parents[2] / "dags"

@@ -22,9 +22,9 @@ from ad_dags.dags.close_days import (
     unannounced,
 )
 from ad_dags.drivers.launchers import DriverState
-from spark_jobs.contracts.days import Day, DayStatus
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.config.settings import Settings
+from spark_jobs.days.day import Day, DayStatus
+from spark_jobs.lake.open import open_lake
 from tests.dags.fakes import LAKE, RecordingLauncher
 
 _NOW = datetime(2026, 3, 20, 12, tzinfo=UTC)

@@ -22,16 +22,15 @@ from ad_dags.drivers import swap as swapping
 from ad_dags.drivers.launchers import DriverState
 from ad_dags.drivers.swap import DeployAction, DeployError
 from spark_jobs.cli import driver as driving
-from spark_jobs.contracts.durations import format_duration
-from spark_jobs.contracts.errors import CheckpointError, ContractError, LakeError, SettingsError
-from spark_jobs.contracts.places import CHECKPOINTS
-from spark_jobs.contracts.progress import QueryReport, QueryState
-from spark_jobs.contracts.settings import Settings, load_settings
-from spark_jobs.contracts.wanted import wanted_key
-from spark_jobs.lake.layout import progress_key
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.releases import read_deployment
-from spark_jobs.runtime.wanted import read_wanted
+from spark_jobs.config.durations import format_duration
+from spark_jobs.config.settings import Settings, load_settings
+from spark_jobs.errors import CheckpointError, ContractError, LakeError, SettingsError
+from spark_jobs.lake.open import open_lake
+from spark_jobs.operations.releases import read_deployment
+from spark_jobs.places import CHECKPOINTS
+from spark_jobs.queries.places import progress_key
+from spark_jobs.streams.desired_state import read_wanted, wanted_key
+from spark_jobs.streams.reports import QueryReport, QueryState
 from tests.dags.fakes import LAKE, RecordingLauncher
 from tests.support.releases import publish_fake
 

@@ -15,8 +15,8 @@ from ad_dags.dags.close_days import all_complete, day_assets
 from ad_dags.dags.validate_tables import validated_assets, validated_gold
 from ad_dags.drivers.operators.supervise import SuperviseDriverOperator
 from ad_dags.factory import DAG_NAMES, adloom_dags
-from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.queries import QUERIES_OF_JOB
+from spark_jobs.errors import SettingsError
+from spark_jobs.queries.registry import QUERIES_OF_JOB
 
 _DAGS = Path(__file__).parents[2] / "dags"
 _EU, _US = LakeRef("adloom_eu", "eu_"), LakeRef("adloom_us", "us_")

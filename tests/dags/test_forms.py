@@ -16,10 +16,10 @@ from airflow.sdk.exceptions import ParamValidationError
 from ad_dags.connection import lake_connection
 from ad_dags.connection.lake_connection import LakeConnection
 from ad_dags.dags import deploy_streams
-from spark_jobs.contracts.errors import LakeError
-from spark_jobs.contracts.places import CHECKPOINTS
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.config.settings import Settings
+from spark_jobs.errors import LakeError
+from spark_jobs.lake.open import open_lake
+from spark_jobs.places import CHECKPOINTS
 from tests.dags.fakes import LAKE, RecordingLauncher
 
 _DAGS = Path(__file__).parents[2] / "dags"

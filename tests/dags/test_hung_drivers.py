@@ -16,11 +16,10 @@ from ad_dags.drivers.launchers.cluster import Cluster, ClusterLauncher
 from ad_dags.drivers.launchers.yarn import YarnCluster
 from ad_dags.drivers.supervision.rules import Limits, Memory
 from ad_dags.drivers.supervision.watch import supervise_once
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.wanted import WantedState
+from spark_jobs.config.settings import Settings
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.wanted import request_stop, stop_requested_at, want
+from spark_jobs.lake.open import open_lake
+from spark_jobs.streams.desired_state import WantedState, request_stop, stop_requested_at, want
 from tests.dags.fake_clusters import (
     APPS,
     JOB,

@@ -11,7 +11,7 @@ import trustme
 
 from ad_dags.drivers.launchers import DriverState, LauncherError
 from ad_dags.drivers.launchers.kubernetes import KubernetesCluster
-from spark_jobs.contracts.errors import EnvironmentMissingError
+from spark_jobs.errors import EnvironmentMissingError
 from tests.dags.fake_clusters import JOB, NAME, POD, ROOT, FakeRest, kubernetes, pod, serve
 
 

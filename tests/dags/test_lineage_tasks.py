@@ -13,9 +13,9 @@ from ad_dags.commands import CommandError
 from ad_dags.connection import lake_connection
 from ad_dags.connection.lake_connection import LakeConnection
 from ad_dags.dags.emit_lineage import emit_lineage
-from spark_jobs.contracts.places import CHECKPOINTS
-from spark_jobs.contracts.settings import Settings, load_settings
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.config.settings import Settings, load_settings
+from spark_jobs.lake.open import open_lake
+from spark_jobs.places import CHECKPOINTS
 from tests.dags.fakes import LAKE, RecordingLauncher, fake_command
 
 _TASK = SimpleNamespace(dag_id="emit_lineage", task_id="emit_lineage")

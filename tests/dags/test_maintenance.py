@@ -13,11 +13,10 @@ from ad_dags.dags import maintain_tables
 from ad_dags.dags.balance_ledger import balance_ledger
 from ad_dags.dags.mark_invalid import mark_invalid
 from ad_dags.drivers.launchers import DriverState
-from spark_jobs.contracts.places import CHECKPOINTS
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.wanted import WantedState
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.wanted import read_wanted, want
+from spark_jobs.config.settings import Settings
+from spark_jobs.lake.open import open_lake
+from spark_jobs.places import CHECKPOINTS
+from spark_jobs.streams.desired_state import WantedState, read_wanted, want
 from tests.dags.fakes import LAKE, RecordingLauncher, fake_command
 
 _NOW = datetime.now(UTC)

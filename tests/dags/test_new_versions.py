@@ -13,12 +13,12 @@ import pytest
 from ad_dags.connection.lake_connection import LakeConnection
 from ad_dags.drivers.triggers import new_versions as triggers
 from ad_dags.drivers.triggers.new_versions import NewVersionsTrigger, new_versions
-from spark_jobs.contracts.errors import LakeError
-from spark_jobs.contracts.places import VALIDATED
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import ATTRIBUTIONS, SESSIONS, SILVER_EVENTS, Table
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import ATTRIBUTIONS, SESSIONS, SILVER_EVENTS, Table
+from spark_jobs.errors import LakeError
 from spark_jobs.lake.layout import Lake, commit_key
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.lake.open import open_lake
+from spark_jobs.places import VALIDATED
 from tests.dags.fakes import RecordingLauncher
 
 

@@ -18,17 +18,15 @@ from ad_dags.drivers.launchers import DriverState
 from ad_dags.pages import access
 from ad_dags.pages import app as pages
 from ad_dags.pages.app import app, own_connection
-from spark_jobs.contracts.places import OVERVIEW, REPORTS
-from spark_jobs.contracts.progress import QueryReport
-from spark_jobs.contracts.releases import Deployment
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.trend import Trend
-from spark_jobs.contracts.wanted import WantedState
-from spark_jobs.lake.layout import progress_key, trend_key
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.records import write_record
-from spark_jobs.runtime.releases import write_deployment
-from spark_jobs.runtime.wanted import want
+from spark_jobs.config.settings import Settings
+from spark_jobs.lake.open import open_lake
+from spark_jobs.lake.records import write_record
+from spark_jobs.operations.release import Deployment
+from spark_jobs.operations.releases import write_deployment
+from spark_jobs.places import OVERVIEW, REPORTS
+from spark_jobs.queries.places import progress_key, trend_key
+from spark_jobs.streams.desired_state import WantedState, want
+from spark_jobs.streams.reports import QueryReport, Trend
 from tests.dags.fakes import RecordingLauncher
 
 _NOW = datetime.now(UTC)

@@ -12,13 +12,14 @@ from ad_dags.commands import CommandError
 from ad_dags.connection import lake_connection
 from ad_dags.connection.lake_connection import LakeConnection
 from ad_dags.dags.replay_audit import audit_random_day, day_to_audit
-from spark_jobs.contracts.places import CHECKPOINTS
-from spark_jobs.contracts.progress import QueryReport
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import ATTRIBUTIONS
-from spark_jobs.lake.layout import Lake, progress_key
-from spark_jobs.queries import JOB_OF_QUERY
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import ATTRIBUTIONS
+from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.open import open_lake
+from spark_jobs.places import CHECKPOINTS
+from spark_jobs.queries.places import progress_key
+from spark_jobs.queries.registry import JOB_OF_QUERY
+from spark_jobs.streams.reports import QueryReport
 from tests.dags.fakes import LAKE, RecordingLauncher, fake_command
 
 _FIRST = date(2026, 3, 1)

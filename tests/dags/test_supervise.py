@@ -19,12 +19,11 @@ from ad_dags.drivers.supervision.rules import Action, Decision, Limits, Memory
 from ad_dags.drivers.supervision.watch import is_watched, supervise_once
 from ad_dags.drivers.triggers import supervise as supervise_trigger
 from ad_dags.drivers.triggers.supervise import SuperviseDriverTrigger
-from spark_jobs.contracts.errors import LakeError, SettingsError
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.wanted import WantedState, wanted_key
-from spark_jobs.lake.layout import progress_key
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.wanted import read_wanted, want, watch
+from spark_jobs.config.settings import Settings
+from spark_jobs.errors import LakeError, SettingsError
+from spark_jobs.lake.open import open_lake
+from spark_jobs.queries.places import progress_key
+from spark_jobs.streams.desired_state import WantedState, read_wanted, want, wanted_key, watch
 from tests.dags.fakes import LAKE, RecordingLauncher
 
 _JOB = "attribute"

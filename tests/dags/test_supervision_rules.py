@@ -7,7 +7,7 @@ import pytest
 
 from ad_dags.drivers.launchers import Driver, DriverState
 from ad_dags.drivers.supervision.rules import Action, Decision, Limits, Memory, decide
-from spark_jobs.contracts.progress import QueryReport
+from spark_jobs.streams.reports import QueryReport
 
 _NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 _LIMITS = Limits(

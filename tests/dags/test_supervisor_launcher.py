@@ -13,7 +13,7 @@ import pytest
 
 from ad_dags.drivers.launchers import DriverState, LauncherError
 from ad_dags.drivers.launchers.supervisor import SupervisorLauncher
-from spark_jobs.queries import QUERIES_OF_JOB
+from spark_jobs.queries.registry import QUERIES_OF_JOB
 from tests.support.servers import end, free_port, is_open, wait_until
 
 _CONF = Path(__file__).parents[2] / "infra" / "supervisor" / "drivers.conf"

@@ -14,9 +14,9 @@ from ad_dags.commands import CommandError
 from ad_dags.connection import lake_connection
 from ad_dags.connection.lake_connection import LakeConnection
 from ad_dags.dags.validate_tables import validate_tables, validated_assets, validated_gold
-from spark_jobs.contracts.places import CHECKPOINTS, VALIDATED
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.config.settings import Settings
+from spark_jobs.lake.open import open_lake
+from spark_jobs.places import CHECKPOINTS, VALIDATED
 from tests.dags.fakes import LAKE, RecordingLauncher, fake_command
 
 Validate = Callable[..., None]

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.contracts.settings import Settings
+from spark_jobs.config.settings import Settings
 from spark_jobs.lake.layout import Lake
-from spark_jobs.queries import TABLES
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.lake.open import open_lake
+from spark_jobs.queries.registry import TABLES
 from tests.expectations.good_rows import append, good_rows, write_ledger
 
 if TYPE_CHECKING:

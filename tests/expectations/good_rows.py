@@ -7,9 +7,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_jobs.contracts.files import json_bytes
-from spark_jobs.contracts.places import LEDGER
-from spark_jobs.contracts.tables import (
+from spark_jobs.contract.tables import (
     ATTRIBUTIONS,
     BRONZE_EVENTS,
     CAMPAIGN_STATS,
@@ -24,7 +22,9 @@ from spark_jobs.contracts.tables import (
     Table,
 )
 from spark_jobs.lake.layout import Lake
-from spark_jobs.queries import SHOWN_TABLES
+from spark_jobs.lake.store.files import json_bytes
+from spark_jobs.places import LEDGER
+from spark_jobs.queries.registry import SHOWN_TABLES
 
 Row = dict[str, Any]
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -15,14 +15,13 @@ from expectations.days.figures import MOST_RESTATED, DaysFigures, days_figures
 from expectations.days.page import days_part
 from expectations.landing import write_landing_page
 from expectations.results import ValidationResult
-from spark_jobs.contracts.days import Day, DayStatus
-from spark_jobs.contracts.places import REPORTS
-from spark_jobs.contracts.tables import DAYS
-from spark_jobs.lake.commits import CommitNote
-from spark_jobs.lake.days import read_days
+from spark_jobs.contract.tables import DAYS
+from spark_jobs.days.day import Day, DayStatus, read_days
 from spark_jobs.lake.layout import Lake, commit_key
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.sinks.delta import append_rows, replace_all
+from spark_jobs.lake.notes import CommitNote
+from spark_jobs.lake.open import open_lake
+from spark_jobs.places import REPORTS
+from spark_jobs.spark.write_delta import append_rows, replace_all
 from tests.support.lakes import live_files
 
 _LAST = date(2026, 4, 9)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from expectations.history import KEPT_RUNS, keep
 from expectations.results import ValidationResult
-from spark_jobs.contracts.validations import VALIDATIONS, validation_key
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.contract.validation import VALIDATIONS, validation_key
+from spark_jobs.lake.open import open_lake
 
 _NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

@@ -12,11 +12,11 @@ from expectations.counts import COMPARED, LakeCounts, Numbers, compare, measure
 from expectations.credit import unbalanced
 from expectations.quarantine import failing_rows
 from expectations.suites import lake_rules
-from spark_jobs.contracts.choices import JoinType
-from spark_jobs.contracts.ledger import Ledger
-from spark_jobs.contracts.sections import AttributeSettings
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.queries import TABLES_BY_NAME
+from spark_jobs.config.choices import JoinType
+from spark_jobs.config.sections import AttributeSettings
+from spark_jobs.config.settings import Settings
+from spark_jobs.ledger.run.ledger import Ledger
+from spark_jobs.queries.registry import TABLES_BY_NAME
 from tests.expectations.good_rows import GOOD_LEDGER, Row, frame, good_rows
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ from expectations.counts import COMPARED, compare, measure
 from expectations.landing import write_landing_page
 from expectations.live_ledger import live_part
 from expectations.results import TableResult, ValidationResult
-from spark_jobs.contracts.ledger import Ledger
-from spark_jobs.contracts.live_ledger import LiveLedger
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import BRONZE_EVENTS, SILVER_EVENTS
-from spark_jobs.ledger.take import take_cuts
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import BRONZE_EVENTS, SILVER_EVENTS
+from spark_jobs.lake.open import open_lake
+from spark_jobs.ledger.cut import LiveLedger
+from spark_jobs.ledger.run.ledger import Ledger
+from spark_jobs.ledger.take_cut import take_cuts
 from tests.expectations.good_rows import GOOD_LEDGER
 from tests.support.written_lakes import GOOD, Record, WrittenLake
 

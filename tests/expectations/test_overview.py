@@ -9,15 +9,15 @@ from pyspark.sql import SparkSession
 from expectations.overview.credit import count_credit
 from expectations.overview.figures import Figures, count_figures
 from expectations.overview.page import write_overview
-from spark_jobs.contracts.choices import CreditModel
-from spark_jobs.contracts.sections import CreditSettings, S3Settings
-from spark_jobs.contracts.tables import ATTRIBUTIONS, CREDITS, PATHS
-from spark_jobs.lake.commits import CommitNote
+from spark_jobs.config.choices import CreditModel
+from spark_jobs.config.sections import CreditSettings, S3Settings
+from spark_jobs.contract.tables import ATTRIBUTIONS, CREDITS, PATHS
+from spark_jobs.credit.models import credits_of
 from spark_jobs.lake.layout import Lake
-from spark_jobs.queries import TABLES
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.sinks.delta import append_rows
-from spark_jobs.transforms.credits import credits_of
+from spark_jobs.lake.notes import CommitNote
+from spark_jobs.lake.open import open_lake
+from spark_jobs.queries.registry import TABLES
+from spark_jobs.spark.write_delta import append_rows
 from tests.expectations.good_rows import append, at, good_rows, write_ledger
 
 _STRANGE = "<script>alert(1)</script>"

@@ -10,12 +10,13 @@ from expectations.landing import write_landing_page
 from expectations.replayed.latest import latest_replays
 from expectations.replayed.page import render
 from expectations.results import ValidationResult
-from spark_jobs.contracts.places import REPORTS
-from spark_jobs.contracts.replay import REPLAYS, CampaignDifference, Replay, ReplayedTable, Window, replay_key
-from spark_jobs.jobs.replay import Replayed
-from spark_jobs.jobs.replay_report import Differing
+from spark_jobs.config.durations import Window
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.lake.open import open_lake
+from spark_jobs.places import REPORTS
+from spark_jobs.restatements.replay import Replayed
+from spark_jobs.restatements.replay_model import REPLAYS, CampaignDifference, Replay, ReplayedTable, replay_key
+from spark_jobs.restatements.replay_report import Differing
 
 _DAY = datetime(2026, 3, 1, tzinfo=UTC)
 

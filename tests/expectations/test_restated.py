@@ -14,12 +14,12 @@ from expectations.restated.count import count_restated
 from expectations.restated.figures import RestatedFigures
 from expectations.restated.page import RestatedPart, restated_part
 from expectations.results import ValidationResult
-from spark_jobs.contracts.places import REPORTS
-from spark_jobs.contracts.tables import RESTATEMENTS
-from spark_jobs.lake.commits import CommitNote
+from spark_jobs.contract.tables import RESTATEMENTS
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.sinks.delta import append_rows
+from spark_jobs.lake.notes import CommitNote
+from spark_jobs.lake.open import open_lake
+from spark_jobs.places import REPORTS
+from spark_jobs.spark.write_delta import append_rows
 from tests.expectations.good_rows import Row
 from tests.support.lakes import live_files
 

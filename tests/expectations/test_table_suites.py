@@ -10,10 +10,10 @@ from pyspark.sql import functions as F
 
 from expectations.quarantine import failing_rows
 from expectations.suites import Suite, table_suites
-from spark_jobs.contracts.choices import Clock
-from spark_jobs.contracts.sections import MovingAverageSettings, UserStatusSettings
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import GROSS_CREDIT_TABLES, NET_CREDIT_TABLES
+from spark_jobs.config.choices import Clock
+from spark_jobs.config.sections import MovingAverageSettings, UserStatusSettings
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import GROSS_CREDIT_TABLES, NET_CREDIT_TABLES
 from tests.expectations.faults import FAULTS, Fault, Spoil
 from tests.expectations.good_rows import apart, frame, good_rows
 

@@ -16,11 +16,11 @@ from expectations.results import ValidationResult
 from expectations.unfit.count import count_unfit
 from expectations.unfit.figures import UnfitFigures
 from expectations.validate import validate_lake
-from spark_jobs.contracts.places import REPORTS
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import BRONZE_EVENTS
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import BRONZE_EVENTS
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.lake.open import open_lake
+from spark_jobs.places import REPORTS
 from tests.expectations.good_rows import Row, append, at, frame, good_rows
 from tests.support.lakes import live_files
 

@@ -15,22 +15,15 @@ from pyspark.sql import SparkSession
 from expectations.ranges import range_to_validate, read_rows, read_state
 from expectations.results import TableResult, ValidationResult
 from expectations.validate import validate_lake
-from spark_jobs.contracts.errors import LakeError
-from spark_jobs.contracts.places import VALIDATED
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import (
-    ATTRIBUTIONS,
-    BRONZE_EVENTS,
-    CREDIT_TABLES,
-    CREDITS,
-    SESSIONS,
-    SILVER_EVENTS,
-)
-from spark_jobs.contracts.validations import Validation
-from spark_jobs.jobs.lineage import tell
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import ATTRIBUTIONS, BRONZE_EVENTS, CREDIT_TABLES, CREDITS, SESSIONS, SILVER_EVENTS
+from spark_jobs.contract.validation import Validation
+from spark_jobs.errors import LakeError
 from spark_jobs.lake.layout import Lake, commit_key
-from spark_jobs.queries import TABLES
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.lake.open import open_lake
+from spark_jobs.lineage.send import tell
+from spark_jobs.places import VALIDATED
+from spark_jobs.queries.registry import TABLES
 from tests.expectations.good_rows import append, at, good_rows, write_ledger
 from tests.support.openlineage import check_event
 

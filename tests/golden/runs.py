@@ -1,8 +1,8 @@
 """The runs that the golden cases share; each is one run of the pipeline."""
 
-from spark_jobs.contracts.choices import JoinState
-from spark_jobs.contracts.sections import IngestSettings, SparkSettings
-from spark_jobs.contracts.settings import Settings
+from spark_jobs.config.choices import JoinState
+from spark_jobs.config.sections import IngestSettings, SparkSettings
+from spark_jobs.config.settings import Settings
 from tests.support.lateness import PATIENT
 from tests.support.timeline import Run
 

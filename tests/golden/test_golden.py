@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.contracts.ledger import Ledger
-from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, Table
-from spark_jobs.queries import TABLES
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.contract.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, Table
+from spark_jobs.lake.open import open_lake
+from spark_jobs.ledger.run.ledger import Ledger
+from spark_jobs.queries.registry import TABLES
 from tests.golden.cases import GOLDEN, cases_of
 from tests.golden.late_cases import TWICE
 from tests.golden.runs import LATE, RUNS, STANDARD, UNDRAINED

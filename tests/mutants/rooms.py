@@ -23,7 +23,13 @@ _GOLDEN = "tests/golden/test_golden.py"
 ROOMS = (
     Room(
         "operators",
-        ("spark_jobs/operators/[!p_]*.py", "spark_jobs/transforms/windows.py", "spark_jobs/transforms/open_rows.py"),
+        (
+            "spark_jobs/queries/*/operator.py",
+            "spark_jobs/queries/*/rebuild.py",
+            "spark_jobs/queries/state_functions/processors.py",
+            "spark_jobs/queries/campaign_stats/windows.py",
+            "spark_jobs/queries/open_events.py",
+        ),
         (
             "tests/unit/test_keyed_processors.py",
             _GOLDEN,
@@ -35,7 +41,7 @@ ROOMS = (
     ),
     Room(
         "rules",
-        ("spark_jobs/rules/*.py",),
+        ("spark_jobs/queries/*/rule.py", "spark_jobs/days/status.py", "spark_jobs/ingest/in_python/*.py"),
         (
             "tests/unit/test_average_rule.py",
             "tests/unit/test_status_rule.py",
@@ -47,7 +53,7 @@ ROOMS = (
     ),
     Room(
         "corrections",
-        ("spark_jobs/corrections/*.py",),
+        ("spark_jobs/queries/*/correction.py", "spark_jobs/queries/chains.py", "spark_jobs/queries/correction.py"),
         (
             "tests/spark/test_repair.py",
             "tests/spark/test_repair_properties.py",
@@ -58,17 +64,8 @@ ROOMS = (
     Room(
         "restatements",
         (
-            "spark_jobs/jobs/[!m]*plan*.py",
-            "spark_jobs/jobs/restate.py",
-            "spark_jobs/jobs/repair.py",
-            "spark_jobs/jobs/replay.py",
-            "spark_jobs/jobs/lateness.py",
-            "spark_jobs/jobs/outstanding.py",
-            "spark_jobs/jobs/truth.py",
-            "spark_jobs/jobs/bronze_truth.py",
-            "spark_jobs/jobs/changing.py",
-            "spark_jobs/transforms/late.py",
-            "spark_jobs/transforms/changes.py",
+            "spark_jobs/restatements/[!m]*.py",
+            "spark_jobs/queries/identity.py",
         ),
         (
             "tests/spark/test_repair.py",
@@ -81,12 +78,12 @@ ROOMS = (
     ),
     Room(
         "credit",
-        ("spark_jobs/jobs/credit*.py", "spark_jobs/transforms/paths.py", "spark_jobs/transforms/credits.py"),
+        ("spark_jobs/credit/*.py",),
         ("tests/spark/test_credit_rows.py", "tests/spark/test_credit.py", "tests/spark/test_net.py"),
     ),
     Room(
         "ledger",
-        ("spark_jobs/ledger/*.py",),
+        ("spark_jobs/ledger/*.py", "spark_jobs/ledger/run/*.py"),
         ("tests/unit/test_live_ledger.py", _GOLDEN, "tests/spark/test_live_ledger.py", "tests/spark/test_run.py"),
     ),
 )

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.contracts.sections import IngestSettings
-from spark_jobs.contracts.settings import Settings
+from spark_jobs.config.sections import IngestSettings
+from spark_jobs.config.settings import Settings
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
-from spark_jobs.queries.attribute import NAME as ATTRIBUTE
-from spark_jobs.queries.deduplicate import NAME as DEDUPLICATE
-from spark_jobs.queries.sessionize import NAME as SESSIONIZE
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.lake.open import open_lake
+from spark_jobs.queries.attribute.query import NAME as ATTRIBUTE
+from spark_jobs.queries.deduplicate.query import NAME as DEDUPLICATE
+from spark_jobs.queries.sessionize.query import NAME as SESSIONIZE
 from tests.support.runs import run_in
 
 pytestmark = pytest.mark.slow

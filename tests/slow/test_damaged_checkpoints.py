@@ -7,14 +7,15 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.contracts.errors import AdloomError
-from spark_jobs.contracts.sections import IngestSettings
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.jobs.reset import reset
-from spark_jobs.lake.layout import Lake, checkpoint_key
-from spark_jobs.queries.attribute import NAME as ATTRIBUTE
-from spark_jobs.queries.ingest import NAME as INGEST
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.config.sections import IngestSettings
+from spark_jobs.config.settings import Settings
+from spark_jobs.errors import AdloomError
+from spark_jobs.ingest.query import NAME as INGEST
+from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.open import open_lake
+from spark_jobs.queries.attribute.query import NAME as ATTRIBUTE
+from spark_jobs.queries.places import checkpoint_key
+from spark_jobs.streams.reset import reset
 from tests.support.equality import assert_lake_equals_oracle, generate_source
 from tests.support.runs import run_in
 

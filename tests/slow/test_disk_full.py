@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.lake.open import open_lake
 from tests.support.drivers import ADLOOM
 from tests.support.equality import assert_lake_equals_oracle, generate_source
 from tests.support.lateness import PATIENT_ENVIRONMENT

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.lake.open import open_lake
 from tests.support.crashing import MOMENTS
 from tests.support.drivers import kill_repeatedly, start_run
 from tests.support.equality import assert_lake_equals_oracle, generate_source

@@ -11,15 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contracts.crediting import CREDIT, CREDIT_RUNS
-from spark_jobs.contracts.places import lock_key
-from spark_jobs.contracts.repair import REPAIR, done_key, plan_key
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import GROSS_CREDIT_TABLES, LATE_EVENTS, RESTATEMENTS, Table
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import GROSS_CREDIT_TABLES, LATE_EVENTS, RESTATEMENTS, Table
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.lake.open import open_lake
+from spark_jobs.places import CREDIT, CREDIT_RUNS, REPAIR, lock_key
+from spark_jobs.restatements.plan import done_key, plan_key
 from tests.support.drivers import ADLOOM, Driver
 from tests.support.lakes import GOLD, read_table
 from tests.support.oracle import Expected, assert_same_rows, expected_tables

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contracts.places import REQUEUE, REQUEUED, lock_key
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import ATTRIBUTIONS, SESSIONS, SILVER_EVENTS
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import ATTRIBUTIONS, SESSIONS, SILVER_EVENTS
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.lake.open import open_lake
+from spark_jobs.places import REQUEUE, REQUEUED, lock_key
 from tests.support.crashing import MOMENTS
 from tests.support.drivers import ADLOOM, CRASHING, Driver
 from tests.support.foreign import SOURCE, write_foreign

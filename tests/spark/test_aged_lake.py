@@ -8,19 +8,19 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.contracts.places import BATCHES
-from spark_jobs.contracts.replay import Window
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, MARKS, PATHS, SESSIONS, SILVER_EVENTS
+from spark_jobs.config.durations import Window
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import ATTRIBUTIONS, BRONZE_EVENTS, MARKS, PATHS, SESSIONS, SILVER_EVENTS
+from spark_jobs.credit.run import credit
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
-from spark_jobs.jobs.credit import credit
-from spark_jobs.jobs.marks import update_marks
-from spark_jobs.jobs.repair import repair
-from spark_jobs.jobs.replay import replay
 from spark_jobs.lake.batches import save
 from spark_jobs.lake.layout import Lake, commit_key
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.lake.open import open_lake
+from spark_jobs.marks.mark import update_marks
+from spark_jobs.places import BATCHES
+from spark_jobs.restatements.repair import repair
+from spark_jobs.restatements.replay import replay
 from tests.support.credited import copy_lake, credit_rows, in_order_of_arrival
 from tests.support.lakes import read_table
 from tests.support.oracle import assert_same_rows, expected_tables

@@ -5,12 +5,12 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_jobs.contracts.events import AMOUNT_LIMITS
-from spark_jobs.contracts.sections import AttributeSettings, CampaignStatsSettings, CreditSettings
-from spark_jobs.contracts.tables import SILVER_EVENTS
-from spark_jobs.operators.attribute import attribute
-from spark_jobs.operators.campaign_stats import campaign_stats
-from spark_jobs.transforms.paths import creditable
+from spark_jobs.config.sections import AttributeSettings, CampaignStatsSettings, CreditSettings
+from spark_jobs.contract.events import AMOUNT_LIMITS
+from spark_jobs.contract.tables import SILVER_EVENTS
+from spark_jobs.credit.paths import creditable
+from spark_jobs.queries.attribute.operator import attribute
+from spark_jobs.queries.campaign_stats.operator import campaign_stats
 
 _TIME = datetime(2026, 3, 1, 12, tzinfo=UTC)
 _LARGEST = 2**63 - 1

@@ -9,15 +9,15 @@ import pytest
 from delta.exceptions import ConcurrentTransactionException
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_jobs.contracts.tables import SESSIONS
-from spark_jobs.lake.batches import last_note
-from spark_jobs.lake.commits import CommitNote
+from spark_jobs.contract.tables import SESSIONS
 from spark_jobs.lake.layout import Lake, commit_key
-from spark_jobs.queries.sessionize import NAME as SESSIONIZE
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.sinks import transaction
-from spark_jobs.sinks.delta import append_rows
-from spark_jobs.sinks.delta_internals import Transaction, has_internals
+from spark_jobs.lake.notes import CommitNote
+from spark_jobs.lake.open import open_lake
+from spark_jobs.queries.notes import last_note
+from spark_jobs.queries.sessionize.query import NAME as SESSIONIZE
+from spark_jobs.spark import transaction
+from spark_jobs.spark.delta_internals import Transaction, has_internals
+from spark_jobs.spark.write_delta import append_rows
 from tests.expectations.good_rows import frame, good_rows
 from tests.support.lakes import read_table
 

@@ -8,20 +8,18 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.contracts.crediting import CREDIT
-from spark_jobs.contracts.days import DAYS_WRITER
-from spark_jobs.contracts.errors import LakeError, LakeInUseError
-from spark_jobs.contracts.marking import MARKS_WRITER, rules_key
-from spark_jobs.contracts.repair import REPAIR
-from spark_jobs.contracts.sections import S3Settings
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, MARKS, SILVER_EVENTS
-from spark_jobs.jobs.backup import MANIFEST, Backup, back_up, put_back, read_backup
-from spark_jobs.jobs.reset import reset
+from spark_jobs.config.sections import S3Settings
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import ATTRIBUTIONS, BRONZE_EVENTS, MARKS, SILVER_EVENTS
+from spark_jobs.errors import LakeError, LakeInUseError
 from spark_jobs.lake.layout import Lake
-from spark_jobs.queries import QUERIES
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.lock import hold_job
+from spark_jobs.lake.lock import hold_job
+from spark_jobs.lake.open import open_lake
+from spark_jobs.operations.backup import MANIFEST, Backup, back_up, put_back, read_backup
+from spark_jobs.places import CREDIT, DAYS_WRITER, MARKS_WRITER, REPAIR
+from spark_jobs.queries.registry import QUERIES
+from spark_jobs.streams.reset import reset
+from spark_jobs.traffic_rules.reached import rules_key
 from tests.expectations.good_rows import append, good_rows
 from tests.support.equality import assert_lake_equals_oracle, generate_source
 from tests.support.lakes import read_table

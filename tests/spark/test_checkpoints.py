@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contracts.errors import CheckpointError
-from spark_jobs.contracts.sections import AttributeSettings, SparkSettings
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.lake.layout import manifest_key
-from spark_jobs.queries import TABLES
-from spark_jobs.runtime.checkpoints import list_checkpoints
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.config.sections import AttributeSettings, SparkSettings
+from spark_jobs.config.settings import Settings
+from spark_jobs.errors import CheckpointError
+from spark_jobs.lake.open import open_lake
+from spark_jobs.queries.places import manifest_key
+from spark_jobs.queries.registry import TABLES
+from spark_jobs.streams.checkpoints import list_checkpoints
 from tests.support.equality import assert_lake_equals_oracle, generate_source
 from tests.support.lakes import RunLake, read_table
 

@@ -5,9 +5,9 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.sources.arriving import arriving_files
-from spark_jobs.transforms.validate import judge
+from spark_jobs.config.settings import Settings
+from spark_jobs.ingest.arriving import arriving_files
+from spark_jobs.ingest.judge import judge
 from tests.support.equality import generate_source
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_jobs.contracts.events import CONVERSION, TYPE_FIELDS
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, USER_STATUS
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.transforms.known_states import users_there
-from spark_jobs.transforms.open_rows import open_sessions
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.events import CONVERSION, TYPE_FIELDS
+from spark_jobs.contract.tables import BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, USER_STATUS
+from spark_jobs.lake.open import open_lake
+from spark_jobs.queries.sessionize.rebuild import open_sessions
+from spark_jobs.queries.state_functions.known_states import users_there
 from tests.support.lakes import read_table
 from tests.support.lateness import PATIENT
 from tests.support.runs import run_in

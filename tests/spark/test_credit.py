@@ -9,13 +9,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.contracts.crediting import CREDIT_RUNS, FEED_DAYS, CreditFeed, CreditPlan
-from spark_jobs.contracts.events import CONVERSION
-from spark_jobs.contracts.places import CREDIT_FEED
-from spark_jobs.contracts.repair import Cause, Kind, RepairDone, RepairPlan, TablePlan, done_key
-from spark_jobs.contracts.replay import Window
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import (
+from spark_jobs.config.durations import Window
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.events import CONVERSION
+from spark_jobs.contract.tables import (
     ATTRIBUTIONS,
     CREDIT_TABLES,
     CREDITS,
@@ -29,16 +26,19 @@ from spark_jobs.contracts.tables import (
     SILVER_EVENTS,
     Table,
 )
+from spark_jobs.credit.due import has_work
+from spark_jobs.credit.feed import refresh_feed, write_feed
+from spark_jobs.credit.plan import FEED_DAYS, CreditFeed, CreditPlan
+from spark_jobs.credit.run import credit
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
-from spark_jobs.jobs.credit import credit
-from spark_jobs.jobs.credit_feed import refresh_feed, write_feed
-from spark_jobs.jobs.credit_reach import has_work
-from spark_jobs.jobs.plans import GOLD_PLANS
-from spark_jobs.jobs.repair import repair
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.records import find_record, write_record
+from spark_jobs.lake.open import open_lake
+from spark_jobs.lake.records import find_record, write_record
+from spark_jobs.places import CREDIT_FEED, CREDIT_RUNS
+from spark_jobs.restatements.plan import Cause, Kind, RepairDone, RepairPlan, TablePlan, done_key
+from spark_jobs.restatements.plans import GOLD_PLANS
+from spark_jobs.restatements.repair import repair
 from tests.support.credited import (
     Facts,
     Key,

@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.contracts.crediting import CreditPlan
-from spark_jobs.contracts.events import IMPRESSION
-from spark_jobs.contracts.replay import Window
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import CREDIT_TABLES, CREDITS, NET_CREDITS, PATHS, RESTATEMENTS, Table
-from spark_jobs.jobs.credit import credit
-from spark_jobs.jobs.repair import repair
-from spark_jobs.lake.commits import CommitNote
+from spark_jobs.config.durations import Window
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.events import IMPRESSION
+from spark_jobs.contract.tables import CREDIT_TABLES, CREDITS, NET_CREDITS, PATHS, RESTATEMENTS, Table
+from spark_jobs.credit.plan import CreditPlan
+from spark_jobs.credit.run import credit
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.sinks.delta import append_rows
+from spark_jobs.lake.notes import CommitNote
+from spark_jobs.lake.open import open_lake
+from spark_jobs.restatements.repair import repair
+from spark_jobs.spark.write_delta import append_rows
 from tests.golden.runs import STANDARD
 from tests.support.credited import copy_lake, mark
 from tests.support.lakes import read_table

@@ -10,14 +10,14 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.contracts.choices import CreditModel, CreditViews, TouchKind
-from spark_jobs.contracts.durations import EPOCH, microseconds, time_of_us
-from spark_jobs.contracts.sections import CreditSettings
-from spark_jobs.contracts.tables import ATTRIBUTIONS, CREDITS, PATHS, SILVER_EVENTS, Table
-from spark_jobs.rules.credit import DECAY, Touch, shares, weights
-from spark_jobs.transforms.credits import _decayed, credits_of
-from spark_jobs.transforms.paths import creditable, paths_of
+from spark_jobs.config.choices import CreditModel, CreditViews, TouchKind
+from spark_jobs.config.durations import EPOCH, microseconds, time_of_us
+from spark_jobs.config.sections import CreditSettings
+from spark_jobs.contract.tables import ATTRIBUTIONS, CREDITS, PATHS, SILVER_EVENTS, Table
+from spark_jobs.credit.models import _decayed, credits_of
+from spark_jobs.credit.paths import creditable, paths_of
 from tests.support.credit_cases import CREDIT_CASES, START_US, CreditCase, apart
+from tests.support.credit_models import DECAY, Touch, shares, weights
 from tests.support.credit_oracle import Conversion, Expected, Row, Shown, expected_credit, in_order
 
 _HIGHEST = 10**15

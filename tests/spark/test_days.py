@@ -12,24 +12,23 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.contracts.days import DAYS_SEEN, Day, DayStatus
-from spark_jobs.contracts.errors import LakeInUseError
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import ATTRIBUTIONS, DAYS, RESTATEMENTS, SESSIONS
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import ATTRIBUTIONS, DAYS, RESTATEMENTS, SESSIONS
+from spark_jobs.days import update as days_module
+from spark_jobs.days.day import DAYS_SEEN, Day, DayStatus, read_days
+from spark_jobs.days.evidence import Look
+from spark_jobs.days.restated import changes_since
+from spark_jobs.days.status import Change, Standing
+from spark_jobs.days.update import update_days, update_days_with
+from spark_jobs.errors import LakeInUseError
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
-from spark_jobs.jobs import days as days_module
-from spark_jobs.jobs.days import update_days, update_days_with
-from spark_jobs.jobs.days_changes import changes_since
-from spark_jobs.jobs.days_evidence import Look
-from spark_jobs.jobs.repair import repair
-from spark_jobs.lake.commits import CommitNote
-from spark_jobs.lake.days import read_days
 from spark_jobs.lake.layout import Lake
-from spark_jobs.rules.days import Change, Standing
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.lock import hold_job
-from spark_jobs.sinks.delta import append_rows
+from spark_jobs.lake.lock import hold_job
+from spark_jobs.lake.notes import CommitNote
+from spark_jobs.lake.open import open_lake
+from spark_jobs.restatements.repair import repair
+from spark_jobs.spark.write_delta import append_rows
 from tests.support.lakes import read_table
 from tests.support.runs import run_in
 from tests.support.timeline import Case, Run

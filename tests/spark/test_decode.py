@@ -10,12 +10,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.contracts.sections import RegistrySettings
+from spark_jobs.config.sections import RegistrySettings
 from spark_jobs.formats.decoding import decoder
 from spark_jobs.formats.schema_store import SchemaStore
-from spark_jobs.runtime.failures import reason
-from spark_jobs.runtime.lakes import FilesOfLake
-from spark_jobs.transforms.decode import decode, raw_text
+from spark_jobs.ingest.decode import decode, raw_text
+from spark_jobs.ingest.schemas import FilesOfLake
+from spark_jobs.spark.failures import reason
 from tests.support.avro_schemas import encoded
 from tests.support.fake_registry import FakeRegistry
 

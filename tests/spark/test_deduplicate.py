@@ -9,9 +9,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark_jobs.contracts.events import CLICK
-from spark_jobs.contracts.sections import DeduplicateSettings
-from spark_jobs.operators.deduplicate import deduplicate
+from spark_jobs.config.sections import DeduplicateSettings
+from spark_jobs.contract.events import CLICK
+from spark_jobs.queries.deduplicate.operator import deduplicate
 
 _SETTINGS = DeduplicateSettings(watermark=timedelta(minutes=64))
 """A step is a minute."""

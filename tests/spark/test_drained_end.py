@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import ATTRIBUTIONS, PATHS
-from spark_jobs.jobs.accounts import balance
-from spark_jobs.jobs.credit import credit
-from spark_jobs.jobs.repair import repair
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import ATTRIBUTIONS, PATHS
+from spark_jobs.credit.run import credit
+from spark_jobs.lake.open import open_lake
+from spark_jobs.ledger.run.balance import balance
+from spark_jobs.restatements.repair import repair
 from tests.golden.runs import STANDARD
 from tests.support.lakes import read_ledger, read_table
 from tests.support.runs import run_in

@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_jobs.contracts.choices import StatsOutput
-from spark_jobs.contracts.durations import EPOCH, milliseconds
-from spark_jobs.contracts.places import FEED
-from spark_jobs.contracts.tables import CAMPAIGN_STATS
-from spark_jobs.lake.commits import CommitNote
+from spark_jobs.config.choices import StatsOutput
+from spark_jobs.config.durations import EPOCH, milliseconds
+from spark_jobs.contract.tables import CAMPAIGN_STATS
 from spark_jobs.lake.layout import Lake
-from spark_jobs.queries.campaign_stats import NAME as CAMPAIGN_STATS_QUERY
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.sinks.windows import Feed, WindowsWriter, final_before_ms, replace_open_windows
+from spark_jobs.lake.notes import CommitNote
+from spark_jobs.lake.open import open_lake
+from spark_jobs.places import FEED
+from spark_jobs.queries.campaign_stats.output import Feed, WindowsWriter, final_before_ms, replace_open_windows
+from spark_jobs.queries.campaign_stats.query import NAME as CAMPAIGN_STATS_QUERY
 from tests.support.feed import assert_feed_equals_table
 from tests.support.lakes import read_table
 

@@ -19,26 +19,28 @@ import pytest
 from pyspark.sql import SparkSession
 
 from expectations.validate import validate_lake
-from spark_jobs.contracts.errors import CheckpointError, SourceError
-from spark_jobs.contracts.manifest import FILES, Verdict
-from spark_jobs.contracts.places import INITIAL
-from spark_jobs.contracts.replay import Window
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import MOVING_AVERAGES, SESSIONS, SILVER_EVENTS, USER_STATUS, Table
+from spark_jobs.config.durations import Window
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.compatibility import Verdict
+from spark_jobs.contract.tables import MOVING_AVERAGES, SESSIONS, SILVER_EVENTS, USER_STATUS, Table
+from spark_jobs.errors import CheckpointError, SourceError
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
-from spark_jobs.jobs.replay import replay
-from spark_jobs.jobs.reset import reset
 from spark_jobs.lake.layout import Lake
-from spark_jobs.queries import find_query
-from spark_jobs.queries.moving_average import NAME as MOVING_AVERAGE
-from spark_jobs.queries.sessionize import NAME as SESSIONIZE
-from spark_jobs.queries.user_status import NAME as USER_STATUS_QUERY
-from spark_jobs.runtime.checkpoints import preflight
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.manifests import read_manifest
-from spark_jobs.runtime.spark_conf import streaming_conf
-from spark_jobs.sources.initial import read_initial
+from spark_jobs.lake.open import open_lake
+from spark_jobs.places import INITIAL
+from spark_jobs.queries.initial_rows import read_initial
+from spark_jobs.queries.manifest import FILES
+from spark_jobs.queries.manifests import read_manifest
+from spark_jobs.queries.moving_average.query import NAME as MOVING_AVERAGE
+from spark_jobs.queries.places import checkpoint_in_use
+from spark_jobs.queries.registry import find_query
+from spark_jobs.queries.sessionize.query import NAME as SESSIONIZE
+from spark_jobs.queries.user_status.query import NAME as USER_STATUS_QUERY
+from spark_jobs.restatements.replay import replay
+from spark_jobs.spark.conf import streaming_conf
+from spark_jobs.streams.checkpoints import preflight
+from spark_jobs.streams.reset import reset
 from tests.support.lakes import read_ledger, read_table
 from tests.support.oracle import Expected, Row, assert_same_rows, compared_columns, expected_tables
 from tests.support.runs import run_in
@@ -217,7 +219,7 @@ def test_a_reset_keeps_the_initial_state(
 
 
 def _initial_state(lake: Lake, query: str) -> str:
-    manifest = read_manifest(lake, query, lake.version(query))
+    manifest = read_manifest(lake, query, checkpoint_in_use(lake, query))
     assert manifest
     return manifest.initial_state
 

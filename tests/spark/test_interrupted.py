@@ -10,20 +10,20 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.contracts.replay import Window
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import ATTRIBUTIONS, CREDIT_TABLES, LATE_EVENTS, MARKS, RESTATEMENTS, SESSIONS, Table
+from spark_jobs.config.durations import Window
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import ATTRIBUTIONS, CREDIT_TABLES, LATE_EVENTS, MARKS, RESTATEMENTS, SESSIONS, Table
+from spark_jobs.credit.run import credit
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
-from spark_jobs.jobs import restate as restating
-from spark_jobs.jobs.credit import credit
-from spark_jobs.jobs.marks import apply_marks
-from spark_jobs.jobs.marks_effects import restate_marked
-from spark_jobs.jobs.plans import Plans
-from spark_jobs.jobs.repair import repair
-from spark_jobs.jobs.replay import replay
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.lake.open import open_lake
+from spark_jobs.marks.mark import apply_marks
+from spark_jobs.restatements import apply as restating
+from spark_jobs.restatements.marks_to_gold import restate_marked
+from spark_jobs.restatements.plans import Plans
+from spark_jobs.restatements.repair import repair
+from spark_jobs.restatements.replay import replay
 from tests.support.credited import copy_lake
 from tests.support.invalid import rule_set
 from tests.support.lakes import GOLD, read_table

@@ -9,7 +9,7 @@ from threading import Thread
 
 import pytest
 
-from spark_jobs.jars.fetch import FetchError, fetch
+from spark_jobs.spark.jars.fetch import FetchError, fetch
 
 _JARS = {"org.acme:one:1.0": "org/acme/one/1.0/one-1.0.jar", "org.acme:two:2.0:x86": "org/acme/two/2.0/two-2.0-x86.jar"}
 

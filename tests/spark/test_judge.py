@@ -8,9 +8,9 @@ import pytest
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import BRONZE_EVENTS
-from spark_jobs.transforms.validate import judge
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import BRONZE_EVENTS
+from spark_jobs.ingest.judge import judge
 from tests.support.lakes import RunLake, read_table
 from tests.support.oracle import assert_same_rows, expected_tables
 from tests.support.verdict_cases import VERDICT_CASES

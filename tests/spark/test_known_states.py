@@ -5,11 +5,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_jobs.contracts.events import HEARTBEAT, IMPRESSION
-from spark_jobs.contracts.sections import MovingAverageSettings
-from spark_jobs.contracts.tables import SILVER_EVENTS
-from spark_jobs.transforms.known_states import last_values
-from spark_jobs.transforms.open_rows import not_settled
+from spark_jobs.config.sections import MovingAverageSettings
+from spark_jobs.contract.events import HEARTBEAT, IMPRESSION
+from spark_jobs.contract.tables import SILVER_EVENTS
+from spark_jobs.queries.open_events import not_settled
+from spark_jobs.queries.state_functions.known_states import last_values
 
 _WATERMARK = datetime(2026, 3, 1, 12, tzinfo=UTC)
 _NEAR_US = (-1000, -1, 0, 1, 999, 1000)

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.contracts.errors import LakeError, SettingsError, SqlError
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import (
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import (
     ATTRIBUTIONS,
     BRONZE_EVENTS,
     CAMPAIGN_STATS,
@@ -22,15 +21,16 @@ from spark_jobs.contracts.tables import (
     SILVER_EVENTS,
     Table,
 )
+from spark_jobs.errors import LakeError, SettingsError, SqlError
+from spark_jobs.ingest.quarantine import in_quarantine
+from spark_jobs.lake.as_of import AsOf
 from spark_jobs.lake.layout import Lake, failing_rows_key
-from spark_jobs.lake.past import AsOf
-from spark_jobs.queries import TABLES
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.sinks.delta import create_table
+from spark_jobs.lake.open import open_lake
+from spark_jobs.queries.registry import TABLES
+from spark_jobs.spark.write_delta import create_table
 from spark_jobs.sql.lake_sql import LakeSql
 from spark_jobs.sql.names import NAMES
-from spark_jobs.transforms.quarantine import in_quarantine
-from spark_jobs.views import VIEWS
+from spark_jobs.sql.views import VIEWS
 from tests.expectations.good_rows import append, good_rows
 from tests.support.lakes import read_table
 from tests.support.quarantines import Record, put

@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_jobs.contracts.choices import Trigger
-from spark_jobs.contracts.durations import EPOCH
-from spark_jobs.contracts.jobs import ATTRIBUTE_JOB, DEDUPLICATE_JOB
-from spark_jobs.contracts.sections import (
+from spark_jobs.config.choices import Trigger
+from spark_jobs.config.durations import EPOCH
+from spark_jobs.config.sections import (
     AttributeSettings,
     CampaignStatsSettings,
     HeartbeatSettings,
@@ -23,20 +22,21 @@ from spark_jobs.contracts.sections import (
     SessionizeSettings,
     UserStatusSettings,
 )
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, Table
-from spark_jobs.jobs.accounts import balance
-from spark_jobs.jobs.drain import drain_lead, late_up_to
-from spark_jobs.jobs.heartbeat import append_heartbeat
-from spark_jobs.jobs.service import run_job
-from spark_jobs.jobs.silence import Moment
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, Table
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.spark_conf import streaming_conf
-from spark_jobs.runtime.stopping import StopRequest
-from spark_jobs.sources import silver_times
-from spark_jobs.sources.delta import newest_event_time
-from spark_jobs.sources.silver_times import SilverTimes
+from spark_jobs.lake.open import open_lake
+from spark_jobs.ledger.run.balance import balance
+from spark_jobs.queries.jobs import ATTRIBUTE_JOB, DEDUPLICATE_JOB
+from spark_jobs.spark.conf import streaming_conf
+from spark_jobs.spark.read_delta import newest_event_time
+from spark_jobs.streams import silver_times
+from spark_jobs.streams.drain import drain_lead, late_up_to
+from spark_jobs.streams.heartbeats import append_heartbeat
+from spark_jobs.streams.service import run_job
+from spark_jobs.streams.silence import Moment
+from spark_jobs.streams.silver_times import SilverTimes
+from spark_jobs.streams.stop_signals import StopRequest
 from tests.support.lakes import read_table
 from tests.support.runs import run_in
 from tests.support.servers import wait_until

@@ -15,35 +15,26 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.contracts.errors import LakeError
-from spark_jobs.contracts.ledger import Ledger
-from spark_jobs.contracts.live_ledger import (
-    ALARMS,
-    DUPLICATES,
-    LATE_KINDS,
-    LEDGERS,
-    RECORDS,
-    Kind,
-    LiveLedger,
-    Position,
-)
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import ATTRIBUTIONS, CAMPAIGN_STATS, SESSIONS, SILVER_EVENTS, Table
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import ATTRIBUTIONS, CAMPAIGN_STATS, SESSIONS, SILVER_EVENTS, Table
+from spark_jobs.errors import LakeError
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
-from spark_jobs.jobs.repair import repair
-from spark_jobs.jobs.run import run
-from spark_jobs.jobs.update_ledger import update_ledger
-from spark_jobs.lake.changes import changes
 from spark_jobs.lake.layout import Lake
-from spark_jobs.ledger import take
-from spark_jobs.ledger.begin import begin_now
-from spark_jobs.ledger.cuts import Row, last_cut, rows_of
-from spark_jobs.ledger.take import take_cuts
-from spark_jobs.queries import TABLES
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.progress import ProgressFiles
-from spark_jobs.runtime.spark_conf import streaming_conf
+from spark_jobs.lake.log import changes
+from spark_jobs.lake.open import open_lake
+from spark_jobs.ledger import take_cut as take
+from spark_jobs.ledger.begin_now import begin_now
+from spark_jobs.ledger.cut import ALARMS, DUPLICATES, LATE_KINDS, LEDGERS, RECORDS, Kind, LiveLedger, Position
+from spark_jobs.ledger.cut_files import Row, last_cut, rows_of
+from spark_jobs.ledger.run.ledger import Ledger
+from spark_jobs.ledger.take_cut import take_cuts
+from spark_jobs.ledger.update import update_ledger
+from spark_jobs.queries.registry import TABLES
+from spark_jobs.restatements.repair import repair
+from spark_jobs.spark.conf import streaming_conf
+from spark_jobs.streams.bounded_run import run
+from spark_jobs.streams.progress import ProgressFiles
 from tests.support.lakes import read_ledger, read_table
 from tests.support.oracle import expected_tables
 from tests.support.source_files import read_files

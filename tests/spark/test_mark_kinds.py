@@ -13,10 +13,10 @@ from crawleruseragents import CRAWLER_USER_AGENTS_DATA
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.contracts.marks import RuleSet
-from spark_jobs.runtime.rule_files import load_rules
-from spark_jobs.transforms.marks.addresses import with_address_bits
-from spark_jobs.transforms.marks.evaluate import expected_marks
+from spark_jobs.traffic_rules.evaluate import expected_marks
+from spark_jobs.traffic_rules.kinds.addresses import with_address_bits
+from spark_jobs.traffic_rules.rule_files import load_rules
+from spark_jobs.traffic_rules.rules import RuleSet
 from tests.support.invalid import MINUTE, NOON_US, RULES, Event, drawn_events, event, for_oracle, frame, rule_set
 from tests.support.marks_oracle import Mark, expected
 

@@ -12,18 +12,21 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.contracts.errors import LakeError, LakeInUseError, SettingsError
-from spark_jobs.contracts.marking import MARKS_WRITER, RULES_IN_USE, Marking, RulesInUse
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import LATE_EVENTS, MARKS, SILVER_EVENTS
-from spark_jobs.jobs import marks as marking
-from spark_jobs.jobs.marks import apply_marks, update_marks
-from spark_jobs.lake.commits import CommitNote
-from spark_jobs.lake.layout import Lake, checkpoint_key, manifest_key
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.lock import hold_job
-from spark_jobs.runtime.rule_sets import rules_in_use
-from spark_jobs.sinks.delta import append_rows
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import LATE_EVENTS, MARKS, SILVER_EVENTS
+from spark_jobs.errors import LakeError, LakeInUseError, SettingsError
+from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.lock import hold_job
+from spark_jobs.lake.notes import CommitNote
+from spark_jobs.lake.open import open_lake
+from spark_jobs.marks import mark as marking
+from spark_jobs.marks.mark import apply_marks, update_marks
+from spark_jobs.marks.model import Marking
+from spark_jobs.marks.rules_in_use import rules_in_use
+from spark_jobs.places import MARKS_WRITER
+from spark_jobs.queries.places import checkpoint_key, manifest_key
+from spark_jobs.spark.write_delta import append_rows
+from spark_jobs.traffic_rules.reached import RULES_IN_USE, RulesInUse
 from tests.support.invalid import HOUR, NOON_US, RULES, SECOND, Event, drawn_events, event, for_oracle, frame, rule_set
 from tests.support.lakes import read_table
 from tests.support.marks_oracle import Mark, expected

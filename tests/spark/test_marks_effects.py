@@ -12,24 +12,24 @@ from pyspark.sql import SparkSession
 
 from expectations.overview.invalid import count_invalid
 from expectations.overview.page import write_overview
-from spark_jobs.contracts.repair import Kind
-from spark_jobs.contracts.replay import Window
-from spark_jobs.contracts.sections import S3Settings
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import ATTRIBUTIONS, CAMPAIGN_STATS, MARKS, RESTATEMENTS, SILVER_EVENTS, Table
+from spark_jobs.config.durations import Window
+from spark_jobs.config.sections import S3Settings
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import ATTRIBUTIONS, CAMPAIGN_STATS, MARKS, RESTATEMENTS, SILVER_EVENTS, Table
+from spark_jobs.days.evidence import look_at
+from spark_jobs.days.restated import changes_since
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
-from spark_jobs.jobs.days_changes import changes_since
-from spark_jobs.jobs.days_evidence import look_at
-from spark_jobs.jobs.marks import apply_marks, update_marks
-from spark_jobs.jobs.marks_effects import restate_marked
-from spark_jobs.jobs.plans import GOLD_PLANS
-from spark_jobs.jobs.repair import repair
-from spark_jobs.jobs.replay import replay
-from spark_jobs.lake.batches import last_note
 from spark_jobs.lake.layout import Lake
-from spark_jobs.queries import writer_of
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.lake.open import open_lake
+from spark_jobs.marks.mark import apply_marks, update_marks
+from spark_jobs.queries.notes import last_note
+from spark_jobs.queries.registry import writer_of
+from spark_jobs.restatements.marks_to_gold import restate_marked
+from spark_jobs.restatements.plan import Kind
+from spark_jobs.restatements.plans import GOLD_PLANS
+from spark_jobs.restatements.repair import repair
+from spark_jobs.restatements.replay import replay
 from tests.support.invalid import rule_set
 from tests.support.lakes import read_table
 from tests.support.oracle import Mark, Row, assert_same_rows, expected_tables

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.contracts.jobs import MEASURE_JOB
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.jobs.reset import reset
-from spark_jobs.lake.layout import checkpoint_key
-from spark_jobs.queries import QUERIES_OF_JOB
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.config.settings import Settings
+from spark_jobs.lake.open import open_lake
+from spark_jobs.queries.jobs import MEASURE_JOB
+from spark_jobs.queries.places import checkpoint_key
+from spark_jobs.queries.registry import QUERIES_OF_JOB
+from spark_jobs.streams.reset import reset
 from tests.support.equality import MEASURED, assert_lake_equals_oracle, generate_source
 from tests.support.lakes import read_table
 from tests.support.lateness import PATIENT

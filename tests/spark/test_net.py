@@ -8,12 +8,12 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import ATTRIBUTIONS, CAMPAIGN_STATS, Table
-from spark_jobs.corrections.attributions import CORRECTION as OF_ATTRIBUTIONS
-from spark_jobs.corrections.campaign_stats import CORRECTION as OF_CAMPAIGN_STATS
-from spark_jobs.corrections.correction import Correction, Scene
-from spark_jobs.transforms.marks.net import rules_by_event
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import ATTRIBUTIONS, CAMPAIGN_STATS, Table
+from spark_jobs.queries.attribute.correction import CORRECTION as OF_ATTRIBUTIONS
+from spark_jobs.queries.campaign_stats.correction import CORRECTION as OF_CAMPAIGN_STATS
+from spark_jobs.queries.correction import Correction, Scene
+from spark_jobs.traffic_rules.valid_columns import rules_by_event
 from tests.support.invalid import NOON_US, SECOND, Event, event, frame
 
 _DAY = date(2026, 3, 1)

@@ -10,8 +10,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from spark_jobs.contracts.tables import SILVER_EVENTS
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.contract.tables import SILVER_EVENTS
+from spark_jobs.lake.open import open_lake
 from tests.support.ad_hours.query import AD_HOURS
 from tests.support.equality import generate_source
 from tests.support.lakes import read_table
@@ -28,8 +28,10 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(_ROOT / package, house / package, ignore=shutil.ignore_patterns("__pycache__"))
     for script in ("script.py", "listed.py"):
         shutil.copy(_ADDED / script, house)
-    shutil.copy(_ADDED / "query.py", house / "spark_jobs" / "queries" / "ad_hours.py")
-    shutil.copy(_ADDED / "counting.py", house / "spark_jobs" / "operators" / "ad_hours.py")
+    added = house / "spark_jobs" / "queries" / "ad_hours"
+    added.mkdir()
+    for module in ("__init__.py", "query.py", "operator.py"):
+        shutil.copy(_ADDED / module, added)
     return house
 
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.contracts.events import CONVERSION, PERSONAL_FIELDS, TYPE_FIELDS
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, USER_STATUS, Table
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.events import CONVERSION, PERSONAL_FIELDS, TYPE_FIELDS
+from spark_jobs.contract.tables import BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, USER_STATUS, Table
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.lake.layout import Lake
-from spark_jobs.queries import TABLES
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.lake.open import open_lake
+from spark_jobs.queries.registry import TABLES
 from tests.support.lakes import GOLD, read_ledger, read_table
 from tests.support.lateness import PATIENT
 from tests.support.older import tables_without

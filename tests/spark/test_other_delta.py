@@ -8,24 +8,24 @@ from zipfile import ZipFile
 
 import pytest
 
-from spark_jobs.runtime.jars import jars_folder
+from spark_jobs.spark.jars.ready import jars_folder
 
 _METHOD, _RENAMED = b"readTxn", b"readTxs"
 _CHILD = """
 import json, logging, sys
 from pathlib import Path
-from spark_jobs.lake.commits import CommitNote
-from spark_jobs.queries.sessionize import NAME as SESSIONIZE
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import SESSIONS
-from spark_jobs.runtime import session, spark_conf
-from spark_jobs.runtime.java import Lifetime
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.sinks.delta import append_rows
+from spark_jobs.lake.notes import CommitNote
+from spark_jobs.queries.sessionize.query import NAME as SESSIONIZE
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import SESSIONS
+from spark_jobs.spark import conf, session
+from spark_jobs.spark.java import Lifetime
+from spark_jobs.lake.open import open_lake
+from spark_jobs.spark.write_delta import append_rows
 from tests.expectations.good_rows import frame, good_rows
 
 logging.basicConfig(level=logging.WARNING, format="%(message)s")
-spark_conf.jars_folder = lambda: Path(sys.argv[1])
+conf.jars_folder = lambda: Path(sys.argv[1])
 spark = session.start_session(Settings(), lifetime=Lifetime.SHORT)
 lake = open_lake(sys.argv[2])
 rows = frame(spark, SESSIONS.name, good_rows(SESSIONS.name)).coalesce(1)

@@ -13,17 +13,16 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryProgress,
 )
 
-from spark_jobs.contracts.progress import QueryReport
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
+from spark_jobs.ingest.query import NAME as INGEST
 from spark_jobs.lake.layout import Lake
-from spark_jobs.queries.attribute import NAME as ATTRIBUTE
-from spark_jobs.queries.deduplicate import NAME as DEDUPLICATE
-from spark_jobs.queries.ingest import NAME as INGEST
-from spark_jobs.queries.sessionize import NAME as SESSIONIZE
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.progress import after_batch
-from spark_jobs.runtime.reports import read_report
+from spark_jobs.lake.open import open_lake
+from spark_jobs.queries.attribute.query import NAME as ATTRIBUTE
+from spark_jobs.queries.deduplicate.query import NAME as DEDUPLICATE
+from spark_jobs.queries.sessionize.query import NAME as SESSIONIZE
+from spark_jobs.streams.progress import after_batch
+from spark_jobs.streams.reports import QueryReport, read_report
 from tests.support.equality import generate_source
 from tests.support.runs import run_in
 

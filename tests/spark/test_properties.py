@@ -6,10 +6,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from spark_jobs.contracts.choices import JoinType
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.queries import TABLES
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.config.choices import JoinType
+from spark_jobs.config.settings import Settings
+from spark_jobs.lake.open import open_lake
+from spark_jobs.queries.registry import TABLES
 from tests.support.equality import MEASURED
 from tests.support.lakes import RunLake, read_table
 from tests.support.lateness import PATIENT

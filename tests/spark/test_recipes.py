@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.contracts.events import OK
-from spark_jobs.contracts.sources import FIELDS, kept_columns
+from spark_jobs.config.sources import FIELDS, kept_columns
+from spark_jobs.contract.events import OK
 from spark_jobs.formats.decoding import Decoded
-from spark_jobs.transforms.validate import judge
+from spark_jobs.ingest.judge import judge
 from tests.support.recipes import Recipe, plain, recipes
 
 _NOW = datetime(2026, 8, 1, tzinfo=UTC)

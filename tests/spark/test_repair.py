@@ -10,27 +10,20 @@ import pytest
 from pyspark.sql import SparkSession
 
 from expectations.counts import counts_present_rows
-from spark_jobs.contracts.events import EVENT_TYPES, PERSONAL_FIELDS
-from spark_jobs.contracts.live_ledger import DUPLICATES, Kind, LiveLedger
-from spark_jobs.contracts.repair import RepairPlan
-from spark_jobs.contracts.replay import Window
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import (
-    ATTRIBUTIONS,
-    LATE_EVENTS,
-    RESTATEMENTS,
-    SESSIONS,
-    SILVER_EVENTS,
-    Table,
-)
+from spark_jobs.config.durations import Window
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.events import EVENT_TYPES, PERSONAL_FIELDS
+from spark_jobs.contract.tables import ATTRIBUTIONS, LATE_EVENTS, RESTATEMENTS, SESSIONS, SILVER_EVENTS, Table
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
-from spark_jobs.jobs.accounts import balance
-from spark_jobs.jobs.repair import repair
-from spark_jobs.jobs.replay import replay
-from spark_jobs.jobs.update_ledger import update_ledger
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.lake.open import open_lake
+from spark_jobs.ledger.cut import DUPLICATES, Kind, LiveLedger
+from spark_jobs.ledger.run.balance import balance
+from spark_jobs.ledger.update import update_ledger
+from spark_jobs.restatements.plan import RepairPlan
+from spark_jobs.restatements.repair import repair
+from spark_jobs.restatements.replay import replay
 from tests.support.lakes import GOLD, read_ledger, read_table
 from tests.support.oracle import Expected, Row, assert_same_rows, comparable, compared_columns, expected_tables
 from tests.support.runs import run_in

@@ -8,21 +8,21 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.contracts.errors import LakeError
-from spark_jobs.contracts.events import CONVERSION, PERSONAL_FIELDS, TYPE_FIELDS
-from spark_jobs.contracts.places import lock_key
-from spark_jobs.contracts.repair import REPAIR, RepairPlan, changes_key, late_key, plan_folder
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import ATTRIBUTIONS, LATE_EVENTS, RESTATEMENTS, SESSIONS, Table
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.events import CONVERSION, PERSONAL_FIELDS, TYPE_FIELDS
+from spark_jobs.contract.tables import ATTRIBUTIONS, LATE_EVENTS, RESTATEMENTS, SESSIONS, Table
+from spark_jobs.errors import LakeError
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
-from spark_jobs.jobs import repair as repairing
-from spark_jobs.jobs import restate as restating
-from spark_jobs.jobs.plans import GOLD_PLANS
-from spark_jobs.jobs.repair import repair
-from spark_jobs.jobs.repair_plan import make_plan
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.lake.open import open_lake
+from spark_jobs.places import REPAIR, lock_key
+from spark_jobs.restatements import apply as restating
+from spark_jobs.restatements import repair as repairing
+from spark_jobs.restatements.plan import RepairPlan, changes_key, late_key, plan_folder
+from spark_jobs.restatements.plans import GOLD_PLANS
+from spark_jobs.restatements.repair import repair
+from spark_jobs.restatements.repair_plan import make_plan
 from tests.support.lakes import read_table
 from tests.support.oracle import Row
 from tests.support.runs import run_in

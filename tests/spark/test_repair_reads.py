@@ -8,15 +8,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import (
-    BRONZE_EVENTS,
-    SILVER_EVENTS,
-    Table,
-)
-from spark_jobs.jobs.repair import repair
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import BRONZE_EVENTS, SILVER_EVENTS, Table
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.lake.open import open_lake
+from spark_jobs.restatements.repair import repair
 from tests.support.lakes import GOLD, read_table
 from tests.support.oracle import assert_same_rows, expected_tables
 from tests.support.runs import run_in

@@ -12,9 +12,9 @@ import pytest
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.contracts.replay import Replay, Window, replay_key
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import (
+from spark_jobs.config.durations import Window
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import (
     ATTRIBUTIONS,
     CAMPAIGN_STATS,
     MOVING_AVERAGES,
@@ -26,11 +26,12 @@ from spark_jobs.contracts.tables import (
 )
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
-from spark_jobs.jobs.repair import repair
-from spark_jobs.jobs.replay import Replayed, replay
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.transforms.identity import first_of_each
+from spark_jobs.lake.open import open_lake
+from spark_jobs.queries.identity import first_of_each
+from spark_jobs.restatements.repair import repair
+from spark_jobs.restatements.replay import Replayed, replay
+from spark_jobs.restatements.replay_model import Replay, replay_key
 from tests.support.lakes import GOLD, read_table
 from tests.support.oracle import Expected, assert_same_rows, expected_tables
 from tests.support.runs import run_in

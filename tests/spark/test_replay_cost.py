@@ -7,9 +7,9 @@ import duckdb
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.contracts.replay import Window
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import (
+from spark_jobs.config.durations import Window
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import (
     ATTRIBUTIONS,
     BRONZE_EVENTS,
     CAMPAIGN_STATS,
@@ -21,10 +21,10 @@ from spark_jobs.contracts.tables import (
 )
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
-from spark_jobs.jobs.repair import repair
-from spark_jobs.jobs.replay import replay
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.lake.open import open_lake
+from spark_jobs.restatements.repair import repair
+from spark_jobs.restatements.replay import replay
 from tests.support.lakes import live_files
 from tests.support.runs import run_in
 

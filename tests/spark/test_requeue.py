@@ -17,28 +17,28 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from expectations.counts import counts_present_rows
-from spark_jobs.contracts.errors import LakeError, LakeInUseError, LedgerError, SettingsError
-from spark_jobs.contracts.jobs import DEDUPLICATE_JOB
-from spark_jobs.contracts.places import REQUEUE
-from spark_jobs.contracts.requeue import Selection
-from spark_jobs.contracts.sections import S3Settings
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, Table
+from spark_jobs.config.sections import S3Settings
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, Table
+from spark_jobs.errors import LakeError, LakeInUseError, LedgerError, SettingsError
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
-from spark_jobs.jobs import requeue as requeue_job
-from spark_jobs.jobs.accounts import balance
-from spark_jobs.jobs.requeue import requeue
-from spark_jobs.jobs.service import Outcome, run_job
-from spark_jobs.lake.commits import CommitNote
+from spark_jobs.ingest import requeue as requeue_job
+from spark_jobs.ingest.quarantine import in_quarantine, requeued
+from spark_jobs.ingest.requeue import requeue
+from spark_jobs.ingest.requeue_model import Selection
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.lock import hold_job
-from spark_jobs.runtime.spark_conf import streaming_conf
-from spark_jobs.runtime.stopping import StopRequest
-from spark_jobs.sinks.delta import append_rows
-from spark_jobs.sources.delta import read_table
-from spark_jobs.transforms.quarantine import in_quarantine, requeued
+from spark_jobs.lake.lock import hold_job
+from spark_jobs.lake.notes import CommitNote
+from spark_jobs.lake.open import open_lake
+from spark_jobs.ledger.run.balance import balance
+from spark_jobs.places import REQUEUE
+from spark_jobs.queries.jobs import DEDUPLICATE_JOB
+from spark_jobs.spark.conf import streaming_conf
+from spark_jobs.spark.read_delta import read_table
+from spark_jobs.spark.write_delta import append_rows
+from spark_jobs.streams.service import Outcome, run_job
+from spark_jobs.streams.stop_signals import StopRequest
 from tests.support.foreign import SOURCE, settings_for, write_foreign
 from tests.support.lakes import read_table as read_lake
 from tests.support.oracle import Expected, assert_same_accounts, assert_same_rows, expected_tables

@@ -8,12 +8,12 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.contracts.events import OK
-from spark_jobs.contracts.settings import Settings
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.events import OK
 from spark_jobs.formats.sources import decoders
-from spark_jobs.sources.arriving import places_of_files
-from spark_jobs.transforms.quarantine import as_received
-from spark_jobs.transforms.validate import judge
+from spark_jobs.ingest.arriving import places_of_files
+from spark_jobs.ingest.judge import judge
+from spark_jobs.ingest.quarantine import as_received
 from tests.support.avro_schemas import encoded
 
 _AVRO = {"type": "record", "name": "E", "fields": [{"name": "id", "type": "string"}, {"name": "ts", "type": "long"}]}

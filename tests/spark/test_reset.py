@@ -7,29 +7,30 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.contracts.choices import StateStore
-from spark_jobs.contracts.errors import CheckpointError
-from spark_jobs.contracts.jobs import ATTRIBUTE_JOB, DEDUPLICATE_JOB
-from spark_jobs.contracts.places import CHECKPOINTS
-from spark_jobs.contracts.sections import (
+from spark_jobs.config.choices import StateStore
+from spark_jobs.config.sections import (
     DeduplicateSettings,
     IngestSettings,
     SessionizeSettings,
     SparkSettings,
     TablesSettings,
 )
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import ATTRIBUTIONS, SESSIONS, SILVER_EVENTS
-from spark_jobs.jobs.heartbeat import append_heartbeat
-from spark_jobs.jobs.maintain import maintain
-from spark_jobs.jobs.reset import reset
-from spark_jobs.lake.layout import Lake, checkpoint_key
-from spark_jobs.queries import QUERIES_OF_JOB, TABLES
-from spark_jobs.queries.deduplicate import NAME as DEDUPLICATE
-from spark_jobs.queries.ingest import NAME as INGEST
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.lock import hold_job
-from spark_jobs.runtime.spark_conf import streaming_conf
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import ATTRIBUTIONS, SESSIONS, SILVER_EVENTS
+from spark_jobs.errors import CheckpointError
+from spark_jobs.ingest.query import NAME as INGEST
+from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.lock import hold_job
+from spark_jobs.lake.open import open_lake
+from spark_jobs.operations.maintain import maintain
+from spark_jobs.places import CHECKPOINTS
+from spark_jobs.queries.deduplicate.query import NAME as DEDUPLICATE
+from spark_jobs.queries.jobs import ATTRIBUTE_JOB, DEDUPLICATE_JOB
+from spark_jobs.queries.places import checkpoint_in_use, checkpoint_key, checkpoint_versions
+from spark_jobs.queries.registry import QUERIES_OF_JOB, TABLES
+from spark_jobs.spark.conf import streaming_conf
+from spark_jobs.streams.heartbeats import append_heartbeat
+from spark_jobs.streams.reset import reset
 from tests.expectations.good_rows import append, good_rows
 from tests.support.equality import MEASURED, assert_lake_equals_oracle, generate_source
 from tests.support.lakes import RunLake, read_table
@@ -107,10 +108,10 @@ def test_a_table_without_notes_is_refused(spark: SparkSession, tmp_path: Path) -
     append(spark, lake, SESSIONS, good_rows(SESSIONS.name))
     with pytest.raises(CheckpointError, match="does not say how far query sessionize had come"):
         reset(spark, Settings(), lake, "sessionize")
-    assert lake.versions("sessionize") == []
+    assert checkpoint_versions(lake, "sessionize") == []
 
 
 def test_a_query_that_never_ran_starts_at_the_beginning(spark: SparkSession, tmp_path: Path) -> None:
     lake = open_lake(str(tmp_path / "lake"))
     assert reset(spark, Settings(), lake, "sessionize").open_events == 0
-    assert lake.version("sessionize") == 2
+    assert checkpoint_in_use(lake, "sessionize") == 2

@@ -9,27 +9,27 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark_jobs.contracts.events import ACTIVITY, CLICK, HEARTBEAT, IMPRESSION, OK
-from spark_jobs.contracts.manifest import FILES
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import BRONZE_EVENTS, Table
-from spark_jobs.jobs.maintain import maintain
-from spark_jobs.jobs.reset import reset
-from spark_jobs.jobs.starting import start
-from spark_jobs.lake.batches import last_note
-from spark_jobs.lake.commits import CommitNote
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.events import ACTIVITY, CLICK, HEARTBEAT, IMPRESSION, OK
+from spark_jobs.contract.tables import BRONZE_EVENTS, Table
 from spark_jobs.lake.layout import Lake
-from spark_jobs.queries import find_query
-from spark_jobs.queries.attribute import NAME as ATTRIBUTE
-from spark_jobs.queries.campaign_stats import NAME as CAMPAIGN_STATS
-from spark_jobs.queries.deduplicate import NAME as DEDUPLICATE
-from spark_jobs.queries.moving_average import NAME as MOVING_AVERAGE
-from spark_jobs.queries.sessionize import NAME as SESSIONIZE
-from spark_jobs.queries.user_status import NAME as USER_STATUS
-from spark_jobs.runtime.checkpoints import claim
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.spark_conf import streaming_conf
-from spark_jobs.sinks.delta import append_rows
+from spark_jobs.lake.notes import CommitNote
+from spark_jobs.lake.open import open_lake
+from spark_jobs.operations.maintain import maintain
+from spark_jobs.queries.attribute.query import NAME as ATTRIBUTE
+from spark_jobs.queries.campaign_stats.query import NAME as CAMPAIGN_STATS
+from spark_jobs.queries.deduplicate.query import NAME as DEDUPLICATE
+from spark_jobs.queries.manifest import FILES
+from spark_jobs.queries.moving_average.query import NAME as MOVING_AVERAGE
+from spark_jobs.queries.notes import last_note
+from spark_jobs.queries.registry import find_query
+from spark_jobs.queries.sessionize.query import NAME as SESSIONIZE
+from spark_jobs.queries.user_status.query import NAME as USER_STATUS
+from spark_jobs.spark.conf import streaming_conf
+from spark_jobs.spark.write_delta import append_rows
+from spark_jobs.streams.checkpoints import claim
+from spark_jobs.streams.reset import reset
+from spark_jobs.streams.start import start
 from tests.expectations.good_rows import RECEIVED, at
 from tests.support.lakes import read_table
 from tests.support.oracle import assert_same_rows, comparable

@@ -21,13 +21,11 @@ from _pytest.mark import ParameterSet
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark_jobs.contracts.choices import JoinType, StatsOutput
-from spark_jobs.contracts.events import VISIT_TYPES
-from spark_jobs.contracts.manifest import FILES
-from spark_jobs.contracts.places import CHECKPOINTS
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.sources import FIELDS
-from spark_jobs.contracts.tables import (
+from spark_jobs.config.choices import JoinType, StatsOutput
+from spark_jobs.config.settings import Settings
+from spark_jobs.config.sources import FIELDS
+from spark_jobs.contract.events import VISIT_TYPES
+from spark_jobs.contract.tables import (
     ATTRIBUTIONS,
     CAMPAIGN_STATS,
     MOVING_AVERAGES,
@@ -36,22 +34,24 @@ from spark_jobs.contracts.tables import (
     USER_STATUS,
     Table,
 )
-from spark_jobs.jobs.drain import drain_lead
-from spark_jobs.jobs.heartbeat import append_heartbeat
-from spark_jobs.jobs.reset import reset
-from spark_jobs.jobs.starting import start
-from spark_jobs.lake.batches import last_note
 from spark_jobs.lake.layout import Lake
-from spark_jobs.queries import find_query, readers_of
-from spark_jobs.queries.attribute import NAME as ATTRIBUTE
-from spark_jobs.queries.campaign_stats import NAME as CAMPAIGN_STATS_QUERY
-from spark_jobs.queries.deduplicate import NAME as DEDUPLICATE
-from spark_jobs.queries.moving_average import NAME as MOVING_AVERAGE
-from spark_jobs.queries.sessionize import NAME as SESSIONIZE
-from spark_jobs.queries.user_status import NAME as USER_STATUS_QUERY
-from spark_jobs.runtime.checkpoints import claim
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.spark_conf import streaming_conf
+from spark_jobs.lake.open import open_lake
+from spark_jobs.places import CHECKPOINTS
+from spark_jobs.queries.attribute.query import NAME as ATTRIBUTE
+from spark_jobs.queries.campaign_stats.query import NAME as CAMPAIGN_STATS_QUERY
+from spark_jobs.queries.deduplicate.query import NAME as DEDUPLICATE
+from spark_jobs.queries.manifest import FILES
+from spark_jobs.queries.moving_average.query import NAME as MOVING_AVERAGE
+from spark_jobs.queries.notes import last_note
+from spark_jobs.queries.registry import find_query, readers_of
+from spark_jobs.queries.sessionize.query import NAME as SESSIONIZE
+from spark_jobs.queries.user_status.query import NAME as USER_STATUS_QUERY
+from spark_jobs.spark.conf import streaming_conf
+from spark_jobs.streams.checkpoints import claim
+from spark_jobs.streams.drain import drain_lead
+from spark_jobs.streams.heartbeats import append_heartbeat
+from spark_jobs.streams.reset import reset
+from spark_jobs.streams.start import start
 from tests.support.equality import generate_source
 from tests.support.feed import assert_feed_equals_table
 from tests.support.lakes import read_table

@@ -10,23 +10,23 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.contracts.crediting import CREDIT_RUNS
-from spark_jobs.contracts.sections import S3Settings
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import CREDIT_TABLES, DAYS, LATE_EVENTS, MARKS, RESTATEMENTS, SILVER_EVENTS, Table
+from spark_jobs.config.sections import S3Settings
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import CREDIT_TABLES, DAYS, LATE_EVENTS, MARKS, RESTATEMENTS, SILVER_EVENTS, Table
+from spark_jobs.credit.run import credit
+from spark_jobs.days.update import update_days_with
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
-from spark_jobs.jobs.backup import back_up, put_back
-from spark_jobs.jobs.credit import credit
-from spark_jobs.jobs.days import update_days_with
-from spark_jobs.jobs.marks import update_marks
-from spark_jobs.jobs.marks_effects import restate_marked
-from spark_jobs.jobs.repair import repair
-from spark_jobs.jobs.reset import reset
-from spark_jobs.jobs.update_ledger import update_ledger
 from spark_jobs.lake.layout import Lake
-from spark_jobs.queries import QUERIES
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.lake.open import open_lake
+from spark_jobs.ledger.update import update_ledger
+from spark_jobs.marks.mark import update_marks
+from spark_jobs.operations.backup import back_up, put_back
+from spark_jobs.places import CREDIT_RUNS
+from spark_jobs.queries.registry import QUERIES
+from spark_jobs.restatements.marks_to_gold import restate_marked
+from spark_jobs.restatements.repair import repair
+from spark_jobs.streams.reset import reset
 from tests.support.credited import in_order_of_arrival
 from tests.support.lakes import GOLD, read_table
 from tests.support.runs import run_in

@@ -11,14 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from spark_jobs.contracts.encoding import Encoding, RecordFormat
-from spark_jobs.contracts.errors import SourceError
-from spark_jobs.contracts.sections import IngestSettings
-from spark_jobs.contracts.settings import Settings
+from spark_jobs.config.encoding import Encoding, RecordFormat
+from spark_jobs.config.sections import IngestSettings
+from spark_jobs.config.settings import Settings
+from spark_jobs.errors import SourceError
 from spark_jobs.formats.files import FileReader
-from spark_jobs.sources.arriving import arriving_files
-from spark_jobs.sources.row_files import RowFolder, read_row_files
-from spark_jobs.transforms.validate import judge
+from spark_jobs.ingest.arriving import arriving_files
+from spark_jobs.ingest.judge import judge
+from spark_jobs.ingest.row_files import RowFolder, read_row_files
 
 _FIELD = {"name": "id", "type": "string"}
 _LATER = {"name": "n", "type": "int"}

@@ -10,22 +10,16 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.contracts.choices import DeduplicateMode, JoinState, JoinType, StateStore
-from spark_jobs.contracts.errors import LakeInUseError, LedgerError, QueryFailedError, SourceError
-from spark_jobs.contracts.sections import (
-    AttributeSettings,
-    DeduplicateSettings,
-    IngestSettings,
-    S3Settings,
-    SparkSettings,
-)
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
-from spark_jobs.jobs.accounts import balance
-from spark_jobs.jobs.run import run
+from spark_jobs.config.choices import DeduplicateMode, JoinState, JoinType, StateStore
+from spark_jobs.config.sections import AttributeSettings, DeduplicateSettings, IngestSettings, S3Settings, SparkSettings
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
+from spark_jobs.errors import LakeInUseError, LedgerError, QueryFailedError, SourceError
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.lock import hold_job
+from spark_jobs.lake.lock import hold_job
+from spark_jobs.lake.open import open_lake
+from spark_jobs.ledger.run.balance import balance
+from spark_jobs.streams.bounded_run import run
 from tests.support.equality import assert_lake_equals_oracle, generate_source
 from tests.support.lakes import RunLake, read_ledger, read_table
 from tests.support.runs import run_in

@@ -10,11 +10,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from spark_jobs.contracts.errors import LakeInUseError
-from spark_jobs.contracts.jobs import DEDUPLICATE_JOB
-from spark_jobs.contracts.sections import S3Settings
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.lock import hold_job
+from spark_jobs.config.sections import S3Settings
+from spark_jobs.errors import LakeInUseError
+from spark_jobs.lake.lock import hold_job
+from spark_jobs.lake.open import open_lake
+from spark_jobs.queries.jobs import DEDUPLICATE_JOB
 from tests.support.drivers import ADLOOM, kill_repeatedly, start_run
 from tests.support.equality import assert_lake_equals_oracle, generate_source
 from tests.support.servers import wait_until
@@ -99,7 +99,7 @@ def _host(hosts: Path) -> int:
     (host,) = (
         process.pid
         for process in psutil.process_iter(["cmdline", "environ"])
-        if "spark_jobs.runtime.java_host" in (process.info["cmdline"] or ())
+        if "spark_jobs.spark.java_host" in (process.info["cmdline"] or ())
         and (process.info["environ"] or {}).get("XDG_RUNTIME_DIR") == str(hosts.parent)
     )
     return host

@@ -11,9 +11,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from expectations.unfit.count import count_unfit
-from spark_jobs.contracts.manifest import FILES, Verdict
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import (
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.compatibility import Verdict
+from spark_jobs.contract.tables import (
     ATTRIBUTIONS,
     BRONZE_EVENTS,
     CAMPAIGN_STATS,
@@ -24,9 +24,10 @@ from spark_jobs.contracts.tables import (
     Table,
 )
 from spark_jobs.lake.layout import Lake
-from spark_jobs.queries import JOB_OF_QUERY
-from spark_jobs.runtime.checkpoints import preflight
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.lake.open import open_lake
+from spark_jobs.queries.manifest import FILES
+from spark_jobs.queries.registry import JOB_OF_QUERY
+from spark_jobs.streams.checkpoints import preflight
 from tests.support.equality import generate_source
 from tests.support.foreign import SOURCE, first_numbers, publisher, settings_for, write_foreign
 from tests.support.lakes import read_ledger, read_table

@@ -14,16 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.contracts.tables import (
-    ATTRIBUTIONS,
-    CAMPAIGN_STATS,
-    SESSIONS,
-)
+from spark_jobs.contract.tables import ATTRIBUTIONS, CAMPAIGN_STATS, SESSIONS
 from spark_jobs.lake.layout import Lake
-from spark_jobs.queries import SHOWN_TABLES
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.lake.open import open_lake
+from spark_jobs.queries.registry import SHOWN_TABLES
 from spark_jobs.sql.names import NAMES
-from spark_jobs.views import VIEWS
+from spark_jobs.sql.views import VIEWS
 from tests.expectations.good_rows import append, good_rows
 from tests.support.drivers import ADLOOM
 from tests.support.queried import comparable, rows_of

@@ -11,16 +11,17 @@ from rich.console import Console
 
 from spark_jobs.cli import state
 from spark_jobs.cli.terminal import terminal
-from spark_jobs.contracts.choices import JoinState
-from spark_jobs.contracts.errors import CheckpointError, SettingsError
-from spark_jobs.contracts.places import CHECKPOINTS
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.lake.layout import Lake, checkpoint_key
-from spark_jobs.queries import JOB_OF_QUERY
-from spark_jobs.queries.ingest import NAME as INGEST
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.reports import read_report
-from spark_jobs.sources.state import find_stores, read_state
+from spark_jobs.config.choices import JoinState
+from spark_jobs.config.settings import Settings
+from spark_jobs.errors import CheckpointError, SettingsError
+from spark_jobs.ingest.query import NAME as INGEST
+from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.open import open_lake
+from spark_jobs.places import CHECKPOINTS
+from spark_jobs.queries.places import checkpoint_key
+from spark_jobs.queries.registry import JOB_OF_QUERY
+from spark_jobs.streams.reports import read_report
+from spark_jobs.streams.state_reader import find_stores, read_state
 from tests.support.equality import generate_source
 from tests.support.runs import run_in
 

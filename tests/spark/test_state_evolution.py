@@ -8,10 +8,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from spark_jobs.contracts.spark_names import KEYED_STATE_CONF, STATE_VALUE
-from spark_jobs.operators.keyed import StatusProcessor
-from spark_jobs.rules.user_status import Change, Presence
-from spark_jobs.runtime.session import using
+from spark_jobs.queries.state_functions.processors import StatusProcessor
+from spark_jobs.queries.user_status.rule import Change, Presence
+from spark_jobs.spark.names import KEYED_STATE_CONF, STATE_VALUE
+from spark_jobs.spark.session import using
 
 _DAY_US = 1_714_521_600_000_000
 """2024-05-01, in microseconds since 1970."""

@@ -7,11 +7,11 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.contracts.tables import SILVER_EVENTS
-from spark_jobs.jobs.heartbeat import append_heartbeat
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.session import using
-from spark_jobs.sources.delta import newest_event_time, read_table
+from spark_jobs.contract.tables import SILVER_EVENTS
+from spark_jobs.lake.open import open_lake
+from spark_jobs.spark.read_delta import newest_event_time, read_table
+from spark_jobs.spark.session import using
+from spark_jobs.streams.heartbeats import append_heartbeat
 from tests.support.lakes import live_files
 from tests.support.lakes import read_table as read_with_duckdb
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.contracts.durations import EPOCH
-from spark_jobs.contracts.events import MALFORMED_JSON, OK
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.sources import FIELDS, kept_columns
-from spark_jobs.rules.verdicts import Judge
-from spark_jobs.transforms.validate import judge
+from spark_jobs.config.durations import EPOCH
+from spark_jobs.config.settings import Settings
+from spark_jobs.config.sources import FIELDS, kept_columns
+from spark_jobs.contract.events import MALFORMED_JSON, OK
+from spark_jobs.ingest.in_python.judge import Judge
+from spark_jobs.ingest.judge import judge
 from tests.support.foreign import SOURCE, foreign
 from tests.support.mappings import records as random_records
 from tests.support.verdict_cases import VERDICT_CASES

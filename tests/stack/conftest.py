@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contracts.sections import S3Settings
+from spark_jobs.config.sections import S3Settings
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.lake.open import open_lake
 from tests.stack.flow import adloom
 from tests.stack.jobs import Job, start_job
 from tests.stack.kafka import Kafka

@@ -4,7 +4,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from spark_jobs.jars.cache import CACHE
+from spark_jobs.spark.jars.cache import CACHE
 
 _LONGEST_S = 300
 

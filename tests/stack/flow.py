@@ -4,11 +4,11 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from spark_jobs.contracts.sections import KafkaSettings, S3Settings
-from spark_jobs.contracts.tables import BRONZE_EVENTS
+from spark_jobs.config.sections import KafkaSettings, S3Settings
+from spark_jobs.contract.tables import BRONZE_EVENTS
 from spark_jobs.generator.publish import publish
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.lake.open import open_lake
 from tests.stack.jobs import LONGEST_S
 from tests.stack.kafka import Kafka
 from tests.stack.minio import Minio

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from spark_jobs.jars.cache import CACHE
+from spark_jobs.spark.jars.cache import CACHE
 
 MINIO = ("minio", "github.com/minio/minio", "v0.0.0-20260212201848-7aac2a2c5b7c")
 ALERTMANAGER = ("alertmanager", "github.com/prometheus/alertmanager/cmd/...", "v0.28.1")

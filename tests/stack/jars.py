@@ -5,9 +5,9 @@ import shutil
 import tarfile
 from pathlib import Path
 
-from spark_jobs.jars.cache import CACHE
-from spark_jobs.jars.fetch import fetch
-from spark_jobs.jars.lock import digest
+from spark_jobs.spark.jars.cache import CACHE
+from spark_jobs.spark.jars.fetch import fetch
+from spark_jobs.spark.jars.lock import digest
 
 _INFRA = Path(__file__).parents[2] / "infra"
 

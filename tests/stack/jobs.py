@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from spark_jobs.contracts.progress import QueryReport
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.reports import read_report
+from spark_jobs.streams.reports import QueryReport, read_report
 from tests.support.drivers import ADLOOM, CRASHING
 from tests.support.servers import wait_until
 

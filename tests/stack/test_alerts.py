@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.lake.open import open_lake
 from tests.stack.gobuilt import ALERTMANAGER, built
 from tests.stack.watching import prometheus_on
 from tests.support.drivers import ADLOOM

@@ -17,7 +17,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from infra.environments import python_of
-from spark_jobs.contracts.tables import ATTRIBUTIONS, SESSIONS, Table
+from spark_jobs.contract.tables import ATTRIBUTIONS, SESSIONS, Table
 from spark_jobs.lake.layout import Lake
 from tests.stack.flow import lake_of_analyst
 from tests.stack.minio import Minio

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contracts.sections import S3Settings
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import BRONZE_EVENTS
+from spark_jobs.config.sections import S3Settings
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import BRONZE_EVENTS
+from spark_jobs.ingest.files import read_records
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.sources.files import read_records
+from spark_jobs.lake.open import open_lake
 from tests.stack.conftest import StartJob
 from tests.stack.flow import adloom, send
 from tests.stack.jobs import start_job

@@ -11,10 +11,10 @@ import pytest
 from ad_dags.connection.lake_connection import LakeConnection, connect
 from ad_dags.connection.lakes import LakeRef
 from ad_dags.drivers.launchers import DriverState
-from spark_jobs.contracts.tables import BRONZE_EVENTS
-from spark_jobs.queries import QUERIES_OF_JOB
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.wanted import stop_requested_at
+from spark_jobs.contract.tables import BRONZE_EVENTS
+from spark_jobs.lake.open import open_lake
+from spark_jobs.queries.registry import QUERIES_OF_JOB
+from spark_jobs.streams.desired_state import stop_requested_at
 from tests.stack.flow import adloom
 from tests.stack.yarn import Yarn
 from tests.support.equality import assert_lake_equals_oracle, generate_source

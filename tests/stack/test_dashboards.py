@@ -11,10 +11,10 @@ import pytest
 
 from infra.docs.generate import DASHBOARDS
 from infra.grafana.model import Panel
-from spark_jobs.contracts.progress import QueryReport
-from spark_jobs.exporter.gold_metrics import GoldMetrics
-from spark_jobs.exporter.lake_metrics import LakeMetrics
-from spark_jobs.runtime.metrics import QueryMetrics, serve_metrics
+from spark_jobs.operations.exporter.gold_metrics import GoldMetrics
+from spark_jobs.operations.exporter.lake_metrics import LakeMetrics
+from spark_jobs.streams.metrics import QueryMetrics, serve_metrics
+from spark_jobs.streams.reports import QueryReport
 from tests.stack.watching import prometheus_on
 from tests.support.exposed import REPORT, full_lake
 from tests.support.servers import free_port, wait_until

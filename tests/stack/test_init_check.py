@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
-from spark_jobs.contracts.sections import S3Settings
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.config.sections import S3Settings
+from spark_jobs.lake.open import open_lake
 from tests.stack.conftest import JOBS_USER
 from tests.stack.kafka import Kafka
 from tests.stack.minio import Minio

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import trustme
 
-from spark_jobs.contracts.tables import BRONZE_EVENTS
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.sources.files import read_records
+from spark_jobs.contract.tables import BRONZE_EVENTS
+from spark_jobs.ingest.files import read_records
+from spark_jobs.lake.open import open_lake
 from tests.stack.certificates import kafka_pem
 from tests.stack.flow import send
 from tests.stack.jobs import Job, start_job

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from spark_jobs.ingest.files import read_records
 from spark_jobs.lake.layout import Lake
-from spark_jobs.sources.files import read_records
 from tests.stack.conftest import StartJob
 from tests.stack.flow import adloom, send
 from tests.stack.kafka import Kafka

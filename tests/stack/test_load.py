@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from benchmarks.soak import run_soak, soaking
-from spark_jobs.contracts.tables import BRONZE_EVENTS
+from spark_jobs.contract.tables import BRONZE_EVENTS
 from tests.support.lakes import read_table
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow]

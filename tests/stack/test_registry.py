@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 import trustme
 
-from spark_jobs.contracts.errors import RegistryError
-from spark_jobs.contracts.sections import RegistrySettings
+from spark_jobs.config.sections import RegistrySettings
+from spark_jobs.errors import RegistryError
 from spark_jobs.formats import decoding
 from spark_jobs.formats.decoding import Decoded, Decoder, decoder
 from spark_jobs.formats.schema import AVRO, Schema
 from spark_jobs.formats.schema_store import SchemaStore
-from spark_jobs.runtime.lakes import FilesOfLake
+from spark_jobs.ingest.schemas import FilesOfLake
 from tests.stack.certificates import kafka_pem
 from tests.stack.registry import Registry
 from tests.support.avro_schemas import encoded

@@ -7,18 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contracts.live_ledger import Kind
-from spark_jobs.contracts.repair import REPAIRS, RepairPlan, done_key, plan_key
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import (
-    LATE_EVENTS,
-    RESTATEMENTS,
-    SILVER_EVENTS,
-)
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import LATE_EVENTS, RESTATEMENTS, SILVER_EVENTS
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.lake.layout import Lake
-from spark_jobs.ledger.cuts import last_cut
+from spark_jobs.ledger.cut import Kind
+from spark_jobs.ledger.cut_files import last_cut
+from spark_jobs.places import REPAIRS
+from spark_jobs.restatements.plan import RepairPlan, done_key, plan_key
 from tests.stack.conftest import JOBS_USER, StartJob
 from tests.stack.flow import adloom, send, wait_for_rows
 from tests.stack.jobs import LONGEST_S

@@ -8,10 +8,10 @@ import duckdb
 import pytest
 import trustme
 
-from spark_jobs.contracts.sections import S3Settings
+from spark_jobs.config.sections import S3Settings
+from spark_jobs.ingest.files import read_records
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.sources.files import read_records
+from spark_jobs.lake.open import open_lake
 from tests.stack.certificates import kafka_pem
 from tests.stack.flow import adloom, send
 from tests.stack.jobs import Job, start_job

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.contracts.places import SCHEMAS
-from spark_jobs.contracts.tables import BRONZE_EVENTS
+from spark_jobs.contract.tables import BRONZE_EVENTS
 from spark_jobs.lake.layout import Lake
+from spark_jobs.places import SCHEMAS
 from tests.stack.conftest import StartJob
 from tests.stack.flow import send, wait_for_rows
 from tests.stack.kafka import Kafka

@@ -9,16 +9,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from spark_jobs.contracts.errors import LakeError
-from spark_jobs.contracts.sections import S3Settings
+from spark_jobs.config.sections import S3Settings
+from spark_jobs.errors import LakeError
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.bucket import prepare_bucket
-from spark_jobs.runtime.conditions import check_conditional_writes
-from spark_jobs.runtime.lakes import check_store, open_lake
-from spark_jobs.runtime.lease import Lease
-from spark_jobs.runtime.lock import hold_job
-from spark_jobs.runtime.minio_server import MinioServer
-from spark_jobs.runtime.objects import Objects
+from spark_jobs.lake.lease import Lease
+from spark_jobs.lake.lock import hold_job
+from spark_jobs.lake.open import check_store, open_lake
+from spark_jobs.lake.store.bucket import prepare_bucket
+from spark_jobs.lake.store.conditional_writes import check_conditional_writes
+from spark_jobs.lake.store.minio_admin import MinioServer
+from spark_jobs.lake.store.objects import Objects
 from tests.stack.lax_store import REFUSE, lax_store
 from tests.stack.minio import Minio
 from tests.support.drivers import ADLOOM

@@ -6,12 +6,12 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from spark_jobs.contracts.sections import S3Settings
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import SESSIONS
+from spark_jobs.config.sections import S3Settings
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import SESSIONS
 from spark_jobs.lake.layout import Lake, commit_key
-from spark_jobs.runtime.s3a import s3a_conf
-from spark_jobs.runtime.spark_conf import spark_conf
+from spark_jobs.spark.conf import spark_conf
+from spark_jobs.spark.s3a import s3a_conf
 from tests.stack.minio import Minio
 
 pytestmark = pytest.mark.stack

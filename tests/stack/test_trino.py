@@ -11,7 +11,7 @@ from typing import Any
 import boto3
 import pytest
 
-from spark_jobs.contracts.tables import ATTRIBUTIONS, CAMPAIGN_STATS, SESSIONS, Table
+from spark_jobs.contract.tables import ATTRIBUTIONS, CAMPAIGN_STATS, SESSIONS, Table
 from spark_jobs.lake.layout import Lake
 from tests.stack.flow import lake_of_analyst
 from tests.stack.minio import Minio

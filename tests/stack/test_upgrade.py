@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contracts.tables import CAMPAIGN_STATS, Table
+from spark_jobs.contract.tables import CAMPAIGN_STATS, SUMS, VALID, Table
 from spark_jobs.lake.layout import Lake
-from spark_jobs.transforms.windows import SUMS, VALID
 from tests.support.drivers import ADLOOM
 from tests.support.equality import assert_lake_equals_oracle, generate_source
 from tests.support.lakes import read_table

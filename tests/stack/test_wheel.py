@@ -12,10 +12,10 @@ import pytest
 
 from infra.release import release
 from infra.uv import uv
-from spark_jobs.contracts.places import CHECKPOINTS
-from spark_jobs.jars.cache import CACHE
-from spark_jobs.jars.fetch import fetch
-from spark_jobs.jars.lock import digest, read_lock
+from spark_jobs.places import CHECKPOINTS
+from spark_jobs.spark.jars.cache import CACHE
+from spark_jobs.spark.jars.fetch import fetch
+from spark_jobs.spark.jars.lock import digest, read_lock
 from tests.support.dag_names import DAG_NAMES
 
 pytestmark = pytest.mark.stack

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.wanted import read_wanted
+from spark_jobs.streams.desired_state import read_wanted
 from tests.support.dag_names import DAG_NAMES
 from tests.support.servers import wait_until
 

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
-from spark_jobs.contracts.contract import (
+from spark_jobs.contract.contract import (
     ColumnTerms,
     Contract,
     Expectation,

@@ -16,10 +16,10 @@ import signal
 from pyspark.sql import DataFrame
 
 from spark_jobs import cli
-from spark_jobs.contracts.tables import Table
-from spark_jobs.lake.commits import CommitNote
+from spark_jobs.contract.tables import Table
 from spark_jobs.lake.layout import Lake
-from spark_jobs.sinks import delta
+from spark_jobs.lake.notes import CommitNote
+from spark_jobs.spark import write_delta
 
 MOMENTS = ("plan", "state", "commit")
 
@@ -27,7 +27,7 @@ MOMENTS = ("plan", "state", "commit")
 def main() -> None:
     """`adloom`, doomed."""
     moment, doomed_table, doomed_batch = os.environ["CRASH_AFTER"].split(":")
-    append_rows = delta.append_rows
+    append_rows = write_delta.append_rows
 
     def append_or_die(rows: DataFrame, lake: Lake, table: Table, note: CommitNote) -> None:
         batches = ("*", str(note.batch)) if note.query else (note.writer.split()[0],)
@@ -41,7 +41,7 @@ def main() -> None:
         if is_doomed:
             _die()
 
-    delta.append_rows = append_or_die
+    write_delta.append_rows = append_or_die
     cli.main()
 
 

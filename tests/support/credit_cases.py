@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from spark_jobs.contracts.durations import EPOCH, microseconds
+from spark_jobs.config.durations import EPOCH, microseconds
 from tests.support.credit_oracle import Conversion, Shown
 
 DAY_US = 86_400_000_000

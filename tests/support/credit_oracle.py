@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import duckdb
 import pyarrow as pa
 
-from spark_jobs.contracts.durations import microseconds
-from spark_jobs.contracts.sections import CreditSettings
+from spark_jobs.config.durations import microseconds
+from spark_jobs.config.sections import CreditSettings
 
 Row = tuple[Any, ...]
 

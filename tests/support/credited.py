@@ -11,15 +11,16 @@ from zlib import crc32
 
 from pyspark.sql import SparkSession
 
-from spark_jobs.contracts.durations import EPOCH, microseconds
-from spark_jobs.contracts.events import CLICK, CONVERSION, HEARTBEAT, IMPRESSION
-from spark_jobs.contracts.marking import MARKS_WRITER, Reached, RulesInUse
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import ATTRIBUTIONS, LATE_EVENTS, MARKS, NET_PATHS, PATHS, SILVER_EVENTS, Table
-from spark_jobs.lake.commits import CommitNote
+from spark_jobs.config.durations import EPOCH, microseconds
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.events import CLICK, CONVERSION, HEARTBEAT, IMPRESSION
+from spark_jobs.contract.tables import ATTRIBUTIONS, LATE_EVENTS, MARKS, NET_PATHS, PATHS, SILVER_EVENTS, Table
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.sinks.delta import append_rows
+from spark_jobs.lake.notes import CommitNote
+from spark_jobs.lake.open import open_lake
+from spark_jobs.places import MARKS_WRITER
+from spark_jobs.spark.write_delta import append_rows
+from spark_jobs.traffic_rules.reached import Reached, RulesInUse
 from tests.support.credit_oracle import Conversion, Expected, Shown, expected_credit, in_order
 from tests.support.lakes import read_table
 from tests.support.oracle import compared_columns, expected_tables

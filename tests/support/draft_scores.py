@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.rules.verdicts import Judge
+from spark_jobs.config.settings import Settings
+from spark_jobs.ingest.in_python.judge import Judge
 from tests.support.other_formats import ANY, Event
 
 FIELDS = (

@@ -4,14 +4,15 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from spark_jobs.contracts.jobs import MEASURE_JOB
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import Table
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import Table
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.lake.layout import Lake
-from spark_jobs.queries import TABLES, queries_of
-from spark_jobs.queries.user_status import NAME as USER_STATUS_QUERY
+from spark_jobs.queries.jobs import MEASURE_JOB
+from spark_jobs.queries.places import checkpoint_versions
+from spark_jobs.queries.registry import TABLES, queries_of
+from spark_jobs.queries.user_status.query import NAME as USER_STATUS_QUERY
 from tests.support.lakes import read_ledger, read_table
 from tests.support.oracle import Row, assert_same_accounts, assert_same_rows, expected_tables
 
@@ -35,7 +36,7 @@ def assert_lake_equals_oracle(
     Those of the job ``measure`` only where it has run. ``read`` gives the rows of a table.
     """
     expected = expected_tables(source, settings or Settings(), datetime.now(UTC))
-    has_measured = bool(lake.versions(USER_STATUS_QUERY))
+    has_measured = bool(checkpoint_versions(lake, USER_STATUS_QUERY))
     for table in (table for table in TABLES if has_measured or table not in MEASURED):
         assert_same_rows(read(lake, table), expected.rows(table), table)
     assert_same_accounts(read_ledger(lake), expected.ledger)

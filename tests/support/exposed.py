@@ -8,18 +8,18 @@ from typing import Any
 
 from prometheus_client.registry import Collector
 
-from spark_jobs.contracts.crediting import CreditedCampaign, CreditFeed
-from spark_jobs.contracts.files import json_bytes
-from spark_jobs.contracts.places import CREDIT_FEED, FEED
-from spark_jobs.contracts.progress import QueryReport
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
-from spark_jobs.exporter.gold_metrics import GoldMetrics
-from spark_jobs.exporter.lake_metrics import LakeMetrics
-from spark_jobs.ledger.take import take_cuts
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.metrics import QueryMetrics
-from spark_jobs.runtime.records import write_record
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
+from spark_jobs.credit.plan import CreditedCampaign, CreditFeed
+from spark_jobs.lake.open import open_lake
+from spark_jobs.lake.records import write_record
+from spark_jobs.lake.store.files import json_bytes
+from spark_jobs.ledger.take_cut import take_cuts
+from spark_jobs.operations.exporter.gold_metrics import GoldMetrics
+from spark_jobs.operations.exporter.lake_metrics import LakeMetrics
+from spark_jobs.places import CREDIT_FEED, FEED
+from spark_jobs.streams.metrics import QueryMetrics
+from spark_jobs.streams.reports import QueryReport
 from tests.support.written_lakes import GOOD, NOON, Record, WrittenLake, at
 
 REPORT = QueryReport(

@@ -3,9 +3,9 @@
 import json
 from datetime import datetime, timedelta
 
-from spark_jobs.contracts.places import FEED
-from spark_jobs.contracts.tables import CAMPAIGN_STATS
+from spark_jobs.contract.tables import CAMPAIGN_STATS
 from spark_jobs.lake.layout import Lake
+from spark_jobs.places import FEED
 from tests.support.lakes import read_table
 
 

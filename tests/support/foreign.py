@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from spark_jobs.contracts.settings import Settings
+from spark_jobs.config.settings import Settings
 from tests.support.source_files import write_files
 
 _KINDS = {"impression": "imp", "click": "clk", "activity": "act", "conversion": "cnv"}

@@ -8,9 +8,9 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.contracts.durations import parse_duration
-from spark_jobs.contracts.marks import RULE, RuleSet
-from spark_jobs.contracts.tables import SILVER_EVENTS
+from spark_jobs.config.durations import parse_duration
+from spark_jobs.contract.tables import SILVER_EVENTS
+from spark_jobs.traffic_rules.rules import RULE, RuleSet
 
 Event = dict[str, Any]
 NOON_US = int(datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp()) * 1_000_000

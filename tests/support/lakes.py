@@ -12,11 +12,9 @@ from urllib.parse import unquote, urlsplit
 
 import duckdb
 
-from spark_jobs.contracts.events import HEARTBEAT
-from spark_jobs.contracts.ledger import Ledger
-from spark_jobs.contracts.places import LEDGER
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import (
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.events import HEARTBEAT
+from spark_jobs.contract.tables import (
     ATTRIBUTIONS,
     CAMPAIGN_STATS,
     MOVING_AVERAGES,
@@ -27,6 +25,8 @@ from spark_jobs.contracts.tables import (
     Table,
 )
 from spark_jobs.lake.layout import Lake
+from spark_jobs.ledger.run.ledger import Ledger
+from spark_jobs.places import LEDGER
 from tests.support.oracle import Row
 
 GOLD = (ATTRIBUTIONS, SESSIONS, CAMPAIGN_STATS, MOVING_AVERAGES, USER_STATUS)

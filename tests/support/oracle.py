@@ -14,12 +14,12 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from spark_jobs.contracts.choices import AverageOutput, DeduplicateMode, JoinType
-from spark_jobs.contracts.durations import microseconds
-from spark_jobs.contracts.events import OK
-from spark_jobs.contracts.ledger import Ledger
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, Table
+from spark_jobs.config.choices import AverageOutput, DeduplicateMode, JoinType
+from spark_jobs.config.durations import microseconds
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.events import OK
+from spark_jobs.contract.tables import BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, Table
+from spark_jobs.ledger.run.ledger import Ledger
 from tests.support.source_files import read_files
 from tests.support.verdicts import Event, judge
 

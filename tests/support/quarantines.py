@@ -8,12 +8,12 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import BRONZE_EVENTS
-from spark_jobs.lake.commits import CommitNote
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import BRONZE_EVENTS
+from spark_jobs.ingest.judge import judge
 from spark_jobs.lake.layout import Lake
-from spark_jobs.sinks.delta import append_rows
-from spark_jobs.transforms.validate import judge
+from spark_jobs.lake.notes import CommitNote
+from spark_jobs.spark.write_delta import append_rows
 from tests.support.foreign import SOURCE, settings_for
 from tests.support.lakes import read_table
 

@@ -6,12 +6,12 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from spark_jobs.contracts.sections import S3Settings
-from spark_jobs.contracts.settings import Settings
+from spark_jobs.config.sections import S3Settings
+from spark_jobs.config.settings import Settings
+from spark_jobs.lake.as_of import AsOf
 from spark_jobs.lake.layout import Lake
-from spark_jobs.lake.past import AsOf
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.row_store import row_store
+from spark_jobs.lake.open import open_lake
+from spark_jobs.lake.store.arrow import row_store
 from spark_jobs.sql.lake_sql import LakeSql
 from tests.support.equality import generate_source
 from tests.support.runs import run_in

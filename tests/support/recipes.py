@@ -10,8 +10,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from spark_jobs.contracts.encoding import RecordFormat
-from spark_jobs.contracts.settings import Settings
+from spark_jobs.config.encoding import RecordFormat
+from spark_jobs.config.settings import Settings
 from spark_jobs.formats.csv_text import CsvDecoder
 from spark_jobs.formats.decoding import Decoded
 from spark_jobs.formats.schema_store import SchemaStore

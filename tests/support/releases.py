@@ -4,9 +4,9 @@ import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
 
-from spark_jobs.contracts.releases import SETTINGS, Release
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.releases import publish
+from spark_jobs.operations.release import SETTINGS, Release
+from spark_jobs.operations.releases import publish
 
 
 def publish_fake(lake: Lake, folder: Path, version: str, settings: str | None = None) -> Release:

@@ -4,10 +4,10 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.jobs.run import RunResult, run
+from spark_jobs.config.settings import Settings
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.spark_conf import streaming_conf
+from spark_jobs.spark.conf import streaming_conf
+from spark_jobs.streams.bounded_run import RunResult, run
 
 
 def run_in(

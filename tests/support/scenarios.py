@@ -14,7 +14,7 @@ from typing import Any
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from spark_jobs.contracts.events import CLICK, CONVERSION, EVENT_TYPES, IMPRESSION
+from spark_jobs.contract.events import CLICK, CONVERSION, EVENT_TYPES, IMPRESSION
 
 Scenario = list[list[dict[str, Any]]]
 """The events of each file, in order of arrival, as they are written to JSON."""

@@ -20,9 +20,9 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from spark_jobs.contracts.events import ACTIVITY, CLICK, CONVERSION, IMPRESSION
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.events import ACTIVITY, CLICK, CONVERSION, IMPRESSION
+from spark_jobs.contract.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
 from tests.support.oracle import Row, compared_columns
 from tests.support.source_files import write_files
 

@@ -6,7 +6,7 @@ the whole table can be one input file. The verdicts hold at any receipt from 202
 
 from typing import Final
 
-from spark_jobs.contracts.events import DEFAULT_MAX_RECORD_BYTES, OPTIONAL_FIELDS, VERDICTS
+from spark_jobs.contract.events import DEFAULT_MAX_RECORD_BYTES, OPTIONAL_FIELDS, VERDICTS
 
 VerdictCase = tuple[str, bytes, str]
 

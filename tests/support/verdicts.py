@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Final, NamedTuple, TypeVar
 
-from spark_jobs.contracts.durations import microseconds
-from spark_jobs.contracts.events import (
+from spark_jobs.config.durations import microseconds
+from spark_jobs.config.sections import IngestSettings
+from spark_jobs.contract.events import (
     ACTIVITY,
     CLICK,
     CONVERSION,
@@ -25,7 +26,6 @@ from spark_jobs.contracts.events import (
     invalid,
     missing,
 )
-from spark_jobs.contracts.sections import IngestSettings
 from tests.support.strict_json import Integer, NotJsonError, Object, has_unpaired_surrogate, parse
 
 UTF8_BOM: Final = b"\xef\xbb\xbf"

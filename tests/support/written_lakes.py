@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from spark_jobs.contracts.repair import RepairDone, RepairPlan, TablePlan, done_key, events_key, plan_key
-from spark_jobs.contracts.tables import Table
-from spark_jobs.lake.commits import CommitNote
+from spark_jobs.contract.tables import Table
 from spark_jobs.lake.layout import Lake, commit_key
+from spark_jobs.lake.notes import CommitNote
+from spark_jobs.restatements.plan import RepairDone, RepairPlan, TablePlan, done_key, events_key, plan_key
 
 Record = Mapping[str, Any]
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

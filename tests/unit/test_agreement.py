@@ -7,16 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contracts.errors import CheckpointError
-from spark_jobs.contracts.progress import QueryReport
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import SESSIONS
-from spark_jobs.lake.batches import last_note
-from spark_jobs.lake.commits import CommitNote
-from spark_jobs.lake.layout import Lake, checkpoint_key, progress_key
-from spark_jobs.runtime.agreement import compare_with_table
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.manifests import new_manifest, write_manifest
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import SESSIONS
+from spark_jobs.errors import CheckpointError
+from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.notes import CommitNote
+from spark_jobs.lake.open import open_lake
+from spark_jobs.queries.manifests import new_manifest, write_manifest
+from spark_jobs.queries.notes import last_note
+from spark_jobs.queries.places import checkpoint_key, progress_key
+from spark_jobs.streams.checkpoint_check import compare_with_table
+from spark_jobs.streams.reports import QueryReport
 
 _QUERY = "sessionize"
 _LOG = f"{SESSIONS.path}/_delta_log"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_jobs.contracts.choices import AverageOutput
-from spark_jobs.rules.moving_average import Average, AverageRule, Reading, Series, close, due_us, settle
+from spark_jobs.config.choices import AverageOutput
+from spark_jobs.queries.moving_average.rule import Average, AverageRule, Reading, Series, close, due_us, settle
 
 _MINUTE = 60_000_000
 _HOUR = 60 * _MINUTE

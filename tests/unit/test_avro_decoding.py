@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.contracts.errors import SettingsError
+from spark_jobs.errors import SettingsError
 from spark_jobs.formats.avro import AvroReader
 from spark_jobs.formats.avro_schema import parse_schema
 from spark_jobs.formats.decoding import decoder

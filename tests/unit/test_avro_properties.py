@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from spark_jobs.contracts.events import DECODE_VERDICTS
+from spark_jobs.contract.events import DECODE_VERDICTS
 from spark_jobs.formats.decoding import decoder
 from spark_jobs.formats.schema import AVRO, Schema
 from tests.support.avro_schemas import canonical, encoded, schemas, value_of

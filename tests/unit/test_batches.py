@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_jobs.transforms.batches import Group, newest_before
+from spark_jobs.ledger.run.batches import Group, newest_before
 
 
 def _group(time: int, newest: int) -> Group:

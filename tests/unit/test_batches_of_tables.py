@@ -7,20 +7,21 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.contracts.days import DaysSeen
-from spark_jobs.contracts.durations import EPOCH, milliseconds
-from spark_jobs.contracts.places import batches_key
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SILVER_EVENTS, Table
-from spark_jobs.jobs.arrivals import spans_read
-from spark_jobs.jobs.credit_reach import reach_of
-from spark_jobs.jobs.days_evidence import look_at
+from spark_jobs.config.durations import EPOCH, milliseconds
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import ATTRIBUTIONS, BRONZE_EVENTS, SILVER_EVENTS, Table
+from spark_jobs.credit.due import reach_of
+from spark_jobs.days.day import DaysSeen
+from spark_jobs.days.evidence import look_at
 from spark_jobs.lake.batch import Batch, thinned
-from spark_jobs.lake.batches import arrivals, keep_up, last_arrival, last_note, read_batches, taken
-from spark_jobs.lake.commits import CommitNote
+from spark_jobs.lake.batches import arrivals, keep_up, last_arrival, read_batches
 from spark_jobs.lake.layout import Lake, commit_key
-from spark_jobs.queries.deduplicate import QUERY as DEDUPLICATE
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.lake.notes import CommitNote
+from spark_jobs.lake.open import open_lake
+from spark_jobs.places import batches_key
+from spark_jobs.queries.arrivals import spans_read
+from spark_jobs.queries.deduplicate.query import QUERY as DEDUPLICATE
+from spark_jobs.queries.notes import last_note, taken
 from tests.support.written_lakes import NOON
 
 _MINUTE = timedelta(minutes=1)

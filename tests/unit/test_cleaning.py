@@ -7,15 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contracts.errors import CheckpointError
-from spark_jobs.contracts.sections import S3Settings
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.lake.layout import Lake, checkpoint_key, manifest_key
-from spark_jobs.runtime.checkpoints import list_checkpoints
-from spark_jobs.runtime.cleaning import find_superseded, parse_targets, remove
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.lock import hold_job
-from spark_jobs.runtime.manifests import new_manifest, write_manifest
+from spark_jobs.config.sections import S3Settings
+from spark_jobs.config.settings import Settings
+from spark_jobs.errors import CheckpointError
+from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.lock import hold_job
+from spark_jobs.lake.open import open_lake
+from spark_jobs.queries.manifests import new_manifest, write_manifest
+from spark_jobs.queries.places import checkpoint_in_use, checkpoint_key, manifest_key
+from spark_jobs.streams.checkpoints import list_checkpoints
+from spark_jobs.streams.clean_checkpoints import find_superseded, parse_targets, remove
 from tests.support.drivers import ADLOOM
 
 _NOW = datetime.now(UTC)
@@ -81,7 +82,7 @@ def test_a_checkpoint_without_a_manifest_or_with_a_damaged_successor_stays(lake:
 
 def test_an_unfinished_reset_is_not_mistaken_for_the_checkpoint_in_use(lake: Lake) -> None:
     lake.files.write(f"{checkpoint_key('sessionize', 4)}/offsets/0", b"v1")
-    assert lake.version("sessionize") == 3
+    assert checkpoint_in_use(lake, "sessionize") == 3
     assert _fates(lake)[4].startswith("left by an unfinished reset; kept for ")
 
 
@@ -92,7 +93,7 @@ def test_what_a_killed_reset_left_is_removed_after_the_retention(lake: Lake) -> 
     assert _fates(lake)[4] == ""
     left = next(found for found in list_checkpoints(lake) if found.version == 4)
     remove(lake, left, S3Settings(), _WEEK, _NOW)
-    assert lake.version("sessionize") == 3
+    assert checkpoint_in_use(lake, "sessionize") == 3
     assert "v4" not in lake.files.names("_checkpoints/attribute/sessionize")
 
 

@@ -15,16 +15,16 @@ from jsonschema import Draft201909Validator
 from pydantic import ValidationError
 
 from expectations.contract import contract_of
-from spark_jobs.contracts.changes import check
-from spark_jobs.contracts.contract import Contract, read_contract
-from spark_jobs.contracts.errors import ContractError, SettingsError
-from spark_jobs.contracts.events import PERSONAL_FIELDS
-from spark_jobs.contracts.odcs import odcs_yaml
-from spark_jobs.contracts.settings import Settings, load_settings
-from spark_jobs.contracts.tables import CREDIT_TABLES
+from spark_jobs.config.settings import Settings, load_settings
+from spark_jobs.contract.changes import check
+from spark_jobs.contract.contract import Contract, read_contract
+from spark_jobs.contract.events import PERSONAL_FIELDS
+from spark_jobs.contract.odcs import odcs_yaml
+from spark_jobs.contract.tables import CREDIT_TABLES
+from spark_jobs.errors import ContractError, SettingsError
+from spark_jobs.lake.contracts import contract_in_use, record
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.contracts import contract_in_use, record
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.lake.open import open_lake
 from tests.unit.test_cli import adloom
 
 _CLICKS: dict[str, Any] = {

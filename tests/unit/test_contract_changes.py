@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spark_jobs.contracts.changes import KINDS, Level, check
-from spark_jobs.contracts.contract import ColumnTerms, Contract, read_contract
+from spark_jobs.contract.changes import KINDS, Level, check
+from spark_jobs.contract.contract import ColumnTerms, Contract, read_contract
 from tests.support.contracts import (
     CONTRACTS,
     contract,

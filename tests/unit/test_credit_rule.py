@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from spark_jobs.contracts.choices import CreditModel, CreditViews, TouchKind
-from spark_jobs.contracts.credit import DECAY_BITS, DECAY_STEPS
-from spark_jobs.contracts.durations import microseconds
-from spark_jobs.contracts.sections import CreditSettings
-from spark_jobs.rules.credit import DECAY, Touch, shares, weights
+from spark_jobs.config.choices import CreditModel, CreditViews, TouchKind
+from spark_jobs.config.durations import microseconds
+from spark_jobs.config.sections import CreditSettings
+from spark_jobs.credit.numbers import DECAY_BITS, DECAY_STEPS
+from tests.support.credit_models import DECAY, Touch, shares, weights
 
 _DAY_US = 86_400_000_000
 _WEEK = timedelta(days=7)

@@ -2,8 +2,8 @@
 
 import duckdb
 
-from spark_jobs.contracts.tables import CREDITS, PATHS
-from spark_jobs.views.credited import credited
+from spark_jobs.contract.tables import CREDITS, PATHS
+from spark_jobs.sql.views.credited import credited
 
 
 def test_two_conversions_of_one_id_on_a_day_count_once_each() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_jobs.contracts.encoding import Encoding, RecordFormat
+from spark_jobs.config.encoding import Encoding, RecordFormat
 from spark_jobs.formats.csv_text import CsvDecoder, read_csv
 
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_jobs.contracts.days import Day, DayStatus
-from spark_jobs.contracts.durations import ROUNDING
-from spark_jobs.rules.days import Audit, Change, Evidence, Standing, next_days
+from spark_jobs.config.durations import ROUNDING
+from spark_jobs.days.day import Day, DayStatus
+from spark_jobs.days.status import Audit, Change, Evidence, Standing, next_days
 
 _TABLE, _DATE = "attributions", date(2026, 3, 1)
 _START = datetime(2026, 3, 1, tzinfo=UTC)

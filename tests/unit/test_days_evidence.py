@@ -7,18 +7,17 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.contracts.days import Day, DaysSeen, DayStatus
-from spark_jobs.contracts.durations import EPOCH, milliseconds
-from spark_jobs.contracts.repair import done_key, plan_key
-from spark_jobs.contracts.replay import REPLAYS
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import ATTRIBUTIONS, RESTATEMENTS, SILVER_EVENTS, USER_STATUS, Table
-from spark_jobs.jobs.audits import read_audits
-from spark_jobs.jobs.days_evidence import look_at
-from spark_jobs.lake.commits import CommitNote
+from spark_jobs.config.durations import EPOCH, milliseconds
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import ATTRIBUTIONS, RESTATEMENTS, SILVER_EVENTS, USER_STATUS, Table
+from spark_jobs.days.day import Day, DaysSeen, DayStatus
+from spark_jobs.days.evidence import look_at, read_audits
+from spark_jobs.days.status import Audit
 from spark_jobs.lake.layout import Lake, commit_key
-from spark_jobs.rules.days import Audit
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.lake.notes import CommitNote
+from spark_jobs.lake.open import open_lake
+from spark_jobs.restatements.plan import done_key, plan_key
+from spark_jobs.restatements.replay_model import REPLAYS
 
 _DAY = date(2026, 3, 1)
 _END = datetime(2026, 3, 2, tzinfo=UTC)

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from spark_jobs.contracts.days import Day, DayStatus
-from spark_jobs.contracts.tables import DAYS
+from spark_jobs.contract.tables import DAYS
+from spark_jobs.days.day import Day, DayStatus
 from spark_jobs.lake.layout import Lake, commit_key
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.lake.open import open_lake
 
 _AT = datetime.fromisoformat("2026-03-05T12:00:00.000001+00:00")
 _ROWS = (

@@ -9,9 +9,9 @@ from urllib.parse import quote
 import duckdb
 import pytest
 
-from spark_jobs.contracts.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, Table
+from spark_jobs.contract.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, Table
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.lake.open import open_lake
 from tests.support.lakes import live_files, read_table
 
 _EVENT = (

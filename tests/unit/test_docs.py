@@ -12,8 +12,8 @@ import yaml
 from infra.docs.cli_page import examples_of, leaf_commands
 from infra.docs.generate import DAGS_PAGE, DOCS, PAGES
 from infra.docs.variables import GROUPS
-from spark_jobs.contracts.settings import ENV_PREFIX, Settings
-from spark_jobs.contracts.sources import SourceSettings
+from spark_jobs.config.settings import ENV_PREFIX, Settings
+from spark_jobs.config.sources import SourceSettings
 
 _CHECKOUT = DOCS.parent
 _PAGES = sorted([*_CHECKOUT.glob("*.md"), *DOCS.glob("*.md"), *(_CHECKOUT / "benchmarks").glob("*.md")])

@@ -11,19 +11,20 @@ from typing import Any
 import pytest
 
 from spark_jobs import __version__
-from spark_jobs.contracts.errors import LakeError
-from spark_jobs.contracts.files import json_bytes
-from spark_jobs.contracts.manifest import FILES
-from spark_jobs.contracts.progress import QueryReport, QueryState
-from spark_jobs.contracts.settings import Settings, load_settings
-from spark_jobs.contracts.tables import SESSIONS
-from spark_jobs.doctor import CHECKS, Finding, Severity, Subject, examine, findings_of
-from spark_jobs.doctor import ledger as ledger_check
-from spark_jobs.doctor import machine as machine_check
-from spark_jobs.lake.layout import Lake, checkpoint_key, commit_key, progress_key
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.manifests import new_manifest, write_manifest
-from spark_jobs.sources import samples
+from spark_jobs.config.settings import Settings, load_settings
+from spark_jobs.contract.tables import SESSIONS
+from spark_jobs.errors import LakeError
+from spark_jobs.ingest import samples
+from spark_jobs.lake.layout import Lake, commit_key
+from spark_jobs.lake.open import open_lake
+from spark_jobs.lake.store.files import json_bytes
+from spark_jobs.operations.doctor import CHECKS, Finding, Severity, Subject, examine, findings_of
+from spark_jobs.operations.doctor import ledger as ledger_check
+from spark_jobs.operations.doctor import machine as machine_check
+from spark_jobs.queries.manifest import FILES
+from spark_jobs.queries.manifests import new_manifest, write_manifest
+from spark_jobs.queries.places import checkpoint_key, progress_key
+from spark_jobs.streams.reports import QueryReport, QueryState
 from tests.unit.test_cli import adloom
 
 _NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -172,7 +173,7 @@ def test_missing_java_missing_jars_and_heaps_beyond_the_memory_are_named(
     assert "run `make setup`" in _worst(_found(lake, "machine")).todo
     monkeypatch.setattr(machine_check, "jars_folder", lambda: tmp_path / "cache")
     assert [one.todo for one in _found(lake, "machine") if "not been fetched yet" in one.text] == [
-        "Spark's first start fetches them; to fetch them now, run `python -m spark_jobs.jars.install`"
+        "Spark's first start fetches them; to fetch them now, run `python -m spark_jobs.spark.jars.install`"
     ]
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     assert "no Java found" in _worst(_found(lake, "machine")).text

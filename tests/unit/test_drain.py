@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.contracts.durations import EPOCH, ROUNDING, milliseconds
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.jobs.drain import drain_lead
-from spark_jobs.queries import QUERIES
+from spark_jobs.config.durations import EPOCH, ROUNDING, milliseconds
+from spark_jobs.config.settings import Settings
+from spark_jobs.queries.registry import QUERIES
+from spark_jobs.streams.drain import drain_lead
 
 _LAST = datetime(2026, 3, 1, 12, tzinfo=UTC)
 _LONGEST: dict[str, dict[str, Any]] = {

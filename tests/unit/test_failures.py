@@ -2,7 +2,7 @@
 
 import pytest
 
-from spark_jobs.runtime.failures import reason
+from spark_jobs.spark.failures import reason
 
 _LOST = """An exception was raised by the Python Proxy. Return Message: Traceback (most recent call last):
   File "clientserver.py", line 644, in _call_proxy

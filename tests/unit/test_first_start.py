@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contracts.errors import EnvironmentMissingError
-from spark_jobs.jars import install as installing
-from spark_jobs.jars.fetch import FetchError
-from spark_jobs.jars.install import folder_in_cache, install
-from spark_jobs.runtime import jars
-from spark_jobs.runtime.jars import jars_folder, mending, ready_jars
+from spark_jobs.errors import EnvironmentMissingError
+from spark_jobs.spark.jars import install as installing
+from spark_jobs.spark.jars import ready
+from spark_jobs.spark.jars.fetch import FetchError
+from spark_jobs.spark.jars.install import folder_in_cache, install
+from spark_jobs.spark.jars.ready import jars_folder, mending, ready_jars
 
 
 def _failing(error: Exception) -> Callable[[Path], None]:
@@ -24,7 +24,7 @@ def _failing(error: Exception) -> Callable[[Path], None]:
 @pytest.fixture
 def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where set-up would put the jars of this Python, which has none; nor has the user's cache."""
-    monkeypatch.setattr(jars, "_GIVEN", tmp_path / "share")
+    monkeypatch.setattr(ready, "_GIVEN", tmp_path / "share")
     monkeypatch.setattr(installing, "CACHE", tmp_path / "cache")
     return tmp_path / "share"
 
@@ -33,7 +33,7 @@ def test_jars_of_set_up_are_used_and_nothing_is_fetched(given: Path, monkeypatch
     assert jars_folder() == folder_in_cache()
     assert mending().startswith("remove ")
     given.mkdir()
-    monkeypatch.setattr(jars, "install", _failing(AssertionError()))
+    monkeypatch.setattr(ready, "install", _failing(AssertionError()))
     ready_jars()
     assert jars_folder() == given
     assert mending() == "run `make setup`"
@@ -50,7 +50,7 @@ def test_jars_that_are_in_the_cache_are_not_fetched_again(given: Path, monkeypat
 
     monkeypatch.setattr(installing, "fetch", fetch)
     monkeypatch.setattr(installing, "compile_jar", lambda _, folder: (folder / "adloom.jar").touch())
-    monkeypatch.setattr(jars, "check_java", lambda: None)
+    monkeypatch.setattr(ready, "check_java", lambda: None)
     ready_jars()
     assert {jar.name for jar in jars_folder().iterdir()} == {"one.jar", "adloom.jar"}
     ready_jars()
@@ -77,7 +77,7 @@ def test_without_java_the_error_says_what_to_install(tmp_path: Path, monkeypatch
 def test_jars_that_cannot_be_had_are_a_prerequisite_that_is_missing(
     error: Exception, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jars, "check_java", lambda: None)
-    monkeypatch.setattr(jars, "install", _failing(error))
+    monkeypatch.setattr(ready, "check_java", lambda: None)
+    monkeypatch.setattr(ready, "install", _failing(error))
     with pytest.raises(EnvironmentMissingError, match=told):
         ready_jars()

@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.contracts.sections import IngestSettings
+from spark_jobs.config.sections import IngestSettings
+from spark_jobs.errors import SettingsError
 from spark_jobs.generator import bots
 from spark_jobs.generator.devices import DATACENTERS
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.labels import LABELS
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.generator.traffic import Traffic
-from spark_jobs.sources.files import list_files, read_records
+from spark_jobs.ingest.files import list_files, read_records
 from tests.support.verdicts import judge
 
 SPEC = GeneratorSpec(events=20_000, seed=1, bots=0.2, conversions=0.3, duplicates=0, malformed=0, late=0)

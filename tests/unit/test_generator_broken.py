@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from spark_jobs.contracts.events import OK
-from spark_jobs.contracts.sections import IngestSettings
+from spark_jobs.config.sections import IngestSettings
+from spark_jobs.contract.events import OK
 from spark_jobs.generator.broken import BROKEN, BrokenRecords, Surroundings
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.generator.traffic import Traffic

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contracts.errors import SettingsError
+from spark_jobs.errors import SettingsError
 from spark_jobs.generator.files import EventFiles
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.contracts.errors import SettingsError
+from spark_jobs.errors import SettingsError
 from spark_jobs.generator.spec import GeneratorSpec
 
 

@@ -5,16 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contracts.manifest import FILES, Manifest
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import SILVER_EVENTS
-from spark_jobs.jobs.initial import is_ready
-from spark_jobs.lake.layout import Lake, checkpoint_key, commit_key
-from spark_jobs.queries import find_query
-from spark_jobs.queries.moving_average import NAME as MOVING_AVERAGE
-from spark_jobs.queries.sessionize import NAME as SESSIONIZE
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.manifests import new_manifest, with_initial_state_of, write_manifest
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import SILVER_EVENTS
+from spark_jobs.lake.layout import Lake, commit_key
+from spark_jobs.lake.open import open_lake
+from spark_jobs.queries.initial_state import is_ready
+from spark_jobs.queries.manifest import FILES, Manifest
+from spark_jobs.queries.manifests import new_manifest, with_initial_state_of, write_manifest
+from spark_jobs.queries.moving_average.query import NAME as MOVING_AVERAGE
+from spark_jobs.queries.places import checkpoint_key
+from spark_jobs.queries.registry import find_query
+from spark_jobs.queries.sessionize.query import NAME as SESSIONIZE
 
 
 def _settings(location: str, key: str = "campaign_id") -> Settings:

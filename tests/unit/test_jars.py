@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.jars.lock import Jar, LockError, read_lock
+from spark_jobs.spark.jars.lock import Jar, LockError, read_lock
 
 _CHECKOUT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("folder", ["spark_jobs/jars", "infra/kafka", "infra/registry", "infra/trino", "infra/yarn"])
+@pytest.mark.parametrize(
+    "folder", ["spark_jobs/spark/jars", "infra/kafka", "infra/registry", "infra/trino", "infra/yarn"]
+)
 def test_the_lock_agrees_with_its_pom(folder: str) -> None:
     jars = read_lock(_CHECKOUT / folder)
     assert all(re.fullmatch(r"[0-9a-f]{64}", jar.sha256) for jar in jars)

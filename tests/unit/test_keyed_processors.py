@@ -6,10 +6,10 @@ import pytest
 from pyspark.sql import Row
 from pyspark.sql.streaming.tws_tester import TwsTester
 
-from spark_jobs.contracts.choices import AverageOutput
-from spark_jobs.contracts.spark_names import STATE_VALUE
-from spark_jobs.operators.keyed import AverageProcessor, StatusProcessor
-from spark_jobs.rules.moving_average import AverageRule
+from spark_jobs.config.choices import AverageOutput
+from spark_jobs.queries.moving_average.rule import AverageRule
+from spark_jobs.queries.state_functions.processors import AverageProcessor, StatusProcessor
+from spark_jobs.spark.names import STATE_VALUE
 
 _MINUTE_MS = 60_000
 _MINUTE = 60_000_000

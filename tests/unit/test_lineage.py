@@ -13,21 +13,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_jobs.contracts.errors import LakeError, LineageError, SettingsError
-from spark_jobs.contracts.settings import Settings, load_settings
-from spark_jobs.contracts.tables import SESSIONS, SILVER_EVENTS
-from spark_jobs.contracts.validations import RuleResult, ValidatedTable, Validation, validation_key
-from spark_jobs.jobs.lineage import tell
-from spark_jobs.lake.commits import CommitNote
+from spark_jobs.config.settings import Settings, load_settings
+from spark_jobs.contract.tables import SESSIONS, SILVER_EVENTS
+from spark_jobs.contract.validation import RuleResult, ValidatedTable, Validation, validation_key
+from spark_jobs.errors import LakeError, LineageError, SettingsError
 from spark_jobs.lake.layout import Lake, commit_key
+from spark_jobs.lake.notes import CommitNote
+from spark_jobs.lake.open import open_lake
+from spark_jobs.lake.records import write_record
 from spark_jobs.lineage.events import sources_of_columns
 from spark_jobs.lineage.facets import Event
 from spark_jobs.lineage.naming import name_of_table, names_of_sources
 from spark_jobs.lineage.parent import parent_run, within
+from spark_jobs.lineage.send import tell
 from spark_jobs.lineage.transport import transport
-from spark_jobs.queries import QUERIES, Query
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.records import write_record
+from spark_jobs.queries.query import Query
+from spark_jobs.queries.registry import QUERIES
 from tests.support.openlineage import check_event
 
 _CANARY = "canary-90b2"

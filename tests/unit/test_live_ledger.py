@@ -13,11 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from spark_jobs.cli.ledger import ledger
-from spark_jobs.contracts.errors import LakeError
-from spark_jobs.contracts.live_ledger import LEDGERS, RECORDS, Kind, LiveLedger, cut_key
-from spark_jobs.contracts.repair import REPAIR
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import (
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import (
     ATTRIBUTIONS,
     BRONZE_EVENTS,
     LATE_EVENTS,
@@ -26,12 +23,15 @@ from spark_jobs.contracts.tables import (
     SILVER_EVENTS,
     USER_STATUS,
 )
-from spark_jobs.lake.commits import CommitNote
+from spark_jobs.errors import LakeError
+from spark_jobs.lake.notes import CommitNote
+from spark_jobs.lake.open import open_lake
 from spark_jobs.ledger import merging
-from spark_jobs.ledger.cuts import rows_of
-from spark_jobs.ledger.take import _Cutting, take_cuts
+from spark_jobs.ledger.cut import LEDGERS, RECORDS, Kind, LiveLedger, cut_key
+from spark_jobs.ledger.cut_files import rows_of
+from spark_jobs.ledger.take_cut import _Cutting, take_cuts
 from spark_jobs.ledger.unread import UNREAD
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.places import REPAIR
 from tests.support.written_lakes import NOON, Record, WrittenLake, at
 
 _DELAY = timedelta(hours=3)

@@ -3,7 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from spark_jobs.runtime.local_files import LocalFiles
+from spark_jobs.lake.store.local import LocalFiles
 
 
 def test_a_file_is_created_once_whoever_is_first(tmp_path: Path) -> None:

@@ -6,20 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contracts.crediting import CREDIT
-from spark_jobs.contracts.errors import LakeInUseError
-from spark_jobs.contracts.jobs import ATTRIBUTE_JOB
-from spark_jobs.contracts.repair import REPAIR
-from spark_jobs.contracts.sections import S3Settings
+from spark_jobs.config.sections import S3Settings
+from spark_jobs.errors import LakeInUseError
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.lock import hold_job
+from spark_jobs.lake.lock import hold_job
+from spark_jobs.lake.open import open_lake
+from spark_jobs.places import CREDIT, REPAIR
+from spark_jobs.queries.jobs import ATTRIBUTE_JOB
 
 _OTHER = """
 import sys
-from spark_jobs.contracts.sections import S3Settings
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.lock import hold_job
+from spark_jobs.config.sections import S3Settings
+from spark_jobs.lake.open import open_lake
+from spark_jobs.lake.lock import hold_job
 with hold_job(open_lake(sys.argv[1]), sys.argv[2], S3Settings()):
     print("held")
 """

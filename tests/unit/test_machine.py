@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.cli.opening import lifetime_of
-from spark_jobs.contracts.errors import EnvironmentMissingError
-from spark_jobs.runtime.java import Lifetime, check_java
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.errors import EnvironmentMissingError
+from spark_jobs.lake.open import open_lake
+from spark_jobs.spark.java import Lifetime, check_java
 
 _SIXTEEN_MIB = 16 << 20
 SETUP = Path(__file__).parents[2] / "infra" / "setup.sh"
@@ -25,7 +25,7 @@ def checkout(tmp_path: Path) -> Path:
     for tool in TOOLS:
         (programs / tool).symlink_to(next(p for p in (Path("/bin") / tool, Path("/usr/bin") / tool) if p.exists()))
     jars = ("pom.xml", "jars.lock", "compile.py", "java/adloom/TailLogStore.java")
-    for name in ("pyproject.toml", "uv.lock", "infra/setup.sh", *(f"spark_jobs/jars/{one}" for one in jars)):
+    for name in ("pyproject.toml", "uv.lock", "infra/setup.sh", *(f"spark_jobs/spark/jars/{one}" for one in jars)):
         copy = checkout / name
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes((SETUP.parents[1] / name).read_bytes())

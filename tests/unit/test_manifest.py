@@ -4,19 +4,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from spark_jobs.contracts.manifest import (
-    FILES,
-    KAFKA,
-    Change,
-    Manifest,
-    Verdict,
-)
-from spark_jobs.contracts.settings import Settings, load_settings
-from spark_jobs.queries import JOB_OF_QUERY, find_query
-from spark_jobs.queries.attribute import NAME as ATTRIBUTE
-from spark_jobs.queries.deduplicate import NAME as DEDUPLICATE
-from spark_jobs.queries.ingest import NAME as INGEST
-from spark_jobs.queries.sessionize import NAME as SESSIONIZE
+from spark_jobs.config.settings import Settings, load_settings
+from spark_jobs.contract.compatibility import Change, Verdict
+from spark_jobs.ingest.query import NAME as INGEST
+from spark_jobs.queries.attribute.query import NAME as ATTRIBUTE
+from spark_jobs.queries.deduplicate.query import NAME as DEDUPLICATE
+from spark_jobs.queries.manifest import FILES, KAFKA, Manifest
+from spark_jobs.queries.registry import JOB_OF_QUERY, find_query
+from spark_jobs.queries.sessionize.query import NAME as SESSIONIZE
 from spark_jobs.queries.state_settings import changes
 
 

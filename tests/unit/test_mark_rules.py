@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contracts.errors import RulesError
-from spark_jobs.contracts.marks import KINDS, RuleSet, UserAgentRule
-from spark_jobs.contracts.patterns import any_of, parse_pattern
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.rule_files import load_rules
-from spark_jobs.runtime.rule_sets import keep_rules, read_rules
+from spark_jobs.errors import RulesError
+from spark_jobs.lake.open import open_lake
+from spark_jobs.marks.rules_in_use import keep_rules, read_rules
+from spark_jobs.traffic_rules.patterns import any_of, parse_pattern
+from spark_jobs.traffic_rules.rule_files import load_rules
+from spark_jobs.traffic_rules.rules import KINDS, RuleSet, UserAgentRule
 
 _RATE = """
 [[rule]]

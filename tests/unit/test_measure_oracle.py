@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.contracts.settings import Settings
+from spark_jobs.config.settings import Settings
 from tests.support.oracle import Expected, Row, expected_tables
 from tests.support.source_files import write_files
 from tests.support.timeline import Case, Run

@@ -9,18 +9,17 @@ from urllib.request import urlopen
 import pytest
 from prometheus_client.exposition import generate_latest
 
-from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.contracts.progress import QueryReport
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import BRONZE_EVENTS, SILVER_EVENTS
-from spark_jobs.contracts.wanted import WantedState
-from spark_jobs.exporter.lake_metrics import LakeMetrics
-from spark_jobs.lake.layout import progress_key
-from spark_jobs.ledger.take import take_cuts
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.metrics import QueryMetrics, serve_metrics
-from spark_jobs.runtime.records import write_record
-from spark_jobs.runtime.wanted import want
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import BRONZE_EVENTS, SILVER_EVENTS
+from spark_jobs.errors import SettingsError
+from spark_jobs.lake.open import open_lake
+from spark_jobs.lake.records import write_record
+from spark_jobs.ledger.take_cut import take_cuts
+from spark_jobs.operations.exporter.lake_metrics import LakeMetrics
+from spark_jobs.queries.places import progress_key
+from spark_jobs.streams.desired_state import WantedState, want
+from spark_jobs.streams.metrics import QueryMetrics, serve_metrics
+from spark_jobs.streams.reports import QueryReport
 from tests.support.exposed import VALIDATION
 from tests.support.servers import free_port
 from tests.support.written_lakes import WrittenLake, at

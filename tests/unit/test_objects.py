@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from spark_jobs.contracts.files import StoreKeys
-from spark_jobs.contracts.sections import S3Settings
-from spark_jobs.runtime.objects import Objects
+from spark_jobs.config.sections import S3Settings
+from spark_jobs.lake.store.files import StoreKeys
+from spark_jobs.lake.store.objects import Objects
 
 
 class _Store:

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spark_jobs.contracts.choices import JoinType
-from spark_jobs.contracts.ledger import Ledger
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import ATTRIBUTIONS, SESSIONS, SILVER_EVENTS, Table
-from spark_jobs.queries import TABLES
+from spark_jobs.config.choices import JoinType
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import ATTRIBUTIONS, SESSIONS, SILVER_EVENTS, Table
+from spark_jobs.ledger.run.ledger import Ledger
+from spark_jobs.queries.registry import TABLES
 from tests.golden.cases import GOLDEN, cases_of
 from tests.golden.runs import LATE, STANDARD
 from tests.support.oracle import (

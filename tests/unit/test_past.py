@@ -8,11 +8,11 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from spark_jobs.contracts.errors import LakeError
-from spark_jobs.contracts.tables import ATTRIBUTIONS
+from spark_jobs.contract.tables import ATTRIBUTIONS
+from spark_jobs.errors import LakeError
+from spark_jobs.lake.as_of import AsOf, version_as_of
 from spark_jobs.lake.layout import commit_key
-from spark_jobs.lake.past import AsOf, version_as_of
-from spark_jobs.runtime.lakes import open_lake
+from spark_jobs.lake.open import open_lake
 
 _START = datetime(2026, 3, 1, tzinfo=UTC)
 

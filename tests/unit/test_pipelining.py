@@ -14,7 +14,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle, Va
 from pyspark.sql.streaming.stateful_processor_api_client import StatefulProcessorApiClient
 from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
-from spark_jobs.operators.pipelining import pipeline
+from spark_jobs.queries.state_functions.pipelining import pipeline
 
 _KEY = StructType([StructField("key", StringType())])
 _VALUE = StructType([StructField("times", ArrayType(LongType())), StructField("timer_ms", LongType())])

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contracts.manifest import FILES
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.lake.layout import checkpoint_key
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.manifests import new_manifest, write_manifest
+from spark_jobs.config.settings import Settings
+from spark_jobs.lake.open import open_lake
+from spark_jobs.queries.manifest import FILES
+from spark_jobs.queries.manifests import new_manifest, write_manifest
+from spark_jobs.queries.places import checkpoint_key
 from tests.unit.test_cli import adloom
 
 

@@ -11,11 +11,12 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 from rich.console import Console
 
 from spark_jobs.cli.status import status, status_page
-from spark_jobs.contracts.errors import LakeError
-from spark_jobs.contracts.progress import QueryReport, QueryState
-from spark_jobs.lake.layout import Lake, progress_key
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.progress import after_batch, parse_progress
+from spark_jobs.errors import LakeError
+from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.open import open_lake
+from spark_jobs.queries.places import progress_key
+from spark_jobs.streams.progress import after_batch, parse_progress
+from spark_jobs.streams.reports import QueryReport, QueryState
 
 _NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 _START = QueryReport(

@@ -12,8 +12,8 @@ from google.protobuf import descriptor_pb2
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.contracts.events import DECODE_VERDICTS
+from spark_jobs.contract.events import DECODE_VERDICTS
+from spark_jobs.errors import SettingsError
 from spark_jobs.formats.decoding import Decoder, decoder
 from spark_jobs.formats.proto_schema import CompiledSchema
 from spark_jobs.formats.refusal import Refused

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.contracts.settings import Settings
+from spark_jobs.config.settings import Settings
 from spark_jobs.formats.decoding import Decoded
-from spark_jobs.rules.verdicts import Judge
+from spark_jobs.ingest.in_python.judge import Judge
 from tests.support.recipes import BLOCK, PAGE, Recipe, plain, recipes
 
 _NOW = datetime(2026, 8, 1, tzinfo=UTC)

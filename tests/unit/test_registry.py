@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from spark_jobs.contracts.errors import LakeError, RegistryError, SettingsError
-from spark_jobs.contracts.sections import RegistrySettings
-from spark_jobs.contracts.settings import load_settings
+from spark_jobs.config.sections import RegistrySettings
+from spark_jobs.config.settings import load_settings
+from spark_jobs.errors import LakeError, RegistryError, SettingsError
 from spark_jobs.formats.decoding import Decoded, decoder
 from spark_jobs.formats.refusal import Refused
 from spark_jobs.formats.registry import RegistryClient
 from spark_jobs.formats.schema import AVRO, PROTOBUF, Schema
 from spark_jobs.formats.schema_store import SchemaStore
-from spark_jobs.runtime.lakes import FilesOfLake
-from spark_jobs.runtime.local_files import LocalFiles
+from spark_jobs.ingest.schemas import FilesOfLake
+from spark_jobs.lake.store.local import LocalFiles
 from tests.support.fake_registry import FakeRegistry
 from tests.support.servers import free_port
 

@@ -7,7 +7,7 @@ import pytest
 
 from infra.release import ReleaseError, release
 from infra.sbom import _component
-from spark_jobs.jars.lock import Jar
+from spark_jobs.spark.jars.lock import Jar
 
 
 def test_what_is_not_committed_is_refused_by_name_and_nothing_is_made(tmp_path: Path) -> None:

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.cli.releases import diff, show
-from spark_jobs.contracts.errors import LakeError, SettingsError, SourceError
-from spark_jobs.contracts.releases import SETTINGS, VERSION, release_key, wheel_key
+from spark_jobs.errors import LakeError, SettingsError, SourceError
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.building import build_wheel
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.releases import deploy, list_releases, publish, read_deployment, read_release, unpack
+from spark_jobs.lake.open import open_lake
+from spark_jobs.operations.build_wheel import build_wheel
+from spark_jobs.operations.release import SETTINGS, VERSION, release_key, wheel_key
+from spark_jobs.operations.releases import deploy, list_releases, publish, read_deployment, read_release, unpack
 from tests.support.drivers import ADLOOM
 from tests.support.releases import publish_fake
 from tests.support.servers import wait_until
@@ -54,7 +54,7 @@ def test_what_was_built_can_be_run_from_the_lake(built: tuple[Path, str], lake: 
         command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(folder)}, timeout=60
     )
     assert done.stdout == f"adloom {version}\n"
-    assert (folder / "spark_jobs" / "runtime" / "log4j2.properties").is_file()
+    assert (folder / "spark_jobs" / "spark" / "log4j2.properties").is_file()
     assert (folder / SETTINGS).read_text() == _SETTINGS
     assert unpack(lake, release, tmp_path / "cache") == folder
 

@@ -4,8 +4,9 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.contracts.replay import Replay, ReplayedTable, Window, page_key, replay_key
+from spark_jobs.config.durations import Window
+from spark_jobs.errors import SettingsError
+from spark_jobs.restatements.replay_model import Replay, ReplayedTable, page_key, replay_key
 
 _DAY = datetime(2025, 1, 6, tzinfo=UTC)
 

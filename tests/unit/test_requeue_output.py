@@ -6,7 +6,7 @@ from io import StringIO
 from rich.console import Console
 
 from spark_jobs.cli.requeue import _print_outcome, _print_table
-from spark_jobs.contracts.requeue import Judged, Requeued
+from spark_jobs.ingest.requeue_model import Judged, Requeued
 
 _JUDGED = (
     Judged("ads", "missing_event_type", "ok", 1200, late=30),

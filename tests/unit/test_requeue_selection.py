@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.contracts.requeue import Selection
+from spark_jobs.errors import SettingsError
+from spark_jobs.ingest.requeue_model import Selection
 
 _NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

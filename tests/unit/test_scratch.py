@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.runtime.scratch import make_scratch, name_owners
+from spark_jobs.spark.scratch import make_scratch, name_owners
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _left_by_a_dead_process(base: Path) -> Path:
-    make = "from spark_jobs.runtime.scratch import make_scratch; print(make_scratch())"
+    make = "from spark_jobs.spark.scratch import make_scratch; print(make_scratch())"
     done = subprocess.run([sys.executable, "-c", make], capture_output=True, text=True, check=True, timeout=60)
     left = Path(done.stdout.strip())
     assert left.parent == base

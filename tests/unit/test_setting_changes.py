@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.contracts.setting_changes import refuse_secrets, setting_changes
+from spark_jobs.config.differences import refuse_secrets, setting_changes
+from spark_jobs.errors import SettingsError
 
 
 def _file(folder: Path, name: str, text: str) -> Path:

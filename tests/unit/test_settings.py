@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from spark_jobs.cli.settings import settings as list_all
-from spark_jobs.contracts.choices import JoinState, JoinType, SecurityProtocol, StateStore
-from spark_jobs.contracts.durations import format_duration, parse_duration
-from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.contracts.kafka import java_options, librdkafka_options
-from spark_jobs.contracts.sections import KafkaSettings, SparkSettings
-from spark_jobs.contracts.settings import Settings, load_settings
-from spark_jobs.queries.partitions import partitions as count_partitions
+from spark_jobs.config.choices import JoinState, JoinType, SecurityProtocol, StateStore
+from spark_jobs.config.durations import format_duration, parse_duration
+from spark_jobs.config.kafka import java_options, librdkafka_options
+from spark_jobs.config.sections import KafkaSettings, SparkSettings
+from spark_jobs.config.settings import Settings, load_settings
+from spark_jobs.errors import SettingsError
+from spark_jobs.spark.partitions import partitions as count_partitions
 
 
 def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contracts.errors import EnvironmentMissingError
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.runtime.java import Lifetime
-from spark_jobs.runtime.shared_java import folder_of_hosts, host_name
+from spark_jobs.config.settings import Settings
+from spark_jobs.errors import EnvironmentMissingError
+from spark_jobs.spark.java import Lifetime
+from spark_jobs.spark.shared_java import folder_of_hosts, host_name
 
 _KEPT = Settings.model_validate({"spark": {"keep_java": "1min"}})
 

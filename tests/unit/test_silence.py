@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from spark_jobs.jobs.silence import Moment, Passage, QueryView, Silence
+from spark_jobs.streams.silence import Moment, Passage, QueryView, Silence
 
 _NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 _IDLE, _BUSY = (

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.contracts.tables import SILVER_EVENTS
+from spark_jobs.contract.tables import SILVER_EVENTS
 from spark_jobs.lake.layout import Lake, commit_key
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.sources.silver_times import CommitTimes, SilverTimes, times_in
+from spark_jobs.lake.open import open_lake
+from spark_jobs.streams.silver_times import CommitTimes, SilverTimes, times_in
 
 _NO_SPARK: SparkSession = None  # type: ignore[assignment] # nothing is asked of it
 

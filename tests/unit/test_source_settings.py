@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from spark_jobs.contracts.settings import Settings
+from spark_jobs.config.settings import Settings
 
 _MAP = {"event_id": "$.id", "event_time": "timestamp_millis($.ts)", "user_id": "$.user"}
 _SOURCE: dict[str, Any] = {"event_type": "'activity'", "map": _MAP}

@@ -3,8 +3,8 @@
 import shlex
 from pathlib import Path
 
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.runtime.spark_conf import spark_conf
+from spark_jobs.config.settings import Settings
+from spark_jobs.spark.conf import spark_conf
 
 
 def test_a_space_in_the_folder_of_a_lake_stays_within_one_option_of_java(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_jobs.contracts.choices import UserStatus
-from spark_jobs.rules.user_status import Change, Presence, close, due_us, settle
+from spark_jobs.config.choices import UserStatus
+from spark_jobs.queries.user_status.rule import Change, Presence, close, due_us, settle
 
 _MINUTE = 60_000_000
 _HOUR = 60 * _MINUTE

@@ -9,21 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from spark_jobs.contracts.errors import LakeInUseError
-from spark_jobs.contracts.jobs import ATTRIBUTE_JOB, DEDUPLICATE_JOB
-from spark_jobs.contracts.sections import S3Settings
-from spark_jobs.contracts.wanted import WantedState
+from spark_jobs.config.sections import S3Settings
+from spark_jobs.errors import LakeInUseError
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.stop_jobs import stop_jobs
-from spark_jobs.runtime.wanted import read_wanted, stop_requested_at, want, watch
+from spark_jobs.lake.open import open_lake
+from spark_jobs.queries.jobs import ATTRIBUTE_JOB, DEDUPLICATE_JOB
+from spark_jobs.streams.desired_state import WantedState, read_wanted, stop_requested_at, want, watch
+from spark_jobs.streams.stop_jobs import stop_jobs
 
 _DRIVER = """
 import sys, time
-from spark_jobs.contracts.sections import S3Settings
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.lock import hold_job
-from spark_jobs.runtime.wanted import stop_requested_at
+from spark_jobs.config.sections import S3Settings
+from spark_jobs.lake.open import open_lake
+from spark_jobs.lake.lock import hold_job
+from spark_jobs.streams.desired_state import stop_requested_at
 lake = open_lake(sys.argv[1])
 with hold_job(lake, sys.argv[2], S3Settings()):
     print("held", flush=True)

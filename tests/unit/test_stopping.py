@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark_jobs.runtime.stopping import finish_batches, stop_on_signals
+from spark_jobs.streams.stop_signals import finish_batches, stop_on_signals
 
 
 @dataclass(eq=False)

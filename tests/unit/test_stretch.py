@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_jobs.contracts.choices import AverageOutput
-from spark_jobs.rules.moving_average import Average, AverageRule, Reading, Series, reach_us, settle, stretch
+from spark_jobs.config.choices import AverageOutput
+from spark_jobs.queries.moving_average.rule import Average, AverageRule, Reading, Series, reach_us, settle, stretch
 
 _FOR_EVER = 2**62
 _rules = st.builds(

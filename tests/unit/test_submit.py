@@ -10,10 +10,10 @@ import pytest
 
 from spark_jobs.cli import submit as module
 from spark_jobs.cli.submit import submit
-from spark_jobs.contracts.errors import EnvironmentMissingError, SettingsError
-from spark_jobs.contracts.submission import application_name
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.releases import deploy, settings_of_job
+from spark_jobs.errors import EnvironmentMissingError, SettingsError
+from spark_jobs.lake.open import open_lake
+from spark_jobs.operations.releases import deploy, settings_of_job
+from spark_jobs.spark.names import application_name
 from tests.support.releases import publish_fake
 
 _KUBERNETES = "k8s://https://127.0.0.1:6443"

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from spark_jobs.contracts.settings import Settings
+from spark_jobs.config.settings import Settings
+from spark_jobs.ingest.in_python.judge import Judge
 from spark_jobs.mapping import Record, evaluate, parse_expression
 from spark_jobs.mapping.sources import compile_sources
-from spark_jobs.rules.verdicts import Judge
-from spark_jobs.suggest import Draft, Shape, as_toml, profile_of, suggest
-from spark_jobs.suggest.candidates import source_name
-from spark_jobs.suggest.derived import with_derived
-from spark_jobs.suggest.names import EVENT_ID, USER_ID, name_score
-from spark_jobs.suggest.times import NO_ZONE
+from spark_jobs.mapping.suggest import Draft, Shape, as_toml, profile_of, suggest
+from spark_jobs.mapping.suggest.candidates import source_name
+from spark_jobs.mapping.suggest.derived import with_derived
+from spark_jobs.mapping.suggest.names import EVENT_ID, USER_ID, name_score
+from spark_jobs.mapping.suggest.times import NO_ZONE
 from tests.support.draft_scores import settings_of
 
 _NOW = datetime(2026, 11, 1, tzinfo=UTC)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from spark_jobs.cli.suggest_mapping import drafted, read_sample, suggest_mapping
-from spark_jobs.contracts.errors import SourceError
+from spark_jobs.errors import SourceError
 from tests.support.draft_scores import Scores, scores_of, settings_of
 from tests.support.drivers import ADLOOM
 from tests.support.other_formats import FORMATS, Log

@@ -8,16 +8,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from expectations.counts import counts_present_rows
-from spark_jobs.contracts.errors import LakeError
-from spark_jobs.contracts.places import LEDGER_REACHED
-from spark_jobs.contracts.tables import SESSIONS
-from spark_jobs.lake.batches import batches_reached
-from spark_jobs.lake.commits import BatchPlan, CommitNote, commit_notes, read_plan
+from spark_jobs.contract.tables import SESSIONS
+from spark_jobs.errors import LakeError
 from spark_jobs.lake.layout import Lake, commit_key
+from spark_jobs.lake.notes import BatchPlan, CommitNote, commit_notes, read_plan
+from spark_jobs.lake.open import open_lake
 from spark_jobs.lake.table_files import TableFile, live_files
-from spark_jobs.queries.sessionize import NAME as SESSIONIZE
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.sinks.delta import TableOutput
+from spark_jobs.ledger.run.balance import batches_reached
+from spark_jobs.places import LEDGER_REACHED
+from spark_jobs.queries.output import TableOutput
+from spark_jobs.queries.sessionize.query import NAME as SESSIONIZE
 
 _LOG = f"{SESSIONS.path}/_delta_log"
 

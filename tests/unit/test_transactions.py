@@ -7,10 +7,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from spark_jobs.contracts.tables import PATHS
+from spark_jobs.contract.tables import PATHS
 from spark_jobs.lake.layout import commit_key
+from spark_jobs.lake.open import open_lake
 from spark_jobs.lake.table_files import last_transaction
-from spark_jobs.runtime.lakes import open_lake
 
 
 def test_it_is_found_in_commits_and_in_the_checkpoint_before_them(tmp_path: Path) -> None:

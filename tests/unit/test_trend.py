@@ -6,8 +6,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spark_jobs.contracts.progress import QueryReport
-from spark_jobs.contracts.trend import EACH, Trend
+from spark_jobs.streams.reports import EACH, QueryReport, Trend
 
 _BEGIN = datetime(2026, 3, 1, tzinfo=UTC)
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 import trustme
 
-from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.contracts.sections import S3Settings
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.runtime.s3a import trust_options
-from spark_jobs.runtime.scratch import make_scratch
-from spark_jobs.runtime.spark_conf import spark_conf
+from spark_jobs.config.sections import S3Settings
+from spark_jobs.config.settings import Settings
+from spark_jobs.errors import SettingsError
+from spark_jobs.spark.conf import spark_conf
+from spark_jobs.spark.s3a import trust_options
+from spark_jobs.spark.scratch import make_scratch
 
 
 @pytest.fixture

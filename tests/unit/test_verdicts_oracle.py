@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from spark_jobs.contracts.events import DECODE_VERDICTS, MAPPED_VERDICTS, VERDICTS
-from spark_jobs.contracts.sections import IngestSettings
+from spark_jobs.config.sections import IngestSettings
+from spark_jobs.contract.events import DECODE_VERDICTS, MAPPED_VERDICTS, VERDICTS
 from tests.support.source_files import split_records
 from tests.support.verdict_cases import VERDICT_CASES
 from tests.support.verdicts import Event, judge

@@ -12,8 +12,8 @@ from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowException, AirflowRuntimeError
 from airflow.sdk.log import mask_secret
 
-from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.contracts.settings import ENV_PREFIX
+from spark_jobs.config.settings import ENV_PREFIX
+from spark_jobs.errors import SettingsError
 
 CONNECTION = "ADLOOM_CONNECTION"
 CONNECTION_TYPE = "adloom"

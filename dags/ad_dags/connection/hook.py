@@ -8,8 +8,8 @@ from ad_dags.connection.airflow_connection import CONNECTION_TYPE
 from ad_dags.connection.lake_connection import LakeConnection, connect
 from ad_dags.connection.lakes import LakeRef
 from ad_dags.drivers.launchers import LauncherError
-from spark_jobs.contracts.errors import AdloomError
-from spark_jobs.queries import QUERIES_OF_JOB
+from spark_jobs.errors import AdloomError
+from spark_jobs.queries.registry import QUERIES_OF_JOB
 
 
 class AdloomHook(BaseHook):

@@ -22,14 +22,14 @@ from ad_dags.drivers.launchers.cluster import Cluster, ClusterLauncher
 from ad_dags.drivers.launchers.kubernetes import KubernetesCluster
 from ad_dags.drivers.launchers.supervisor import SupervisorLauncher
 from ad_dags.drivers.launchers.yarn import YarnCluster
-from spark_jobs.contracts.errors import SettingsError
-from spark_jobs.contracts.files import StoreKeys
-from spark_jobs.contracts.places import CHECKPOINTS
-from spark_jobs.contracts.settings import Settings, load_settings
+from spark_jobs.config.settings import Settings, load_settings
+from spark_jobs.errors import SettingsError
 from spark_jobs.lake.layout import Lake
-from spark_jobs.queries import QUERIES_OF_JOB
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.releases import settings_in_use
+from spark_jobs.lake.open import open_lake
+from spark_jobs.lake.store.files import StoreKeys
+from spark_jobs.operations.releases import settings_in_use
+from spark_jobs.places import CHECKPOINTS
+from spark_jobs.queries.registry import QUERIES_OF_JOB
 
 _LAKE, _CONFIG = "ADLOOM_LAKE", "ADLOOM_CONFIG"
 _ADDRESS, _PASSWORD = "ADLOOM_SUPERVISOR_ADDRESS", "ADLOOM_SUPERVISOR_PASSWORD"

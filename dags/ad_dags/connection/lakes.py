@@ -4,7 +4,7 @@ import os
 import re
 from dataclasses import dataclass
 
-from spark_jobs.contracts.errors import SettingsError
+from spark_jobs.errors import SettingsError
 
 LAKES = "ADLOOM_LAKES"
 _PREFIX = re.compile(r"[a-z][a-z0-9_]{0,31}")

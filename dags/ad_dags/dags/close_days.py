@@ -33,10 +33,9 @@ from ad_dags.commands import run_adloom
 from ad_dags.connection.lake_connection import connect_started
 from ad_dags.connection.lakes import LakeRef
 from ad_dags.defaults import DagDefaults
-from spark_jobs.contracts.days import Day
-from spark_jobs.lake.days import read_days
+from spark_jobs.days.day import Day, read_days
 from spark_jobs.lake.layout import Lake
-from spark_jobs.queries import QUERIES
+from spark_jobs.queries.registry import QUERIES
 
 REMEMBERED = timedelta(days=30)
 """How far back Airflow's own events say what was announced; what happened earlier is no longer announced."""

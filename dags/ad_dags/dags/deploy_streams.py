@@ -39,10 +39,10 @@ from ad_dags.defaults import DagDefaults
 from ad_dags.drivers.compatibility import check_checkpoints, check_contract, log_setting_changes
 from ad_dags.drivers.swap import DeployAction, swap_one
 from ad_dags.forms import Form, form_task
-from spark_jobs.contracts.releases import VERSION
-from spark_jobs.queries import QUERIES_OF_JOB
-from spark_jobs.runtime.building import build_wheel
-from spark_jobs.runtime.releases import publish, read_release, release_before
+from spark_jobs.operations.build_wheel import build_wheel
+from spark_jobs.operations.release import VERSION
+from spark_jobs.operations.releases import publish, read_release, release_before
+from spark_jobs.queries.registry import QUERIES_OF_JOB
 
 FROM_CHECKOUT = "build from this checkout"
 ALL_JOBS = "all"

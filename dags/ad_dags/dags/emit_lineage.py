@@ -20,7 +20,7 @@ from ad_dags.commands import run_adloom
 from ad_dags.connection.lake_connection import connect_started
 from ad_dags.connection.lakes import LakeRef
 from ad_dags.defaults import DagDefaults
-from spark_jobs.contracts.choices import LineageTransport
+from spark_jobs.config.choices import LineageTransport
 from spark_jobs.lineage.parent import PARENT_ID
 
 _PROVIDER = "airflow.providers.openlineage"

@@ -12,7 +12,7 @@ from ad_dags.connection.lake_connection import connect_started
 from ad_dags.connection.lakes import LakeRef
 from ad_dags.defaults import DagDefaults
 from ad_dags.drivers.job_control import paused
-from spark_jobs.queries import MAINTAINED_TABLES, QUERIES_OF_JOB, TABLES_BY_NAME, queries_of
+from spark_jobs.queries.registry import MAINTAINED_TABLES, QUERIES_OF_JOB, TABLES_BY_NAME, queries_of
 
 
 def declare(own: DagDefaults) -> DAG:

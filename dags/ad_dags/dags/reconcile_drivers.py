@@ -18,8 +18,8 @@ from ad_dags.defaults import DagDefaults
 from ad_dags.drivers.supervision.naming import supervising_dag_id
 from ad_dags.drivers.supervision.rules import Limits, Memory
 from ad_dags.drivers.supervision.watch import is_watched, supervise_once
-from spark_jobs.queries import QUERIES_OF_JOB
-from spark_jobs.runtime.wanted import read_wanted
+from spark_jobs.queries.registry import QUERIES_OF_JOB
+from spark_jobs.streams.desired_state import read_wanted
 
 _PATIENCE = timedelta(minutes=2)
 """A job that no watcher has looked at for this long is unwatched."""

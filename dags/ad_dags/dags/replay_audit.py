@@ -19,10 +19,10 @@ from ad_dags.connection.lake_connection import connect_started
 from ad_dags.connection.lakes import LakeRef
 from ad_dags.dags.replay_window import replay
 from ad_dags.defaults import DagDefaults
-from spark_jobs.contracts.tables import ATTRIBUTIONS, SESSIONS
+from spark_jobs.contract.tables import ATTRIBUTIONS, SESSIONS
 from spark_jobs.lake.layout import Lake
-from spark_jobs.queries import QUERIES
-from spark_jobs.runtime.reports import read_reports
+from spark_jobs.queries.registry import QUERIES
+from spark_jobs.streams.reports import read_reports
 
 _DATE = re.compile(r"event_date=(\d{4}-\d{2}-\d{2})")
 _SETTLED = timedelta(days=1)

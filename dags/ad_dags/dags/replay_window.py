@@ -19,7 +19,7 @@ from ad_dags.connection.lake_connection import LakeConnection, connect_started
 from ad_dags.connection.lakes import LakeRef
 from ad_dags.defaults import DagDefaults
 from ad_dags.forms import Form, form_task, options, time_field
-from spark_jobs.queries import QUERIES
+from spark_jobs.queries.registry import QUERIES
 
 RECOMPUTED = tuple(query.writes.name for query in QUERIES if query.correction)
 """The tables of gold that a replay knows."""

@@ -19,7 +19,7 @@ from ad_dags.connection.lake_connection import connect_started
 from ad_dags.connection.lakes import LakeRef
 from ad_dags.defaults import DagDefaults
 from ad_dags.forms import Form, form_task, options, time_field
-from spark_jobs.contracts.requeue import REJECTIONS
+from spark_jobs.ingest.requeue_model import REJECTIONS
 
 
 def declare(own: DagDefaults) -> DAG:

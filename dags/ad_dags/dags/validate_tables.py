@@ -32,7 +32,7 @@ from ad_dags.connection.lakes import LakeRef
 from ad_dags.dags.close_days import REMEMBERED
 from ad_dags.defaults import DagDefaults
 from ad_dags.drivers.triggers.new_versions import NewVersionsTrigger, read_validated
-from spark_jobs.queries import VALIDATED_TABLES
+from spark_jobs.queries.registry import VALIDATED_TABLES
 
 _FAILED = 1
 """Exit code of a validation in which a critical expectation failed, and of one that could not run."""

@@ -8,11 +8,11 @@ from typing import Any
 
 from ad_dags.commands import CommandError, run_adloom
 from ad_dags.connection.lake_connection import LakeConnection
-from spark_jobs.contracts.errors import CheckpointError, ContractError
-from spark_jobs.contracts.releases import Deployment
-from spark_jobs.contracts.setting_changes import setting_changes
-from spark_jobs.queries import JOB_OF_QUERY
-from spark_jobs.runtime.releases import read_release, settings_of, settings_of_job, unpack
+from spark_jobs.config.differences import setting_changes
+from spark_jobs.errors import CheckpointError, ContractError
+from spark_jobs.operations.release import Deployment
+from spark_jobs.operations.releases import read_release, settings_of, settings_of_job, unpack
+from spark_jobs.queries.registry import JOB_OF_QUERY
 
 _BREAKING = 1
 """Exit code of `adloom preflight` and `adloom contract check` if a change is breaking."""

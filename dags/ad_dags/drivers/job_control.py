@@ -9,10 +9,9 @@ from datetime import datetime, timedelta
 from ad_dags.clock import utc_now
 from ad_dags.connection.lake_connection import LakeConnection
 from ad_dags.drivers.launchers import Launcher, LauncherError
-from spark_jobs.contracts.errors import LakeError
-from spark_jobs.contracts.wanted import Wanted, WantedState
+from spark_jobs.errors import LakeError
 from spark_jobs.lake.layout import Lake
-from spark_jobs.runtime.wanted import read_wanted, want
+from spark_jobs.streams.desired_state import Wanted, WantedState, read_wanted, want
 
 _LONGEST_PAUSE = timedelta(hours=1)
 _RESUME_WITHIN = timedelta(minutes=10)

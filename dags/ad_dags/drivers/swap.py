@@ -14,19 +14,12 @@ from ad_dags.drivers.compatibility import (
 )
 from ad_dags.drivers.job_control import is_wanted, paused, stop, stop_and_wait
 from ad_dags.drivers.launchers import DriverState, LauncherError
-from spark_jobs.contracts.errors import AdloomError
-from spark_jobs.contracts.progress import QueryReport, QueryState
-from spark_jobs.contracts.releases import Deployment
-from spark_jobs.contracts.wanted import WantedState
-from spark_jobs.queries import JOB_OF_QUERY, QUERIES_OF_JOB, find_query
-from spark_jobs.runtime.releases import (
-    deploy,
-    read_deployment,
-    release_before,
-    write_deployment,
-)
-from spark_jobs.runtime.reports import read_reports
-from spark_jobs.runtime.wanted import read_wanted, want
+from spark_jobs.errors import AdloomError
+from spark_jobs.operations.release import Deployment
+from spark_jobs.operations.releases import deploy, read_deployment, release_before, write_deployment
+from spark_jobs.queries.registry import JOB_OF_QUERY, QUERIES_OF_JOB, find_query
+from spark_jobs.streams.desired_state import WantedState, read_wanted, want
+from spark_jobs.streams.reports import QueryReport, QueryState, read_reports
 
 _FIRST_BATCH = timedelta(minutes=5)
 """How long a new release may take to complete its first batch."""

@@ -25,8 +25,8 @@ from ad_dags.drivers.supervision.naming import supervising_dag_id
 from ad_dags.pages.access import check, may_see
 from ad_dags.pages.reports import INDEX, read_page
 from ad_dags.pages.streams import StreamsPage, streams_page
-from spark_jobs.contracts.errors import AdloomError
-from spark_jobs.queries import QUERIES_OF_JOB
+from spark_jobs.errors import AdloomError
+from spark_jobs.queries.registry import QUERIES_OF_JOB
 
 QUALITY_DAG = "validate_tables"
 """Users who may see its runs may see the reports."""

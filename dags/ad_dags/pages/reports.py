@@ -2,8 +2,8 @@
 
 import re
 
-from spark_jobs.contracts.places import REPORTS
 from spark_jobs.lake.layout import Lake
+from spark_jobs.places import REPORTS
 
 INDEX = "index.html"
 _SHOWN = re.compile(

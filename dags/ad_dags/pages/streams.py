@@ -9,17 +9,14 @@ from ad_dags.connection.lake_connection import LakeConnection
 from ad_dags.connection.lakes import LakeRef
 from ad_dags.drivers.launchers import LauncherError
 from ad_dags.drivers.supervision.naming import supervising_dag_id
-from spark_jobs.contracts.errors import LakeError
-from spark_jobs.contracts.progress import QueryReport
-from spark_jobs.contracts.releases import Deployment
-from spark_jobs.contracts.trend import Trend, TrendPoint
-from spark_jobs.contracts.wanted import Wanted
-from spark_jobs.lake.layout import trend_key
-from spark_jobs.queries import QUERIES_OF_JOB
-from spark_jobs.runtime.records import find_record
-from spark_jobs.runtime.releases import read_deployment
-from spark_jobs.runtime.reports import read_report
-from spark_jobs.runtime.wanted import read_wanted
+from spark_jobs.errors import LakeError
+from spark_jobs.lake.records import find_record
+from spark_jobs.operations.release import Deployment
+from spark_jobs.operations.releases import read_deployment
+from spark_jobs.queries.places import trend_key
+from spark_jobs.queries.registry import QUERIES_OF_JOB
+from spark_jobs.streams.desired_state import Wanted, read_wanted
+from spark_jobs.streams.reports import QueryReport, Trend, TrendPoint, read_report
 
 
 class QueryPart(BaseModel):

@@ -36,8 +36,8 @@ configure() {
 trust() {
   [ -z "${ADLOOM_S3__CA_FILE:-}" ] && return
   JAVA_TOOL_OPTIONS=$(python -c 'import os, tempfile; from pathlib import Path
-from spark_jobs.contracts.settings import load_settings
-from spark_jobs.runtime.s3a import trust_options
+from spark_jobs.config.settings import load_settings
+from spark_jobs.spark.s3a import trust_options
 settings = load_settings(None, {"ADLOOM_S3__CA_FILE": os.environ["ADLOOM_S3__CA_FILE"]})
 print(*trust_options(settings.s3, Path(tempfile.mkdtemp(prefix="adloom-trust-"))))')
   export JAVA_TOOL_OPTIONS

@@ -8,15 +8,15 @@ from tempfile import TemporaryDirectory
 import typer.main
 
 from spark_jobs.cli import app
-from spark_jobs.contracts.jobs import MEASURE_JOB
-from spark_jobs.contracts.manifest import FILES
-from spark_jobs.contracts.sections import AttributeSettings
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.lake.layout import checkpoint_key
-from spark_jobs.queries import TABLES, find_query, queries_of
-from spark_jobs.runtime.checkpoints import claim, preflight
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.manifests import read_manifest
+from spark_jobs.config.sections import AttributeSettings
+from spark_jobs.config.settings import Settings
+from spark_jobs.lake.open import open_lake
+from spark_jobs.queries.jobs import MEASURE_JOB
+from spark_jobs.queries.manifest import FILES
+from spark_jobs.queries.manifests import read_manifest
+from spark_jobs.queries.places import checkpoint_key
+from spark_jobs.queries.registry import TABLES, find_query, queries_of
+from spark_jobs.streams.checkpoints import claim, preflight
 
 settings, query = Settings(), find_query("ad_hours")
 longer = settings.model_copy(update={"attribute": AttributeSettings(impression_watermark=timedelta(hours=3))})

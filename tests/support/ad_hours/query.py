@@ -3,10 +3,10 @@
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from spark_jobs.contracts.jobs import MEASURE_JOB
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.contracts.tables import SILVER_EVENTS, Column, Table
-from spark_jobs.queries.description import Query
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import SILVER_EVENTS, Column, Table
+from spark_jobs.queries.jobs import MEASURE_JOB
+from spark_jobs.queries.query import Query
 from spark_jobs.queries.state_settings import ENGINE, STATE_DISCARDED, may_shorten
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from spark_jobs.jobs.position import Position
+    from spark_jobs.queries.resume_point import Position
 
 AD_HOURS = Table(
     "ad_hours",
@@ -31,14 +31,14 @@ AD_HOURS = Table(
 
 
 def _rows(settings: Settings, sides: "Sequence[DataFrame]", _initial: "DataFrame | None") -> "DataFrame":
-    from spark_jobs.operators.ad_hours import ad_hours
+    from spark_jobs.queries.ad_hours.operator import ad_hours
 
     rows: DataFrame = ad_hours(sides[0], settings.attribute.impression_watermark)
     return rows
 
 
 def _open_events(at: "Position") -> "DataFrame":
-    from spark_jobs.operators.ad_hours import in_open_hours
+    from spark_jobs.queries.ad_hours.operator import in_open_hours
 
     events: DataFrame = in_open_hours(at.read(SILVER_EVENTS), at.settled_before)
     return events

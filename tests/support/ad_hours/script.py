@@ -13,19 +13,19 @@ from rich.console import Console
 from expectations.validate import validate_lake
 from spark_jobs.cli import app
 from spark_jobs.cli.status import status_page
-from spark_jobs.contracts.choices import Trigger
-from spark_jobs.contracts.jobs import MEASURE_JOB
-from spark_jobs.contracts.sections import AttributeSettings, IngestSettings, JobSettings
-from spark_jobs.contracts.settings import Settings
-from spark_jobs.jobs.maintain import maintain
-from spark_jobs.jobs.reset import reset
-from spark_jobs.jobs.run import run
-from spark_jobs.jobs.service import run_job
-from spark_jobs.queries import QUERIES, find_query
-from spark_jobs.runtime.checkpoints import preflight
-from spark_jobs.runtime.lakes import open_lake
-from spark_jobs.runtime.session import start_session
-from spark_jobs.runtime.stopping import StopRequest
+from spark_jobs.config.choices import Trigger
+from spark_jobs.config.sections import AttributeSettings, IngestSettings, JobSettings
+from spark_jobs.config.settings import Settings
+from spark_jobs.lake.open import open_lake
+from spark_jobs.operations.maintain import maintain
+from spark_jobs.queries.jobs import MEASURE_JOB
+from spark_jobs.queries.registry import QUERIES, find_query
+from spark_jobs.spark.session import start_session
+from spark_jobs.streams.bounded_run import run
+from spark_jobs.streams.checkpoints import preflight
+from spark_jobs.streams.reset import reset
+from spark_jobs.streams.service import run_job
+from spark_jobs.streams.stop_signals import StopRequest
 
 source, later, lake = Path(sys.argv[1]), Path(sys.argv[2]), open_lake(sys.argv[3])
 settings = Settings(ingest=IngestSettings(max_bytes_per_batch=1), job=JobSettings(trigger=Trigger.AVAILABLE_NOW))

@@ -8,9 +8,9 @@ from typing import Protocol
 from ad_dags.clock import utc_now
 from ad_dags.drivers.launchers.launcher import Driver, DriverState
 from spark_jobs.lake.layout import Lake
-from spark_jobs.queries import QUERIES_OF_JOB
-from spark_jobs.runtime.reports import read_reports
-from spark_jobs.runtime.wanted import clear_stop_request, request_stop, stop_requested_at
+from spark_jobs.queries.registry import QUERIES_OF_JOB
+from spark_jobs.streams.desired_state import clear_stop_request, request_stop, stop_requested_at
+from spark_jobs.streams.reports import read_reports
 
 
 class Cluster(Protocol):

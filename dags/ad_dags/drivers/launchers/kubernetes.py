@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ad_dags.drivers.launchers.launcher import Driver, DriverState, LauncherError
-from spark_jobs.contracts.errors import EnvironmentMissingError
-from spark_jobs.contracts.submission import application_name
+from spark_jobs.errors import EnvironmentMissingError
+from spark_jobs.spark.names import application_name
 
 # The client is imported late, and only if Kubernetes is used: it takes seconds and some 130 MB.
 

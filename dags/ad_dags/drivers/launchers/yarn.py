@@ -7,7 +7,7 @@ from urllib.parse import quote, urlsplit
 
 from ad_dags.drivers.launchers.launcher import Driver, DriverState
 from ad_dags.drivers.launchers.rest import Rest
-from spark_jobs.contracts.submission import application_name
+from spark_jobs.spark.names import application_name
 
 _STATES = {
     "NEW": DriverState.STARTING,

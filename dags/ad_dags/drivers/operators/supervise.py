@@ -10,8 +10,7 @@ from ad_dags.connection.lake_connection import connect
 from ad_dags.connection.lakes import LakeRef
 from ad_dags.drivers.supervision.rules import Action, Limits
 from ad_dags.drivers.triggers.supervise import SuperviseDriverTrigger
-from spark_jobs.contracts.wanted import WantedState
-from spark_jobs.runtime.wanted import want
+from spark_jobs.streams.desired_state import WantedState, want
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

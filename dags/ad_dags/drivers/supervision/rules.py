@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from ad_dags.drivers.launchers import Driver, DriverState
-from spark_jobs.contracts.progress import QueryReport
+from spark_jobs.streams.reports import QueryReport
 
 
 class Action(StrEnum):

@@ -5,11 +5,10 @@ from datetime import datetime, timedelta
 
 from ad_dags.drivers.launchers import Launcher, LauncherError
 from ad_dags.drivers.supervision.rules import Action, Decision, Limits, Memory, decide
-from spark_jobs.contracts.wanted import WantedState, watcher_key
 from spark_jobs.lake.layout import Lake
-from spark_jobs.queries import QUERIES_OF_JOB
-from spark_jobs.runtime.reports import read_reports
-from spark_jobs.runtime.wanted import read_wanted, read_watcher, want, watch
+from spark_jobs.queries.registry import QUERIES_OF_JOB
+from spark_jobs.streams.desired_state import WantedState, read_wanted, read_watcher, want, watch, watcher_key
+from spark_jobs.streams.reports import read_reports
 
 _log = logging.getLogger(__name__)
 

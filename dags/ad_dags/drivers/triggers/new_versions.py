@@ -9,10 +9,10 @@ from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
 from ad_dags.connection.lake_connection import connect
 from ad_dags.connection.lakes import LakeRef
-from spark_jobs.contracts.errors import AdloomError
-from spark_jobs.contracts.places import VALIDATED
-from spark_jobs.contracts.tables import ATTRIBUTIONS, SESSIONS
+from spark_jobs.contract.tables import ATTRIBUTIONS, SESSIONS
+from spark_jobs.errors import AdloomError
 from spark_jobs.lake.layout import Lake
+from spark_jobs.places import VALIDATED
 
 
 class NewVersionsTrigger(BaseEventTrigger):

@@ -12,7 +12,7 @@ from ad_dags.connection.lakes import LakeRef
 from ad_dags.drivers.job_control import stop
 from ad_dags.drivers.supervision.rules import Action, Decision, Limits, Memory
 from ad_dags.drivers.supervision.watch import supervise_once
-from spark_jobs.contracts.errors import AdloomError
+from spark_jobs.errors import AdloomError
 
 
 class SuperviseDriverTrigger(BaseTrigger):

@@ -1,0 +1,252 @@
+"""Named sources: where records come from, and the mapping that makes events of them."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import fields
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Final, Self
+
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+
+from spark_jobs.config.encoding import Encoding, RecordFormat
+from spark_jobs.config.sections import Section, comma_separated
+from spark_jobs.contract.events import COMMON_FIELDS, ID_FIELDS, TEXT_LIMITS, TYPE_FIELDS, UnknownFields
+from spark_jobs.contract.tables import ATTRIBUTIONS, BRONZE_EVENTS, CAMPAIGN_STATS, SILVER_EVENTS, Column
+
+EVENT_TYPE: Final = "event_type"
+FIELDS: Final = (*COMMON_FIELDS, *(field for fields in TYPE_FIELDS.values() for field in fields))
+"""The fields that a mapping can give, in the order in which they are judged."""
+TEXTS: Final = ("event_type", *ID_FIELDS, *TEXT_LIMITS)
+"""Of these: in a record they are text or whole numbers."""
+_ALWAYS_NEEDED: Final = ("event_id", "event_time", "user_id")
+_MAY_LACK: Final = ("user_id",)
+OWN_SOURCE: Final = "adloom"
+"""The name of the source of records in adloom's own format, if the settings name no source."""
+
+
+class KeptType(StrEnum):
+    """The type of a column that is kept."""
+
+    STRING = "string"
+    BIGINT = "bigint"
+    DECIMAL = "decimal"
+    BOOLEAN = "boolean"
+    TIMESTAMP = "timestamp"
+
+    @property
+    def sql_type(self) -> str:
+        """As a type of Spark SQL."""
+        return "DECIMAL(30,9)" if self is KeptType.DECIMAL else self.value.upper()
+
+
+class KeptColumn(Section):
+    """A column of its own, carried through to gold: an expression and a type."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, populate_by_name=True)
+
+    expression: str = Field(alias="from", min_length=1, description="expression over the record")
+    type: KeptType = Field(KeptType.STRING, description="string, bigint, decimal, boolean or timestamp")
+
+
+_BELONG_TO: Final = {
+    ("columns", "delimiter", "quote"): (RecordFormat.CSV,),
+    ("schema_file", "in_registry"): (RecordFormat.AVRO, RecordFormat.PROTOBUF),
+    ("message",): (RecordFormat.PROTOBUF,),
+}
+"""Settings of some formats only."""
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
+CLICK_SIDE: Final = "click_"
+"""Begins the names of kept columns of the click, in ``gold/attributions``."""
+_TAKEN: Final = {
+    column.name for table in (BRONZE_EVENTS, SILVER_EVENTS, ATTRIBUTIONS, CAMPAIGN_STATS) for column in table.columns
+}
+
+
+class SourceSettings(Section):
+    """``[source.NAME]``: where records come from, and how they become events.
+
+    An expression is a piece of Spark SQL over one record (:mod:`spark_jobs.mapping`).
+    """
+
+    topics: Annotated[tuple[str, ...], BeforeValidator(comma_separated)] = Field(
+        (), description="comma-separated Kafka topics that hold its records"
+    )
+    path: Path | None = Field(None, description="folder that holds its files, in place of topics")
+    format: RecordFormat = Field(
+        RecordFormat.JSON,
+        description="json, csv, avro, protobuf (topics only), parquet (files only); adloom: JSON with the fields of an "
+        "event, which needs no map",
+    )
+    columns: Annotated[tuple[str, ...], BeforeValidator(comma_separated)] = Field(
+        (), description="csv: names of the columns, in order; default: the first row of each file names them"
+    )
+    delimiter: str = Field(
+        "", max_length=1, description='csv: what separates cells; default: a comma, in files named .tsv a tab ("\\t")'
+    )
+    quote: str = Field('"', max_length=1, description="csv: what encloses cells with delimiters; empty: nothing does")
+    schema_file: Path | None = Field(
+        None,
+        description="avro, protobuf: .avsc or .proto file. With a registry, the schema to read records as; without "
+        "one, the schema that they were written with",
+    )
+    message: str = Field(
+        "", description="protobuf: name of the message; default: the one that a record names, or the file's first"
+    )
+    in_registry: bool = Field(
+        True, description="avro, protobuf: whether records name a schema in the registry, if registry.url is set"
+    )
+    when: str = Field(
+        "", description="condition for the records that this source means; empty: all. The first source that fits wins"
+    )
+    event_type: str = Field(
+        "", description="expression that gives impression, click, activity or conversion, e.g. \"'click'\""
+    )
+    map: dict[str, str] = Field(default_factory=dict, description="by field of an event, the expression that gives it")
+    keep: dict[str, KeptColumn] = Field(
+        default_factory=dict,
+        description="columns of their own from bronze to gold: name = { from = expression, type = type }",
+    )
+    may_lack: Annotated[tuple[str, ...], BeforeValidator(comma_separated)] = Field(
+        (), description="user_id: events without a user are good; they take part in attributions, but not in sessions"
+    )
+    unknown: UnknownFields = Field(
+        UnknownFields.KEEP,
+        description="records with a field at their root that the mapping does not read: keep (in raw), or quarantine",
+    )
+
+    @property
+    def has_mapping(self) -> bool:
+        """Whether its records have another form than adloom's own."""
+        return self.format is not RecordFormat.ADLOOM
+
+    @property
+    def origins(self) -> tuple[str, ...]:
+        """The topics that it reads, or the files of its format in a folder; none: it means records of any origin."""
+        return (*self.topics, *([origin_of_files(self.path, self.format)] if self.path else []))
+
+    @property
+    def encoding(self) -> Encoding:
+        """How the bytes of its records are read."""
+        if self.format.is_json:
+            return Encoding(RecordFormat.JSON)
+        if self.format is RecordFormat.CSV:
+            return Encoding(self.format, self.columns, self.delimiter, self.quote)
+        return Encoding(self.format, schema_file=self.schema_file, message=self.message, in_registry=self.in_registry)
+
+    @property
+    def expressions(self) -> dict[str, str]:
+        """By field of an event, the expression that gives it, in the order in which fields are judged."""
+        given = self.map | ({EVENT_TYPE: self.event_type} if self.event_type else {})
+        return {field: given[field] for field in FIELDS if field in given}
+
+    @model_validator(mode="after")
+    def _is_complete(self) -> Self:
+        self._check_origin()
+        self._check_format()
+        if not self.has_mapping:
+            if extra := [name for name in ("when", "event_type", "map", "keep", "may_lack") if getattr(self, name)]:
+                raise ValueError(
+                    f'{extra[0]}: format adloom needs no mapping; give another format, as in format = "json"'
+                )
+            return self
+        self._check_fields()
+        self._check_kept()
+        return self
+
+    def _check_origin(self) -> None:
+        if self.path and self.topics:
+            raise ValueError("path and topics are both set; a source has one of them: make two sources of it")
+        if self.path and self.format is RecordFormat.PROTOBUF:
+            raise ValueError("path with format protobuf: there are no files of Protobuf; give topics, or write Avro")
+        if self.format is RecordFormat.PROTOBUF and not self.topics:
+            raise ValueError("topics is missing: format protobuf is that of records in topics")
+        if self.topics and self.format is RecordFormat.PARQUET:
+            raise ValueError("topics with format parquet: it is a format of files; give path, or another format")
+        if self.topics and self.format is RecordFormat.CSV and not self.columns:
+            raise ValueError("columns is missing: a record in a topic has no first row that names them")
+
+    def _check_format(self) -> None:
+        for names, formats in _BELONG_TO.items():
+            given = [name for name in names if name in self.model_fields_set]
+            if given and self.format not in formats:
+                raise ValueError(
+                    f"{given[0]} is a setting of format {' and '.join(formats)}, and format is {self.format}; "
+                    f"leave it out, or correct format"
+                )
+        if repeated := [name for name in self.columns if self.columns.count(name) > 1]:
+            raise ValueError(f"columns: {repeated[0]} is named twice; give each column a name of its own")
+        if self.delimiter and self.delimiter in (self.quote, "\n", "\r"):
+            raise ValueError("delimiter: it cannot be the quote or an end of line; choose another character")
+
+    def _check_fields(self) -> None:
+        if unknown := [field for field in self.map if field not in FIELDS]:
+            raise ValueError(f"map.{unknown[0]}: an event has no such field; it has {', '.join(FIELDS)}")
+        if self.event_type and EVENT_TYPE in self.map:
+            raise ValueError("event_type is given twice; leave out map.event_type")
+        if wrong := [field for field in self.may_lack if field not in _MAY_LACK]:
+            raise ValueError(f"may_lack: {wrong[0]} is needed; only {', '.join(_MAY_LACK)} may be missing")
+        needed = [EVENT_TYPE, *(field for field in _ALWAYS_NEEDED if field not in self.may_lack)]
+        if missing := [field for field in needed if field not in self.expressions]:
+            where = "event_type" if missing[0] == EVENT_TYPE else f"map.{missing[0]}"
+            raise ValueError(f"{where} is missing: every event needs it; give the expression that gives it")
+
+    def _check_kept(self) -> None:
+        for name in self.keep:
+            if not _NAME.fullmatch(name):
+                raise ValueError(f"keep.{name}: a column is named by small letters, digits and _, as in publisher_id")
+            if name in _TAKEN or name.startswith(CLICK_SIDE):
+                raise ValueError(
+                    f"keep.{name}: the tables have a column of that name, or keep it for the click's side "
+                    f"({CLICK_SIDE}…); choose another"
+                )
+
+
+def origin_of_files(folder: Path, kind: RecordFormat) -> str:
+    """The origin of records from the files of ``folder`` that have the format ``kind``."""
+    return f"{folder}#{RecordFormat.JSON if kind.is_json else kind}"
+
+
+def kept_columns(sources: Mapping[str, SourceSettings]) -> tuple[Column, ...]:
+    """The columns that ``sources`` keep, in the order of their first mention.
+
+    Raises:
+        ValueError: two sources keep a column of the same name with different types.
+    """
+    found: dict[str, tuple[str, KeptColumn]] = {}
+    for source, settings in sources.items():
+        for name, column in settings.keep.items():
+            first, known = found.setdefault(name, (source, column))
+            if known.type is not column.type:
+                raise ValueError(
+                    f"source.{source}.keep.{name}: type {column.type}, but {known.type} in source.{first}; a column "
+                    "has one type: change one of them, or the name"
+                )
+    return tuple(
+        Column(name, column.type.sql_type, f"kept from source {source}") for name, (source, column) in found.items()
+    )
+
+
+def check_encodings(sources: Mapping[str, SourceSettings]) -> None:
+    """Checks that sources which read the same records agree in how.
+
+    Raises:
+        ValueError: two sources read a topic, a folder, or any file of one format, but differ in a setting.
+    """
+    found: dict[tuple[str, str], tuple[str, Encoding]] = {}
+    for name, source in sources.items():
+        # Files are told apart by their names, so sources of different formats can share a folder.
+        places = source.topics or (f"{source.path or ''} {source.format}",)
+        for place in places:
+            first, known = found.setdefault(("topic" if source.topics else "files", place), (name, source.encoding))
+            if known != source.encoding:
+                what = next(one.name for one in fields(Encoding) if getattr(known, one.name) != _of(source, one.name))
+                where = f"the topic {place}" if source.topics else f"the same {source.format} files"
+                raise ValueError(
+                    f"source.{name}.{what}: differs from that of source.{first}, which reads {where}; records are "
+                    "decoded once: give both the same"
+                )
+
+
+def _of(source: SourceSettings, name: str) -> object:
+    return getattr(source.encoding, name)

@@ -1,0 +1,43 @@
+"""What a kind of change is, and the list of all of them, which the check and the docs go by.
+
+The verdicts are such that what is safe from A to B and from B to C is safe from A to C.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from spark_jobs.contract.compatibility import Verdict
+
+
+class Whom(StrEnum):
+    """Who is concerned by a change."""
+
+    PRODUCERS = "producers"
+    """Those who send records."""
+    CONSUMERS = "consumers"
+    """Those who read tables."""
+    BOTH = "both"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of change."""
+
+    group: str
+    """The part of the contract that it is about."""
+    what: str
+    """The change, as a sentence without its full stop."""
+    verdict: Verdict
+    whom: Whom
+    why: str
+
+
+KINDS: list[Kind] = []
+"""All of them, in the order of the docs."""
+
+
+def declare(group: str, what: str, verdict: Verdict, whom: Whom, why: str) -> Kind:
+    """A kind, which is added to :data:`KINDS`."""
+    kind = Kind(group, what, verdict, whom, why)
+    KINDS.append(kind)
+    return kind

@@ -1,1 +1,0 @@
-"""What flows and what it means: events, tables, settings, errors. No Spark, no IO."""

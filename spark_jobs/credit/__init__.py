@@ -1,0 +1,1 @@
+"""Which touches a conversion is credited to."""

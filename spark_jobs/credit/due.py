@@ -1,0 +1,120 @@
+"""How far credit can be computed, and whether there is something to do: from notes and logs, without Spark.
+
+::
+
+    watermark of attribute      ──────────────────────────────┤ 12:00
+    every touch is there up to  ─────────────────────┤ 11:00        attribute.window 1h
+    conversions are due up to   ─────────────────────┤ 11:00
+
+An impression can be clicked for as long as the window, so only then it is known whether it was a click or a view.
+A conversion that silver gets later, whyever, is found by the next run: it looks at all that silver got since the last.
+"""
+
+from datetime import datetime
+
+from spark_jobs.config.durations import ROUNDING, time_of_us
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.events import CONVERSION
+from spark_jobs.contract.tables import ATTRIBUTIONS, MARKS, SILVER_EVENTS
+from spark_jobs.credit.plan import CREDIT_PLANS, CREDIT_SEEN, CreditPlan, CreditSeen, Reach
+from spark_jobs.errors import LakeError
+from spark_jobs.lake.batches import read_batches
+from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.log import changes
+from spark_jobs.lake.notes import CommitNote
+from spark_jobs.lake.records import find_record, write_record
+from spark_jobs.queries.attribute.query import QUERY as ATTRIBUTE
+from spark_jobs.queries.notes import last_note
+from spark_jobs.restatements.plan import Kind
+from spark_jobs.restatements.plans import GOLD_PLANS
+
+
+def reach_of(lake: Lake, settings: Settings) -> Reach | None:
+    """How far credit can be computed; None: no conversion is due, because no watermark has passed anything."""
+    repair = GOLD_PLANS.last_done(lake)  # before the tables: what is repaired after this look is the next run's
+    attributions, silver = (lake.newest_commit(table.path) for table in (ATTRIBUTIONS, SILVER_EVENTS))
+    if attributions is None or silver is None:
+        return None
+    until = _watermark(last_note(lake, ATTRIBUTE.name, until=attributions))
+    if until is None:
+        return None
+    until -= settings.attribute.window + ROUNDING
+    marks = lake.newest_commit(MARKS.path)
+    return Reach(
+        until=until,
+        silver_version=silver,
+        attributions_version=attributions,
+        repair=repair,
+        marks_version=-1 if marks is None else marks,
+    )
+
+
+def last_run(lake: Lake) -> CreditPlan | None:
+    """The last run of what was new that was done whole: the next one goes on from there. None: there is none."""
+    return next(
+        (plan for plan in CREDIT_PLANS.newest_first(lake) if not plan.is_window and _is_whole(lake, plan)), None
+    )
+
+
+def _is_whole(lake: Lake, plan: CreditPlan) -> bool:
+    done = CREDIT_PLANS.done(lake, plan.number)
+    return done is not None and not done.failed
+
+
+def has_work(lake: Lake, settings: Settings) -> bool:
+    """Whether a run would find anything: conversions that are due, late ones, touches that were repaired, new marks.
+
+    If not, it is remembered how far was looked. A run that was interrupted is work.
+    """
+    last, reach = last_run(lake), reach_of(lake, settings)
+    if CREDIT_PLANS.unfinished(lake):
+        return True
+    if reach is None:
+        return False
+    seen = find_record(lake, CREDIT_SEEN, CreditSeen)
+    if last is None or seen is None or _has_repaired(lake, last.reach.repair, reach.repair):
+        return True
+    if _has_new_marks(lake, last.reach, seen, reach):
+        return True
+    has_more = _has_conversions(lake, seen.silver_version, reach.silver_version)
+    waits = seen.waits or has_more
+    if has_more or (waits and reach.until > last.reach.until):
+        return True
+    looked = seen_of(reach, waits=waits)
+    if looked != seen:
+        write_record(lake, CREDIT_SEEN, looked)
+    return False
+
+
+def seen_of(reach: Reach, *, waits: bool) -> CreditSeen:
+    """What to remember when the tables have been looked at up to ``reach``."""
+    return CreditSeen(silver_version=reach.silver_version, waits=waits, marks_version=reach.marks_version)
+
+
+def _has_repaired(lake: Lake, since: int, until: int) -> bool:
+    """Whether repairs and replays after number ``since`` have brought late events in, or changed attributions."""
+    plans = (GOLD_PLANS.read(lake, number) for number in range(since + 1, until + 1))
+    # Marks change columns that no touch has.
+    own = (plan for plan in plans if plan is not None and plan.kind is not Kind.MARKS)
+    return any(plan.late_events or plan.changes_of(ATTRIBUTIONS.name) for plan in own)
+
+
+def _has_new_marks(lake: Lake, last: Reach, seen: CreditSeen, reach: Reach) -> bool:
+    """Whether marks were set or revoked since the last run; also if the log of their table does not tell any more."""
+    if last.marks_version < 0:
+        return reach.marks_version >= 0
+    try:
+        commits = changes(lake, MARKS, max(last.marks_version, seen.marks_version) + 1, reach.marks_version)
+        return any(file.rows != 0 for commit in commits for file in commit.added)
+    except LakeError:
+        return True
+
+
+def _has_conversions(lake: Lake, since: int, until: int) -> bool:
+    """Whether silver got conversions after version ``since``; also if nobody knows any more."""
+    silver = read_batches(lake, SILVER_EVENTS, lambda found: found.begins <= since + 1)
+    return since + 1 < silver.begins or any(CONVERSION in batch.event_types for batch in silver.of(since + 1, until))
+
+
+def _watermark(note: CommitNote | None) -> datetime | None:
+    return time_of_us(note.watermark_ms * 1000) if note and note.watermark_ms else None

@@ -1,0 +1,114 @@
+"""Gross and net credit: two variants of one computation, each with tables of its own and with the events that count.
+
+::
+
+    conversions, attributions ──────────────────────▶ gold/paths, gold/credits
+             │
+             └── without what silver/marks says ────▶ gold/net_paths, gold/net_credits
+
+Gross is the same whatever is marked.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_jobs.config.durations import time_of_us
+from spark_jobs.contract.tables import CREDITS, MARKS, NET_CREDITS, NET_PATHS, PATHS, Table
+from spark_jobs.credit.selection import why
+from spark_jobs.lake.layout import Lake
+from spark_jobs.restatements.pending_marks import marked_at_us
+from spark_jobs.restatements.plan import Cause
+from spark_jobs.spark.columns import dates_of
+from spark_jobs.spark.read_delta import read_table
+from spark_jobs.traffic_rules.evaluate import MARK, marked_events
+from spark_jobs.traffic_rules.kinds.common import EVENT, at
+from spark_jobs.traffic_rules.unmarked import unmarked_attributions, unmarked_events
+
+Counted = Callable[[DataFrame, date, date], DataFrame]
+"""Those rows that count, of rows with an ``event_date`` from the first date to the last."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A variant of credit.
+
+    Attributes:
+        paths: its table of paths.
+        credits: its table of credits.
+        conversions: which conversions count, of rows with the columns of silver.
+        attributions: what counts of attributions.
+    """
+
+    paths: Table
+    credits: Table
+    conversions: Counted
+    attributions: Counted
+
+
+def _all(rows: DataFrame, _first: date, _last: date) -> DataFrame:
+    return rows
+
+
+GROSS = Variant(PATHS, CREDITS, _all, _all)
+
+
+class Marks:
+    """The marks of a lake as they were in a version of their table.
+
+    Args:
+        spark: the session.
+        lake: the lake.
+        version: of ``silver/marks``.
+    """
+
+    def __init__(self, spark: SparkSession, lake: Lake, version: int) -> None:
+        self._spark, self._lake, self._version = spark, lake, version
+
+    @property
+    def net(self) -> Variant:
+        """Credit without marked events."""
+        return Variant(
+            NET_PATHS,
+            NET_CREDITS,
+            lambda rows, first, last: unmarked_events(rows, self._on(first, last)),
+            lambda rows, first, last: unmarked_attributions(rows, self._on(first, last)),
+        )
+
+    def changed(self, since: int) -> DataFrame | None:
+        """The events that are marked now and were not in version ``since``, or the other way round.
+
+        None: the table has no newer version.
+
+        Returns:
+            ``event_type``, ``event_id``, ``event_time``, ``event_date`` and ``why``; each event once.
+        """
+        if since >= self._version:
+            return None
+        since_us = marked_at_us(self._lake, since)
+        added = self._rows().where(F.col("marked_at") > at(time_of_us(since_us))).localCheckpoint()
+        decided = added.groupBy(*EVENT, "event_date").agg(F.min("marked_at").alias("decided"))
+        told = why(F.lit(Cause.INVALID_TRAFFIC.value), F.col("decided"), F.col("event_type"), F.col("event_id"))
+        events = decided.select(*EVENT, "event_date", told)
+        if since_us:
+            # A mark by another rule changes nothing for an event that is marked already.
+            events = events.join(self._differing(added), on=list(EVENT), how="left_semi")
+        return events.localCheckpoint()
+
+    def _differing(self, added: DataFrame) -> DataFrame:
+        """Events that are marked with the rows in ``added`` and not without them, or the other way round."""
+        of_dates = self._rows().where(F.col("event_date").isin(dates_of(added)))
+        near = of_dates.join(added.select(*EVENT).distinct(), on=list(EVENT), how="left_semi")
+        row = [*MARK, "marked_at"]
+        now, before = (marked_events(rows) for rows in (near, near.join(added.select(*row), on=row, how="left_anti")))
+        return now.unionAll(before).groupBy(*EVENT).count().where(F.col("count") == 1)
+
+    def _on(self, first: date, last: date) -> DataFrame:
+        """The marked events of a time."""
+        return marked_events(self._rows().where(F.col("event_date").between(F.lit(first), F.lit(last))))
+
+    def _rows(self) -> DataFrame:
+        return read_table(self._spark, self._lake, MARKS, version=self._version)

@@ -1,0 +1,242 @@
+"""Which conversions a run of credit computes, and why.
+
+A conversion is computed when it becomes due, and again when
+
+- it came late, or an earlier one of its order did; then a copy of it that had counted is wanted too: its rows go,
+- a repair or a replay has changed an attribution that can be a touch of it,
+- it is a refund, and the conversion that it takes back is computed again,
+- net of invalid traffic also when a mark of it, of an earlier one of its order, or of what can be a touch of it was set
+  or revoked.
+"""
+
+from datetime import UTC, date, datetime
+from functools import reduce
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_jobs.config.durations import Window
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.events import CLICK, CONVERSION, IMPRESSION
+from spark_jobs.contract.tables import ATTRIBUTIONS, RESTATEMENTS, SILVER_EVENTS
+from spark_jobs.credit.due_conversions import LATE_TIME, DueConversions, ends_of, group_of
+from spark_jobs.credit.paths import ORDER, order_of
+from spark_jobs.credit.plan import Reach
+from spark_jobs.lake.layout import Lake
+from spark_jobs.places import REPAIR
+from spark_jobs.queries.arrivals import rows_between
+from spark_jobs.queries.correction import GROUP
+from spark_jobs.restatements.late_events import CAUSE
+from spark_jobs.restatements.plan import Cause, Outcome
+from spark_jobs.spark.columns import dates_of, dates_within, from_json_row, interval
+from spark_jobs.spark.read_delta import read_table
+from spark_jobs.traffic_rules.kinds.common import EVENT
+
+WHY: Final = "why"
+"""Column: why a conversion is computed again, a struct of :data:`REASON`; null: it is computed for the first time."""
+REASON: Final = ("received_at", "cause", "event_type", "event_id", "repair")
+"""Of the event behind it: when it was received, why it changes the conversion, its key, and the number of the repair
+that brought it in; 0: none did."""
+_WHY_TYPE = "struct<received_at: timestamp, cause: string, event_type: string, event_id: string, repair: bigint>"
+_TOUCH = "user_id STRING, impression_time TIMESTAMP, click_time TIMESTAMP"
+WANTED: Final = (GROUP, "event_id", "event_time")
+"""Columns of what is wanted: a conversion, and the group that its rows are compared in, which is its own, or that of
+the late copy that replaces it."""
+_OF_ORDER = ("order_id", "revokes", "event_date")
+
+
+class Conversions:
+    """The conversions of a lake up to a reach, and which of them are to be computed.
+
+    What is wanted has the columns :data:`WANTED` and ``why``.
+
+    Args:
+        spark: the session.
+        settings: those of the live jobs.
+        lake: the lake.
+        reach: how far the tables have come.
+        last: the reach of the last run; None: there was none.
+    """
+
+    def __init__(self, spark: SparkSession, settings: Settings, lake: Lake, reach: Reach, last: Reach | None) -> None:
+        self._spark, self._settings, self._lake, self._reach, self._last = spark, settings, lake, reach, last
+        self._due = DueConversions(spark, settings, lake, reach)
+        self.counted = self._due.counted
+        """Gives those that are due on some dates."""
+
+    def was_due(self, time: str) -> Column:
+        """Whether a conversion was due in the last run; ``time`` is the column with its time."""
+        return F.lit(False) if self._last is None else F.col(time) <= F.lit(self._last.until)
+
+    def waiting(self) -> int:
+        """How many conversions are not due yet."""
+        until = self._reach.until
+        rows = read_table(self._spark, self._lake, SILVER_EVENTS, version=self._reach.silver_version)
+        is_later = (F.col("event_date") >= F.lit(_date(until))) & (F.col("event_time") > F.lit(until))
+        return rows.where((F.col("event_type") == CONVERSION) & is_later).count()
+
+    def of_window(self, window: Window) -> DataFrame:
+        """What is wanted if all conversions in ``window`` that were due are computed again."""
+        is_in = (F.col("event_time") >= F.lit(window.begin)) & (F.col("event_time") < F.lit(window.end))
+        reason = why(F.lit(Cause.REPLAY.value))
+        found = _wanted(self._between(window.begin, window.end).where(is_in & self.was_due("event_time")), reason)
+        late = self._due.late(_date(window.begin), _date(window.end))
+        both = F.explode(F.array("event_time", LATE_TIME)).alias("event_time")
+        copies = self._due.replaced(late).where(self.was_due("event_time")).select(GROUP, "event_id", both, reason)
+        return first_reasons(found.unionByName(copies))
+
+    def new(self) -> DataFrame:
+        """What is wanted since the last run."""
+        never = F.lit(None).cast(_WHY_TYPE).alias(WHY)
+        if self._last is None:
+            return _wanted(self.counted(), never)
+        since = self.counted(_date(self._last.until)).where(~self.was_due("event_time"))
+        return _wanted(since, never).unionByName(self._again(self._last))
+
+    def changed_by(self, events: DataFrame) -> DataFrame:
+        """What is wanted because ``events`` count no longer, or again.
+
+        Args:
+            events: ``event_type``, ``event_id``, ``event_time``, ``event_date`` and ``why``.
+        """
+        own = self._among(events).localCheckpoint()
+        found = [own.select(*WANTED, WHY), *self._next_of_orders(own), *self._reached(self._touches_of(events))]
+        return self._with_refunds(found)
+
+    def _between(self, first: datetime, last: datetime) -> DataFrame:
+        """Conversions on the dates from ``first`` to ``last``, and perhaps more at its ends."""
+        return self.counted(_date(first), _date(last))
+
+    def _again(self, last: Reach) -> DataFrame:
+        """Conversions that were due, and have changed: each once, with the first reason to be received."""
+        late = self._late(last).localCheckpoint()
+        return self._with_refunds([late.select(*WANTED, WHY), *self._next_of_orders(late), *self._touched(last)])
+
+    def _with_refunds(self, found: list[DataFrame]) -> DataFrame:
+        """Conversions that are ``found``, and refunds of them: each once, with the first reason to be received."""
+        changed = first_reasons(reduce(DataFrame.unionByName, found)).localCheckpoint()
+        return first_reasons(reduce(DataFrame.unionByName, [changed, *self._refunds_of(changed)]))
+
+    def _late(self, last: Reach) -> DataFrame:
+        """Conversions that came late since the last run, and copies that they replace, with their order."""
+        told = why(F.col(CAUSE), F.col("ingest_time"), F.col("event_type"), F.col("event_id"), F.col(REPAIR))
+        names, was_due = (*WANTED, WHY, *_OF_ORDER), self.was_due("event_time")
+        # One that was brought in before it was due replaces nothing until now.
+        brought_in = self._due.late().where((F.col(REPAIR) > last.repair) | ~was_due).select("*", group_of(), told)
+        copies = self._due.replaced(brought_in, WHY)
+        found = [rows.where(was_due).select(*names) for rows in (brought_in, copies)]
+        first, newest = last.silver_version + 1, self._reach.silver_version
+        if first <= newest:
+            cause = {CAUSE: F.lit(Cause.LATE_CONVERSION.value), REPAIR: F.lit(0).cast("bigint")}
+            added = rows_between(self._spark, self._lake, SILVER_EVENTS, first, newest)
+            more = added.where((F.col("event_type") == CONVERSION) & was_due).withColumns(cause)
+            found.append(more.select("*", group_of(), told).select(*names))
+        return reduce(DataFrame.unionByName, found)
+
+    def _among(self, events: DataFrame) -> DataFrame:
+        """The conversions among ``events``, with their order and time."""
+        conversions = events.where(F.col("event_type") == CONVERSION)
+        dates = dates_of(conversions)
+        near = self.counted(dates[0], dates[-1]) if dates else self.counted()
+        due = near.where(F.col("event_date").isin(dates) & self.was_due("event_time"))
+        found = due.join(conversions.select(*EVENT, WHY), on=list(EVENT), how="inner")
+        return found.select(group_of(), "event_id", "event_time", WHY, *_OF_ORDER)
+
+    def _next_of_orders(self, changed: DataFrame) -> list[DataFrame]:
+        """Conversions of the same order as ``changed`` ones, after them: they may be repeats now, or no longer."""
+        lookback = self._settings.credit.conversion_lookback
+        bought = changed.where("revokes IS NULL")
+        if not (ends := ends_of(bought, "event_time")):
+            return []
+        first, last = ends
+        others = self._between(first, last + lookback).where(F.col("revokes").isNull() & self.was_due("event_time"))
+        after = F.broadcast(bought.select(order_of(), F.col("event_time").alias("changed_time"), WHY))
+        same = others.select("event_id", "event_time", order_of()).join(after, on=ORDER, how="inner")
+        is_after = (F.col("event_time") >= F.col("changed_time")) & (
+            F.col("event_time") <= F.col("changed_time") + interval(lookback)
+        )
+        return [_wanted(same.where(is_after), F.col(WHY))]
+
+    def _touched(self, last: Reach) -> list[DataFrame]:
+        """Conversions that a changed attribution is a touch of, or was."""
+        if not self._lake.has(RESTATEMENTS):
+            return []
+        told = read_table(self._spark, self._lake, RESTATEMENTS).where(
+            (F.col("table_name") == ATTRIBUTIONS.name)
+            & (F.col("outcome") == Outcome.APPLIED.value)
+            & (F.col(CAUSE) != Cause.INVALID_TRAFFIC.value)
+            & F.col(REPAIR).between(last.repair + 1, self._reach.repair)
+        )
+        reason = why(*[F.col(name) for name in (CAUSE, "received_at", "event_type", "event_id", REPAIR)])
+        rows = told.select(reason, F.explode(F.array("before", "after")).alias("row")).where(F.col("row").isNotNull())
+        touches = rows.select(WHY, from_json_row("row", _TOUCH).alias("touch")).select(WHY, "touch.*")
+        return self._reached(touches, are_few=True)
+
+    def _touches_of(self, events: DataFrame) -> DataFrame:
+        """The rows of attributions that have one of ``events``."""
+        shown = events.where(F.col("event_type").isin(IMPRESSION, CLICK))
+        # The date of a row is that of its impression, which a click may follow a day later.
+        dates = dates_within(shown, self._settings.attribute.window)
+        rows = read_table(self._spark, self._lake, ATTRIBUTIONS, version=self._reach.attributions_version)
+        near = rows.where(F.col("event_date").isin(dates))
+        found = []
+        for event_type in (IMPRESSION, CLICK):
+            names = [f"{event_type}_id", f"{event_type}_time"]
+            own = F.col("event_id").alias(names[0]), F.col("event_time").alias(names[1])
+            of_type = shown.where(F.col("event_type") == event_type).select(*own, WHY)
+            joined = near.join(of_type, on=names, how="inner")
+            found.append(joined.select(WHY, "user_id", "impression_time", "click_time"))
+        return found[0].unionByName(found[1])
+
+    def _reached(self, touches: DataFrame, *, are_few: bool = False) -> list[DataFrame]:
+        """Conversions that come so soon after a click or an impression of ``touches`` that it can be a touch of them.
+
+        Args:
+            touches: ``why``, ``user_id``, ``impression_time`` and ``click_time``.
+            are_few: whether they can be sent to every task.
+        """
+        times = F.explode(F.array("impression_time", "click_time")).alias("touch_time")
+        touches = touches.select(WHY, "user_id", times).where(F.col("touch_time").isNotNull()).localCheckpoint()
+        if not (ends := ends_of(touches, "touch_time")):
+            return []
+        lookback = self._settings.credit.click_lookback
+        near = self._between(ends[0], ends[1] + lookback).where(self.was_due("event_time"))
+        side = F.broadcast(touches) if are_few else touches
+        reached = near.select("event_id", "event_time", "user_id").join(side, on="user_id", how="inner")
+        is_reached = (F.col("event_time") >= F.col("touch_time")) & (
+            F.col("event_time") <= F.col("touch_time") + interval(lookback)
+        )
+        return [_wanted(reached.where(is_reached), F.col(WHY))]
+
+    def _refunds_of(self, changed: DataFrame) -> list[DataFrame]:
+        """Refunds of ``changed`` conversions that were due too."""
+        if self._last is None:
+            return []
+        if not (ends := ends_of(changed, "event_time")):
+            return []
+        since = self._between(ends[0], ends[1] + self._settings.credit.conversion_lookback)
+        refunds = since.where(F.col("revokes").isNotNull() & self.was_due("event_time"))
+        revoked = F.broadcast(changed.select(F.col("event_id").alias("revokes"), WHY))
+        return [_wanted(refunds.join(revoked, on="revokes"), F.col(WHY))]
+
+
+def _wanted(events: DataFrame, reason: Column) -> DataFrame:
+    return events.select(group_of(), "event_id", "event_time", reason)
+
+
+def first_reasons(wanted: DataFrame) -> DataFrame:
+    """Each conversion that is ``wanted`` once, with the first reason to be received."""
+    return wanted.groupBy(*WANTED).agg(F.min(WHY).alias(WHY))
+
+
+def why(cause: Column, *event: Column) -> Column:
+    """A reason: ``cause``, and of the event behind it when it was received, its type, its id and perhaps the repair."""
+    received, kind, event_id, *repair = event or (F.lit(None), F.lit(None), F.lit(None))
+    repair = repair or [F.lit(0)]
+    values = dict(zip(REASON, (received, cause, kind, event_id, *repair), strict=True))
+    return F.struct(*[value.alias(name) for name, value in values.items()]).cast(_WHY_TYPE).alias(WHY)
+
+
+def _date(time: datetime) -> date:
+    return time.astimezone(UTC).date()

@@ -1,0 +1,1 @@
+"""When a day of a table is complete."""

@@ -1,0 +1,101 @@
+"""When a day is done: a row of ``gold/days``, its status, and where the small files about days lie."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict
+
+from spark_jobs.contract.tables import DAYS
+from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.table_files import read_small
+from spark_jobs.places import DAYS_WRITER, PROGRESS
+
+DAYS_SEEN = f"{PROGRESS}/{DAYS_WRITER}/seen.json"
+"""What ``gold/days`` takes account of, as JSON: see :class:`DaysSeen`."""
+
+
+class DayStatus(StrEnum):
+    """How far the rows of a day can be relied on."""
+
+    OPEN = "open"
+    COMPLETE = "complete"
+    AUDITED = "audited"
+    RESTATED = "restated"
+    FROZEN = "frozen"
+
+
+@dataclass(frozen=True)
+class Day:
+    """A row of ``gold/days``; times are with zone (UTC). Its fields are the columns, whose meaning stands there."""
+
+    table_name: str
+    event_date: date
+    status: DayStatus = DayStatus.OPEN
+    complete_at: datetime | None = None
+    watermark: datetime | None = None
+    restated: int = 0
+    restated_at: datetime | None = None
+    changes: int = 0
+    impressions: int = 0
+    clicks: int = 0
+    cost_micros: int = 0
+    audited_at: datetime | None = None
+    frozen_at: datetime | None = None
+    repair: int = 0
+    version: int = 0
+    updated_at: datetime | None = None
+
+    @property
+    def key(self) -> tuple[str, date]:
+        """What identifies it."""
+        return self.table_name, self.event_date
+
+    @property
+    def start(self) -> datetime:
+        """The first instant of the day."""
+        return datetime.combine(self.event_date, time(), UTC)
+
+    @property
+    def end(self) -> datetime:
+        """The first instant after the day."""
+        return self.start + timedelta(days=1)
+
+    @property
+    def words(self) -> str:
+        """The status for people, with how often the day was restated."""
+        return f"{self.status.value} {self.restated}" if self.status is DayStatus.RESTATED else self.status.value
+
+
+class DaysSeen(BaseModel):
+    """What was looked at when ``gold/days`` was last updated, so that the next update reads only what is new.
+
+    Losing it costs one look at all of it. ``first`` and ``last`` are the dates of the events in silver up to
+    ``silver_version``; ``restatements_version`` is the version of ``gold/restatements`` that was counted, -1 before
+    there was one.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    silver_version: int
+    first: date
+    last: date
+    restatements_version: int
+
+
+def read_days(lake: Lake, *, since: date | None = None, until: date | None = None) -> list[Day]:
+    """The days of ``lake`` from ``since`` to ``until``, both included, ordered by table and date.
+
+    There are none before the first update.
+
+    Raises:
+        LakeError: the table cannot be read.
+    """
+    found = [Day(**{**row, "status": DayStatus(row["status"])}) for row in read_small(lake, DAYS)]
+    return sorted(_within(found, since, until), key=lambda day: day.key)
+
+
+def _within(days: Iterable[Day], since: date | None, until: date | None) -> list[Day]:
+    chosen = (day for day in days if since is None or day.event_date >= since)
+    return [day for day in chosen if until is None or day.event_date <= until]

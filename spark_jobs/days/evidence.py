@@ -1,0 +1,162 @@
+"""What the status of days follows from, as far as it can be seen without Spark."""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+
+from pydantic import ValidationError
+
+from spark_jobs.config.durations import time_of_us
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import RESTATEMENTS, SILVER_EVENTS
+from spark_jobs.days.day import Day, DaysSeen, DayStatus, read_days
+from spark_jobs.days.status import Audit, Span, Standing, passed
+from spark_jobs.lake.batches import read_batches
+from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.notes import CommitNote, version_reached
+from spark_jobs.queries.deduplicate.query import QUERY as DEDUPLICATE
+from spark_jobs.queries.notes import last_note
+from spark_jobs.queries.query import Query
+from spark_jobs.queries.registry import QUERIES
+from spark_jobs.restatements.plans import GOLD_PLANS
+from spark_jobs.restatements.replay_model import REPLAYS, Replay
+
+_DAY = timedelta(days=1)
+_NAME = re.compile(r"(\d{8}T\d{6}\.\d{6}Z)_(\d{8}T\d{6}\.\d{6}Z)(_[a-z_]+)?\.json")
+_TIME = "%Y%m%dT%H%M%S.%fZ"
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a look at the lake has found.
+
+    Attributes:
+        days: the rows of ``gold/days``.
+        standings: of the tables that have days; what is still open past their watermark is not known yet.
+        silver_version: the version of silver that was looked at; None: there is no silver.
+        span: the dates of its events; None: there are none, or it is not known.
+        is_span_known: whether ``span`` is known.
+        passed: the last date that the watermark of ``deduplicate`` has passed, even if nothing happened on it; None:
+            there is no watermark.
+        restatements_version: the version of ``gold/restatements``; -1: there is none.
+        has_more_restatements: whether some were told since ``gold/days`` counted them.
+        last_repair: number of the last repair that is done; 0: there is none.
+        audits: replays that agreed.
+    """
+
+    days: list[Day]
+    standings: list[Standing]
+    silver_version: int | None
+    span: Span | None
+    is_span_known: bool
+    passed: date | None
+    restatements_version: int
+    has_more_restatements: bool
+    last_repair: int
+    audits: list[Audit]
+
+    @property
+    def whole_span(self) -> Span | None:
+        """The dates that are days: those of events, all between, and those that passed quietly after."""
+        if self.span is None or self.passed is None:
+            return self.span
+        return self.span[0], max(self.span[1], self.passed)
+
+    @property
+    def needs_spark(self) -> bool:
+        """Whether rows must be looked at."""
+        lasting = {query.writes.name for query in QUERIES if query.open_since}
+        has_passed = any(passed(self.days, standing) for standing in self.standings if standing.table in lasting)
+        return not self.is_span_known or self.has_more_restatements or has_passed
+
+
+def look_at(lake: Lake, settings: Settings, seen: DaysSeen | None) -> Look:
+    """Looks at ``lake``; ``seen`` is what the last update looked at, None if that is not known.
+
+    Raises:
+        LakeError: ``gold/days`` cannot be read.
+    """
+    # Before the tables: what restates a day after this look is looked at by the next one.
+    restatements = lake.newest_commit(RESTATEMENTS.path)
+    restated = -1 if restatements is None else restatements
+    silver_version = lake.newest_commit(SILVER_EVENTS.path)
+    span = _span(lake, silver_version, seen)
+    days, upstream = read_days(lake), _watermark(last_note(lake, DEDUPLICATE.name))
+    return Look(
+        days=days,
+        standings=[found for query in QUERIES if (found := _standing(lake, settings, query))],
+        silver_version=silver_version,
+        span=span,
+        is_span_known=span is not None or silver_version is None,
+        passed=upstream.date() - _DAY if upstream else None,
+        restatements_version=restated,
+        has_more_restatements=restated > (seen.restatements_version if seen else -1),
+        last_repair=GOLD_PLANS.last_done(lake),
+        audits=read_audits(lake, days),
+    )
+
+
+def _standing(lake: Lake, settings: Settings, query: Query) -> Standing | None:
+    """Where the table of ``query`` stands; None: it has no days, or no batch yet."""
+    delay = query.watermark(settings)
+    if query.correction is None or delay is None or not lake.has(query.writes):
+        return None
+    version = lake.newest_commit(query.writes.path) or 0
+    note = last_note(lake, query.name, until=version)
+    if note is None:
+        return None
+    return Standing(
+        table=query.writes.name,
+        version=version,
+        watermark=_watermark(note),
+        # Spark drops what lies behind the watermark of the batch before: later batches keep nothing behind this one.
+        upstream=_watermark(last_note(lake, DEDUPLICATE.name, until=min(map(version_reached, note.reached)))),
+        has_upstream=DEDUPLICATE.watermark(settings) is not None,
+        holds=query.closes_after(settings) - delay,
+    )
+
+
+def _watermark(note: CommitNote | None) -> datetime | None:
+    return time_of_us(note.watermark_ms * 1000) if note and note.watermark_ms else None
+
+
+def _span(lake: Lake, version: int | None, seen: DaysSeen | None) -> Span | None:
+    """The dates of events in silver up to ``version``, from what was ``seen`` and newer commits; None: not known."""
+    if version is None or seen is None or seen.silver_version > version:
+        return None
+    silver = read_batches(lake, SILVER_EVENTS, lambda found: found.begins <= seen.silver_version + 1)
+    newer = silver.of(seen.silver_version + 1, version)
+    if seen.silver_version + 1 < silver.begins:
+        return None  # the log was cleaned up to here
+    days = [seen.first, seen.last, *(day for batch in newer for day in (batch.first_date, batch.last_date) if day)]
+    return min(days), max(days)
+
+
+def read_audits(lake: Lake, days: Collection[Day]) -> list[Audit]:
+    """The replays in ``lake`` that agreed with a table, as far as they can make one of ``days`` audited.
+
+    A window's report is replaced when the window is replayed again, so what was read before may be another one now.
+    A report that is damaged, or of another version, says nothing.
+    """
+    wanted = [day for day in days if day.status in (DayStatus.COMPLETE, DayStatus.RESTATED)]
+    if not wanted:
+        return []
+    found = []
+    for name in lake.files.names(REPLAYS):
+        window = _NAME.fullmatch(name)
+        if window is None:
+            continue
+        begin, end = (datetime.strptime(text, _TIME).replace(tzinfo=UTC) for text in window.groups()[:2])
+        if any(begin <= day.start and day.end <= end for day in wanted):
+            found += _agreed(lake.files.read(f"{REPLAYS}/{name}") or b"")
+    return found
+
+
+def _agreed(text: bytes) -> list[Audit]:
+    try:
+        report = Replay.model_validate_json(text)
+    except ValidationError:
+        return []
+    agreed = (name for name, one in report.tables.items() if one.audited)
+    return [Audit(name, report.begin, report.end, report.decided_at) for name in agreed]

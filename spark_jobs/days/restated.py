@@ -1,0 +1,75 @@
+"""What the status of days follows from where rows must be looked at: restatements by day, and what is still open."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_jobs.config.durations import time_of_us
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import RESTATEMENTS, SUMS
+from spark_jobs.days.day import Day
+from spark_jobs.days.evidence import Look
+from spark_jobs.days.status import Change, Standing, passed
+from spark_jobs.lake.layout import Lake
+from spark_jobs.queries.campaign_stats.windows import sums
+from spark_jobs.queries.notes import last_note
+from spark_jobs.queries.query import Query
+from spark_jobs.queries.registry import TABLES_BY_NAME, writer_of
+from spark_jobs.queries.resume_point import Position
+from spark_jobs.restatements.plan import Outcome
+from spark_jobs.spark.read_delta import first_event_time, read_table
+
+
+def changes_since(spark: SparkSession, lake: Lake, look: Look) -> list[Change]:
+    """What has been changed, by day, since the first of the days that are not frozen was complete."""
+    own = [day.repair for day in look.days if day.complete_at is not None and day.frozen_at is None]
+    since = min([look.last_repair, *own])
+    told = read_table(spark, lake, RESTATEMENTS, version=look.restatements_version).where(
+        (F.col("repair") > since) & (F.col("outcome") == Outcome.APPLIED.value)
+    )
+    found = []
+    for standing in look.standings:
+        query = writer_of(TABLES_BY_NAME[standing.table])
+        of_table = _by_day(told.where(F.col("table_name") == standing.table), query)
+        found += [
+            Change(standing.table, day, repair, time_of_us(us), *numbers)
+            for day, repair, us, *numbers in of_table.collect()
+        ]
+    return found
+
+
+def _by_day(told: DataFrame, query: Query) -> DataFrame:
+    """``event_date``, ``repair``, ``decided_us``, ``rows``, and the differences of what is counted.
+
+    A row that moves from one day to another changes both. Its differences count once, on the day that it is told for.
+    """
+    dated = _dated(_dated(told, "before", query), "after", query).withColumn("own_date", F.to_date("row_time"))
+    dates = F.array_distinct(F.array_compact(F.array("own_date", "before_date", "after_date")))
+    each = dated.withColumn("event_date", F.explode(dates))
+    is_own = F.col("event_date") == F.col("own_date")
+    valued = each.withColumns({name: F.when(is_own, F.coalesce(name, F.lit(0))).otherwise(F.lit(0)) for name in SUMS})
+    decided = F.unix_micros(F.max("decided_at")).alias("decided_us")
+    return valued.groupBy("event_date", "repair").agg(decided, F.count("*").alias("rows"), *sums())
+
+
+def _dated(told: DataFrame, side: str, query: Query) -> DataFrame:
+    """``told`` with the date of the row whose JSON is in the column ``side``, null if there is none."""
+    assert query.correction is not None  # noqa: S101 it has a standing
+    times = ", ".join(f"{column.name} TIMESTAMP" for column in query.writes.columns if column.sql_type == "TIMESTAMP")
+    columns, date = told.columns, F.to_date(F.expr(query.correction().time)).alias(f"{side}_date")
+    return told.select(*columns, F.inline(F.array(F.from_json(side, times)))).select(*columns, date)
+
+
+def first_open(
+    spark: SparkSession, settings: Settings, lake: Lake, standing: Standing, days: Sequence[Day]
+) -> Standing:
+    """``standing`` with the first event of rows that go on although the watermark has passed one of ``days``."""
+    query = writer_of(TABLES_BY_NAME[standing.table])
+    waiting = passed(days, standing)
+    note = last_note(lake, query.name, until=standing.version)
+    if query.open_since is None or not waiting or note is None:
+        return standing
+    position = Position(spark, settings, lake, query, note)
+    return replace(standing, open_since=first_event_time(query.open_since(position, waiting[0].event_date)))

@@ -1,0 +1,112 @@
+"""When a day is done: keeps ``gold/days`` up to date.
+
+An update first looks without Spark: at the notes in the commits, at the dates of new files of silver, at whether
+repairs have told something new, and at reports of replays. Only if a status follows from it that ``gold/days`` does not
+have, or if rows must be looked at to tell, it starts Spark.
+
+**Exactly once.** The table is replaced in one commit, under a lock, by rows that follow from what the lake holds. An
+update that was killed has changed nothing or all; the next one finds what is left to do, or nothing.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import astuple, replace
+from datetime import UTC, datetime
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.events import HEARTBEAT
+from spark_jobs.contract.tables import DAYS, SILVER_EVENTS
+from spark_jobs.days.day import DAYS_SEEN, Day, DaysSeen
+from spark_jobs.days.evidence import Look, look_at
+from spark_jobs.days.restated import changes_since, first_open
+from spark_jobs.days.status import Evidence, Span, all_days, next_days
+from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.lock import hold_job
+from spark_jobs.lake.notes import CommitNote
+from spark_jobs.lake.records import find_record, write_record
+from spark_jobs.places import DAYS_WRITER
+from spark_jobs.restatements.truth import span_of
+from spark_jobs.spark.read_delta import read_table
+from spark_jobs.spark.write_delta import replace_all
+
+StartSpark = Callable[[], AbstractContextManager[SparkSession]]
+
+
+def update_days(lake: Lake, settings: Settings, start_spark: StartSpark) -> list[Day]:
+    """Brings ``gold/days`` up to date, and gives its rows. Jobs may be running.
+
+    Args:
+        lake: the lake.
+        settings: those of the live jobs.
+        start_spark: called only if something has to be written, or looked at row by row.
+
+    Raises:
+        LakeInUseError: another process is updating it.
+        LakeError: the table cannot be read.
+    """
+    seen, now = find_record(lake, DAYS_SEEN, DaysSeen), datetime.now(UTC)
+    look = look_at(lake, settings, seen)
+    if not look.needs_spark:
+        days = next_days(look.days, _evidence(look, settings, now))
+        if days == look.days:
+            _remember(lake, look, look.span, seen)
+            return days
+    with start_spark() as spark:
+        return update_days_with(spark, lake, settings)
+
+
+def update_days_with(spark: SparkSession, lake: Lake, settings: Settings) -> list[Day]:
+    """As :func:`update_days`, with a session that is there anyway."""
+    with hold_job(lake, DAYS_WRITER, settings.s3, spark=spark) as check_lock:
+        seen, now = find_record(lake, DAYS_SEEN, DaysSeen), datetime.now(UTC)
+        look = look_at(lake, settings, seen)
+        span = look.span if look.is_span_known else _span(spark, lake, look)
+        evidence = _evidence(replace(look, span=span), settings, now)
+        if look.has_more_restatements:
+            evidence = replace(evidence, changes=changes_since(spark, lake, look))
+        every = all_days(look.days, evidence)
+        standings = [first_open(spark, settings, lake, one, every) for one in evidence.standings]
+        days = next_days(look.days, replace(evidence, standings=standings))
+        if days != look.days:
+            check_lock()
+            rows = spark.createDataFrame([astuple(day) for day in days], DAYS.ddl)
+            note = CommitNote(writer=DAYS_WRITER, batch=(lake.newest_commit(DAYS.path) or 0) + 1)
+            replace_all(rows.coalesce(1), lake, DAYS, note)
+        _remember(lake, look, span, seen)
+    return days
+
+
+def _evidence(look: Look, settings: Settings, now: datetime) -> Evidence:
+    return Evidence(
+        standings=look.standings,
+        span=look.whole_span,
+        last_repair=look.last_repair,
+        changes=None,
+        audits=look.audits,
+        freeze_after=settings.repair.freeze_after,
+        now=now,
+    )
+
+
+def _span(spark: SparkSession, lake: Lake, look: Look) -> Span | None:
+    """The dates of all events in silver."""
+    if look.silver_version is None:
+        return None
+    silver = read_table(spark, lake, SILVER_EVENTS, version=look.silver_version)
+    return span_of(silver.where(F.col("event_type") != HEARTBEAT))
+
+
+def _remember(lake: Lake, look: Look, span: Span | None, seen: DaysSeen | None) -> None:
+    if span is None or look.silver_version is None:
+        return
+    now_seen = DaysSeen(
+        silver_version=look.silver_version,
+        first=span[0],
+        last=span[1],
+        restatements_version=look.restatements_version,
+    )
+    if now_seen != seen:
+        write_record(lake, DAYS_SEEN, now_seen)

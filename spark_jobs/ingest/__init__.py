@@ -1,0 +1,1 @@
+"""Records judged and written to bronze."""

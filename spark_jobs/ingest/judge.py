@@ -1,0 +1,212 @@
+"""Fields to a verdict: every record is kept, with the first rule that it breaks."""
+
+from collections.abc import Sequence
+from functools import reduce
+from operator import or_
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from spark_jobs.config.sections import IngestSettings
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract import events
+from spark_jobs.contract.tables import BRONZE_EVENTS
+from spark_jobs.ingest import decode, parse
+from spark_jobs.ingest.fields import Field, Given, Reason, as_text, quoted
+from spark_jobs.ingest.records import Records
+
+_EPOCH = "1970-01-01 00:00:00"
+_LABEL, _GIVEN = "reason_label", "reason_given"
+"""Columns in between: where the record breaks its rule, and what it has there."""
+
+_Rule = tuple[str, Column, Reason | None]
+"""A verdict, the condition for it, and the reason for people, if the verdict does not say it all."""
+
+
+def judge(records: DataFrame, settings: Settings, carried: Sequence[str] = ()) -> DataFrame:
+    """Every non-blank record of ``records`` with its verdict and fields.
+
+    Args:
+        records: ``raw``, ``source`` (strings), ``ingest_time`` (timestamp: of the batch), ``received_time`` (timestamp:
+            when the record was received; its event cannot be later); if some are not JSON, what
+            :func:`spark_jobs.ingest.decode.decode` adds; and ``requeued_from`` (timestamp), if these are records of
+            bronze (:func:`spark_jobs.ingest.quarantine.as_received`).
+        settings: the sources with their mappings, and the limits.
+        carried: further columns of ``records``, to be returned as they are.
+
+    Returns:
+        The columns of ``bronze/events``, one for each column that a source keeps, and those ``carried``. ``raw`` is as
+        received; if that is not UTF-8, it is decoded as ISO-8859-1, so encoding it again gives the original bytes.
+        Fields that belong to another event type are null.
+    """
+    how = Records(settings)
+    rules = [*_decode_rules(records), *_record_rules(how), *_event_rules(how, settings.ingest)]
+    judged = _with_given(how.read(parse.drop_blank(records)).withColumn("verdict", _first_broken(rules)), rules)
+    # What is UTF-8 is known by now, except of records that are not JSON.
+    is_text = F.lit(False) if parse.IS_DECODED in judged.columns else F.col("is_utf8")
+    raw = F.when(is_text | F.is_valid_utf8("raw"), F.col("raw")).otherwise(
+        F.decode(F.col("raw").cast("binary"), "ISO-8859-1")
+    )
+    kept = {name: field.value for name, field in how.kept.items()}
+    columns = {"raw": raw, "reason": _reason(rules), **_of_quarantine(records), **_values(how.fields), **kept}
+    return judged.withColumns(columns).select(*BRONZE_EVENTS.column_names, *kept, *carried)
+
+
+def _of_quarantine(records: DataFrame) -> dict[str, Column]:
+    never = F.lit(None).cast("timestamp")
+    return {
+        # Costs nothing in the rows that are ok, and only the others are judged again.
+        "received_time": F.when(F.col("verdict") != events.OK, F.col("received_time")),
+        "requeued_from": F.col("requeued_from") if "requeued_from" in records.columns else never,
+    }
+
+
+def _decode_rules(records: DataFrame) -> list[_Rule]:
+    if decode.VERDICT not in records.columns:
+        return []
+    verdict, reason = F.col(decode.VERDICT), F.col(decode.REASON)
+    return [(name, verdict == name, reason) for name in (*events.DECODE_VERDICTS, events.INVALID_UTF8)]
+
+
+def _record_rules(how: Records) -> list[_Rule]:
+    not_utf8_either = F.when(~F.is_valid_utf8("raw"), F.lit(events.NOT_UTF8_EITHER))
+    return [
+        (events.RECORD_TOO_LARGE, F.col("is_too_large"), not_utf8_either),
+        (events.INVALID_UTF8, ~F.col("is_utf8"), None),
+        *[(verdict, broken, None) for verdict, broken in how.form_rules],
+        *_unknown_rule(how.unknown_fields),
+    ]
+
+
+def _unknown_rule(unknown: Column | None) -> list[_Rule]:
+    if unknown is None:
+        return []
+    reason = F.concat(F.lit("the mapping does not read "), F.concat_ws(", ", unknown))
+    return [(events.UNKNOWN_FIELD, F.size(unknown) > 0, reason)]
+
+
+def _event_rules(how: Records, settings: IngestSettings) -> list[_Rule]:
+    fields = how.fields
+    time = fields["event_time"]
+    too_late = F.col("received_time") + F.expr(f"INTERVAL {settings.max_future_skew.total_seconds():.3f} SECOND")
+    is_no_time = time.is_wrong | (time.value <= F.lit(_EPOCH).cast("timestamp"))
+    return [
+        *_needed(fields, "event_type", ~fields["event_type"].value.isin(*events.EVENT_TYPES)),
+        *_needed(fields, "event_id", _is_no_id(fields["event_id"])),
+        *_needed(fields, "event_time", is_no_time),
+        (events.EVENT_TIME_TOO_OLD, time.value < F.lit(settings.earliest_event_time), time.reason),
+        (events.EVENT_TIME_IN_FUTURE, time.value > too_late, time.reason),
+        *_needed(fields, "user_id", _is_no_id(fields["user_id"]), unless=how.may_lack("user_id")),
+        *_optional(fields, "is_last", fields["is_last"].is_wrong),
+        *(rule for name in events.TEXT_LIMITS for rule in _optional(fields, name, _is_no_text(name, fields[name]))),
+        *_of_type(
+            events.IMPRESSION,
+            [
+                *_needed(fields, "campaign_id", _is_no_id(fields["campaign_id"])),
+                *_needed(fields, "ad_id", _is_no_id(fields["ad_id"])),
+                *_optional(fields, "cost_micros", _is_no_amount("cost_micros", fields)),
+            ],
+            fields,
+        ),
+        *_of_type(events.CLICK, _needed(fields, "impression_id", _is_no_id(fields["impression_id"])), fields),
+        *_of_type(events.ACTIVITY, _optional(fields, "data", fields["data"].is_wrong), fields),
+        *_of_type(events.CONVERSION, _conversion_rules(fields), fields),
+        *_kept_rule(list(how.kept.values())),
+    ]
+
+
+def _conversion_rules(fields: dict[str, Field]) -> list[_Rule]:
+    currency, revokes = fields["currency"], fields["revokes"]
+    is_no_code = ~currency.value.rlike(rf"^{events.CURRENCY_PATTERN}\z") | currency.is_wrong
+    # What takes itself back would count as nothing, and as a conversion.
+    names_itself = revokes.value == fields["event_id"].value
+    return [
+        *_needed(fields, "conversion_type", _is_no_id(fields["conversion_type"])),
+        *_needed(fields, "value_micros", _is_no_amount("value_micros", fields)),
+        *_needed(fields, "currency", is_no_code, unless=fields["value_micros"].value == 0),
+        *_optional(fields, "order_id", _is_no_id(fields["order_id"])),
+        *_optional(fields, "revokes", _is_no_id(revokes) | names_itself),
+    ]
+
+
+def _kept_rule(fields: list[Field]) -> list[_Rule]:
+    if not fields:
+        return []
+    # A verdict has one reason, so all columns that are kept are one rule.
+    broken = [F.coalesce(field.is_wrong, F.lit(False)) for field in fields]
+    reason = F.coalesce(*[F.when(one, as_text(field.reason)) for one, field in zip(broken, fields, strict=True)])
+    return [(events.INVALID_KEPT_COLUMN, reduce(or_, broken), reason)]
+
+
+def _needed(fields: dict[str, Field], name: str, is_broken: Column, unless: Column | None = None) -> list[_Rule]:
+    field = fields[name]
+    is_missing = field.is_missing if unless is None else field.is_missing & ~unless
+    return [(events.missing(name), is_missing, field.reason), (events.invalid(name), is_broken, field.reason)]
+
+
+def _optional(fields: dict[str, Field], name: str, is_broken: Column) -> list[_Rule]:
+    return [(events.invalid(name), is_broken, fields[name].reason)]
+
+
+def _is_no_id(field: Field) -> Column:
+    has_length = F.char_length(field.value).between(1, events.MAX_ID_CHARACTERS)
+    return ~(has_length & ~F.contains(field.value, F.lit("\0"))) | field.is_wrong
+
+
+def _is_no_text(name: str, field: Field) -> Column:
+    return ~F.char_length(field.value).between(1, events.TEXT_LIMITS[name]) | field.is_wrong
+
+
+def _is_no_amount(name: str, fields: dict[str, Field]) -> Column:
+    return ~fields[name].value.between(0, events.AMOUNT_LIMITS[name]) | fields[name].is_wrong
+
+
+def _of_type(event_type: str, rules: Sequence[_Rule], fields: dict[str, Field]) -> list[_Rule]:
+    is_type = fields["event_type"].value == event_type
+    return [(verdict, is_type & broken, reason) for verdict, broken, reason in rules]
+
+
+def _first_broken(rules: Sequence[_Rule]) -> Column:
+    (verdict, broken, _), *rest = rules
+    chain = F.when(broken, F.lit(verdict))
+    for verdict, broken, _ in rest:
+        chain = chain.when(broken, F.lit(verdict))
+    return chain.otherwise(F.lit(events.OK))
+
+
+def _with_given(judged: DataFrame, rules: Sequence[_Rule]) -> DataFrame:
+    """``judged`` with what the record has where it breaks its rule, if that is one place: for :func:`_reason`.
+
+    The text for people is then put together once and not for each rule: as code it would be larger than all the rules,
+    and a start would take two seconds longer to compile.
+    """
+    places: dict[str, tuple[list[str], Column]] = {}
+    for verdict, _, reason in rules:
+        if isinstance(reason, Given):
+            places.setdefault(reason.label, ([], reason.text))[0].append(verdict)
+    label = text = F.when(F.col("verdict") == events.OK, F.lit(None).cast("string"))
+    for name, (verdicts, given) in places.items():
+        is_here = F.col("verdict").isin(*verdicts)
+        label, text = label.when(is_here, F.lit(name)), text.when(is_here, given.cast("string"))
+    return judged.withColumns({_LABEL: label, _GIVEN: text})
+
+
+def _reason(rules: Sequence[_Rule]) -> Column:
+    """Why the verdict is not ok, where the verdict alone does not say it."""
+    chain = F.when(F.col(_LABEL).isNotNull(), quoted(F.col(_LABEL), F.col(_GIVEN)))
+    for verdict, _, reason in rules:
+        if isinstance(reason, Column):
+            chain = chain.when(F.col("verdict") == verdict, reason)
+    return chain
+
+
+def _values(fields: dict[str, Field]) -> dict[str, Column]:
+    """The fields; if the record is not ok, as many as could be read."""
+    values = {name: field.value for name, field in fields.items()}
+    values["is_last"] = F.coalesce(values["is_last"], F.lit(False))
+    values["cost_micros"] = F.coalesce(values["cost_micros"], F.lit(0))
+    event_type = values["event_type"]
+    for kind, names in events.TYPE_FIELDS.items():
+        for name in names:
+            values[name] = F.when(event_type == kind, values[name])
+    return values

@@ -1,0 +1,96 @@
+"""How the records of the configured sources are read: in which form, and by which mapping."""
+
+from collections.abc import Callable, Iterable
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from spark_jobs.config.settings import Settings
+from spark_jobs.config.sources import FIELDS, SourceSettings, kept_columns
+from spark_jobs.contract import events
+from spark_jobs.contract.tables import BRONZE_EVENTS
+from spark_jobs.ingest import parse
+from spark_jobs.ingest.fields import SOURCE_NAME, by_source, own_fields, own_time
+from spark_jobs.ingest.mapped import Mapped
+from spark_jobs.mapping.sources import compile_sources
+
+_TYPES = {column.name: column.sql_type for column in BRONZE_EVENTS.columns if column.name in FIELDS}
+
+
+class Records:
+    """The records of all sources, as columns for :func:`spark_jobs.ingest.judge.judge`."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Reads the mappings.
+
+        Raises:
+            SettingsError: an expression is not in the language.
+        """
+        self._limit, self._all = settings.ingest.max_record_bytes, settings.sources
+        self._own = [one for one in self._all.values() if not one.has_mapping]
+        self._mapped = Mapped(compile_sources(settings))
+        self._is_sure = len(self._all) == 1 and not self._mapped.has_conditions
+        given = {n: self._mapped.fields(n) if one.has_mapping else own_fields() for n, one in self._all.items()}
+        self.fields = by_source(given, _TYPES, is_sure=self._is_sure)
+        """By name, the fields of an event."""
+        kept = {column.name: column.sql_type for column in kept_columns(self._all)}
+        self.kept = by_source({name: self._mapped.kept(name) for name in self._all}, kept, is_sure=self._is_sure)
+        """By name, the columns that sources keep."""
+
+    def read(self, records: DataFrame) -> DataFrame:
+        """``records`` (``raw``, ``text``, ``origin`` and more), parsed, with the name of their source."""
+        read = parse.measure(records, self._limit)
+        if self._own:
+            read = parse.parse(read, self._is_own).withColumn("time", own_time())
+        read = parse.add_keys(read, all_own=len(self._own) == len(self._all))
+        return self._mapped.read(read).withColumn(SOURCE_NAME, self._name())
+
+    @property
+    def form_rules(self) -> list[tuple[str, Column]]:
+        """Verdicts on records that cannot be read in the form of their source, or that no source means."""
+        rules = [
+            (events.NOT_AN_OBJECT, ~parse.is_object() & parse.is_one_value()),
+            (
+                events.MALFORMED_JSON,
+                ~parse.is_object() | self._of_form(parse.is_malformed, lambda: self._mapped.is_malformed),
+            ),
+            (events.DUPLICATE_KEY, self._of_form(parse.has_duplicate_key, parse.has_key_twice)),
+        ]
+        if not self._is_sure:
+            rules.append((events.NO_SOURCE, F.col(SOURCE_NAME).isNull()))
+        return rules
+
+    @property
+    def unknown_fields(self) -> Column | None:
+        """The fields of a record that the mapping of its source does not read but must; None: no source is strict."""
+        return self._mapped.unknown_fields
+
+    def may_lack(self, field: str) -> Column | None:
+        """Whether the record may lack ``field``; None: none may."""
+        names = [name for name, one in self._all.items() if field in one.may_lack]
+        return F.col(SOURCE_NAME).isin(*names) if names else None
+
+    @property
+    def _is_own(self) -> Column | None:
+        """Whether a record may be in adloom's own format; None: all are."""
+        return None if len(self._own) == len(self._all) else _comes_from(self._own)
+
+    def _of_form(self, own: Callable[[], Column], mapped: Callable[[], Column]) -> Column:
+        if not self._own:
+            return mapped()
+        return own() if self._is_own is None else F.when(self._is_own, own()).otherwise(mapped())
+
+    def _name(self) -> Column:
+        """The name of the first source that means the record."""
+        if self._is_sure:
+            return F.lit(next(iter(self._all)))
+        chain = F.when(F.lit(False), F.lit(""))
+        for name, one in self._all.items():
+            chain = chain.when(_comes_from([one]) & self._mapped.is_meant(name), F.lit(name))
+        return chain
+
+
+def _comes_from(sources: Iterable[SourceSettings]) -> Column:
+    """Whether the record comes from where one of ``sources`` has its records; where is null, any may mean it."""
+    origins = [origin for one in sources for origin in one.origins]
+    return F.col("origin").isNull() | F.col("origin").isin(*origins)

@@ -1,0 +1,135 @@
+"""Kafka's topics: which there are, and creating them.
+
+The client is Java's own with the very options that Spark's reader gets. So a check passes where Spark passes, whatever
+``kafka.options`` name: a client certificate, OAuth, a login module of a cloud.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+
+from spark_jobs.config.kafka import java_options
+from spark_jobs.config.sections import KafkaSettings
+from spark_jobs.errors import SourceError
+
+_TIMEOUT_MS = 15_000
+
+
+def partitions_of_topics(jvm: Any, settings: KafkaSettings) -> dict[str, list[str]]:
+    """By name of each topic of the settings that the brokers have, its partitions.
+
+    Args:
+        jvm: Java's classes, as py4j gives them.
+        settings: of Kafka.
+
+    Raises:
+        SourceError: no broker answers, it refuses the client, or its certificate is not trusted.
+    """
+    with _admin(jvm, settings) as admin:
+        return _partitions(jvm, admin, settings, _names(admin))
+
+
+def require_topics(jvm: Any, settings: KafkaSettings) -> dict[str, list[str]]:
+    """By name of each topic of the settings, its partitions.
+
+    Raises:
+        SourceError: see :func:`partitions_of_topics`, or a topic is missing.
+    """
+    known = partitions_of_topics(jvm, settings)
+    if missing := [topic for topic in settings.topics if topic not in known]:
+        has = ", ".join(names_of_topics(jvm, settings)) or "none"
+        raise SourceError(
+            f"Kafka at {settings.bootstrap_servers} has no topic {', '.join(missing)} that this client may see (it "
+            f"sees: {has}); create it (`adloom init` does), or change kafka.topics or the topics of the source"
+        )
+    return known
+
+
+def names_of_topics(jvm: Any, settings: KafkaSettings) -> list[str]:
+    """The topics that the client may see, sorted, without Kafka's own.
+
+    Raises:
+        SourceError: see :func:`partitions_of_topics`.
+    """
+    with _admin(jvm, settings) as admin:
+        return sorted(name for name in _names(admin) if not name.startswith("__"))
+
+
+def create_topics(jvm: Any, settings: KafkaSettings, partitions: int) -> Iterator[str]:
+    """Creates those topics of the settings that are missing; leaves the others as they are.
+
+    Args:
+        jvm: Java's classes, as py4j gives them.
+        settings: of Kafka.
+        partitions: of a new topic. The brokers' default says how many replicas it has.
+
+    Yields:
+        A line for each topic.
+
+    Raises:
+        SourceError: see :func:`partitions_of_topics`, or a topic cannot be created.
+    """
+    optional = jvm.java.util.Optional
+    with _admin(jvm, settings) as admin:
+        known = _partitions(jvm, admin, settings, _names(admin))
+        for topic in settings.topics:
+            if topic in known:
+                yield f"topic {topic}: exists, with {len(known[topic])} partitions"
+                continue
+            new = jvm.org.apache.kafka.clients.admin.NewTopic(topic, optional.of(partitions), optional.empty())
+            try:
+                admin.createTopics(_collection(jvm, [new])).all().get()
+            except Py4JJavaError as error:
+                raise SourceError(
+                    f"topic {topic} cannot be created at {settings.bootstrap_servers}: {_reason(error)}"
+                ) from None
+            yield f"topic {topic}: created, with {partitions} partitions"
+
+
+@contextmanager
+def _admin(jvm: Any, settings: KafkaSettings) -> Iterator[Any]:
+    """Kafka's client for administrators."""
+    properties = jvm.java.util.Properties()
+    timeouts = {"default.api.timeout.ms": str(_TIMEOUT_MS), "request.timeout.ms": str(_TIMEOUT_MS)}
+    for name, value in {**java_options(settings), **timeouts}.items():
+        properties.setProperty(name, value)
+    admin = None
+    try:
+        admin = jvm.org.apache.kafka.clients.admin.AdminClient.create(properties)
+        yield admin
+    except Py4JJavaError as error:
+        # Without its Java trace, which may be long.
+        raise SourceError(
+            f"Kafka at {settings.bootstrap_servers} does not answer as {settings.security_protocol}: {_reason(error)}; "
+            "check kafka.bootstrap_servers, kafka.security_protocol, kafka.ca_file, the user and kafka.options"
+        ) from None
+    finally:
+        if admin is not None:
+            admin.close(jvm.java.time.Duration.ZERO)
+
+
+def _names(admin: Any) -> set[str]:
+    return set(admin.listTopics().names().get())
+
+
+def _partitions(jvm: Any, admin: Any, settings: KafkaSettings, known: set[str]) -> dict[str, list[str]]:
+    wanted = [topic for topic in settings.topics if topic in known]
+    found = admin.describeTopics(_collection(jvm, wanted)).allTopicNames().get()
+    return {name: [str(partition.partition()) for partition in found[name].partitions()] for name in wanted}
+
+
+def _collection(jvm: Any, values: list[Any]) -> Any:
+    collection = jvm.java.util.ArrayList()
+    for value in values:
+        collection.add(value)
+    return collection
+
+
+def _reason(error: Py4JJavaError) -> str:
+    """The first cause of a Java exception, in one line."""
+    cause = error.java_exception
+    while (deeper := cause.getCause()) is not None:
+        cause = deeper
+    return " ".join(f"{cause.getClass().getSimpleName()}: {cause.getMessage()}".split())

@@ -1,1 +1,0 @@
-"""Thin entry points: settings, read, operators, write."""

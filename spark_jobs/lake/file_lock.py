@@ -1,0 +1,33 @@
+"""Locks of local lakes: files that the operating system locks."""
+
+import errno
+import fcntl
+import os
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def waiting_for(file: Path) -> Iterator[None]:
+    """Waits for the lock on ``file``, which is created if need be, and holds it; the system releases it at the end."""
+    with file.open("ab") as opened:
+        fcntl.lockf(opened, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def locked(file: Path) -> Iterator[bool]:
+    """Tries to lock ``file``, which is created if need be; gives whether that succeeded."""
+    # Of the open file, not of the process: POSIX locks end when a process closes any descriptor of the file.
+    wanted = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+    with file.open("ab") as opened:
+        try:
+            fcntl.fcntl(opened, fcntl.F_OFD_SETLK, wanted)
+        except OSError as error:
+            if error.errno not in (errno.EACCES, errno.EAGAIN):
+                raise
+            yield False
+        else:
+            yield True

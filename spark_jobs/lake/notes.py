@@ -1,0 +1,129 @@
+"""The note that a commit of a table carries as its user metadata: which batch it is, and how far its writer got."""
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+
+from spark_jobs.config.durations import time_of_us
+from spark_jobs.contract.tables import Table
+from spark_jobs.lake.layout import Lake, commit_key
+
+_NO_OFFSET = "-"
+
+
+class BatchPlan(BaseModel):
+    """What Spark writes to a checkpoint before it runs a batch."""
+
+    model_config = ConfigDict(frozen=True)
+
+    watermark_ms: int
+    reached: list[JsonValue]
+
+
+class CommitNote(BaseModel):
+    """Who wrote a commit, and how far the writer had read.
+
+    With these a table says by itself where its writer must resume, whatever happens to the writer's checkpoint.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    writer: str
+    """Id of the query, from its checkpoint; otherwise the name of whatever else wrote."""
+    batch: int
+    query: str | None = None
+    """Name of the query."""
+    watermark_ms: int = 0
+    """The watermark under which the batch ran, in milliseconds since 1970; 0 before there was one."""
+    reached: list[JsonValue] = []
+    """For each source of the query, where the batch ends in it, as Spark's source writes it."""
+    final_before_ms: int = 0
+    """In a table of windows: those that end by then, in milliseconds since 1970, are final. A reset keeps them."""
+
+    def as_metadata(self) -> str:
+        """As the user metadata of a commit; what is not set is left out."""
+        return self.model_dump_json(exclude_defaults=True)
+
+
+def commit_notes(lake: Lake, table: Table, *, until: int | None = None) -> Iterator[CommitNote]:
+    """The notes in the commits of ``table``, newest first. Lazy: a commit is read when its note is asked for.
+
+    Args:
+        lake: the lake.
+        table: which.
+        until: the last version whose note counts; None: the newest.
+    """
+    newest = lake.newest_commit(table.path) if until is None else until
+    for version in range(-1 if newest is None else newest, -1, -1):
+        commit = lake.files.read(commit_key(table, version))
+        if commit is None:
+            return  # the log was cleaned up to here
+        if note := note_in(commit):
+            yield note
+
+
+def first_version_with_rows(lake: Lake, table: Table) -> int | None:
+    """The first version of ``table`` that holds rows; None if it holds none."""
+    for version in range((lake.newest_commit(table.path) or 0) + 1):
+        commit = lake.files.read(commit_key(table, version)) or b""
+        added = (json.loads(line)["add"] for line in commit.splitlines() if line.startswith(b'{"add"'))
+        if any(json.loads(file.get("stats") or "{}").get("numRecords") != 0 for file in added):
+            return version
+    return None
+
+
+def adds_rows(commit: bytes) -> bool:
+    """Whether ``commit``, a file of a table's log, adds rows; compaction and the like only move them."""
+    added = (json.loads(line)["add"] for line in commit.splitlines() if line.startswith(b'{"add"'))
+    return any(file["dataChange"] for file in added)
+
+
+def note_in(commit: bytes) -> CommitNote | None:
+    """The note in ``commit``, a file of a table's log; None if it has none."""
+    info = info_in(commit)
+    return read_note(info.get("userMetadata")) if info else None
+
+
+def committed_at(commit: bytes) -> datetime | None:
+    """When ``commit``, a file of a table's log, was made by its writer's clock (UTC); None if it does not say."""
+    time_ms = info_in(commit).get("timestamp")
+    return None if time_ms is None else time_of_us(int(time_ms) * 1000)
+
+
+def info_in(commit: bytes) -> dict[str, Any]:
+    """What ``commit``, a file of a table's log, says of itself."""
+    for line in commit.splitlines():
+        if line.startswith(b'{"commitInfo"'):
+            return dict(json.loads(line)["commitInfo"])
+    return {}
+
+
+def read_note(user_metadata: str | None) -> CommitNote | None:
+    """The note in ``user_metadata``; None if it is not one."""
+    try:
+        return CommitNote.model_validate_json(user_metadata or "")
+    except ValidationError:
+        return None
+
+
+def read_plan(text: bytes) -> BatchPlan:
+    """The plan in ``text``: line by line a version, the metadata, and for each source where the batch ends in it.
+
+    Raises:
+        ValueError: the text is damaged.
+    """
+    try:
+        _version, metadata, *reached = text.decode().splitlines()
+        offsets = [json.loads(offset) for offset in reached if offset != _NO_OFFSET]
+        return BatchPlan(watermark_ms=json.loads(metadata)["batchWatermarkMs"], reached=offsets)
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"not the plan of a batch: {error!r}") from error
+
+
+def version_reached(offset: Any) -> int:
+    """The last version of a Delta table that a batch took in, from the source's own note of its end."""
+    version, index = int(offset["reservoirVersion"]), int(offset["index"])
+    return version - 1 if index < 0 else version

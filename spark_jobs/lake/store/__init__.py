@@ -1,0 +1,1 @@
+"""Where a lake's files lie: local disks and object stores, behind one protocol."""

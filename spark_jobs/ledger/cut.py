@@ -1,0 +1,186 @@
+"""The live ledger: where every record went, up to versions of the tables that belong together."""
+
+from collections import Counter
+from datetime import datetime
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict
+
+from spark_jobs.places import PROGRESS
+
+LEDGERS = f"{PROGRESS}/ledger/cuts"
+"""Folder of the live ledger: a file ``<number>.json`` for each cut, and what the next cut needs to know."""
+RECORDS = "records"
+"""The account of all records, from their arrival to silver. The others are named after queries."""
+LEDGER_FORMAT = 1
+"""Raised whenever a change of the code makes earlier cuts unusable: the next one is then counted from the start."""
+
+
+class Kind(StrEnum):
+    """What became of a record, or of an event in a query."""
+
+    RECEIVED = "received"
+    QUARANTINED = "quarantined"
+    REQUEUED = "requeued"
+    OK = "ok"
+    KEPT = "kept"
+    DUPLICATE = "duplicate"
+    UNPROVED = "duplicate, not proved"
+    LATE_AWAITING = "late, no repair yet"
+    LATE_PENDING = "late, pending"
+    LATE_REPAIRED = "late, repaired"
+    LATE_EXPIRED = "late, expired"
+    LATE_FROZEN = "late, frozen"
+    READ = "read"
+    INITIAL = "initial"
+    USERLESS = "without a user"
+    PENDING = "pending"
+    LATE = "late"
+    UNACCOUNTED = "unaccounted"
+    SURPLUS = "surplus"
+    REMOVED = "removed by others"
+    ADDED = "added by others"
+
+
+LATE_KINDS = (
+    Kind.LATE_AWAITING,
+    Kind.LATE_PENDING,
+    Kind.LATE_REPAIRED,
+    Kind.LATE_EXPIRED,
+    Kind.LATE_FROZEN,
+)
+"""What becomes of a record that came too late for silver. Awaiting: no repair has looked at it, so it may also be a
+copy of an event that was kept long ago."""
+DUPLICATES = (Kind.DUPLICATE, Kind.UNPROVED)
+"""Copies of events that were kept. Not proved: the event would have to be from before the ledger began."""
+ALARMS = (Kind.UNACCOUNTED, Kind.SURPLUS, Kind.REMOVED, Kind.ADDED)
+"""Kinds of which there must be none."""
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class Position(_Frozen):
+    """Where a query stood: the version of its table, and what it had read of silver by then.
+
+    ``before`` is what it had read before its last batch, whose watermark is ``watermark_ms``; that of the batch before
+    is ``previous_ms``.
+    """
+
+    version: int = -1
+    silver: int = -1
+    before: int = -1
+    watermark_ms: int = 0
+    previous_ms: int = 0
+
+
+class Part(_Frozen):
+    """A Parquet file with the events of some versions of silver: ``first`` to ``last``.
+
+    No copy of any of them can be on time once the watermark of ``deduplicate`` has reached ``until_us``; None: never.
+    ``newest_us`` is the largest event time, ``level`` how often it was merged with others.
+    """
+
+    key: str
+    first: int
+    last: int
+    newest_us: int
+    until_us: int | None
+    level: int = 0
+
+
+class Figure(_Frozen):
+    """How many rows of an account are of one kind; ``verdict`` and ``source`` tell those in quarantine apart."""
+
+    account: str
+    kind: Kind
+    rows: int
+    verdict: str | None = None
+    source: str | None = None
+
+
+class LiveLedger(_Frozen):
+    """A cut: the account up to versions that belong together, and the files from which the next cut goes on.
+
+    received = ok + quarantined; ok = kept + duplicates (:data:`DUPLICATES`) + late (:data:`LATE_KINDS`) + unaccounted,
+    which must be 0. ``surplus`` counts rows of silver without a record, and must be 0 too. In the account of a query,
+    read + initial = emitted + pending + late + unaccounted.
+    """
+
+    format: int = LEDGER_FORMAT
+    number: int
+    taken_at: datetime
+    bronze: int = -1
+    """Version of bronze that ``deduplicate`` had read when it wrote version ``silver``; -1: none."""
+    silver: int = -1
+    watermark_ms: int = 0
+    """Watermark of the last batch of ``deduplicate``."""
+    positions: dict[str, Position] = {}
+    """By name, the queries that read silver."""
+    since_us: int | None = None
+    """Events up to then (microseconds since 1970) may be from before the ledger began; None: it counts all."""
+    repair: int = 0
+    """Number of the last repair that is counted."""
+    late_events: int = -1
+    restatements: int = -1
+    """Versions of these tables that are counted."""
+    parts: tuple[Part, ...] = ()
+    quarantine: tuple[str, ...] = ()
+    found_late: tuple[str, ...] = ()
+    """Keys of Parquet files: the records in quarantine, and the events in ``silver/late_events``."""
+    files: dict[str, str] = {}
+    """By name, the key of each Parquet file that is written anew by each cut."""
+    figures: tuple[Figure, ...] = ()
+
+    def rows(self, *kinds: Kind, account: str = RECORDS) -> int:
+        """How many rows of ``account`` are of one of ``kinds``."""
+        return sum(one.rows for one in self.figures if one.account == account and one.kind in kinds)
+
+    @property
+    def quarantined(self) -> dict[str, int]:
+        """Records that are still in quarantine, by verdict."""
+        found: Counter[str] = Counter()
+        for one in self.figures:
+            found[one.verdict or ""] += one.rows if one.kind is Kind.QUARANTINED else 0
+        return {verdict: rows for verdict, rows in sorted(found.items()) if rows}
+
+    @property
+    def late(self) -> int:
+        """Records that came too late for silver, whatever became of them since."""
+        return self.rows(*LATE_KINDS)
+
+    @property
+    def accounts(self) -> list[str]:
+        """Names of the accounts of queries."""
+        return [name for name in dict.fromkeys(one.account for one in self.figures) if name != RECORDS]
+
+    @property
+    def alarms(self) -> list[Figure]:
+        """What must not be: rows that are lost, or that come from nowhere."""
+        return [one for one in self.figures if one.kind in ALARMS and one.rows]
+
+    @property
+    def received_off(self) -> int:
+        """By how much received differs from ok + quarantined."""
+        return self.rows(Kind.RECEIVED) - self.rows(Kind.OK) - self.rows(Kind.QUARANTINED)
+
+    @property
+    def ok_off(self) -> int:
+        """By how much ok differs from kept + duplicates + late + unaccounted."""
+        return self.rows(Kind.OK) - self.rows(Kind.KEPT, *DUPLICATES, *LATE_KINDS, Kind.UNACCOUNTED)
+
+    @property
+    def balances(self) -> bool:
+        """Whether every row is accounted for, and none is there twice or from nowhere."""
+        return not self.alarms and self.received_off == 0 and self.ok_off == 0
+
+    @property
+    def keys(self) -> set[str]:
+        """All its files."""
+        return {*(part.key for part in self.parts), *self.quarantine, *self.found_late, *self.files.values()}
+
+
+def cut_key(number: int) -> str:
+    """A cut, as JSON: see :class:`LiveLedger`."""
+    return f"{LEDGERS}/{number}.json"

@@ -1,0 +1,161 @@
+"""What became of records that came too late for silver, as repairs tell it.
+
+::
+
+    awaiting ──a repair has looked at its version of bronze──┬─ not in silver/late_events ▶ duplicate of an old event
+                                                             ├─ beyond repair.horizon ────▶ expired
+                                                             ├─ it waits in a table ──────▶ pending ─┐
+                                                             ├─ what it changes is final ─▶ frozen ◀─┤
+                                                             └─ otherwise ────────────────▶ repaired ◀┘
+
+Repaired: gold is as if the event had been on time. Frozen: ``gold/restatements`` names it as the cause of a change that
+was not applied. All copies of a late event share its fate.
+"""
+
+import pyarrow as pa
+
+from spark_jobs.contract.tables import LATE_EVENTS, RESTATEMENTS, Table
+from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.log import changes
+from spark_jobs.ledger.cut import RECORDS, Kind, LiveLedger
+from spark_jobs.ledger.merging import merged_files
+from spark_jobs.ledger.read_files import TEXT, Columns, Files, newest_version, read_files, read_parquet
+from spark_jobs.ledger.workbench import Desk
+from spark_jobs.places import REPAIR, REPAIRS
+from spark_jobs.restatements.plan import Cause, Outcome, RepairDone, RepairPlan, done_key, events_key, plan_key
+
+_KEY: Columns = {"event_type": TEXT, "event_id": TEXT}
+_TOLD_SCHEMA = "hash BIGINT, is_late BOOLEAN, is_expired BOOLEAN, is_frozen BOOLEAN"
+_BY_EVENT = (
+    "SELECT hash, bool_or(is_late) AS is_late, bool_or(is_expired) AS is_expired, bool_or(is_frozen) AS is_frozen"
+)
+
+
+def judge_late(desk: Desk, lake: Lake, ledger: LiveLedger) -> LiveLedger:
+    """Gives the records in the table ``late`` the fate that repairs found for them, and counts the others.
+
+    Returns:
+        ``ledger`` with what is counted of repairs.
+    """
+    # Before the repairs: what these versions hold was planned by then.
+    versions = {table: newest_version(lake, table) for table in (LATE_EVENTS, RESTATEMENTS)}
+    last = _last_repair(lake)
+    if last is not None:
+        plan, done = last
+        # A history that is counted in steps comes to records that the last repair had looked at long before.
+        looked_at = f"is_pending OR version <= {plan.bronze_version}"
+        if plan.number > ledger.repair or desk.one(f"SELECT count(*) FROM late WHERE {looked_at}"):
+            told = _read_told(desk, lake, ledger, versions)
+            _waiting(desk, lake, plan, done)
+            _look(desk, looked_at)
+            ledger = ledger.model_copy(
+                update={
+                    "repair": plan.number,
+                    "late_events": versions[LATE_EVENTS],
+                    "restatements": versions[RESTATEMENTS],
+                    "found_late": told,
+                }
+            )
+    for kind, is_pending in ((Kind.LATE_AWAITING, "NOT is_pending"), (Kind.LATE_PENDING, "is_pending")):
+        desk.run(
+            f"INSERT INTO state SELECT '{RECORDS}', '{kind.value}', NULL, hour_of(event_us), source, count(*) "
+            f"FROM late WHERE {is_pending} GROUP BY ALL"
+        )
+    return ledger
+
+
+def _look(desk: Desk, looked_at: str) -> None:
+    """Counts the late records that a repair has looked at; those that wait stay in ``late``."""
+    desk.run(
+        f"""
+        CREATE TABLE looked AS
+        SELECT l.*, coalesce(f.is_late, false) AS is_event, coalesce(f.is_expired, false) AS is_expired,
+          coalesce(f.is_frozen, false) AS is_frozen, l.hash IN (SELECT hash FROM waiting) AS waits
+        FROM late l LEFT JOIN (
+          {_BY_EVENT} FROM told GROUP BY hash
+        ) f USING (hash)
+        WHERE {looked_at}
+        """
+    )
+    fates = {
+        Kind.DUPLICATE: "NOT is_event",
+        Kind.LATE_EXPIRED: "is_event AND is_expired",
+        Kind.LATE_FROZEN: "is_event AND NOT is_expired AND NOT waits AND is_frozen",
+        Kind.LATE_REPAIRED: "is_event AND NOT is_expired AND NOT waits AND NOT is_frozen",
+    }
+    for kind, condition in fates.items():
+        desk.count(RECORDS, kind, f"FROM looked WHERE {condition}")
+    desk.run(f"DELETE FROM late WHERE {looked_at}")
+    desk.run(
+        "INSERT INTO late SELECT hash, event_us, source, version, true FROM looked "
+        "WHERE is_event AND NOT is_expired AND waits"
+    )
+
+
+def _read_told(desk: Desk, lake: Lake, ledger: LiveLedger, versions: dict[Table, int]) -> tuple[str, ...]:
+    """Creates the table ``told`` of events that repairs name: as late, or as the cause of a change not applied.
+
+    Returns:
+        The files that hold it.
+    """
+    desk.run(f"CREATE TABLE told ({_TOLD_SCHEMA})")
+    for key in ledger.found_late:
+        desk.fill("told", key)
+    late = _added(lake, LATE_EVENTS, ledger.late_events, versions[LATE_EVENTS], {**_KEY, "is_expired": pa.bool_()})
+    restated = _added(
+        lake, RESTATEMENTS, ledger.restatements, versions[RESTATEMENTS], {**_KEY, "outcome": TEXT, "cause": TEXT}
+    )
+    with desk.seeing(late_rows=late, restated_rows=restated):
+        # A row that a mark would change, and that is too old, says nothing of what became of a late event.
+        desk.run(
+            "CREATE TABLE new_told AS "
+            "SELECT key_of(event_type, event_id) AS hash, true AS is_late, is_expired, false AS is_frozen "
+            "FROM late_rows UNION ALL SELECT DISTINCT key_of(event_type, event_id), false, false, true "
+            f"FROM restated_rows WHERE outcome = '{Outcome.FROZEN.value}' AND cause <> '{Cause.INVALID_TRAFFIC.value}'"
+        )
+    desk.run("INSERT INTO told FROM new_told")
+    if not desk.one("SELECT count(*) FROM new_told"):
+        return ledger.found_late
+    keys = (*ledger.found_late, desk.store("told", "FROM new_told ORDER BY hash"))
+    return merged_files(
+        desk, "told-merged", keys, _TOLD_SCHEMA, f"{_BY_EVENT} FROM merging GROUP BY hash ORDER BY hash"
+    )
+
+
+def _added(lake: Lake, table: Table, counted: int, newest: int, columns: Columns) -> pa.Table:
+    """The rows that repairs added to ``table`` after version ``counted``."""
+    found = changes(lake, table, counted + 1, newest)
+    files: Files = [(file, {}) for change in found if change.is_by(REPAIR) for file in change.added]
+    return read_files(lake, files, columns, {})
+
+
+def _waiting(desk: Desk, lake: Lake, plan: RepairPlan, done: RepairDone) -> None:
+    """Creates the table ``waiting`` of the events that wait, in whichever table, for a later repair."""
+    desk.run("CREATE TABLE waiting (hash BIGINT)")
+    for name, part in plan.tables.items():
+        if not part.pending and name not in done.failed:
+            continue
+        for file in lake.files.walk(events_key(plan.folder, name)):
+            if not file.name.endswith(".parquet"):
+                continue
+            rows = read_parquet(lake, file.key, {**_KEY, "waits": pa.bool_()})
+            # A table that somebody had changed is planned anew, with all its events.
+            with desk.seeing(held=rows):
+                desk.run(
+                    "INSERT INTO waiting SELECT key_of(event_type, event_id) FROM held "
+                    f"WHERE waits OR {str(name in done.failed).lower()}"
+                )
+
+
+def _last_repair(lake: Lake) -> tuple[RepairPlan, RepairDone] | None:
+    """The last repair; None if there is none, or if it is at work."""
+    for number in reversed(lake.numbers(REPAIRS)):
+        text = lake.files.read(plan_key(number))
+        if text is None:
+            continue  # killed before it had planned
+        plan = RepairPlan.model_validate_json(text)
+        if plan.bronze_version < 0:
+            continue  # it changed rows, and looked at no late record
+        done = lake.files.read(done_key(number))
+        return (plan, RepairDone.model_validate_json(done)) if done else None
+    return None

@@ -1,0 +1,215 @@
+"""The account of records: which were kept, which are copies, which came too late.
+
+::
+
+    bronze (versions that deduplicate has read since the last cut)
+      ├─ verdict not ok ────────────────────────────▶ quarantined
+      └─ ok ─┬─ in silver, same time and batch ─────▶ kept
+             ├─ the key is in silver ───────────────▶ duplicate, proved
+             ├─ behind the watermark of its batch ──▶ late: see spark_jobs.ledger.late_records
+             └─ neither ────────────────────────────▶ unaccounted: a row is lost
+"""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from spark_jobs.contract.events import EVENT_TYPES, HEARTBEAT, OK
+from spark_jobs.contract.tables import BRONZE_EVENTS
+from spark_jobs.ingest.query import NAME as INGEST
+from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.log import Change
+from spark_jobs.lake.table_files import TableFile
+from spark_jobs.ledger.cut import RECORDS, Kind, LiveLedger
+from spark_jobs.ledger.read_files import NUMBER, TEXT, TIME, Batch, Columns, late_us_of, read_files
+from spark_jobs.ledger.workbench import Desk
+from spark_jobs.queries.deduplicate.query import NAME as DEDUPLICATE
+
+REQUEUE = "requeue"
+_BRONZE: Columns = {
+    "event_type": TEXT,
+    "event_id": TEXT,
+    "event_time": TIME,
+    "ingest_time": TIME,
+    "verdict": TEXT,
+    "source_name": TEXT,
+    "source": TEXT,
+    "requeued_from": TIME,
+}
+_SILVER: Columns = {"event_id": TEXT, "event_time": TIME, "ingest_time": TIME, "user_id": TEXT}
+KEPT_SCHEMA = 'hash BIGINT, event_us BIGINT, version BIGINT, kind TINYINT, "user" BIGINT'
+LATE_SCHEMA = "hash BIGINT, event_us BIGINT, source VARCHAR, version BIGINT, is_pending BOOLEAN"
+QUARANTINE_SCHEMA = "origin BIGINT, ingest_us BIGINT, event_us BIGINT, source VARCHAR, verdict VARCHAR"
+
+
+def take_records(desk: Desk, lake: Lake, bronze: Sequence[Change], batches: Sequence[Batch]) -> None:
+    """Creates the table ``record`` from the commits of bronze, and counts what was received and quarantined."""
+    added = [
+        (file, {"version": change.version, "late_us": late_us_of(change.version, batches)})
+        for change in bronze
+        if change.is_of(INGEST) or change.is_by(REQUEUE)
+        for file in change.added
+    ]
+    rows = read_files(lake, added, _BRONZE, {"version": NUMBER, "late_us": NUMBER})
+    with desk.seeing(bronze_rows=rows):
+        desk.run(
+            f"""
+            CREATE TABLE record AS
+            SELECT epoch_us(event_time) AS event_us, epoch_us(ingest_time) AS ingest_us, source_name AS source, verdict,
+              version, late_us, epoch_us(requeued_from) AS requeued_us,
+              CASE WHEN verdict = '{OK}' THEN key_of(event_type, event_id) END AS hash,
+              CASE WHEN verdict <> '{OK}' OR requeued_from IS NOT NULL THEN key_of('', bronze_rows.source) END AS origin
+            FROM bronze_rows
+            """
+        )
+    desk.count(RECORDS, Kind.RECEIVED, "FROM record WHERE requeued_us IS NULL")
+    desk.count(RECORDS, Kind.OK, f"FROM record WHERE verdict = '{OK}'")
+    desk.run(
+        f"CREATE TABLE quarantined AS SELECT origin, ingest_us, event_us, source, verdict FROM record "
+        f"WHERE verdict <> '{OK}'"
+    )
+    _count_quarantined(desk, "quarantined", 1)
+    _count_foreign(desk, lake, BRONZE_EVENTS.name, bronze)
+
+
+def take_requeued(desk: Desk, ledger: LiveLedger) -> None:
+    """Moves requeued records out of quarantine, to the hour and source that they have now."""
+    if not desk.one("SELECT count(*) FROM record WHERE requeued_us IS NOT NULL"):
+        return
+    desk.run(f"CREATE TABLE in_quarantine ({QUARANTINE_SCHEMA})")
+    for key in ledger.quarantine:
+        desk.fill("in_quarantine", key)
+    desk.run("INSERT INTO in_quarantine FROM quarantined")
+    desk.run(
+        "CREATE TABLE judged_anew AS SELECT q.*, r.event_us AS now_us, r.source AS now_source FROM in_quarantine q "
+        "JOIN record r ON r.origin = q.origin AND r.requeued_us = q.ingest_us"
+    )
+    _count_quarantined(desk, "judged_anew", -1)
+    desk.count(RECORDS, Kind.RECEIVED, "FROM judged_anew", sign=-1)
+    desk.count(RECORDS, Kind.RECEIVED, "SELECT now_us AS event_us, now_source AS source FROM judged_anew")
+    desk.count(RECORDS, Kind.REQUEUED, "FROM record WHERE requeued_us IS NOT NULL")
+
+
+def take_kept(desk: Desk, lake: Lake, silver: Sequence[Change]) -> None:
+    """Creates the table ``kept`` from the commits of silver: its events, each with its batch."""
+    added = [
+        (file, {"version": change.version, "event_type": file.partition["event_type"]})
+        for change in silver
+        if change.is_of(DEDUPLICATE)
+        for file in change.added
+        if file.partition["event_type"] != HEARTBEAT
+    ]
+    rows = read_files(lake, added, _SILVER, {"version": NUMBER, "event_type": TEXT})
+    kinds = " ".join(f"WHEN '{name}' THEN {number}" for number, name in enumerate(EVENT_TYPES))
+    with desk.seeing(silver_rows=rows):
+        desk.run(
+            f"""
+            CREATE TABLE kept AS
+            SELECT key_of(event_type, event_id) AS hash, epoch_us(event_time) AS event_us,
+              epoch_us(ingest_time) AS ingest_us, version,
+              (CASE event_type {kinds} END)::TINYINT AS kind, key_of('', user_id) AS "user"
+            FROM silver_rows
+            """
+        )
+
+
+def settle(desk: Desk, ledger: LiveLedger) -> None:
+    """Gives each good record its fate. ``late`` is the table of records whose fate is not known yet."""
+    desk.run(f"CREATE VIEW fit AS FROM record WHERE verdict = '{OK}'")
+    by = "USING (hash, event_us, ingest_us)"
+    desk.run(f"CREATE TABLE matched AS SELECT f.* FROM fit f SEMI JOIN kept {by}")
+    desk.run(f"CREATE TABLE rest AS SELECT f.* FROM fit f ANTI JOIN kept {by}")
+    _count_copies_in_one_batch(desk)
+    desk.run("CREATE TABLE known (hash BIGINT)")
+    if desk.one("SELECT count(*) FROM rest"):
+        desk.run("INSERT INTO known SELECT hash FROM rest SEMI JOIN kept USING (hash)")
+        for part in ledger.parts:
+            with desk.seeing(stored=desk.stored(part.key, ["hash"])):
+                desk.run("INSERT INTO known SELECT hash FROM rest SEMI JOIN stored USING (hash)")
+    desk.run("CREATE TABLE strange AS SELECT r.* FROM rest r ANTI JOIN known USING (hash)")
+    desk.count(RECORDS, Kind.DUPLICATE, "SELECT r.* FROM rest r SEMI JOIN known USING (hash)")
+    since_us = -1 if ledger.since_us is None else ledger.since_us
+    desk.count(RECORDS, Kind.UNPROVED, f"FROM strange WHERE event_us > late_us AND event_us <= {since_us}")
+    desk.count(RECORDS, Kind.UNACCOUNTED, f"FROM strange WHERE event_us > greatest(late_us, {since_us})")
+    # The first copy came too late, a later one of another time did not: the event was kept.
+    turned = "SELECT l.* FROM late l SEMI JOIN kept USING (hash)"
+    desk.count(RECORDS, Kind.DUPLICATE, turned)
+    desk.run("DELETE FROM late WHERE hash IN (SELECT hash FROM kept)")
+    desk.run("INSERT INTO late SELECT hash, event_us, source, version, false FROM strange WHERE event_us <= late_us")
+
+
+def count_foreign_silver(desk: Desk, lake: Lake, silver: Sequence[Change]) -> None:
+    """Counts events that others than ``deduplicate`` took from silver, or put there."""
+    for change in silver:
+        if change.is_empty or change.is_of(DEDUPLICATE):
+            continue
+        sides = [
+            read_files(
+                lake,
+                [(file, {"event_type": file.partition["event_type"]}) for file in files],
+                {"event_id": TEXT, "event_time": TIME},
+                {"event_type": TEXT},
+            )
+            for files in (change.removed, change.added)
+        ]
+        lost, gained = differences(desk, *sides)
+        desk.count(RECORDS, Kind.KEPT, lost, source="NULL", sign=-1)
+        desk.count(RECORDS, Kind.UNACCOUNTED, lost, source="NULL")
+        desk.count(RECORDS, Kind.SURPLUS, gained, source="NULL")
+
+
+def differences(desk: Desk, removed: pa.Table, added: pa.Table, *, events: str = "FROM rows") -> tuple[str, str]:
+    """Queries for the events that only one of two tables has.
+
+    ``events`` gives their ``event_type``, ``event_id`` and ``event_time``, in SQL over ``rows``.
+    """
+    for name, rows in (("rows_out", removed), ("rows_in", added)):
+        with desk.seeing(rows=rows):
+            desk.run(
+                f"CREATE OR REPLACE TABLE {name} AS SELECT key_of(event_type, event_id) AS hash, "
+                f"epoch_us(event_time) AS event_us FROM ({events}) WHERE event_type <> '{HEARTBEAT}'"
+            )
+    return "FROM rows_out EXCEPT ALL FROM rows_in", "FROM rows_in EXCEPT ALL FROM rows_out"
+
+
+def _count_copies_in_one_batch(desk: Desk) -> None:
+    """Of equal copies in one batch one was kept; by their source it cannot be told which: the first by name is."""
+    desk.run(
+        """
+        CREATE TABLE copies AS
+        SELECT event_us, source FROM (
+          SELECT *, row_number() OVER (PARTITION BY hash, event_us, ingest_us ORDER BY source) AS place
+          FROM matched SEMI JOIN (SELECT hash FROM matched GROUP BY hash HAVING count(*) > 1) USING (hash)
+        ) WHERE place > 1
+        """
+    )
+    desk.count(RECORDS, Kind.KEPT, "FROM matched")
+    desk.count(RECORDS, Kind.KEPT, "FROM copies", sign=-1)
+    desk.count(RECORDS, Kind.DUPLICATE, "FROM copies")
+    counts = "(SELECT count(*) FROM kept) - (SELECT count(*) FROM matched) + (SELECT count(*) FROM copies)"
+    desk.run(f"INSERT INTO tally SELECT '{RECORDS}', '{Kind.SURPLUS.value}', NULL, NULL, NULL, {counts}")
+
+
+def _count_quarantined(desk: Desk, rows: str, sign: int) -> None:
+    desk.run(
+        f"INSERT INTO tally SELECT '{RECORDS}', '{Kind.QUARANTINED.value}', verdict, hour_of(event_us), source, "
+        f"{sign} * count(*) FROM {rows} GROUP BY ALL"
+    )
+
+
+def _count_foreign(desk: Desk, lake: Lake, table: str, found: Sequence[Change]) -> None:
+    """Counts the rows of bronze that others removed and added, without asking which."""
+    for change in found:
+        if change.is_empty or change.is_of(INGEST) or change.is_by(REQUEUE):
+            continue
+        removed, added = (sum(_rows(lake, file) for file in files) for files in (change.removed, change.added))
+        kind = Kind.REMOVED if removed > added else Kind.ADDED
+        desk.run(
+            f"INSERT INTO tally VALUES ('{table}', '{kind.value}', NULL, NULL, NULL, $rows)", rows=abs(removed - added)
+        )
+
+
+def _rows(lake: Lake, file: TableFile) -> int:
+    if file.rows is not None:
+        return file.rows
+    return int(read_files(lake, [(file, {})], {"verdict": TEXT}, {}).num_rows)

@@ -1,0 +1,1 @@
+"""The ledger of a bounded run, counted as a whole."""

@@ -1,0 +1,128 @@
+"""Tells OpenLineage what was committed and validated since the last time: each version and each validation once.
+
+Which span of commits is to be sent is written down before it is sent, and that it was sent afterwards. After a kill
+between the two the same span is sent again, with the same id. The results of a validation never change, so of those
+it is enough to know which were sent.
+"""
+
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from pydantic import BaseModel, ConfigDict
+
+from spark_jobs.config.durations import EPOCH
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import Table
+from spark_jobs.contract.validation import VALIDATIONS, Validation
+from spark_jobs.lake.layout import Lake, commit_key
+from spark_jobs.lake.lock import Check, hold_job
+from spark_jobs.lake.log import Change, change_in
+from spark_jobs.lake.notes import committed_at
+from spark_jobs.lake.records import find_record, read_record, write_record
+from spark_jobs.lineage.events import Span, event_of, spans
+from spark_jobs.lineage.facets import Event
+from spark_jobs.lineage.validated import event_of_validation
+from spark_jobs.places import LINEAGE, PROGRESS
+from spark_jobs.queries.registry import QUERIES
+
+_STATE = f"{PROGRESS}/{LINEAGE}/sent.json"
+
+
+class Sent(BaseModel):
+    """By table, the last version that was told, and the end of a span that may have been; and which validations were.
+
+    Of the validations, those that the lake still has.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    reached: dict[str, int] = {}
+    sending: dict[str, int] = {}
+    validations: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Telling:
+    """How events of a lake are told."""
+
+    lake: Lake
+    settings: Settings
+    send: Callable[[Event], None]
+    check_lock: Check
+    from_now: bool
+
+
+def tell(
+    lake: Lake, settings: Settings, send: Callable[[Event], None], *, from_now: bool
+) -> Iterator[Span | Validation]:
+    """Sends an event for each span of commits and each validation since the last time, and gives what was sent.
+
+    Args:
+        lake: the lake; jobs may be running.
+        settings: name the jobs, and what arrives from outside.
+        send: raises an error if it cannot.
+        from_now: send nothing now, and begin with what comes next.
+
+    Raises:
+        LakeInUseError: another process is at it.
+        LakeError: a log, or the results of a validation, cannot be read.
+    """
+    with hold_job(lake, LINEAGE, settings.s3) as check_lock:
+        telling = _Telling(lake, settings, send, check_lock, from_now)
+        sent = yield from _tell_commits(telling, find_record(lake, _STATE, Sent) or Sent())
+        yield from _tell_validations(telling, sent)
+
+
+def _tell_commits(telling: _Telling, sent: Sent) -> Generator[Span, None, Sent]:
+    """Tells what was committed. Returns what was sent after that."""
+    lake = telling.lake
+    for query in QUERIES:
+        newest = lake.newest_commit(query.writes.path)
+        if newest is None:
+            continue
+        telling.check_lock()
+        name, first = query.writes.name, sent.reached.get(query.writes.name, -1) + 1
+        last = sent.sending.get(name, newest)
+        if not telling.from_now and first <= last:
+            sent = sent.model_copy(update={"sending": {**sent.sending, name: last}})
+            write_record(lake, _STATE, sent)
+            found, at = _read(lake, query.writes, first, last)
+            for span in spans(query, first, last, found):
+                telling.send(event_of(span, lake, telling.settings, at))
+                yield span
+        reached = {**sent.reached, name: newest if telling.from_now else last}
+        left = {other: version for other, version in sent.sending.items() if other != name}
+        sent = sent.model_copy(update={"reached": reached, "sending": left})
+        write_record(lake, _STATE, sent)
+    return sent
+
+
+def _tell_validations(telling: _Telling, sent: Sent) -> Iterator[Validation]:
+    """Tells what was validated. One that began earlier may end later, so the last one that was told says too little."""
+    lake = telling.lake
+    kept = [name for name in lake.files.names(VALIDATIONS) if name.endswith(".json")]
+    told = tuple(name for name in kept if telling.from_now or name in sent.validations)
+    for name in (one for one in kept if one not in told):
+        telling.check_lock()
+        remedy = "delete it, and its results are not told"
+        found = read_record(lake, f"{VALIDATIONS}/{name}", Validation, remedy=remedy)
+        if found is None:
+            continue  # dropped since it was listed: a validation is under way
+        telling.send(event_of_validation(found, lake, telling.settings))
+        told = (*told, name)
+        write_record(lake, _STATE, sent.model_copy(update={"validations": told}))
+        yield found
+    if told != sent.validations:
+        write_record(lake, _STATE, sent.model_copy(update={"validations": told}))
+
+
+def _read(lake: Lake, table: Table, first: int, last: int) -> tuple[list[Change], datetime]:
+    """The commits that are still in the log, oldest first, and when the last one was made."""
+    found, made = list[Change](), EPOCH
+    # Delta removes old commits; what they were made of was not told in time.
+    for version in (one for one in lake.commits(table.path) if first <= one <= last):
+        commit = lake.files.read(commit_key(table, version)) or b""
+        found.append(change_in(commit, table, version))
+        made = committed_at(commit) or made
+    return found, made

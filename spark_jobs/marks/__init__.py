@@ -1,0 +1,1 @@
+"""Events marked as invalid traffic."""

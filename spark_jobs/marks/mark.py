@@ -1,0 +1,229 @@
+"""Marks events as invalid traffic: what a set of rules says of them, held against the marks that there are.
+
+::
+
+    silver, silver/late_events ──▶ marks as they should be ─┐
+                                   silver/marks: those that ├─▶ rows that mark, rows that revoke ──▶ silver/marks
+                                   hold                    ─┘
+
+Gross never changes: no event and no other table is touched here. What follows for net is in
+:mod:`spark_jobs.restatements.marks_to_gold`.
+
+**In the end equal.** The marks of a time follow from the rules, the events of that time and those around it, however
+these arrived. So rules A, then B, then A again give the marks of A.
+
+**Exactly once.** What changes is one commit, under a lock. Its note names the set of rules, which was written before,
+and how far marking came. A marking that was killed before the commit has changed nothing; after it, all that is left is
+to name the rules in ``_rules/active.json``, which the next one does.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_jobs.config.durations import EPOCH, microseconds, time_of_us
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import ATTRIBUTIONS, MARKS
+from spark_jobs.errors import LakeError, SettingsError
+from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.lock import Check, hold_job
+from spark_jobs.lake.notes import CommitNote
+from spark_jobs.marks.model import Marking, NetChange, Span
+from spark_jobs.marks.rules_in_use import keep_rules, last_marking, name_rules_in_use, read_rules, who
+from spark_jobs.marks.scope import Standing, dates_of, is_in, merged, new_spans, read_marks_of
+from spark_jobs.marks.totals import net_changes, summed
+from spark_jobs.places import MARKS_WRITER
+from spark_jobs.spark.read_delta import read_table
+from spark_jobs.spark.write_delta import append_rows
+from spark_jobs.traffic_rules.evaluate import active_marks, expected_marks, mark_changes
+from spark_jobs.traffic_rules.reached import Reached, RulesInUse
+from spark_jobs.traffic_rules.rule_files import load_rules
+from spark_jobs.traffic_rules.rules import RuleSet
+
+OnStep = Callable[[str], None]
+
+
+def apply_marks(
+    spark: SparkSession,
+    settings: Settings,
+    lake: Lake,
+    rules: RuleSet | None,
+    *,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    dry_run: bool = False,
+    on_step: OnStep = lambda _line: None,
+) -> Marking:
+    """Brings the marks of events from ``since`` to ``until`` to what ``rules`` say, and puts these rules in use.
+
+    Jobs may be running.
+
+    Args:
+        spark: the session.
+        settings: those of the live jobs.
+        lake: the lake.
+        rules: the rules; None: those in use, or the default ones.
+        since: with zone; None: from the first event on.
+        until: with zone; None, or later than events are known: as far as they are.
+        dry_run: only tell what would change.
+        on_step: called with a line of text at every step.
+
+    Raises:
+        SettingsError: ``until`` is not after ``since``.
+        LakeError: silver is missing, or has no watermark yet.
+        LakeInUseError: another process is marking.
+        RulesError: the default rules need a list that is not installed.
+    """
+    if since and until and since >= until:
+        raise SettingsError(f"--to {until.isoformat()} is not after --from {since.isoformat()}; swap them")
+    with hold_job(lake, MARKS_WRITER, settings.s3, spark=spark) as check_lock:
+        on_step("looking how far events are known")
+        now = Standing.of(spark, settings, lake)
+        if now is None:
+            raise LakeError(f"no event of {lake.place()} is known yet: silver has no watermark; run its jobs first")
+        reach = settings.attribute.window
+        marker = _Marker(spark, lake, now, check_lock, on_step, reach, dry_run=dry_run)
+        first, last = since or now.begin, min(until or now.until, now.until)
+        is_whole = (since is None or since <= now.begin) and last == now.until
+        return marker.mark(rules, merged([Span(first, last)]), is_up_to_date=is_whole)
+
+
+def update_marks(
+    spark: SparkSession, settings: Settings, lake: Lake, *, on_step: OnStep = lambda _line: None
+) -> Marking | None:
+    """Marks what is new since the last update by the rules in use, or the default ones, up to deduplicate's watermark.
+
+    What late events change is brought up to date too. The first update marks everything that there is. Jobs may be
+    running.
+
+    Returns:
+        What has changed; None: nothing is new.
+
+    Raises:
+        LakeInUseError: another process is marking.
+        RulesError: the default rules need a list that is not installed.
+    """
+    with hold_job(lake, MARKS_WRITER, settings.s3, spark=spark) as check_lock:
+        on_step("looking for what is new")
+        now = Standing.of(spark, settings, lake)
+        if now is None:
+            return None
+        marker = _Marker(spark, lake, now, check_lock, on_step, settings.attribute.window, dry_run=False)
+        before = marker.before
+        if before is None or before.until_us is None:
+            spans = merged([Span(now.begin, now.until)])
+        else:
+            spans = new_spans(spark, settings, lake, now, before, read_rules(lake, before.in_use.digest).reach)
+        return marker.mark(None, spans, is_up_to_date=True) if spans else None
+
+
+@dataclass(frozen=True)
+class _Last:
+    """The last commit of ``silver/marks``."""
+
+    number: int = 0
+    reached: Reached | None = None
+
+
+class _Marker:
+    """One marking, under the lock."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        lake: Lake,
+        now: Standing,
+        check_lock: Check,
+        on_step: OnStep,
+        reach: timedelta,
+        *,
+        dry_run: bool,
+    ) -> None:
+        self._spark, self._lake, self._now, self._dry_run, self._reach = spark, lake, now, dry_run, reach
+        self._check_lock, self._on_step = check_lock, on_step
+        self._last = _Last(*(last_marking(lake) or ()))
+        if self.before and not dry_run:
+            name_rules_in_use(lake, self.before.in_use)
+
+    @property
+    def before(self) -> Reached | None:
+        """How far the last marking came."""
+        return self._last.reached
+
+    def mark(self, rules: RuleSet | None, spans: list[Span], *, is_up_to_date: bool) -> Marking:
+        """Brings the marks in ``spans`` to what ``rules`` say.
+
+        Args:
+            rules: None: those in use, or the default ones.
+            spans: the times.
+            is_up_to_date: whether all that is known is marked after it.
+        """
+        if rules is None:
+            rules = read_rules(self._lake, self.before.in_use.digest) if self.before else load_rules()
+        reached = self._reached(rules, is_up_to_date=is_up_to_date)
+        self._on_step(f"holding events against {len(rules.rules)} rules")
+        # Each rule reads them, most of them once.
+        events = self._now.events(spans, rules.reach).persist()
+        expected = expected_marks(events, rules, self._now.until).where(is_in(spans))
+        rows = self._changes(expected, spans, time_of_us(reached.marked_at_us)).persist()
+        try:
+            changes = summed(rows, events)
+            net = self._net(expected, spans) if self._dry_run else ()
+            if not self._dry_run:
+                self._write(rows, rules, reached)
+        finally:
+            rows.unpersist()
+            events.unpersist()
+        ends = (spans[0].since, spans[-1].until) if spans else (self._now.until,) * 2
+        return Marking(rules.digest, *ends, changes, net)
+
+    def _reached(self, rules: RuleSet, *, is_up_to_date: bool) -> Reached:
+        now_us, before = microseconds(datetime.now(UTC) - EPOCH), self.before
+        # The order of rows is that of their times, whatever the clock does.
+        marked_at_us = now_us if before is None else max(now_us, before.marked_at_us + 1)
+        in_use = before.in_use if before and before.in_use.digest == rules.digest else None
+        in_use = in_use or RulesInUse(digest=rules.digest, since=time_of_us(marked_at_us), by=who())
+        if not is_up_to_date:
+            known = before or Reached(in_use=in_use, marked_at_us=marked_at_us)
+            return known.model_copy(update={"in_use": in_use, "marked_at_us": marked_at_us})
+        return Reached(
+            in_use=in_use,
+            marked_at_us=marked_at_us,
+            until_us=microseconds(self._now.until - EPOCH),
+            silver_version=self._now.silver_version,
+            repair=self._now.repair,
+        )
+
+    def _changes(self, expected: DataFrame, spans: list[Span], marked_at: datetime) -> DataFrame:
+        return mark_changes(expected, self._active(expected, spans), marked_at)
+
+    def _active(self, expected: DataFrame, spans: list[Span]) -> DataFrame:
+        """The marks in ``spans`` that hold now; their columns are those of ``expected``."""
+        if not self._lake.has(MARKS):
+            return expected.limit(0)
+        return active_marks(read_marks_of(self._spark, self._lake, MARKS, spans))
+
+    def _net(self, expected: DataFrame, spans: list[Span]) -> tuple[NetChange, ...]:
+        if not spans or not self._lake.has(ATTRIBUTIONS):
+            return ()
+        self._on_step("looking what gold would change by")
+        # A click is marked in these times, or its impression, which is no older than the window.
+        near = merged([Span(span.since - self._reach, span.until + self._reach) for span in spans])
+        before = self._active(expected, near).persist()
+        after = before.where(~is_in(spans)).unionByName(expected)
+        rows = read_table(self._spark, self._lake, ATTRIBUTIONS).where(F.col("event_date").isin(dates_of(near)))
+        try:
+            return net_changes(rows, before, after)
+        finally:
+            before.unpersist()
+
+    def _write(self, rows: DataFrame, rules: RuleSet, reached: Reached) -> None:
+        self._on_step(f"writing {MARKS.path}")
+        keep_rules(self._lake, rules)
+        self._check_lock()
+        note = CommitNote(writer=MARKS_WRITER, batch=self._last.number + 1, reached=[reached.model_dump(mode="json")])
+        append_rows(rows.repartition("event_date"), self._lake, MARKS, note)
+        name_rules_in_use(self._lake, reached.in_use)

@@ -1,0 +1,169 @@
+"""What a marking looks at: up to where events are known, which times are held against rules, and the events around."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_jobs.config.choices import DeduplicateMode
+from spark_jobs.config.durations import time_of_us
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.events import HEARTBEAT
+from spark_jobs.contract.tables import LATE_EVENTS, SILVER_EVENTS, Table
+from spark_jobs.lake.layout import Lake
+from spark_jobs.marks.model import Span
+from spark_jobs.queries.arrivals import rows_between
+from spark_jobs.queries.deduplicate.query import QUERY as DEDUPLICATE
+from spark_jobs.queries.identity import delay_of, replaced_in
+from spark_jobs.queries.kept_columns import with_columns
+from spark_jobs.queries.notes import last_note
+from spark_jobs.queries.watermarks import next_watermark
+from spark_jobs.restatements.lateness import IS_EXPIRED, copies_near
+from spark_jobs.restatements.truth import events_of, span_of
+from spark_jobs.spark.read_delta import newest_event_time, read_table
+from spark_jobs.traffic_rules.kinds.common import is_within
+from spark_jobs.traffic_rules.reached import Reached
+
+_PERSONAL = {"ip": "string", "user_agent": "string"}
+"""Columns that an older lake lacks."""
+_COLUMNS = (
+    *("event_type", "event_id", "event_time", "user_id", "impression_id"),
+    *("cost_micros", "value_micros", "currency", *_PERSONAL),
+)
+"""What rules and sums of money go by."""
+_HOUR, _DAY, _MICROSECOND = timedelta(hours=1), timedelta(days=1), timedelta(microseconds=1)
+_MOST_SPANS = 50
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A state of silver: its events before ``until`` are known; ``repair`` is the last that added late events.
+
+    ``delay``: how far apart two copies of an event may lie: see :func:`spark_jobs.queries.identity.delay_of`.
+    """
+
+    silver_version: int
+    until: datetime
+    repair: int
+    silver: DataFrame
+    late: DataFrame | None
+    delay: timedelta | None
+
+    @classmethod
+    def of(cls, spark: SparkSession, settings: Settings, lake: Lake) -> "Standing | None":
+        """Where ``lake`` stands; None: it has no silver, or no event is known to be the last of its time."""
+        # Read before silver, so that silver holds what was read under it.
+        next_until = next_watermark(lake, DEDUPLICATE.name)
+        version = lake.newest_commit(SILVER_EVENTS.path)
+        if version is None:
+            return None
+        silver = with_columns(read_table(spark, lake, SILVER_EVENTS, version=version), _PERSONAL)
+        until = _known_until(settings, lake, silver, version, next_until)
+        if until is None:
+            return None
+        delay = delay_of(settings.deduplicate)
+        late_version = lake.newest_commit(LATE_EVENTS.path)
+        if late_version is None:
+            return cls(version, until, 0, silver, None, delay)
+        late = with_columns(read_table(spark, lake, LATE_EVENTS, version=late_version), _PERSONAL)
+        ((repair,),) = late.agg(F.max("repair")).collect()
+        return cls(version, until, repair or 0, silver, late.where(~F.col(IS_EXPIRED)), delay)
+
+    @property
+    def begin(self) -> datetime:
+        """The first instant of the first day that has events."""
+        span = span_of(self.silver.where(F.col("event_type") != HEARTBEAT), self.late)
+        return _midnight(span[0]) if span else self.until
+
+    def events(self, spans: Sequence[Span], reach: timedelta) -> DataFrame:
+        """The events of ``spans``, and those around that are no farther away than ``reach``; each once."""
+        near = merged([Span(span.since - reach, span.until + reach) for span in spans])
+        of_dates = events_of(self.silver, self.late, None, self.delay)
+        return of_dates(dates_of(near)).where(is_in(near)).select(*_COLUMNS)
+
+
+def _known_until(
+    settings: Settings, lake: Lake, silver: DataFrame, version: int, next_until: datetime | None
+) -> datetime | None:
+    """Before which time no event comes to silver any more."""
+    if settings.deduplicate.mode is DeduplicateMode.FOREVER:
+        newest = newest_event_time(silver.where(F.col("event_type") != HEARTBEAT))
+        return None if newest is None else newest + _MICROSECOND
+    note = last_note(lake, DEDUPLICATE.name, until=version)
+    until = time_of_us(note.watermark_ms * 1000) if note and note.watermark_ms else None
+    return max((time for time in (until, next_until) if time), default=None)
+
+
+def new_spans(
+    spark: SparkSession, settings: Settings, lake: Lake, now: Standing, before: Reached, reach: timedelta
+) -> list[Span]:
+    """The times whose marks may differ from those that a marking up to ``before`` left; none if nothing is new."""
+    assert before.until_us is not None  # noqa: S101 otherwise all of it is new
+    marked_until = time_of_us(before.until_us)
+    # A window in which marked_until lay is over now, so what lies before it is looked at again.
+    found = [Span(marked_until - reach, now.until)] if now.until > marked_until else []
+    arrived = [one.select("event_time") for one in _arrived(spark, settings, lake, now, before)]
+    if arrived:
+        times = reduce(DataFrame.unionAll, arrived).where(is_within(None, marked_until))
+        hours = times.select(F.unix_micros(F.date_trunc("hour", "event_time")).alias("us")).distinct().collect()
+        begins = [time_of_us(one.us) for one in hours]
+        found += [Span(begin - reach, begin + _HOUR + reach) for begin in begins]
+    return merged([Span(span.since, min(span.until, now.until)) for span in found])
+
+
+def _arrived(
+    spark: SparkSession, settings: Settings, lake: Lake, now: Standing, before: Reached
+) -> Iterator[DataFrame]:
+    """What has come since: rows of silver, late events, and the copies in silver that these replace."""
+    if now.silver_version > before.silver_version:
+        rows = rows_between(spark, lake, SILVER_EVENTS, before.silver_version + 1, now.silver_version)
+        yield rows.where(F.col("event_type") != HEARTBEAT)
+    if now.late is not None and now.repair > before.repair:
+        late = now.late.where(F.col("repair") > before.repair)
+        yield late
+        yield replaced_in(copies_near(late, now.silver, settings.deduplicate), late, now.delay)
+
+
+def merged(spans: Iterable[Span]) -> list[Span]:
+    """The same times in as few spans as they take, in order; if these are many, with what lies between near ones."""
+    found = _joined(spans, timedelta())
+    return found if len(found) <= _MOST_SPANS else _joined(found, _DAY)
+
+
+def _joined(spans: Iterable[Span], gap: timedelta) -> list[Span]:
+    found: list[Span] = []
+    for span in sorted(spans, key=lambda one: one.since):
+        if span.since >= span.until:
+            continue
+        if found and span.since <= found[-1].until + gap:
+            found[-1] = Span(found[-1].since, max(found[-1].until, span.until))
+        else:
+            found.append(span)
+    return found
+
+
+def dates_of(spans: Iterable[Span]) -> list[date]:
+    """The dates (UTC) that ``spans`` touch, in order."""
+    found: set[date] = set()
+    for span in spans:
+        first, last = span.since.astimezone(UTC).date(), (span.until - _MICROSECOND).astimezone(UTC).date()
+        found.update(first + timedelta(days=days) for days in range((last - first).days + 1))
+    return sorted(found)
+
+
+def is_in(spans: Sequence[Span]) -> Column:
+    """Whether an event lies in one of ``spans``."""
+    return reduce(Column.__or__, [is_within(span.since, span.until) for span in spans], F.lit(False))
+
+
+def read_marks_of(spark: SparkSession, lake: Lake, table: Table, spans: Sequence[Span]) -> DataFrame:
+    """The rows of the table of marks in ``spans``."""
+    rows = read_table(spark, lake, table)
+    return rows.where(F.col("event_date").isin(dates_of(spans))).where(is_in(spans))
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)

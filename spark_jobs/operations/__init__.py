@@ -1,0 +1,1 @@
+"""Care of a lake: backup, maintenance, releases, checks and metrics."""

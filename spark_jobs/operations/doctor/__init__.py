@@ -1,0 +1,36 @@
+"""What ``adloom doctor`` looks at: one module for each check, which it declares as ``CHECK``. Spark is not started."""
+
+from collections.abc import Iterator
+from importlib import import_module
+from pkgutil import iter_modules
+
+from spark_jobs.errors import AdloomError
+from spark_jobs.operations.doctor.description import Check, Finding, Severity, Subject, wrong
+
+__all__ = ["CHECKS", "Check", "Finding", "Severity", "Subject", "examine", "findings_of"]
+
+
+def _declared() -> tuple[Check, ...]:
+    modules = (import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__))
+    return tuple(sorted((one.CHECK for one in modules if hasattr(one, "CHECK")), key=lambda check: check.order))
+
+
+CHECKS = _declared()
+"""All of them, in their order."""
+
+
+def examine(subject: Subject) -> Iterator[tuple[Check, list[Finding]]]:
+    """What each check finds, up to one whose findings leave the rest nothing to look at."""
+    for check in CHECKS:
+        found = list(findings_of(check, subject))
+        yield check, found
+        if check.is_basis and any(one.severity is Severity.WRONG for one in found):
+            return
+
+
+def findings_of(check: Check, subject: Subject) -> Iterator[Finding]:
+    """What ``check`` finds; an error that ends it is its last finding."""
+    try:
+        yield from check.look(subject)
+    except AdloomError as error:
+        yield wrong(str(error), "")

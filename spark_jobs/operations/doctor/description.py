@@ -1,0 +1,66 @@
+"""What a module of this folder declares as ``CHECK``."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from spark_jobs.config.settings import Settings
+from spark_jobs.lake.layout import Lake
+
+
+class Severity(StrEnum):
+    """What a finding means."""
+
+    FINE = "fine"
+    WARNING = "warning"
+    """It works, and will not for ever."""
+    WRONG = "wrong"
+    """Something does not work, or rows are not as they should be."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found, and what to do about it; a fine one needs nothing."""
+
+    severity: Severity
+    text: str
+    todo: str = ""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is looked at: a lake, the settings that its jobs run with, and the time (UTC)."""
+
+    lake: Lake
+    settings: Settings
+    now: datetime
+
+
+@dataclass(frozen=True)
+class Check:
+    """A question about a subject.
+
+    ``order`` sorts the checks. An AdloomError that ``look`` raises is a finding. If ``is_basis``, those after it cannot
+    be made once it finds something wrong.
+    """
+
+    order: int
+    name: str
+    look: Callable[[Subject], Iterator[Finding]]
+    is_basis: bool = False
+
+
+def fine(text: str) -> Finding:
+    """Nothing to do."""
+    return Finding(Severity.FINE, text)
+
+
+def warning(text: str, todo: str) -> Finding:
+    """Something to do soon."""
+    return Finding(Severity.WARNING, text, todo)
+
+
+def wrong(text: str, todo: str) -> Finding:
+    """Something to do now."""
+    return Finding(Severity.WRONG, text, todo)

@@ -1,0 +1,22 @@
+"""Whether every record is accounted for, as far as a ledger was kept."""
+
+from collections.abc import Iterator
+
+from spark_jobs.ledger.cut import Kind
+from spark_jobs.ledger.cut_files import last_cut
+from spark_jobs.operations.doctor.description import Check, Finding, Subject, fine, wrong
+
+
+def _look(subject: Subject) -> Iterator[Finding]:
+    ledger = last_cut(subject.lake)
+    if ledger is None:
+        yield fine("no live ledger is kept; `adloom ledger` begins one")
+    elif ledger.balances:
+        yield fine(
+            f"the live ledger of {ledger.taken_at:%Y-%m-%dT%H:%MZ} balances: {ledger.rows(Kind.RECEIVED):,} records"
+        )
+    else:
+        yield wrong("the live ledger does not balance", "`adloom ledger` shows where; docs/runbook.md has the steps")
+
+
+CHECK = Check(7, "ledger", _look)

@@ -1,0 +1,125 @@
+"""Prometheus metrics of campaigns, sessions and credit, from what gold tells in small files; rows are not read."""
+
+import json
+import logging
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from spark_jobs.contract.tables import SESSIONS
+from spark_jobs.errors import AdloomError, LakeError
+from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.table_files import live_files
+from spark_jobs.operations.exporter.credit_metrics import credit_metrics
+from spark_jobs.operations.exporter.series import OTHERS, largest
+from spark_jobs.places import FEED
+
+_FIGURES = {
+    "impressions": "impressions",
+    "clicks": "clicks, by their own time",
+    "cost_micros": "cost of the impressions, in micro-units of currency",
+}
+_log = logging.getLogger(__name__)
+
+
+class GoldMetrics(Collector):
+    """What ``lake`` says of campaigns in its newest windows, today's sessions and credit; as of the last refresh."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+        self._latest: tuple[Metric, ...] = ()
+
+    def collect(self) -> Iterator[Metric]:
+        """The metrics; none of a table that the lake does not have, or if it could not be read."""
+        yield from self._latest
+
+    def refresh(self, now: datetime) -> None:
+        """Reads the feeds of ``campaign_stats`` and credit, and the log of ``gold/sessions``, at the time ``now``."""
+        try:
+            self._latest = (
+                *self._campaigns(),
+                *self._sessions(now.date()),
+                *credit_metrics(self._lake),
+            )
+        except AdloomError as error:
+            # Figures of before would look like those of now.
+            self._latest = ()
+            _log.warning("no metrics of campaigns, sessions and credit: %s", error)
+
+    def _campaigns(self) -> Iterator[Metric]:
+        windows = _windows(self._lake)
+        if not windows:
+            return
+        end, length = windows[-1].end, windows[-1].length
+        # Windows may overlap: of those, every event is in exactly one.
+        apart = [one for one in windows if one.length == length and (end - one.end) % length == timedelta()]
+        spans = {"window": [one for one in apart if one.end == end], "feed": apart}
+        covered = GaugeMetricFamily("adloom_campaign_span_seconds", "event time of a span", labels=["span"])
+        figures = {
+            name: GaugeMetricFamily(f"adloom_campaign_{name}", f"{meaning}, in a span", labels=["campaign", "span"])
+            for name, meaning in _FIGURES.items()
+        }
+        for span, members in spans.items():
+            covered.add_metric([span], (end - min(one.start for one in members)).total_seconds())
+            for name, family in figures.items():
+                for campaign, value in _summed(members, name):
+                    family.add_metric([campaign, span], value)
+        yield from (covered, *figures.values())
+        meaning = "Unix time at which the newest window of campaign_stats ends"
+        yield GaugeMetricFamily("adloom_campaign_newest_window_seconds", meaning, value=end.timestamp())
+
+    def _sessions(self, today: date) -> Iterator[Metric]:
+        version = self._lake.newest_commit(SESSIONS.path)
+        if version is None:
+            return
+        files = live_files(self._lake, SESSIONS, version)
+        rows = [file.rows for file in files if file.partition.get("event_date") == today.isoformat()]
+        if None not in rows:
+            meaning = "sessions that began today (UTC) and have ended"
+            yield GaugeMetricFamily("adloom_sessions_today", meaning, value=sum(map(int, filter(None, rows))))
+
+
+class _Window:
+    """A row of the feed."""
+
+    def __init__(self, row: Mapping[str, Any]) -> None:
+        self.start, self.end = (datetime.fromisoformat(row[name]) for name in ("window_start", "window_end"))
+        self.campaign: str = row["campaign_id"]
+        self.figures: dict[str, int | None] = {name: row[name] for name in _FIGURES}
+
+    @property
+    def length(self) -> timedelta:
+        return self.end - self.start
+
+
+def _windows(lake: Lake) -> list[_Window]:
+    """The rows of the feed, the newest last; none without a feed.
+
+    Raises:
+        LakeError: it is not a feed.
+    """
+    text = lake.files.read(FEED)
+    if text is None:
+        return []
+    try:
+        return sorted(map(_Window, json.loads(text)["windows"]), key=lambda one: one.end)
+    except (ValueError, KeyError, TypeError) as error:
+        raise LakeError(
+            f"{lake.place(FEED)} is not a feed of campaign_stats: {error!r}; remove it, the next batch of "
+            "campaign_stats writes it again"
+        ) from error
+
+
+def _summed(windows: Iterable[_Window], name: str) -> Iterator[tuple[str, int]]:
+    """The sum of the figure ``name`` by campaign; campaigns without a known value are left out."""
+    shown = largest((one.campaign, one.figures["impressions"] or 0) for one in windows)
+    sums = Counter[str]()
+    for one in windows:
+        if (value := one.figures[name]) is not None:
+            # Added even if it is 0, which is a value too.
+            sums[one.campaign if one.campaign in shown else OTHERS] += value
+    yield from sums.items()

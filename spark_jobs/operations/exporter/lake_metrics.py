@@ -1,0 +1,101 @@
+"""Prometheus metrics of a lake: which jobs should run, the latest validation, and the ledger."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from expectations.history import last_validation
+from spark_jobs.errors import AdloomError
+from spark_jobs.lake.layout import Lake
+from spark_jobs.ledger.cut import DUPLICATES, LATE_KINDS, RECORDS, Kind
+from spark_jobs.ledger.cut_files import last_cut
+from spark_jobs.queries.registry import QUERIES_OF_JOB
+from spark_jobs.streams.desired_state import read_wanted
+from spark_jobs.streams.reports import read_report
+
+_SEVERITIES = {"critical": "critical", "warning": "warnings"}
+"""By severity, its key in the history of validations."""
+
+
+class LakeMetrics(Collector):
+    """Which jobs of ``lake`` should run, when they last reported, what the latest validation found, and the ledger."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+
+    def collect(self) -> Iterator[Metric]:
+        """The current metrics; only ``adloom_lake_readable`` if the lake cannot be read."""
+        try:
+            metrics = [*self._jobs(datetime.now(UTC)), *self._validation(), *self._ledger()]
+        except AdloomError:
+            metrics = []
+        is_readable = float(bool(metrics))
+        yield GaugeMetricFamily("adloom_lake_readable", "1 if the lake could be read just now", value=is_readable)
+        yield from metrics
+
+    def _jobs(self, now: datetime) -> Iterator[Metric]:
+        wanted = GaugeMetricFamily("adloom_job_wanted", "1 if the job should run", labels=["job"])
+        seen = GaugeMetricFamily(
+            "adloom_job_last_seen_seconds", "Unix time of the oldest last report among its queries", labels=["job"]
+        )
+        for job, queries in QUERIES_OF_JOB.items():
+            known = read_wanted(self._lake, job)
+            wanted.add_metric([job], float(known is not None and known.runs_at(now)))
+            reports = [read_report(self._lake, query) for query in queries]
+            # 0 for a query that has never run.
+            seen.add_metric([job], min(report.updated_at.timestamp() if report else 0.0 for report in reports))
+        yield wanted
+        yield seen
+
+    def _validation(self) -> Iterator[Metric]:
+        latest = last_validation(self._lake)
+        if latest is None:
+            return
+        failed = GaugeMetricFamily(
+            "adloom_validation_failed", "failed expectations in the latest validation", labels=["severity"]
+        )
+        for severity, name in _SEVERITIES.items():
+            failed.add_metric([severity], latest[name])
+        yield failed
+        at = datetime.fromisoformat(latest["at"]).timestamp()
+        yield GaugeMetricFamily("adloom_validation_time_seconds", "Unix time of the latest validation", value=at)
+
+    def _ledger(self) -> Iterator[Metric]:
+        cut = last_cut(self._lake)
+        if cut is None:
+            return
+        sums = {
+            "adloom_ledger_received": ("records received", (Kind.RECEIVED,)),
+            "adloom_ledger_ok": ("records that fit", (Kind.OK,)),
+            "adloom_ledger_kept": ("events in silver that records account for", (Kind.KEPT,)),
+            "adloom_ledger_duplicates": ("records that are copies of kept events", DUPLICATES),
+        }
+        for name, (meaning, kinds) in sums.items():
+            yield GaugeMetricFamily(name, f"{meaning}, up to the last cut", value=cut.rows(*kinds))
+        late = GaugeMetricFamily(
+            "adloom_ledger_late", "records that came too late for silver, by what became of them", labels=["fate"]
+        )
+        for kind in LATE_KINDS:
+            late.add_metric([kind.value.removeprefix("late, ")], cut.rows(kind))
+        yield late
+        quarantined = GaugeMetricFamily(
+            "adloom_ledger_quarantined", "records that are in quarantine", labels=["verdict", "source"]
+        )
+        for one in cut.figures:
+            if one.kind is Kind.QUARANTINED:
+                quarantined.add_metric([one.verdict or "", one.source or ""], one.rows)
+        yield quarantined
+        for name, kinds in {
+            "adloom_ledger_pending": (Kind.PENDING,),
+            "adloom_ledger_late_events": (Kind.LATE,),
+            "adloom_ledger_unaccounted": (Kind.UNACCOUNTED, Kind.REMOVED),
+            "adloom_ledger_surplus": (Kind.SURPLUS, Kind.ADDED),
+        }.items():
+            metric = GaugeMetricFamily(name, f"rows in each account: {kinds[0].value}", labels=["account"])
+            for account in (RECORDS, *cut.accounts):
+                metric.add_metric([account], cut.rows(*kinds, account=account))
+            yield metric
+        at = cut.taken_at.timestamp()
+        yield GaugeMetricFamily("adloom_ledger_time_seconds", "Unix time of the last cut", value=at)

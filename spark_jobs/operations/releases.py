@@ -1,0 +1,174 @@
+"""Releases of this package in a lake: publishing, deploying for a job, and unpacking where the job runs."""
+
+import hashlib
+import io
+import os
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+from spark_jobs.errors import LakeError
+from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.records import read_record, write_record
+from spark_jobs.operations.release import SETTINGS, VERSION, Deployment, Release, deployment_key, release_key, wheel_key
+from spark_jobs.places import RELEASES
+from spark_jobs.queries.registry import QUERIES_OF_JOB
+
+
+def publish(lake: Lake, wheel: Path, version: str, now: datetime) -> Release:
+    """Publishes ``wheel`` in ``lake`` as release ``version``; an existing release stays as it is.
+
+    Raises:
+        LakeError: the release exists with other contents.
+    """
+    data = wheel.read_bytes()
+    release = Release(version=version, wheel=wheel.name, sha256=_digest(data), built_at=now)
+    if known := _find_release(lake, version):
+        if known.sha256 != release.sha256:
+            raise LakeError(
+                f"release {version} of {lake.root} has other contents (SHA-256 {known.sha256[:12]}…, and this is "
+                f"{release.sha256[:12]}…): a release never changes; build another version"
+            )
+        return known
+    lake.files.write(wheel_key(release), data)
+    # Last: without this file it is not a release.
+    write_record(lake, release_key(version), release)
+    return release
+
+
+def list_releases(lake: Lake) -> Iterator[Release]:
+    """The releases of ``lake``, newest first."""
+    known = [found for name in lake.files.names(RELEASES) if (found := _find_release(lake, name))]
+    yield from sorted(known, key=lambda release: release.built_at, reverse=True)
+
+
+def read_release(lake: Lake, version: str) -> Release:
+    """The record of release ``version``.
+
+    Raises:
+        LakeError: there is no such release, or its record is damaged.
+    """
+    found = _find_release(lake, version)
+    if found is None:
+        raise LakeError(f"lake {lake.root} has no release {version!r}; `adloom releases list` lists them")
+    return found
+
+
+def unpack(lake: Lake, release: Release, folder: Path | None = None) -> Path:
+    """Unpacks ``release`` into its own folder below ``folder``, unless it is there already.
+
+    The default is the user's own cache: what lies there is executed, so nobody else may write to it.
+
+    Returns:
+        The folder to import it from.
+
+    Raises:
+        LakeError: the wheel is missing, or is not the one that was published.
+    """
+    folder = folder or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "adloom" / "releases"
+    place = folder / f"adloom-{release.sha256}"
+    if place.is_dir():
+        return place
+    data = lake.files.read(wheel_key(release))
+    if data is None or _digest(data) != release.sha256:
+        found = "is missing" if data is None else f"has SHA-256 {_digest(data)}, not {release.sha256}"
+        raise LakeError(
+            f"{lake.place(wheel_key(release))} {found}: it is not the published wheel and will not be run; build and "
+            "deploy another release"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder) as draft:
+        content = Path(draft) / "content"
+        with zipfile.ZipFile(io.BytesIO(data)) as wheel:
+            wheel.extractall(content)
+        if not place.is_dir():
+            content.rename(place)
+    return place
+
+
+def settings_in(code: Path) -> Path | None:
+    """The settings of the release that is unpacked in ``code``; None: it was built without."""
+    file = code / SETTINGS
+    return file if file.is_file() else None
+
+
+def settings_of(lake: Lake, version: str) -> Path | None:
+    """The settings of release ``version``, unpacked; None: it was built without.
+
+    Raises:
+        LakeError: there is no such release, or its wheel is damaged.
+    """
+    return settings_in(unpack(lake, read_release(lake, version)))
+
+
+def settings_of_job(lake: Lake, job: str) -> Path | None:
+    """The settings of the release deployed for ``job``; None: it has none, or none is deployed.
+
+    Raises:
+        LakeError: a record or the wheel is damaged.
+    """
+    deployment = read_deployment(lake, job)
+    return settings_of(lake, deployment.version) if deployment else None
+
+
+def settings_in_use(lake: Lake) -> Path | None:
+    """The settings of the release that was deployed last, for whichever job; None: it has none, or none is deployed.
+
+    Raises:
+        LakeError: a record or the wheel is damaged.
+    """
+    deployed = [found for job in QUERIES_OF_JOB if (found := read_deployment(lake, job))]
+    last = max(deployed, key=lambda one: one.deployed_at, default=None)
+    return settings_of(lake, last.version) if last else None
+
+
+def deploy(lake: Lake, job: str, version: str, now: datetime) -> Deployment:
+    """Deploys release ``version`` for ``job``, which runs it from its next start.
+
+    Raises:
+        LakeError: there is no such release.
+    """
+    read_release(lake, version)
+    before = read_deployment(lake, job)
+    previous = before.previous if before and before.version == version else before.version if before else None
+    deployment = Deployment(job=job, version=version, previous=previous, deployed_at=now)
+    write_deployment(lake, deployment)
+    return deployment
+
+
+def write_deployment(lake: Lake, deployment: Deployment) -> None:
+    """Records which release a job runs, and which it ran before."""
+    write_record(lake, deployment_key(deployment.job), deployment)
+
+
+def read_deployment(lake: Lake, job: str) -> Deployment | None:
+    """The release deployed for ``job``; None if there is none.
+
+    Raises:
+        LakeError: the record is damaged.
+    """
+    return read_record(lake, deployment_key(job), Deployment, remedy="deploy a release again")
+
+
+def release_before(lake: Lake, job: str) -> str:
+    """The version that ``job`` ran before the deployed one.
+
+    Raises:
+        LakeError: there is none.
+    """
+    now = read_deployment(lake, job)
+    if now is None or now.previous is None:
+        raise LakeError(f"job {job} has no earlier release; deploy one with `adloom releases deploy {job} VERSION`")
+    return now.previous
+
+
+def _find_release(lake: Lake, version: str) -> Release | None:
+    if not VERSION.fullmatch(version):
+        return None
+    return read_record(lake, release_key(version), Release, remedy="build it again")
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -1,1 +1,0 @@
-"""One stateful streaming operator per module."""

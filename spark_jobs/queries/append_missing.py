@@ -1,0 +1,41 @@
+"""What a reset appends to a table: rows that the new settings require and the old ones had not emitted."""
+
+import uuid
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from spark_jobs.contract.tables import Table
+from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.notes import CommitNote
+from spark_jobs.spark.write_delta import append_rows
+
+PAIR = ("impression_id", "click_id")
+"""The key of a ``clicked`` row of ``gold/attributions``."""
+
+
+def note_of_reset(note: CommitNote) -> CommitNote:
+    """The note of what a reset writes after the batch of ``note``: the same progress, but a writer of its own.
+
+    If the reset is killed after it has written, the old checkpoint no longer agrees with the table, and no query starts
+    from it.
+    """
+    return note.model_copy(update={"writer": f"reset {uuid.uuid4()}", "batch": 0})
+
+
+def append_missing(rows: DataFrame, lake: Lake, table: Table, note: CommitNote, *, key: Sequence[str]) -> None:
+    """Appends those of ``rows`` (the columns of ``table``) whose ``key`` it does not have, in at most one commit."""
+    there = rows.sparkSession.read.format("delta").load(lake.table(table)).select(*key)
+    missing = rows.join(there, on=list(key), how="left_anti").select(*rows.columns)
+    append_some(missing, lake, table, note)
+
+
+def append_some(rows: DataFrame, lake: Lake, table: Table, note: CommitNote) -> None:
+    """Appends ``rows`` to ``table``; if there are none, nothing is committed."""
+    kept = rows.persist()
+    try:
+        if kept.agg(F.count("*").alias("rows")).collect()[0]["rows"]:
+            append_rows(kept, lake, table, note)
+    finally:
+        kept.unpersist()

@@ -1,0 +1,80 @@
+"""The rows of bronze and silver that some commits brought, read at rest: by ``ingest_time``, which has statistics.
+
+Files are compacted and removed, and commits are cleaned from the log; when a row was received stays. Rows of other
+commits may be among those that are read: see :func:`spark_jobs.lake.batches.arrivals`. So whoever reads them must not
+mind a row that it knows already.
+"""
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_jobs.config.durations import time_of_us
+from spark_jobs.contract.tables import Table
+from spark_jobs.lake.batch import EVER_US, Batch, Batches
+from spark_jobs.lake.batches import arrivals, last_arrival, read_batches
+from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.log import Span
+from spark_jobs.lake.notes import version_reached
+from spark_jobs.queries.query import Query
+from spark_jobs.spark.read_delta import read_table
+
+
+def spans_read(lake: Lake, query: Query, since: int, *, until: int) -> list[Span]:
+    """The batches in which ``query`` read the versions after ``since``, oldest first; of old ones their sums.
+
+    Args:
+        lake: the lake.
+        query: its description.
+        since: a version of the table that it reads; -1: from the first on.
+        until: the last version of its own table that counts.
+    """
+
+    def reached(batch: Batch) -> int | None:
+        note = batch.note
+        return min(map(version_reached, note.reached)) if note and note.query == query.name else None
+
+    def is_enough(found: Batches) -> bool:
+        first = next((version for batch in found.batches if (version := reached(batch)) is not None), None)
+        return first is not None and first <= since
+
+    own = read_batches(lake, query.writes, is_enough).batches
+    found = {
+        version: batch.note.watermark_ms
+        for batch in own
+        if batch.note and batch.version <= until and (version := reached(batch)) is not None and version > since
+    }
+    if not found:
+        return []
+    table = read_batches(lake, query.reads[0], lambda found: found.begins <= since + 1)
+    spans, first = [], since + 1
+    for version, watermark_ms in sorted(found.items()):
+        spans.append(Span(first, version, watermark_ms, table.arrivals(first, version)))
+        first = version + 1
+    return spans
+
+
+def rows_added(spark: SparkSession, lake: Lake, table: Table, spans: list[Span]) -> DataFrame:
+    """The rows that were added to ``table`` in ``spans``."""
+    return _received(read_table(spark, lake, table), [span.received for span in spans if span.received])
+
+
+def rows_between(spark: SparkSession, lake: Lake, table: Table, first: int, last: int) -> DataFrame:
+    """The rows that versions ``first`` to ``last`` added to ``table``."""
+    ends = arrivals(lake, table, first, last)
+    return _received(read_table(spark, lake, table), [ends] if ends else [])
+
+
+def read_up_to(spark: SparkSession, lake: Lake, table: Table, version: int) -> DataFrame:
+    """The rows that ``table`` had in ``version``, however long ago that was."""
+    last = last_arrival(lake, table, version)
+    rows = read_table(spark, lake, table)
+    return rows if last is None else rows.where(F.col("ingest_time") <= F.lit(last))
+
+
+def _received(rows: DataFrame, ranges: list[tuple[int, int]]) -> DataFrame:
+    if not ranges:
+        return rows.where(F.lit(False))
+    first, last = min(begin for begin, _ in ranges), max(end for _, end in ranges)
+    if first > 0:
+        rows = rows.where(F.col("ingest_time") >= F.lit(time_of_us(first)))
+    return rows if last >= EVER_US else rows.where(F.col("ingest_time") <= F.lit(time_of_us(last)))

@@ -1,0 +1,1 @@
+"""Every click joined to its impression."""

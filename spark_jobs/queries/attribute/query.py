@@ -1,0 +1,93 @@
+"""The query ``attribute``: every click joined to its impression, into gold/attributions."""
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import ATTRIBUTIONS, SILVER_EVENTS
+from spark_jobs.queries.jobs import ATTRIBUTE_JOB
+from spark_jobs.queries.query import Query
+from spark_jobs.queries.state_settings import ENGINE, JOIN_STATE, STATE_DISCARDED, may_shorten, needs_reset
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pyspark.sql import DataFrame
+
+    from spark_jobs.queries.correction import Correction
+    from spark_jobs.queries.resume_point import Position
+
+NAME = "attribute"
+
+
+def _rows(settings: Settings, sides: "Sequence[DataFrame]", _initial: "DataFrame | None") -> "DataFrame":
+    from spark_jobs.queries.attribute.operator import attribute
+
+    return attribute(sides[0], sides[1], settings.attribute)
+
+
+def _open_events(at: "Position") -> "DataFrame":
+    from spark_jobs.queries.attribute.rebuild import undecided_pairs
+
+    silver, attributions = at.read(SILVER_EVENTS), at.read(ATTRIBUTIONS)
+    return undecided_pairs(silver, attributions, at.settled_before, at.longest("attribute.window"))
+
+
+def _watermark(settings: Settings) -> timedelta:
+    # Spark takes the slower of the two.
+    return max(settings.attribute.impression_watermark, settings.attribute.click_watermark)
+
+
+def _reread(at: "Position", sides: "Sequence[DataFrame]") -> "Sequence[DataFrame]":
+    from spark_jobs.queries.attribute.rebuild import moved_together, pairs_apart
+
+    before, now = at.longest("attribute.window"), at.settings.attribute.window
+    pairs = pairs_apart(at.read(ATTRIBUTIONS), at.settled_before, before, now)
+    return sides[0], moved_together(sides[1], pairs)
+
+
+def _write_rebuilt(at: "Position") -> "Callable[[DataFrame], None]":
+    from spark_jobs.queries.append_missing import PAIR, append_missing, note_of_reset
+
+    # With a longer window, a waiting impression and a waiting click can become a pair.
+    return lambda rows: append_missing(rows, at.lake, ATTRIBUTIONS, note_of_reset(at.note), key=PAIR)
+
+
+def _closes_after(settings: Settings) -> timedelta:
+    return _watermark(settings) + settings.attribute.window
+
+
+def _correction() -> "Correction":
+    from spark_jobs.queries.attribute.correction import CORRECTION
+
+    return CORRECTION
+
+
+QUERY = Query(
+    name=NAME,
+    job=ATTRIBUTE_JOB,
+    summary="Joins every click to its impression: clicked, unclicked or orphan click.",
+    reads=(SILVER_EVENTS, SILVER_EVENTS),
+    writes=ATTRIBUTIONS,
+    rows=_rows,
+    state_format=2,  # 2: holds the columns that sources keep
+    operator="stream-stream join",
+    final="Every row, as soon as it is written.",
+    late="An impression or click behind the watermark is dropped; the ledger counts it.",
+    state=(
+        needs_reset("attribute.join", "rows held for one kind of join come out wrong from another"),
+        may_shorten("attribute.window", STATE_DISCARDED),
+        may_shorten("attribute.impression_watermark", STATE_DISCARDED),
+        may_shorten("attribute.click_watermark", STATE_DISCARDED),
+        JOIN_STATE,
+        *ENGINE,
+    ),
+    open_events=_open_events,
+    reread=_reread,
+    write_rebuilt=_write_rebuilt,
+    closes_after=_closes_after,
+    watermark=_watermark,
+    is_in_ledger=True,
+    is_followed=True,
+    correction=_correction,
+)

@@ -1,0 +1,98 @@
+"""What a table of gold is corrected by: the rows that late events touch, as they are and as they should be."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from spark_jobs.config.durations import ROUNDING
+from spark_jobs.config.settings import Settings
+from spark_jobs.spark.columns import dates_within
+
+GROUP, DUE = "group", "due"
+"""Columns: what rows are compared and changed together; the watermark that closes a row."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What a table is recomputed from.
+
+    Attributes:
+        settings: those of the live query.
+        watermark: of its last batch; None: it had none, so everything is open.
+        events: gives the events with an ``event_date`` among the given ones: each event once, late ones included, with
+            the columns of ``silver/events``.
+        live: the rows of the table, as the query's last batch left it.
+        first_date, last_date: of the events that there are.
+        marked: gives the events with an ``event_date`` among the given ones that rules mark as invalid traffic, as
+            :func:`spark_jobs.traffic_rules.valid_columns.rules_by_event` does; None: nothing was ever marked.
+        is_small: whether late events are so few that what they touch can be sent to every task.
+    """
+
+    settings: Settings
+    watermark: datetime | None
+    events: Callable[[Sequence[date]], DataFrame]
+    live: DataFrame
+    first_date: date
+    last_date: date
+    is_small: bool = True
+    marked: Callable[[Sequence[date]], DataFrame] | None = None
+
+    def few(self, rows: DataFrame) -> DataFrame:
+        """``rows``, about as many as there are late events, as a side of a join."""
+        return F.broadcast(rows) if self.is_small else rows
+
+    def is_closed(self, due: Column) -> Column:
+        """Whether the live query has emitted all there is to emit of what is ``due`` (timestamp) then."""
+        return F.lit(False) if self.watermark is None else due < F.lit(self.watermark - ROUNDING)
+
+    def near(self, rows: DataFrame, reach: timedelta, time: str = "event_time") -> list[date]:
+        """The dates within ``reach`` of a ``time`` of ``rows``, ascending, as far as there are events."""
+        return [day for day in dates_within(rows, reach, time) if self.first_date <= day <= self.last_date]
+
+
+@dataclass(frozen=True)
+class Touched:
+    """What late events touch.
+
+    Attributes:
+        scope: ``event_type``, ``event_id`` and ``event_time`` of a late event, ``group`` (string) that it touches,
+            ``due`` (timestamp). An event may touch several groups; one that is not here touches nothing.
+        expected: the columns of the table, ``group`` and ``due``: all rows of these groups as they should be.
+        actual: the columns of the table and ``group``: all rows of these groups as they are.
+    """
+
+    scope: DataFrame
+    expected: DataFrame
+    actual: DataFrame
+
+
+Recompute = Callable[[DataFrame, Scene], Touched]
+"""From late events (the columns of ``silver/events``, and ``is_counted``: false for a copy in silver that a late event
+replaces) to what they touch."""
+
+
+@dataclass(frozen=True)
+class Correction:
+    """How a table of gold is corrected.
+
+    Attributes:
+        recompute: what late events touch.
+        key: columns that identify a row for people; two rows may share them.
+        time: the event time that a row belongs to, in SQL.
+        reach: how long before the time of a row the events may lie that it is made of.
+        row_due: for a row, the watermark that closes it, if rows of a group close one by one; None: together.
+        counts: for a row, what it counts: SQL for ``campaign_id``, ``impressions``, ``clicks`` and ``cost_micros``;
+            none: it counts nothing by campaign.
+        net: columns that marks of invalid traffic decide; all others are gross, and no mark changes them.
+    """
+
+    recompute: Recompute
+    key: Callable[[Sequence[str]], Sequence[str]]
+    time: str
+    counts: dict[str, str]
+    reach: Callable[[Settings], timedelta] = lambda _: timedelta()
+    row_due: Callable[[Settings], Column] | None = None
+    net: tuple[str, ...] = ()

@@ -1,0 +1,1 @@
+"""Each event once."""

@@ -1,0 +1,76 @@
+"""The query ``deduplicate``: each good event of bronze once, into silver."""
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from spark_jobs.config.choices import DeduplicateMode
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.events import OK
+from spark_jobs.contract.tables import BRONZE_EVENTS, SILVER_EVENTS
+from spark_jobs.queries.jobs import DEDUPLICATE_JOB
+from spark_jobs.queries.query import Query
+from spark_jobs.queries.state_settings import ENGINE, may_shorten, needs_reset
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame
+
+    from spark_jobs.queries.resume_point import Position
+
+NAME = "deduplicate"
+
+
+def _rows(settings: Settings, sides: "Sequence[DataFrame]", _initial: "DataFrame | None") -> "DataFrame":
+    from pyspark.sql import functions as F
+
+    from spark_jobs.queries.deduplicate.operator import deduplicate, good_events
+
+    return deduplicate(good_events(sides[0]), settings.deduplicate).withColumn("event_date", F.to_date("event_time"))
+
+
+def _forgets(settings: Settings) -> bool:
+    return settings.deduplicate.mode is DeduplicateMode.WITHIN_WATERMARK
+
+
+def _remembered(settings: Settings, _source: str) -> timedelta:
+    return settings.deduplicate.watermark if _forgets(settings) else timedelta()
+
+
+def _open_events(at: "Position") -> "DataFrame":
+    from spark_jobs.queries.deduplicate.rebuild import remembered_keys
+
+    delay = at.longest("deduplicate.watermark") if _forgets(at.settings) else None
+    return remembered_keys(at.read(SILVER_EVENTS), at.settled_before, delay)
+
+
+def _reread(_at: "Position", sides: "Sequence[DataFrame]") -> "Sequence[DataFrame]":
+    from pyspark.sql import functions as F
+
+    # The open events are rows of silver, and so were good ones of bronze.
+    return [side.withColumn("verdict", F.lit(OK)) for side in sides]
+
+
+QUERY = Query(
+    name=NAME,
+    job=DEDUPLICATE_JOB,
+    summary="Keeps the first of all records with the same event type and id.",
+    reads=(BRONZE_EVENTS,),
+    writes=SILVER_EVENTS,
+    rows=_rows,
+    operator="dropDuplicatesWithinWatermark (dropDuplicates in mode `forever`)",
+    final="Every row, as soon as it is written.",
+    late="An event behind the watermark is dropped; the ledger counts it. In mode `forever` no event is late.",
+    state=(
+        needs_reset("deduplicate.mode", "the state has other columns"),
+        may_shorten(
+            "deduplicate.watermark", "repeats of events already forgotten would be kept a second time", _remembered
+        ),
+        *ENGINE,
+    ),
+    open_events=_open_events,
+    reread=_reread,
+    watermark=lambda settings: settings.deduplicate.watermark if _forgets(settings) else None,
+    is_in_ledger=True,
+    is_followed=True,
+)

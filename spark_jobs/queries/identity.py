@@ -1,0 +1,109 @@
+"""When two records are the same event: the one definition that streams, corrections, marks and credit share.
+
+Two records are the same event if their type and their id are equal and their times lie no further apart than
+``deduplicate.watermark``; with ``forever``, at any distance. Further apart, the id was used again, for another event::
+
+    deduplicate.watermark = 3h, all of one id     08:00     10:30     11:00     14:30
+                                                  first     copy      copy      another event
+                                                    ├────────── 3h ─────┤
+
+Of the copies of an event the first to arrive counts. A record is a copy only of one that counts: 14:30 is within 3 h of
+no record that does, whatever lies between.
+"""
+
+from collections.abc import Sequence
+from datetime import date, timedelta
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from spark_jobs.config.choices import DeduplicateMode
+from spark_jobs.config.sections import DeduplicateSettings
+from spark_jobs.contract.events import KEY
+from spark_jobs.traffic_rules.kinds.common import EVENT
+
+COPY = (*EVENT, "ingest_time")
+"""What identifies a copy of an event."""
+_DAY = timedelta(days=1)
+
+
+def delay_of(settings: DeduplicateSettings) -> timedelta | None:
+    """How far apart two records of one id may lie to be the same event; None: at any distance."""
+    return None if settings.mode is DeduplicateMode.FOREVER else settings.watermark
+
+
+def are_same(left: str, right: str, delay: timedelta | None) -> Column:
+    """Whether the records with the aliases ``left`` and ``right`` are the same event.
+
+    Args:
+        left: an alias; its rows have ``event_type``, ``event_id`` and ``event_time``.
+        right: another one, with the same columns.
+        delay: ``deduplicate.watermark``; None: ids are remembered for ever.
+    """
+    has_key = F.lit(True)
+    for name in KEY:
+        has_key &= F.col(f"{left}.{name}") == F.col(f"{right}.{name}")
+    return has_key & are_near(F.col(f"{left}.event_time"), F.col(f"{right}.event_time"), delay)
+
+
+def are_near(left: Column, right: Column, delay: timedelta | None) -> Column:
+    """Whether two times are near enough for two records of one id to be the same event: both ends included."""
+    if delay is None:
+        return F.lit(True)
+    apart = F.abs(F.unix_micros(left) - F.unix_micros(right))
+    return apart <= F.lit(delay // timedelta(microseconds=1))
+
+
+def replaced_in(rows: DataFrame, late: DataFrame, delay: timedelta | None) -> DataFrame:
+    """Those of ``rows``, all of silver, that are copies of an event of ``late``, which was received first."""
+    return _joined(rows, late, delay, "left_semi")
+
+
+def not_replaced(rows: DataFrame, late: DataFrame, delay: timedelta | None) -> DataFrame:
+    """``rows``, all of silver, without those that :func:`replaced_in` gives."""
+    return _joined(rows, late, delay, "left_anti")
+
+
+def _joined(rows: DataFrame, late: DataFrame, delay: timedelta | None, how: str) -> DataFrame:
+    # Of two copies in one batch, silver's is among the late ones only if it was not the first of them.
+    is_first = F.col("late.ingest_time") <= F.col("kept.ingest_time")
+    others = late.select(*COPY).alias("late")
+    return rows.alias("kept").join(others, on=are_same("late", "kept", delay) & is_first, how=how)
+
+
+def dates_around(dates: Sequence[date], reach: timedelta) -> list[date]:
+    """``dates`` and those within ``reach`` of a time on one of them, ascending."""
+    days = -(-reach // _DAY)
+    return sorted({day + timedelta(days=step) for day in dates for step in range(-days, days + 1)})
+
+
+def first_of_each(records: DataFrame, delay: timedelta | None) -> DataFrame:
+    """The first copy of each event, in the order of arrival.
+
+    Args:
+        records: with ``event_type``, ``event_id``, ``event_time``, ``ingest_time`` and ``source``; those with
+            ``is_known`` count, whatever came before them.
+        delay: ``deduplicate.watermark``; None: ids are remembered for ever.
+
+    Returns:
+        The columns of ``records`` without ``source`` and ``is_known``.
+    """
+    names = [name for name in records.columns if name not in {"source", "is_known"}]
+    is_known = F.col("is_known") if "is_known" in records.columns else F.lit(False)
+    one = F.struct("ingest_time", *_place(), "event_time", is_known.alias("is_known"), F.struct(*names).alias("record"))
+    of_id = records.groupBy(*KEY).agg(F.array_sort(F.collect_list(one)).alias("copies"))
+
+    def with_next(found: Column, copy: Column) -> Column:
+        is_copy = F.exists(found, lambda first: are_near(first["event_time"], copy["event_time"], delay))
+        return F.when(is_copy & ~copy["is_known"], found).otherwise(F.concat(found, F.array(copy)))
+
+    several = F.aggregate("copies", F.slice("copies", 1, 0), with_next)
+    found = F.when(F.size("copies") == 1, F.col("copies")).otherwise(several)
+    return of_id.select(F.explode(found).alias("first")).select("first.record.*")
+
+
+def _place() -> tuple[Column, Column]:
+    """Where ``source`` says that a record lay, to sort by: its partition or file, and its offset there as a number."""
+    parts = r"^(.*)(?:/|#bytes=)(\d+)(?:-\d+)?$"
+    part, offset = F.regexp_extract("source", parts, 1), F.regexp_extract("source", parts, 2).try_cast("bigint")
+    return part.alias("part"), offset.alias("offset")

@@ -1,0 +1,131 @@
+"""The initial state of a query, taken once.
+
+The first start copies the table or file into the lake and begins with the copy. A first batch that is repeated after a
+crash, a reset and the ledger read the copy too, so nobody needs the file again.
+"""
+
+from collections.abc import Iterable
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.events import KEY
+from spark_jobs.errors import SourceError
+from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.notes import first_version_with_rows
+from spark_jobs.lake.store.files import LOCAL
+from spark_jobs.queries.initial_rows import read_initial
+from spark_jobs.queries.manifests import read_manifest
+from spark_jobs.queries.places import checkpoint_batches, checkpoint_in_use, initial_key
+from spark_jobs.queries.query import Query
+from spark_jobs.queries.seeding import with_seeds
+from spark_jobs.spark.read_delta import read_table
+
+
+def is_ready(query: Query, lake: Lake) -> bool:
+    """Whether ``query`` can start: the table that it reads exists.
+
+    Initial events join the first batch, so for them the table must also hold a row.
+    """
+    table = query.table_read
+    if table is None:
+        return True
+    if not lake.has(table):
+        return False
+    what = query.initial_state
+    if what is None or what.known or not _is_due(lake, query, checkpoint_in_use(lake, query.name)):
+        return True
+    return first_version_with_rows(lake, table) is not None
+
+
+def copy_initial(spark: SparkSession, settings: Settings, lake: Lake, queries: Iterable[Query]) -> None:
+    """Copies the initial states that the manifests of ``queries`` name into the lake, unless one may be in use already.
+
+    Call it between the claim of the checkpoints and the start of the first query.
+
+    Raises:
+        SourceError: a table or file cannot be used.
+    """
+    for query in queries:
+        version = checkpoint_in_use(lake, query.name)
+        location = _location(lake, query, version)
+        # A batch that was planned may have run: if it is repeated, it must find the same rows.
+        if location and not checkpoint_batches(lake, query.name, version, "offsets"):
+            _copy(spark, settings, lake, query, location)
+
+
+def first_rows(
+    spark: SparkSession, settings: Settings, lake: Lake, query: Query, version: int, sides: list[DataFrame]
+) -> tuple[list[DataFrame], DataFrame | None]:
+    """What the first batch of ``query`` begins with.
+
+    Args:
+        spark: the session.
+        settings: those it runs with.
+        lake: the lake.
+        query: its description.
+        version: of its checkpoint.
+        sides: what it reads.
+
+    Returns:
+        ``sides``, with the initial events if its initial state consists of events; and the initial state as
+        :attr:`Query.rows` takes it, None if there is none or it has been taken.
+    """
+    what = query.initial_state
+    if what is None or not _is_due(lake, query, version):
+        return sides, None
+    # Kept until the session ends: every batch plans it again, though only the first one uses it.
+    rows = read_taken(spark, lake, query).localCheckpoint()
+    if what.known:
+        return sides, what.known(settings, rows)
+    return [with_seeds(side, rows, _first_key(spark, lake, query)) for side in sides], None
+
+
+def read_taken(spark: SparkSession, lake: Lake, query: Query) -> DataFrame:
+    """The copy of the initial state that ``query`` has taken."""
+    return spark.read.format("delta").load(lake.uri(initial_key(query.name)))
+
+
+def initial_events(spark: SparkSession, lake: Lake, query: Query) -> DataFrame | None:
+    """The events that ``query`` began with, with their ``event_date``; None: it began with none."""
+    if query.initial_state is None or query.initial_state.known or not has_taken(lake, query):
+        return None
+    return read_taken(spark, lake, query).withColumn("event_date", F.to_date("event_time"))
+
+
+def has_taken(lake: Lake, query: Query) -> bool:
+    """Whether the checkpoint of ``query`` in use began with an initial state, or continues one that did."""
+    version = checkpoint_in_use(lake, query.name)
+    return bool(_location(lake, query, version) and checkpoint_batches(lake, query.name, version, "commits"))
+
+
+def _is_due(lake: Lake, query: Query, version: int) -> bool:
+    return bool(_location(lake, query, version)) and not checkpoint_batches(lake, query.name, version, "commits")
+
+
+def _location(lake: Lake, query: Query, version: int) -> str:
+    """Where the initial state came from, by the manifest of the checkpoint; empty: it has none."""
+    manifest = read_manifest(lake, query.name, version) if query.initial_state else None
+    return manifest.initial_state if manifest else ""
+
+
+def _copy(spark: SparkSession, settings: Settings, lake: Lake, query: Query, location: str) -> None:
+    what = query.initial_state
+    assert what is not None  # noqa: S101 the manifest names it
+    if lake.is_local and not location.startswith(LOCAL):
+        raise SourceError(
+            f"{what.setting} {location} is in an object store and the lake {lake.place()} is not, so the session has "
+            "no connection to the store; copy the table or file to this machine"
+        )
+    rows = read_initial(spark, location, what.columns, what.choices(settings))
+    writer = rows.coalesce(1).write.format("delta").mode("overwrite").option("overwriteSchema", "true")
+    writer.save(lake.uri(initial_key(query.name)))
+
+
+def _first_key(spark: SparkSession, lake: Lake, query: Query) -> tuple[str, str]:
+    """The key of a row that is in the first batch."""
+    (table,) = query.reads
+    rows = read_table(spark, lake, table, version=first_version_with_rows(lake, table))
+    ((event_type, event_id),) = rows.select(*KEY).limit(1).collect()
+    return event_type, event_id

@@ -1,0 +1,29 @@
+"""What a checkpoint belongs to: a query and the settings that its state depends on."""
+
+from datetime import datetime
+
+from pydantic import BaseModel, ConfigDict
+
+FILES, KAFKA = "files", "kafka"
+"""The kinds of source that ``ingest`` reads."""
+
+
+class Manifest(BaseModel):
+    """Stored beside a checkpoint, as ``_checkpoints/<job>/<query>/v<N>.json``."""
+
+    model_config = ConfigDict(frozen=True)
+
+    query: str
+    package_version: str
+    state_format: int
+    created_at: datetime
+    settings: dict[str, str]
+    """By name, the settings that the state depends on, as text."""
+    follows: str = ""
+    """The writer of the table's last batch when a reset created this version; empty: nobody had written."""
+    begins_at: str = ""
+    """Where a version created by a reset starts reading, as Spark's JSON of Kafka offsets; empty: at the start."""
+    final_before_ms: int = 0
+    """Windows that end by then (ms since 1970) were final before a reset, and are not written by this version."""
+    initial_state: str = ""
+    """The table or file that the first batch takes its state from; empty: the state starts empty."""

@@ -1,0 +1,76 @@
+"""The events in the state of a query, computed from tables: a reset rebuilds the state from them.
+
+Each function uses what the query reads and what it has emitted. ``settled_before`` is the watermark of the query's last
+batch: events behind it are decided, that is emitted or dropped as late.
+"""
+
+from datetime import datetime, timedelta
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from spark_jobs.config.durations import milliseconds
+from spark_jobs.contract.events import HEARTBEAT, KEY
+
+
+def events_since(silver: DataFrame, begin: datetime) -> DataFrame:
+    """The events from ``begin`` on.
+
+    Args:
+        silver: all rows of silver.
+        begin: a time with its zone.
+
+    Returns:
+        The columns of silver; includes the newest row, of whatever type.
+    """
+    is_since = F.unix_micros("event_time") >= F.lit(settled_us(begin))
+    return union(silver, silver.where((F.col("event_type") != HEARTBEAT) & is_since), newest(silver))
+
+
+def newest_heartbeat(silver: DataFrame) -> DataFrame:
+    """The newest heartbeat of ``silver``, with its columns; no row if there is none."""
+    return union(silver, newest(silver.where(F.col("event_type") == HEARTBEAT)))
+
+
+def not_settled(silver: DataFrame, settled_before: datetime) -> DataFrame:
+    """Exactly the events that the watermark has not passed, so none that a state function has decided already.
+
+    Args:
+        silver: all rows of silver.
+        settled_before: see above.
+
+    Returns:
+        The columns of silver; includes the newest heartbeat, which the watermark may be derived from.
+    """
+    is_beat = F.col("event_type") == HEARTBEAT
+    events = silver.where(~is_beat & ~is_settled(settled_before))
+    return union(silver, events, newest(silver.where(is_beat)))
+
+
+def is_settled(before: datetime) -> Column:
+    """Whether the watermark ``before`` has passed the event; Spark drops rows with such a time."""
+    return F.unix_micros("event_time") <= settled_us(before)
+
+
+def settled_us(before: datetime) -> int:
+    """The watermark ``before`` in microseconds since 1970, rounded down to milliseconds as Spark does."""
+    return int(before.timestamp() * 1000) * 1000
+
+
+def newest(silver: DataFrame) -> DataFrame:
+    """The row that the watermark is derived from, whatever its type."""
+    return silver.orderBy(F.desc("event_time"), *KEY).limit(1)
+
+
+def is_after(time: Column, settled_before: datetime, more: timedelta = timedelta()) -> Column:
+    """Whether ``time + more`` is not settled yet, or only by a millisecond."""
+    bound_us = settled_us(settled_before) - (milliseconds(more) + 1) * 1000
+    return F.unix_micros(time) >= F.lit(bound_us)
+
+
+def union(silver: DataFrame, *parts: DataFrame) -> DataFrame:
+    """The rows of all ``parts``, with the columns of ``silver``."""
+    first, *others = (part.select(*silver.columns) for part in parts)
+    for other in others:
+        first = first.unionByName(other)
+    return first

@@ -1,0 +1,156 @@
+"""Where the batches of a query go, each exactly once, and when they start."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Protocol
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+
+from spark_jobs.config.choices import Trigger
+from spark_jobs.config.durations import milliseconds
+from spark_jobs.config.sections import JobSettings
+from spark_jobs.contract.tables import Table
+from spark_jobs.lake.batches import keep_up
+from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.notes import CommitNote, read_plan
+from spark_jobs.queries.notes import last_note
+from spark_jobs.queries.places import checkpoint_in_use, checkpoint_key
+from spark_jobs.queries.query import Query
+from spark_jobs.spark.write_delta import append_rows
+
+Start = Mapping[str, Any]
+"""When a query starts its batches, as keyword arguments of Spark's ``trigger``."""
+
+
+AVAILABLE_NOW: Start = {"availableNow": True}
+"""Processes what the source holds now; then the query ends."""
+
+
+ASAP: Start = {"processingTime": "200 milliseconds"}
+"""Starts the next batch when the last one is done. An idle query polls its source at this interval."""
+
+
+Within = Callable[[], AbstractContextManager[object]]
+"""Gives the context manager that a batch is written within; called once per batch."""
+
+
+Write = Callable[[DataFrame, Lake, Table, CommitNote], None]
+"""How the rows of a batch get into a table; the commit carries the note."""
+
+
+class Output(Protocol):
+    """A place that batches are written to."""
+
+    def has(self, note: CommitNote) -> bool:
+        """Whether the batch of ``note`` is there already, so that it must not be written again."""
+        ...
+
+    def write(self, rows: DataFrame, note: CommitNote) -> None:
+        """Writes the rows of a batch and records the batch, in one step."""
+        ...
+
+
+def interval_of(settings: JobSettings, query: Query) -> timedelta:
+    """How often ``query`` starts a batch, or looks for data to start one, with ``job.trigger = interval``."""
+    return settings.follow_interval if query.is_followed else settings.trigger_interval
+
+
+def start_of(settings: JobSettings, query: Query) -> Start:
+    """When ``query`` starts its batches, from the setting ``job.trigger``."""
+    every: Start = {"processingTime": f"{milliseconds(interval_of(settings, query))} milliseconds"}
+    return {Trigger.AVAILABLE_NOW: AVAILABLE_NOW, Trigger.ASAP: ASAP, Trigger.INTERVAL: every}[settings.trigger]
+
+
+@dataclass(frozen=True)
+class TableOutput:
+    """A table as an output."""
+
+    lake: Lake
+    table: Table
+    how: Write | None = None
+    """How a batch gets into the table; None: it is appended."""
+
+    def has(self, note: CommitNote) -> bool:
+        """See :class:`Output`."""
+        # The newest note of the query decides: after a reset it is another writer's, and the log may be long.
+        last = last_note(self.lake, note.query) if note.query else None
+        return last is not None and last.writer == note.writer and last.batch >= note.batch
+
+    def write(self, rows: DataFrame, note: CommitNote) -> None:
+        """See :class:`Output`."""
+        (self.how or append_rows)(rows, self.lake, self.table, note)
+        keep_up(self.lake, self.table)
+
+
+def note_of_batch(lake: Lake, query: str, checkpoint: str, *, writer: str, batch_id: int) -> CommitNote:
+    """The note of a running batch, from the plan that Spark wrote to ``checkpoint`` (a key) before it started it."""
+    plan = read_plan(lake.files.read(f"{checkpoint}/offsets/{batch_id}") or b"")
+    return CommitNote(writer=writer, batch=batch_id, query=query, watermark_ms=plan.watermark_ms, reached=plan.reached)
+
+
+def start_query(
+    rows: DataFrame,
+    lake: Lake,
+    query: Query,
+    *,
+    start: Start = ASAP,
+    within: Within = nullcontext,
+    version: int | None = None,
+    outputs: Sequence[Output] | None = None,
+) -> StreamingQuery:
+    """Starts the streaming query that writes ``rows`` to the table of ``query``, each batch exactly once.
+
+    A batch with several outputs reaches each of them exactly once: when it is run again after a crash, it is written
+    only where it is missing.
+
+    Args:
+        rows: a streaming DataFrame with the columns of the table.
+        lake: where the table and the checkpoint lie.
+        query: its description; the checkpoint has its name.
+        start: when its batches start.
+        within: gives a context manager; a batch is written within it.
+        version: of the checkpoint; by default the one in use.
+        outputs: where batches go, one after the other. By default they are appended to the table, which is created if
+            it does not exist.
+    """
+    spark, name = rows.sparkSession, query.name
+    checkpoint = checkpoint_key(name, version or checkpoint_in_use(lake, name))
+    places = outputs or (TableOutput(lake, query.writes),)
+    is_first = True
+
+    def write(batch: DataFrame, batch_id: int) -> None:
+        with within():
+            write_once(batch, batch_id)
+
+    def write_once(batch: DataFrame, batch_id: int) -> None:
+        nonlocal is_first
+        # The id of a query lives in its checkpoint, so the batches of a new checkpoint do not count as written.
+        (query_id,) = (active.id for active in spark.streams.active if active.name == name)
+        # Only the first batch after a start can be in the table without Spark knowing it, after a crash. Its rows are
+        # there, but it must still run: Spark computes the watermark of the next batch from them.
+        note = note_of_batch(lake, name, checkpoint, writer=query_id, batch_id=batch_id)
+        _write_batch(batch, [output for output in places if not (is_first and output.has(note))], note)
+        is_first = False
+
+    # A thread that Java created within a batch inherits its tags, and PySpark's listeners fail on a query with tags.
+    rows.sparkSession.sparkContext.setLocalProperty("spark.job.tags", None)  # type: ignore[arg-type] # its stub forgets
+    writer = rows.writeStream.queryName(name).foreachBatch(write)
+    return writer.option("checkpointLocation", lake.uri(checkpoint)).trigger(**start).start()
+
+
+def _write_batch(batch: DataFrame, outputs: Sequence[Output], note: CommitNote) -> None:
+    if not outputs:
+        batch.write.format("noop").mode("overwrite").save()
+    elif len(outputs) == 1:
+        outputs[0].write(batch, note)
+    else:
+        # Computed once: a second run through its rows would update the state again.
+        kept = batch.persist()
+        try:
+            for output in outputs:
+                output.write(kept, note)
+        finally:
+            kept.unpersist()

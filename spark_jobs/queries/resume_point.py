@@ -1,0 +1,111 @@
+"""How far a query has come, from the tables of the lake alone: what its state is rebuilt from."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+
+from pyspark.sql import DataFrame, SparkSession
+
+from spark_jobs.config.durations import EPOCH, parse_duration
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import Table
+from spark_jobs.errors import CheckpointError
+from spark_jobs.lake.layout import Lake, commit_key
+from spark_jobs.lake.notes import CommitNote, adds_rows, version_reached
+from spark_jobs.queries.initial_state import read_taken
+from spark_jobs.queries.manifest import Manifest
+from spark_jobs.queries.manifests import keeps_initial_state, read_manifest
+from spark_jobs.queries.places import checkpoint_in_use, initial_key
+from spark_jobs.queries.query import Query
+from spark_jobs.queries.state_settings import setting
+from spark_jobs.spark.read_delta import read_table
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where ``query`` stood after the batch of ``note``, the last one in its table.
+
+    ``settings`` are those that the query will run with.
+    """
+
+    spark: SparkSession
+    settings: Settings
+    lake: Lake
+    query: Query
+    note: CommitNote
+
+    @property
+    def settled_before(self) -> datetime:
+        """The watermark of that batch: earlier events were decided, emitted or dropped as late."""
+        return EPOCH + timedelta(milliseconds=self.note.watermark_ms)
+
+    @cached_property
+    def manifest(self) -> Manifest | None:
+        """Of the checkpoint in use; None if it is missing."""
+        return read_manifest(self.lake, self.query.name, checkpoint_in_use(self.lake, self.query.name))
+
+    @cached_property
+    def reached(self) -> list[int]:
+        """For each entry of :attr:`Query.reads`, the last version of that table that the query has read."""
+        return [version_reached(offset) for offset in self.note.reached]
+
+    def read(self, table: Table) -> DataFrame:
+        """The rows of ``table`` as they are now; of a table that the query reads, those that it has read.
+
+        Raises:
+            CheckpointError: the log of a table that the query reads does not go back to the position.
+        """
+        if table not in self.query.reads:
+            return read_table(self.spark, self.lake, table)
+        return self.read_until(table, max(self.reached))
+
+    def read_until(self, table: Table, version: int) -> DataFrame:
+        """The rows that versions up to ``version`` of ``table`` added.
+
+        They are read at rest, from the newest version that has just these rows: the files that an older one names may
+        have been compacted and removed.
+
+        Raises:
+            CheckpointError: the log of ``table`` does not go back to ``version``.
+        """
+        return read_table(self.spark, self.lake, table, version=version_at_rest(self.lake, table, version))
+
+    def read_initial(self) -> DataFrame | None:
+        """The rows of the initial state that the query started with, if it still counts; None if there is none.
+
+        Raises:
+            CheckpointError: it is not in the lake any more.
+        """
+        if not keeps_initial_state(self.manifest, self.query, self.settings, self.lake):
+            return None
+        key = initial_key(self.query.name)
+        if not self.lake.is_table(key):
+            raise CheckpointError(
+                f"query {self.query.name} began with an initial state, and its copy {self.lake.place(key)} is gone, so "
+                "the state cannot be rebuilt; restore the copy, or start a new lake from the source"
+            )
+        return read_taken(self.spark, self.lake, self.query)
+
+    def longest(self, name: str) -> timedelta:
+        """A duration: the longer of its value in ``settings`` and its value when the checkpoint was created."""
+        now = setting(self.settings, name)
+        assert isinstance(now, timedelta), f"{name} is not a duration"  # noqa: S101 a mistake of the caller
+        return max(now, parse_duration(self.manifest.settings[name])) if self.manifest else now
+
+
+def version_at_rest(lake: Lake, table: Table, reached: int) -> int | None:
+    """The newest version of ``table`` with the rows of version ``reached`` and no others; None: the table as it is.
+
+    Raises:
+        CheckpointError: the log of ``table`` does not go back to ``reached``.
+    """
+    for version in range(reached + 1, (lake.newest_commit(table.path) or 0) + 1):
+        commit = lake.files.read(commit_key(table, version))
+        if commit is None:
+            raise CheckpointError(
+                f"the log of table {table.name} no longer has version {version}, which comes after the last one that "
+                f"the query has read ({reached}): the query cannot go on there; start a new lake from the source"
+            )
+        if adds_rows(commit):
+            return version - 1
+    return None

@@ -1,0 +1,102 @@
+"""The query ``sessionize``: each user's events grouped into sessions, into gold/sessions."""
+
+from datetime import date, timedelta
+from typing import TYPE_CHECKING
+
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.events import VISIT_TYPES
+from spark_jobs.contract.tables import SESSIONS, SILVER_EVENTS
+from spark_jobs.queries.jobs import ATTRIBUTE_JOB
+from spark_jobs.queries.query import InitialState, Query
+from spark_jobs.queries.state_settings import (
+    ENGINE,
+    STATE_DISCARDED,
+    TAKEN_ONCE,
+    keeps_first_value,
+    may_shorten,
+    needs_reset,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame
+
+    from spark_jobs.queries.correction import Correction
+    from spark_jobs.queries.resume_point import Position
+
+NAME = "sessionize"
+_INITIAL = "sessionize.initial_state"
+
+
+def _rows(settings: Settings, sides: "Sequence[DataFrame]", _initial: "DataFrame | None") -> "DataFrame":
+    from spark_jobs.queries.sessionize.operator import sessionize
+
+    return sessionize(sides[0], settings.sessionize)
+
+
+def _open_events(at: "Position") -> "DataFrame":
+    from spark_jobs.queries.sessionize.rebuild import open_sessions
+
+    gap = at.longest("sessionize.gap")
+    return open_sessions(at.read(SILVER_EVENTS), at.read(SESSIONS), at.settled_before, gap, at.read_initial())
+
+
+def _closes_after(settings: Settings) -> timedelta:
+    return settings.sessionize.watermark + settings.sessionize.gap
+
+
+def _open_since(at: "Position", day: date) -> "DataFrame":
+    """A session goes on for as long as its events do, past any watermark."""
+    from pyspark.sql import functions as F
+
+    from spark_jobs.queries.sessionize.rebuild import open_sessions
+    from spark_jobs.queries.visits import is_of_visit
+
+    # What is open and began by the end of the day has an event on it, or within a gap of it.
+    gap = at.longest("sessionize.gap")
+    since = F.lit(day - gap // timedelta(days=1) * timedelta(days=1))
+    silver = at.read(SILVER_EVENTS).where(F.col("event_date") >= since)
+    sessions = at.read(SESSIONS).where(F.col("session_end") >= since.cast("timestamp"))
+    left = open_sessions(silver, sessions, at.settled_before, gap, at.read_initial())
+    return left.where(is_of_visit())
+
+
+def _correction() -> "Correction":
+    from spark_jobs.queries.sessionize.correction import CORRECTION
+
+    return CORRECTION
+
+
+QUERY = Query(
+    name=NAME,
+    job=ATTRIBUTE_JOB,
+    summary="Groups each user's events into sessions, which end with `is_last` or after a silence.",
+    reads=(SILVER_EVENTS,),
+    writes=SESSIONS,
+    rows=_rows,
+    operator="session window",
+    final="Every row, as soon as it is written.",
+    late="An event that is too late for its session is dropped; the ledger counts it.",
+    state=(
+        needs_reset("sessionize.gap", "open sessions were grouped by the other gap"),
+        may_shorten("sessionize.watermark", STATE_DISCARDED),
+        *ENGINE,
+        keeps_first_value(_INITIAL, TAKEN_ONCE),
+    ),
+    open_events=_open_events,
+    initial_state=InitialState(
+        _INITIAL,
+        columns="user_id STRING NOT NULL, event_type STRING NOT NULL, event_id STRING NOT NULL, "
+        "event_time TIMESTAMP NOT NULL, is_last BOOLEAN",
+        meaning="A row for each event of the sessions that are open. These events join those of the first batch; the "
+        "ledger counts them as `session_initial`.",
+        choices=lambda _: {"event_type": VISIT_TYPES},
+    ),
+    closes_after=_closes_after,
+    open_since=_open_since,
+    watermark=lambda settings: settings.sessionize.watermark,
+    grace=lambda settings: settings.sessionize.gap,
+    is_in_ledger=True,
+    correction=_correction,
+)

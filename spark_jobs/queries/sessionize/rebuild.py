@@ -1,0 +1,47 @@
+"""The sessions that are still open, for a reset."""
+
+from datetime import datetime, timedelta
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from spark_jobs.config.durations import milliseconds
+from spark_jobs.queries.open_events import is_after, newest, union
+from spark_jobs.queries.visits import is_of_visit
+from spark_jobs.traffic_rules.kinds.common import EVENT
+
+
+def open_sessions(
+    silver: DataFrame,
+    sessions: DataFrame,
+    settled_before: datetime,
+    gap: timedelta,
+    initial: DataFrame | None = None,
+) -> DataFrame:
+    """The events of sessions that ``sessionize`` has not emitted yet.
+
+    Events that are in no session although theirs can no longer be open were dropped as late.
+
+    Args:
+        silver: all rows of silver.
+        sessions: the rows emitted so far.
+        settled_before: see above.
+        gap: ``sessionize.gap``, the longer of before and now.
+        initial: the events that the query started with, beside those of silver; they have some of its columns.
+
+    Returns:
+        The columns of silver, null in events of ``initial`` that do not have them; includes the newest row of silver,
+        of whatever type.
+    """
+    done = sessions.select(F.explode("events").alias("event")).select(*[f"event.{name}" for name in EVENT])
+    events = silver.where(is_of_visit())
+    if initial is not None:
+        events = events.unionByName(initial, allowMissingColumns=True)
+    left = events.join(done, on=list(EVENT), how="left_anti")
+    in_order = Window.partitionBy("user_id").orderBy("event_time", "event_id")
+    silence_us = F.unix_micros("event_time") - F.unix_micros(F.lag("event_time").over(in_order))
+    is_new = F.coalesce(silence_us > milliseconds(gap) * 1000, F.lit(True))
+    chains = left.withColumn("is_new", is_new.cast("int")).withColumn("chain", F.sum("is_new").over(in_order))
+    last = F.max("event_time").over(Window.partitionBy("user_id", "chain"))
+    still_open = chains.withColumn("last", last).where(is_after(F.col("last"), settled_before, gap))
+    return union(silver, still_open, newest(silver))

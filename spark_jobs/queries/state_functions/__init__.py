@@ -1,0 +1,1 @@
+"""What the state functions in Python share."""

@@ -1,0 +1,1 @@
+"""When users come online, are active, and become inactive."""

@@ -1,0 +1,1 @@
+"""Corrections of gold: one engine that plans, applies and records them, and what is planned."""

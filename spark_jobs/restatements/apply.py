@@ -1,0 +1,199 @@
+"""The one way in which tables of gold are changed: by repairs, replays, marks and credit.
+
+::
+
+    plan ──▶ rows to delete and to insert, plan.json ──▶ each table in one commit, then gold/restatements ──▶ done.json
+                                            └── killed from here on: the next process completes it first
+
+**Exactly once.** Each commit carries the number of the plan. Numbers come from the logs of the tables, so a lake that
+was restored goes on from its tables, whatever it has of plans. Delta skips an append of a number that it has seen; here
+that is an error, because its rows would be in no table.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic
+
+from pyspark.sql import DataFrame, SparkSession
+
+from spark_jobs.config.sections import S3Settings
+from spark_jobs.contract.tables import RESTATEMENTS, Table
+from spark_jobs.errors import LakeError
+from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.lock import Check, hold_job
+from spark_jobs.lake.notes import CommitNote
+from spark_jobs.lake.table_files import last_transaction
+from spark_jobs.restatements.apply_table import change_rows
+from spark_jobs.restatements.compare import rows_of
+from spark_jobs.restatements.plan import RepairDone
+from spark_jobs.restatements.plans import AnyPlan, Plans
+from spark_jobs.spark.read_delta import declared
+from spark_jobs.spark.rewrite_rows import RowsChangedError
+from spark_jobs.spark.write_delta import add_columns, append_rows
+
+_ATTEMPTS = 5
+_log = logging.getLogger(__name__)
+OnStep = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Changes(Generic[AnyPlan]):
+    """What plans of one folder change, and what is said of it.
+
+    Attributes:
+        plans: the plans.
+        tables: those that they change, in this order.
+        restatements: gives the rows of ``gold/restatements`` for the changed rows of a table.
+        before: called before the tables are changed.
+        after: called when a plan is done and no row had been changed by others.
+        others: tables that ``before`` appends to.
+        is_appended: whether rows are appended where none is deleted. Validation takes rows that are appended to the
+            table of a query for those of a batch, so that is only for tables that no query writes.
+    """
+
+    plans: Plans[AnyPlan]
+    tables: tuple[Table, ...]
+    restatements: Callable[[DataFrame, AnyPlan, Table], DataFrame]
+    before: Callable[["Restating[AnyPlan]", AnyPlan], None] = lambda _run, _plan: None
+    after: Callable[[Lake, AnyPlan], None] = lambda _lake, _plan: None
+    others: tuple[Table, ...] = ()
+    is_appended: bool = False
+
+
+def restate(
+    spark: SparkSession,
+    lake: Lake,
+    s3: S3Settings,
+    changes: Changes[AnyPlan],
+    plan: Callable[[int], AnyPlan | None],
+    *,
+    dry_run: bool = False,
+    on_step: OnStep = lambda _line: None,
+) -> AnyPlan | None:
+    """Plans changes and makes them. A plan that was interrupted is completed first.
+
+    Args:
+        spark: the session.
+        lake: the lake; jobs may be running.
+        s3: of its store.
+        changes: what is changed.
+        plan: writes the rows of a plan of the given number and returns it; None: nothing changes.
+        dry_run: only plan.
+        on_step: called with a line of text at every step.
+
+    Returns:
+        The plan that was made.
+
+    Raises:
+        LakeError: a table was changed by others in each attempt, another process has planned the same number, or Delta
+            skipped an append.
+        LakeInUseError: another process holds the lock.
+    """
+    with hold_job(lake, changes.plans.writer, s3, spark=spark) as check_lock:
+        run = Restating(spark, lake, changes, check_lock, on_step)
+        for _ in range(_ATTEMPTS):
+            run.complete_interrupted()
+            planned = plan(run.next_number())
+            if planned is None or dry_run:
+                return planned
+            check_lock()
+            changes.plans.write(lake, planned)
+            if not run.apply(planned).failed:
+                return planned
+    raise LakeError(
+        f"tables of {lake.root} were changed during each of {_ATTEMPTS} attempts of {changes.plans.writer} to change "
+        "them; is somebody else writing to them? `adloom replay` shows which rows of gold differ"
+    )
+
+
+class Restating(Generic[AnyPlan]):
+    """Makes planned changes, under the lock."""
+
+    def __init__(
+        self, spark: SparkSession, lake: Lake, changes: Changes[AnyPlan], check_lock: Check, on_step: OnStep
+    ) -> None:
+        self.spark, self.lake, self.on_step = spark, lake, on_step
+        self._changes, self._plans, self._check_lock = changes, changes.plans, check_lock
+
+    def complete_interrupted(self) -> None:
+        """Completes the plan whose process was killed, and deletes what one that was done had left."""
+        if begun := self._plans.unfinished(self.lake):
+            self.on_step(f"{self._plans.writer} {begun.number} was interrupted: completing it")
+            self.apply(begun)
+        elif newest := self._plans.newest(self.lake):
+            self._plans.clean(self.lake, newest)
+
+    def next_number(self) -> int:
+        """A number greater than that of any plan, and any that a table has seen of this writer."""
+        newest = self._plans.newest(self.lake)
+        tables, writer = self._changes.tables, self._plans.writer
+        used = [last_transaction(self.lake, table, writer) for table in (*tables, *self._changes.others)]
+        used += [last_transaction(self.lake, RESTATEMENTS, self._teller(table)) for table in tables]
+        return max(newest.number if newest else 0, *used) + 1
+
+    def apply(self, plan: AnyPlan) -> RepairDone:
+        """Makes the planned changes, as far as they have not been made yet."""
+        self._changes.before(self, plan)
+        failed = []
+        for table in self._changes.tables:
+            part = plan.tables.get(table.name)
+            if part is None or not part.inserts + part.deletes + part.frozen:
+                continue
+            self._check_lock()
+            try:
+                self._change(plan, table)
+            except RowsChangedError as error:
+                _log.warning("%s; it is planned again", error)
+                failed.append(table.name)
+        versions = {name: self.lake.newest_commit(table.path) or 0 for name, table in self._tables(plan).items()}
+        done = RepairDone(versions=versions, failed=tuple(failed))
+        if not failed:
+            self._changes.after(self.lake, plan)
+        self._plans.finish(self.lake, plan, done)
+        return done
+
+    def append(self, rows: DataFrame, table: Table, writer: str, number: int) -> None:
+        """Appends ``rows``, unless the plan ``number`` has appended them before.
+
+        Raises:
+            LakeError: ``table`` has seen a greater number of ``writer``, so Delta would skip the rows.
+        """
+        last = last_transaction(self.lake, table, writer)
+        if last < number:
+            # An earlier version may have planned it, and have known fewer columns, or have made the table.
+            whole = declared(rows, table)
+            add_columns(self.lake, table, whole)
+            append_rows(whole, self.lake, table, CommitNote(writer=writer, batch=number))
+            last = last_transaction(self.lake, table, writer)
+        if last != number:
+            place = self.lake.place(f"{self._plans.folder}/{number}")
+            raise LakeError(
+                f"{table.path} of {self.lake.root} did not take the rows of {writer} {number}: its last number of this "
+                f"writer is {last}. Were the table and {place} restored from different copies? Move {place} away and "
+                "run the same command again: it plans these changes again"
+            )
+
+    def _tables(self, plan: AnyPlan) -> dict[str, Table]:
+        return {table.name: table for table in self._changes.tables if table.name in plan.tables}
+
+    def _teller(self, table: Table) -> str:
+        """The writer of the restatements of ``table``: each table has its own, as they are written one by one."""
+        return f"{self._plans.writer} {table.name}"
+
+    def _change(self, plan: AnyPlan, table: Table) -> None:
+        """Changes one table, and appends what was changed to ``gold/restatements``."""
+        part, writer = plan.tables[table.name], self._plans.writer
+        changed = self.spark.read.parquet(self.lake.uri(plan.rows_key(table.name)))
+        if part.inserts + part.deletes:
+            self.on_step(f"{table.name}: {part.deletes:,} rows out, {part.inserts:,} rows in")
+            if self._changes.is_appended and not part.deletes:
+                self.append(rows_of(changed, inserted=True), table, writer, plan.number)
+            elif last_transaction(self.lake, table, writer) < plan.number:
+                # The table may be of an earlier version.
+                add_columns(self.lake, table, changed.select("row.*"))
+                change_rows(self.spark, self.lake, table, changed, CommitNote(writer=writer, batch=plan.number))
+        rows = self._changes.restatements(changed, plan, table)
+        # Each commit of gold/restatements makes `adloom days` start Spark.
+        if not rows.isEmpty():
+            self.append(rows, RESTATEMENTS, self._teller(table), plan.number)

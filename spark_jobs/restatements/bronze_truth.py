@@ -1,0 +1,120 @@
+"""All events that count, computed from bronze: of each event the first copy, late ones included, expired ones not.
+
+::
+
+    bronze   a 12:00 ──── a 12:00 ✗ a copy        b 09:30, late         c 31 days old ✗ expired
+    truth    a 12:00                              b 09:30
+
+**What is read.** A date costs the files of bronze that hold event times of it, or times near enough for copies: Delta
+skips the others by their statistics. What is a copy there may be decided further away, where the first copy is itself a
+copy of another event. Silver and ``silver/late_events`` tell: they give the same events if a repair has seen all. Only
+for ids of which they give others, all copies are looked up in the whole of bronze: rows that somebody has changed, and
+with ``deduplicate.mode = "forever"`` copies with another date.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, date, datetime, timedelta
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from spark_jobs.contract.events import KEY, OK
+from spark_jobs.queries.identity import COPY, dates_around, first_of_each, replaced_in
+from spark_jobs.queries.kept_columns import with_columns
+from spark_jobs.restatements.late_events import as_silver
+from spark_jobs.restatements.lateness import IS_EXPIRED
+from spark_jobs.restatements.truth import events_of
+
+_DAY = timedelta(days=1)
+
+
+class BronzeTruth:
+    """The events, date by date; what was computed once is kept until :meth:`forget`.
+
+    Args:
+        bronze: up to the version that ``deduplicate`` has read.
+        silver: what it has written since.
+        known: the events that were late for silver, expired ones too, with ``is_expired``; None: there are none.
+        delay: how far apart two copies may lie: see :func:`spark_jobs.queries.identity.delay_of`.
+    """
+
+    def __init__(self, bronze: DataFrame, silver: DataFrame, known: DataFrame | None, delay: timedelta | None) -> None:
+        self._delay = delay
+        self._copies, self._silver = bronze.where(F.col("verdict") == OK), silver
+        self._late = None if known is None else known.where(~F.col(IS_EXPIRED))
+        self._expired = None if known is None else known.where(IS_EXPIRED)
+        self._parts: list[tuple[set[date], DataFrame]] = []
+
+    def of_dates(self, dates: Sequence[date]) -> DataFrame:
+        """The events with an ``event_date`` among ``dates``: the columns of silver."""
+        known = {day for days, _ in self._parts for day in days}
+        if missing := sorted(set(dates) - known):
+            self._parts.append((set(missing), self._computed(missing)))
+        used = [rows for days, rows in self._parts if days & set(dates)]
+        events = used[0] if used else self._silver.where(F.lit(False))
+        for more in used[1:]:
+            events = events.unionByName(more)
+        return events.where(_is_on(dates))
+
+    def forget(self) -> None:
+        """Frees what was kept."""
+        for _, rows in self._parts:
+            rows.unpersist()
+        self._parts.clear()
+
+    def _computed(self, dates: Sequence[date]) -> DataFrame:
+        read = dates if self._delay is None else dates_around(dates, self._delay)
+        found = self._first(self._copies.where(_on(read))).where(_is_on(dates)).persist()
+        doubtful = self._doubtful(found, dates).localCheckpoint()
+        if doubtful.isEmpty():
+            return found
+        everywhere = self._first(self._copies.join(doubtful, on=list(KEY), how="left_semi"))
+        settled = everywhere.where(_is_on(dates))
+        whole = found.join(doubtful, on=list(KEY), how="left_anti").unionByName(settled).persist()
+        whole.count()
+        found.unpersist()
+        return whole
+
+    def _first(self, copies: DataFrame) -> DataFrame:
+        events, silver = as_silver(copies), self._silver
+        if self._expired is not None:
+            events = self._without_expired(events, self._expired)
+        return with_columns(first_of_each(events, self._delay), dict(silver.dtypes)).select(*silver.columns)
+
+    def _without_expired(self, events: DataFrame, expired: DataFrame) -> DataFrame:
+        """``events`` without expired ones and their copies; what silver has was on time, and counts."""
+        copies = replaced_in(events, expired, self._delay).select(*COPY)
+        gone = copies.join(self._silver.select(*COPY), on=list(COPY), how="left_anti")
+        return events.join(gone, on=list(COPY), how="left_anti")
+
+    def _doubtful(self, found: DataFrame, dates: Sequence[date]) -> DataFrame:
+        """The keys of which silver and the late events give others than were ``found``."""
+        known = events_of(self._silver, self._late, None, self._delay)(dates).select(*COPY)
+        own = found.select(*COPY)
+        sides = (own, known), (known, own)
+        one, other = (rows.join(others, on=list(COPY), how="left_anti").select(*KEY) for rows, others in sides)
+        return one.unionByName(other).distinct()
+
+
+def _is_on(dates: Sequence[date]) -> Column:
+    return F.col("event_date").isin(list(dates))
+
+
+def _on(dates: Sequence[date]) -> Column:
+    """Whether ``event_time`` lies on one of ``dates``, by ranges: bronze has no column for the date."""
+    chosen = F.lit(False)
+    for first, last in _runs(dates):
+        begin, end = (datetime(day.year, day.month, day.day, tzinfo=UTC) for day in (first, last + _DAY))
+        chosen |= (F.col("event_time") >= F.lit(begin)) & (F.col("event_time") < F.lit(end))
+    return chosen
+
+
+def _runs(dates: Sequence[date]) -> Iterator[tuple[date, date]]:
+    """Consecutive ``dates`` (ascending) as first and last."""
+    first = last = dates[0]
+    for day in dates[1:]:
+        if day != last + _DAY:
+            yield first, last
+            first = day
+        last = day
+    yield first, last

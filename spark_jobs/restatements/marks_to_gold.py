@@ -1,0 +1,166 @@
+"""What marks change in gold: the columns beside gross, of rows that are made of marked events.
+
+::
+
+    silver/marks ──marks that changed──▶ their impressions and clicks ──as if they were late──▶ what they touch
+                                                                                                     │
+                       plan in _repairs/<number>, as a repair's ──▶ tables, gold/restatements: invalid_traffic
+
+**Gross never changes.** A row whose gross is not what its events give, because a late event has not been brought in
+yet, waits for the repair that does so. What the live query may still change waits too.
+
+**Exactly once**, as a repair: see :mod:`spark_jobs.restatements.repair`. Marks are committed before, so what was killed
+in between is found by the next look: all marks since the last plan.
+"""
+
+from datetime import UTC, date, datetime
+from uuid import uuid4
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import LATE_EVENTS, SILVER_EVENTS
+from spark_jobs.lake.layout import Lake
+from spark_jobs.queries.arrivals import read_up_to
+from spark_jobs.queries.correction import GROUP, Scene, Touched
+from spark_jobs.queries.identity import delay_of
+from spark_jobs.restatements.apply import OnStep, restate
+from spark_jobs.restatements.compare import IS_FROZEN, causes_of, changes, computed, is_older, open_groups, sums
+from spark_jobs.restatements.lateness import IS_EXPIRED
+from spark_jobs.restatements.pending import WAITS, Wanted, wanted_tables
+from spark_jobs.restatements.pending_marks import Marked
+from spark_jobs.restatements.plan import Kind, RepairPlan, TablePlan, changes_key, draft_key, events_key
+from spark_jobs.restatements.plans import GOLD_PLANS
+from spark_jobs.restatements.repair import GOLD
+from spark_jobs.restatements.truth import events_of, span_of
+from spark_jobs.spark.read_delta import read_table
+from spark_jobs.traffic_rules.kinds.common import EVENT
+
+_FEW_EVENTS = 20_000
+"""Up to so many, what they touch is sent to every task."""
+
+
+def restate_marked(
+    spark: SparkSession, settings: Settings, lake: Lake, *, on_step: OnStep = lambda _line: None
+) -> RepairPlan | None:
+    """Brings gold to what the marks say, as far as that is decided.
+
+    Jobs may be running. A repair, a replay or a plan of marks that was killed is completed first.
+
+    Args:
+        spark: the session.
+        settings: those of the live jobs.
+        lake: the lake.
+        on_step: called with a line of text at every step.
+
+    Returns:
+        What it found and changed; None: nothing has changed since the last time.
+
+    Raises:
+        LakeError: see :func:`spark_jobs.restatements.apply.restate`.
+        LakeInUseError: a repair or a replay is at work.
+    """
+    if not _may_have_news(spark, settings, lake):
+        return None
+
+    def plan(number: int) -> RepairPlan | None:
+        marked, wanted = Marked.of(spark, lake), _wanted(settings, lake)
+        if marked is None or not marked.has_news([one.query.writes.name for one in wanted]):
+            return None
+        return _Planning(spark, settings, lake, number, marked, on_step).plan(wanted)
+
+    return restate(spark, lake, settings.s3, GOLD, plan, on_step=on_step)
+
+
+def _may_have_news(spark: SparkSession, settings: Settings, lake: Lake) -> bool:
+    if GOLD_PLANS.unfinished(lake):
+        return True
+    marked = Marked.of(spark, lake)
+    return marked is not None and marked.has_news([one.query.writes.name for one in _wanted(settings, lake)])
+
+
+def _wanted(settings: Settings, lake: Lake) -> list[Wanted]:
+    return [one for one in wanted_tables(settings, lake) if one.correction.net]
+
+
+class _Planning:
+    def __init__(
+        self, spark: SparkSession, settings: Settings, lake: Lake, number: int, marked: Marked, on_step: OnStep
+    ) -> None:
+        self._spark, self._settings, self._lake, self._number = spark, settings, lake, number
+        self._marked, self._on_step = marked, on_step
+        self._draft, self._at = uuid4().hex, datetime.now(UTC)
+        self._delay = delay_of(settings.deduplicate)
+        self._rows: dict[str, DataFrame] = {}
+        """By key, what is planned."""
+        late = read_table(spark, lake, LATE_EVENTS) if lake.has(LATE_EVENTS) else None
+        self._late = None if late is None else late.where(~F.col(IS_EXPIRED)).drop(IS_EXPIRED, "cause", "repair")
+        self._silver = read_table(spark, lake, SILVER_EVENTS, version=lake.newest_commit(SILVER_EVENTS.path))
+
+    def plan(self, wanted: list[Wanted]) -> RepairPlan | None:
+        """The plan; None: nothing changes, and what waits has waited before."""
+        span = span_of(self._silver, self._late)
+        tables = {one.query.writes.name: self._part(one, span) for one in wanted} if span else {}
+        before, marked_at_us = self._marked.before, self._marked.marked_at_us
+        has_changed = any(part.inserts + part.deletes + part.frozen for part in tables.values())
+        is_known = before is not None and before.plan.tables.keys() == tables.keys() and not before.failed
+        if before and is_known and not has_changed and marked_at_us == before.plan.marked_at_us:
+            return None
+        for key, rows in self._rows.items():
+            rows.write.parquet(self._lake.uri(key))
+        return RepairPlan(
+            number=self._number,
+            kind=Kind.MARKS,
+            draft=self._draft,
+            decided_at=self._at,
+            bronze_version=-1,
+            late_events=0,
+            expired=0,
+            marked_at_us=marked_at_us,
+            tables=tables,
+        )
+
+    def _part(self, one: Wanted, span: tuple[date, date]) -> TablePlan:
+        name = one.query.writes.name
+        self._on_step(f"{name}: recomputing what marks touch")
+        events = self._marked.outstanding(name, events_of(self._silver, self._late, None, self._delay))
+        found = events.count()
+        counts = {"events": found, "pending": 0, "inserts": 0, "deletes": 0, "frozen": 0}
+        if found:
+            counts |= self._compare(one, events, span, is_small=found <= _FEW_EVENTS)
+        return TablePlan(
+            version=one.version,
+            silver_version=one.silver_version,
+            watermark_ms=one.note.watermark_ms,
+            **counts,
+        )
+
+    def _compare(self, one: Wanted, events: DataFrame, span: tuple[date, date], *, is_small: bool) -> dict[str, int]:
+        """Keeps what is to be changed, and the events with whether they wait. Returns the counts."""
+        name = one.query.writes.name
+        silver = read_up_to(self._spark, self._lake, SILVER_EVENTS, one.silver_version)
+        live = read_table(self._spark, self._lake, one.query.writes, version=one.version)
+        there = events_of(silver, self._late, None, self._delay)
+        scene = Scene(self._settings, one.watermark, there, live, *span, is_small, self._marked.of_dates)
+        touched = computed(one.correction.recompute(events, scene))
+        now, age = F.lit(one.watermark or self._at), self._settings.repair.freeze_after
+        frozen = is_older(F.expr(one.correction.time), now, age)
+        causes, still_open = causes_of(touched, events), open_groups(touched, scene).select(GROUP)
+        closed = _without(touched, still_open)
+        gross = [column for column in live.columns if column not in one.correction.net]
+        apart = changes(closed.expected, closed.actual, gross, causes, frozen).where(~F.col(IS_FROZEN))
+        apart = apart.select(GROUP).distinct().localCheckpoint()
+        waiting = touched.scope.join(still_open.unionByName(apart), on=GROUP, how="left_semi").select(*EVENT).distinct()
+        told = events.join(waiting.withColumn(WAITS, F.lit(True)), on=list(EVENT), how="left")
+        told = told.withColumn(WAITS, F.coalesce(WAITS, F.lit(False))).localCheckpoint()
+        settled = _without(closed, apart)
+        found = changes(settled.expected, settled.actual, live.columns, causes, frozen).localCheckpoint()
+        folder = draft_key(self._number, self._draft)
+        self._rows |= {events_key(folder, name): told, changes_key(folder, name): found}
+        return {"pending": told.where(WAITS).count(), **sums(found)}
+
+
+def _without(touched: Touched, groups: DataFrame) -> Touched:
+    expected, actual = (rows.join(groups, on=GROUP, how="left_anti") for rows in (touched.expected, touched.actual))
+    return Touched(touched.scope, expected, actual)

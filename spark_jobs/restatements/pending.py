@@ -1,0 +1,196 @@
+"""What came too late for gold, and no repair has brought in yet.
+
+A repair brings it in; a replay explains differences by it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from functools import cached_property
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_jobs.config.durations import time_of_us
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.events import KEY
+from spark_jobs.contract.tables import LATE_EVENTS, SILVER_EVENTS
+from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.log import Span
+from spark_jobs.lake.notes import CommitNote, version_reached
+from spark_jobs.queries.arrivals import read_up_to, spans_read
+from spark_jobs.queries.correction import Correction
+from spark_jobs.queries.deduplicate.query import QUERY as DEDUPLICATE
+from spark_jobs.queries.initial_state import has_taken
+from spark_jobs.queries.kept_columns import with_columns
+from spark_jobs.queries.notes import last_note
+from spark_jobs.queries.query import Query
+from spark_jobs.queries.registry import QUERIES
+from spark_jobs.restatements.lateness import IS_EXPIRED, late_for, new_late_events, replaced
+from spark_jobs.restatements.plan import events_key
+from spark_jobs.restatements.plans import LastRepair
+from spark_jobs.spark.read_delta import read_table
+
+WAITS = "waits"
+"""Column: whether an event waits for the next repair."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A table to correct: its query, and where that stood when it was looked at."""
+
+    query: Query
+    correction: Correction
+    version: int
+    note: CommitNote
+    silver_version: int
+
+    @property
+    def watermark(self) -> datetime | None:
+        """Of the query's last batch; None: it had none."""
+        return time_of_us(self.note.watermark_ms * 1000) if self.note.watermark_ms else None
+
+
+def wanted_tables(settings: Settings, lake: Lake) -> list[Wanted]:
+    """The tables that are corrected, and are there, in the order in which rows flow."""
+    return [found for query in QUERIES if (found := _wanted(settings, lake, query))]
+
+
+def _wanted(settings: Settings, lake: Lake, query: Query) -> Wanted | None:
+    table = query.writes
+    if query.correction is None or not query.is_corrected(settings) or not lake.has(table):
+        return None
+    if query.initial_state and query.initial_state.known and has_taken(lake, query):
+        return None  # nobody knows the events that its state came from
+    version = lake.newest_commit(table.path) or 0
+    note = last_note(lake, query.name, until=version)
+    if note is None:
+        return None
+    return Wanted(query, query.correction(), version, note, min(map(version_reached, note.reached)))
+
+
+class Outstanding:
+    """Late events since the last repair, and those that waited then.
+
+    Args:
+        spark: the session.
+        settings: how late an event may be.
+        lake: the lake.
+        before: the last repair; None: there was none.
+        kept: keeps the new late events, so that they are found once.
+        since: late events of earlier times are left out; None: all count.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        settings: Settings,
+        lake: Lake,
+        before: LastRepair | None,
+        kept: Callable[[DataFrame], DataFrame],
+        *,
+        since: datetime | None = None,
+    ) -> None:
+        self._spark, self._settings, self._lake, self._kept = spark, settings, lake, kept
+        self._before = before.plan if before else None
+        self._failed = before.failed if before else ()
+        self._oldest = since
+        self.silver_version = lake.newest_commit(SILVER_EVENTS.path) or 0
+        """That was looked at."""
+
+    @cached_property
+    def spans(self) -> list[Span]:
+        """What ``deduplicate`` has read since the last repair."""
+        return spans_read(self._lake, DEDUPLICATE, self._since_bronze, until=self.silver_version)
+
+    @property
+    def bronze_version(self) -> int:
+        """The version of bronze up to which ``deduplicate`` has read."""
+        return self.spans[-1].last if self.spans else self._since_bronze
+
+    @property
+    def _since_bronze(self) -> int:
+        return self._before.bronze_version if self._before else -1
+
+    def has_any(self, wanted: list[Wanted]) -> bool:
+        """Whether anything can be outstanding."""
+        before = self._before
+        if self.spans or before is None or before.pending or self._failed:
+            return True
+        return any(one.silver_version > self._since(one.query.writes.name) for one in wanted)
+
+    @cached_property
+    def fresh(self) -> DataFrame | None:
+        """Events that are late for silver and not in ``silver/late_events`` yet; None: there are none.
+
+        The columns of ``silver/late_events`` but ``repair``.
+        """
+        silver = read_up_to(self._spark, self._lake, SILVER_EVENTS, self.silver_version)
+        found = new_late_events(self._spark, self._settings, self._lake, self.spans, silver) if self.spans else None
+        found = None if found is None else self._kept(found)
+        return None if found is None or found.isEmpty() else found
+
+    @cached_property
+    def known(self) -> DataFrame | None:
+        """All events that are late for silver and not too old, expired ones too; None: there are none."""
+        there = read_table(self._spark, self._lake, LATE_EVENTS) if self._lake.has(LATE_EVENTS) else None
+        found = [rows for rows in (there, self.fresh) if rows is not None]
+        if not found:
+            return None
+        rows = found[0] if len(found) == 1 else found[0].unionByName(found[1], allowMissingColumns=True)
+        if self._oldest:
+            rows = rows.where(F.col("event_time") >= F.lit(self._oldest))
+        return rows.drop("repair").persist()
+
+    @cached_property
+    def late(self) -> DataFrame | None:
+        """Those of :attr:`known` that correct anything; None: there are none."""
+        return None if self.known is None else _counting(self.known)
+
+    def events(self, one: Wanted, silver: DataFrame, dates: Sequence[date] | None = None) -> DataFrame | None:
+        """The events that were late for the table, and copies that are replaced; None: there are none.
+
+        Args:
+            one: the table.
+            silver: what its query has read.
+            dates: only events of these; None: of all.
+
+        Returns:
+            The columns of silver, ``cause`` and ``is_counted``.
+        """
+        name = one.query.writes.name
+        spans = spans_read(self._lake, one.query, self._since(name), until=one.version)
+        counted, found = F.lit(True).alias("is_counted"), []
+        if (own := late_for(self._spark, self._lake, spans)) is not None:
+            found.append(own.select("*", counted))
+        on_time = None if self.fresh is None else _counting(self.fresh)
+        if self._before and name not in self._before.tables:
+            # Earlier repairs found late events while this table had no rows, or was not corrected.
+            on_time = self.late
+        if on_time is not None:
+            found.append(on_time.select("*", counted))
+        if self._before and name in self._before.tables and self._before.tables[name].events:
+            earlier = self._spark.read.parquet(self._lake.uri(events_key(self._before.folder, name)))
+            chosen = earlier if name in self._failed else earlier.where(WAITS)
+            found.append(chosen.drop(WAITS))
+        if self.late is not None and (spans or on_time is not None):
+            copies = replaced(self._spark, self._settings, self._lake, spans, silver, self.late, on_time)
+            found.append(copies.select("*", F.lit(False).alias("is_counted")))
+        if not found:
+            return None
+        if dates is not None:
+            found = [rows.where(F.col("event_date").isin(list(dates))) for rows in found]
+        rows = found[0]
+        for more in found[1:]:
+            rows = rows.unionByName(more, allowMissingColumns=True)
+        # What waited may be from before a column was kept.
+        whole = with_columns(rows, dict(silver.dtypes))
+        return whole.dropDuplicates([*KEY, "event_time", "is_counted"]).localCheckpoint()
+
+    def _since(self, name: str) -> int:
+        part = self._before.tables.get(name) if self._before else None
+        return part.silver_version if part else -1
+
+
+def _counting(known: DataFrame) -> DataFrame:
+    return known.where(~F.col(IS_EXPIRED)).drop(IS_EXPIRED)

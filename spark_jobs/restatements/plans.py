@@ -1,0 +1,112 @@
+"""The plans of changes of gold, as they lie in a lake: those of repairs, replays and marks, and those of credit."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from spark_jobs.errors import LakeError
+from spark_jobs.lake.layout import Lake
+from spark_jobs.places import REPAIR, REPAIRS
+from spark_jobs.restatements.plan import Kind, Plan, RepairDone, RepairPlan, done_key, plan_folder, plan_key
+
+AnyPlan = TypeVar("AnyPlan", bound=Plan)
+
+
+@dataclass(frozen=True)
+class Plans(Generic[AnyPlan]):
+    """The plans in one folder of a lake, which have one sequence of numbers.
+
+    Attributes:
+        folder: its key.
+        writer: under whose lock they are made, and who commits them.
+        kind: what they are.
+        kept: folders of the rows of a plan that later plans read; the others go when it is done.
+    """
+
+    folder: str
+    writer: str
+    kind: type[AnyPlan]
+    kept: tuple[str, ...] = ()
+
+    def read(self, lake: Lake, number: int) -> AnyPlan | None:
+        """The plan ``number``; None: there is none."""
+        text = lake.files.read(plan_key(number, self.folder))
+        return self.kind.model_validate_json(text) if text else None
+
+    def newest_first(self, lake: Lake) -> Iterator[AnyPlan]:
+        """All plans. A number without one was killed before it had planned."""
+        found = (self.read(lake, number) for number in reversed(lake.numbers(self.folder)))
+        return (plan for plan in found if plan is not None)
+
+    def newest(self, lake: Lake) -> AnyPlan | None:
+        """The newest plan; None: there is none."""
+        return next(self.newest_first(lake), None)
+
+    def done(self, lake: Lake, number: int) -> RepairDone | None:
+        """How the plan ``number`` ended; None: it has not."""
+        text = lake.files.read(done_key(number, self.folder))
+        return None if text is None else RepairDone.model_validate_json(text)
+
+    def last_done(self, lake: Lake) -> int:
+        """The number of the last plan that is done; 0: there is none."""
+        newest_first = reversed(lake.numbers(self.folder))
+        return next((number for number in newest_first if self.done(lake, number)), 0)
+
+    def unfinished(self, lake: Lake) -> AnyPlan | None:
+        """The newest plan, unless it is done."""
+        plan = self.newest(lake)
+        return plan if plan and self.done(lake, plan.number) is None else None
+
+    def write(self, lake: Lake, plan: AnyPlan) -> None:
+        """Writes ``plan``. From now on it counts, and is completed whatever happens.
+
+        Raises:
+            LakeError: there is a plan of its number already.
+        """
+        if not lake.files.create(plan_key(plan.number, self.folder), plan.model_dump_json(indent=2).encode()):
+            raise LakeError(
+                f"another process has planned {self.writer} {plan.number} of {lake.place()} meanwhile: this one had "
+                "lost its lock. Nothing was changed; run the same command again, and it completes the other plan"
+            )
+
+    def finish(self, lake: Lake, plan: AnyPlan, done: RepairDone) -> None:
+        """Writes that ``plan`` is done, and deletes rows that nobody reads any more."""
+        lake.files.write(done_key(plan.number, self.folder), done.model_dump_json().encode())
+        self.clean(lake, plan)
+
+    def clean(self, lake: Lake, plan: AnyPlan) -> None:
+        """Deletes the rows of ``plan``, which is done, but for those that are kept, and other drafts of its number."""
+        folder = plan_folder(plan.number, self.folder)
+        drafts = [name for name in lake.files.names(folder) if not name.endswith(".json")]
+        unread = [f"{folder}/{name}" for name in drafts if name != plan.draft or not self.kept]
+        if self.kept and plan.draft in drafts:
+            names = lake.files.names(plan.folder)
+            unread += [f"{plan.folder}/{name}" for name in names if name not in self.kept]
+        for key in unread:
+            lake.files.delete_folder(key)
+
+
+GOLD_PLANS = Plans(REPAIRS, REPAIR, RepairPlan, kept=("events",))
+"""Those of repairs, replays and marks. Of events that are late for a table, the next repair reads which wait."""
+
+
+@dataclass(frozen=True)
+class LastRepair:
+    """The plan of the last repair, and the tables that somebody had changed, so that it left them."""
+
+    plan: RepairPlan
+    failed: tuple[str, ...]
+
+
+def last_repair(lake: Lake) -> LastRepair | None:
+    """The last repair; None: there was none. What it had read, and what waits, only repairs change."""
+    return last_plan(lake, Kind.REPAIR)
+
+
+def last_plan(lake: Lake, kind: Kind) -> LastRepair | None:
+    """The last plan of ``kind``; None: there was none."""
+    plan = next((one for one in GOLD_PLANS.newest_first(lake) if one.kind is kind), None)
+    if plan is None:
+        return None
+    done = GOLD_PLANS.done(lake, plan.number)
+    return LastRepair(plan, done.failed if done else ())

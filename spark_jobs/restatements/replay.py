@@ -1,0 +1,186 @@
+"""A past window of gold recomputed from bronze, compared with the live tables, and if wanted put in place.
+
+::
+
+    bronze ──all events of the window, as if they were late──▶ what they touch: as it is ⇄ as it should be
+                                                                  │
+                 same · late: a repair will bring it in · open: not due yet · unknown: nothing explains it
+                                                                  │ --apply
+                                         plan in _repairs/<number>, as a repair's ──▶ tables, gold/restatements
+
+A replay is a repair for which every event of the window is late. It goes by the same corrections, and what it applies
+it applies as a repair does. What repairs have read and what they wait for, it leaves as it is.
+
+**The truth is bronze**: of each event the first copy, see :mod:`spark_jobs.restatements.bronze_truth`. So what a
+changed row of silver has made of gold is found too.
+
+**The window** is of rows: those whose event time lies in it are counted. What is compared and changed together may
+reach over its edge, such as a session around midnight: it is compared whole, and changed whole if it differs within.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from uuid import uuid4
+
+from pyspark.sql import SparkSession
+
+from spark_jobs.config.durations import Window
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import SILVER_EVENTS
+from spark_jobs.errors import SettingsError
+from spark_jobs.lake.layout import Lake
+from spark_jobs.queries.registry import QUERIES
+from spark_jobs.restatements.apply import OnStep, restate
+from spark_jobs.restatements.compare import sums
+from spark_jobs.restatements.pending import Wanted, wanted_tables
+from spark_jobs.restatements.plan import Kind, RepairPlan, TablePlan, changes_key, draft_key
+from spark_jobs.restatements.repair import GOLD
+from spark_jobs.restatements.replay_compare import Compared, Comparing
+from spark_jobs.restatements.replay_model import Replay, replay_key
+from spark_jobs.restatements.replay_report import Differing, Judged, judge
+
+_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """A replay: its report; the plan that was applied; by table, the first rows that differ."""
+
+    report: Replay
+    plan: RepairPlan | None = None
+    first: dict[str, list[Differing]] = field(default_factory=dict)
+
+
+def replay(
+    spark: SparkSession,
+    settings: Settings,
+    lake: Lake,
+    window: Window,
+    *,
+    tables: Sequence[str] = (),
+    is_applied: bool = False,
+    shown: int = _SHOWN,
+    on_step: OnStep = lambda _line: None,
+) -> Replayed:
+    """Recomputes the rows of gold whose event time lies in ``window``, and writes how the live ones differ.
+
+    Jobs may be running. A repair or a replay that was killed is completed first.
+
+    Args:
+        spark: the session.
+        settings: those of the live jobs.
+        lake: the lake.
+        window: which rows.
+        tables: names of tables of gold; none: all that are corrected.
+        is_applied: put in place what differs, late or not.
+        shown: how many differing rows of each table to return.
+        on_step: called with a line of text at every step.
+
+    Raises:
+        SettingsError: no such table is corrected.
+        LakeError: see :func:`spark_jobs.restatements.apply.restate`.
+        LakeInUseError: a repair or another replay is at work.
+    """
+    _check(tables)
+    report = Replayed(Replay(begin=window.begin, end=window.end, decided_at=datetime.now(UTC), tables={}))
+
+    def plan(number: int) -> RepairPlan | None:
+        nonlocal report
+        run = _Run(spark, settings, lake, window, tuple(tables), shown, on_step)
+        report = run.compare()
+        planned = run.plan(number) if is_applied else None
+        run.forget()
+        return planned
+
+    planned = restate(spark, lake, settings.s3, GOLD, plan, on_step=on_step)
+    # That of the last attempt.
+    found = report.report.model_copy(update={"number": planned.number if planned else None})
+    lake.files.write(replay_key(window, tuple(tables)), found.model_dump_json(indent=2).encode())
+    return Replayed(found, planned, report.first)
+
+
+def _check(tables: Sequence[str]) -> None:
+    known = [query.writes.name for query in QUERIES if query.correction]
+    for name in tables:
+        if name not in known:
+            raise SettingsError(f"no table {name!r} is recomputed; those that are: {', '.join(known)}")
+
+
+class _Run:
+    """One attempt."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        settings: Settings,
+        lake: Lake,
+        window: Window,
+        tables: tuple[str, ...],
+        shown: int,
+        on_step: OnStep,
+    ) -> None:
+        self._spark, self._settings, self._lake, self._window = spark, settings, lake, window
+        self._tables, self._shown, self._on_step = tables, shown, on_step
+        self._at = datetime.now(UTC)
+        self._found: list[tuple[Compared, Judged]] = []
+        self._comparing: Comparing | None = None
+
+    def compare(self) -> Replayed:
+        """Compares the tables."""
+        wanted = self._wanted()
+        if wanted:
+            self._comparing = Comparing(self._spark, self._settings, self._lake, self._window, self._at)
+            for one in wanted:
+                self._on_step(f"{one.query.writes.name}: recomputing from bronze")
+                compared = self._comparing.compare(one)
+                self._found.append((compared, judge(self._spark, self._lake, self._window, compared, self._shown)))
+        parts = {compared.one.query.writes.name: judged for compared, judged in self._found}
+        report = Replay(
+            begin=self._window.begin.astimezone(UTC),
+            end=self._window.end.astimezone(UTC),
+            decided_at=self._at,
+            tables={name: part.table for name, part in parts.items()},
+        )
+        return Replayed(report, first={name: part.first for name, part in parts.items()})
+
+    def _wanted(self) -> list[Wanted]:
+        if not self._lake.has(SILVER_EVENTS):
+            return []
+        found = wanted_tables(self._settings, self._lake)
+        return [one for one in found if not self._tables or one.query.writes.name in self._tables]
+
+    def plan(self, number: int) -> RepairPlan | None:
+        """Keeps what is to be changed, and returns the plan; None: there is nothing."""
+        draft, tables = uuid4().hex, dict[str, TablePlan]()
+        for compared, judged in self._found:
+            counts = sums(judged.new)
+            if not any(counts.values()):
+                continue
+            name, one = compared.one.query.writes.name, compared.one
+            judged.new.write.parquet(self._lake.uri(changes_key(draft_key(number, draft), name)))
+            tables[name] = TablePlan(
+                version=one.version,
+                silver_version=one.silver_version,
+                watermark_ms=one.note.watermark_ms,
+                events=0,
+                pending=0,
+                **counts,
+            )
+        if not tables:
+            return None
+        return RepairPlan(
+            number=number,
+            kind=Kind.REPLAY,
+            draft=draft,
+            decided_at=self._at,
+            bronze_version=-1,
+            late_events=0,
+            expired=0,
+            tables=tables,
+        )
+
+    def forget(self) -> None:
+        """Frees what was kept."""
+        if self._comparing:
+            self._comparing.forget()

@@ -1,0 +1,244 @@
+"""What a replay finds in each table: the rows of a window as they are, and as they should be by bronze."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_jobs.config.durations import Window
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.events import HEARTBEAT, KEY
+from spark_jobs.contract.tables import BRONZE_EVENTS, SILVER_EVENTS
+from spark_jobs.lake.layout import Lake
+from spark_jobs.queries.arrivals import read_up_to
+from spark_jobs.queries.correction import DUE, GROUP, Correction, Scene, Touched
+from spark_jobs.queries.identity import delay_of
+from spark_jobs.queries.initial_state import initial_events
+from spark_jobs.restatements.bronze_truth import BronzeTruth
+from spark_jobs.restatements.compare import (
+    COPIES,
+    causes_of,
+    changes,
+    computed,
+    is_older,
+    open_groups,
+    strangers,
+    unexplained,
+)
+from spark_jobs.restatements.late_events import late_in_silver
+from spark_jobs.restatements.pending import Outstanding, Wanted
+from spark_jobs.restatements.pending_marks import Marked
+from spark_jobs.restatements.plans import last_repair
+from spark_jobs.restatements.truth import events_of
+from spark_jobs.spark.read_delta import read_table
+
+_DAY = timedelta(days=1)
+_FEW_EVENTS = 20_000
+"""Up to so many, what they touch is sent to every task."""
+_IS_OPEN = "is_open"
+_EVENT = ("cause", "event_type", "event_id", "received_at")
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A table compared with its recomputation.
+
+    Attributes:
+        one: the table.
+        columns: of the table.
+        actual: how many of its rows lie in the window, those aside that the live query may still change.
+        still_open: how many rows are due in the window that the live query may still change.
+        changed: what is to be changed in all groups that differ in the window, as
+            :func:`spark_jobs.restatements.compare.changes` gives it; the cause is ``replay`` where nothing explains it.
+    """
+
+    one: Wanted
+    columns: Sequence[str]
+    actual: int
+    still_open: int
+    changed: DataFrame
+
+
+class Comparing:
+    """Compares tables with what bronze says they should be, in one window.
+
+    Args:
+        spark: the session.
+        settings: those of the live queries.
+        lake: the lake. No repair is under way.
+        window: rows with event times in it are compared.
+        at: the time of the replay.
+    """
+
+    def __init__(self, spark: SparkSession, settings: Settings, lake: Lake, window: Window, at: datetime) -> None:
+        self._spark, self._settings, self._lake, self._window, self._at = spark, settings, lake, window, at
+        self._outstanding = Outstanding(spark, settings, lake, last_repair(lake), lambda rows: rows.persist())
+        bronze = read_up_to(spark, lake, BRONZE_EVENTS, self._outstanding.bronze_version)
+        self._silver = read_up_to(spark, lake, SILVER_EVENTS, self._outstanding.silver_version)
+        self._marked = Marked.of(spark, lake)
+        self._delay = delay_of(settings.deduplicate)
+        self._truth = BronzeTruth(bronze, self._silver, self._outstanding.known, self._delay)
+        self._dates = _dates(window.begin - _DAY, window.end + _DAY)
+
+    def forget(self) -> None:
+        """Frees what was kept."""
+        self._truth.forget()
+        if self._outstanding.known is not None:
+            self._outstanding.known.unpersist()
+
+    def compare(self, one: Wanted) -> Compared:
+        """Compares a table."""
+        live = read_table(self._spark, self._lake, one.query.writes, version=one.version)
+        initial = initial_events(self._spark, self._lake, one.query)
+        late = self._late(one)
+        events = self._events(one, initial, late)
+        is_small = events.count() <= _FEW_EVENTS
+        # There is no end to how far a chain may lead, but each step reads one date more.
+        scene = Scene(
+            self._settings,
+            one.watermark,
+            self._all(initial),
+            live,
+            date(1970, 1, 2),
+            date(9999, 12, 30),
+            is_small,
+            self._marked.of_dates if self._marked else None,
+        )
+        touched = computed(one.correction.recompute(events, scene))
+        return self._compared(one, scene, touched, late)
+
+    def _compared(self, one: Wanted, scene: Scene, touched: Touched, late: DataFrame | None) -> Compared:
+        columns, live = scene.live.columns, self._rows_of_window(one, scene.live)
+        is_in = self._is_in(one.correction)
+        expected, actual = _with_closing(one.correction, scene, touched)
+        still_open = expected.where(F.col(_IS_OPEN) & is_in).localCheckpoint()
+        settled = _there_already(still_open, actual, one, columns)
+        now = F.lit(one.watermark or self._at)
+        frozen = is_older(F.expr(one.correction.time), now, self._settings.repair.freeze_after)
+        closed = [rows.where(~F.col(_IS_OPEN)) for rows in (expected, actual)]
+        found = changes(closed[0], closed[1], columns, self._causes(touched, late), frozen).localCheckpoint()
+        strange = strangers(live, touched.actual, columns).localCheckpoint()
+        more = unexplained(strange, found, one.correction.key(columns), frozen)
+        return Compared(
+            one,
+            columns,
+            actual=closed[1].where(is_in).count() + _copies(strange) + settled,
+            still_open=still_open.count() - settled,
+            changed=_touching(found.unionByName(more), is_in, columns).localCheckpoint(),
+        )
+
+    def _causes(self, touched: Touched, late: DataFrame | None) -> DataFrame:
+        """Of each group the first outstanding event that touches it, or that nothing explains it."""
+        groups = touched.scope.select(GROUP).distinct()
+        none = {name: F.lit(None).cast("string") for name in _EVENT} | {"received_at": F.lit(None).cast("timestamp")}
+        found = groups.withColumns(none) if late is None else groups.join(causes_of(touched, late), GROUP, "left")
+        return found.withColumn("cause", F.coalesce("cause", F.lit("replay")))
+
+    def _events(self, one: Wanted, initial: DataFrame | None, late: DataFrame | None) -> DataFrame:
+        """The events that the rows of the window are made of, as if all were late; and copies that do not count."""
+        begin = self._window.begin - one.correction.reach(self._settings)
+        dates = _dates(begin, self._window.end)
+        near = (F.col("event_time") >= F.lit(begin)) & (F.col("event_time") < F.lit(self._window.end))
+        # The dates around are read too, so they are computed together.
+        self._truth.of_dates(sorted({*dates, *self._dates}))
+        events = self._all(initial)(dates).where(near).withColumn("is_counted", F.lit(True))
+        silver = self._silver.where(F.col("event_date").isin(dates) & near & (F.col("event_type") != HEARTBEAT))
+        hashed = F.xxhash64(*silver.columns)
+        right = events.select(*KEY, hashed.alias("hash"))
+        wrong = silver.withColumn("hash", hashed).join(right, on=[*KEY, "hash"], how="left_anti").drop("hash")
+        parts = [wrong.withColumn("is_counted", F.lit(False))]
+        if late is not None:
+            parts.append(late.drop("cause"))
+        for part in parts:
+            events = events.unionByName(part.select(*events.columns))
+        return events.dropDuplicates([*KEY, "event_time", "is_counted"]).localCheckpoint()
+
+    def _late(self, one: Wanted) -> DataFrame | None:
+        """The events near the window that gold lacks, or whose marks it lacks, and that will be brought in yet."""
+        dates = _dates(self._window.begin - self._far(), self._window.end + self._far())
+        late = self._late_events(one, dates)
+        if self._marked is None or not one.correction.net:
+            return late
+        there = events_of(self._silver, self._outstanding.late, None, self._delay)
+        marked = self._marked.outstanding(one.query.writes.name, there, dates)
+        return marked if late is None else late.unionByName(marked, allowMissingColumns=True)
+
+    def _late_events(self, one: Wanted, dates: Sequence[date]) -> DataFrame | None:
+        """The events of ``dates`` that were late for a table, or will be, and that no repair has brought in yet."""
+        silver = read_up_to(self._spark, self._lake, SILVER_EVENTS, one.silver_version)
+        late = self._outstanding.events(one, silver, dates)
+        if one.silver_version == self._outstanding.silver_version:
+            return late
+        # What the query has not read yet is open, or will be late for it.
+        on_dates = F.col("event_date").isin(dates)
+        unread = self._silver.where(on_dates).join(silver.where(on_dates), on=[*KEY, "ingest_time"], how="left_anti")
+        more = late_in_silver(unread).withColumn("is_counted", F.lit(True)).localCheckpoint()
+        return more if late is None else late.unionByName(more)
+
+    def _far(self) -> timedelta:
+        """How far from a row an event that changes it may lie; chains of events aside, which may be of any length."""
+        settings = self._settings
+        average = settings.moving_average
+        pairs = settings.attribute.window + settings.campaign_stats.window
+        return max(_DAY, pairs, (average.size + 2) * average.timeout)
+
+    def _all(self, initial: DataFrame | None) -> Callable[[Sequence[date]], DataFrame]:
+        def of_dates(dates: Sequence[date]) -> DataFrame:
+            events = self._truth.of_dates(dates)
+            if initial is None:
+                return events
+            began = initial.where(F.col("event_date").isin(list(dates)))
+            return events.unionByName(began.select(*[name for name in events.columns if name in began.columns]), True)
+
+        return of_dates
+
+    def _is_in(self, correction: Correction) -> Column:
+        time = F.expr(correction.time)
+        return (time >= F.lit(self._window.begin)) & (time < F.lit(self._window.end))
+
+    def _rows_of_window(self, one: Wanted, live: DataFrame) -> DataFrame:
+        rows = live.where(self._is_in(one.correction))
+        if "event_date" in one.query.writes.partition_by:
+            rows = rows.where(F.col("event_date").isin(_dates(self._window.begin, self._window.end)))
+        return rows
+
+
+def _with_closing(correction: Correction, scene: Scene, touched: Touched) -> tuple[DataFrame, DataFrame]:
+    """The rows as they should be and as they are, with ``due``, when they close, and ``is_open``."""
+    sides = touched.expected.drop(DUE), touched.actual
+    if correction.row_due is not None:
+        due = correction.row_due(scene.settings)
+        timed = [rows.withColumns({DUE: due, _IS_OPEN: ~scene.is_closed(due)}) for rows in sides]
+    else:
+        groups = open_groups(touched, scene).withColumn(_IS_OPEN, F.lit(True))
+        joined = [rows.join(groups, on=GROUP, how="left") for rows in sides]
+        timed = [rows.withColumn(_IS_OPEN, F.coalesce(_IS_OPEN, F.lit(False))) for rows in joined]
+    return timed[0], timed[1]
+
+
+def _there_already(still_open: DataFrame, actual: DataFrame, one: Wanted, columns: Sequence[str]) -> int:
+    """How many of the open rows were emitted in the last millisecond, so that only the rounding leaves them open."""
+    if one.watermark is None:
+        return 0
+    passed = still_open.where(F.col(DUE) <= F.lit(one.watermark)).select(F.struct(*columns).alias("due_row"))
+    there = actual.where(_IS_OPEN).select(F.struct(*columns).alias("row")).distinct()
+    return passed.join(there, on=F.col("due_row").eqNullSafe(F.col("row")), how="left_semi").count()
+
+
+def _touching(found: DataFrame, is_in: Column, columns: Sequence[str]) -> DataFrame:
+    """The changes of groups that have one in the window, whole."""
+    placed = found.select("*", *[F.col(f"row.{name}").alias(name) for name in columns]).where(is_in)
+    return found.join(placed.select(GROUP).distinct(), on=GROUP, how="left_semi")
+
+
+def _copies(rows: DataFrame) -> int:
+    ((count,),) = rows.agg(F.sum(COPIES)).collect()
+    return int(count or 0)
+
+
+def _dates(begin: datetime, end: datetime) -> list[date]:
+    """The dates from ``begin`` to just before ``end``."""
+    first, last = (time.astimezone(UTC).date() for time in (begin, end - timedelta(microseconds=1)))
+    return [first + timedelta(days=step) for step in range((last - first).days + 1)]

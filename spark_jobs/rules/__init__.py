@@ -1,1 +1,0 @@
-"""What the state functions decide, as pure functions: no Spark, no clock."""

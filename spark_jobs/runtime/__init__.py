@@ -1,1 +1,0 @@
-"""What surrounds the jobs: the Spark session, life cycle, locks, progress."""

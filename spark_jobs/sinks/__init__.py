@@ -1,1 +1,0 @@
-"""Output: the only modules that call ``writeStream``."""

@@ -1,1 +1,0 @@
-"""Where rows come from: the only modules that call ``readStream``."""

@@ -1,0 +1,1 @@
+"""What adloom needs of Spark and Delta."""

@@ -1,0 +1,1 @@
+"""The jars that drivers load: locked, downloaded and compiled."""

@@ -1,0 +1,1 @@
+"""Jobs that run: services, bounded runs, checkpoints, resets and drains."""

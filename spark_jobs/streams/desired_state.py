@@ -1,0 +1,113 @@
+"""Whether a job is to run: what people want, whatever its processes do."""
+
+from datetime import datetime
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict
+
+from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.records import find_record, read_record, write_record
+from spark_jobs.places import PROGRESS
+
+
+class WantedState(StrEnum):
+    """The state that a job is wanted to be in."""
+
+    RUNNING = "running"
+    STOPPED = "stopped"
+
+
+class Wanted(BaseModel):
+    """What is wanted of a job, and why. Times are UTC."""
+
+    model_config = ConfigDict(frozen=True)
+
+    state: WantedState
+    why: str
+    """Who wants it, and what for; for people to read."""
+    since: datetime
+    until: datetime | None = None
+    """The end of a pause: when the job is to run again even if whoever paused it does not resume it."""
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the job is stopped for a limited time."""
+        return self.until is not None
+
+    def runs_at(self, now: datetime) -> bool:
+        """Whether the job is to run at ``now``."""
+        return self.state is WantedState.RUNNING or (self.until is not None and now >= self.until)
+
+
+def wanted_key(job: str) -> str:
+    """Where the lake keeps what is wanted of ``job``, as JSON."""
+    return f"{PROGRESS}/{job}/wanted.json"
+
+
+def stop_key(job: str) -> str:
+    """The request that asks the driver of ``job`` to stop, for drivers that no signal reaches; JSON."""
+    return f"{PROGRESS}/{job}/stop.json"
+
+
+def watcher_key(job: str) -> str:
+    """Who watches ``job``, and when it last looked; JSON."""
+    return f"{PROGRESS}/{job}/watcher.json"
+
+
+class Watcher(BaseModel):
+    """The watcher of a job: its name, and when it last looked (UTC)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    looked_at: datetime
+
+
+class _StopRecord(BaseModel):
+    """A request to a driver to finish its batches and stop, and when it was made (UTC)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    at: datetime
+
+
+def read_wanted(lake: Lake, job: str) -> Wanted | None:
+    """What is wanted of ``job``; None if nobody has ever asked for it.
+
+    Raises:
+        LakeError: the record is damaged.
+    """
+    return read_record(lake, wanted_key(job), Wanted, remedy="start or stop the job again to replace it")
+
+
+def want(lake: Lake, job: str, state: WantedState, why: str, now: datetime, *, until: datetime | None = None) -> Wanted:
+    """Records what is wanted of ``job`` from ``now`` on; ``until`` makes a stop a pause."""
+    wanted = Wanted(state=state, why=why, since=now, until=until)
+    write_record(lake, wanted_key(job), wanted)
+    return wanted
+
+
+def watch(lake: Lake, job: str, name: str, now: datetime) -> None:
+    """Records that ``name`` watches ``job`` and looked at it at ``now``."""
+    write_record(lake, watcher_key(job), Watcher(name=name, looked_at=now))
+
+
+def read_watcher(lake: Lake, job: str) -> Watcher | None:
+    """Who last watched ``job``; None if nobody did, or the record is damaged."""
+    return find_record(lake, watcher_key(job), Watcher)
+
+
+def request_stop(lake: Lake, job: str, now: datetime) -> None:
+    """Asks the driver of ``job``, wherever it runs, to finish its batches and stop."""
+    write_record(lake, stop_key(job), _StopRecord(at=now))
+
+
+def stop_requested_at(lake: Lake, job: str) -> datetime | None:
+    """When the driver of ``job`` was asked to stop; None if it was not."""
+    record = find_record(lake, stop_key(job), _StopRecord)
+    return record.at if record else None
+
+
+def clear_stop_request(lake: Lake, job: str) -> None:
+    """Removes the request made to an earlier driver of ``job``."""
+    lake.files.delete([stop_key(job)])

@@ -1,0 +1,76 @@
+"""Draining a lake: event time moves past everything that is open, so that it closes."""
+
+from datetime import datetime, timedelta
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from spark_jobs.config.durations import ROUNDING
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.events import HEARTBEAT
+from spark_jobs.contract.tables import SILVER_EVENTS
+from spark_jobs.errors import QueryFailedError
+from spark_jobs.lake.layout import Lake
+from spark_jobs.queries.registry import QUERIES, readers_of
+from spark_jobs.spark.read_delta import newest_event_time, read_table
+from spark_jobs.streams.heartbeats import append_heartbeat
+from spark_jobs.streams.lockstep import Flow
+
+
+def drain_lake(spark: SparkSession, settings: Settings, lake: Lake, flow: Flow) -> datetime | None:
+    """Moves event time past everything that the queries of ``flow`` hold open.
+
+    What that costs is :func:`late_up_to`: events that arrive later may be late.
+
+    A batch closes what lies behind the watermark that the previous batch left. So it takes two heartbeats: the first
+    moves the watermark, the second triggers a batch that runs under it. Each is consumed before the next is written,
+    and is written only if it is not there yet, so a drain that is killed in between resumes where it stopped.
+
+    Returns:
+        The event time that it moved to; None if silver holds no event.
+
+    Raises:
+        QueryFailedError: a query still holds state.
+    """
+    events = read_table(spark, lake, SILVER_EVENTS).where(F.col("event_type") != HEARTBEAT)
+    last = newest_event_time(events)
+    if last is None:
+        return None
+    beat_time = last + drain_lead(settings)
+    for beat in (1, 2):
+        event_id = f"drain-{beat_time.isoformat()}-{beat}"
+        append_heartbeat(spark, lake, beat_time, event_id, writer=f"heartbeat {event_id}", number=0)
+        flow.finish(SILVER_EVENTS)
+    for query, running in flow.running.items():
+        if query.watermark(settings) is not None:  # event time closes nothing in the others
+            _check_closed(running)
+    return beat_time
+
+
+def _check_closed(query: StreamingQuery) -> None:
+    """Raises a QueryFailedError if a drain left state in ``query``, as far as its state is counted."""
+    batch = query.lastProgress
+    left = sum(operator.numRowsTotal for operator in batch.stateOperators) if batch else 0
+    if left:
+        raise QueryFailedError(
+            f"query {query.name} still holds {left} rows of state after the drain: its watermark did not follow the "
+            "heartbeats, so rows of gold are missing; keep the lake for inspection and report it"
+        )
+
+
+def drain_lead(settings: Settings) -> timedelta:
+    """How far past the last event the heartbeat of a drain lies: just far enough to close everything."""
+    # A millisecond more: the watermark has lost the last event's fraction of one, and some readers ask for more than
+    # the rounding, not for as much.
+    return max(query.closes_after(settings) for query in QUERIES) + ROUNDING + timedelta(milliseconds=1)
+
+
+def late_up_to(settings: Settings, newest: datetime) -> dict[str, datetime]:
+    """By table of gold, the latest time of events that are late for it once silver's newest time is ``newest``."""
+    late = {}
+    for query in readers_of(SILVER_EVENTS):
+        delay = query.watermark(settings)
+        if delay is not None:
+            late[query.writes.name] = newest - delay - query.grace(settings)
+    return late

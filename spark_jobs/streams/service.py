@@ -1,0 +1,234 @@
+"""A job that runs until it is asked to stop: ``adloom job``."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from enum import Enum, auto
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from spark_jobs.config.choices import Trigger
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.contract import Contract
+from spark_jobs.contract.tables import SILVER_EVENTS
+from spark_jobs.errors import AdloomError
+from spark_jobs.ingest import query as ingest
+from spark_jobs.ingest.arriving import arriving_files, arriving_in_kafka, folders_of
+from spark_jobs.ingest.schemas import schemas_of
+from spark_jobs.lake.contracts import record
+from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.lock import Check, hold_job
+from spark_jobs.queries.initial_state import copy_initial, is_ready
+from spark_jobs.queries.manifest import FILES, KAFKA
+from spark_jobs.queries.manifests import read_manifest
+from spark_jobs.queries.output import Within, start_of
+from spark_jobs.queries.places import checkpoint_in_use
+from spark_jobs.queries.query import Query
+from spark_jobs.queries.registry import QUERIES_OF_JOB, queries_of, writer_of
+from spark_jobs.spark.failures import naming_the_cause
+from spark_jobs.streams.checkpoints import claim
+from spark_jobs.streams.desired_state import clear_stop_request, stop_requested_at
+from spark_jobs.streams.heartbeats import Heartbeats, view_of
+from spark_jobs.streams.metrics import QueryMetrics, serve_metrics
+from spark_jobs.streams.progress import ProgressFiles, listening
+from spark_jobs.streams.silence import Moment
+from spark_jobs.streams.start import start
+from spark_jobs.streams.stop_signals import StopRequest, finish_batches
+
+_TICK_S = 0.5
+_LOOK_S = 5.0
+"""How often a driver looks whether it is asked to stop."""
+_log = logging.getLogger(__name__)
+
+
+class Outcome(Enum):
+    """How a job ended."""
+
+    DONE = auto()
+    """It processed everything that was there (``job.trigger = available_now``)."""
+    STOPPED = auto()
+    """Its running batches finished, then its queries stopped."""
+    ABORTED = auto()
+    """Batches were still running; the next start repeats them. Spark may no longer respond."""
+
+
+def run_job(
+    spark: SparkSession,
+    settings: Settings,
+    lake: Lake,
+    job: str,
+    stop: StopRequest,
+    *,
+    source: Path | None = None,
+    contract: Contract | None = None,
+) -> Outcome:
+    """Runs the queries of ``job`` until ``stop``; each starts once the table that it reads exists.
+
+    Args:
+        spark: the session.
+        settings: those the job runs with.
+        lake: the lake.
+        job: its name.
+        stop: polled several times a second.
+        source: for the job that reads records: the folder to watch; None: folders or Kafka, as configured.
+        contract: that of the settings, which the job that reads records writes down; None: it does not.
+
+    Raises:
+        SourceError: there is nothing to read, Kafka does not answer, or an initial state cannot be used.
+        LakeInUseError: another process runs the job on this lake.
+        SettingsError: job.metrics cannot be listened on.
+        CheckpointError: its checkpoints belong to other settings and cannot be used with these.
+        QueryFailedError: a query ended with an error.
+    """
+    queries, silver = queries_of(job), threading.Lock()
+    progress = ProgressFiles(lake, delays={query.name: query.watermark(settings) for query in queries})
+    records = None if all(query.reads for query in queries) else _records(spark, settings, lake, source)
+    beats = SILVER_EVENTS in [query.writes for query in queries]
+    heartbeats = Heartbeats(spark, lake, settings.heartbeat, silver) if beats else None
+
+    def begin(query: Query) -> StreamingQuery:
+        taken, trigger = None if query.reads else records, start_of(settings.job, query)
+        # Heartbeats go to silver, too, and it has one writer at a time.
+        within: Within = (lambda: silver) if query.writes == SILVER_EVENTS else nullcontext
+        return start(query, spark, settings, lake, records=taken, trigger=trigger, within=within)
+
+    def on_tick(running: Mapping[Query, StreamingQuery]) -> None:
+        is_complete = len(running) == len(queries)
+        if heartbeats and is_complete and settings.job.trigger is not Trigger.AVAILABLE_NOW:
+            _beat(heartbeats, progress, running, settings)
+
+    with hold_job(lake, job, settings.s3, spark=spark) as check_lock, _reporting(spark, settings, progress):
+        _claim(lake, settings, job, FILES if folders_of(settings, source) else KAFKA)
+        if contract and records is not None:
+            record(lake, contract)
+        copy_initial(spark, settings, lake, queries)
+        running = _Running(queries, lake, begin, waits_for_end=settings.job.trigger is Trigger.AVAILABLE_NOW)
+        return _run(running, settings, stop, _StopRequests(lake, job), check_lock, on_tick)
+
+
+def _beat(
+    heartbeats: Heartbeats, progress: ProgressFiles, running: Mapping[Query, StreamingQuery], settings: Settings
+) -> None:
+    """Writes a heartbeat if one is due."""
+    now = Moment.now()  # before the queries are looked at
+    views = [view_of(query, own, progress.report(query.name), settings.job) for query, own in running.items()]
+    if beat := heartbeats.tick(now, views):
+        _log.info("no event moves time: heartbeat at %s", beat.isoformat(timespec="milliseconds"))
+
+
+@contextmanager
+def _reporting(spark: SparkSession, settings: Settings, progress: ProgressFiles) -> Iterator[None]:
+    """Writes the progress of the queries to files and serves it as metrics."""
+    with listening(spark, progress), serve_metrics(settings.job.metrics, QueryMetrics(progress.reports)):
+        yield
+
+
+def _claim(lake: Lake, settings: Settings, job: str, source: str) -> None:
+    for change in claim(lake, settings, QUERIES_OF_JOB[job], source=source):
+        _log.warning(
+            "%s: %s was %s when the checkpoint was created and is %s now: %s, %s",
+            *(change.query, change.setting, change.before, change.now, change.verdict, change.why),
+        )
+
+
+def _records(spark: SparkSession, settings: Settings, lake: Lake, source: Path | None) -> DataFrame:
+    if folders_of(settings, source):
+        return arriving_files(spark, settings, source)
+    manifest = read_manifest(lake, ingest.NAME, checkpoint_in_use(lake, ingest.NAME))
+    return arriving_in_kafka(spark, settings, schemas_of(settings, lake), manifest.begins_at if manifest else "")
+
+
+class _StopRequests:
+    """Requests to stop that are made in the lake, for drivers that no signal reaches."""
+
+    def __init__(self, lake: Lake, job: str) -> None:
+        """Clears a request that was meant for an earlier driver."""
+        self._lake, self._job = lake, job
+        clear_stop_request(lake, job)
+        self._looked_at = time.monotonic()
+
+    def heed(self, stop: StopRequest) -> None:
+        """Passes on a request from the lake; looks only every few seconds."""
+        if time.monotonic() - self._looked_at < _LOOK_S:
+            return
+        self._looked_at = time.monotonic()
+        try:
+            is_asked = stop_requested_at(self._lake, self._job) is not None
+        except (AdloomError, OSError) as error:
+            _log.warning("%s: cannot tell from the lake whether to stop: %s", self._job, error)
+            return
+        if is_asked:
+            _log.info("%s: the lake asks it to stop", self._job)
+            stop.ask()
+
+
+class _Running:
+    """The queries of a job; each starts as soon as it can."""
+
+    def __init__(
+        self, queries: Sequence[Query], lake: Lake, begin: Callable[[Query], StreamingQuery], *, waits_for_end: bool
+    ) -> None:
+        """``waits_for_end``: a query waits until the query that writes its input has ended, if this job runs both."""
+        self.queries: dict[Query, StreamingQuery] = {}
+        self._all, self._lake, self._begin, self._waits_for_end = queries, lake, begin, waits_for_end
+
+    def start_ready(self) -> None:
+        """Starts the queries that can start now and have not started yet."""
+        for query in self._all:
+            if query not in self.queries and self._is_ready(query):
+                self.queries[query] = self._begin(query)
+                _log.info("%s: started", query.name)
+
+    def check(self) -> None:
+        """Raises the error of a query that has failed."""
+        for query in self.queries.values():
+            if failure := query.exception():
+                raise failure
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether every query that can start has started and ended."""
+        if any(query.isActive for query in self.queries.values()):
+            return False
+        return not any(query not in self.queries and self._is_ready(query) for query in self._all)
+
+    def _is_ready(self, query: Query) -> bool:
+        table = query.table_read
+        if table is None:
+            return True
+        writer = writer_of(table)
+        if self._waits_for_end and writer in self._all:
+            return writer in self.queries and not self.queries[writer].isActive and is_ready(query, self._lake)
+        return is_ready(query, self._lake)
+
+
+def _run(
+    running: _Running,
+    settings: Settings,
+    stop: StopRequest,
+    requests: _StopRequests,
+    check_lock: Check,
+    on_tick: Callable[[Mapping[Query, StreamingQuery]], None],
+) -> Outcome:
+    try:
+        with naming_the_cause(lambda: list(running.queries.values())):
+            while not stop.is_made:
+                running.start_ready()
+                running.check()
+                check_lock()
+                on_tick(running.queries)
+                if settings.job.trigger is Trigger.AVAILABLE_NOW and running.has_ended:
+                    return Outcome.DONE
+                requests.heed(stop)
+                stop.wait(_TICK_S)
+    finally:
+        names = [query.name for query in running.queries]
+        _log.info("stopping: %s", ", ".join(names) or "no query was running")
+        timeout_s = settings.job.stop_timeout.total_seconds()
+        left = list(running.queries.values())
+        is_finished = finish_batches(left, timeout_s=timeout_s, give_up=lambda: stop.is_urgent)
+    return Outcome.STOPPED if is_finished else Outcome.ABORTED

@@ -1,0 +1,56 @@
+"""Starting the streaming query that a description declares."""
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from types import MappingProxyType
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from spark_jobs.config.settings import Settings
+from spark_jobs.lake.layout import Lake
+from spark_jobs.queries.initial_state import first_rows
+from spark_jobs.queries.manifests import read_manifest
+from spark_jobs.queries.output import ASAP, Start, Within, start_query
+from spark_jobs.queries.places import checkpoint_in_use
+from spark_jobs.queries.query import Query
+from spark_jobs.spark.read_delta import stream_table
+from spark_jobs.spark.session import using
+from spark_jobs.spark.write_delta import add_columns
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+def start(
+    query: Query,
+    spark: SparkSession,
+    settings: Settings,
+    lake: Lake,
+    *,
+    records: DataFrame | None = None,
+    trigger: Start = ASAP,
+    within: Within = nullcontext,
+    version: int | None = None,
+    conf: Mapping[str, str] = _NOTHING,
+) -> StreamingQuery:
+    """Starts ``query``; the first batch of a checkpoint with the initial state that its manifest names.
+
+    Args:
+        query: its description.
+        spark: the session.
+        settings: those it runs with.
+        lake: the tables that it reads must exist there.
+        records: what arrives from outside (see :mod:`spark_jobs.ingest`), for a query that reads no table.
+        trigger: when its batches start.
+        within: gives a context manager, within which each batch is written.
+        version: of its checkpoint; by default the one in use.
+        conf: Spark settings for this start, beyond those that the query declares.
+    """
+    sides = [records] if records is not None else [stream_table(spark, lake, table) for table in query.reads]
+    used = version or checkpoint_in_use(lake, query.name)
+    sides, initial = first_rows(spark, settings, lake, query, used, sides)
+    rows = query.rows(settings, sides, initial)
+    add_columns(lake, query.writes, rows)
+    outputs = query.outputs(settings, lake, read_manifest(lake, query.name, used)) if query.outputs else None
+    with using(spark, {**query.spark_conf, **conf}):
+        return start_query(rows, lake, query, start=trigger, within=within, version=used, outputs=outputs)

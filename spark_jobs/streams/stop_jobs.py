@@ -1,0 +1,81 @@
+"""Stopping the running jobs of a lake from outside, wherever their drivers run."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+
+from spark_jobs.config.sections import S3Settings
+from spark_jobs.errors import LakeInUseError
+from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.lock import hold_job
+from spark_jobs.places import lock_key
+from spark_jobs.streams.desired_state import WantedState, read_wanted, read_watcher, request_stop, want
+
+_WATCHED_WITHIN = timedelta(minutes=2)
+"""A watcher that has not looked for longer does not stop anything."""
+_POLL_S = 1.0
+
+
+def stop_jobs(
+    lake: Lake,
+    jobs: Sequence[str],
+    s3: S3Settings,
+    *,
+    patience_s: float,
+    sleep: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
+) -> Iterator[tuple[str, bool]]:
+    """Has the drivers of ``jobs`` finish their batches and stop, and waits for it; event time does not move.
+
+    A job that somebody watches over is stopped by its watcher, which would start it again otherwise.
+
+    Args:
+        lake: the lake.
+        jobs: which.
+        s3: of the lake's store.
+        patience_s: how long to wait, in seconds.
+        sleep: waits for so many seconds.
+        clock: tells seconds, and is not set by anybody.
+
+    Yields:
+        Each job once it does not run, and whether it ran.
+
+    Raises:
+        LakeInUseError: a job still runs.
+        LakeError: the lake does not answer.
+    """
+    deadline = clock() + patience_s
+    running = {job: _is_running(lake, job, s3) for job in jobs}
+    for job, is_running in running.items():
+        _ask(lake, job, is_running=is_running)
+    for job, has_run in running.items():
+        while _is_running(lake, job, s3):
+            if clock() > deadline:
+                raise LakeInUseError(
+                    f"job {job} of lake {lake.root} is still running {patience_s:.0f} s after it was asked to stop: "
+                    "its batch takes longer, its driver hangs, or it is an `adloom run`, which ends by itself. Run "
+                    "`adloom stop` again to wait on, or send the process SIGTERM, twice to break off the batch (the "
+                    "next start repeats it)"
+                )
+            sleep(_POLL_S)
+        yield job, has_run
+
+
+def _ask(lake: Lake, job: str, *, is_running: bool) -> None:
+    now, wanted, watcher = datetime.now(UTC), read_wanted(lake, job), read_watcher(lake, job)
+    if wanted is not None and (wanted.state is WantedState.RUNNING or wanted.is_paused):
+        want(lake, job, WantedState.STOPPED, "adloom stop", now)
+    is_watched = watcher is not None and now - watcher.looked_at <= _WATCHED_WITHIN
+    # Its watcher sends SIGTERM. With both a driver would take the second request for a sign of impatience.
+    if is_running and not is_watched:
+        request_stop(lake, job, now)
+
+
+def _is_running(lake: Lake, job: str, s3: S3Settings) -> bool:
+    if lake.files.read(lock_key(job)) is None:
+        return False
+    try:
+        with hold_job(lake, job, s3):
+            return False
+    except LakeInUseError:
+        return True

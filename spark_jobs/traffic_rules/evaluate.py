@@ -1,0 +1,97 @@
+"""Holds events against rules, and the marks that follow against those that there are."""
+
+from collections.abc import Callable
+from datetime import datetime
+from functools import reduce
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from spark_jobs.config.durations import EPOCH
+from spark_jobs.contract.tables import MARKS
+from spark_jobs.traffic_rules.kinds.cidr import cidr
+from spark_jobs.traffic_rules.kinds.common import EVENT, at, is_within
+from spark_jobs.traffic_rules.kinds.delay import delay
+from spark_jobs.traffic_rules.kinds.rate import rate
+from spark_jobs.traffic_rules.kinds.repeat import repeat
+from spark_jobs.traffic_rules.kinds.sequence import sequence
+from spark_jobs.traffic_rules.kinds.user_agent_list import user_agent_list
+from spark_jobs.traffic_rules.rules import RateRule, Rule, RuleSet, SequenceRule
+
+_KINDS: dict[str, Callable[[DataFrame, Any], DataFrame]] = {
+    "user_agent_list": user_agent_list,
+    "cidr": cidr,
+    "rate": rate,
+    "repeat": repeat,
+    "delay": delay,
+    "sequence": sequence,
+}
+MARK = (*EVENT, "rule_id", "rule_version")
+"""The columns that tell a mark."""
+_SAID = ("class", "evidence")
+_NO_MARKS = ", ".join(f"{one.name} {one.sql_type}" for one in MARKS.columns if one.name in (*MARK, *_SAID))
+
+
+def expected_marks(events: DataFrame, rules: RuleSet, until: datetime) -> DataFrame:
+    """The marks that ``events`` get by ``rules``.
+
+    Args:
+        events: see :mod:`spark_jobs.traffic_rules.kinds`.
+        rules: the rules.
+        until: events before it are known; a window that ends later is not over, and marks nothing yet.
+
+    Returns:
+        :data:`MARK`, ``class`` and ``evidence``; each mark once.
+    """
+    known = events.where(is_within(None, until))
+    found = [_marks(known, rule, until) for rule in rules.rules]
+    return reduce(DataFrame.unionByName, found, events.sparkSession.createDataFrame([], _NO_MARKS))
+
+
+def _marks(events: DataFrame, rule: Rule, until: datetime) -> DataFrame:
+    if isinstance(rule, RateRule | SequenceRule):
+        events = events.where(is_within(None, until - (until - EPOCH) % rule.window))
+    found = _KINDS[rule.kind](events, rule).where(is_within(rule.since, rule.until))
+    return found.withColumns(
+        {
+            "rule_id": F.lit(rule.id),
+            "rule_version": F.lit(rule.version),
+            "class": F.lit(rule.traffic_class.value),
+        }
+    )
+
+
+def active_marks(marks: DataFrame) -> DataFrame:
+    """The marks that hold, of rows of ``silver/marks``: those whose newest row does not revoke them.
+
+    Returns:
+        :data:`MARK`, ``class`` and ``evidence``; each mark once.
+    """
+    newest = F.max_by(F.struct(*_SAID, "revoked"), "marked_at").alias("newest")
+    last = marks.groupBy(*MARK).agg(newest)
+    return last.where(~F.col("newest.revoked")).select(*MARK, *[f"newest.{name}" for name in _SAID])
+
+
+def marked_events(marks: DataFrame) -> DataFrame:
+    """The events that a mark holds for, of rows of ``silver/marks``.
+
+    Returns:
+        :data:`spark_jobs.traffic_rules.kinds.common.EVENT`; each event once.
+    """
+    return active_marks(marks).select(*EVENT).distinct()
+
+
+def mark_changes(expected: DataFrame, active: DataFrame, marked_at: datetime) -> DataFrame:
+    """The rows of ``silver/marks`` after which the marks in ``expected`` hold, and no other of ``active``.
+
+    What was counted or matched plays no part: a mark that holds stays as it was found.
+    """
+    columns = (*MARK, *_SAID)
+    both = expected.select(*columns, F.lit(False).alias("revoked")).unionAll(
+        active.select(*columns, F.lit(True).alias("revoked"))
+    )
+    said = [F.any_value(name).alias(name) for name in (*_SAID, "revoked")]
+    one_side = both.groupBy(*MARK).agg(F.count(F.lit(1)).alias("sides"), *said).where(F.col("sides") == 1)
+    rows = one_side.withColumns({"marked_at": at(marked_at), "event_date": F.to_date("event_time")})
+    return rows.select(*MARKS.column_names)

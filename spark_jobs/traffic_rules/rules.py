@@ -1,0 +1,259 @@
+"""Rules that say which events are invalid traffic, and their versions.
+
+A rule is data. Its version follows from all that it says, the lists that it refers to included: equal rules have equal
+versions, wherever they were read from.
+"""
+
+import ipaddress
+import json
+from collections.abc import Iterable
+from datetime import UTC, timedelta
+from enum import StrEnum
+from hashlib import sha256
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    field_validator,
+    model_validator,
+)
+
+from spark_jobs.config.durations import Duration
+from spark_jobs.contract.events import CLICK, CONVERSION, EVENT_TYPES
+from spark_jobs.traffic_rules.patterns import parse_pattern
+
+CRAWLER_LIST = "crawler-user-agents"
+"""The package of PyPI with the patterns of crawlers."""
+_VERSION_DIGITS = 12
+_MAPPED = ipaddress.IPv6Network("::ffff:0:0/96")
+_IPV4_BITS_BEFORE = 96
+
+
+class TrafficClass(StrEnum):
+    """The classes of invalid traffic, as the Media Rating Council names them."""
+
+    GIVT = "givt"
+    """General: found by lists and simple counts."""
+    SIVT = "sivt"
+    """Sophisticated: found by how events belong together."""
+
+
+class Key(StrEnum):
+    """Whose events are counted together."""
+
+    USER_ID = "user_id"
+    IP = "ip"
+
+
+def _texts(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
+
+
+def _event_types(names: tuple[str, ...]) -> tuple[str, ...]:
+    if unknown := [name for name in names if name not in EVENT_TYPES]:
+        raise ValueError(f"{unknown[0]!r} is no event type; choose of {', '.join(EVENT_TYPES)}")
+    return tuple(sorted(set(names)))
+
+
+def _longer_than_nothing(duration: timedelta) -> timedelta:
+    if not duration:
+        raise ValueError("no time passes in 0s; give it a length, as in 1min")
+    return duration
+
+
+EventTypes = Annotated[tuple[str, ...], Field(min_length=1), BeforeValidator(_texts), AfterValidator(_event_types)]
+Length = Annotated[Duration, AfterValidator(_longer_than_nothing)]
+Time = Annotated[AwareDatetime, AfterValidator(lambda time: time.astimezone(UTC))]
+
+
+class _Rule(BaseModel):
+    """What rules of all kinds have. A rule of several event types holds for each of them by itself."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True)
+    allowed_types: ClassVar[tuple[str, ...]] = EVENT_TYPES
+
+    id: str = Field(pattern=r"^[a-z0-9_-]{1,64}$")
+    traffic_class: TrafficClass = Field(alias="class")
+    event_type: EventTypes
+    since: Time | None = Field(None, alias="from")
+    until: Time | None = Field(None, alias="to")
+
+    @model_validator(mode="after")
+    def _means_something(self) -> Self:
+        if wrong := [name for name in self.event_type if name not in self.allowed_types]:
+            raise ValueError(f"event_type {wrong[0]}: this kind is for {' and '.join(self.allowed_types)} only")
+        if self.since and self.until and self.since >= self.until:
+            raise ValueError(f"to {self.until.isoformat()} is not after from {self.since.isoformat()}")
+        return self
+
+    @property
+    def canonical(self) -> str:
+        """All that it says, as JSON: the same text for equal rules."""
+        return _canonical(self.model_dump(mode="json", exclude_none=True))
+
+    @property
+    def version(self) -> str:
+        """Of what it says."""
+        return sha256(self.canonical.encode()).hexdigest()[:_VERSION_DIGITS]
+
+    @property
+    def reach(self) -> timedelta:
+        """How far from an event other events can matter to it."""
+        return timedelta()
+
+
+class UserAgentRule(_Rule):
+    """The user agent fits one of ``patterns``; the loader adds those of ``list``, whose version counts too."""
+
+    kind: Literal["user_agent_list"]
+    patterns: tuple[str, ...] = Field(min_length=1)
+    list: Literal["crawler-user-agents"] | None = None
+    list_version: str | None = None
+
+    @field_validator("patterns")
+    @classmethod
+    def _are_read_alike(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
+        for pattern in patterns:
+            parse_pattern(pattern)
+        return tuple(dict.fromkeys(patterns))
+
+
+class CidrRule(_Rule):
+    """The address lies in one of ``networks``. An IPv4 address is the same one as within IPv6 (``::ffff:a.b.c.d``)."""
+
+    kind: Literal["cidr"]
+    networks: tuple[str, ...] = Field(min_length=1)
+
+    @field_validator("networks")
+    @classmethod
+    def _in_order(cls, networks: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(map(str, sorted({parse_network(text) for text in networks}, key=_order)))
+
+
+class RateRule(_Rule):
+    """More than ``threshold`` events of a key in a window, of windows that follow each other from 1970 on: all."""
+
+    kind: Literal["rate"]
+    key: Key
+    window: Length
+    threshold: int = Field(ge=1)
+
+    @property
+    def reach(self) -> timedelta:
+        """See :class:`_Rule`."""
+        return self.window
+
+
+class RepeatRule(_Rule):
+    """A click that has ``threshold`` or more earlier clicks on its impression, none older than ``window``."""
+
+    allowed_types: ClassVar[tuple[str, ...]] = (CLICK,)
+    kind: Literal["repeat"]
+    window: Length
+    threshold: int = Field(ge=1)
+
+    @property
+    def reach(self) -> timedelta:
+        """See :class:`_Rule`."""
+        return self.window
+
+
+class DelayRule(_Rule):
+    """Less than ``threshold`` after what goes before: of a click its impression, of a conversion the user's click."""
+
+    allowed_types: ClassVar[tuple[str, ...]] = (CLICK, CONVERSION)
+    kind: Literal["delay"]
+    threshold: Length
+
+    @property
+    def reach(self) -> timedelta:
+        """See :class:`_Rule`."""
+        return self.threshold
+
+
+class SequenceRule(_Rule):
+    """As a rate; but only if the key has no event of the types ``without`` in the window."""
+
+    kind: Literal["sequence"]
+    key: Key
+    window: Length
+    threshold: int = Field(ge=0)
+    without: EventTypes
+
+    @model_validator(mode="after")
+    def _can_happen(self) -> Self:
+        if both := sorted({*self.event_type} & {*self.without}):
+            raise ValueError(f"without {both[0]}: that is its event_type too, so it would mark nothing; leave it out")
+        return self
+
+    @property
+    def reach(self) -> timedelta:
+        """See :class:`_Rule`."""
+        return self.window
+
+
+Rule = Annotated[
+    UserAgentRule | CidrRule | RateRule | RepeatRule | DelayRule | SequenceRule, Field(discriminator="kind")
+]
+RULE: TypeAdapter[Rule] = TypeAdapter(Rule)
+"""Checks a rule."""
+KINDS = ("user_agent_list", "cidr", "rate", "repeat", "delay", "sequence")
+"""The kinds of rules."""
+
+
+class RuleSet(BaseModel):
+    """Rules that hold together, in the order of their ids."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True)
+
+    rules: tuple[Rule, ...]
+
+    @classmethod
+    def of(cls, rules: Iterable[Rule]) -> Self:
+        """The set of ``rules``, whose ids differ."""
+        return cls(rules=tuple(sorted(rules, key=lambda rule: rule.id)))
+
+    @property
+    def canonical(self) -> str:
+        """All that they say, as JSON: the same text for equal sets."""
+        return _canonical(self.model_dump(mode="json", exclude_none=True))
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of what they say."""
+        return sha256(self.canonical.encode()).hexdigest()
+
+    @property
+    def reach(self) -> timedelta:
+        """How far from an event other events can matter to any of them."""
+        return max((rule.reach for rule in self.rules), default=timedelta())
+
+
+def parse_network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+    """The network that ``text`` names; one of IPv4 addresses within IPv6 as one of IPv4.
+
+    Raises:
+        ValueError: it is none.
+    """
+    try:
+        network = ipaddress.ip_network(text)
+    except ValueError as error:
+        raise ValueError(f"{text!r} is no network: {error}; write it as in 10.0.0.0/8 or 2001:db8::/32") from error
+    if isinstance(network, ipaddress.IPv6Network) and network.subnet_of(_MAPPED):
+        first = ipaddress.IPv4Address(int(network.network_address) & 0xFFFFFFFF)
+        return ipaddress.IPv4Network((first, network.prefixlen - _IPV4_BITS_BEFORE))
+    return network
+
+
+def _order(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> tuple[int, int, int]:
+    return network.version, int(network.network_address), network.prefixlen
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

@@ -1,0 +1,81 @@
+"""Gold without what is marked as invalid traffic: columns beside the gross ones, which stay as they are.
+
+::
+
+    impression i  ✗ rule a      click k on i                invalid of the pair (i, k): [a]      k is not valid either
+    impression j                click m on j  ✗ rule b      invalid of the pair (j, m): [b]      j is valid
+"""
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from spark_jobs.contract.events import CLICK, IMPRESSION
+from spark_jobs.contract.tables import SUMS, VALID
+from spark_jobs.traffic_rules.kinds.common import EVENT, is_of
+
+RULES = "rules"
+"""Column: the ids of the rules that mark an event, sorted."""
+INVALID, INVALID_IMPRESSION = "invalid", "invalid_impression"
+_IS_OLD = "is_old"
+
+
+def rules_by_event(active: DataFrame) -> DataFrame:
+    """The events that ``active`` marks are of: ``event_type``, ``event_id``, ``event_time`` and ``rules``."""
+    return active.groupBy(*EVENT).agg(F.array_sort(F.collect_set("rule_id")).alias(RULES))
+
+
+def with_invalid(rows: DataFrame, marked: DataFrame) -> DataFrame:
+    """``rows`` of ``gold/attributions`` with ``invalid`` and ``invalid_impression`` as marks say.
+
+    Args:
+        rows: the columns of ``gold/attributions``, and others.
+        marked: from :func:`rules_by_event`.
+    """
+    named = {IMPRESSION: ("impression_id", "impression_time"), CLICK: ("click_id", "click_time")}
+    joined = rows
+    for event_type, names in named.items():
+        ids = [F.col(name).alias(own) for name, own in zip(EVENT[1:], names, strict=True)]
+        side = marked.where(is_of(event_type)).select(*ids, F.col(RULES).alias(f"{event_type}_rules"))
+        joined = joined.join(side, on=list(names), how="left")
+    both = F.array_compact(F.array(*[f"{event_type}_rules" for event_type in named]))
+    rules = F.array_sort(F.array_distinct(F.flatten(both)))
+    found = {
+        INVALID: F.when(F.size(rules) > 0, rules),
+        INVALID_IMPRESSION: F.when(F.col(f"{IMPRESSION}_rules").isNotNull(), F.lit(True)),
+    }
+    return joined.withColumns(found).select(*rows.columns)
+
+
+def with_valid(rows: DataFrame, valid: DataFrame, key: Sequence[str]) -> DataFrame:
+    """``rows`` of ``gold/campaign_stats`` with the sums of ``valid`` as net.
+
+    Args:
+        rows: the columns of the table.
+        valid: rows of the same windows, computed without the events that are marked.
+        key: identifies a row.
+    """
+    same = [F.col(f"gross.{name}").eqNullSafe(F.col(f"net.{name}")) for name in key]
+    joined = rows.alias("gross").join(valid.select(*key, *SUMS).alias("net"), on=same, how="left")
+    net = [F.coalesce(f"net.{name}", F.lit(0)).alias(own) for name, own in zip(SUMS, VALID, strict=True)]
+    return joined.select(*[f"gross.{name}" for name in rows.columns if name not in VALID], *net)
+
+
+def as_before(expected: DataFrame, actual: DataFrame, key: Sequence[str]) -> DataFrame:
+    """``expected`` with net null where it equals gross, and a row of ``actual`` says so by null: the two are the same.
+
+    Args:
+        expected: rows of ``gold/campaign_stats`` as they should be, and other columns.
+        actual: as they are.
+        key: identifies a row.
+    """
+    old = actual.where(F.col(VALID[0]).isNull()).select(*key).distinct().withColumn(_IS_OLD, F.lit(True))
+    same = [F.col(f"wanted.{name}").eqNullSafe(F.col(f"old.{name}")) for name in key]
+    joined = expected.alias("wanted").join(old.alias("old"), on=same, how="left").select("wanted.*", _IS_OLD)
+    is_told_by_null = F.coalesce(_IS_OLD, F.lit(False))
+    for name, own in zip(SUMS, VALID, strict=True):
+        is_told_by_null &= F.col(name) == F.col(own)
+    net = {name: F.when(~is_told_by_null, F.col(name)) for name in VALID}
+    # All at once, so that each is held against the others as they were.
+    return joined.withColumns(net).select(*expected.columns)

@@ -1,1 +1,0 @@
-"""Stateless DataFrame to DataFrame functions."""
