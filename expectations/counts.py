@@ -12,10 +12,10 @@ from spark_jobs.contract.events import ATTRIBUTION_STATUSES, CLICK, HEARTBEAT, I
 from spark_jobs.contract.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, Table
 from spark_jobs.errors import LakeError
 from spark_jobs.lake.layout import Lake
-from spark_jobs.ledger.cut import ALARMS, Kind, LiveLedger
+from spark_jobs.ledger.cut import ALARMS, LiveLedger, RecordKind
 from spark_jobs.ledger.run.balance import batches_reached
 from spark_jobs.ledger.run.ledger import Ledger
-from spark_jobs.places import LEDGER, LEDGER_REACHED
+from spark_jobs.places import LEDGER, LEDGER_COUNTED_UP_TO
 
 COMPARED = (BRONZE_EVENTS, SILVER_EVENTS, ATTRIBUTIONS, SESSIONS)
 """The tables that every event passes through or ends in."""
@@ -75,13 +75,13 @@ def read_ledger(lake: Lake) -> Ledger | None:
         return Ledger(**json.loads(text))
     except (ValueError, TypeError) as error:
         raise LakeError(
-            f"ledger {lake.place(LEDGER)} cannot be read ({error}); run the pipeline again to rewrite it"
+            f"ledger {lake.shown(LEDGER)} cannot be read ({error}); run the pipeline again to rewrite it"
         ) from error
 
 
 def counts_present_rows(lake: Lake) -> bool:
     """Whether the ledger is up to date: no query has written a batch since. Rows written by others do not count."""
-    text = lake.files.read(LEDGER_REACHED)
+    text = lake.files.read(LEDGER_COUNTED_UP_TO)
     return text is None or json.loads(text) == batches_reached(lake)
 
 
@@ -187,11 +187,11 @@ def _of_live(live: LiveLedger) -> Numbers:
     for one in live.alarms:
         everywhere[one.kind] += one.rows
     numbers = (
-        live.rows(Kind.RECEIVED),
+        live.rows(RecordKind.RECEIVED),
         live.received_off,
         live.ok_off,
-        everywhere[Kind.UNACCOUNTED] + everywhere[Kind.REMOVED],
-        everywhere[Kind.SURPLUS] + everywhere[Kind.ADDED],
+        everywhere[RecordKind.UNACCOUNTED] + everywhere[RecordKind.REMOVED],
+        everywhere[RecordKind.SURPLUS] + everywhere[RecordKind.ADDED],
     )
     return dict(zip(_LEDGER_NUMBERS, numbers, strict=True))
 

@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from expectations.rules import Kind, Rule
+from expectations.rules import Rule, RuleKind
 
 with warnings.catch_warnings():
     # Great Expectations and its dependencies warn about their own deprecations, which adloom's users cannot fix.
@@ -31,7 +31,7 @@ _RESULT_FORMAT = {"result_format": "BASIC", "partial_unexpected_count": 0}  # co
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RuleOutcome:
     """Great Expectations' result for one rule: whether it holds, and how many rows break it."""
 
     rule: Rule
@@ -52,7 +52,7 @@ class Engine:
         self._context = gx.get_context(mode="ephemeral", project_config=_configuration(docs))
         self._source = self._context.data_sources.add_spark("lake", persist=False)
 
-    def check(self, df: DataFrame, name: str, rules: Sequence[Rule]) -> tuple[Outcome, ...]:
+    def check(self, df: DataFrame, name: str, rules: Sequence[Rule]) -> tuple[RuleOutcome, ...]:
         """Checks ``rules`` on ``df`` and returns their outcomes in the same order.
 
         Args:
@@ -105,23 +105,23 @@ def as_expectation(rule: Rule) -> Expectation:
     }
     bounds = {"min_value": rule.minimum, "max_value": rule.maximum}
     match rule.kind:
-        case Kind.NOT_NULL:
+        case RuleKind.NOT_NULL:
             return counting.ExpectColumnValuesToNotBeNullByCount(**common)
-        case Kind.IN_SET:
+        case RuleKind.IN_SET:
             return counting.ExpectColumnValuesToBeInSetByCount(**common, value_set=list(rule.values))
-        case Kind.BETWEEN:
+        case RuleKind.BETWEEN:
             return counting.ExpectColumnValuesToBeBetweenByCount(**common, **bounds)
-        case Kind.LENGTH_BETWEEN:
+        case RuleKind.LENGTH_BETWEEN:
             return counting.ExpectColumnValueLengthsToBeBetweenByCount(**common, **bounds)
 
 
-def _outcome(rule: Rule, result: Any) -> Outcome:
+def _outcome(rule: Rule, result: Any) -> RuleOutcome:
     if result.exception_info and "exception_message" not in result.exception_info:
         texts = {str(info["exception_message"]) for info in result.exception_info.values()}
         raise RuntimeError(f"rule {rule.name} on column {rule.column} could not be computed: {'; '.join(texts)}")
     if result.exception_info and result.exception_info["raised_exception"]:
         raise RuntimeError(f"rule {rule.name} could not be computed: {result.exception_info['exception_message']}")
-    return Outcome(rule, bool(result.success), int(result.result.get("unexpected_count") or 0))
+    return RuleOutcome(rule, bool(result.success), int(result.result.get("unexpected_count") or 0))
 
 
 def _configuration(docs: Path | None) -> DataContextConfig:

@@ -19,7 +19,7 @@ from expectations.templates import load_template
 from expectations.unfit.figures import UnfitFigures
 from expectations.unfit.page import unfit_part
 from spark_jobs.lake.layout import Lake
-from spark_jobs.ledger.cut import Kind
+from spark_jobs.ledger.cut import RecordKind
 from spark_jobs.ledger.run.ledger import Ledger
 from spark_jobs.places import OVERVIEW, REPORTS
 
@@ -92,7 +92,7 @@ def _funnel(ledger: Ledger | None, live: LivePart | None) -> str:
     if ledger is not None:
         counts = (ledger.received, ledger.ok, ledger.kept)
     elif live is not None:
-        counts = (live.cut.rows(Kind.RECEIVED), live.cut.rows(Kind.OK), live.cut.rows(Kind.KEPT))
+        counts = (live.cut.rows(RecordKind.RECEIVED), live.cut.rows(RecordKind.OK), live.cut.rows(RecordKind.KEPT))
     else:
         return ""
     chart = charts.funnel(list(zip(("received", "ok", "kept"), counts, strict=True)), _FUNNEL_WIDTH)

@@ -9,7 +9,7 @@ from expectations.intervals import describe, interval_between, start_of
 from expectations.timelines import TIME, Bar, Timelines, draw
 from spark_jobs.config.durations import EPOCH, time_of_us
 from spark_jobs.lake.layout import Lake
-from spark_jobs.ledger.cut import DUPLICATES, LATE_KINDS, RECORDS, Kind, LiveLedger
+from spark_jobs.ledger.cut import DUPLICATES, LATE_KINDS, RECORDS, LiveLedger, RecordKind
 from spark_jobs.ledger.cut_files import Row, last_cut, rows_of
 
 _HOUR = timedelta(hours=1)
@@ -20,21 +20,21 @@ _COLORS = {
     "quarantined": "var(--series-4)",
     "unaccounted": "var(--bad)",
 }
-_DRAWN: Mapping[str, tuple[Kind, ...]] = {
-    "kept": (Kind.KEPT,),
+_DRAWN: Mapping[str, tuple[RecordKind, ...]] = {
+    "kept": (RecordKind.KEPT,),
     "duplicates": DUPLICATES,
     "late": LATE_KINDS,
-    "quarantined": (Kind.QUARANTINED,),
-    "unaccounted": (Kind.UNACCOUNTED,),
+    "quarantined": (RecordKind.QUARANTINED,),
+    "unaccounted": (RecordKind.UNACCOUNTED,),
 }
 _LATE_NAMES = {
-    Kind.LATE_AWAITING: "no repair has looked yet",
-    Kind.LATE_PENDING: "wait for a later repair",
-    Kind.LATE_REPAIRED: "brought to gold by a repair",
-    Kind.LATE_EXPIRED: "expired: beyond repair.horizon",
-    Kind.LATE_FROZEN: "frozen: the bill has gone out",
+    RecordKind.LATE_AWAITING: "no repair has looked yet",
+    RecordKind.LATE_PENDING: "wait for a later repair",
+    RecordKind.LATE_REPAIRED: "brought to gold by a repair",
+    RecordKind.LATE_EXPIRED: "expired: beyond repair.horizon",
+    RecordKind.LATE_FROZEN: "frozen: the bill has gone out",
 }
-_QUERY_KINDS = (Kind.READ, Kind.PENDING, Kind.LATE, Kind.UNACCOUNTED, Kind.SURPLUS)
+_QUERY_KINDS = (RecordKind.READ, RecordKind.PENDING, RecordKind.LATE, RecordKind.UNACCOUNTED, RecordKind.SURPLUS)
 
 
 @dataclass(frozen=True)
@@ -102,19 +102,19 @@ def live_part(lake: Lake) -> LivePart | None:
 def _lines(cut: LiveLedger) -> list[Line]:
     late = [Line(2, _LATE_NAMES[kind], rows) for kind in LATE_KINDS if (rows := cut.rows(kind))]
     verdicts = sorted(cut.quarantined.items(), key=lambda item: (-item[1], item[0]))
-    requeued = cut.rows(Kind.REQUEUED)
+    requeued = cut.rows(RecordKind.REQUEUED)
     return [
-        Line(0, "received", cut.rows(Kind.RECEIVED)),
-        Line(0, "quarantined", cut.rows(Kind.QUARANTINED)),
+        Line(0, "received", cut.rows(RecordKind.RECEIVED)),
+        Line(0, "quarantined", cut.rows(RecordKind.QUARANTINED)),
         *(Line(2, verdict, rows) for verdict, rows in verdicts[:4]),
         *([Line(2, f"{len(verdicts) - 4} other verdicts", sum(n for _, n in verdicts[4:]))] if verdicts[4:] else []),
-        Line(0, "ok", cut.rows(Kind.OK)),
+        Line(0, "ok", cut.rows(RecordKind.OK)),
         *([Line(2, "requeued from quarantine", requeued)] if requeued else []),
-        Line(1, "kept", cut.rows(Kind.KEPT)),
+        Line(1, "kept", cut.rows(RecordKind.KEPT)),
         Line(1, "duplicates", cut.rows(*DUPLICATES)),
         Line(1, "late", cut.late),
         *late,
-        Line(1, "unaccounted", cut.rows(Kind.UNACCOUNTED)),
+        Line(1, "unaccounted", cut.rows(RecordKind.UNACCOUNTED)),
     ]
 
 
@@ -131,9 +131,9 @@ def _timelines(rows: Sequence[Row]) -> Timelines:
     """Records by hour of event time. The clocks of good events say how far it reaches; broken records tell any time."""
     kind_of = {kind: name for name, kinds in _DRAWN.items() for kind in kinds}
     timed = [
-        (kind_of[Kind(row.kind)], EPOCH + row.hour * _HOUR, row.rows)
+        (kind_of[RecordKind(row.kind)], EPOCH + row.hour * _HOUR, row.rows)
         for row in rows
-        if row.account == RECORDS and row.hour is not None and Kind(row.kind) in kind_of
+        if row.account == RECORDS and row.hour is not None and RecordKind(row.kind) in kind_of
     ]
     good = [time for kind, time, _ in timed if kind != "quarantined"]
     if not good:

@@ -141,7 +141,7 @@ def read_state(lake: Lake, key: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except ValueError as error:
-        raise LakeError(f"{lake.place(key)} is not JSON ({error}); delete it and run the validation again") from error
+        raise LakeError(f"{lake.shown(key)} is not JSON ({error}); delete it and run the validation again") from error
     if not isinstance(value, dict):
-        raise LakeError(f"{lake.place(key)} holds no JSON object; delete it and run the validation again")
+        raise LakeError(f"{lake.shown(key)} holds no JSON object; delete it and run the validation again")
     return value

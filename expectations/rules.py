@@ -17,7 +17,7 @@ class Severity(StrEnum):
     WARNING = "warning"
 
 
-class Kind(StrEnum):
+class RuleKind(StrEnum):
     """What a rule checks about a column."""
 
     NOT_NULL = "not_null"
@@ -44,7 +44,7 @@ class Rule:
     """
 
     name: str
-    kind: Kind
+    kind: RuleKind
     column: str
     reason: str
     when: str | None = None
@@ -64,7 +64,7 @@ class Rule:
         """What the rule checks, as the name of the column computed by ``subject_sql``."""
         if not self.when:
             return self.column
-        return f"{'presence of ' if self.kind is Kind.NOT_NULL else ''}{self.column}, where {self.when}"
+        return f"{'presence of ' if self.kind is RuleKind.NOT_NULL else ''}{self.column}, where {self.when}"
 
     @property
     def subject_sql(self) -> str:
@@ -75,7 +75,7 @@ class Rule:
         """
         if not self.when:
             return self.column
-        if self.kind is Kind.NOT_NULL:
+        if self.kind is RuleKind.NOT_NULL:
             return f"CASE WHEN coalesce({self.when}, false) AND {self.column} IS NULL THEN NULL ELSE true END"
         return f"CASE WHEN {self.when} THEN {self.column} END"
 
@@ -87,13 +87,13 @@ class Rule:
 
     def _breach(self) -> str:
         match self.kind:
-            case Kind.NOT_NULL:
+            case RuleKind.NOT_NULL:
                 return f"{self.column} IS NULL"
-            case Kind.IN_SET:
+            case RuleKind.IN_SET:
                 return f"{self.column} NOT IN ({', '.join(map(sql_text, self.values))})"
-            case Kind.BETWEEN:
+            case RuleKind.BETWEEN:
                 return self._outside(self.column)
-            case Kind.LENGTH_BETWEEN:
+            case RuleKind.LENGTH_BETWEEN:
                 return self._outside(f"char_length({self.column})")
 
     def _outside(self, operand: str) -> str:
@@ -109,17 +109,17 @@ def sql_text(value: str) -> str:
 
 def not_null(column: str, reason: str, when: str | None = None, severity: Severity = Severity.CRITICAL) -> Rule:
     """``column`` is not null."""
-    return Rule(f"{column}_not_null", Kind.NOT_NULL, column, reason, when, severity=severity)
+    return Rule(f"{column}_not_null", RuleKind.NOT_NULL, column, reason, when, severity=severity)
 
 
 def in_set(column: str, values: Iterable[str], reason: str, when: str | None = None) -> Rule:
     """``column`` is one of ``values``."""
-    return Rule(f"{column}_in_set", Kind.IN_SET, column, reason, when, tuple(values))
+    return Rule(f"{column}_in_set", RuleKind.IN_SET, column, reason, when, tuple(values))
 
 
 def length(column: str, minimum: int, maximum: int, reason: str, when: str | None = None) -> Rule:
     """``column`` has ``minimum`` to ``maximum`` characters."""
-    return Rule(f"{column}_length", Kind.LENGTH_BETWEEN, column, reason, when, minimum=minimum, maximum=maximum)
+    return Rule(f"{column}_length", RuleKind.LENGTH_BETWEEN, column, reason, when, minimum=minimum, maximum=maximum)
 
 
 def between(
@@ -135,7 +135,7 @@ def between(
     """``column`` lies within the bounds, both included."""
     if minimum is None and maximum is None:
         raise ValueError(f"rule {name!r} has no bounds and could never fail; give it a minimum or a maximum")
-    return Rule(name, Kind.BETWEEN, column, reason, when, minimum=minimum, maximum=maximum, severity=severity)
+    return Rule(name, RuleKind.BETWEEN, column, reason, when, minimum=minimum, maximum=maximum, severity=severity)
 
 
 def zero(name: str, column: str, reason: str, when: str | None = None) -> Rule:

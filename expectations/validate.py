@@ -35,7 +35,7 @@ from spark_jobs.queries.registry import TABLES
 from spark_jobs.spark.read_delta import read_table
 
 if TYPE_CHECKING:
-    from expectations.engine import Engine, Outcome
+    from expectations.engine import Engine, RuleOutcome
 
 __all__ = ["FailedExpectation", "TableResult", "ValidationResult", "validate_lake"]
 
@@ -168,7 +168,7 @@ class _Run:
         return replace(result, rows=1, failed=tuple(observed), rules=tuple(found))
 
 
-def _as_result(name: str, outcomes: "tuple[Outcome, ...]") -> TableResult:
+def _as_result(name: str, outcomes: "tuple[RuleOutcome, ...]") -> TableResult:
     broken = tuple(
         FailedExpectation(name, rule.name, (rule.column,), rule.severity, outcome.unexpected_count, rule.reason)
         for outcome in outcomes
@@ -179,7 +179,7 @@ def _as_result(name: str, outcomes: "tuple[Outcome, ...]") -> TableResult:
     return TableResult(name, passed=len(outcomes) - len(broken), failed=broken, rules=rules)
 
 
-def _rule_result(outcome: "Outcome") -> RuleResult:
+def _rule_result(outcome: "RuleOutcome") -> RuleResult:
     rule = outcome.rule
     return RuleResult(
         name=rule.name,

@@ -11,7 +11,7 @@ from spark_jobs.config.durations import time_of_us
 from spark_jobs.contract.tables import CAMPAIGN_STATS, RESTATEMENTS, SUMS
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries.campaign_stats.windows import sums
-from spark_jobs.restatements.plan import Outcome
+from spark_jobs.restatements.plan import ChangeOutcome
 from spark_jobs.spark.read_delta import read_table
 
 _MOST_CAMPAIGNS = 10
@@ -44,10 +44,10 @@ def count_restated(spark: SparkSession, lake: Lake) -> RestatedFigures | None:
 def _tables(rows: DataFrame) -> tuple[TableChanges, ...]:
     counted = rows.groupBy("table_name").agg(
         *[
-            F.count_if((F.col("change") == change) & (F.col("outcome") == Outcome.APPLIED.value)).alias(change)
+            F.count_if((F.col("change") == change) & (F.col("outcome") == ChangeOutcome.APPLIED.value)).alias(change)
             for change in ("insert", "update", "delete")
         ],
-        F.count_if(F.col("outcome") == Outcome.FROZEN.value).alias("frozen"),
+        F.count_if(F.col("outcome") == ChangeOutcome.FROZEN.value).alias("frozen"),
     )
     return tuple(TableChanges(*row) for row in counted.orderBy("table_name").collect())
 
@@ -66,4 +66,4 @@ def _campaign(row: Row) -> CampaignChanges:
 
 
 def _applied(rows: DataFrame) -> DataFrame:
-    return rows.where(F.col("outcome") == Outcome.APPLIED.value)
+    return rows.where(F.col("outcome") == ChangeOutcome.APPLIED.value)

@@ -5,7 +5,7 @@ from datetime import timedelta
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from expectations.rules import Kind, Rule, Severity, between, in_set, length, not_null
+from expectations.rules import Rule, RuleKind, Severity, between, in_set, length, not_null
 from expectations.suites.base import Suite
 from spark_jobs.config.durations import format_duration, microseconds
 from spark_jobs.config.settings import Settings
@@ -41,7 +41,7 @@ def _record_rules() -> tuple[Rule, ...]:
         in_set("verdict", VERDICTS, "The verdict is ok or names a rule of the event contract."),
         Rule(
             "quarantined_share",
-            Kind.IN_SET,
+            RuleKind.IN_SET,
             "verdict",
             f"At most {1 - ACCEPTED_SHARE:.0%} of records are quarantined; more means a source is broken.",
             "requeued_from IS NULL",
@@ -78,7 +78,7 @@ def _user_rules(settings: Settings) -> tuple[Rule, ...]:
 def _requeue_rules() -> tuple[Rule, ...]:
     is_requeued = "requeued_from IS NOT NULL"
     return (
-        Rule("requeued_is_ok", Kind.IN_SET, "verdict", "Only records that fit are requeued.", is_requeued, (OK,)),
+        Rule("requeued_is_ok", RuleKind.IN_SET, "verdict", "Only records that fit are requeued.", is_requeued, (OK,)),
         between(
             "requeued_after_receipt",
             "requeued_after_us",

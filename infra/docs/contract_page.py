@@ -3,7 +3,7 @@
 from itertools import groupby
 
 from infra.docs.markdown import page, table
-from spark_jobs.contract.changes import KINDS, Kind
+from spark_jobs.contract.changes import KINDS, ChangeKind
 
 _HEAD = """\
 A contract is what adloom promises to those who send records and to those who read tables: the named sources with
@@ -72,14 +72,14 @@ def contract_page() -> str:
     return page("Contract", _HEAD, "## Every kind of change", *(_group(name, list(of)) for name, of in _groups()))
 
 
-def _groups() -> "groupby[str, Kind]":
+def _groups() -> "groupby[str, ChangeKind]":
     return groupby(KINDS, key=lambda kind: kind.group)
 
 
-def _group(name: str, kinds: list[Kind]) -> str:
+def _group(name: str, kinds: list[ChangeKind]) -> str:
     rows = [(kind.what, _verdict(kind), kind.whom.value, kind.why) for kind in kinds]
     return f"### {name}\n\n" + table(("change", "verdict", "for", "why"), rows)
 
 
-def _verdict(kind: Kind) -> str:
+def _verdict(kind: ChangeKind) -> str:
     return kind.verdict.value if kind.verdict.value == "safe" else f"**{kind.verdict.value}**"

@@ -79,7 +79,7 @@ def restore(
                 console.print(
                     f"{query.name}: goes on where {query.writes.name} ends, with {made.open_events:,} open events"
                 )
-    console.print(f"{lake.place()} is restored as of {utc(done.taken_at)}; start its jobs", soft_wrap=True)
+    console.print(f"{lake.shown()} is restored as of {utc(done.taken_at)}; start its jobs", soft_wrap=True)
 
 
 @contextmanager

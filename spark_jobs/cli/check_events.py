@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from spark_jobs.formats.files import FileReader
-    from spark_jobs.ingest.in_python.judge import Judge, Judged
+    from spark_jobs.ingest.in_python.judge import Judge, Judgement
     from spark_jobs.ingest.samples import Sample
 app = typer.Typer()
 
@@ -77,7 +77,7 @@ class Findings:
     source: str | None
     place: str
     record: str
-    judged: "Judged"
+    judged: "Judgement"
     count: int = 0
 
 
@@ -88,7 +88,7 @@ class Checked:
     records: int = 0
     findings: dict[tuple[str | None, str], Findings] = field(default_factory=dict)
 
-    def add(self, sample: "Sample", judged: "Judged") -> None:
+    def add(self, sample: "Sample", judged: "Judgement") -> None:
         """Counts a record."""
         key = judged.source, judged.verdict
         if key not in self.findings:
@@ -174,7 +174,7 @@ def _print(console: Console, checked: Checked, what: str) -> None:
     console.print(table)
 
 
-def _event(judged: "Judged") -> str:
+def _event(judged: "Judgement") -> str:
     given = {**judged.event, **judged.kept}
     return ", ".join(f"{name} {_text(value)}" for name, value in given.items() if value is not None)
 

@@ -16,7 +16,7 @@ from spark_jobs.cli.options import ConfigOption, LakeOption
 from spark_jobs.cli.terminal import terminal, utc
 from spark_jobs.config.durations import format_duration
 from spark_jobs.config.settings import load_settings
-from spark_jobs.contract.compatibility import Verdict
+from spark_jobs.contract.compatibility import Compatibility
 from spark_jobs.errors import CheckpointError
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_existing
@@ -32,14 +32,14 @@ app = typer.Typer(
 )
 
 
-_STYLES = {Verdict.SAFE: "green", Verdict.IGNORED: "yellow", Verdict.BREAKING: "bold red"}
+_STYLES = {Compatibility.SAFE: "green", Compatibility.IGNORED: "yellow", Compatibility.BREAKING: "bold red"}
 
 
 @app.command("list", epilog="Example:  adloom checkpoints list --lake lake")
 def list_all(location: LakeOption, config: ConfigOption = None) -> None:
     """List all checkpoints with start time, version, batches done and size. Those no longer in use are dimmed."""
     console, lake = terminal(), open_existing(location, load_settings(config, os.environ).s3)
-    table = Table(box=SIMPLE_HEAD, title=f"{lake.place()}: checkpoints", title_justify="left")
+    table = Table(box=SIMPLE_HEAD, title=f"{lake.shown()}: checkpoints", title_justify="left")
     for heading in ("checkpoint", "created", "by adloom"):
         table.add_column(heading, no_wrap=True)
     for heading in ("batches", "MB"):
@@ -67,7 +67,7 @@ def show(
         lake, settings.job.checkpoint_retention, datetime.now(UTC), parse_targets([checkpoint])
     )
     found = finding.checkpoint
-    table = Table(box=None, show_header=False, title=f"{checkpoint} of {lake.place()}", title_justify="left")
+    table = Table(box=None, show_header=False, title=f"{checkpoint} of {lake.shown()}", title_justify="left")
     for name, value in _facts(lake, found, finding.why):
         table.add_row(Text(name, style="dim"), value)
     console.print(table)
@@ -122,7 +122,7 @@ def clean(
     console, settings = terminal(), load_settings(config, os.environ)
     lake, wanted, now = open_existing(location, settings.s3), parse_targets(checkpoint or []), datetime.now(UTC)
     retention = settings.job.checkpoint_retention
-    table = Table(box=SIMPLE_HEAD, title=f"{lake.place()}: checkpoints", title_justify="left")
+    table = Table(box=SIMPLE_HEAD, title=f"{lake.shown()}: checkpoints", title_justify="left")
     for heading in ("checkpoint", "MB", "fate"):
         table.add_column(heading, justify="right" if heading == "MB" else "left")
     findings = list(find_superseded(lake, retention, now, wanted or None))
@@ -145,7 +145,7 @@ def clean(
 
 
 def _facts(lake: Lake, found: Checkpoint, why_it_stays: str) -> Iterator[tuple[str, str]]:
-    yield "place", lake.place(checkpoint_key(found.query, found.version))
+    yield "place", lake.shown(checkpoint_key(found.query, found.version))
     yield "status", why_it_stays or "may be removed by `adloom checkpoints clean`"
     if found.manifest:
         yield "created", f"{utc(found.manifest.created_at)} by adloom {found.manifest.package_version}"

@@ -15,7 +15,7 @@ from spark_jobs.cli.options import ConfigOption
 from spark_jobs.cli.terminal import terminal
 from spark_jobs.config.settings import load_settings
 from spark_jobs.contract.changes import Comparison, Level, VersionFinding, check
-from spark_jobs.contract.compatibility import Verdict
+from spark_jobs.contract.compatibility import Compatibility
 from spark_jobs.contract.contract import Contract, TableTerms, read_contract
 from spark_jobs.errors import AdloomError, ContractError
 from spark_jobs.lake.contracts import contract_in_use
@@ -28,7 +28,7 @@ app = typer.Typer(
 )
 
 
-_STYLES = {Verdict.SAFE: "green", Verdict.BREAKING: "bold red"}
+_STYLES = {Compatibility.SAFE: "green", Compatibility.BREAKING: "bold red"}
 _LEVELS = {Level.OK: "green", Level.WARNING: "yellow", Level.ERROR: "bold red"}
 FORMATS = ("odcs", "json")
 

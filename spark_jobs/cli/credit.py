@@ -76,7 +76,7 @@ def credit(
     if plan is None:
         console.print(_why_nothing(lake, settings), soft_wrap=True)
     else:
-        _print_plan(console, plan, lake.place(), dry_run=dry_run)
+        _print_plan(console, plan, lake.shown(), dry_run=dry_run)
 
 
 def _window(begin: datetime | None, end: datetime | None) -> Window | None:
@@ -101,12 +101,12 @@ def _warn_of_other_settings(console: Console, lake: Lake, settings: Settings) ->
 
 
 def _why_nothing(lake: Lake, settings: Settings) -> str:
-    from spark_jobs.credit.due import reach_of
+    from spark_jobs.credit.due import due_until
 
-    reach = reach_of(lake, settings)
+    reach = due_until(lake, settings)
     if reach is None:
-        return f"nothing to credit: no watermark of {lake.place()} has passed an event yet; run its jobs first"
-    return f"nothing to credit: {lake.place()} has no new conversion up to {utc(reach.until)}, and nothing changed"
+        return f"nothing to credit: no watermark of {lake.shown()} has passed an event yet; run its jobs first"
+    return f"nothing to credit: {lake.shown()} has no new conversion up to {utc(reach.until)}, and nothing changed"
 
 
 def _print_plan(console: Console, plan: CreditPlan, place: str, *, dry_run: bool) -> None:

@@ -81,9 +81,9 @@ def days(
     if as_json:
         console.out(json.dumps([_plain(day) for day in chosen]), highlight=False)
     elif not chosen:
-        console.print(f"no days in {lake.place()}: {_why_none(found)}", soft_wrap=True)
+        console.print(f"no days in {lake.shown()}: {_why_none(found)}", soft_wrap=True)
     else:
-        _print_grid(console, chosen, lake.place())
+        _print_grid(console, chosen, lake.shown())
 
 
 def _why_none(days: Sequence[Day]) -> str:

@@ -53,7 +53,7 @@ def demo(
     print_ledger(console, result.ledger)
     print_validation(console, lake, validation)
     print_overview(console, lake, overview)
-    console.print(f"\nadloom sql --lake {lake.place()} {shlex.quote(_QUESTION)}", style="bold", soft_wrap=True)
+    console.print(f"\nadloom sql --lake {lake.shown()} {shlex.quote(_QUESTION)}", style="bold", soft_wrap=True)
     query_lake(_QUESTION, str(lake.path), as_of=AsOf(), row_format=RowFormat.TABLE, output=None, config=None)
     if not validation.succeeded:
         raise typer.Exit(1)

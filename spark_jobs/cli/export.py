@@ -109,7 +109,7 @@ def _manifest(lake_sql: "LakeSql", name: str, dates: Dates, rows: int) -> dict[s
     first, last = dates
     return {
         "name": name,
-        "lake": lake_sql.lake.place(),
+        "lake": lake_sql.lake.shown(),
         "versions": dict(sorted(lake_sql.versions.items())),
         "from": str(first) if first else None,
         "to": str(last) if last else None,

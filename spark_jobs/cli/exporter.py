@@ -35,7 +35,7 @@ def exporter(
     lake = open_lake(location, load_settings(config, os.environ).s3)
     gold = GoldMetrics(lake)
     with stop_on_signals() as stop, serve_metrics(listen, LakeMetrics(lake), gold, setting="--listen"):
-        terminal().print(f"metrics of {lake.place()}: http://{listen}/metrics", soft_wrap=True)
+        terminal().print(f"metrics of {lake.shown()}: http://{listen}/metrics", soft_wrap=True)
         while not stop.is_made:
             # Here and not at a scrape, which must not wait for a long log.
             began = time.monotonic()

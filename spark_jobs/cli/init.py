@@ -97,7 +97,7 @@ def prepare_lake(
     lake = open_lake(location, settings.s3)
     if lake.is_local:
         lake.path.mkdir(parents=True, exist_ok=True)
-        console.print(f"{lake.place()}: a folder needs no preparation")
+        console.print(f"{lake.shown()}: a folder needs no preparation")
         return
     _prepare_store(console, settings, lake, user, role)
 
@@ -125,10 +125,10 @@ def check_servers(location: str, *, config: Path | None) -> None:
                 console.print(f"topic {topic}: exists, with {len(numbers)} partitions")
     lake = open_lake(location, settings.s3)
     if lake.is_local:
-        console.print(f"{lake.place()}: a folder needs no preparation")
+        console.print(f"{lake.shown()}: a folder needs no preparation")
         return
     check_store(lake)
-    console.print(f"{lake.place()}: can be listed and written, with conditional writes")
+    console.print(f"{lake.shown()}: can be listed and written, with conditional writes")
 
 
 def _prepare_store(console: Console, settings: Settings, lake: Lake, user: str | None, role: Role) -> None:

@@ -18,7 +18,7 @@ from spark_jobs.spark.java import Lifetime
 from spark_jobs.spark.logs import spark_log
 
 if TYPE_CHECKING:
-    from spark_jobs.streams.service import Outcome
+    from spark_jobs.streams.service import ServiceOutcome
     from spark_jobs.streams.stop_signals import StopRequest
 
 app = typer.Typer(
@@ -74,7 +74,7 @@ def run_job(job: str, location: str, *, source: Path | None, config: Path | None
     Raises:
         AdloomError: see :mod:`spark_jobs.streams.service`.
     """
-    from spark_jobs.streams.service import Outcome
+    from spark_jobs.streams.service import ServiceOutcome
     from spark_jobs.streams.stop_signals import stop_on_signals
 
     _log_to_stderr()
@@ -83,22 +83,24 @@ def run_job(job: str, location: str, *, source: Path | None, config: Path | None
     lake = open_lake(location, settings.s3, is_patient=True)
     with stop_on_signals() as stop:
         outcome = _run(job, settings, lake, stop, source)
-    if outcome is Outcome.ABORTED:
+    if outcome is ServiceOutcome.ABORTED:
         why = "a second signal" if stop.is_urgent else f"job.stop_timeout {format_duration(settings.job.stop_timeout)}"
         _log.warning("%s: interrupted by %s; the next start repeats the running batches", job, why)
         logging.shutdown()
         # Bypasses Spark, which would wait for the batches. Java ends with this process.
         os._exit(_TERMINATED)
     _log.info(
-        "%s: %s", job, "everything is processed" if outcome is Outcome.DONE else "stopped after the running batches"
+        "%s: %s",
+        job,
+        "everything is processed" if outcome is ServiceOutcome.DONE else "stopped after the running batches",
     )
 
 
-def _run(job: str, settings: Settings, lake: Lake, stop: "StopRequest", source: Path | None) -> "Outcome":
+def _run(job: str, settings: Settings, lake: Lake, stop: "StopRequest", source: Path | None) -> "ServiceOutcome":
     from expectations.contract import contract_of
     from spark_jobs.spark import shared_java
     from spark_jobs.spark.session import start_session, stop_session
-    from spark_jobs.streams.service import Outcome
+    from spark_jobs.streams.service import ServiceOutcome
     from spark_jobs.streams.service import run_job as run_job_queries
 
     log = spark_log(lake, settings.job, job)
@@ -111,7 +113,7 @@ def _run(job: str, settings: Settings, lake: Lake, stop: "StopRequest", source: 
         outcome = run_job_queries(spark, settings, lake, job, stop, source=source, contract=contract_of(settings))
         return outcome
     finally:
-        if outcome is not Outcome.ABORTED:
+        if outcome is not ServiceOutcome.ABORTED:
             stop_session(spark)
 
 

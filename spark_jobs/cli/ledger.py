@@ -17,7 +17,7 @@ from spark_jobs.config.durations import EPOCH, time_of_us
 from spark_jobs.config.settings import load_settings
 from spark_jobs.errors import LakeError, SettingsError
 from spark_jobs.lake.open import open_existing
-from spark_jobs.ledger.cut import DUPLICATES, LATE_KINDS, RECORDS, Kind, LiveLedger
+from spark_jobs.ledger.cut import DUPLICATES, LATE_KINDS, RECORDS, LiveLedger, RecordKind
 
 if TYPE_CHECKING:
     from spark_jobs.ledger.cut_files import Row
@@ -30,14 +30,14 @@ class _By(StrEnum):
     SOURCE = "source"
 
 
-_COLUMNS: dict[str, tuple[Kind, ...]] = {
-    "received": (Kind.RECEIVED,),
-    "quarantined": (Kind.QUARANTINED,),
-    "ok": (Kind.OK,),
-    "kept": (Kind.KEPT,),
+_COLUMNS: dict[str, tuple[RecordKind, ...]] = {
+    "received": (RecordKind.RECEIVED,),
+    "quarantined": (RecordKind.QUARANTINED,),
+    "ok": (RecordKind.OK,),
+    "kept": (RecordKind.KEPT,),
     "duplicates": DUPLICATES,
     "late": LATE_KINDS,
-    "unaccounted": (Kind.UNACCOUNTED,),
+    "unaccounted": (RecordKind.UNACCOUNTED,),
 }
 """The columns of a table of records by hour or source."""
 
@@ -77,13 +77,13 @@ def ledger(
     lake = open_existing(location, settings.s3)
     cut = update_ledger(lake, settings, restart=restart, from_now=from_now) if update else last_cut(lake)
     if cut is None:
-        raise LakeError(f"{lake.place()} has no live ledger yet; run `adloom ledger` without --no-update")
+        raise LakeError(f"{lake.shown()} has no live ledger yet; run `adloom ledger` without --no-update")
     console = terminal(is_uncut=True)
     if as_json:
         console.print_json(cut.model_dump_json(include={"number", "taken_at", "bronze", "silver", "figures"}))
         _end(cut)
         return
-    console.print(_headline(cut, lake.place()), soft_wrap=True)
+    console.print(_headline(cut, lake.shown()), soft_wrap=True)
     if by is None:
         _print_records(console, cut)
         _print_queries(console, cut)
@@ -122,18 +122,18 @@ def _table(title: str, *headings: str) -> Table:
 
 def _print_records(console: Console, cut: LiveLedger) -> None:
     table = _table("records", "", "rows")
-    table.add_row("received", f"{cut.rows(Kind.RECEIVED):,}")
-    table.add_row("  quarantined", f"{cut.rows(Kind.QUARANTINED):,}")
+    table.add_row("received", f"{cut.rows(RecordKind.RECEIVED):,}")
+    table.add_row("  quarantined", f"{cut.rows(RecordKind.QUARANTINED):,}")
     for verdict, rows in sorted(cut.quarantined.items(), key=lambda item: -item[1]):
         table.add_row(f"    {verdict}", f"{rows:,}")
-    requeued = cut.rows(Kind.REQUEUED)
-    table.add_row("  ok" + (f", {requeued:,} of them requeued" if requeued else ""), f"{cut.rows(Kind.OK):,}")
-    table.add_row("    kept", f"{cut.rows(Kind.KEPT):,}")
-    table.add_row("    duplicates", f"{cut.rows(Kind.DUPLICATE):,}")
-    for kind in (Kind.UNPROVED, *LATE_KINDS, Kind.UNACCOUNTED):
+    requeued = cut.rows(RecordKind.REQUEUED)
+    table.add_row("  ok" + (f", {requeued:,} of them requeued" if requeued else ""), f"{cut.rows(RecordKind.OK):,}")
+    table.add_row("    kept", f"{cut.rows(RecordKind.KEPT):,}")
+    table.add_row("    duplicates", f"{cut.rows(RecordKind.DUPLICATE):,}")
+    for kind in (RecordKind.UNPROVED, *LATE_KINDS, RecordKind.UNACCOUNTED):
         if rows := cut.rows(kind):
             table.add_row(f"    {kind.value}", f"{rows:,}")
-    if surplus := cut.rows(Kind.SURPLUS):
+    if surplus := cut.rows(RecordKind.SURPLUS):
         table.add_row("rows of silver without a record", f"{surplus:,}")
     console.print(table)
 
@@ -141,7 +141,15 @@ def _print_records(console: Console, cut: LiveLedger) -> None:
 def _print_queries(console: Console, cut: LiveLedger) -> None:
     if not cut.accounts:
         return
-    kinds = (Kind.READ, Kind.INITIAL, Kind.USERLESS, Kind.PENDING, Kind.LATE, Kind.UNACCOUNTED, Kind.SURPLUS)
+    kinds = (
+        RecordKind.READ,
+        RecordKind.INITIAL,
+        RecordKind.USERLESS,
+        RecordKind.PENDING,
+        RecordKind.LATE,
+        RecordKind.UNACCOUNTED,
+        RecordKind.SURPLUS,
+    )
     shown = [kind for kind in kinds if any(cut.rows(kind, account=name) for name in cut.accounts)]
     table = _table("events of silver in each query", "query", *[kind.value for kind in shown])
     for name in cut.accounts:
@@ -153,7 +161,7 @@ def _print_by(console: Console, rows: "list[Row]", by: str) -> None:
     sums: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(_COLUMNS, 0))
     for row in rows:
         for column, kinds in _COLUMNS.items():
-            if row.account == RECORDS and Kind(row.kind) in kinds:
+            if row.account == RECORDS and RecordKind(row.kind) in kinds:
                 sums[_hour(row.hour) if by == "hour" else row.source or "(none)"][column] += row.rows
     table = _table(f"records by {by}", by, *_COLUMNS)
     for label, counts in sorted(sums.items()):

@@ -12,7 +12,7 @@ from spark_jobs.contract.validation import Validation
 from spark_jobs.lake.open import open_existing
 
 if TYPE_CHECKING:
-    from spark_jobs.lineage.events import Span
+    from spark_jobs.lineage.events import VersionSpan
 
 app = typer.Typer()
 
@@ -48,7 +48,7 @@ def lineage(
     console.print("begins with what comes next" if from_now else f"{events} events sent")
 
 
-def _line(told: "Span | Validation") -> str:
+def _line(told: "VersionSpan | Validation") -> str:
     if isinstance(told, Validation):
         rules = [*told.together, *(rule for table in told.tables.values() for rule in table.rules)]
         broken = sum(not rule.holds for rule in rules)

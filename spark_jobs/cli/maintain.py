@@ -45,7 +45,7 @@ def maintain(
         for care in compact(spark, settings, lake, tables, remove=not keep):
             done.append(care)
             status.update(f"{care.table} done …")
-    _print(console, done, lake.place())
+    _print(console, done, lake.shown())
     if any(care.skipped for care in done):
         raise typer.Exit(1)
 

@@ -142,9 +142,9 @@ def _run(location: str, config: Path | None, mark: "_Mark", *, dry_run: bool) ->
         # Also if nothing is new to mark: what was marked before may have waited, or a command was killed after it.
         plan, is_repaired = (None, False) if dry_run else _restate(spark, settings, lake, show)
     if marking is None:
-        console.print(f"nothing to mark: {lake.place()} knows no event that was not looked at", soft_wrap=True)
+        console.print(f"nothing to mark: {lake.shown()} knows no event that was not looked at", soft_wrap=True)
     else:
-        _print_marking(console, marking, lake.place(), dry_run=dry_run)
+        _print_marking(console, marking, lake.shown(), dry_run=dry_run)
     if is_repaired:
         console.print("gold is being repaired: the next `adloom marks update` brings the marks to it", soft_wrap=True)
     elif plan:
@@ -156,10 +156,10 @@ def _restate(
 ) -> tuple[RepairPlan | None, bool]:
     """Brings the marks to gold; and whether that was not possible, because a repair is at work."""
     from spark_jobs.days.update import update_days_with
-    from spark_jobs.restatements.marks_to_gold import restate_marked
+    from spark_jobs.restatements.marks_to_gold import apply_marks_to_gold
 
     try:
-        plan = restate_marked(spark, settings, lake, on_step=on_step)
+        plan = apply_marks_to_gold(spark, settings, lake, on_step=on_step)
     except LakeInUseError:
         return None, True
     if plan and plan.changes:

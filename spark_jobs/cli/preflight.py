@@ -14,7 +14,7 @@ from rich.text import Text
 from spark_jobs.cli.options import ConfigOption, LakeOption
 from spark_jobs.cli.terminal import terminal
 from spark_jobs.config.settings import load_settings
-from spark_jobs.contract.compatibility import Change, Verdict
+from spark_jobs.contract.compatibility import Compatibility, SettingChange
 from spark_jobs.errors import AdloomError, PreflightError
 from spark_jobs.lake.open import open_existing
 from spark_jobs.queries.registry import JOB_OF_QUERY
@@ -22,7 +22,7 @@ from spark_jobs.streams.checkpoints import list_checkpoints, source_of
 from spark_jobs.streams.checkpoints import preflight as compare
 
 app = typer.Typer()
-_STYLES = {Verdict.SAFE: "green", Verdict.IGNORED: "yellow", Verdict.BREAKING: "bold red"}
+_STYLES = {Compatibility.SAFE: "green", Compatibility.IGNORED: "yellow", Compatibility.BREAKING: "bold red"}
 
 
 @app.command(
@@ -51,10 +51,10 @@ def preflight(
         _end(found)
         return
     if not found:
-        console.print(f"{lake.place()}: {len(current)} checkpoints, all of them match these settings")
+        console.print(f"{lake.shown()}: {len(current)} checkpoints, all of them match these settings")
         return
     table = Table(
-        box=SIMPLE_HEAD, title=f"{lake.place()}: changed since the checkpoints were created", title_justify="left"
+        box=SIMPLE_HEAD, title=f"{lake.shown()}: changed since the checkpoints were created", title_justify="left"
     )
     for heading in ("query", "setting", "was", "is", "verdict", "why"):
         table.add_column(heading)
@@ -65,6 +65,6 @@ def preflight(
     _end(found)
 
 
-def _end(found: Sequence[Change]) -> None:
-    if any(change.verdict is Verdict.BREAKING for change in found):
+def _end(found: Sequence[SettingChange]) -> None:
+    if any(change.verdict is Compatibility.BREAKING for change in found):
         raise typer.Exit(1)

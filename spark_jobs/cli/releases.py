@@ -51,7 +51,7 @@ def build(
     with tempfile.TemporaryDirectory() as folder, console.status("building …"):
         wheel, version = build_wheel(checkout, Path(folder), config)
         release = publish(lake, wheel, version, datetime.now(UTC))
-    console.print(f"{release.version} is in {lake.place()}, SHA-256 {release.sha256}", soft_wrap=True)
+    console.print(f"{release.version} is in {lake.shown()}, SHA-256 {release.sha256}", soft_wrap=True)
 
 
 @app.command("list", epilog="Example:  adloom releases list --lake s3a://ads/lake")
@@ -59,7 +59,7 @@ def list_all(location: LakeOption, config: ConfigOption = None) -> None:
     """List the releases, newest first, with the jobs that run them."""
     console, lake = terminal(), open_lake(location, load_settings(config, os.environ).s3)
     deployed = [found for job in QUERIES_OF_JOB if (found := read_deployment(lake, job))]
-    table = Table(box=SIMPLE_HEAD, title=f"{lake.place()}: releases", title_justify="left")
+    table = Table(box=SIMPLE_HEAD, title=f"{lake.shown()}: releases", title_justify="left")
     for heading in ("release", "built", "SHA-256"):
         table.add_column(heading, no_wrap=True)
     table.add_column("deployed for", overflow="fold")

@@ -54,9 +54,9 @@ def repair(
             with suppress(LakeInUseError):  # another process is doing so
                 update_days_with(spark, lake, settings)
     if plan is None:
-        console.print(f"nothing to repair: {lake.place()} has read nothing since the last repair", soft_wrap=True)
+        console.print(f"nothing to repair: {lake.shown()} has read nothing since the last repair", soft_wrap=True)
         return
-    _print_plan(console, plan, lake.place(), dry_run=dry_run)
+    _print_plan(console, plan, lake.shown(), dry_run=dry_run)
 
 
 def _print_plan(console: Console, plan: RepairPlan, place: str, *, dry_run: bool) -> None:

@@ -154,5 +154,5 @@ def _print_outcome(console: Console, lake: Lake, window: Window, tables: tuple[s
             style="red",
             soft_wrap=True,
         )
-    console.print(f"report: {lake.place(page_key(window, tables))}", soft_wrap=True)
-    console.print(f"as JSON: {lake.place(replay_key(window, tables))}", soft_wrap=True)
+    console.print(f"report: {lake.shown(page_key(window, tables))}", soft_wrap=True)
+    console.print(f"as JSON: {lake.shown(replay_key(window, tables))}", soft_wrap=True)

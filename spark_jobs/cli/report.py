@@ -48,4 +48,4 @@ def write_with_status(
 
 def print_overview(console: Console, lake: Lake, page: str) -> None:
     """Prints the place of the page."""
-    console.print(f"charts: {lake.place(page)}", soft_wrap=True)
+    console.print(f"charts: {lake.shown(page)}", soft_wrap=True)

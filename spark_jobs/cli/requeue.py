@@ -13,7 +13,7 @@ from spark_jobs.cli.opening import session
 from spark_jobs.cli.options import ConfigOption, LakeOption, parse_time
 from spark_jobs.cli.terminal import terminal, utc
 from spark_jobs.config.settings import load_settings
-from spark_jobs.ingest.requeue_model import Judged, Requeued, Selection
+from spark_jobs.ingest.requeue_model import JudgedRecords, Requeued, Selection
 from spark_jobs.lake.open import open_existing
 
 app = typer.Typer()
@@ -76,9 +76,9 @@ def requeue(
 
         found = append_again(spark, settings, lake, selection, dry_run=dry_run, on_step=show)
     if not found.looked_at:
-        console.print(f"nothing to requeue: the quarantine of {lake.place()} holds no such record", soft_wrap=True)
+        console.print(f"nothing to requeue: the quarantine of {lake.shown()} holds no such record", soft_wrap=True)
         return
-    _print_table(console, found, lake.place())
+    _print_table(console, found, lake.shown())
     _print_outcome(console, found, dry_run=dry_run)
 
 
@@ -102,7 +102,7 @@ def _print_table(console: Console, found: Requeued, place: str) -> None:
     console.print(table)
 
 
-def _shortened(one: Judged) -> Text:
+def _shortened(one: JudgedRecords) -> Text:
     reason = one.reason if len(one.reason) <= _LONGEST_REASON else f"{one.reason[: _LONGEST_REASON - 1]}…"
     printable = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in reason)
     return Text(printable, style="dim")

@@ -74,7 +74,7 @@ def run(
     print_ledger(console, result.ledger)
     if result.drained_to:
         print_cost(console, settings, result.drained_to)
-    console.print(f"tables in {lake.place()}; next: adloom validate --lake {location}", soft_wrap=True)
+    console.print(f"tables in {lake.shown()}; next: adloom validate --lake {location}", soft_wrap=True)
 
 
 def run_with_bars(

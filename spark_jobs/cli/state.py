@@ -57,7 +57,7 @@ def summary(
 
     _check(queries or [])
     with _open(location, config) as (console, spark, lake):
-        table = Table(box=SIMPLE_HEAD, title=f"{lake.place()}: state", title_justify="left")
+        table = Table(box=SIMPLE_HEAD, title=f"{lake.shown()}: state", title_justify="left")
         table.add_column("query", overflow="fold")
         table.add_column("operator", overflow="fold")
         for heading in ("batch", "rows", "KB", "heaviest partition", "share of rows"):

@@ -54,7 +54,7 @@ def status_page(lake: Lake, now: datetime) -> RenderableType:
     """A table of all queries, followed by their last errors."""
     reports = list(read_reports(lake, JOB_OF_QUERY))
     table = Table(
-        title=f"{lake.place()} at {utc(now)}",
+        title=f"{lake.shown()} at {utc(now)}",
         title_justify="left",
         caption="seen: last report; behind: watermark lag; late: dropped since the query started",
         caption_justify="left",

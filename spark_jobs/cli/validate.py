@@ -75,4 +75,4 @@ def print_validation(console: Console, lake: Lake, validation: "ValidationResult
     for result in validation.tables:
         for failure in result.failed:
             console.print(f"  {failure.severity}: {result.table}: {failure.reason}", soft_wrap=True)
-    console.print(f"report: {lake.place(validation.report)}", soft_wrap=True)
+    console.print(f"report: {lake.shown(validation.report)}", soft_wrap=True)

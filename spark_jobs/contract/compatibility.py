@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Verdict(StrEnum):
+class Compatibility(StrEnum):
     """What a changed setting means for an existing checkpoint."""
 
     SAFE = "safe"
@@ -16,12 +16,12 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True)
-class Change:
+class SettingChange:
     """A setting that differs between a checkpoint and a start."""
 
     query: str
     setting: str
     before: str
     now: str
-    verdict: Verdict
+    verdict: Compatibility
     why: str

@@ -16,20 +16,20 @@ from spark_jobs.config.durations import ROUNDING, time_of_us
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.events import CONVERSION
 from spark_jobs.contract.tables import ATTRIBUTIONS, MARKS, SILVER_EVENTS
-from spark_jobs.credit.plan import CREDIT_PLANS, CREDIT_SEEN, CreditPlan, CreditSeen, Reach
+from spark_jobs.credit.plan import CREDIT_PLANS, CREDIT_SEEN, CreditHorizon, CreditPlan, CreditSeen
 from spark_jobs.errors import LakeError
 from spark_jobs.lake.batches import read_batches
 from spark_jobs.lake.layout import Lake
-from spark_jobs.lake.log import changes
+from spark_jobs.lake.log import commits
 from spark_jobs.lake.notes import CommitNote
 from spark_jobs.lake.records import find_record, write_record
 from spark_jobs.queries.attribute.query import QUERY as ATTRIBUTE
 from spark_jobs.queries.notes import last_note
-from spark_jobs.restatements.plan import Kind
+from spark_jobs.restatements.plan import PlanKind
 from spark_jobs.restatements.plans import GOLD_PLANS
 
 
-def reach_of(lake: Lake, settings: Settings) -> Reach | None:
+def due_until(lake: Lake, settings: Settings) -> CreditHorizon | None:
     """How far credit can be computed; None: no conversion is due, because no watermark has passed anything."""
     repair = GOLD_PLANS.last_done(lake)  # before the tables: what is repaired after this look is the next run's
     attributions, silver = (lake.newest_commit(table.path) for table in (ATTRIBUTIONS, SILVER_EVENTS))
@@ -40,7 +40,7 @@ def reach_of(lake: Lake, settings: Settings) -> Reach | None:
         return None
     until -= settings.attribute.window + ROUNDING
     marks = lake.newest_commit(MARKS.path)
-    return Reach(
+    return CreditHorizon(
         until=until,
         silver_version=silver,
         attributions_version=attributions,
@@ -66,7 +66,7 @@ def has_work(lake: Lake, settings: Settings) -> bool:
 
     If not, it is remembered how far was looked. A run that was interrupted is work.
     """
-    last, reach = last_run(lake), reach_of(lake, settings)
+    last, reach = last_run(lake), due_until(lake, settings)
     if CREDIT_PLANS.unfinished(lake):
         return True
     if reach is None:
@@ -86,7 +86,7 @@ def has_work(lake: Lake, settings: Settings) -> bool:
     return False
 
 
-def seen_of(reach: Reach, *, waits: bool) -> CreditSeen:
+def seen_of(reach: CreditHorizon, *, waits: bool) -> CreditSeen:
     """What to remember when the tables have been looked at up to ``reach``."""
     return CreditSeen(silver_version=reach.silver_version, waits=waits, marks_version=reach.marks_version)
 
@@ -95,17 +95,17 @@ def _has_repaired(lake: Lake, since: int, until: int) -> bool:
     """Whether repairs and replays after number ``since`` have brought late events in, or changed attributions."""
     plans = (GOLD_PLANS.read(lake, number) for number in range(since + 1, until + 1))
     # Marks change columns that no touch has.
-    own = (plan for plan in plans if plan is not None and plan.kind is not Kind.MARKS)
+    own = (plan for plan in plans if plan is not None and plan.kind is not PlanKind.MARKS)
     return any(plan.late_events or plan.changes_of(ATTRIBUTIONS.name) for plan in own)
 
 
-def _has_new_marks(lake: Lake, last: Reach, seen: CreditSeen, reach: Reach) -> bool:
-    """Whether marks were set or revoked since the last run; also if the log of their table does not tell any more."""
+def _has_new_marks(lake: Lake, last: CreditHorizon, seen: CreditSeen, reach: CreditHorizon) -> bool:
+    """Whether marks were set or revoked since the last run; also if the log of their table no longer says."""
     if last.marks_version < 0:
         return reach.marks_version >= 0
     try:
-        commits = changes(lake, MARKS, max(last.marks_version, seen.marks_version) + 1, reach.marks_version)
-        return any(file.rows != 0 for commit in commits for file in commit.added)
+        new = commits(lake, MARKS, max(last.marks_version, seen.marks_version) + 1, reach.marks_version)
+        return any(file.rows != 0 for commit in new for file in commit.added)
     except LakeError:
         return True
 

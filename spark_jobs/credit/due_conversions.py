@@ -20,7 +20,7 @@ from spark_jobs.config.durations import time_of_us
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.events import CONVERSION, KEY
 from spark_jobs.contract.tables import LATE_EVENTS, SILVER_EVENTS
-from spark_jobs.credit.plan import Reach
+from spark_jobs.credit.plan import CreditHorizon
 from spark_jobs.lake.layout import Lake
 from spark_jobs.places import REPAIR
 from spark_jobs.queries.correction import GROUP
@@ -51,7 +51,7 @@ class DueConversions:
         reach: how far the tables have come.
     """
 
-    def __init__(self, spark: SparkSession, settings: Settings, lake: Lake, reach: Reach) -> None:
+    def __init__(self, spark: SparkSession, settings: Settings, lake: Lake, reach: CreditHorizon) -> None:
         self._spark, self._lake, self._reach = spark, lake, reach
         own = settings.deduplicate
         self._delay = None if own.mode is DeduplicateMode.FOREVER else own.watermark

@@ -25,7 +25,7 @@ from spark_jobs.restatements.plan import Cause
 from spark_jobs.spark.columns import dates_of
 from spark_jobs.spark.read_delta import read_table
 from spark_jobs.traffic_rules.evaluate import MARK, marked_events
-from spark_jobs.traffic_rules.kinds.common import EVENT, at
+from spark_jobs.traffic_rules.kinds.common import EVENT, micros_literal
 from spark_jobs.traffic_rules.unmarked import unmarked_attributions, unmarked_events
 
 Counted = Callable[[DataFrame, date, date], DataFrame]
@@ -33,7 +33,7 @@ Counted = Callable[[DataFrame, date, date], DataFrame]
 
 
 @dataclass(frozen=True)
-class Variant:
+class GrossOrNet:
     """A variant of credit.
 
     Attributes:
@@ -53,10 +53,10 @@ def _all(rows: DataFrame, _first: date, _last: date) -> DataFrame:
     return rows
 
 
-GROSS = Variant(PATHS, CREDITS, _all, _all)
+GROSS = GrossOrNet(PATHS, CREDITS, _all, _all)
 
 
-class Marks:
+class NetView:
     """The marks of a lake as they were in a version of their table.
 
     Args:
@@ -69,9 +69,9 @@ class Marks:
         self._spark, self._lake, self._version = spark, lake, version
 
     @property
-    def net(self) -> Variant:
+    def net(self) -> GrossOrNet:
         """Credit without marked events."""
-        return Variant(
+        return GrossOrNet(
             NET_PATHS,
             NET_CREDITS,
             lambda rows, first, last: unmarked_events(rows, self._on(first, last)),
@@ -89,7 +89,7 @@ class Marks:
         if since >= self._version:
             return None
         since_us = marked_at_us(self._lake, since)
-        added = self._rows().where(F.col("marked_at") > at(time_of_us(since_us))).localCheckpoint()
+        added = self._rows().where(F.col("marked_at") > micros_literal(time_of_us(since_us))).localCheckpoint()
         decided = added.groupBy(*EVENT, "event_date").agg(F.min("marked_at").alias("decided"))
         told = why(F.lit(Cause.INVALID_TRAFFIC.value), F.col("decided"), F.col("event_type"), F.col("event_id"))
         events = decided.select(*EVENT, "event_date", told)

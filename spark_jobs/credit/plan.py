@@ -15,7 +15,7 @@ FEED_DAYS = 30
 """So many days (UTC) of conversions are told to dashboards; the last is the day that credit has come to."""
 
 
-class Reach(BaseModel):
+class CreditHorizon(BaseModel):
     """How far the tables that credit is computed from have come.
 
     Conversions up to ``until`` are due: no touch of them can come in time any more. ``silver_version`` and
@@ -43,7 +43,7 @@ class CreditPlan(Plan):
     """
 
     plans: ClassVar[str] = CREDIT_RUNS
-    reach: Reach
+    reach: CreditHorizon
     is_window: bool
     settings: str
     fresh: int

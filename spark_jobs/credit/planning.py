@@ -12,11 +12,11 @@ from spark_jobs.config.durations import EPOCH, Window
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import ATTRIBUTIONS, NET_PATHS, PATHS, Table
 from spark_jobs.credit.due_conversions import ends_of
-from spark_jobs.credit.gross_and_net import GROSS, Marks, Variant
+from spark_jobs.credit.gross_and_net import GROSS, GrossOrNet, NetView
 from spark_jobs.credit.models import credits_of
 from spark_jobs.credit.paths import BASIS_TIME, creditable, paths_of
-from spark_jobs.credit.plan import CreditPlan, Reach
-from spark_jobs.credit.selection import REASON, WHY, Conversions, first_reasons
+from spark_jobs.credit.plan import CreditHorizon, CreditPlan
+from spark_jobs.credit.selection import REASON, WHY, ConversionsToCompute, first_reasons
 from spark_jobs.lake.layout import Lake
 from spark_jobs.places import CREDIT_RUNS
 from spark_jobs.queries.correction import GROUP
@@ -62,7 +62,7 @@ class CreditPlanning:
         lake: Lake,
         number: int,
         last: CreditPlan | None,
-        reach: Reach,
+        reach: CreditHorizon,
         *,
         dry_run: bool,
         on_step: OnStep,
@@ -72,7 +72,7 @@ class CreditPlanning:
         self._draft = uuid4().hex
         self._last = last.reach if last else self._written()
         self._is_last_unknown = last is None and self._last is not None
-        self._conversions = Conversions(spark, settings, lake, reach, self._last)
+        self._conversions = ConversionsToCompute(spark, settings, lake, reach, self._last)
 
     def plan(self, window: Window | None) -> CreditPlan:
         """Plans the conversions of ``window`` again; None: those that are new."""
@@ -95,7 +95,7 @@ class CreditPlanning:
             tables={**gross.tables, **net.tables},
         )
 
-    def _written(self) -> Reach | None:
+    def _written(self) -> CreditHorizon | None:
         """How far the tables have come if the plans of their runs are gone: the lake was restored without them."""
         if not self._lake.has(PATHS) or not (ends := ends_of(read_table(self._spark, self._lake, PATHS), _TIME)):
             return None
@@ -114,17 +114,17 @@ class CreditPlanning:
         """What a run does net of invalid traffic; ``wanted`` is what gross takes."""
         if self._reach.marks_version < 0:
             return _Part()
-        marks = Marks(self._spark, self._lake, self._reach.marks_version)
+        marks = NetView(self._spark, self._lake, self._reach.marks_version)
         if self._last is None or self._last.marks_version < 0:
             # Nothing is net yet.
-            every = Conversions(self._spark, self._settings, self._lake, self._reach, None)
+            every = ConversionsToCompute(self._spark, self._settings, self._lake, self._reach, None)
             return self._part(marks.net, every, every.of_window(window) if window else every.new())
         changed = None if window else marks.changed(self._last.marks_version)
         if changed is not None:
             wanted = first_reasons(wanted.unionByName(self._conversions.changed_by(changed)))
         return self._part(marks.net, self._conversions, wanted)
 
-    def _part(self, variant: Variant, conversions: Conversions, wanted: DataFrame) -> _Part:
+    def _part(self, variant: GrossOrNet, conversions: ConversionsToCompute, wanted: DataFrame) -> _Part:
         """Writes how the rows of ``wanted`` conversions change in the tables of ``variant``."""
         wanted = wanted.localCheckpoint()
         told = wanted.groupBy(GROUP).agg(F.min(WHY).alias(WHY)).localCheckpoint()
@@ -136,7 +136,13 @@ class CreditPlanning:
         return _Part(fresh, again, tables)
 
     def _compare(
-        self, variant: Variant, conversions: Conversions, wanted: DataFrame, told: DataFrame, *, is_few: bool
+        self,
+        variant: GrossOrNet,
+        conversions: ConversionsToCompute,
+        wanted: DataFrame,
+        told: DataFrame,
+        *,
+        is_few: bool,
     ) -> dict[str, ChangedTable]:
         own = self._settings.credit
         each = wanted.groupBy(F.col("event_id").alias("conversion_id"), F.col("event_time").alias(_TIME))
@@ -163,7 +169,7 @@ class CreditPlanning:
             for table, rows in expected.items()
         }
 
-    def _attributions(self, variant: Variant, due: DataFrame) -> DataFrame:
+    def _attributions(self, variant: GrossOrNet, due: DataFrame) -> DataFrame:
         """The attributions that can hold touches of ``due`` conversions."""
         rows = read_table(self._spark, self._lake, ATTRIBUTIONS, version=self._reach.attributions_version)
         ends = ends_of(due, BASIS_TIME)

@@ -24,13 +24,13 @@ from pyspark.sql import functions as F
 from spark_jobs.config.durations import Window
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import CREDIT_TABLES, Table
-from spark_jobs.credit.due import has_work, last_run, reach_of, seen_of
+from spark_jobs.credit.due import due_until, has_work, last_run, seen_of
 from spark_jobs.credit.plan import CREDIT_PLANS, CREDIT_SEEN, CreditPlan
 from spark_jobs.credit.planning import CreditPlanning
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.records import write_record
 from spark_jobs.restatements.apply import Changes, OnStep, restate
-from spark_jobs.restatements.compare import told
+from spark_jobs.restatements.compare import restatement_rows
 
 
 def credit(
@@ -61,7 +61,7 @@ def credit(
     """
 
     def plan(number: int) -> CreditPlan | None:
-        reach = reach_of(lake, settings)
+        reach = due_until(lake, settings)
         if reach is None or not (window or has_work(lake, settings)):
             return None
         planning = CreditPlanning(
@@ -77,7 +77,7 @@ def _restatements(changed: DataFrame, plan: CreditPlan, table: Table) -> DataFra
     again = changed.where(F.col("cause").isNotNull())
     repairs = again.select("group", "repair").distinct()
     counts = {name: name for name in table.column_names if name == "campaign_id"}
-    rows = told(again, table.key, table.column_names, "conversion_time", counts)
+    rows = restatement_rows(again, table.key, table.column_names, "conversion_time", counts)
     rows = rows.join(repairs, on="group", how="inner").drop("group")
     return rows.withColumns({"table_name": F.lit(table.name), "decided_at": F.lit(plan.decided_at)})
 

@@ -22,13 +22,13 @@ from spark_jobs.contract.events import CLICK, CONVERSION, IMPRESSION
 from spark_jobs.contract.tables import ATTRIBUTIONS, RESTATEMENTS, SILVER_EVENTS
 from spark_jobs.credit.due_conversions import LATE_TIME, DueConversions, ends_of, group_of
 from spark_jobs.credit.paths import ORDER, order_of
-from spark_jobs.credit.plan import Reach
+from spark_jobs.credit.plan import CreditHorizon
 from spark_jobs.lake.layout import Lake
 from spark_jobs.places import REPAIR
 from spark_jobs.queries.arrivals import rows_between
 from spark_jobs.queries.correction import GROUP
 from spark_jobs.restatements.late_events import CAUSE
-from spark_jobs.restatements.plan import Cause, Outcome
+from spark_jobs.restatements.plan import Cause, ChangeOutcome
 from spark_jobs.spark.columns import dates_of, dates_within, from_json_row, interval
 from spark_jobs.spark.read_delta import read_table
 from spark_jobs.traffic_rules.kinds.common import EVENT
@@ -46,7 +46,7 @@ the late copy that replaces it."""
 _OF_ORDER = ("order_id", "revokes", "event_date")
 
 
-class Conversions:
+class ConversionsToCompute:
     """The conversions of a lake up to a reach, and which of them are to be computed.
 
     What is wanted has the columns :data:`WANTED` and ``why``.
@@ -59,7 +59,9 @@ class Conversions:
         last: the reach of the last run; None: there was none.
     """
 
-    def __init__(self, spark: SparkSession, settings: Settings, lake: Lake, reach: Reach, last: Reach | None) -> None:
+    def __init__(
+        self, spark: SparkSession, settings: Settings, lake: Lake, reach: CreditHorizon, last: CreditHorizon | None
+    ) -> None:
         self._spark, self._settings, self._lake, self._reach, self._last = spark, settings, lake, reach, last
         self._due = DueConversions(spark, settings, lake, reach)
         self.counted = self._due.counted
@@ -108,7 +110,7 @@ class Conversions:
         """Conversions on the dates from ``first`` to ``last``, and perhaps more at its ends."""
         return self.counted(_date(first), _date(last))
 
-    def _again(self, last: Reach) -> DataFrame:
+    def _again(self, last: CreditHorizon) -> DataFrame:
         """Conversions that were due, and have changed: each once, with the first reason to be received."""
         late = self._late(last).localCheckpoint()
         return self._with_refunds([late.select(*WANTED, WHY), *self._next_of_orders(late), *self._touched(last)])
@@ -118,7 +120,7 @@ class Conversions:
         changed = first_reasons(reduce(DataFrame.unionByName, found)).localCheckpoint()
         return first_reasons(reduce(DataFrame.unionByName, [changed, *self._refunds_of(changed)]))
 
-    def _late(self, last: Reach) -> DataFrame:
+    def _late(self, last: CreditHorizon) -> DataFrame:
         """Conversions that came late since the last run, and copies that they replace, with their order."""
         told = why(F.col(CAUSE), F.col("ingest_time"), F.col("event_type"), F.col("event_id"), F.col(REPAIR))
         names, was_due = (*WANTED, WHY, *_OF_ORDER), self.was_due("event_time")
@@ -158,13 +160,13 @@ class Conversions:
         )
         return [_wanted(same.where(is_after), F.col(WHY))]
 
-    def _touched(self, last: Reach) -> list[DataFrame]:
+    def _touched(self, last: CreditHorizon) -> list[DataFrame]:
         """Conversions that a changed attribution is a touch of, or was."""
         if not self._lake.has(RESTATEMENTS):
             return []
         told = read_table(self._spark, self._lake, RESTATEMENTS).where(
             (F.col("table_name") == ATTRIBUTIONS.name)
-            & (F.col("outcome") == Outcome.APPLIED.value)
+            & (F.col("outcome") == ChangeOutcome.APPLIED.value)
             & (F.col(CAUSE) != Cause.INVALID_TRAFFIC.value)
             & F.col(REPAIR).between(last.repair + 1, self._reach.repair)
         )

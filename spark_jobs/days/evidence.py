@@ -11,7 +11,7 @@ from spark_jobs.config.durations import time_of_us
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import RESTATEMENTS, SILVER_EVENTS
 from spark_jobs.days.day import Day, DaysSeen, DayStatus, read_days
-from spark_jobs.days.status import Audit, Span, Standing, passed
+from spark_jobs.days.status import Audit, DateSpan, TableProgress, passed
 from spark_jobs.lake.batches import read_batches
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.notes import CommitNote, version_reached
@@ -28,7 +28,7 @@ _TIME = "%Y%m%dT%H%M%S.%fZ"
 
 
 @dataclass(frozen=True)
-class Look:
+class DaysSnapshot:
     """What a look at the lake has found.
 
     Attributes:
@@ -46,9 +46,9 @@ class Look:
     """
 
     days: list[Day]
-    standings: list[Standing]
+    standings: list[TableProgress]
     silver_version: int | None
-    span: Span | None
+    span: DateSpan | None
     is_span_known: bool
     passed: date | None
     restatements_version: int
@@ -57,7 +57,7 @@ class Look:
     audits: list[Audit]
 
     @property
-    def whole_span(self) -> Span | None:
+    def whole_span(self) -> DateSpan | None:
         """The dates that are days: those of events, all between, and those that passed quietly after."""
         if self.span is None or self.passed is None:
             return self.span
@@ -71,7 +71,7 @@ class Look:
         return not self.is_span_known or self.has_more_restatements or has_passed
 
 
-def look_at(lake: Lake, settings: Settings, seen: DaysSeen | None) -> Look:
+def take_snapshot(lake: Lake, settings: Settings, seen: DaysSeen | None) -> DaysSnapshot:
     """Looks at ``lake``; ``seen`` is what the last update looked at, None if that is not known.
 
     Raises:
@@ -83,7 +83,7 @@ def look_at(lake: Lake, settings: Settings, seen: DaysSeen | None) -> Look:
     silver_version = lake.newest_commit(SILVER_EVENTS.path)
     span = _span(lake, silver_version, seen)
     days, upstream = read_days(lake), _watermark(last_note(lake, DEDUPLICATE.name))
-    return Look(
+    return DaysSnapshot(
         days=days,
         standings=[found for query in QUERIES if (found := _standing(lake, settings, query))],
         silver_version=silver_version,
@@ -97,7 +97,7 @@ def look_at(lake: Lake, settings: Settings, seen: DaysSeen | None) -> Look:
     )
 
 
-def _standing(lake: Lake, settings: Settings, query: Query) -> Standing | None:
+def _standing(lake: Lake, settings: Settings, query: Query) -> TableProgress | None:
     """Where the table of ``query`` stands; None: it has no days, or no batch yet."""
     delay = query.watermark(settings)
     if query.correction is None or delay is None or not lake.has(query.writes):
@@ -106,7 +106,7 @@ def _standing(lake: Lake, settings: Settings, query: Query) -> Standing | None:
     note = last_note(lake, query.name, until=version)
     if note is None:
         return None
-    return Standing(
+    return TableProgress(
         table=query.writes.name,
         version=version,
         watermark=_watermark(note),
@@ -121,7 +121,7 @@ def _watermark(note: CommitNote | None) -> datetime | None:
     return time_of_us(note.watermark_ms * 1000) if note and note.watermark_ms else None
 
 
-def _span(lake: Lake, version: int | None, seen: DaysSeen | None) -> Span | None:
+def _span(lake: Lake, version: int | None, seen: DaysSeen | None) -> DateSpan | None:
     """The dates of events in silver up to ``version``, from what was ``seen`` and newer commits; None: not known."""
     if version is None or seen is None or seen.silver_version > version:
         return None

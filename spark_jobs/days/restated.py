@@ -10,31 +10,31 @@ from spark_jobs.config.durations import time_of_us
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import RESTATEMENTS, SUMS
 from spark_jobs.days.day import Day
-from spark_jobs.days.evidence import Look
-from spark_jobs.days.status import Change, Standing, passed
+from spark_jobs.days.evidence import DaysSnapshot
+from spark_jobs.days.status import DayChange, TableProgress, passed
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries.campaign_stats.windows import sums
 from spark_jobs.queries.notes import last_note
 from spark_jobs.queries.query import Query
 from spark_jobs.queries.registry import TABLES_BY_NAME, writer_of
-from spark_jobs.queries.resume_point import Position
-from spark_jobs.restatements.plan import Outcome
+from spark_jobs.queries.resume_point import ResumePoint
+from spark_jobs.restatements.plan import ChangeOutcome
 from spark_jobs.spark.read_delta import first_event_time, read_table
 
 
-def changes_since(spark: SparkSession, lake: Lake, look: Look) -> list[Change]:
+def changes_since(spark: SparkSession, lake: Lake, look: DaysSnapshot) -> list[DayChange]:
     """What has been changed, by day, since the first of the days that are not frozen was complete."""
     own = [day.repair for day in look.days if day.complete_at is not None and day.frozen_at is None]
     since = min([look.last_repair, *own])
     told = read_table(spark, lake, RESTATEMENTS, version=look.restatements_version).where(
-        (F.col("repair") > since) & (F.col("outcome") == Outcome.APPLIED.value)
+        (F.col("repair") > since) & (F.col("outcome") == ChangeOutcome.APPLIED.value)
     )
     found = []
     for standing in look.standings:
         query = writer_of(TABLES_BY_NAME[standing.table])
         of_table = _by_day(told.where(F.col("table_name") == standing.table), query)
         found += [
-            Change(standing.table, day, repair, time_of_us(us), *numbers)
+            DayChange(standing.table, day, repair, time_of_us(us), *numbers)
             for day, repair, us, *numbers in of_table.collect()
         ]
     return found
@@ -63,13 +63,13 @@ def _dated(told: DataFrame, side: str, query: Query) -> DataFrame:
 
 
 def first_open(
-    spark: SparkSession, settings: Settings, lake: Lake, standing: Standing, days: Sequence[Day]
-) -> Standing:
+    spark: SparkSession, settings: Settings, lake: Lake, standing: TableProgress, days: Sequence[Day]
+) -> TableProgress:
     """``standing`` with the first event of rows that go on although the watermark has passed one of ``days``."""
     query = writer_of(TABLES_BY_NAME[standing.table])
     waiting = passed(days, standing)
     note = last_note(lake, query.name, until=standing.version)
     if query.open_since is None or not waiting or note is None:
         return standing
-    position = Position(spark, settings, lake, query, note)
+    position = ResumePoint(spark, settings, lake, query, note)
     return replace(standing, open_since=first_event_time(query.open_since(position, waiting[0].event_date)))

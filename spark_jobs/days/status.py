@@ -24,12 +24,12 @@ from datetime import date, datetime, timedelta
 from spark_jobs.config.durations import ROUNDING
 from spark_jobs.days.day import Day, DayStatus
 
-Span = tuple[date, date]
+DateSpan = tuple[date, date]
 """The first and the last date."""
 
 
 @dataclass(frozen=True)
-class Standing:
+class TableProgress:
     """Where a table of gold stands.
 
     Attributes:
@@ -63,7 +63,7 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Change:
+class DayChange:
     """What one repair or replay changed in one day of a table: ``rows``, and differences of what they count."""
 
     table: str
@@ -104,10 +104,10 @@ class Evidence:
         now: the wall clock.
     """
 
-    standings: Sequence[Standing]
-    span: Span | None
+    standings: Sequence[TableProgress]
+    span: DateSpan | None
     last_repair: int
-    changes: Sequence[Change] | None
+    changes: Sequence[DayChange] | None
     audits: Sequence[Audit]
     freeze_after: timedelta
     now: datetime
@@ -120,7 +120,7 @@ def next_days(before: Iterable[Day], evidence: Evidence) -> list[Day]:
     """
     known = {day.key: day for day in before}
     standings = {standing.table: standing for standing in evidence.standings}
-    changes: dict[tuple[str, date], list[Change]] = {}
+    changes: dict[tuple[str, date], list[DayChange]] = {}
     for change in evidence.changes or ():
         changes.setdefault((change.table, change.event_date), []).append(change)
     found = {}
@@ -145,7 +145,9 @@ def all_days(before: Iterable[Day], evidence: Evidence) -> list[Day]:
     return list(known.values())
 
 
-def _next(day: Day, standing: Standing, changes: Sequence[Change] | None, evidence: Evidence, *, is_new: bool) -> Day:
+def _next(
+    day: Day, standing: TableProgress, changes: Sequence[DayChange] | None, evidence: Evidence, *, is_new: bool
+) -> Day:
     found = day
     if found.complete_at is None and standing.is_complete(found):
         found = replace(found, complete_at=evidence.now, watermark=standing.watermark, repair=evidence.last_repair)
@@ -168,7 +170,7 @@ def _audited(day: Day, audits: Sequence[Audit]) -> Day:
     return replace(day, audited_at=max([*decided, *filter(None, [day.audited_at])], default=None))
 
 
-def _counted(day: Day, changes: Sequence[Change] | None) -> Day:
+def _counted(day: Day, changes: Sequence[DayChange] | None) -> Day:
     """``day`` with what has changed it since it was complete."""
     later = [change for change in changes or () if change.repair > day.repair]
     if not later:
@@ -195,7 +197,7 @@ def status_of(day: Day) -> DayStatus:
     return DayStatus.RESTATED if day.restated else DayStatus.COMPLETE
 
 
-def passed(before: Iterable[Day], standing: Standing) -> list[Day]:
+def passed(before: Iterable[Day], standing: TableProgress) -> list[Day]:
     """Those days of ``before`` that are open although the watermarks have passed them, the oldest first."""
     own = [day for day in before if day.table_name == standing.table and day.complete_at is None]
     return sorted((day for day in own if standing.has_passed(day)), key=lambda day: day.event_date)

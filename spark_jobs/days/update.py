@@ -20,9 +20,9 @@ from spark_jobs.config.settings import Settings
 from spark_jobs.contract.events import HEARTBEAT
 from spark_jobs.contract.tables import DAYS, SILVER_EVENTS
 from spark_jobs.days.day import DAYS_SEEN, Day, DaysSeen
-from spark_jobs.days.evidence import Look, look_at
+from spark_jobs.days.evidence import DaysSnapshot, take_snapshot
 from spark_jobs.days.restated import changes_since, first_open
-from spark_jobs.days.status import Evidence, Span, all_days, next_days
+from spark_jobs.days.status import DateSpan, Evidence, all_days, next_days
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.lock import hold_job
 from spark_jobs.lake.notes import CommitNote
@@ -48,7 +48,7 @@ def update_days(lake: Lake, settings: Settings, start_spark: StartSpark) -> list
         LakeError: the table cannot be read.
     """
     seen, now = find_record(lake, DAYS_SEEN, DaysSeen), datetime.now(UTC)
-    look = look_at(lake, settings, seen)
+    look = take_snapshot(lake, settings, seen)
     if not look.needs_spark:
         days = next_days(look.days, _evidence(look, settings, now))
         if days == look.days:
@@ -62,7 +62,7 @@ def update_days_with(spark: SparkSession, lake: Lake, settings: Settings) -> lis
     """As :func:`update_days`, with a session that is there anyway."""
     with hold_job(lake, DAYS_WRITER, settings.s3, spark=spark) as check_lock:
         seen, now = find_record(lake, DAYS_SEEN, DaysSeen), datetime.now(UTC)
-        look = look_at(lake, settings, seen)
+        look = take_snapshot(lake, settings, seen)
         span = look.span if look.is_span_known else _span(spark, lake, look)
         evidence = _evidence(replace(look, span=span), settings, now)
         if look.has_more_restatements:
@@ -79,7 +79,7 @@ def update_days_with(spark: SparkSession, lake: Lake, settings: Settings) -> lis
     return days
 
 
-def _evidence(look: Look, settings: Settings, now: datetime) -> Evidence:
+def _evidence(look: DaysSnapshot, settings: Settings, now: datetime) -> Evidence:
     return Evidence(
         standings=look.standings,
         span=look.whole_span,
@@ -91,7 +91,7 @@ def _evidence(look: Look, settings: Settings, now: datetime) -> Evidence:
     )
 
 
-def _span(spark: SparkSession, lake: Lake, look: Look) -> Span | None:
+def _span(spark: SparkSession, lake: Lake, look: DaysSnapshot) -> DateSpan | None:
     """The dates of all events in silver."""
     if look.silver_version is None:
         return None
@@ -99,7 +99,7 @@ def _span(spark: SparkSession, lake: Lake, look: Look) -> Span | None:
     return span_of(silver.where(F.col("event_type") != HEARTBEAT))
 
 
-def _remember(lake: Lake, look: Look, span: Span | None, seen: DaysSeen | None) -> None:
+def _remember(lake: Lake, look: DaysSnapshot, span: DateSpan | None, seen: DaysSeen | None) -> None:
     if span is None or look.silver_version is None:
         return
     now_seen = DaysSeen(

@@ -31,7 +31,7 @@ class SchemaError(ValueError):
 
 
 @dataclass(eq=False)
-class Field:
+class AvroField:
     """A field of a record; ``default`` is JSON, if ``has_default``."""
 
     name: str
@@ -55,7 +55,7 @@ class Node:
     kind: str
     name: str = ""
     aliases: frozenset[str] = frozenset()
-    fields: list[Field] = field(default_factory=list)
+    fields: list[AvroField] = field(default_factory=list)
     symbols: list[str] = field(default_factory=list)
     default_symbol: str | None = None
     size: int = 0
@@ -154,13 +154,13 @@ class _Parser:
             node.fields = [self._field(one, space) for one in content["fields"]]
         return node
 
-    def _field(self, content: dict[str, Any], space: str) -> Field:
+    def _field(self, content: dict[str, Any], space: str) -> AvroField:
         node = self._parse(content["type"], space)
         # Some writers put the logical type beside the type instead of into it.
         if isinstance(content["type"], str) and content["type"] in PRIMITIVES:
             node = _with_logical(node, content)
         aliases = frozenset(map(_text, content.get("aliases") or ()))
-        return Field(_text(content["name"]), node, aliases, "default" in content, content.get("default"))
+        return AvroField(_text(content["name"]), node, aliases, "default" in content, content.get("default"))
 
 
 def _with_logical(node: Node, content: dict[str, Any]) -> Node:

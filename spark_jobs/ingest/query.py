@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from spark_jobs.config.settings import Settings
 from spark_jobs.config.sources import kept_columns
-from spark_jobs.contract.compatibility import Verdict
+from spark_jobs.contract.compatibility import Compatibility
 from spark_jobs.contract.events import OBSERVED, QUARANTINED
 from spark_jobs.contract.tables import BRONZE_EVENTS
 from spark_jobs.queries.jobs import DEDUPLICATE_JOB
@@ -43,16 +43,16 @@ def _kept(settings: Settings, _source: str) -> str:
     return ";".join(f"{column.name}:{column.sql_type}" for column in kept_columns(settings.source))
 
 
-def _judge_kept(before: str, now: str) -> tuple[Verdict, str]:
+def _judge_kept(before: str, now: str) -> tuple[Compatibility, str]:
     old, new = (dict(_pairs(text)) for text in (before, now))
     if retyped := [name for name in old if new.get(name, old[name]) != old[name]]:
         return (
-            Verdict.BREAKING,
+            Compatibility.BREAKING,
             f"a column never changes its type: keep {retyped[0]} as it is, and add one of another name",
         )
     if missing := [name for name in old if name not in new]:
-        return Verdict.BREAKING, f"gold would have no {missing[0]} from now on: keep it in a source"
-    return Verdict.SAFE, "rows from now on have the new column, and those before have null"
+        return Compatibility.BREAKING, f"gold would have no {missing[0]} from now on: keep it in a source"
+    return Compatibility.SAFE, "rows from now on have the new column, and those before have null"
 
 
 def _pairs(text: str) -> "Iterator[tuple[str, str]]":

@@ -40,7 +40,7 @@ from spark_jobs.formats.sources import decoders
 from spark_jobs.ingest.arriving import places_of_files
 from spark_jobs.ingest.judge import judge
 from spark_jobs.ingest.quarantine import BEFORE_SOURCE, BEFORE_VERDICT, as_received, in_quarantine, requeued
-from spark_jobs.ingest.requeue_model import Judged, Requeued, Selection
+from spark_jobs.ingest.requeue_model import JudgedRecords, Requeued, Selection
 from spark_jobs.ingest.schemas import schemas_of
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.lock import Check, hold_job
@@ -137,7 +137,7 @@ class _Batch:
         """The rows to append."""
         return self.rows.where(F.col("verdict") == OK).drop(BEFORE_VERDICT, BEFORE_SOURCE)
 
-    def counts(self, on_step: OnStep) -> tuple[Judged, ...]:
+    def counts(self, on_step: OnStep) -> tuple[JudgedRecords, ...]:
         """The records in groups; judges them."""
         on_step("judging the quarantine under the present settings")
         is_late = F.lit(False) if self.watermark is None else F.col("event_time") <= F.lit(self.watermark)
@@ -147,7 +147,7 @@ class _Batch:
             F.min("reason").alias("reason"),
         )
         found = [
-            Judged(row.source, row[BEFORE_VERDICT], row.verdict, row.records, row.late, row.reason or "")
+            JudgedRecords(row.source, row[BEFORE_VERDICT], row.verdict, row.records, row.late, row.reason or "")
             for row in groups.collect()
         ]
         return tuple(sorted(found, key=lambda one: (one.source or "", one.before, not one.fits, one.now)))

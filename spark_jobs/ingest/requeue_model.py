@@ -60,7 +60,7 @@ class Selection:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedRecords:
     """Records of one source that were judged alike, then and now.
 
     Attributes:
@@ -95,7 +95,7 @@ class Requeued:
         at: the ``ingest_time`` of the rows that it added; None: it added none.
     """
 
-    judged: tuple[Judged, ...]
+    judged: tuple[JudgedRecords, ...]
     at: datetime | None = None
 
     @property

@@ -27,5 +27,5 @@ class FilesOfLake:
 
 def schemas_of(settings: Settings, lake: Lake) -> SchemaStore | None:
     """The writer schemas of the registry, which ``lake`` keeps; None: the settings have no registry."""
-    files = FilesOfLake(lake.place(), settings.s3)
+    files = FilesOfLake(lake.shown(), settings.s3)
     return SchemaStore(settings.registry, files) if settings.registry.url else None

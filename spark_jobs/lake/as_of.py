@@ -61,5 +61,5 @@ def _version_at(lake: Lake, table: Table, time: datetime) -> int:
 def _committed_at(lake: Lake, table: Table, version: int) -> datetime:
     found = committed_at(lake.files.read(commit_key(table, version)) or b"")
     if found is None:
-        raise LakeError(f"{lake.place(commit_key(table, version))} does not say when it was committed")
+        raise LakeError(f"{lake.shown(commit_key(table, version))} does not say when it was committed")
     return found

@@ -66,7 +66,7 @@ def record(lake: Lake, contract: Contract) -> None:
 def _read(lake: Lake, version: str) -> Contract | None:
     key = contract_key(version)
     text = lake.files.read(key)
-    return None if text is None else read_contract(text, lake.place(key))
+    return None if text is None else read_contract(text, lake.shown(key))
 
 
 def _warn(found: Comparison) -> None:

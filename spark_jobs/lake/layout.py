@@ -33,8 +33,8 @@ class Lake:
         assert self.is_local, f"{self.root} has no local path"  # noqa: S101 a mistake of the caller
         return Path(self.root.removeprefix(LOCAL))
 
-    def place(self, key: str = "") -> str:
-        """The place of ``key``, for people: a path if the lake is local, otherwise a URI."""
+    def shown(self, key: str = "") -> str:
+        """``key`` as people are shown it: a path if the lake is local, otherwise a URI."""
         return str(self.path / key) if self.is_local else f"{self.root}/{key}".rstrip("/")
 
     def table(self, table: Table) -> str:

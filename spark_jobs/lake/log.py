@@ -13,7 +13,7 @@ from spark_jobs.lake.table_files import TableFile, file_of
 
 
 @dataclass(frozen=True)
-class Change:
+class Commit:
     """A commit: the files whose rows it added and removed. Rows that it only moved to other files do not count."""
 
     version: int
@@ -35,7 +35,7 @@ class Change:
         return self.note is not None and self.note.writer.startswith(writer) and self.note.query is None
 
 
-def changes(lake: Lake, table: Table, first: int, last: int) -> Iterator[Change]:
+def commits(lake: Lake, table: Table, first: int, last: int) -> Iterator[Commit]:
     """The commits of ``table`` from version ``first`` to ``last``.
 
     Raises:
@@ -49,10 +49,10 @@ def changes(lake: Lake, table: Table, first: int, last: int) -> Iterator[Change]
                 "told: Delta removes commits after 30 days (delta.logRetentionDuration); `adloom ledger --from-now` "
                 "begins the ledger anew"
             )
-        yield change_in(commit, table, version)
+        yield commit_in(commit, table, version)
 
 
-def change_in(commit: bytes, table: Table, version: int) -> Change:
+def commit_in(commit: bytes, table: Table, version: int) -> Commit:
     """The change of ``commit``, a file of the log of ``table``."""
     added, removed = [], []
     for line in commit.splitlines():
@@ -61,10 +61,10 @@ def change_in(commit: bytes, table: Table, version: int) -> Change:
             added.append(file_of(action["add"], table))
         elif "remove" in action and action["remove"].get("dataChange", True):
             removed.append(file_of(action["remove"], table))
-    return Change(version, note_in(commit), tuple(added), tuple(removed))
+    return Commit(version, note_in(commit), tuple(added), tuple(removed))
 
 
-class Span(NamedTuple):
+class BatchSpan(NamedTuple):
     """Versions of a table that a query read in one batch, ``first`` to ``last``, and its watermark in milliseconds.
 
     ``received``: the first and the last ``ingest_time`` of their rows (microseconds since 1970); None: they have none.

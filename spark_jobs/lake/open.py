@@ -81,7 +81,7 @@ def open_existing(location: str, s3: S3Settings | None = None) -> Lake:
     """
     lake = open_lake(location, s3)
     if not lake.files.names(""):
-        raise LakeError(f"no lake at {lake.place()}; run `adloom run --lake {location}` first")
+        raise LakeError(f"no lake at {lake.shown()}; run `adloom run --lake {location}` first")
     return lake
 
 

@@ -35,4 +35,4 @@ def read_record(lake: Lake, key: str, kind: type[Record], *, remedy: str) -> Rec
     try:
         return kind.model_validate_json(text)
     except ValidationError as error:
-        raise LakeError(f"{lake.place(key)} is damaged: {error.errors()[0]['msg']}; {remedy}") from error
+        raise LakeError(f"{lake.shown(key)} is damaged: {error.errors()[0]['msg']}; {remedy}") from error

@@ -53,7 +53,7 @@ def _live(history: "_History", lake: Lake, table: Table) -> list[TableFile]:
     for action in _file_actions(history):
         if added := action.get("add"):
             if added.get("deletionVector"):
-                raise LakeError(f"{lake.place(table.path)} has deletion vectors; switch them off and compact it")
+                raise LakeError(f"{lake.shown(table.path)} has deletion vectors; switch them off and compact it")
             file = file_of(added, table)
             live[file.key] = file
         if removed := action.get("remove"):
@@ -106,7 +106,7 @@ class _History:
         for number in range(self._version - len(self._read), self.checkpoint, -1):
             commit = self._lake.files.read(commit_key(self._table, number))
             if commit is None:
-                place, before = self._lake.place(self._log), max(self.checkpoint, 0)
+                place, before = self._lake.shown(self._log), max(self.checkpoint, 0)
                 raise LakeError(f"{place}: version {number} is missing between {before} and {self._version}")
             self._read.append([json.loads(line) for line in commit.splitlines()])
             yield self._read[-1]
@@ -117,7 +117,7 @@ class _History:
             return []
         data = self._lake.files.read(f"{self._log}/{self.checkpoint:020}.checkpoint.parquet")
         if data is None:
-            place = self._lake.place(self._log)
+            place = self._lake.shown(self._log)
             raise LakeError(f"{place}: its checkpoint {self.checkpoint} is missing, or of a kind that is not read here")
         return [action for action in rows_in(data, columns=[kind]) if action[kind]]
 
@@ -192,6 +192,6 @@ def read_small(lake: Lake, table: Table) -> list[dict[str, Any]]:
     for file in live_files(lake, table, newest):
         data = lake.files.read(file.key)
         if data is None:
-            raise LakeError(f"{lake.place(file.key)} is missing; was it vacuumed while the table was read?")
+            raise LakeError(f"{lake.shown(file.key)} is missing; was it vacuumed while the table was read?")
         rows += rows_in(data)
     return [{column.name: row.get(column.name) for column in table.columns} for row in rows]

@@ -101,4 +101,4 @@ def _arrow_type(kind: Any, lake: Lake, table: Table) -> pa.DataType:
         return pa.map_(_arrow_type(kind["keyType"], lake, table), _arrow_type(kind["valueType"], lake, table))
     elif kind["type"] == "struct":
         return pa.struct([pa.field(one["name"], _arrow_type(one["type"], lake, table)) for one in kind["fields"]])
-    raise LakeError(f"{lake.place(table.path)} has a column of type {kind}, which is not read here; use Spark")
+    raise LakeError(f"{lake.shown(table.path)} has a column of type {kind}, which is not read here; use Spark")

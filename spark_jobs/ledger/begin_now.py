@@ -9,7 +9,7 @@ from spark_jobs.contract.tables import LATE_EVENTS, RESTATEMENTS, SILVER_EVENTS
 from spark_jobs.errors import LakeError
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.notes import version_reached
-from spark_jobs.ledger.cut import LiveLedger, Position
+from spark_jobs.ledger.cut import CutPosition, LiveLedger
 from spark_jobs.ledger.cut_files import numbers, save_cut
 from spark_jobs.ledger.read_files import newest_version
 from spark_jobs.places import REPAIRS
@@ -29,14 +29,14 @@ def begin_now(settings: Settings, lake: Lake, now: datetime, check_lock: Callabl
     silver = newest_version(lake, SILVER_EVENTS)
     note = last_note(lake, DEDUPLICATE, until=silver) if silver >= 0 else None
     if note is None:
-        raise LakeError(f"silver of {lake.place()} has no batch yet: `adloom ledger` can count from the start")
+        raise LakeError(f"silver of {lake.shown()} has no batch yet: `adloom ledger` can count from the start")
     positions = {}
     for query in readers_of(SILVER_EVENTS):
         version = newest_version(lake, query.writes)
         own = last_note(lake, query.name, until=version) if version >= 0 else None
         if own is not None:
             read = min(map(version_reached, own.reached))
-            positions[query.name] = Position(
+            positions[query.name] = CutPosition(
                 version=version, silver=read, before=read, watermark_ms=own.watermark_ms, previous_ms=own.watermark_ms
             )
     skew = settings.ingest.max_future_skew

@@ -16,7 +16,7 @@ LEDGER_FORMAT = 1
 """Raised whenever a change of the code makes earlier cuts unusable: the next one is then counted from the start."""
 
 
-class Kind(StrEnum):
+class RecordKind(StrEnum):
     """What became of a record, or of an event in a query."""
 
     RECEIVED = "received"
@@ -43,17 +43,17 @@ class Kind(StrEnum):
 
 
 LATE_KINDS = (
-    Kind.LATE_AWAITING,
-    Kind.LATE_PENDING,
-    Kind.LATE_REPAIRED,
-    Kind.LATE_EXPIRED,
-    Kind.LATE_FROZEN,
+    RecordKind.LATE_AWAITING,
+    RecordKind.LATE_PENDING,
+    RecordKind.LATE_REPAIRED,
+    RecordKind.LATE_EXPIRED,
+    RecordKind.LATE_FROZEN,
 )
 """What becomes of a record that came too late for silver. Awaiting: no repair has looked at it, so it may also be a
 copy of an event that was kept long ago."""
-DUPLICATES = (Kind.DUPLICATE, Kind.UNPROVED)
+DUPLICATES = (RecordKind.DUPLICATE, RecordKind.UNPROVED)
 """Copies of events that were kept. Not proved: the event would have to be from before the ledger began."""
-ALARMS = (Kind.UNACCOUNTED, Kind.SURPLUS, Kind.REMOVED, Kind.ADDED)
+ALARMS = (RecordKind.UNACCOUNTED, RecordKind.SURPLUS, RecordKind.REMOVED, RecordKind.ADDED)
 """Kinds of which there must be none."""
 
 
@@ -61,7 +61,7 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
-class Position(_Frozen):
+class CutPosition(_Frozen):
     """Where a query stood: the version of its table, and what it had read of silver by then.
 
     ``before`` is what it had read before its last batch, whose watermark is ``watermark_ms``; that of the batch before
@@ -94,7 +94,7 @@ class Figure(_Frozen):
     """How many rows of an account are of one kind; ``verdict`` and ``source`` tell those in quarantine apart."""
 
     account: str
-    kind: Kind
+    kind: RecordKind
     rows: int
     verdict: str | None = None
     source: str | None = None
@@ -116,7 +116,7 @@ class LiveLedger(_Frozen):
     silver: int = -1
     watermark_ms: int = 0
     """Watermark of the last batch of ``deduplicate``."""
-    positions: dict[str, Position] = {}
+    positions: dict[str, CutPosition] = {}
     """By name, the queries that read silver."""
     since_us: int | None = None
     """Events up to then (microseconds since 1970) may be from before the ledger began; None: it counts all."""
@@ -133,7 +133,7 @@ class LiveLedger(_Frozen):
     """By name, the key of each Parquet file that is written anew by each cut."""
     figures: tuple[Figure, ...] = ()
 
-    def rows(self, *kinds: Kind, account: str = RECORDS) -> int:
+    def rows(self, *kinds: RecordKind, account: str = RECORDS) -> int:
         """How many rows of ``account`` are of one of ``kinds``."""
         return sum(one.rows for one in self.figures if one.account == account and one.kind in kinds)
 
@@ -142,7 +142,7 @@ class LiveLedger(_Frozen):
         """Records that are still in quarantine, by verdict."""
         found: Counter[str] = Counter()
         for one in self.figures:
-            found[one.verdict or ""] += one.rows if one.kind is Kind.QUARANTINED else 0
+            found[one.verdict or ""] += one.rows if one.kind is RecordKind.QUARANTINED else 0
         return {verdict: rows for verdict, rows in sorted(found.items()) if rows}
 
     @property
@@ -163,12 +163,12 @@ class LiveLedger(_Frozen):
     @property
     def received_off(self) -> int:
         """By how much received differs from ok + quarantined."""
-        return self.rows(Kind.RECEIVED) - self.rows(Kind.OK) - self.rows(Kind.QUARANTINED)
+        return self.rows(RecordKind.RECEIVED) - self.rows(RecordKind.OK) - self.rows(RecordKind.QUARANTINED)
 
     @property
     def ok_off(self) -> int:
         """By how much ok differs from kept + duplicates + late + unaccounted."""
-        return self.rows(Kind.OK) - self.rows(Kind.KEPT, *DUPLICATES, *LATE_KINDS, Kind.UNACCOUNTED)
+        return self.rows(RecordKind.OK) - self.rows(RecordKind.KEPT, *DUPLICATES, *LATE_KINDS, RecordKind.UNACCOUNTED)
 
     @property
     def balances(self) -> bool:

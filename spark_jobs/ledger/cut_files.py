@@ -60,7 +60,7 @@ def save_cut(lake: Lake, cut: LiveLedger) -> None:
     """
     if not lake.files.create(cut_key(cut.number), cut.model_dump_json(indent=1).encode()):
         raise LakeError(
-            f"another process has taken cut {cut.number} of the ledger of {lake.place()} meanwhile: this one had lost "
+            f"another process has taken cut {cut.number} of the ledger of {lake.shown()} meanwhile: this one had lost "
             "its lock. The other one counts; run the command again"
         )
     lake.files.delete(list(_unneeded(lake, cut)))

@@ -23,12 +23,12 @@ from spark_jobs.config.durations import ROUNDING, microseconds
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.events import CLICK, EVENT_TYPES, IMPRESSION, VISIT_TYPES
 from spark_jobs.lake.layout import Lake
-from spark_jobs.lake.log import Change
+from spark_jobs.lake.log import Commit
 from spark_jobs.lake.table_files import TableFile
-from spark_jobs.ledger.cut import Kind, Position
+from spark_jobs.ledger.cut import CutPosition, RecordKind
 from spark_jobs.ledger.read_files import TEXT, TIME, Batch, Columns, read_files
 from spark_jobs.ledger.records import differences
-from spark_jobs.ledger.workbench import Desk
+from spark_jobs.ledger.workbench import CutDatabase
 from spark_jobs.places import REPAIR
 from spark_jobs.queries.attribute import query as attribute
 from spark_jobs.queries.sessionize import query as sessionize
@@ -111,7 +111,7 @@ def followed(settings: Settings) -> tuple[Followed, ...]:
 class Follower:
     """Follows one query through one cut: its open events are in the table ``open_<name>``."""
 
-    def __init__(self, desk: Desk, lake: Lake, query: Followed, since_us: int | None) -> None:
+    def __init__(self, desk: CutDatabase, lake: Lake, query: Followed, since_us: int | None) -> None:
         self._desk, self._lake, self._query = desk, lake, query
         self.table = f"open_{query.name}"
         # An event from before the ledger began may have been read before, and is not known here.
@@ -119,7 +119,7 @@ class Follower:
         codes = [EVENT_TYPES.index(kind) for kind in query.kinds]
         self._is_own = f"kind IN ({', '.join(map(str, codes))})" if codes else "false"
 
-    def take(self, found: Sequence[Change], batches: Sequence[Batch], before: Position, now: Position) -> None:
+    def take(self, found: Sequence[Commit], batches: Sequence[Batch], before: CutPosition, now: CutPosition) -> None:
         """Brings the account from position ``before`` to ``now``; ``event`` is the table of silver's events."""
         self._read(batches, before)
         self._write(found)
@@ -134,9 +134,9 @@ class Follower:
                 "key_of('', user_id), -1, false, false FROM given"
             )
             given = "SELECT epoch_us(event_time) AS event_us FROM given"
-            self._desk.count(self._query.name, Kind.INITIAL, given, source="NULL")
+            self._desk.count(self._query.name, RecordKind.INITIAL, given, source="NULL")
 
-    def _read(self, batches: Sequence[Batch], before: Position) -> None:
+    def _read(self, batches: Sequence[Batch], before: CutPosition) -> None:
         desk, name = self._desk, self._query.name
         watermarks, first = [], before.silver + 1
         for batch in batches:
@@ -153,12 +153,12 @@ class Follower:
             f"FROM event JOIN watermarks USING (version) WHERE {self._is_own}"
         )
         if self._query.needs_user:
-            desk.count(name, Kind.USERLESS, 'FROM fresh WHERE "user" IS NULL', source="NULL")
+            desk.count(name, RecordKind.USERLESS, 'FROM fresh WHERE "user" IS NULL', source="NULL")
             desk.run('DELETE FROM fresh WHERE "user" IS NULL')
-        desk.count(name, Kind.READ, "FROM fresh", source="NULL")
+        desk.count(name, RecordKind.READ, "FROM fresh", source="NULL")
         desk.run(f"INSERT INTO {self.table} FROM fresh")
 
-    def _write(self, found: Sequence[Change]) -> None:
+    def _write(self, found: Sequence[Commit]) -> None:
         desk = self._desk
         files = [file for change in found if change.is_of(self._query.name) for file in change.added]
         self._mentions("emitted", files)
@@ -167,7 +167,7 @@ class Follower:
             strange = f"SELECT DISTINCT * FROM ({strange})"
         elif desk.one("SELECT count(*) - count(DISTINCT hash) FROM emitted"):
             strange = f"({strange}) UNION ALL (FROM emitted EXCEPT ALL SELECT DISTINCT * FROM emitted)"
-        desk.count(self._query.name, Kind.SURPLUS, strange, source="NULL")
+        desk.count(self._query.name, RecordKind.SURPLUS, strange, source="NULL")
         desk.run(f"UPDATE {self.table} SET is_done = true WHERE hash IN (SELECT hash FROM emitted)")
 
     def _mentions(self, name: str, files: Sequence[TableFile]) -> None:
@@ -179,7 +179,7 @@ class Follower:
                 f"epoch_us(event_time) AS event_us FROM ({self._query.mentions}) WHERE event_type IN ({kinds})"
             )
 
-    def _count_foreign(self, found: Sequence[Change]) -> None:
+    def _count_foreign(self, found: Sequence[Commit]) -> None:
         """Counts the events whose rows others took away, or put there."""
         for change in found:
             if change.is_empty or change.is_of(self._query.name) or change.is_by(REPAIR):
@@ -189,10 +189,10 @@ class Follower:
                 for files in (change.removed, change.added)
             ]
             lost, gained = differences(self._desk, *sides, events=self._query.mentions)
-            self._desk.count(self._query.name, Kind.UNACCOUNTED, lost, source="NULL")
-            self._desk.count(self._query.name, Kind.SURPLUS, gained, source="NULL")
+            self._desk.count(self._query.name, RecordKind.UNACCOUNTED, lost, source="NULL")
+            self._desk.count(self._query.name, RecordKind.SURPLUS, gained, source="NULL")
 
-    def _judge(self, now: Position) -> None:
+    def _judge(self, now: CutPosition) -> None:
         """Counts what is open, and forgets what is settled."""
         desk, name, reach = self._desk, self._query.name, microseconds(self._query.reach)
         # An impression may be in more rows, as long as the watermark has not passed it.
@@ -208,13 +208,14 @@ class Follower:
             rows = self.table
         desk.run(
             f"CREATE OR REPLACE TABLE judged AS SELECT hash, event_us, CASE WHEN NOT {is_overdue} "
-            f"THEN '{Kind.PENDING.value}' WHEN is_behind THEN '{Kind.LATE.value}' ELSE '{Kind.UNACCOUNTED.value}' END "
+            f"THEN '{RecordKind.PENDING}' WHEN is_behind THEN '{RecordKind.LATE}' ELSE '{RecordKind.UNACCOUNTED}' END "
             f"AS fate FROM {rows} WHERE NOT is_done"
         )
-        old = f"fate = '{Kind.LATE.value}' AND event_us < {now.watermark_ms * 1000 - microseconds(self._query.horizon)}"
-        desk.count(name, Kind.LATE, f"FROM judged WHERE {old}", source="NULL")
+        oldest = now.watermark_ms * 1000 - microseconds(self._query.horizon)
+        old = f"fate = '{RecordKind.LATE}' AND event_us < {oldest}"
+        desk.count(name, RecordKind.LATE, f"FROM judged WHERE {old}", source="NULL")
         desk.run(f"DELETE FROM {self.table} WHERE hash IN (SELECT hash FROM judged WHERE {old})")
-        unread = f"SELECT hour, '{Kind.PENDING.value}' AS fate, rows FROM unread WHERE account = '{name}' "
+        unread = f"SELECT hour, '{RecordKind.PENDING.value}' AS fate, rows FROM unread WHERE account = '{name}' "
         unread += f"AND {self._is_own}"
         if self._query.needs_user:
             unread += " AND has_user"

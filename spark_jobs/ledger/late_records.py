@@ -16,13 +16,13 @@ import pyarrow as pa
 
 from spark_jobs.contract.tables import LATE_EVENTS, RESTATEMENTS, Table
 from spark_jobs.lake.layout import Lake
-from spark_jobs.lake.log import changes
-from spark_jobs.ledger.cut import RECORDS, Kind, LiveLedger
+from spark_jobs.lake.log import commits
+from spark_jobs.ledger.cut import RECORDS, LiveLedger, RecordKind
 from spark_jobs.ledger.merging import merged_files
 from spark_jobs.ledger.read_files import TEXT, Columns, Files, newest_version, read_files, read_parquet
-from spark_jobs.ledger.workbench import Desk
+from spark_jobs.ledger.workbench import CutDatabase
 from spark_jobs.places import REPAIR, REPAIRS
-from spark_jobs.restatements.plan import Cause, Outcome, RepairDone, RepairPlan, done_key, events_key, plan_key
+from spark_jobs.restatements.plan import Cause, ChangeOutcome, RepairDone, RepairPlan, done_key, events_key, plan_key
 
 _KEY: Columns = {"event_type": TEXT, "event_id": TEXT}
 _TOLD_SCHEMA = "hash BIGINT, is_late BOOLEAN, is_expired BOOLEAN, is_frozen BOOLEAN"
@@ -31,7 +31,7 @@ _BY_EVENT = (
 )
 
 
-def judge_late(desk: Desk, lake: Lake, ledger: LiveLedger) -> LiveLedger:
+def explain_late_records(desk: CutDatabase, lake: Lake, ledger: LiveLedger) -> LiveLedger:
     """Gives the records in the table ``late`` the fate that repairs found for them, and counts the others.
 
     Returns:
@@ -56,7 +56,7 @@ def judge_late(desk: Desk, lake: Lake, ledger: LiveLedger) -> LiveLedger:
                     "found_late": told,
                 }
             )
-    for kind, is_pending in ((Kind.LATE_AWAITING, "NOT is_pending"), (Kind.LATE_PENDING, "is_pending")):
+    for kind, is_pending in ((RecordKind.LATE_AWAITING, "NOT is_pending"), (RecordKind.LATE_PENDING, "is_pending")):
         desk.run(
             f"INSERT INTO state SELECT '{RECORDS}', '{kind.value}', NULL, hour_of(event_us), source, count(*) "
             f"FROM late WHERE {is_pending} GROUP BY ALL"
@@ -64,7 +64,7 @@ def judge_late(desk: Desk, lake: Lake, ledger: LiveLedger) -> LiveLedger:
     return ledger
 
 
-def _look(desk: Desk, looked_at: str) -> None:
+def _look(desk: CutDatabase, looked_at: str) -> None:
     """Counts the late records that a repair has looked at; those that wait stay in ``late``."""
     desk.run(
         f"""
@@ -78,10 +78,10 @@ def _look(desk: Desk, looked_at: str) -> None:
         """
     )
     fates = {
-        Kind.DUPLICATE: "NOT is_event",
-        Kind.LATE_EXPIRED: "is_event AND is_expired",
-        Kind.LATE_FROZEN: "is_event AND NOT is_expired AND NOT waits AND is_frozen",
-        Kind.LATE_REPAIRED: "is_event AND NOT is_expired AND NOT waits AND NOT is_frozen",
+        RecordKind.DUPLICATE: "NOT is_event",
+        RecordKind.LATE_EXPIRED: "is_event AND is_expired",
+        RecordKind.LATE_FROZEN: "is_event AND NOT is_expired AND NOT waits AND is_frozen",
+        RecordKind.LATE_REPAIRED: "is_event AND NOT is_expired AND NOT waits AND NOT is_frozen",
     }
     for kind, condition in fates.items():
         desk.count(RECORDS, kind, f"FROM looked WHERE {condition}")
@@ -92,7 +92,7 @@ def _look(desk: Desk, looked_at: str) -> None:
     )
 
 
-def _read_told(desk: Desk, lake: Lake, ledger: LiveLedger, versions: dict[Table, int]) -> tuple[str, ...]:
+def _read_told(desk: CutDatabase, lake: Lake, ledger: LiveLedger, versions: dict[Table, int]) -> tuple[str, ...]:
     """Creates the table ``told`` of events that repairs name: as late, or as the cause of a change not applied.
 
     Returns:
@@ -111,7 +111,7 @@ def _read_told(desk: Desk, lake: Lake, ledger: LiveLedger, versions: dict[Table,
             "CREATE TABLE new_told AS "
             "SELECT key_of(event_type, event_id) AS hash, true AS is_late, is_expired, false AS is_frozen "
             "FROM late_rows UNION ALL SELECT DISTINCT key_of(event_type, event_id), false, false, true "
-            f"FROM restated_rows WHERE outcome = '{Outcome.FROZEN.value}' AND cause <> '{Cause.INVALID_TRAFFIC.value}'"
+            f"FROM restated_rows WHERE outcome = '{ChangeOutcome.FROZEN}' AND cause <> '{Cause.INVALID_TRAFFIC}'"
         )
     desk.run("INSERT INTO told FROM new_told")
     if not desk.one("SELECT count(*) FROM new_told"):
@@ -124,12 +124,12 @@ def _read_told(desk: Desk, lake: Lake, ledger: LiveLedger, versions: dict[Table,
 
 def _added(lake: Lake, table: Table, counted: int, newest: int, columns: Columns) -> pa.Table:
     """The rows that repairs added to ``table`` after version ``counted``."""
-    found = changes(lake, table, counted + 1, newest)
+    found = commits(lake, table, counted + 1, newest)
     files: Files = [(file, {}) for change in found if change.is_by(REPAIR) for file in change.added]
     return read_files(lake, files, columns, {})
 
 
-def _waiting(desk: Desk, lake: Lake, plan: RepairPlan, done: RepairDone) -> None:
+def _waiting(desk: CutDatabase, lake: Lake, plan: RepairPlan, done: RepairDone) -> None:
     """Creates the table ``waiting`` of the events that wait, in whichever table, for a later repair."""
     desk.run("CREATE TABLE waiting (hash BIGINT)")
     for name, part in plan.tables.items():

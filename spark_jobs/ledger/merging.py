@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 from spark_jobs.ledger.cut import Part
 from spark_jobs.ledger.records import KEPT_SCHEMA
-from spark_jobs.ledger.workbench import Desk
+from spark_jobs.ledger.workbench import CutDatabase
 
 _PARTS_MERGED, _LEVELS, _FILES_MERGED = 8, 2, 64
 
 
-def merged_parts(desk: Desk, parts: Sequence[Part], watermark_us: int) -> tuple[Part, ...]:
+def merged_parts(desk: CutDatabase, parts: Sequence[Part], watermark_us: int) -> tuple[Part, ...]:
     """``parts``, of which eight are merged if there are eight in a row that the watermark has passed."""
     for level in range(_LEVELS):
         first = next((at for at, part in enumerate(parts) if part.level == level), 0)
@@ -24,14 +24,14 @@ def merged_parts(desk: Desk, parts: Sequence[Part], watermark_us: int) -> tuple[
     return tuple(parts)
 
 
-def merged_files(desk: Desk, name: str, keys: Sequence[str], schema: str, query: str) -> tuple[str, ...]:
+def merged_files(desk: CutDatabase, name: str, keys: Sequence[str], schema: str, query: str) -> tuple[str, ...]:
     """``keys``; if there are 64, the one file with what ``query`` makes of their rows, in the table ``merging``."""
     if len(keys) < _FILES_MERGED:
         return tuple(keys)
     return (_rows_of(desk, name, keys, schema, query),)
 
 
-def _merged(desk: Desk, parts: Sequence[Part], level: int) -> Part:
+def _merged(desk: CutDatabase, parts: Sequence[Part], level: int) -> Part:
     return Part(
         key=_rows_of(desk, f"kept-{level}", [part.key for part in parts], KEPT_SCHEMA, "FROM merging ORDER BY version"),
         first=parts[0].first,
@@ -42,7 +42,7 @@ def _merged(desk: Desk, parts: Sequence[Part], level: int) -> Part:
     )
 
 
-def _rows_of(desk: Desk, name: str, keys: Sequence[str], schema: str, query: str) -> str:
+def _rows_of(desk: CutDatabase, name: str, keys: Sequence[str], schema: str, query: str) -> str:
     desk.run(f"CREATE OR REPLACE TABLE merging ({schema})")
     for key in keys:
         desk.fill("merging", key)

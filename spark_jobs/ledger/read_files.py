@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from spark_jobs.contract.tables import Table
 from spark_jobs.errors import LakeError
 from spark_jobs.lake.layout import Lake
-from spark_jobs.lake.log import Change
+from spark_jobs.lake.log import Commit
 from spark_jobs.lake.notes import version_reached
 from spark_jobs.lake.table_files import TableFile
 
@@ -31,7 +31,7 @@ class Batch:
     watermark_ms: int
 
 
-def batches_in(query: str, found: Iterable[Change]) -> list[Batch]:
+def batches_in(query: str, found: Iterable[Commit]) -> list[Batch]:
     """The batches of ``query`` among commits of its table, in their order."""
     batches = []
     for change in found:
@@ -69,7 +69,7 @@ def read_parquet(lake: Lake, key: str, columns: Columns) -> pa.Table:
     data = lake.files.read(key)
     if data is None:
         raise LakeError(
-            f"{lake.place(key)} is gone, so its rows cannot be counted: it was compacted or replaced, and then "
+            f"{lake.shown(key)} is gone, so its rows cannot be counted: it was compacted or replaced, and then "
             "vacuumed, before the ledger had seen it; `adloom ledger --from-now` begins the ledger anew"
         )
     file = pq.ParquetFile(pa.BufferReader(data), coerce_int96_timestamp_unit="us")

@@ -18,11 +18,11 @@ from spark_jobs.contract.events import EVENT_TYPES, HEARTBEAT, OK
 from spark_jobs.contract.tables import BRONZE_EVENTS
 from spark_jobs.ingest.query import NAME as INGEST
 from spark_jobs.lake.layout import Lake
-from spark_jobs.lake.log import Change
+from spark_jobs.lake.log import Commit
 from spark_jobs.lake.table_files import TableFile
-from spark_jobs.ledger.cut import RECORDS, Kind, LiveLedger
+from spark_jobs.ledger.cut import RECORDS, LiveLedger, RecordKind
 from spark_jobs.ledger.read_files import NUMBER, TEXT, TIME, Batch, Columns, late_us_of, read_files
-from spark_jobs.ledger.workbench import Desk
+from spark_jobs.ledger.workbench import CutDatabase
 from spark_jobs.queries.deduplicate.query import NAME as DEDUPLICATE
 
 REQUEUE = "requeue"
@@ -42,7 +42,7 @@ LATE_SCHEMA = "hash BIGINT, event_us BIGINT, source VARCHAR, version BIGINT, is_
 QUARANTINE_SCHEMA = "origin BIGINT, ingest_us BIGINT, event_us BIGINT, source VARCHAR, verdict VARCHAR"
 
 
-def take_records(desk: Desk, lake: Lake, bronze: Sequence[Change], batches: Sequence[Batch]) -> None:
+def take_records(desk: CutDatabase, lake: Lake, bronze: Sequence[Commit], batches: Sequence[Batch]) -> None:
     """Creates the table ``record`` from the commits of bronze, and counts what was received and quarantined."""
     added = [
         (file, {"version": change.version, "late_us": late_us_of(change.version, batches)})
@@ -62,8 +62,8 @@ def take_records(desk: Desk, lake: Lake, bronze: Sequence[Change], batches: Sequ
             FROM bronze_rows
             """
         )
-    desk.count(RECORDS, Kind.RECEIVED, "FROM record WHERE requeued_us IS NULL")
-    desk.count(RECORDS, Kind.OK, f"FROM record WHERE verdict = '{OK}'")
+    desk.count(RECORDS, RecordKind.RECEIVED, "FROM record WHERE requeued_us IS NULL")
+    desk.count(RECORDS, RecordKind.OK, f"FROM record WHERE verdict = '{OK}'")
     desk.run(
         f"CREATE TABLE quarantined AS SELECT origin, ingest_us, event_us, source, verdict FROM record "
         f"WHERE verdict <> '{OK}'"
@@ -72,7 +72,7 @@ def take_records(desk: Desk, lake: Lake, bronze: Sequence[Change], batches: Sequ
     _count_foreign(desk, lake, BRONZE_EVENTS.name, bronze)
 
 
-def take_requeued(desk: Desk, ledger: LiveLedger) -> None:
+def take_requeued(desk: CutDatabase, ledger: LiveLedger) -> None:
     """Moves requeued records out of quarantine, to the hour and source that they have now."""
     if not desk.one("SELECT count(*) FROM record WHERE requeued_us IS NOT NULL"):
         return
@@ -85,12 +85,12 @@ def take_requeued(desk: Desk, ledger: LiveLedger) -> None:
         "JOIN record r ON r.origin = q.origin AND r.requeued_us = q.ingest_us"
     )
     _count_quarantined(desk, "judged_anew", -1)
-    desk.count(RECORDS, Kind.RECEIVED, "FROM judged_anew", sign=-1)
-    desk.count(RECORDS, Kind.RECEIVED, "SELECT now_us AS event_us, now_source AS source FROM judged_anew")
-    desk.count(RECORDS, Kind.REQUEUED, "FROM record WHERE requeued_us IS NOT NULL")
+    desk.count(RECORDS, RecordKind.RECEIVED, "FROM judged_anew", sign=-1)
+    desk.count(RECORDS, RecordKind.RECEIVED, "SELECT now_us AS event_us, now_source AS source FROM judged_anew")
+    desk.count(RECORDS, RecordKind.REQUEUED, "FROM record WHERE requeued_us IS NOT NULL")
 
 
-def take_kept(desk: Desk, lake: Lake, silver: Sequence[Change]) -> None:
+def take_kept(desk: CutDatabase, lake: Lake, silver: Sequence[Commit]) -> None:
     """Creates the table ``kept`` from the commits of silver: its events, each with its batch."""
     added = [
         (file, {"version": change.version, "event_type": file.partition["event_type"]})
@@ -113,7 +113,7 @@ def take_kept(desk: Desk, lake: Lake, silver: Sequence[Change]) -> None:
         )
 
 
-def settle(desk: Desk, ledger: LiveLedger) -> None:
+def settle(desk: CutDatabase, ledger: LiveLedger) -> None:
     """Gives each good record its fate. ``late`` is the table of records whose fate is not known yet."""
     desk.run(f"CREATE VIEW fit AS FROM record WHERE verdict = '{OK}'")
     by = "USING (hash, event_us, ingest_us)"
@@ -127,18 +127,18 @@ def settle(desk: Desk, ledger: LiveLedger) -> None:
             with desk.seeing(stored=desk.stored(part.key, ["hash"])):
                 desk.run("INSERT INTO known SELECT hash FROM rest SEMI JOIN stored USING (hash)")
     desk.run("CREATE TABLE strange AS SELECT r.* FROM rest r ANTI JOIN known USING (hash)")
-    desk.count(RECORDS, Kind.DUPLICATE, "SELECT r.* FROM rest r SEMI JOIN known USING (hash)")
+    desk.count(RECORDS, RecordKind.DUPLICATE, "SELECT r.* FROM rest r SEMI JOIN known USING (hash)")
     since_us = -1 if ledger.since_us is None else ledger.since_us
-    desk.count(RECORDS, Kind.UNPROVED, f"FROM strange WHERE event_us > late_us AND event_us <= {since_us}")
-    desk.count(RECORDS, Kind.UNACCOUNTED, f"FROM strange WHERE event_us > greatest(late_us, {since_us})")
+    desk.count(RECORDS, RecordKind.UNPROVED, f"FROM strange WHERE event_us > late_us AND event_us <= {since_us}")
+    desk.count(RECORDS, RecordKind.UNACCOUNTED, f"FROM strange WHERE event_us > greatest(late_us, {since_us})")
     # The first copy came too late, a later one of another time did not: the event was kept.
     turned = "SELECT l.* FROM late l SEMI JOIN kept USING (hash)"
-    desk.count(RECORDS, Kind.DUPLICATE, turned)
+    desk.count(RECORDS, RecordKind.DUPLICATE, turned)
     desk.run("DELETE FROM late WHERE hash IN (SELECT hash FROM kept)")
     desk.run("INSERT INTO late SELECT hash, event_us, source, version, false FROM strange WHERE event_us <= late_us")
 
 
-def count_foreign_silver(desk: Desk, lake: Lake, silver: Sequence[Change]) -> None:
+def count_foreign_silver(desk: CutDatabase, lake: Lake, silver: Sequence[Commit]) -> None:
     """Counts events that others than ``deduplicate`` took from silver, or put there."""
     for change in silver:
         if change.is_empty or change.is_of(DEDUPLICATE):
@@ -153,12 +153,12 @@ def count_foreign_silver(desk: Desk, lake: Lake, silver: Sequence[Change]) -> No
             for files in (change.removed, change.added)
         ]
         lost, gained = differences(desk, *sides)
-        desk.count(RECORDS, Kind.KEPT, lost, source="NULL", sign=-1)
-        desk.count(RECORDS, Kind.UNACCOUNTED, lost, source="NULL")
-        desk.count(RECORDS, Kind.SURPLUS, gained, source="NULL")
+        desk.count(RECORDS, RecordKind.KEPT, lost, source="NULL", sign=-1)
+        desk.count(RECORDS, RecordKind.UNACCOUNTED, lost, source="NULL")
+        desk.count(RECORDS, RecordKind.SURPLUS, gained, source="NULL")
 
 
-def differences(desk: Desk, removed: pa.Table, added: pa.Table, *, events: str = "FROM rows") -> tuple[str, str]:
+def differences(desk: CutDatabase, removed: pa.Table, added: pa.Table, *, events: str = "FROM rows") -> tuple[str, str]:
     """Queries for the events that only one of two tables has.
 
     ``events`` gives their ``event_type``, ``event_id`` and ``event_time``, in SQL over ``rows``.
@@ -172,7 +172,7 @@ def differences(desk: Desk, removed: pa.Table, added: pa.Table, *, events: str =
     return "FROM rows_out EXCEPT ALL FROM rows_in", "FROM rows_in EXCEPT ALL FROM rows_out"
 
 
-def _count_copies_in_one_batch(desk: Desk) -> None:
+def _count_copies_in_one_batch(desk: CutDatabase) -> None:
     """Of equal copies in one batch one was kept; by their source it cannot be told which: the first by name is."""
     desk.run(
         """
@@ -183,27 +183,27 @@ def _count_copies_in_one_batch(desk: Desk) -> None:
         ) WHERE place > 1
         """
     )
-    desk.count(RECORDS, Kind.KEPT, "FROM matched")
-    desk.count(RECORDS, Kind.KEPT, "FROM copies", sign=-1)
-    desk.count(RECORDS, Kind.DUPLICATE, "FROM copies")
+    desk.count(RECORDS, RecordKind.KEPT, "FROM matched")
+    desk.count(RECORDS, RecordKind.KEPT, "FROM copies", sign=-1)
+    desk.count(RECORDS, RecordKind.DUPLICATE, "FROM copies")
     counts = "(SELECT count(*) FROM kept) - (SELECT count(*) FROM matched) + (SELECT count(*) FROM copies)"
-    desk.run(f"INSERT INTO tally SELECT '{RECORDS}', '{Kind.SURPLUS.value}', NULL, NULL, NULL, {counts}")
+    desk.run(f"INSERT INTO tally SELECT '{RECORDS}', '{RecordKind.SURPLUS.value}', NULL, NULL, NULL, {counts}")
 
 
-def _count_quarantined(desk: Desk, rows: str, sign: int) -> None:
+def _count_quarantined(desk: CutDatabase, rows: str, sign: int) -> None:
     desk.run(
-        f"INSERT INTO tally SELECT '{RECORDS}', '{Kind.QUARANTINED.value}', verdict, hour_of(event_us), source, "
+        f"INSERT INTO tally SELECT '{RECORDS}', '{RecordKind.QUARANTINED.value}', verdict, hour_of(event_us), source, "
         f"{sign} * count(*) FROM {rows} GROUP BY ALL"
     )
 
 
-def _count_foreign(desk: Desk, lake: Lake, table: str, found: Sequence[Change]) -> None:
+def _count_foreign(desk: CutDatabase, lake: Lake, table: str, found: Sequence[Commit]) -> None:
     """Counts the rows of bronze that others removed and added, without asking which."""
     for change in found:
         if change.is_empty or change.is_of(INGEST) or change.is_by(REQUEUE):
             continue
         removed, added = (sum(_rows(lake, file) for file in files) for files in (change.removed, change.added))
-        kind = Kind.REMOVED if removed > added else Kind.ADDED
+        kind = RecordKind.REMOVED if removed > added else RecordKind.ADDED
         desk.run(
             f"INSERT INTO tally VALUES ('{table}', '{kind.value}', NULL, NULL, NULL, $rows)", rows=abs(removed - added)
         )

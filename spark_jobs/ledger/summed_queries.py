@@ -12,10 +12,10 @@ from spark_jobs.config.durations import ROUNDING, microseconds
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.events import EVENT_TYPES, IMPRESSION
 from spark_jobs.lake.layout import Lake
-from spark_jobs.lake.log import Change
-from spark_jobs.ledger.cut import Kind, Position
+from spark_jobs.lake.log import Commit
+from spark_jobs.ledger.cut import CutPosition, RecordKind
 from spark_jobs.ledger.read_files import NUMBER, TIME, Batch, Files, read_files
-from spark_jobs.ledger.workbench import Desk
+from spark_jobs.ledger.workbench import CutDatabase
 from spark_jobs.queries.campaign_stats import query as campaign_stats
 from spark_jobs.queries.query import Query
 
@@ -24,7 +24,7 @@ _ROUNDING_US = microseconds(ROUNDING)
 
 
 def take_measured(
-    desk: Desk, query: Query, settings: Settings, batches: Sequence[Batch], before: Position, now: Position
+    desk: CutDatabase, query: Query, settings: Settings, batches: Sequence[Batch], before: CutPosition, now: CutPosition
 ) -> None:
     """Counts what ``query`` has read between two positions, and what is open; ``event`` has the events for that."""
     lines, first, line = [], before.silver + 1, before.watermark_ms
@@ -43,18 +43,18 @@ def take_measured(
         "CREATE OR REPLACE TABLE fresh AS SELECT e.event_us, e.kind, event_us <= late_us AS is_late, "
         "event_us <= behind_us AS is_behind FROM event e JOIN lines USING (version)"
     )
-    desk.count(query.name, Kind.READ, "FROM fresh", source="NULL")
-    desk.count(query.name, Kind.LATE, "FROM fresh WHERE is_late", source="NULL")
+    desk.count(query.name, RecordKind.READ, "FROM fresh", source="NULL")
+    desk.count(query.name, RecordKind.LATE, "FROM fresh WHERE is_late", source="NULL")
     is_open = f"event_us > {now.watermark_ms * 1000}" if query.watermark(settings) is not None else "false"
     desk.run(
-        f"INSERT INTO state SELECT '{query.name}', '{Kind.PENDING.value}', NULL, hour, NULL, sum(rows) FROM ("
+        f"INSERT INTO state SELECT '{query.name}', '{RecordKind.PENDING.value}', NULL, hour, NULL, sum(rows) FROM ("
         f"SELECT hour, rows FROM unread WHERE account = '{query.name}' UNION ALL SELECT hour_of(event_us), 1 "
         f"FROM event WHERE version <= {now.silver} AND {is_open}) GROUP BY ALL"
     )
 
 
 def prove_windows(
-    desk: Desk, lake: Lake, settings: Settings, found: Sequence[Change], now: Position, since_us: int | None
+    desk: CutDatabase, lake: Lake, settings: Settings, found: Sequence[Commit], now: CutPosition, since_us: int | None
 ) -> None:
     """Holds the impressions in final windows against those read, right after :func:`take_measured`."""
     own = settings.campaign_stats
@@ -87,7 +87,7 @@ def prove_windows(
     )
     if since_us is not None:
         desk.run(f"DELETE FROM windows WHERE start_us <= {since_us}")
-    excess = {Kind.UNACCOUNTED: "read - behind - emitted", Kind.SURPLUS: "emitted - read"}
+    excess = {RecordKind.UNACCOUNTED: "read - behind - emitted", RecordKind.SURPLUS: "emitted - read"}
     for kind, rows in excess.items():
         desk.run(
             f"INSERT INTO state SELECT '{campaign_stats.NAME}', '{kind.value}', NULL, hour_of(start_us), NULL, "

@@ -14,18 +14,18 @@ from spark_jobs.config.durations import microseconds
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import BRONZE_EVENTS, CAMPAIGN_STATS, SILVER_EVENTS
 from spark_jobs.lake.layout import Lake
-from spark_jobs.lake.log import Change, changes
+from spark_jobs.lake.log import Commit, commits
 from spark_jobs.ledger import records
-from spark_jobs.ledger.cut import LiveLedger, Part, Position
+from spark_jobs.ledger.cut import CutPosition, LiveLedger, Part
 from spark_jobs.ledger.cut_files import ACCOUNT, last_cut, numbers, save_cut
 from spark_jobs.ledger.followed_queries import OPEN_SCHEMA, Follower, followed
 from spark_jobs.ledger.initial_events import initial_events
-from spark_jobs.ledger.late_records import judge_late
+from spark_jobs.ledger.late_records import explain_late_records
 from spark_jobs.ledger.merging import merged_files, merged_parts
 from spark_jobs.ledger.read_files import Batch, batches_in, newest_version
 from spark_jobs.ledger.summed_queries import WINDOWS_SCHEMA, prove_windows, take_measured
 from spark_jobs.ledger.unread import UNREAD, count_unread, is_wanted
-from spark_jobs.ledger.workbench import Desk
+from spark_jobs.ledger.workbench import CutDatabase
 from spark_jobs.queries.deduplicate.query import NAME as DEDUPLICATE
 from spark_jobs.queries.jobs import OPTIONAL_JOBS
 from spark_jobs.queries.places import checkpoint_versions
@@ -83,16 +83,16 @@ def take_cuts(
 class _Taken:
     """What a query has written since the last cut, and where it stands."""
 
-    found: Sequence[Change]
+    found: Sequence[Commit]
     batches: Sequence[Batch]
-    before: Position
-    now: Position
+    before: CutPosition
+    now: CutPosition
 
 
 class _Cutting:
     def __init__(self, settings: Settings, lake: Lake, last: LiveLedger, number: int, rows_a_cut: int) -> None:
         self._settings, self._lake, self._last = settings, lake, last
-        self._desk = Desk(lake, number)
+        self._desk = CutDatabase(lake, number)
         self._number = number
         self._silver, self.has_more = self._next_of_silver(rows_a_cut)
         self.silver_version = self._silver[-1].version if self._silver else last.silver
@@ -112,7 +112,7 @@ class _Cutting:
         taken = self._positions()
         self._load_events(taken)
         files = self._count_queries(taken)
-        ledger = judge_late(desk, self._lake, last)
+        ledger = explain_late_records(desk, self._lake, last)
         watermark_ms = self._batches[-1].watermark_ms if self._batches else last.watermark_ms
         positions = {name: one.now for name, one in taken.items()}
         return ledger.model_copy(
@@ -130,11 +130,11 @@ class _Cutting:
             }
         )
 
-    def _next_of_silver(self, rows_a_cut: int) -> tuple[list[Change], bool]:
+    def _next_of_silver(self, rows_a_cut: int) -> tuple[list[Commit], bool]:
         """The commits of silver to count, up to the end of a batch; and whether there are more."""
         newest = newest_version(self._lake, SILVER_EVENTS)
         found, rows = [], 0
-        for change in changes(self._lake, SILVER_EVENTS, self._last.silver + 1, newest):
+        for change in commits(self._lake, SILVER_EVENTS, self._last.silver + 1, newest):
             found.append(change)
             rows += sum(file.rows or 0 for file in change.added)
             if rows >= rows_a_cut and change.is_of(DEDUPLICATE):
@@ -143,7 +143,7 @@ class _Cutting:
 
     def _count_arrivals(self, bronze: int) -> None:
         desk, lake = self._desk, self._lake
-        found = list(changes(lake, BRONZE_EVENTS, self._last.bronze + 1, bronze))
+        found = list(commits(lake, BRONZE_EVENTS, self._last.bronze + 1, bronze))
         records.take_records(desk, lake, found, self._batches)
         records.take_requeued(desk, self._last)
         records.take_kept(desk, lake, self._silver)
@@ -173,7 +173,7 @@ class _Cutting:
             if before is None and not self._is_followed_event_by_event(query) and self._forgot_the_start():
                 continue  # a job that is started later: what it reads first is not remembered here
             if self._lake.has(query.writes):
-                found = self._position(query, before or Position())
+                found = self._position(query, before or CutPosition())
                 # The tables of an optional job are there even if nobody runs it.
                 if (
                     found.now.silver >= 0
@@ -183,9 +183,9 @@ class _Cutting:
                     taken[query.name] = found
         return taken
 
-    def _position(self, query: Query, before: Position) -> _Taken:
+    def _position(self, query: Query, before: CutPosition) -> _Taken:
         found = []
-        for change in changes(self._lake, query.writes, before.version + 1, newest_version(self._lake, query.writes)):
+        for change in commits(self._lake, query.writes, before.version + 1, newest_version(self._lake, query.writes)):
             if any(batch.reached > self.silver_version for batch in batches_in(query.name, [change])):
                 break
             found.append(change)
@@ -193,7 +193,7 @@ class _Cutting:
         now = before.model_copy(update={"version": found[-1].version if found else before.version})
         for batch in batches:
             if batch.reached > now.silver:
-                now = Position(
+                now = CutPosition(
                     version=now.version,
                     silver=batch.reached,
                     before=now.silver,
@@ -239,8 +239,8 @@ class _Cutting:
     def _forgot_the_start(self) -> bool:
         return self._last.silver >= 0 and (not self._last.parts or self._last.parts[0].first > 0)
 
-    def _is_needed(self, part: Part, watermark_ms: int, positions: dict[str, Position]) -> bool:
-        read = min(positions.get(one.name, Position()).silver for one in followed(self._settings))
+    def _is_needed(self, part: Part, watermark_ms: int, positions: dict[str, CutPosition]) -> bool:
+        read = min(positions.get(one.name, CutPosition()).silver for one in followed(self._settings))
         read = min([read, *(position.silver for position in positions.values())])
         return part.until_us is None or part.until_us > watermark_ms * 1000 or part.last > read
 

@@ -10,15 +10,15 @@ cost nothing, however many they are.
 
 from collections.abc import Iterable
 
-from spark_jobs.ledger.cut import LiveLedger, Part, Position
-from spark_jobs.ledger.workbench import Desk
+from spark_jobs.ledger.cut import CutPosition, LiveLedger, Part
+from spark_jobs.ledger.workbench import CutDatabase
 
 UNREAD = "unread"
 _SCHEMA = "account VARCHAR, kind TINYINT, has_user BOOLEAN, hour BIGINT, rows BIGINT"
 _ROWS = 'kind, "user" IS NOT NULL AS has_user, hour_of(event_us) AS hour'
 
 
-def is_wanted(last: LiveLedger, query: str, before: Position, now: Position, part: Part) -> bool:
+def is_wanted(last: LiveLedger, query: str, before: CutPosition, now: CutPosition, part: Part) -> bool:
     """Whether the query has read some of ``part`` of cut ``last`` since then, or has some of it open."""
     if not _is_carried(last, query) and part.last > before.silver:
         return True
@@ -26,7 +26,7 @@ def is_wanted(last: LiveLedger, query: str, before: Position, now: Position, par
     return is_read or (part.first <= now.silver and part.newest_us > now.watermark_ms * 1000)
 
 
-def count_unread(desk: Desk, last: LiveLedger, moves: Iterable[tuple[str, Position, Position]]) -> str:
+def count_unread(desk: CutDatabase, last: LiveLedger, moves: Iterable[tuple[str, CutPosition, CutPosition]]) -> str:
     """Creates the table ``unread`` from the tables ``kept`` and ``event``.
 
     Args:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from spark_jobs.errors import LakeError
 from spark_jobs.lake.layout import Lake
-from spark_jobs.ledger.cut import LEDGERS, Figure, Kind
+from spark_jobs.ledger.cut import LEDGERS, Figure, RecordKind
 
 _MACROS = """
 -- 63 bits: with 100 million events in memory, one lookup in 100 billion finds a stranger.
@@ -24,7 +24,7 @@ _MEMORY = "2GB"
 _CUBE = "account VARCHAR, kind VARCHAR, verdict VARCHAR, hour BIGINT, source VARCHAR, rows BIGINT"
 
 
-class Desk:
+class CutDatabase:
     """A DuckDB in memory, with the tally.
 
     ``tally`` has columns ``account``, ``kind``, ``verdict``, ``hour`` (hours of event time since 1970; null: there is
@@ -88,7 +88,7 @@ class Desk:
         """
         data = self._lake.files.read(key)
         if data is None:
-            raise LakeError(f"{self._lake.place(key)} is gone; `adloom ledger --restart` begins the ledger anew")
+            raise LakeError(f"{self._lake.shown(key)} is gone; `adloom ledger --restart` begins the ledger anew")
         return pq.read_table(pa.BufferReader(data), columns=columns)
 
     def store(self, name: str, query: str) -> str:
@@ -102,7 +102,7 @@ class Desk:
         self._lake.files.write(key, sink.getvalue().to_pybytes())
         return key
 
-    def count(self, account: str, kind: Kind, rows: str, *, source: str = "source", sign: int = 1) -> None:
+    def count(self, account: str, kind: RecordKind, rows: str, *, source: str = "source", sign: int = 1) -> None:
         """Adds to the tally the number of ``rows`` (a query or table) by hour of ``event_us`` and by ``source``."""
         self.run(
             f"INSERT INTO tally SELECT '{account}', '{kind.value}', NULL, hour_of(event_us), {source}, "
@@ -112,10 +112,10 @@ class Desk:
     def figures(self) -> tuple[Figure, ...]:
         """The sums of tally and state, by account and kind; of those in quarantine by verdict and source too."""
         sums = self.run(
-            f"SELECT account, kind, verdict, CASE kind WHEN '{Kind.QUARANTINED.value}' THEN source END AS told, "
+            f"SELECT account, kind, verdict, CASE kind WHEN '{RecordKind.QUARANTINED.value}' THEN source END AS told, "
             "sum(rows)::BIGINT AS n FROM (FROM tally UNION ALL FROM state) GROUP BY ALL HAVING n <> 0 ORDER BY ALL"
         ).fetchall()
         return tuple(
-            Figure(account=account, kind=Kind(kind), rows=rows, verdict=verdict, source=source)
+            Figure(account=account, kind=RecordKind(kind), rows=rows, verdict=verdict, source=source)
             for account, kind, verdict, source, rows in sums
         )

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from spark_jobs.config.settings import Settings
 from spark_jobs.lake.layout import Lake
-from spark_jobs.lake.log import Change
+from spark_jobs.lake.log import Commit
 from spark_jobs.lake.notes import version_reached
 from spark_jobs.lineage.facets import Event, Facets, complete, documentation, facet, job_type, schema, version
 from spark_jobs.lineage.naming import Name, name_of_table, names_of_sources
@@ -18,14 +18,14 @@ from spark_jobs.queries.query import Query
 
 
 @dataclass(frozen=True)
-class Span:
+class VersionSpan:
     """Commits of one writer to the table of ``query``, oldest first; versions ``first`` to ``last`` were looked at."""
 
     query: Query
     writer: str
     first: int
     last: int
-    changes: Sequence[Change]
+    changes: Sequence[Commit]
 
     @property
     def is_of_query(self) -> bool:
@@ -33,23 +33,23 @@ class Span:
         return self.writer == self.query.name
 
 
-def spans(query: Query, first: int, last: int, found: Sequence[Change]) -> Iterator[Span]:
+def spans(query: Query, first: int, last: int, found: Sequence[Commit]) -> Iterator[VersionSpan]:
     """The commits ``found`` between two versions, by their writer: the query, or the first word of another's name."""
-    by_writer: dict[str, list[Change]] = {}
+    by_writer: dict[str, list[Commit]] = {}
     for change in found:
         by_writer.setdefault(_writer(query, change), []).append(change)
     for writer, changes in by_writer.items():
         if any(not change.is_empty for change in changes):
-            yield Span(query, writer, first, last, changes)
+            yield VersionSpan(query, writer, first, last, changes)
 
 
-def _writer(query: Query, change: Change) -> str:
+def _writer(query: Query, change: Commit) -> str:
     if change.is_of(query.name):
         return query.name
     return change.note.writer.split()[0] if change.note else "maintenance"
 
 
-def event_of(span: Span, lake: Lake, settings: Settings, at: datetime) -> Event:
+def event_of(span: VersionSpan, lake: Lake, settings: Settings, at: datetime) -> Event:
     """The event that ``span`` is complete; ``at`` is the time (UTC) of its last commit."""
     table = span.query.writes
     output = name_of_table(lake, table)
@@ -69,7 +69,7 @@ def event_of(span: Span, lake: Lake, settings: Settings, at: datetime) -> Event:
     )
 
 
-def _inputs(span: Span, lake: Lake, settings: Settings) -> Iterator[dict[str, object]]:
+def _inputs(span: VersionSpan, lake: Lake, settings: Settings) -> Iterator[dict[str, object]]:
     read = span.query.table_read
     if read is None:
         for name in names_of_sources(settings):
@@ -83,7 +83,7 @@ def _inputs(span: Span, lake: Lake, settings: Settings) -> Iterator[dict[str, ob
     yield {"namespace": name.namespace, "name": name.name, "facets": facets}
 
 
-def _output(span: Span, lake: Lake, settings: Settings, name: Name) -> dict[str, object]:
+def _output(span: VersionSpan, lake: Lake, settings: Settings, name: Name) -> dict[str, object]:
     table, added = span.query.writes, [file for change in span.changes for file in change.added]
     facets: Facets = {"version": version(span.last), "schema": schema(table)}
     if span.is_of_query and span.query.table_read:

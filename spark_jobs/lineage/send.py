@@ -17,10 +17,10 @@ from spark_jobs.contract.tables import Table
 from spark_jobs.contract.validation import VALIDATIONS, Validation
 from spark_jobs.lake.layout import Lake, commit_key
 from spark_jobs.lake.lock import Check, hold_job
-from spark_jobs.lake.log import Change, change_in
+from spark_jobs.lake.log import Commit, commit_in
 from spark_jobs.lake.notes import committed_at
 from spark_jobs.lake.records import find_record, read_record, write_record
-from spark_jobs.lineage.events import Span, event_of, spans
+from spark_jobs.lineage.events import VersionSpan, event_of, spans
 from spark_jobs.lineage.facets import Event
 from spark_jobs.lineage.validated import event_of_validation
 from spark_jobs.places import LINEAGE, PROGRESS
@@ -55,7 +55,7 @@ class _Telling:
 
 def tell(
     lake: Lake, settings: Settings, send: Callable[[Event], None], *, from_now: bool
-) -> Iterator[Span | Validation]:
+) -> Iterator[VersionSpan | Validation]:
     """Sends an event for each span of commits and each validation since the last time, and gives what was sent.
 
     Args:
@@ -74,7 +74,7 @@ def tell(
         yield from _tell_validations(telling, sent)
 
 
-def _tell_commits(telling: _Telling, sent: Sent) -> Generator[Span, None, Sent]:
+def _tell_commits(telling: _Telling, sent: Sent) -> Generator[VersionSpan, None, Sent]:
     """Tells what was committed. Returns what was sent after that."""
     lake = telling.lake
     for query in QUERIES:
@@ -117,12 +117,12 @@ def _tell_validations(telling: _Telling, sent: Sent) -> Iterator[Validation]:
         write_record(lake, _STATE, sent.model_copy(update={"validations": told}))
 
 
-def _read(lake: Lake, table: Table, first: int, last: int) -> tuple[list[Change], datetime]:
+def _read(lake: Lake, table: Table, first: int, last: int) -> tuple[list[Commit], datetime]:
     """The commits that are still in the log, oldest first, and when the last one was made."""
-    found, made = list[Change](), EPOCH
+    found, made = list[Commit](), EPOCH
     # Delta removes old commits; what they were made of was not told in time.
     for version in (one for one in lake.commits(table.path) if first <= one <= last):
         commit = lake.files.read(commit_key(table, version)) or b""
-        found.append(change_in(commit, table, version))
+        found.append(commit_in(commit, table, version))
         made = committed_at(commit) or made
     return found, made

@@ -10,12 +10,12 @@ from spark_jobs.mapping.expression import Expression, evaluate, failure_sql, par
 from spark_jobs.mapping.paths import Path
 from spark_jobs.mapping.record import Record
 from spark_jobs.mapping.schema import RecordSchema
-from spark_jobs.mapping.types import Outcome, Type
+from spark_jobs.mapping.types import Evaluated, Type
 
 __all__ = [
+    "Evaluated",
     "Expression",
     "MappingError",
-    "Outcome",
     "Path",
     "Record",
     "RecordSchema",

@@ -12,7 +12,7 @@ from spark_jobs.mapping.declare import Implementation
 from spark_jobs.mapping.errors import MappingError, RefusalError
 from spark_jobs.mapping.functions import FUNCTIONS, forms
 from spark_jobs.mapping.grammar import offset_of, text_of_literal
-from spark_jobs.mapping.nodes import Call, Conditions, Constant, Field, FirstGiven, Junction, Node
+from spark_jobs.mapping.nodes import Call, Conditions, Constant, FieldNode, FirstGiven, Junction, Node
 from spark_jobs.mapping.paths import PLACEHOLDER, Path
 from spark_jobs.mapping.refusals import unknown_function
 from spark_jobs.mapping.syntax import COMPARISONS, OPERATORS, check_nesting, foreign, number_literal
@@ -87,11 +87,11 @@ class Builder:
             return Constant(Type.TEXT, text)
         return number_literal(str(tree.this))
 
-    def _column(self, tree: exp.Column) -> Field:
+    def _column(self, tree: exp.Column) -> FieldNode:
         name = tree.name
         offset = offset_of(tree)
         if set(name) == {PLACEHOLDER} and offset in self._paths and not tree.args.get("table"):
-            return Field(self._paths[offset])
+            return FieldNode(self._paths[offset])
         if name.lower() in {
             "current_timestamp",
             "current_date",

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from spark_jobs.mapping.nodes import Call, Conditions, Constant, Field, FirstGiven, Junction, Node
+from spark_jobs.mapping.nodes import Call, Conditions, Constant, FieldNode, FirstGiven, Junction, Node
 from spark_jobs.mapping.record import Record
 
 
@@ -26,7 +26,7 @@ def compiled(node: Node) -> Compiled:
     if isinstance(node, Constant):
         value = node.value
         return lambda _: value
-    if isinstance(node, Field):
+    if isinstance(node, FieldNode):
         path = node.path
         return lambda run: run.record.get(path)
     if isinstance(node, Call):

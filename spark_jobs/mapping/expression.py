@@ -5,11 +5,11 @@ from functools import cached_property
 
 from spark_jobs.mapping.errors import MappingError, RefusalError
 from spark_jobs.mapping.evaluate import Compiled, Run, compiled
-from spark_jobs.mapping.nodes import Field, Node, walk
+from spark_jobs.mapping.nodes import FieldNode, Node, walk
 from spark_jobs.mapping.paths import Path
 from spark_jobs.mapping.record import Record
 from spark_jobs.mapping.schema import RecordSchema
-from spark_jobs.mapping.types import Outcome, Type
+from spark_jobs.mapping.types import Evaluated, Type
 
 _MAX_SQL = 50_000
 """Characters. A rendering may mention an argument several times, and so grow with every level."""
@@ -35,12 +35,12 @@ class Expression:
     @cached_property
     def paths(self) -> tuple[Path, ...]:
         """What it reads from the record, each path once, in the order of the text."""
-        return tuple(dict.fromkeys(node.path for node in walk(self.node) if isinstance(node, Field)))
+        return tuple(dict.fromkeys(node.path for node in walk(self.node) if isinstance(node, FieldNode)))
 
     @property
     def bare_path(self) -> Path | None:
         """The path, if it is nothing else."""
-        return self.node.path if isinstance(self.node, Field) else None
+        return self.node.path if isinstance(self.node, FieldNode) else None
 
     @cached_property
     def compiled(self) -> Compiled:
@@ -101,8 +101,8 @@ def failure_sql(expression: Expression, schema: RecordSchema, text: str = "text"
     return expression.node.failure(lambda path: schema.path_sql(path, text)) or "false"
 
 
-def evaluate(expression: Expression, record: Record) -> Outcome:
+def evaluate(expression: Expression, record: Record) -> Evaluated:
     """The value of ``expression`` for ``record``, without Spark."""
     run = Run(record)
     value = expression.compiled(run)
-    return Outcome(value, run.has_failed)
+    return Evaluated(value, run.has_failed)

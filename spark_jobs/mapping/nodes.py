@@ -62,7 +62,7 @@ class Constant:
 
 
 @dataclass(frozen=True)
-class Field:
+class FieldNode:
     """What lies at a path."""
 
     path: Path

@@ -44,7 +44,7 @@ MIN_INTEGER, MAX_INTEGER = -(2**63), 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Evaluated:
     """What an expression gives for a record.
 
     Attributes:

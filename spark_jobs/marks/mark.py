@@ -31,9 +31,9 @@ from spark_jobs.errors import LakeError, SettingsError
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.lock import Check, hold_job
 from spark_jobs.lake.notes import CommitNote
-from spark_jobs.marks.model import Marking, NetChange, Span
-from spark_jobs.marks.rules_in_use import keep_rules, last_marking, name_rules_in_use, read_rules, who
-from spark_jobs.marks.scope import Standing, dates_of, is_in, merged, new_spans, read_marks_of
+from spark_jobs.marks.model import Marking, NetChange, TimeSpan
+from spark_jobs.marks.rules_in_use import current_user, keep_rules, last_marking, name_rules_in_use, read_rules
+from spark_jobs.marks.scope import KnownSilver, dates_of, is_in, merged, new_spans, read_marks_of
 from spark_jobs.marks.totals import net_changes, summed
 from spark_jobs.places import MARKS_WRITER
 from spark_jobs.spark.read_delta import read_table
@@ -81,14 +81,14 @@ def apply_marks(
         raise SettingsError(f"--to {until.isoformat()} is not after --from {since.isoformat()}; swap them")
     with hold_job(lake, MARKS_WRITER, settings.s3, spark=spark) as check_lock:
         on_step("looking how far events are known")
-        now = Standing.of(spark, settings, lake)
+        now = KnownSilver.of(spark, settings, lake)
         if now is None:
-            raise LakeError(f"no event of {lake.place()} is known yet: silver has no watermark; run its jobs first")
+            raise LakeError(f"no event of {lake.shown()} is known yet: silver has no watermark; run its jobs first")
         reach = settings.attribute.window
         marker = _Marker(spark, lake, now, check_lock, on_step, reach, dry_run=dry_run)
         first, last = since or now.begin, min(until or now.until, now.until)
         is_whole = (since is None or since <= now.begin) and last == now.until
-        return marker.mark(rules, merged([Span(first, last)]), is_up_to_date=is_whole)
+        return marker.mark(rules, merged([TimeSpan(first, last)]), is_up_to_date=is_whole)
 
 
 def update_marks(
@@ -108,13 +108,13 @@ def update_marks(
     """
     with hold_job(lake, MARKS_WRITER, settings.s3, spark=spark) as check_lock:
         on_step("looking for what is new")
-        now = Standing.of(spark, settings, lake)
+        now = KnownSilver.of(spark, settings, lake)
         if now is None:
             return None
         marker = _Marker(spark, lake, now, check_lock, on_step, settings.attribute.window, dry_run=False)
         before = marker.before
         if before is None or before.until_us is None:
-            spans = merged([Span(now.begin, now.until)])
+            spans = merged([TimeSpan(now.begin, now.until)])
         else:
             spans = new_spans(spark, settings, lake, now, before, read_rules(lake, before.in_use.digest).reach)
         return marker.mark(None, spans, is_up_to_date=True) if spans else None
@@ -135,7 +135,7 @@ class _Marker:
         self,
         spark: SparkSession,
         lake: Lake,
-        now: Standing,
+        now: KnownSilver,
         check_lock: Check,
         on_step: OnStep,
         reach: timedelta,
@@ -153,7 +153,7 @@ class _Marker:
         """How far the last marking came."""
         return self._last.reached
 
-    def mark(self, rules: RuleSet | None, spans: list[Span], *, is_up_to_date: bool) -> Marking:
+    def mark(self, rules: RuleSet | None, spans: list[TimeSpan], *, is_up_to_date: bool) -> Marking:
         """Brings the marks in ``spans`` to what ``rules`` say.
 
         Args:
@@ -185,7 +185,7 @@ class _Marker:
         # The order of rows is that of their times, whatever the clock does.
         marked_at_us = now_us if before is None else max(now_us, before.marked_at_us + 1)
         in_use = before.in_use if before and before.in_use.digest == rules.digest else None
-        in_use = in_use or RulesInUse(digest=rules.digest, since=time_of_us(marked_at_us), by=who())
+        in_use = in_use or RulesInUse(digest=rules.digest, since=time_of_us(marked_at_us), by=current_user())
         if not is_up_to_date:
             known = before or Reached(in_use=in_use, marked_at_us=marked_at_us)
             return known.model_copy(update={"in_use": in_use, "marked_at_us": marked_at_us})
@@ -197,21 +197,21 @@ class _Marker:
             repair=self._now.repair,
         )
 
-    def _changes(self, expected: DataFrame, spans: list[Span], marked_at: datetime) -> DataFrame:
+    def _changes(self, expected: DataFrame, spans: list[TimeSpan], marked_at: datetime) -> DataFrame:
         return mark_changes(expected, self._active(expected, spans), marked_at)
 
-    def _active(self, expected: DataFrame, spans: list[Span]) -> DataFrame:
+    def _active(self, expected: DataFrame, spans: list[TimeSpan]) -> DataFrame:
         """The marks in ``spans`` that hold now; their columns are those of ``expected``."""
         if not self._lake.has(MARKS):
             return expected.limit(0)
         return active_marks(read_marks_of(self._spark, self._lake, MARKS, spans))
 
-    def _net(self, expected: DataFrame, spans: list[Span]) -> tuple[NetChange, ...]:
+    def _net(self, expected: DataFrame, spans: list[TimeSpan]) -> tuple[NetChange, ...]:
         if not spans or not self._lake.has(ATTRIBUTIONS):
             return ()
         self._on_step("looking what gold would change by")
         # A click is marked in these times, or its impression, which is no older than the window.
-        near = merged([Span(span.since - self._reach, span.until + self._reach) for span in spans])
+        near = merged([TimeSpan(span.since - self._reach, span.until + self._reach) for span in spans])
         before = self._active(expected, near).persist()
         after = before.where(~is_in(spans)).unionByName(expected)
         rows = read_table(self._spark, self._lake, ATTRIBUTIONS).where(F.col("event_date").isin(dates_of(near)))

@@ -6,7 +6,7 @@ from datetime import datetime
 
 
 @dataclass(frozen=True)
-class Span:
+class TimeSpan:
     """A part of event time: ``since`` (included) to ``until`` (excluded), with zone."""
 
     since: datetime

@@ -38,7 +38,7 @@ def read_rules(lake: Lake, digest: str) -> RuleSet:
     """
     found = read_record(lake, rules_key(digest), RuleSet, remedy=_REMEDY)
     if found is None:
-        raise LakeError(f"{lake.place(rules_key(digest))} is missing; {_REMEDY}")
+        raise LakeError(f"{lake.shown(rules_key(digest))} is missing; {_REMEDY}")
     return found
 
 
@@ -53,7 +53,7 @@ def name_rules_in_use(lake: Lake, in_use: RulesInUse) -> None:
         write_record(lake, RULES_IN_USE, in_use)
 
 
-def who() -> str:
+def current_user() -> str:
     """The user that runs this process."""
     try:
         return getpass.getuser()

@@ -14,7 +14,7 @@ from spark_jobs.config.settings import Settings
 from spark_jobs.contract.events import HEARTBEAT
 from spark_jobs.contract.tables import LATE_EVENTS, SILVER_EVENTS, Table
 from spark_jobs.lake.layout import Lake
-from spark_jobs.marks.model import Span
+from spark_jobs.marks.model import TimeSpan
 from spark_jobs.queries.arrivals import rows_between
 from spark_jobs.queries.deduplicate.query import QUERY as DEDUPLICATE
 from spark_jobs.queries.identity import delay_of, replaced_in
@@ -39,7 +39,7 @@ _MOST_SPANS = 50
 
 
 @dataclass(frozen=True)
-class Standing:
+class KnownSilver:
     """A state of silver: its events before ``until`` are known; ``repair`` is the last that added late events.
 
     ``delay``: how far apart two copies of an event may lie: see :func:`spark_jobs.queries.identity.delay_of`.
@@ -53,7 +53,7 @@ class Standing:
     delay: timedelta | None
 
     @classmethod
-    def of(cls, spark: SparkSession, settings: Settings, lake: Lake) -> "Standing | None":
+    def of(cls, spark: SparkSession, settings: Settings, lake: Lake) -> "KnownSilver | None":
         """Where ``lake`` stands; None: it has no silver, or no event is known to be the last of its time."""
         # Read before silver, so that silver holds what was read under it.
         next_until = next_watermark(lake, DEDUPLICATE.name)
@@ -78,9 +78,9 @@ class Standing:
         span = span_of(self.silver.where(F.col("event_type") != HEARTBEAT), self.late)
         return _midnight(span[0]) if span else self.until
 
-    def events(self, spans: Sequence[Span], reach: timedelta) -> DataFrame:
+    def events(self, spans: Sequence[TimeSpan], reach: timedelta) -> DataFrame:
         """The events of ``spans``, and those around that are no farther away than ``reach``; each once."""
-        near = merged([Span(span.since - reach, span.until + reach) for span in spans])
+        near = merged([TimeSpan(span.since - reach, span.until + reach) for span in spans])
         of_dates = events_of(self.silver, self.late, None, self.delay)
         return of_dates(dates_of(near)).where(is_in(near)).select(*_COLUMNS)
 
@@ -98,24 +98,24 @@ def _known_until(
 
 
 def new_spans(
-    spark: SparkSession, settings: Settings, lake: Lake, now: Standing, before: Reached, reach: timedelta
-) -> list[Span]:
+    spark: SparkSession, settings: Settings, lake: Lake, now: KnownSilver, before: Reached, reach: timedelta
+) -> list[TimeSpan]:
     """The times whose marks may differ from those that a marking up to ``before`` left; none if nothing is new."""
     assert before.until_us is not None  # noqa: S101 otherwise all of it is new
     marked_until = time_of_us(before.until_us)
     # A window in which marked_until lay is over now, so what lies before it is looked at again.
-    found = [Span(marked_until - reach, now.until)] if now.until > marked_until else []
+    found = [TimeSpan(marked_until - reach, now.until)] if now.until > marked_until else []
     arrived = [one.select("event_time") for one in _arrived(spark, settings, lake, now, before)]
     if arrived:
         times = reduce(DataFrame.unionAll, arrived).where(is_within(None, marked_until))
         hours = times.select(F.unix_micros(F.date_trunc("hour", "event_time")).alias("us")).distinct().collect()
         begins = [time_of_us(one.us) for one in hours]
-        found += [Span(begin - reach, begin + _HOUR + reach) for begin in begins]
-    return merged([Span(span.since, min(span.until, now.until)) for span in found])
+        found += [TimeSpan(begin - reach, begin + _HOUR + reach) for begin in begins]
+    return merged([TimeSpan(span.since, min(span.until, now.until)) for span in found])
 
 
 def _arrived(
-    spark: SparkSession, settings: Settings, lake: Lake, now: Standing, before: Reached
+    spark: SparkSession, settings: Settings, lake: Lake, now: KnownSilver, before: Reached
 ) -> Iterator[DataFrame]:
     """What has come since: rows of silver, late events, and the copies in silver that these replace."""
     if now.silver_version > before.silver_version:
@@ -127,25 +127,25 @@ def _arrived(
         yield replaced_in(copies_near(late, now.silver, settings.deduplicate), late, now.delay)
 
 
-def merged(spans: Iterable[Span]) -> list[Span]:
+def merged(spans: Iterable[TimeSpan]) -> list[TimeSpan]:
     """The same times in as few spans as they take, in order; if these are many, with what lies between near ones."""
     found = _joined(spans, timedelta())
     return found if len(found) <= _MOST_SPANS else _joined(found, _DAY)
 
 
-def _joined(spans: Iterable[Span], gap: timedelta) -> list[Span]:
-    found: list[Span] = []
+def _joined(spans: Iterable[TimeSpan], gap: timedelta) -> list[TimeSpan]:
+    found: list[TimeSpan] = []
     for span in sorted(spans, key=lambda one: one.since):
         if span.since >= span.until:
             continue
         if found and span.since <= found[-1].until + gap:
-            found[-1] = Span(found[-1].since, max(found[-1].until, span.until))
+            found[-1] = TimeSpan(found[-1].since, max(found[-1].until, span.until))
         else:
             found.append(span)
     return found
 
 
-def dates_of(spans: Iterable[Span]) -> list[date]:
+def dates_of(spans: Iterable[TimeSpan]) -> list[date]:
     """The dates (UTC) that ``spans`` touch, in order."""
     found: set[date] = set()
     for span in spans:
@@ -154,12 +154,12 @@ def dates_of(spans: Iterable[Span]) -> list[date]:
     return sorted(found)
 
 
-def is_in(spans: Sequence[Span]) -> Column:
+def is_in(spans: Sequence[TimeSpan]) -> Column:
     """Whether an event lies in one of ``spans``."""
     return reduce(Column.__or__, [is_within(span.since, span.until) for span in spans], F.lit(False))
 
 
-def read_marks_of(spark: SparkSession, lake: Lake, table: Table, spans: Sequence[Span]) -> DataFrame:
+def read_marks_of(spark: SparkSession, lake: Lake, table: Table, spans: Sequence[TimeSpan]) -> DataFrame:
     """The rows of the table of marks in ``spans``."""
     rows = read_table(spark, lake, table)
     return rows.where(F.col("event_date").isin(dates_of(spans))).where(is_in(spans))

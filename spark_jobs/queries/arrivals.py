@@ -13,13 +13,13 @@ from spark_jobs.contract.tables import Table
 from spark_jobs.lake.batch import EVER_US, Batch, Batches
 from spark_jobs.lake.batches import arrivals, last_arrival, read_batches
 from spark_jobs.lake.layout import Lake
-from spark_jobs.lake.log import Span
+from spark_jobs.lake.log import BatchSpan
 from spark_jobs.lake.notes import version_reached
 from spark_jobs.queries.query import Query
 from spark_jobs.spark.read_delta import read_table
 
 
-def spans_read(lake: Lake, query: Query, since: int, *, until: int) -> list[Span]:
+def spans_read(lake: Lake, query: Query, since: int, *, until: int) -> list[BatchSpan]:
     """The batches in which ``query`` read the versions after ``since``, oldest first; of old ones their sums.
 
     Args:
@@ -48,12 +48,12 @@ def spans_read(lake: Lake, query: Query, since: int, *, until: int) -> list[Span
     table = read_batches(lake, query.reads[0], lambda found: found.begins <= since + 1)
     spans, first = [], since + 1
     for version, watermark_ms in sorted(found.items()):
-        spans.append(Span(first, version, watermark_ms, table.arrivals(first, version)))
+        spans.append(BatchSpan(first, version, watermark_ms, table.arrivals(first, version)))
         first = version + 1
     return spans
 
 
-def rows_added(spark: SparkSession, lake: Lake, table: Table, spans: list[Span]) -> DataFrame:
+def rows_added(spark: SparkSession, lake: Lake, table: Table, spans: list[BatchSpan]) -> DataFrame:
     """The rows that were added to ``table`` in ``spans``."""
     return _received(read_table(spark, lake, table), [span.received for span in spans if span.received])
 

@@ -8,7 +8,7 @@ from pyspark.sql import Window as Over
 from pyspark.sql import functions as F
 
 from spark_jobs.config.durations import microseconds
-from spark_jobs.queries.correction import GROUP, Scene
+from spark_jobs.queries.correction import GROUP, CorrectionInput
 from spark_jobs.queries.visits import is_of_visit
 from spark_jobs.spark.columns import dates_of, in_order, interval
 from spark_jobs.traffic_rules.kinds.common import EVENT
@@ -16,7 +16,7 @@ from spark_jobs.traffic_rules.kinds.common import EVENT
 CHAIN_START, CHAIN_END = "chain_start", "chain_end"
 
 
-def touched_chains(late: DataFrame, scene: Scene, gap: timedelta) -> tuple[DataFrame, list[date]]:
+def touched_chains(late: DataFrame, scene: CorrectionInput, gap: timedelta) -> tuple[DataFrame, list[date]]:
     """The chains that ``late`` events are in, from their first event to their last.
 
     Args:
@@ -37,7 +37,7 @@ def touched_chains(late: DataFrame, scene: Scene, gap: timedelta) -> tuple[DataF
         dates = sorted({*dates, *more})
 
 
-def _chains(late: DataFrame, scene: Scene, dates: Sequence[date], gap: timedelta) -> DataFrame:
+def _chains(late: DataFrame, scene: CorrectionInput, dates: Sequence[date], gap: timedelta) -> DataFrame:
     users = scene.few(late.select("user_id").distinct())
     own = scene.few(late.where("is_counted").select(*EVENT, F.lit(True).alias("is_late")).distinct())
     counted = (
@@ -65,7 +65,7 @@ def _chains(late: DataFrame, scene: Scene, dates: Sequence[date], gap: timedelta
     return found.where("is_touched").withColumn(GROUP, group).drop("chain", "is_touched")
 
 
-def _dates_missed(chains: DataFrame, dates: Sequence[date], scene: Scene, gap: timedelta) -> list[date]:
+def _dates_missed(chains: DataFrame, dates: Sequence[date], scene: CorrectionInput, gap: timedelta) -> list[date]:
     """Dates that were not read, and may hold events of ``chains``."""
     first, last = F.to_date(F.col(CHAIN_START) - interval(gap)), F.to_date(F.col(CHAIN_END) + interval(gap))
     near = dates_of(chains.select(F.explode(F.sequence(first, last)).alias("event_date")))
@@ -78,7 +78,7 @@ def bounds(chains: DataFrame) -> DataFrame:
 
 
 def rows_within(
-    rows: DataFrame, chains: DataFrame, time: Column, until: Callable[[Column], Column], scene: Scene
+    rows: DataFrame, chains: DataFrame, time: Column, until: Callable[[Column], Column], scene: CorrectionInput
 ) -> DataFrame:
     """``rows`` of users, those at a ``time`` from the start of a chain to ``until`` its end, with its ``group``."""
     bounded = scene.few(bounds(chains)).withColumnRenamed("user_id", "chain_user")

@@ -16,7 +16,7 @@ GROUP, DUE = "group", "due"
 
 
 @dataclass(frozen=True)
-class Scene:
+class CorrectionInput:
     """What a table is recomputed from.
 
     Attributes:
@@ -54,7 +54,7 @@ class Scene:
 
 
 @dataclass(frozen=True)
-class Touched:
+class AffectedRows:
     """What late events touch.
 
     Attributes:
@@ -69,7 +69,7 @@ class Touched:
     actual: DataFrame
 
 
-Recompute = Callable[[DataFrame, Scene], Touched]
+Recompute = Callable[[DataFrame, CorrectionInput], AffectedRows]
 """From late events (the columns of ``silver/events``, and ``is_counted``: false for a copy in silver that a late event
 replaces) to what they touch."""
 

@@ -115,7 +115,7 @@ def _copy(spark: SparkSession, settings: Settings, lake: Lake, query: Query, loc
     assert what is not None  # noqa: S101 the manifest names it
     if lake.is_local and not location.startswith(LOCAL):
         raise SourceError(
-            f"{what.setting} {location} is in an object store and the lake {lake.place()} is not, so the session has "
+            f"{what.setting} {location} is in an object store and the lake {lake.shown()} is not, so the session has "
             "no connection to the store; copy the table or file to this machine"
         )
     rows = read_initial(spark, location, what.columns, what.choices(settings))

@@ -32,7 +32,7 @@ def with_columns(events: DataFrame, types: Mapping[str, str]) -> DataFrame:
     return events.withColumns(missing) if missing else events
 
 
-def never(column: str) -> Column:
+def null_reference(column: str) -> Column:
     """Null; but refers to what :func:`packed` put into ``column``, so that Spark keeps it in the state."""
     return F.col(column)[_NO_NAME]
 

@@ -33,7 +33,7 @@ ASAP: Start = {"processingTime": "200 milliseconds"}
 """Starts the next batch when the last one is done. An idle query polls its source at this interval."""
 
 
-Within = Callable[[], AbstractContextManager[object]]
+BatchContext = Callable[[], AbstractContextManager[object]]
 """Gives the context manager that a batch is written within; called once per batch."""
 
 
@@ -97,7 +97,7 @@ def start_query(
     query: Query,
     *,
     start: Start = ASAP,
-    within: Within = nullcontext,
+    within: BatchContext = nullcontext,
     version: int | None = None,
     outputs: Sequence[Output] | None = None,
 ) -> StreamingQuery:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from spark_jobs.queries.correction import Correction
     from spark_jobs.queries.manifest import Manifest
     from spark_jobs.queries.output import Output
-    from spark_jobs.queries.resume_point import Position
+    from spark_jobs.queries.resume_point import ResumePoint
 
 
 Rows = Callable[[Settings, "Sequence[DataFrame]", "DataFrame | None"], "DataFrame"]
@@ -76,17 +76,19 @@ class Query:
     """Where its batches go, given the manifest of its checkpoint; by default they are appended to its table."""
     spark_conf: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Spark settings that it needs beyond those of every query."""
-    open_events: "Callable[[Position], DataFrame] | None" = field(default=None, repr=False)
+    open_events: "Callable[[ResumePoint], DataFrame] | None" = field(default=None, repr=False)
     """The events that its state held at a position, with the columns of silver; None: it has no state."""
-    known_state: "Callable[[Position], DataFrame] | None" = field(default=None, repr=False)
+    known_state: "Callable[[ResumePoint], DataFrame] | None" = field(default=None, repr=False)
     """What its state held beside open events, as ``rows`` takes it for the initial state; None: nothing."""
-    reread: "Callable[[Position, Sequence[DataFrame]], Sequence[DataFrame]] | None" = field(default=None, repr=False)
+    reread: "Callable[[ResumePoint, Sequence[DataFrame]], Sequence[DataFrame]] | None" = field(default=None, repr=False)
     """Adapts the open events, a DataFrame at rest for each entry of ``reads``, before a reset gives them to ``rows``;
     None: they need no change."""
-    write_rebuilt: "Callable[[Position], Callable[[DataFrame], None] | None] | None" = field(default=None, repr=False)
+    write_rebuilt: "Callable[[ResumePoint], Callable[[DataFrame], None] | None] | None" = field(
+        default=None, repr=False
+    )
     """At a reset, writes those rows that the open events give at once and the table does not have, because the settings
     changed; None: it has them all."""
-    final_before_ms: "Callable[[Position], int]" = field(default=lambda _: 0, repr=False)
+    final_before_ms: "Callable[[ResumePoint], int]" = field(default=lambda _: 0, repr=False)
     """For the manifest that a reset writes, see :attr:`spark_jobs.queries.manifest.Manifest.final_before_ms`."""
     initial_state: InitialState | None = None
     """The state that it can be given at its first start; None: it always starts empty."""
@@ -95,7 +97,7 @@ class Query:
     watermark: Callable[[Settings], timedelta | None] = field(default=lambda _: None, repr=False)
     """How far its watermark lies behind the newest event time that it has read; None: it has no watermark, because it
     keeps no state or goes by processing time."""
-    open_since: "Callable[[Position, date], DataFrame] | None" = field(default=None, repr=False)
+    open_since: "Callable[[ResumePoint, date], DataFrame] | None" = field(default=None, repr=False)
     """The events from a date on whose rows are open although the watermark has passed them, with the columns of silver.
     None: a row does not go on with its events, so the watermark alone tells what is closed."""
     grace: Callable[[Settings], timedelta] = field(default=lambda _: timedelta(), repr=False)

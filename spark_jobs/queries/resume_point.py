@@ -22,7 +22,7 @@ from spark_jobs.spark.read_delta import read_table
 
 
 @dataclass(frozen=True)
-class Position:
+class ResumePoint:
     """Where ``query`` stood after the batch of ``note``, the last one in its table.
 
     ``settings`` are those that the query will run with.
@@ -81,7 +81,7 @@ class Position:
         key = initial_key(self.query.name)
         if not self.lake.is_table(key):
             raise CheckpointError(
-                f"query {self.query.name} began with an initial state, and its copy {self.lake.place(key)} is gone, so "
+                f"query {self.query.name} began with an initial state, and its copy {self.lake.shown(key)} is gone, so "
                 "the state cannot be rebuilt; restore the copy, or start a new lake from the source"
             )
         return read_taken(self.spark, self.lake, self.query)

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from spark_jobs.config.choices import JoinState
 from spark_jobs.config.durations import format_duration, parse_duration
 from spark_jobs.config.settings import Settings
-from spark_jobs.contract.compatibility import Change, Verdict
+from spark_jobs.contract.compatibility import Compatibility, SettingChange
 from spark_jobs.queries.manifest import Manifest
 from spark_jobs.spark.partitions import partitions
 
 if TYPE_CHECKING:
     from spark_jobs.queries.query import Query
 
-Judge = Callable[[str, str], tuple[Verdict, str]]
+Judge = Callable[[str, str], tuple[Compatibility, str]]
 """From the value before and the value now, which differ, to the verdict on the checkpoint, and why."""
 TAKEN_ONCE = "an initial state is taken at the first start only"
 STATE_DISCARDED = "the shorter one has already discarded the state that the longer one needs"
@@ -61,23 +61,23 @@ def _text(value: object) -> str:
 
 def needs_reset(name: str, why: str, value: Callable[[Settings, str], object] | None = None) -> StateSetting:
     """Any change needs a reset of the checkpoint."""
-    return StateSetting(name, lambda _before, _now: (Verdict.BREAKING, why), value)
+    return StateSetting(name, lambda _before, _now: (Compatibility.BREAKING, why), value)
 
 
 def keeps_first_value(
     name: str, why: str, value: Callable[[Settings, str], object] | None = None, *, before_it_existed: str = ""
 ) -> StateSetting:
     """A checkpoint keeps the value of its first start; a reset takes the new one."""
-    return StateSetting(name, lambda _before, _now: (Verdict.IGNORED, why), value, before_it_existed)
+    return StateSetting(name, lambda _before, _now: (Compatibility.IGNORED, why), value, before_it_existed)
 
 
 def may_shorten(name: str, why: str, value: Callable[[Settings, str], object] | None = None) -> StateSetting:
     """A duration that may become shorter, but not longer."""
 
-    def judge(before: str, now: str) -> tuple[Verdict, str]:
+    def judge(before: str, now: str) -> tuple[Compatibility, str]:
         if parse_duration(now) > parse_duration(before):
-            return Verdict.BREAKING, why
-        return Verdict.SAFE, "the shorter one takes effect from the next batch on"
+            return Compatibility.BREAKING, why
+        return Compatibility.SAFE, "the shorter one takes effect from the next batch on"
 
     return StateSetting(name, judge, value)
 
@@ -85,10 +85,10 @@ def may_shorten(name: str, why: str, value: Callable[[Settings, str], object] | 
 def may_decrease(name: str, why: str) -> StateSetting:
     """A number that may become smaller, but not larger."""
 
-    def judge(before: str, now: str) -> tuple[Verdict, str]:
+    def judge(before: str, now: str) -> tuple[Compatibility, str]:
         if int(now) > int(before):
-            return Verdict.BREAKING, why
-        return Verdict.SAFE, "the smaller one takes effect from the next batch on"
+            return Compatibility.BREAKING, why
+        return Compatibility.SAFE, "the smaller one takes effect from the next batch on"
 
     return StateSetting(name, judge)
 
@@ -96,10 +96,10 @@ def may_decrease(name: str, why: str) -> StateSetting:
 def only_more(name: str, value: Callable[[Settings, str], object], *, lost: str, added: str) -> StateSetting:
     """A list, as text separated by commas, that entries may be added to; ``lost`` and ``added`` say why."""
 
-    def judge(before: str, now: str) -> tuple[Verdict, str]:
+    def judge(before: str, now: str) -> tuple[Compatibility, str]:
         if missing := set(before.split(",")) - set(now.split(",")):
-            return Verdict.BREAKING, lost.format(", ".join(sorted(missing)))
-        return Verdict.SAFE, added
+            return Compatibility.BREAKING, lost.format(", ".join(sorted(missing)))
+        return Compatibility.SAFE, added
 
     return StateSetting(name, judge, value)
 
@@ -120,13 +120,13 @@ JOIN_STATE = keeps_first_value(
 """For every query with a join."""
 
 
-def changes(query: "Query", before: Manifest, now: dict[str, str]) -> Iterator[Change]:
+def changes(query: "Query", before: Manifest, now: dict[str, str]) -> Iterator[SettingChange]:
     """What differs between the checkpoint of ``before`` and a start with ``now`` (:meth:`Query.state_settings`)."""
     if before.state_format != query.state_format:
         why = f"adloom {before.package_version} wrote its state in another format"
         formats = str(before.state_format), str(query.state_format)
-        yield Change(query.name, "state format", *formats, Verdict.BREAKING, why)
+        yield SettingChange(query.name, "state format", *formats, Compatibility.BREAKING, why)
     for one in query.state:
         old, new = before.settings.get(one.name, one.before_it_existed), now[one.name]
         if old != new:
-            yield Change(query.name, one.name, old, new, *one.judge(old, new))
+            yield SettingChange(query.name, one.name, old, new, *one.judge(old, new))

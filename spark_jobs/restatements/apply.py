@@ -167,7 +167,7 @@ class Restating(Generic[AnyPlan]):
             append_rows(whole, self.lake, table, CommitNote(writer=writer, batch=number))
             last = last_transaction(self.lake, table, writer)
         if last != number:
-            place = self.lake.place(f"{self._plans.folder}/{number}")
+            place = self.lake.shown(f"{self._plans.folder}/{number}")
             raise LakeError(
                 f"{table.path} of {self.lake.root} did not take the rows of {writer} {number}: its last number of this "
                 f"writer is {last}. Were the table and {place} restored from different copies? Move {place} away and "

@@ -9,8 +9,8 @@ from pyspark.sql import functions as F
 
 from spark_jobs.config.durations import microseconds
 from spark_jobs.contract.events import KEY
-from spark_jobs.queries.correction import DUE, GROUP, Scene, Touched
-from spark_jobs.restatements.plan import Cause, Outcome
+from spark_jobs.queries.correction import DUE, GROUP, AffectedRows, CorrectionInput
+from spark_jobs.restatements.plan import Cause, ChangeOutcome
 from spark_jobs.spark.columns import json_row
 from spark_jobs.traffic_rules.kinds.common import EVENT
 
@@ -46,7 +46,7 @@ def changes(
     return marked.withColumn(IS_FROZEN, whole).join(causes, on=_GROUP, how="inner")
 
 
-def strangers(rows: DataFrame, actual: DataFrame, columns: Sequence[str]) -> DataFrame:
+def unexpected_rows(rows: DataFrame, actual: DataFrame, columns: Sequence[str]) -> DataFrame:
     """Those of ``rows`` that are not among ``actual``: ``row``, a struct of ``columns``, and ``copies``, how many."""
 
     def counted(some: DataFrame, copies: int) -> DataFrame:
@@ -60,7 +60,7 @@ def unexplained(rows: DataFrame, changed: DataFrame, key: Sequence[str], frozen:
     """Rows that should not be there, as changes.
 
     Args:
-        rows: from :func:`strangers`.
+        rows: from :func:`unexpected_rows`.
         changed: the other changes. A row with the key of one that is to be inserted is in its group: it was changed.
         key: columns that identify a row.
         frozen: whether a row is too old to be changed.
@@ -74,8 +74,12 @@ def unexplained(rows: DataFrame, changed: DataFrame, key: Sequence[str], frozen:
     found = rows.select("*", named).join(due, on="row_key", how="left").withColumn(_GROUP, F.coalesce(_GROUP, own))
     spread = found.select(_GROUP, ROW, (-F.col(COPIES)).alias(COPIES), f"{ROW}.*").withColumn(IS_FROZEN, frozen)
     texts = [F.lit(None).cast("string").alias(name) for name in ("event_type", "event_id")]
-    told = [F.lit(None).cast("timestamp").alias("received_at"), *texts, F.lit(Cause.REPLAY.value).alias("cause")]
-    return spread.select(_GROUP, ROW, COPIES, IS_FROZEN, *told)
+    said = [
+        F.lit(None).cast("timestamp").alias("received_at"),
+        *texts,
+        F.lit(Cause.REPLAY.value).alias("cause"),
+    ]
+    return spread.select(_GROUP, ROW, COPIES, IS_FROZEN, *said)
 
 
 def is_older(time: Column, than: Column, length: timedelta) -> Column:
@@ -108,10 +112,10 @@ def restatements(
     Returns:
         The columns of ``gold/restatements`` but ``repair``, ``table_name`` and ``decided_at``.
     """
-    return told(changed, key, columns, time, counts).drop(_GROUP)
+    return restatement_rows(changed, key, columns, time, counts).drop(_GROUP)
 
 
-def told(
+def restatement_rows(
     changed: DataFrame, key: Sequence[str], columns: Sequence[str], time: str, counts: Mapping[str, str]
 ) -> DataFrame:
     """As :func:`restatements`, and the ``group`` of each row."""
@@ -148,7 +152,7 @@ def _told(counts: Mapping[str, str]) -> list[Column]:
         return F.coalesce(F.col(f"new.{name}"), F.col(f"old.{name}")).alias(name)
 
     change = F.when(old.isNull(), F.lit("insert")).when(new.isNull(), F.lit("delete")).otherwise(F.lit("update"))
-    outcome = F.when(either(IS_FROZEN), F.lit(Outcome.FROZEN.value)).otherwise(F.lit(Outcome.APPLIED.value))
+    outcome = F.when(either(IS_FROZEN), F.lit(ChangeOutcome.FROZEN.value)).otherwise(F.lit(ChangeOutcome.APPLIED.value))
     differences = [
         (F.coalesce(f"new.{name}", F.lit(0)) - F.coalesce(f"old.{name}", F.lit(0))).cast("bigint")
         if name in counts
@@ -172,31 +176,31 @@ def _given(counts: Mapping[str, str], name: str) -> Column:
     return F.expr(counts.get(name, "NULL")).cast(kind)
 
 
-def computed(touched: Touched) -> Touched:
+def checkpointed(touched: AffectedRows) -> AffectedRows:
     """``touched``, computed once: each of its rows is asked for several times, and its plans are long."""
-    return Touched(
+    return AffectedRows(
         scope=touched.scope.distinct().localCheckpoint(),
         expected=touched.expected.localCheckpoint(),
         actual=touched.actual.localCheckpoint(),
     )
 
 
-def open_groups(touched: Touched, scene: Scene) -> DataFrame:
+def open_groups(touched: AffectedRows, scene: CorrectionInput) -> DataFrame:
     """The groups that the live query may still change: their ``group``, and when the last of it is ``due``."""
     dues = touched.scope.select(GROUP, DUE).unionByName(touched.expected.select(GROUP, DUE))
     last = dues.groupBy(GROUP).agg(F.max(DUE).alias(DUE))
     return scene.few(last.where(~scene.is_closed(F.col(DUE))).localCheckpoint())
 
 
-def causes_of(touched: Touched, events: DataFrame) -> DataFrame:
+def causes_of(touched: AffectedRows, events: DataFrame) -> DataFrame:
     """For each group that ``events`` touch, the first of them to be received.
 
     Returns:
         ``group``, ``received_at``, ``event_type``, ``event_id``, ``cause``.
     """
-    told = F.struct(F.col("ingest_time").alias("received_at"), *KEY, "cause")
+    cause = F.struct(F.col("ingest_time").alias("received_at"), *KEY, "cause")
     caused = touched.scope.select(*EVENT, GROUP).join(events, on=list(EVENT), how="inner")
-    return caused.groupBy(GROUP).agg(F.min(told).alias("told")).select(GROUP, "told.*")
+    return caused.groupBy(GROUP).agg(F.min(cause).alias("first")).select(GROUP, "first.*")
 
 
 def sums(changed: DataFrame) -> dict[str, int]:

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from spark_jobs.config.durations import microseconds
 from spark_jobs.contract.events import HEARTBEAT, OK
 from spark_jobs.contract.tables import BRONZE_EVENTS, SILVER_EVENTS
-from spark_jobs.lake.log import Span
+from spark_jobs.lake.log import BatchSpan
 from spark_jobs.restatements.plan import Cause
 
 CAUSE = "cause"
@@ -17,7 +17,7 @@ WATERMARK = "watermark"
 """The column with the watermark that an event lay behind."""
 
 
-def behind(rows: DataFrame, spans: Sequence[Span]) -> DataFrame:
+def behind(rows: DataFrame, spans: Sequence[BatchSpan]) -> DataFrame:
     """Those of ``rows`` that lay behind the watermark when they were read: all that a query dropped as late, and more.
 
     Args:
@@ -33,7 +33,7 @@ def behind(rows: DataFrame, spans: Sequence[Span]) -> DataFrame:
     return with_watermark(old, spans).where(F.col("event_time") <= F.col(WATERMARK))
 
 
-def with_watermark(rows: DataFrame, spans: Sequence[Span]) -> DataFrame:
+def with_watermark(rows: DataFrame, spans: Sequence[BatchSpan]) -> DataFrame:
     """Those of ``rows`` that were read in ``spans``, with the ``watermark`` of their batch.
 
     A row that may have been read in several is held to the newest watermark of them.

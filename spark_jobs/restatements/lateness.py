@@ -13,7 +13,7 @@ from spark_jobs.contract.events import KEY
 from spark_jobs.contract.tables import BRONZE_EVENTS, LATE_EVENTS, SILVER_EVENTS
 from spark_jobs.lake.batch import EVER_US
 from spark_jobs.lake.layout import Lake
-from spark_jobs.lake.log import Span
+from spark_jobs.lake.log import BatchSpan
 from spark_jobs.queries.arrivals import rows_added
 from spark_jobs.queries.identity import COPY, delay_of, first_of_each, replaced_in
 from spark_jobs.restatements.late_events import WATERMARK, as_silver, behind, is_expired, late_in_silver, with_watermark
@@ -24,7 +24,7 @@ IS_EXPIRED = "is_expired"
 
 
 def new_late_events(
-    spark: SparkSession, settings: Settings, lake: Lake, spans: list[Span], silver: DataFrame
+    spark: SparkSession, settings: Settings, lake: Lake, spans: list[BatchSpan], silver: DataFrame
 ) -> DataFrame | None:
     """The events that silver lacks, each once, of what ``deduplicate`` read in ``spans``; None: it read no rows.
 
@@ -96,7 +96,7 @@ def copies_near(events: DataFrame, rows: DataFrame, settings: DeduplicateSetting
     return rows.where(is_near & F.col("event_date").isin(dates))
 
 
-def late_for(spark: SparkSession, lake: Lake, spans: list[Span]) -> DataFrame | None:
+def late_for(spark: SparkSession, lake: Lake, spans: list[BatchSpan]) -> DataFrame | None:
     """The events of silver that a query can have dropped as late in ``spans``; None: none.
 
     Returns:
@@ -111,7 +111,7 @@ def replaced(
     spark: SparkSession,
     settings: Settings,
     lake: Lake,
-    spans: list[Span],
+    spans: list[BatchSpan],
     silver: DataFrame,
     late: DataFrame,
     fresh: DataFrame | None,

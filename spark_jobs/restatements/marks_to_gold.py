@@ -23,14 +23,14 @@ from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import LATE_EVENTS, SILVER_EVENTS
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries.arrivals import read_up_to
-from spark_jobs.queries.correction import GROUP, Scene, Touched
+from spark_jobs.queries.correction import GROUP, AffectedRows, CorrectionInput
 from spark_jobs.queries.identity import delay_of
 from spark_jobs.restatements.apply import OnStep, restate
-from spark_jobs.restatements.compare import IS_FROZEN, causes_of, changes, computed, is_older, open_groups, sums
+from spark_jobs.restatements.compare import IS_FROZEN, causes_of, changes, checkpointed, is_older, open_groups, sums
 from spark_jobs.restatements.lateness import IS_EXPIRED
-from spark_jobs.restatements.pending import WAITS, Wanted, wanted_tables
-from spark_jobs.restatements.pending_marks import Marked
-from spark_jobs.restatements.plan import Kind, RepairPlan, TablePlan, changes_key, draft_key, events_key
+from spark_jobs.restatements.pending import IS_PENDING, TableToCorrect, tables_to_correct
+from spark_jobs.restatements.pending_marks import PendingMarks
+from spark_jobs.restatements.plan import PlanKind, RepairPlan, TablePlan, changes_key, draft_key, events_key
 from spark_jobs.restatements.plans import GOLD_PLANS
 from spark_jobs.restatements.repair import GOLD
 from spark_jobs.restatements.truth import events_of, span_of
@@ -41,7 +41,7 @@ _FEW_EVENTS = 20_000
 """Up to so many, what they touch is sent to every task."""
 
 
-def restate_marked(
+def apply_marks_to_gold(
     spark: SparkSession, settings: Settings, lake: Lake, *, on_step: OnStep = lambda _line: None
 ) -> RepairPlan | None:
     """Brings gold to what the marks say, as far as that is decided.
@@ -65,7 +65,7 @@ def restate_marked(
         return None
 
     def plan(number: int) -> RepairPlan | None:
-        marked, wanted = Marked.of(spark, lake), _wanted(settings, lake)
+        marked, wanted = PendingMarks.of(spark, lake), _wanted(settings, lake)
         if marked is None or not marked.has_news([one.query.writes.name for one in wanted]):
             return None
         return _Planning(spark, settings, lake, number, marked, on_step).plan(wanted)
@@ -76,17 +76,17 @@ def restate_marked(
 def _may_have_news(spark: SparkSession, settings: Settings, lake: Lake) -> bool:
     if GOLD_PLANS.unfinished(lake):
         return True
-    marked = Marked.of(spark, lake)
+    marked = PendingMarks.of(spark, lake)
     return marked is not None and marked.has_news([one.query.writes.name for one in _wanted(settings, lake)])
 
 
-def _wanted(settings: Settings, lake: Lake) -> list[Wanted]:
-    return [one for one in wanted_tables(settings, lake) if one.correction.net]
+def _wanted(settings: Settings, lake: Lake) -> list[TableToCorrect]:
+    return [one for one in tables_to_correct(settings, lake) if one.correction.net]
 
 
 class _Planning:
     def __init__(
-        self, spark: SparkSession, settings: Settings, lake: Lake, number: int, marked: Marked, on_step: OnStep
+        self, spark: SparkSession, settings: Settings, lake: Lake, number: int, marked: PendingMarks, on_step: OnStep
     ) -> None:
         self._spark, self._settings, self._lake, self._number = spark, settings, lake, number
         self._marked, self._on_step = marked, on_step
@@ -98,7 +98,7 @@ class _Planning:
         self._late = None if late is None else late.where(~F.col(IS_EXPIRED)).drop(IS_EXPIRED, "cause", "repair")
         self._silver = read_table(spark, lake, SILVER_EVENTS, version=lake.newest_commit(SILVER_EVENTS.path))
 
-    def plan(self, wanted: list[Wanted]) -> RepairPlan | None:
+    def plan(self, wanted: list[TableToCorrect]) -> RepairPlan | None:
         """The plan; None: nothing changes, and what waits has waited before."""
         span = span_of(self._silver, self._late)
         tables = {one.query.writes.name: self._part(one, span) for one in wanted} if span else {}
@@ -111,7 +111,7 @@ class _Planning:
             rows.write.parquet(self._lake.uri(key))
         return RepairPlan(
             number=self._number,
-            kind=Kind.MARKS,
+            kind=PlanKind.MARKS,
             draft=self._draft,
             decided_at=self._at,
             bronze_version=-1,
@@ -121,7 +121,7 @@ class _Planning:
             tables=tables,
         )
 
-    def _part(self, one: Wanted, span: tuple[date, date]) -> TablePlan:
+    def _part(self, one: TableToCorrect, span: tuple[date, date]) -> TablePlan:
         name = one.query.writes.name
         self._on_step(f"{name}: recomputing what marks touch")
         events = self._marked.outstanding(name, events_of(self._silver, self._late, None, self._delay))
@@ -136,14 +136,16 @@ class _Planning:
             **counts,
         )
 
-    def _compare(self, one: Wanted, events: DataFrame, span: tuple[date, date], *, is_small: bool) -> dict[str, int]:
+    def _compare(
+        self, one: TableToCorrect, events: DataFrame, span: tuple[date, date], *, is_small: bool
+    ) -> dict[str, int]:
         """Keeps what is to be changed, and the events with whether they wait. Returns the counts."""
         name = one.query.writes.name
         silver = read_up_to(self._spark, self._lake, SILVER_EVENTS, one.silver_version)
         live = read_table(self._spark, self._lake, one.query.writes, version=one.version)
         there = events_of(silver, self._late, None, self._delay)
-        scene = Scene(self._settings, one.watermark, there, live, *span, is_small, self._marked.of_dates)
-        touched = computed(one.correction.recompute(events, scene))
+        scene = CorrectionInput(self._settings, one.watermark, there, live, *span, is_small, self._marked.of_dates)
+        touched = checkpointed(one.correction.recompute(events, scene))
         now, age = F.lit(one.watermark or self._at), self._settings.repair.freeze_after
         frozen = is_older(F.expr(one.correction.time), now, age)
         causes, still_open = causes_of(touched, events), open_groups(touched, scene).select(GROUP)
@@ -152,15 +154,15 @@ class _Planning:
         apart = changes(closed.expected, closed.actual, gross, causes, frozen).where(~F.col(IS_FROZEN))
         apart = apart.select(GROUP).distinct().localCheckpoint()
         waiting = touched.scope.join(still_open.unionByName(apart), on=GROUP, how="left_semi").select(*EVENT).distinct()
-        told = events.join(waiting.withColumn(WAITS, F.lit(True)), on=list(EVENT), how="left")
-        told = told.withColumn(WAITS, F.coalesce(WAITS, F.lit(False))).localCheckpoint()
+        told = events.join(waiting.withColumn(IS_PENDING, F.lit(True)), on=list(EVENT), how="left")
+        told = told.withColumn(IS_PENDING, F.coalesce(IS_PENDING, F.lit(False))).localCheckpoint()
         settled = _without(closed, apart)
         found = changes(settled.expected, settled.actual, live.columns, causes, frozen).localCheckpoint()
         folder = draft_key(self._number, self._draft)
         self._rows |= {events_key(folder, name): told, changes_key(folder, name): found}
-        return {"pending": told.where(WAITS).count(), **sums(found)}
+        return {"pending": told.where(IS_PENDING).count(), **sums(found)}
 
 
-def _without(touched: Touched, groups: DataFrame) -> Touched:
+def _without(touched: AffectedRows, groups: DataFrame) -> AffectedRows:
     expected, actual = (rows.join(groups, on=GROUP, how="left_anti") for rows in (touched.expected, touched.actual))
-    return Touched(touched.scope, expected, actual)
+    return AffectedRows(touched.scope, expected, actual)

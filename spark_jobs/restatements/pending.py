@@ -16,7 +16,7 @@ from spark_jobs.config.settings import Settings
 from spark_jobs.contract.events import KEY
 from spark_jobs.contract.tables import LATE_EVENTS, SILVER_EVENTS
 from spark_jobs.lake.layout import Lake
-from spark_jobs.lake.log import Span
+from spark_jobs.lake.log import BatchSpan
 from spark_jobs.lake.notes import CommitNote, version_reached
 from spark_jobs.queries.arrivals import read_up_to, spans_read
 from spark_jobs.queries.correction import Correction
@@ -31,12 +31,12 @@ from spark_jobs.restatements.plan import events_key
 from spark_jobs.restatements.plans import LastRepair
 from spark_jobs.spark.read_delta import read_table
 
-WAITS = "waits"
+IS_PENDING = "waits"
 """Column: whether an event waits for the next repair."""
 
 
 @dataclass(frozen=True)
-class Wanted:
+class TableToCorrect:
     """A table to correct: its query, and where that stood when it was looked at."""
 
     query: Query
@@ -51,12 +51,12 @@ class Wanted:
         return time_of_us(self.note.watermark_ms * 1000) if self.note.watermark_ms else None
 
 
-def wanted_tables(settings: Settings, lake: Lake) -> list[Wanted]:
+def tables_to_correct(settings: Settings, lake: Lake) -> list[TableToCorrect]:
     """The tables that are corrected, and are there, in the order in which rows flow."""
     return [found for query in QUERIES if (found := _wanted(settings, lake, query))]
 
 
-def _wanted(settings: Settings, lake: Lake, query: Query) -> Wanted | None:
+def _wanted(settings: Settings, lake: Lake, query: Query) -> TableToCorrect | None:
     table = query.writes
     if query.correction is None or not query.is_corrected(settings) or not lake.has(table):
         return None
@@ -66,10 +66,10 @@ def _wanted(settings: Settings, lake: Lake, query: Query) -> Wanted | None:
     note = last_note(lake, query.name, until=version)
     if note is None:
         return None
-    return Wanted(query, query.correction(), version, note, min(map(version_reached, note.reached)))
+    return TableToCorrect(query, query.correction(), version, note, min(map(version_reached, note.reached)))
 
 
-class Outstanding:
+class PendingLateEvents:
     """Late events since the last repair, and those that waited then.
 
     Args:
@@ -99,7 +99,7 @@ class Outstanding:
         """That was looked at."""
 
     @cached_property
-    def spans(self) -> list[Span]:
+    def spans(self) -> list[BatchSpan]:
         """What ``deduplicate`` has read since the last repair."""
         return spans_read(self._lake, DEDUPLICATE, self._since_bronze, until=self.silver_version)
 
@@ -112,7 +112,7 @@ class Outstanding:
     def _since_bronze(self) -> int:
         return self._before.bronze_version if self._before else -1
 
-    def has_any(self, wanted: list[Wanted]) -> bool:
+    def has_any(self, wanted: list[TableToCorrect]) -> bool:
         """Whether anything can be outstanding."""
         before = self._before
         if self.spans or before is None or before.pending or self._failed:
@@ -147,7 +147,7 @@ class Outstanding:
         """Those of :attr:`known` that correct anything; None: there are none."""
         return None if self.known is None else _counting(self.known)
 
-    def events(self, one: Wanted, silver: DataFrame, dates: Sequence[date] | None = None) -> DataFrame | None:
+    def events(self, one: TableToCorrect, silver: DataFrame, dates: Sequence[date] | None = None) -> DataFrame | None:
         """The events that were late for the table, and copies that are replaced; None: there are none.
 
         Args:
@@ -171,8 +171,8 @@ class Outstanding:
             found.append(on_time.select("*", counted))
         if self._before and name in self._before.tables and self._before.tables[name].events:
             earlier = self._spark.read.parquet(self._lake.uri(events_key(self._before.folder, name)))
-            chosen = earlier if name in self._failed else earlier.where(WAITS)
-            found.append(chosen.drop(WAITS))
+            chosen = earlier if name in self._failed else earlier.where(IS_PENDING)
+            found.append(chosen.drop(IS_PENDING))
         if self.late is not None and (spans or on_time is not None):
             copies = replaced(self._spark, self._settings, self._lake, spans, silver, self.late, on_time)
             found.append(copies.select("*", F.lit(False).alias("is_counted")))

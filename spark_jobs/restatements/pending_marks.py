@@ -18,13 +18,13 @@ from spark_jobs.lake.layout import Lake
 from spark_jobs.places import MARKS_WRITER
 from spark_jobs.queries.kept_columns import with_columns
 from spark_jobs.restatements.late_events import CAUSE
-from spark_jobs.restatements.pending import WAITS
-from spark_jobs.restatements.plan import Cause, Kind, events_key
+from spark_jobs.restatements.pending import IS_PENDING
+from spark_jobs.restatements.plan import Cause, PlanKind, events_key
 from spark_jobs.restatements.plans import LastRepair, last_plan
 from spark_jobs.spark.columns import dates_of
 from spark_jobs.spark.read_delta import read_table
 from spark_jobs.traffic_rules.evaluate import active_marks
-from spark_jobs.traffic_rules.kinds.common import EVENT, at, is_of
+from spark_jobs.traffic_rules.kinds.common import EVENT, is_of, micros_literal
 from spark_jobs.traffic_rules.reached import Reached
 from spark_jobs.traffic_rules.valid_columns import rules_by_event
 
@@ -33,7 +33,7 @@ Events = Callable[[Sequence[date]], DataFrame]
 """Gives the events with an ``event_date`` among the given ones, each once, with the columns of silver."""
 
 
-class Marked:
+class PendingMarks:
     """The marks of a lake, at one version of ``silver/marks``.
 
     Args:
@@ -44,11 +44,11 @@ class Marked:
 
     def __init__(self, spark: SparkSession, lake: Lake, version: int) -> None:
         self._spark, self._lake, self._version = spark, lake, version
-        self.before: LastRepair | None = last_plan(lake, Kind.MARKS)
+        self.before: LastRepair | None = last_plan(lake, PlanKind.MARKS)
         """The last plan that brought marks to gold; None: there was none."""
 
     @classmethod
-    def of(cls, spark: SparkSession, lake: Lake) -> "Marked | None":
+    def of(cls, spark: SparkSession, lake: Lake) -> "PendingMarks | None":
         """Those of ``lake`` now; None: nothing was ever marked."""
         version = lake.newest_commit(MARKS.path)
         return None if version is None else cls(spark, lake, version)
@@ -82,7 +82,9 @@ class Marked:
         Returns:
             The columns of silver, ``cause`` and ``is_counted``, which is true.
         """
-        changed = self._rows().where((F.col("marked_at") > at(time_of_us(self._since_us(table)))) & _is_counted())
+        changed = self._rows().where(
+            (F.col("marked_at") > micros_literal(time_of_us(self._since_us(table)))) & _is_counted()
+        )
         if dates is not None:
             changed = changed.where(F.col("event_date").isin(list(dates)))
         changed = changed.select(*EVENT, "event_date").distinct().localCheckpoint()
@@ -108,7 +110,7 @@ class Marked:
         if before is None or table not in before.plan.tables or not before.plan.tables[table].events:
             return None
         earlier = self._spark.read.parquet(self._lake.uri(events_key(before.plan.folder, table)))
-        return earlier if table in before.failed else earlier.where(WAITS)
+        return earlier if table in before.failed else earlier.where(IS_PENDING)
 
 
 def marked_at_us(lake: Lake, version: int) -> int:

@@ -24,7 +24,7 @@ class Cause(StrEnum):
     """An event was marked, or its mark was revoked."""
 
 
-class Kind(StrEnum):
+class PlanKind(StrEnum):
     """What has planned changes."""
 
     REPAIR = "repair"
@@ -32,7 +32,7 @@ class Kind(StrEnum):
     MARKS = "marks"
 
 
-class Outcome(StrEnum):
+class ChangeOutcome(StrEnum):
     """What became of a change."""
 
     APPLIED = "applied"
@@ -112,7 +112,7 @@ class RepairPlan(Plan):
     """
 
     plans: ClassVar[str] = REPAIRS
-    kind: Kind = Kind.REPAIR
+    kind: PlanKind = PlanKind.REPAIR
     bronze_version: int
     late_events: int
     expired: int

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 from spark_jobs.errors import LakeError
 from spark_jobs.lake.layout import Lake
 from spark_jobs.places import REPAIR, REPAIRS
-from spark_jobs.restatements.plan import Kind, Plan, RepairDone, RepairPlan, done_key, plan_folder, plan_key
+from spark_jobs.restatements.plan import Plan, PlanKind, RepairDone, RepairPlan, done_key, plan_folder, plan_key
 
 AnyPlan = TypeVar("AnyPlan", bound=Plan)
 
@@ -65,7 +65,7 @@ class Plans(Generic[AnyPlan]):
         """
         if not lake.files.create(plan_key(plan.number, self.folder), plan.model_dump_json(indent=2).encode()):
             raise LakeError(
-                f"another process has planned {self.writer} {plan.number} of {lake.place()} meanwhile: this one had "
+                f"another process has planned {self.writer} {plan.number} of {lake.shown()} meanwhile: this one had "
                 "lost its lock. Nothing was changed; run the same command again, and it completes the other plan"
             )
 
@@ -100,10 +100,10 @@ class LastRepair:
 
 def last_repair(lake: Lake) -> LastRepair | None:
     """The last repair; None: there was none. What it had read, and what waits, only repairs change."""
-    return last_plan(lake, Kind.REPAIR)
+    return last_plan(lake, PlanKind.REPAIR)
 
 
-def last_plan(lake: Lake, kind: Kind) -> LastRepair | None:
+def last_plan(lake: Lake, kind: PlanKind) -> LastRepair | None:
     """The last plan of ``kind``; None: there was none."""
     plan = next((one for one in GOLD_PLANS.newest_first(lake) if one.kind is kind), None)
     if plan is None:

@@ -12,13 +12,13 @@ from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import SILVER_EVENTS
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries.arrivals import read_up_to
-from spark_jobs.queries.correction import GROUP, Scene
+from spark_jobs.queries.correction import GROUP, CorrectionInput
 from spark_jobs.queries.identity import delay_of
 from spark_jobs.queries.initial_state import initial_events
-from spark_jobs.restatements.compare import causes_of, changes, computed, is_older, open_groups, sums
+from spark_jobs.restatements.compare import causes_of, changes, checkpointed, is_older, open_groups, sums
 from spark_jobs.restatements.lateness import IS_EXPIRED
-from spark_jobs.restatements.pending import WAITS, Outstanding, Wanted, wanted_tables
-from spark_jobs.restatements.pending_marks import Marked
+from spark_jobs.restatements.pending import IS_PENDING, PendingLateEvents, TableToCorrect, tables_to_correct
+from spark_jobs.restatements.pending_marks import PendingMarks
 from spark_jobs.restatements.plan import RepairPlan, TablePlan, changes_key, draft_key, events_key, late_key
 from spark_jobs.restatements.plans import last_repair
 from spark_jobs.restatements.truth import events_of, span_of
@@ -43,7 +43,7 @@ def make_plan(
     return _Planning(spark, settings, lake, number, dry_run=dry_run, on_step=on_step).plan()
 
 
-def _oldest(wanted: list[Wanted], settings: RepairSettings) -> datetime | None:
+def _oldest(wanted: list[TableToCorrect], settings: RepairSettings) -> datetime | None:
     """Of what is older, every row is frozen, whatever came late beside it; None: nothing is."""
     watermarks = [one.watermark for one in wanted if one.watermark]
     return min(watermarks) - max(settings.horizon, settings.freeze_after) - _BESIDE if watermarks else None
@@ -57,10 +57,10 @@ class _Planning:
         self._number, self._draft = number, uuid4().hex
         self._folder = draft_key(self._number, self._draft)
         self._at = datetime.now(UTC)
-        self._wanted = wanted_tables(settings, lake)
+        self._wanted = tables_to_correct(settings, lake)
         since = _oldest(self._wanted, settings.repair)
-        self._outstanding = Outstanding(spark, settings, lake, last_repair(lake), self._keep_late, since=since)
-        self._marked = Marked.of(spark, lake)
+        self._outstanding = PendingLateEvents(spark, settings, lake, last_repair(lake), self._keep_late, since=since)
+        self._marked = PendingMarks.of(spark, lake)
         self._spans_of_silver: dict[int, tuple[date, date] | None] = {}
 
     def plan(self) -> RepairPlan | None:
@@ -91,7 +91,7 @@ class _Planning:
         rows.write.parquet(place)
         return self._spark.read.parquet(place)
 
-    def _part(self, one: Wanted) -> TablePlan:
+    def _part(self, one: TableToCorrect) -> TablePlan:
         self._on_step(f"{one.query.writes.name}: recomputing what late events touch")
         silver = read_up_to(self._spark, self._lake, SILVER_EVENTS, one.silver_version)
         events = self._outstanding.events(one, silver)
@@ -113,7 +113,7 @@ class _Planning:
         spans = [span for span in (self._spans_of_silver[version], span_of(*others)) if span]
         return min(first for first, _ in spans), max(last for _, last in spans)
 
-    def _compare(self, one: Wanted, events: DataFrame, silver: DataFrame) -> dict[str, int]:
+    def _compare(self, one: TableToCorrect, events: DataFrame, silver: DataFrame) -> dict[str, int]:
         """Writes what is to be changed, and the events with whether they wait. Returns the counts."""
         table, late = one.query.writes, self._outstanding.late
         initial = initial_events(self._spark, self._lake, one.query)
@@ -121,13 +121,13 @@ class _Planning:
         live = read_table(self._spark, self._lake, table, version=one.version)
         invalid = self._marked.of_dates if self._marked else None
         there = events_of(silver, late, initial, delay_of(self._settings.deduplicate))
-        scene = Scene(self._settings, one.watermark, there, live, *bounds, marked=invalid)
-        touched = computed(one.correction.recompute(events, scene))
+        scene = CorrectionInput(self._settings, one.watermark, there, live, *bounds, marked=invalid)
+        touched = checkpointed(one.correction.recompute(events, scene))
         still_open, causes = open_groups(touched, scene), causes_of(touched, events)
         waiting = touched.scope.join(still_open, on=GROUP, how="left_semi").select(*EVENT).distinct()
-        marked = events.join(waiting.withColumn(WAITS, F.lit(True)), on=list(EVENT), how="left")
+        marked = events.join(waiting.withColumn(IS_PENDING, F.lit(True)), on=list(EVENT), how="left")
         kept = self._kept(
-            marked.withColumn(WAITS, F.coalesce(WAITS, F.lit(False))), events_key(self._folder, table.name)
+            marked.withColumn(IS_PENDING, F.coalesce(IS_PENDING, F.lit(False))), events_key(self._folder, table.name)
         )
         # By event time, like everything: a lake of last year is not frozen when it is written.
         now = F.lit(one.watermark or self._at)
@@ -136,4 +136,4 @@ class _Planning:
         changed = self._kept(
             changes(closed[0], closed[1], live.columns, causes, frozen), changes_key(self._folder, table.name)
         )
-        return {"pending": kept.where(WAITS).count(), **sums(changed)}
+        return {"pending": kept.where(IS_PENDING).count(), **sums(changed)}

@@ -33,8 +33,8 @@ from spark_jobs.lake.layout import Lake
 from spark_jobs.queries.registry import QUERIES
 from spark_jobs.restatements.apply import OnStep, restate
 from spark_jobs.restatements.compare import sums
-from spark_jobs.restatements.pending import Wanted, wanted_tables
-from spark_jobs.restatements.plan import Kind, RepairPlan, TablePlan, changes_key, draft_key
+from spark_jobs.restatements.pending import TableToCorrect, tables_to_correct
+from spark_jobs.restatements.plan import PlanKind, RepairPlan, TablePlan, changes_key, draft_key
 from spark_jobs.restatements.repair import GOLD
 from spark_jobs.restatements.replay_compare import Compared, Comparing
 from spark_jobs.restatements.replay_model import Replay, replay_key
@@ -144,10 +144,10 @@ class _Run:
         )
         return Replayed(report, first={name: part.first for name, part in parts.items()})
 
-    def _wanted(self) -> list[Wanted]:
+    def _wanted(self) -> list[TableToCorrect]:
         if not self._lake.has(SILVER_EVENTS):
             return []
-        found = wanted_tables(self._settings, self._lake)
+        found = tables_to_correct(self._settings, self._lake)
         return [one for one in found if not self._tables or one.query.writes.name in self._tables]
 
     def plan(self, number: int) -> RepairPlan | None:
@@ -171,7 +171,7 @@ class _Run:
             return None
         return RepairPlan(
             number=number,
-            kind=Kind.REPLAY,
+            kind=PlanKind.REPLAY,
             draft=draft,
             decided_at=self._at,
             bronze_version=-1,

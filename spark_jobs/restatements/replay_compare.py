@@ -13,7 +13,7 @@ from spark_jobs.contract.events import HEARTBEAT, KEY
 from spark_jobs.contract.tables import BRONZE_EVENTS, SILVER_EVENTS
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries.arrivals import read_up_to
-from spark_jobs.queries.correction import DUE, GROUP, Correction, Scene, Touched
+from spark_jobs.queries.correction import DUE, GROUP, AffectedRows, Correction, CorrectionInput
 from spark_jobs.queries.identity import delay_of
 from spark_jobs.queries.initial_state import initial_events
 from spark_jobs.restatements.bronze_truth import BronzeTruth
@@ -21,15 +21,15 @@ from spark_jobs.restatements.compare import (
     COPIES,
     causes_of,
     changes,
-    computed,
+    checkpointed,
     is_older,
     open_groups,
-    strangers,
+    unexpected_rows,
     unexplained,
 )
 from spark_jobs.restatements.late_events import late_in_silver
-from spark_jobs.restatements.pending import Outstanding, Wanted
-from spark_jobs.restatements.pending_marks import Marked
+from spark_jobs.restatements.pending import PendingLateEvents, TableToCorrect
+from spark_jobs.restatements.pending_marks import PendingMarks
 from spark_jobs.restatements.plans import last_repair
 from spark_jobs.restatements.truth import events_of
 from spark_jobs.spark.read_delta import read_table
@@ -54,7 +54,7 @@ class Compared:
             :func:`spark_jobs.restatements.compare.changes` gives it; the cause is ``replay`` where nothing explains it.
     """
 
-    one: Wanted
+    one: TableToCorrect
     columns: Sequence[str]
     actual: int
     still_open: int
@@ -74,10 +74,10 @@ class Comparing:
 
     def __init__(self, spark: SparkSession, settings: Settings, lake: Lake, window: Window, at: datetime) -> None:
         self._spark, self._settings, self._lake, self._window, self._at = spark, settings, lake, window, at
-        self._outstanding = Outstanding(spark, settings, lake, last_repair(lake), lambda rows: rows.persist())
+        self._outstanding = PendingLateEvents(spark, settings, lake, last_repair(lake), lambda rows: rows.persist())
         bronze = read_up_to(spark, lake, BRONZE_EVENTS, self._outstanding.bronze_version)
         self._silver = read_up_to(spark, lake, SILVER_EVENTS, self._outstanding.silver_version)
-        self._marked = Marked.of(spark, lake)
+        self._marked = PendingMarks.of(spark, lake)
         self._delay = delay_of(settings.deduplicate)
         self._truth = BronzeTruth(bronze, self._silver, self._outstanding.known, self._delay)
         self._dates = _dates(window.begin - _DAY, window.end + _DAY)
@@ -88,7 +88,7 @@ class Comparing:
         if self._outstanding.known is not None:
             self._outstanding.known.unpersist()
 
-    def compare(self, one: Wanted) -> Compared:
+    def compare(self, one: TableToCorrect) -> Compared:
         """Compares a table."""
         live = read_table(self._spark, self._lake, one.query.writes, version=one.version)
         initial = initial_events(self._spark, self._lake, one.query)
@@ -96,7 +96,7 @@ class Comparing:
         events = self._events(one, initial, late)
         is_small = events.count() <= _FEW_EVENTS
         # There is no end to how far a chain may lead, but each step reads one date more.
-        scene = Scene(
+        scene = CorrectionInput(
             self._settings,
             one.watermark,
             self._all(initial),
@@ -106,10 +106,12 @@ class Comparing:
             is_small,
             self._marked.of_dates if self._marked else None,
         )
-        touched = computed(one.correction.recompute(events, scene))
+        touched = checkpointed(one.correction.recompute(events, scene))
         return self._compared(one, scene, touched, late)
 
-    def _compared(self, one: Wanted, scene: Scene, touched: Touched, late: DataFrame | None) -> Compared:
+    def _compared(
+        self, one: TableToCorrect, scene: CorrectionInput, touched: AffectedRows, late: DataFrame | None
+    ) -> Compared:
         columns, live = scene.live.columns, self._rows_of_window(one, scene.live)
         is_in = self._is_in(one.correction)
         expected, actual = _with_closing(one.correction, scene, touched)
@@ -119,7 +121,7 @@ class Comparing:
         frozen = is_older(F.expr(one.correction.time), now, self._settings.repair.freeze_after)
         closed = [rows.where(~F.col(_IS_OPEN)) for rows in (expected, actual)]
         found = changes(closed[0], closed[1], columns, self._causes(touched, late), frozen).localCheckpoint()
-        strange = strangers(live, touched.actual, columns).localCheckpoint()
+        strange = unexpected_rows(live, touched.actual, columns).localCheckpoint()
         more = unexplained(strange, found, one.correction.key(columns), frozen)
         return Compared(
             one,
@@ -129,14 +131,14 @@ class Comparing:
             changed=_touching(found.unionByName(more), is_in, columns).localCheckpoint(),
         )
 
-    def _causes(self, touched: Touched, late: DataFrame | None) -> DataFrame:
+    def _causes(self, touched: AffectedRows, late: DataFrame | None) -> DataFrame:
         """Of each group the first outstanding event that touches it, or that nothing explains it."""
         groups = touched.scope.select(GROUP).distinct()
         none = {name: F.lit(None).cast("string") for name in _EVENT} | {"received_at": F.lit(None).cast("timestamp")}
         found = groups.withColumns(none) if late is None else groups.join(causes_of(touched, late), GROUP, "left")
         return found.withColumn("cause", F.coalesce("cause", F.lit("replay")))
 
-    def _events(self, one: Wanted, initial: DataFrame | None, late: DataFrame | None) -> DataFrame:
+    def _events(self, one: TableToCorrect, initial: DataFrame | None, late: DataFrame | None) -> DataFrame:
         """The events that the rows of the window are made of, as if all were late; and copies that do not count."""
         begin = self._window.begin - one.correction.reach(self._settings)
         dates = _dates(begin, self._window.end)
@@ -155,7 +157,7 @@ class Comparing:
             events = events.unionByName(part.select(*events.columns))
         return events.dropDuplicates([*KEY, "event_time", "is_counted"]).localCheckpoint()
 
-    def _late(self, one: Wanted) -> DataFrame | None:
+    def _late(self, one: TableToCorrect) -> DataFrame | None:
         """The events near the window that gold lacks, or whose marks it lacks, and that will be brought in yet."""
         dates = _dates(self._window.begin - self._far(), self._window.end + self._far())
         late = self._late_events(one, dates)
@@ -165,7 +167,7 @@ class Comparing:
         marked = self._marked.outstanding(one.query.writes.name, there, dates)
         return marked if late is None else late.unionByName(marked, allowMissingColumns=True)
 
-    def _late_events(self, one: Wanted, dates: Sequence[date]) -> DataFrame | None:
+    def _late_events(self, one: TableToCorrect, dates: Sequence[date]) -> DataFrame | None:
         """The events of ``dates`` that were late for a table, or will be, and that no repair has brought in yet."""
         silver = read_up_to(self._spark, self._lake, SILVER_EVENTS, one.silver_version)
         late = self._outstanding.events(one, silver, dates)
@@ -198,14 +200,14 @@ class Comparing:
         time = F.expr(correction.time)
         return (time >= F.lit(self._window.begin)) & (time < F.lit(self._window.end))
 
-    def _rows_of_window(self, one: Wanted, live: DataFrame) -> DataFrame:
+    def _rows_of_window(self, one: TableToCorrect, live: DataFrame) -> DataFrame:
         rows = live.where(self._is_in(one.correction))
         if "event_date" in one.query.writes.partition_by:
             rows = rows.where(F.col("event_date").isin(_dates(self._window.begin, self._window.end)))
         return rows
 
 
-def _with_closing(correction: Correction, scene: Scene, touched: Touched) -> tuple[DataFrame, DataFrame]:
+def _with_closing(correction: Correction, scene: CorrectionInput, touched: AffectedRows) -> tuple[DataFrame, DataFrame]:
     """The rows as they should be and as they are, with ``due``, when they close, and ``is_open``."""
     sides = touched.expected.drop(DUE), touched.actual
     if correction.row_due is not None:
@@ -218,7 +220,7 @@ def _with_closing(correction: Correction, scene: Scene, touched: Touched) -> tup
     return timed[0], timed[1]
 
 
-def _there_already(still_open: DataFrame, actual: DataFrame, one: Wanted, columns: Sequence[str]) -> int:
+def _there_already(still_open: DataFrame, actual: DataFrame, one: TableToCorrect, columns: Sequence[str]) -> int:
     """How many of the open rows were emitted in the last millisecond, so that only the rounding leaves them open."""
     if one.watermark is None:
         return 0

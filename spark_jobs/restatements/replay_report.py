@@ -10,8 +10,8 @@ from spark_jobs.config.durations import Window
 from spark_jobs.contract.tables import RESTATEMENTS, SUMS
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries.correction import GROUP
-from spark_jobs.restatements.compare import COPIES, told
-from spark_jobs.restatements.plan import Cause, Outcome
+from spark_jobs.restatements.compare import COPIES, restatement_rows
+from spark_jobs.restatements.plan import Cause, ChangeOutcome
 from spark_jobs.restatements.replay_compare import Compared
 from spark_jobs.restatements.replay_model import CampaignDifference, ReplayedTable
 from spark_jobs.spark.amounts import exact_sum
@@ -45,7 +45,7 @@ class Differing:
     def outcome_word(self) -> str:
         """What is wrong with it."""
         what = {"insert": "missing", "delete": "should not be there", "update": "changed"}[self.change]
-        return f"{what}, frozen" if self.outcome == Outcome.FROZEN.value else what
+        return f"{what}, frozen" if self.outcome == ChangeOutcome.FROZEN.value else what
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,9 @@ def judge(spark: SparkSession, lake: Lake, window: Window, compared: Compared, s
     """What is to be said of ``compared``, with the first ``shown`` rows that differ."""
     one, changed = compared.one, compared.changed
     correction, name = one.correction, one.query.writes.name
-    rows = told(changed, correction.key(compared.columns), compared.columns, correction.time, correction.counts)
+    rows = restatement_rows(
+        changed, correction.key(compared.columns), compared.columns, correction.time, correction.counts
+    )
     rows = rows.withColumn("table_name", F.lit(name)).localCheckpoint()
     rows = _marked(spark, lake, rows).localCheckpoint()
     within = rows.where(_is_in("row_time", window))
@@ -85,13 +87,13 @@ def _marked(spark: SparkSession, lake: Lake, rows: DataFrame) -> DataFrame:
     if not lake.has(RESTATEMENTS):
         return rows.withColumns({_IS_LATE: explained, _IS_TOLD: F.lit(False)})
     told_then = between(read_table(spark, lake, RESTATEMENTS), "row_time", rows, "row_time", "row_time")
-    frozen = told_then.where(F.col("outcome") == Outcome.FROZEN.value)
+    frozen = told_then.where(F.col("outcome") == ChangeOutcome.FROZEN.value)
     by_late_event = F.max(explained).alias("by_late_event")
     record = frozen.groupBy(*[F.col(name).alias(f"told_{name}") for name in _TOLD]).agg(by_late_event)
     is_same = F.lit(True)
     for name in _TOLD:
         is_same &= F.col(name).eqNullSafe(F.col(f"told_{name}"))
-    is_told = F.col("by_late_event").isNotNull() & (F.col("outcome") == Outcome.FROZEN.value)
+    is_told = F.col("by_late_event").isNotNull() & (F.col("outcome") == ChangeOutcome.FROZEN.value)
     return rows.join(record, on=is_same, how="left").withColumns(
         {_IS_LATE: explained | (is_told & F.col("by_late_event")), _IS_TOLD: is_told}
     )

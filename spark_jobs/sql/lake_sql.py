@@ -144,14 +144,14 @@ class LakeSql:
             )
         version = version_as_of(self.lake, table, self._as_of)
         if version is None:
-            raise LakeError(f"lake {self.lake.place()} has no table {table.name} ({table.path}) yet; {_writer(table)}")
+            raise LakeError(f"lake {self.lake.shown()} has no table {table.name} ({table.path}) yet; {_writer(table)}")
         self.versions[table.name] = version
         return version
 
     def _failing(self) -> str:
         found = [name for name, table in _FAILING_TABLES.items() if self.lake.is_table(table.path)]
         if not found:
-            raise LakeError(f"no row of {self.lake.place()} has failed validation; run `adloom validate` to check")
+            raise LakeError(f"no row of {self.lake.shown()} has failed validation; run `adloom validate` to check")
         return " UNION ALL ".join(_failing_rows(name, _FAILING_TABLES[name]) for name in found)
 
 
@@ -171,7 +171,7 @@ def _explaining(lake: Lake) -> Iterator[None]:
         text = str(error).strip()
         if _DATA_FILE.search(text):
             raise LakeError(
-                f"a data file of {lake.place()} cannot be read; was it vacuumed, or are its rows not for you? {text}"
+                f"a data file of {lake.shown()} cannot be read; was it vacuumed, or are its rows not for you? {text}"
             ) from error
         raise SqlError(text) from error
 

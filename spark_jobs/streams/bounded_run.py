@@ -22,7 +22,7 @@ from spark_jobs.places import REQUEUE
 from spark_jobs.queries.initial_state import copy_initial
 from spark_jobs.queries.jobs import jobs_of_run
 from spark_jobs.queries.manifest import FILES
-from spark_jobs.queries.output import ASAP, AVAILABLE_NOW, Within
+from spark_jobs.queries.output import ASAP, AVAILABLE_NOW, BatchContext
 from spark_jobs.queries.query import Query
 from spark_jobs.queries.registry import JOB_OF_QUERY, QUERIES, TABLES
 from spark_jobs.spark.failures import naming_the_cause
@@ -92,7 +92,7 @@ def run(
     uncounted = () if count_state else tuple(query.name for query in queries if query.is_in_ledger)
     progress = ProgressFiles(lake, uncounted=uncounted)
 
-    def begin(query: Query, within: Within) -> StreamingQuery:
+    def begin(query: Query, within: BatchContext) -> StreamingQuery:
         taken = None if query.reads else records
         # These end with what there is; the others go on, for whatever the ones before them write.
         trigger = ASAP if query.reads else AVAILABLE_NOW

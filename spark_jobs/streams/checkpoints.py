@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from spark_jobs.config.settings import Settings
-from spark_jobs.contract.compatibility import Change, Verdict
+from spark_jobs.contract.compatibility import Compatibility, SettingChange
 from spark_jobs.errors import CheckpointError
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries.manifest import FILES, KAFKA, Manifest
@@ -39,7 +39,7 @@ class Checkpoint:
         return checkpoint_name(self.query, self.version)
 
 
-def claim(lake: Lake, settings: Settings, queries: Iterable[str], *, source: str) -> list[Change]:
+def claim(lake: Lake, settings: Settings, queries: Iterable[str], *, source: str) -> list[SettingChange]:
     """Checks that ``queries`` may start on ``lake`` with ``settings``, and writes the manifests of new checkpoints.
 
     Call it while holding the locks of their jobs.
@@ -51,7 +51,7 @@ def claim(lake: Lake, settings: Settings, queries: Iterable[str], *, source: str
         CheckpointError: a change is breaking, or a checkpoint does not match the last batch in its table.
     """
     found = preflight(lake, settings, queries, source=source)
-    broken = [change for change in found if change.verdict is Verdict.BREAKING]
+    broken = [change for change in found if change.verdict is Compatibility.BREAKING]
     if broken:
         reasons = "; ".join(f"{one.query}: {one.setting} was {one.before}, is {one.now}: {one.why}" for one in broken)
         raise CheckpointError(
@@ -69,9 +69,9 @@ def claim(lake: Lake, settings: Settings, queries: Iterable[str], *, source: str
     return found
 
 
-def preflight(lake: Lake, settings: Settings, queries: Iterable[str], *, source: str) -> list[Change]:
+def preflight(lake: Lake, settings: Settings, queries: Iterable[str], *, source: str) -> list[SettingChange]:
     """How ``settings`` differ from those with which the checkpoints of ``queries`` were created."""
-    found: list[Change] = []
+    found: list[SettingChange] = []
     for query in queries:
         if not _is_used(lake, query):
             continue
@@ -81,7 +81,7 @@ def preflight(lake: Lake, settings: Settings, queries: Iterable[str], *, source:
             found.extend(changes(what, manifest, what.state_settings(settings, source)))
         else:
             why = "without it, what its state depends on is unknown"
-            found.append(Change(query, "manifest", "missing or damaged", "needed", Verdict.BREAKING, why))
+            found.append(SettingChange(query, "manifest", "missing or damaged", "needed", Compatibility.BREAKING, why))
     return found
 
 

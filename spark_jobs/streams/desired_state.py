@@ -10,19 +10,19 @@ from spark_jobs.lake.records import find_record, read_record, write_record
 from spark_jobs.places import PROGRESS
 
 
-class WantedState(StrEnum):
+class RunState(StrEnum):
     """The state that a job is wanted to be in."""
 
     RUNNING = "running"
     STOPPED = "stopped"
 
 
-class Wanted(BaseModel):
+class DesiredState(BaseModel):
     """What is wanted of a job, and why. Times are UTC."""
 
     model_config = ConfigDict(frozen=True)
 
-    state: WantedState
+    state: RunState
     why: str
     """Who wants it, and what for; for people to read."""
     since: datetime
@@ -36,10 +36,10 @@ class Wanted(BaseModel):
 
     def runs_at(self, now: datetime) -> bool:
         """Whether the job is to run at ``now``."""
-        return self.state is WantedState.RUNNING or (self.until is not None and now >= self.until)
+        return self.state is RunState.RUNNING or (self.until is not None and now >= self.until)
 
 
-def wanted_key(job: str) -> str:
+def desired_key(job: str) -> str:
     """Where the lake keeps what is wanted of ``job``, as JSON."""
     return f"{PROGRESS}/{job}/wanted.json"
 
@@ -71,19 +71,21 @@ class _StopRecord(BaseModel):
     at: datetime
 
 
-def read_wanted(lake: Lake, job: str) -> Wanted | None:
+def read_desired(lake: Lake, job: str) -> DesiredState | None:
     """What is wanted of ``job``; None if nobody has ever asked for it.
 
     Raises:
         LakeError: the record is damaged.
     """
-    return read_record(lake, wanted_key(job), Wanted, remedy="start or stop the job again to replace it")
+    return read_record(lake, desired_key(job), DesiredState, remedy="start or stop the job again to replace it")
 
 
-def want(lake: Lake, job: str, state: WantedState, why: str, now: datetime, *, until: datetime | None = None) -> Wanted:
+def set_desired(
+    lake: Lake, job: str, state: RunState, why: str, now: datetime, *, until: datetime | None = None
+) -> DesiredState:
     """Records what is wanted of ``job`` from ``now`` on; ``until`` makes a stop a pause."""
-    wanted = Wanted(state=state, why=why, since=now, until=until)
-    write_record(lake, wanted_key(job), wanted)
+    wanted = DesiredState(state=state, why=why, since=now, until=until)
+    write_record(lake, desired_key(job), wanted)
     return wanted
 
 

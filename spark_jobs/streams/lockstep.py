@@ -9,10 +9,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 from spark_jobs.contract.tables import Table
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries.initial_state import is_ready
-from spark_jobs.queries.output import Within
+from spark_jobs.queries.output import BatchContext
 from spark_jobs.queries.query import Query
 
-Begin = Callable[[Query, Within], StreamingQuery]
+Begin = Callable[[Query, BatchContext], StreamingQuery]
 """Starts a query; each of its batches is to be written within the context."""
 
 

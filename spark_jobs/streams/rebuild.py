@@ -24,7 +24,7 @@ from spark_jobs.queries.append_missing import note_of_reset
 from spark_jobs.queries.manifest import Manifest
 from spark_jobs.queries.output import TableOutput
 from spark_jobs.queries.places import checkpoint_key
-from spark_jobs.queries.resume_point import Position
+from spark_jobs.queries.resume_point import ResumePoint
 from spark_jobs.spark.failures import naming_the_cause
 from spark_jobs.spark.session import using
 from spark_jobs.spark.write_delta import add_columns
@@ -33,7 +33,7 @@ _Write = Callable[[DataFrame], None]
 _NEXT = "nextBatchWatermarkMs"
 
 
-def rebuild(at: Position, version: int, manifest: Manifest) -> int:
+def rebuild(at: ResumePoint, version: int, manifest: Manifest) -> int:
     """Rebuilds the state of a query as it was at a position.
 
     Args:
@@ -67,7 +67,7 @@ def rebuild(at: Position, version: int, manifest: Manifest) -> int:
     return events.count()
 
 
-def _sides(at: Position, events: DataFrame) -> Sequence[DataFrame]:
+def _sides(at: ResumePoint, events: DataFrame) -> Sequence[DataFrame]:
     """The open events for each time that the query reads its table; one side may have come further than another."""
     last, keys = max(at.reached), [*KEY, "event_time"]
     sides = [
@@ -91,7 +91,7 @@ def _in_first_batch(rows: DataFrame) -> DataFrame:
     return rows.crossJoin(F.broadcast(batch.where("value = 0").select(F.lit(1).alias("_batch")))).select(*rows.columns)
 
 
-def _run_batch(at: Position, rows: DataFrame, version: int, write: _Write | None) -> None:
+def _run_batch(at: ResumePoint, rows: DataFrame, version: int, write: _Write | None) -> None:
     """Runs the next batch of the new checkpoint; ``write`` gets its output, which otherwise is thrown away."""
 
     def compute(batch: DataFrame, _batch_id: int) -> None:
@@ -113,7 +113,7 @@ def _run_batch(at: Position, rows: DataFrame, version: int, write: _Write | None
         started.awaitTermination()
 
 
-def _write_due(at: Position, manifest: Manifest, held_ms: int) -> _Write:
+def _write_due(at: ResumePoint, manifest: Manifest, held_ms: int) -> _Write:
     """Writes what comes due at the position as an ordinary batch would; if there is nothing, nothing is committed."""
     query, note = at.query, note_of_reset(at.note).model_copy(update={"watermark_ms": held_ms})
     outputs = query.outputs(at.settings, at.lake, manifest) if query.outputs else [TableOutput(at.lake, query.writes)]
@@ -135,7 +135,7 @@ def _replace_watermark(lake: Lake, key: str, watermark_ms: int) -> int:
     return int(done[_NEXT])
 
 
-def _replace_offsets(at: Position, key: str) -> None:
+def _replace_offsets(at: ResumePoint, key: str) -> None:
     """Replaces where a batch ended, in the file ``key``, by the position in the source table."""
     version, metadata, *_ = _lines(at.lake, key)
     _write_lines(at.lake, key, [version, metadata, *map(json.dumps, at.note.reached)])

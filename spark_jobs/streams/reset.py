@@ -26,7 +26,7 @@ from spark_jobs.queries.output import AVAILABLE_NOW
 from spark_jobs.queries.places import checkpoint_in_use, checkpoint_key
 from spark_jobs.queries.query import Query
 from spark_jobs.queries.registry import find_query
-from spark_jobs.queries.resume_point import Position
+from spark_jobs.queries.resume_point import ResumePoint
 from spark_jobs.spark.failures import naming_the_cause
 from spark_jobs.spark.read_delta import read_table
 from spark_jobs.streams.rebuild import rebuild
@@ -92,7 +92,7 @@ def reset(spark: SparkSession, settings: Settings, lake: Lake, name: str, source
             begins_at = _restart_at_end(spark, settings, lake, query, note, source, version)
             manifest = manifest.model_copy(update={"begins_at": begins_at})
         elif note:
-            at = Position(spark, settings, lake, query, note)
+            at = ResumePoint(spark, settings, lake, query, note)
             manifest = manifest.model_copy(update={"final_before_ms": query.final_before_ms(at)})
             open_events = rebuild(at, version, manifest)
             note = last_note(lake, name)

@@ -25,7 +25,7 @@ from spark_jobs.lake.lock import Check, hold_job
 from spark_jobs.queries.initial_state import copy_initial, is_ready
 from spark_jobs.queries.manifest import FILES, KAFKA
 from spark_jobs.queries.manifests import read_manifest
-from spark_jobs.queries.output import Within, start_of
+from spark_jobs.queries.output import BatchContext, start_of
 from spark_jobs.queries.places import checkpoint_in_use
 from spark_jobs.queries.query import Query
 from spark_jobs.queries.registry import QUERIES_OF_JOB, queries_of, writer_of
@@ -45,7 +45,7 @@ _LOOK_S = 5.0
 _log = logging.getLogger(__name__)
 
 
-class Outcome(Enum):
+class ServiceOutcome(Enum):
     """How a job ended."""
 
     DONE = auto()
@@ -65,7 +65,7 @@ def run_job(
     *,
     source: Path | None = None,
     contract: Contract | None = None,
-) -> Outcome:
+) -> ServiceOutcome:
     """Runs the queries of ``job`` until ``stop``; each starts once the table that it reads exists.
 
     Args:
@@ -93,7 +93,7 @@ def run_job(
     def begin(query: Query) -> StreamingQuery:
         taken, trigger = None if query.reads else records, start_of(settings.job, query)
         # Heartbeats go to silver, too, and it has one writer at a time.
-        within: Within = (lambda: silver) if query.writes == SILVER_EVENTS else nullcontext
+        within: BatchContext = (lambda: silver) if query.writes == SILVER_EVENTS else nullcontext
         return start(query, spark, settings, lake, records=taken, trigger=trigger, within=within)
 
     def on_tick(running: Mapping[Query, StreamingQuery]) -> None:
@@ -213,7 +213,7 @@ def _run(
     requests: _StopRequests,
     check_lock: Check,
     on_tick: Callable[[Mapping[Query, StreamingQuery]], None],
-) -> Outcome:
+) -> ServiceOutcome:
     try:
         with naming_the_cause(lambda: list(running.queries.values())):
             while not stop.is_made:
@@ -222,7 +222,7 @@ def _run(
                 check_lock()
                 on_tick(running.queries)
                 if settings.job.trigger is Trigger.AVAILABLE_NOW and running.has_ended:
-                    return Outcome.DONE
+                    return ServiceOutcome.DONE
                 requests.heed(stop)
                 stop.wait(_TICK_S)
     finally:
@@ -231,4 +231,4 @@ def _run(
         timeout_s = settings.job.stop_timeout.total_seconds()
         left = list(running.queries.values())
         is_finished = finish_batches(left, timeout_s=timeout_s, give_up=lambda: stop.is_urgent)
-    return Outcome.STOPPED if is_finished else Outcome.ABORTED
+    return ServiceOutcome.STOPPED if is_finished else ServiceOutcome.ABORTED

@@ -11,7 +11,7 @@ from spark_jobs.config.settings import Settings
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries.initial_state import first_rows
 from spark_jobs.queries.manifests import read_manifest
-from spark_jobs.queries.output import ASAP, Start, Within, start_query
+from spark_jobs.queries.output import ASAP, BatchContext, Start, start_query
 from spark_jobs.queries.places import checkpoint_in_use
 from spark_jobs.queries.query import Query
 from spark_jobs.spark.read_delta import stream_table
@@ -29,7 +29,7 @@ def start(
     *,
     records: DataFrame | None = None,
     trigger: Start = ASAP,
-    within: Within = nullcontext,
+    within: BatchContext = nullcontext,
     version: int | None = None,
     conf: Mapping[str, str] = _NOTHING,
 ) -> StreamingQuery:

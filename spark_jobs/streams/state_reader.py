@@ -99,7 +99,7 @@ def _operator(lake: Lake, folder: str) -> str:
         return str(json.loads(description)["operatorInfo"]["operatorName"]).removesuffix("Exec")
     except (ValueError, KeyError, TypeError) as error:
         raise CheckpointError(
-            f"{lake.place(key)} does not describe an operator of a query ({error!r}): the checkpoint is damaged, or "
+            f"{lake.shown(key)} does not describe an operator of a query ({error!r}): the checkpoint is damaged, or "
             "from another version of Spark; `adloom checkpoints reset` creates a new one"
         ) from error
 

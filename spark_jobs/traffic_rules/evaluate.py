@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from spark_jobs.config.durations import EPOCH
 from spark_jobs.contract.tables import MARKS
 from spark_jobs.traffic_rules.kinds.cidr import cidr
-from spark_jobs.traffic_rules.kinds.common import EVENT, at, is_within
+from spark_jobs.traffic_rules.kinds.common import EVENT, is_within, micros_literal
 from spark_jobs.traffic_rules.kinds.delay import delay
 from spark_jobs.traffic_rules.kinds.rate import rate
 from spark_jobs.traffic_rules.kinds.repeat import repeat
@@ -93,5 +93,5 @@ def mark_changes(expected: DataFrame, active: DataFrame, marked_at: datetime) ->
     )
     said = [F.any_value(name).alias(name) for name in (*_SAID, "revoked")]
     one_side = both.groupBy(*MARK).agg(F.count(F.lit(1)).alias("sides"), *said).where(F.col("sides") == 1)
-    rows = one_side.withColumns({"marked_at": at(marked_at), "event_date": F.to_date("event_time")})
+    rows = one_side.withColumns({"marked_at": micros_literal(marked_at), "event_date": F.to_date("event_time")})
     return rows.select(*MARKS.column_names)

@@ -27,7 +27,7 @@ from ad_dags.provider import get_provider_info
 from spark_jobs.config.settings import ENV_PREFIX, Settings, load_settings
 from spark_jobs.errors import SettingsError
 from spark_jobs.lake.open import open_lake
-from spark_jobs.streams.desired_state import WantedState, want
+from spark_jobs.streams.desired_state import RunState, set_desired
 from tests.dags.fakes import LAKE, RecordingLauncher, fake_command
 
 _SUPERVISOR = {"supervisor_address": "127.0.0.1:1", "supervisor_password": "hush"}
@@ -196,7 +196,7 @@ def test_the_triggerers_event_loop_never_waits_for_a_secrets_backend(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connection, threads = _connection(tmp_path), []
-    want(connection.lake, "attribute", WantedState.STOPPED, "a test", datetime(2026, 1, 1, 12, tzinfo=UTC))
+    set_desired(connection.lake, "attribute", RunState.STOPPED, "a test", datetime(2026, 1, 1, 12, tzinfo=UTC))
 
     def find(_lake: object) -> LakeConnection:
         threads.append(threading.current_thread())

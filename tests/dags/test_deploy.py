@@ -29,7 +29,7 @@ from spark_jobs.lake.open import open_lake
 from spark_jobs.operations.releases import read_deployment
 from spark_jobs.places import CHECKPOINTS
 from spark_jobs.queries.places import progress_key
-from spark_jobs.streams.desired_state import read_wanted, wanted_key
+from spark_jobs.streams.desired_state import desired_key, read_desired
 from spark_jobs.streams.reports import QueryReport, QueryState
 from tests.dags.fakes import LAKE, RecordingLauncher
 from tests.support.releases import publish_fake
@@ -126,7 +126,7 @@ def test_a_release_that_does_not_exist_is_not_deployed(drivers: _Drivers) -> Non
 def test_a_first_release_is_started(drivers: _Drivers) -> None:
     assert swap(LAKE, _NEW, [], _form(DeployAction.START)) == ["deduplicate: release 1.0.1 is running"]
     assert drivers.calls[-1] == "start deduplicate 1.0.1"
-    wanted = read_wanted(drivers.connection.lake, "deduplicate")
+    wanted = read_desired(drivers.connection.lake, "deduplicate")
     assert wanted
     assert (wanted.state, wanted.until) == ("running", None)
 
@@ -161,7 +161,7 @@ def test_a_first_release_that_does_not_work_is_stopped(drivers: _Drivers) -> Non
     drivers.is_broken = True
     with pytest.raises(DeployError, match=r"its driver is given up \(the reason\); there is no previous release"):
         swap(LAKE, _NEW, [], _form(DeployAction.START))
-    wanted = read_wanted(drivers.connection.lake, "deduplicate")
+    wanted = read_desired(drivers.connection.lake, "deduplicate")
     assert wanted
     assert wanted.state == "stopped"
 
@@ -178,7 +178,7 @@ def test_a_rollback_returns_to_the_previous_release(drivers: _Drivers) -> None:
 def test_a_stop_is_remembered(drivers: _Drivers) -> None:
     swap(LAKE, _NEW, [], _form(DeployAction.START))
     assert swap(LAKE, "", [], _form(DeployAction.STOP)) == ["deduplicate: stopped"]
-    wanted = read_wanted(drivers.connection.lake, "deduplicate")
+    wanted = read_desired(drivers.connection.lake, "deduplicate")
     assert wanted
     assert (wanted.state, wanted.until) == ("stopped", None)
 
@@ -264,7 +264,7 @@ def _breaking(query: str) -> str:
 
 
 def _is_wanted(drivers: _Drivers) -> bool:
-    wanted = read_wanted(drivers.connection.lake, "deduplicate")
+    wanted = read_desired(drivers.connection.lake, "deduplicate")
     return wanted is not None and (wanted.state, wanted.until) == ("running", None)
 
 
@@ -334,7 +334,7 @@ def test_a_lake_that_is_away_for_a_while_leaves_no_pause_behind(
     write = files.write
 
     def write_sometimes(key: str, data: bytes) -> None:
-        is_resuming = key == wanted_key("deduplicate") and b"its pause is over" in data
+        is_resuming = key == desired_key("deduplicate") and b"its pause is over" in data
         if is_resuming and len(refused) < 3:
             refused.append(key)
             raise LakeError("it does not answer")

@@ -19,7 +19,7 @@ from ad_dags.drivers.supervision.watch import supervise_once
 from spark_jobs.config.settings import Settings
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_lake
-from spark_jobs.streams.desired_state import WantedState, request_stop, stop_requested_at, want
+from spark_jobs.streams.desired_state import RunState, request_stop, set_desired, stop_requested_at
 from tests.dags.fake_clusters import (
     APPS,
     JOB,
@@ -140,7 +140,7 @@ def timeline(lake: Lake, hung: _Hung) -> _Timeline:
 
 
 def test_a_driver_that_hangs_is_killed_after_its_patience_and_started_again(lake: Lake, timeline: _Timeline) -> None:
-    want(lake, JOB, WantedState.RUNNING, "a test", NOW)
+    set_desired(lake, JOB, RunState.RUNNING, "a test", NOW)
     write_report(lake, "attribute", 7, NOW)
     memory = Memory()
 
@@ -157,16 +157,16 @@ def test_a_driver_that_hangs_is_killed_after_its_patience_and_started_again(lake
 @pytest.mark.parametrize(
     ("state", "submits"),
     [
-        pytest.param(WantedState.RUNNING, 1, id="wanted"),
-        pytest.param(WantedState.STOPPED, 0, id="not-wanted"),
+        pytest.param(RunState.RUNNING, 1, id="wanted"),
+        pytest.param(RunState.STOPPED, 0, id="not-wanted"),
     ],
 )
 def test_a_driver_that_hangs_while_stopping_is_killed_by_the_reconciler_too(
-    lake: Lake, timeline: _Timeline, monkeypatch: pytest.MonkeyPatch, state: WantedState, submits: int
+    lake: Lake, timeline: _Timeline, monkeypatch: pytest.MonkeyPatch, state: RunState, submits: int
 ) -> None:
     """Its watcher asked it to stop and died."""
     connection = LakeConnection(str(lake.path), None, Settings(), lake, timeline.launcher)
-    want(lake, JOB, state, "a test", NOW)
+    set_desired(lake, JOB, state, "a test", NOW)
     request_stop(lake, JOB, NOW)
     monkeypatch.setattr(reconcile, "connect", lambda *_: connection)
     monkeypatch.setattr(reconcile, "utc_now", timeline.clock)
@@ -178,7 +178,7 @@ def test_a_driver_that_hangs_while_stopping_is_killed_by_the_reconciler_too(
 def test_a_pause_outlasts_a_driver_that_hangs(lake: Lake, timeline: _Timeline, monkeypatch: pytest.MonkeyPatch) -> None:
     """A deployment need not fail because the old driver hangs."""
     connection = LakeConnection(str(lake.path), None, Settings(), lake, timeline.launcher)
-    want(lake, JOB, WantedState.RUNNING, "a test", NOW)
+    set_desired(lake, JOB, RunState.RUNNING, "a test", NOW)
 
     def sleep(_seconds: float) -> None:
         timeline.clock.now += timedelta(seconds=60)

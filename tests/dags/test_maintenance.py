@@ -16,7 +16,7 @@ from ad_dags.drivers.launchers import DriverState
 from spark_jobs.config.settings import Settings
 from spark_jobs.lake.open import open_lake
 from spark_jobs.places import CHECKPOINTS
-from spark_jobs.streams.desired_state import WantedState, read_wanted, want
+from spark_jobs.streams.desired_state import RunState, read_desired, set_desired
 from tests.dags.fakes import LAKE, RecordingLauncher, fake_command
 
 _NOW = datetime.now(UTC)
@@ -32,7 +32,7 @@ def connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LakeConnectio
 
 
 def _state(connection: LakeConnection) -> tuple[str, bool]:
-    wanted = read_wanted(connection.lake, "attribute")
+    wanted = read_desired(connection.lake, "attribute")
     assert wanted
     return wanted.state.value, wanted.is_paused
 
@@ -40,7 +40,7 @@ def _state(connection: LakeConnection) -> tuple[str, bool]:
 def test_the_job_is_paused_while_its_tables_are_maintained(
     connection: LakeConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    want(connection.lake, "attribute", WantedState.RUNNING, "a test", _NOW)
+    set_desired(connection.lake, "attribute", RunState.RUNNING, "a test", _NOW)
     wanted = connection.lake.path / "_progress" / "attribute" / "wanted.json"
     fake_command(connection.lake.path.parent, monkeypatch, f'echo "$@"; cat {wanted}')
     output = maintain_tables.maintain_tables(LAKE, "attribute")
@@ -62,7 +62,7 @@ def test_tables_that_no_job_writes_are_maintained_while_all_jobs_run(
 
 
 def test_a_maintenance_that_fails_resumes_the_job(connection: LakeConnection, monkeypatch: pytest.MonkeyPatch) -> None:
-    want(connection.lake, "attribute", WantedState.RUNNING, "a test", _NOW)
+    set_desired(connection.lake, "attribute", RunState.RUNNING, "a test", _NOW)
     fake_command(connection.lake.path.parent, monkeypatch, "echo error: the disk is full; exit 1")
     with pytest.raises(CommandError, match="the disk is full"):
         maintain_tables.maintain_tables(LAKE, "attribute")
@@ -72,7 +72,7 @@ def test_a_maintenance_that_fails_resumes_the_job(connection: LakeConnection, mo
 def test_a_job_that_was_stopped_on_purpose_stays_stopped(
     connection: LakeConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    want(connection.lake, "attribute", WantedState.STOPPED, "a test", _NOW)
+    set_desired(connection.lake, "attribute", RunState.STOPPED, "a test", _NOW)
     fake_command(connection.lake.path.parent, monkeypatch, "exit 0")
     maintain_tables.maintain_tables(LAKE, "attribute")
     assert isinstance(connection.launcher, RecordingLauncher)
@@ -83,10 +83,10 @@ def test_a_job_that_was_stopped_on_purpose_stays_stopped(
 def test_a_job_that_is_stopped_during_its_pause_stays_stopped(
     connection: LakeConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    want(connection.lake, "attribute", WantedState.RUNNING, "a test", _NOW)
+    set_desired(connection.lake, "attribute", RunState.RUNNING, "a test", _NOW)
 
     def run_adloom(*_: object, **__: object) -> tuple[int, str]:
-        want(connection.lake, "attribute", WantedState.STOPPED, "an operator", _NOW)
+        set_desired(connection.lake, "attribute", RunState.STOPPED, "an operator", _NOW)
         return 0, ""
 
     monkeypatch.setattr(maintain_tables, "run_adloom", run_adloom)

@@ -25,7 +25,7 @@ from spark_jobs.operations.release import Deployment
 from spark_jobs.operations.releases import write_deployment
 from spark_jobs.places import OVERVIEW, REPORTS
 from spark_jobs.queries.places import progress_key, trend_key
-from spark_jobs.streams.desired_state import WantedState, want
+from spark_jobs.streams.desired_state import RunState, set_desired
 from spark_jobs.streams.reports import QueryReport, Trend
 from tests.dags.fakes import RecordingLauncher
 
@@ -137,7 +137,7 @@ def test_the_streams_page_shows_what_the_lake_and_the_launcher_know(
     write_record(connection.lake, progress_key("ingest"), report)
     write_record(connection.lake, trend_key("ingest"), trend)
     write_deployment(connection.lake, Deployment(job="deduplicate", version="1.0.0", deployed_at=_NOW))
-    want(connection.lake, "deduplicate", WantedState.RUNNING, "a test", _NOW)
+    set_desired(connection.lake, "deduplicate", RunState.RUNNING, "a test", _NOW)
 
     deduplicate, attribute, _measure = client.get("/api/streams").json()["jobs"]
 

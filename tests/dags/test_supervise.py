@@ -23,7 +23,7 @@ from spark_jobs.config.settings import Settings
 from spark_jobs.errors import LakeError, SettingsError
 from spark_jobs.lake.open import open_lake
 from spark_jobs.queries.places import progress_key
-from spark_jobs.streams.desired_state import WantedState, read_wanted, want, wanted_key, watch
+from spark_jobs.streams.desired_state import RunState, desired_key, read_desired, set_desired, watch
 from tests.dags.fakes import LAKE, RecordingLauncher
 
 _JOB = "attribute"
@@ -57,7 +57,7 @@ def test_a_job_that_nobody_ever_wanted_is_left_alone(connection: LakeConnection,
 def test_a_wanted_job_is_started_and_its_watcher_is_recorded(
     connection: LakeConnection, launcher: RecordingLauncher
 ) -> None:
-    want(connection.lake, _JOB, WantedState.RUNNING, "a test", _NOON)
+    set_desired(connection.lake, _JOB, RunState.RUNNING, "a test", _NOON)
     assert not is_watched(connection.lake, _JOB, _NOON, patience=timedelta(minutes=1))
     assert _look(connection, _NOON).action is Action.START
     assert launcher.calls == ["start attribute"]
@@ -67,19 +67,19 @@ def test_a_wanted_job_is_started_and_its_watcher_is_recorded(
 
 def test_a_pause_that_nobody_ends_ends_by_itself(connection: LakeConnection, launcher: RecordingLauncher) -> None:
     until = _NOON + timedelta(minutes=10)
-    want(connection.lake, _JOB, WantedState.STOPPED, "tables are compacted", _NOON, until=until)
+    set_desired(connection.lake, _JOB, RunState.STOPPED, "tables are compacted", _NOON, until=until)
     found = _look(connection, until - timedelta(seconds=1))
     assert (found.action, found.why) == (Action.NOTHING, "it is paused: tables are compacted")
     assert _look(connection, until).action is Action.START
     assert launcher.calls == ["start attribute"]
-    wanted = read_wanted(connection.lake, _JOB)
+    wanted = read_desired(connection.lake, _JOB)
     assert wanted
-    assert wanted.state is WantedState.RUNNING
+    assert wanted.state is RunState.RUNNING
     assert wanted.why == "its pause is over (tables are compacted)"
 
 
 def test_a_launcher_that_is_away_is_waited_for(connection: LakeConnection, launcher: RecordingLauncher) -> None:
-    want(connection.lake, _JOB, WantedState.RUNNING, "a test", _NOON)
+    set_desired(connection.lake, _JOB, RunState.RUNNING, "a test", _NOON)
     launcher.is_away = True
     remembered = Memory(process_id=7)
     found = _look(connection, _NOON, remembered)
@@ -90,7 +90,7 @@ def test_a_launcher_that_is_away_is_waited_for(connection: LakeConnection, launc
 def test_a_damaged_record_of_what_is_wanted_is_an_error(
     connection: LakeConnection, launcher: RecordingLauncher
 ) -> None:
-    connection.lake.files.write(wanted_key(_JOB), b'{"state": "sideways"}')
+    connection.lake.files.write(desired_key(_JOB), b'{"state": "sideways"}')
     with pytest.raises(LakeError, match="is damaged"):
         _look(connection, _NOON)
     assert launcher.calls == []
@@ -99,17 +99,17 @@ def test_a_damaged_record_of_what_is_wanted_is_an_error(
 @pytest.mark.parametrize(
     ("wanted_at", "state"),
     [
-        pytest.param(_NOON - timedelta(minutes=1), WantedState.STOPPED, id="marked"),
-        pytest.param(_NOON + timedelta(seconds=1), WantedState.RUNNING, id="cleared"),
+        pytest.param(_NOON - timedelta(minutes=1), RunState.STOPPED, id="marked"),
+        pytest.param(_NOON + timedelta(seconds=1), RunState.RUNNING, id="cleared"),
     ],
 )
 def test_a_stop_does_not_undo_a_later_start(
-    connection: LakeConnection, launcher: RecordingLauncher, wanted_at: datetime, state: WantedState
+    connection: LakeConnection, launcher: RecordingLauncher, wanted_at: datetime, state: RunState
 ) -> None:
-    want(connection.lake, _JOB, WantedState.RUNNING, "its task", wanted_at)
+    set_desired(connection.lake, _JOB, RunState.RUNNING, "its task", wanted_at)
     stop(connection.lake, launcher, _JOB, "its task was marked", _NOON + timedelta(seconds=2), unless_after=_NOON)
     assert launcher.calls == ["stop attribute"]
-    wanted = read_wanted(connection.lake, _JOB)
+    wanted = read_desired(connection.lake, _JOB)
     assert wanted
     assert wanted.state is state
 
@@ -124,7 +124,7 @@ def _event(trigger: SuperviseDriverTrigger) -> TriggerEvent:
 def test_the_trigger_ends_when_the_job_is_no_longer_wanted(
     connection: LakeConnection, launcher: RecordingLauncher
 ) -> None:
-    want(connection.lake, _JOB, WantedState.STOPPED, "a test", _NOON)
+    set_desired(connection.lake, _JOB, RunState.STOPPED, "a test", _NOON)
     launcher.state = DriverState.RUNNING
     event = _event(SuperviseDriverTrigger(_JOB, _LIMITS, 0.01))
     assert event.payload == {"action": "finish", "why": "it is no longer wanted, and has stopped"}
@@ -132,7 +132,7 @@ def test_the_trigger_ends_when_the_job_is_no_longer_wanted(
 
 
 def test_the_trigger_ends_when_restarts_do_not_help(connection: LakeConnection, launcher: RecordingLauncher) -> None:
-    want(connection.lake, _JOB, WantedState.RUNNING, "a test", _NOON)
+    set_desired(connection.lake, _JOB, RunState.RUNNING, "a test", _NOON)
     launcher.is_broken = True
     event = _event(SuperviseDriverTrigger(_JOB, _LIMITS, 0.01))
     assert event.payload["action"] == "fail"
@@ -143,19 +143,19 @@ def test_the_trigger_ends_when_restarts_do_not_help(connection: LakeConnection, 
 
 
 def test_a_killed_trigger_stops_the_driver(connection: LakeConnection, launcher: RecordingLauncher) -> None:
-    want(connection.lake, _JOB, WantedState.RUNNING, "a test", _NOON)
+    set_desired(connection.lake, _JOB, RunState.RUNNING, "a test", _NOON)
     asyncio.run(SuperviseDriverTrigger(_JOB, _LIMITS, 0.01).on_kill())
     assert launcher.calls == ["stop attribute"]
-    wanted = read_wanted(connection.lake, _JOB)
+    wanted = read_desired(connection.lake, _JOB)
     assert wanted
-    assert wanted.state is WantedState.STOPPED
+    assert wanted.state is RunState.STOPPED
 
 
 def test_a_killed_trigger_that_is_cancelled_half_way_still_stops_the_driver(
     connection: LakeConnection, launcher: RecordingLauncher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Airflow cancels it if it takes longer than a moment."""
-    want(connection.lake, _JOB, WantedState.RUNNING, "a test", _NOON)
+    set_desired(connection.lake, _JOB, RunState.RUNNING, "a test", _NOON)
     is_looking = threading.Event()
 
     def find_slowly(_lake: object) -> LakeConnection:
@@ -184,7 +184,7 @@ def test_a_trigger_is_recreated_from_its_serialized_form() -> None:
 
 
 def test_damaged_progress_does_not_end_the_watch(connection: LakeConnection, launcher: RecordingLauncher) -> None:
-    want(connection.lake, _JOB, WantedState.RUNNING, "a test", _NOON)
+    set_desired(connection.lake, _JOB, RunState.RUNNING, "a test", _NOON)
     launcher.state = DriverState.RUNNING
     connection.lake.files.write(progress_key(_JOB), b"{")
     assert _look(connection, _NOON).action is Action.NOTHING
@@ -212,7 +212,7 @@ def _reconcile(connection: LakeConnection, monkeypatch: pytest.MonkeyPatch) -> l
 def test_a_wanted_job_that_nobody_watches_is_started_and_watched(
     connection: LakeConnection, launcher: RecordingLauncher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    want(connection.lake, _JOB, WantedState.RUNNING, "a test", _NOON)
+    set_desired(connection.lake, _JOB, RunState.RUNNING, "a test", _NOON)
     assert _reconcile(connection, monkeypatch) == ["supervise_attribute"]
     assert launcher.calls == ["start attribute"]
 
@@ -220,7 +220,7 @@ def test_a_wanted_job_that_nobody_watches_is_started_and_watched(
 def test_a_job_that_is_watched_is_left_to_its_watcher(
     connection: LakeConnection, launcher: RecordingLauncher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    want(connection.lake, _JOB, WantedState.RUNNING, "a test", _NOON)
+    set_desired(connection.lake, _JOB, RunState.RUNNING, "a test", _NOON)
     watch(connection.lake, _JOB, "somebody", datetime.now(UTC))
     assert _reconcile(connection, monkeypatch) == []
     assert launcher.calls == []
@@ -237,7 +237,7 @@ def test_a_driver_of_a_job_that_was_stopped_on_purpose_is_stopped(
     state: DriverState,
     calls: list[str],
 ) -> None:
-    want(connection.lake, _JOB, WantedState.STOPPED, "a test", _NOON)
+    set_desired(connection.lake, _JOB, RunState.STOPPED, "a test", _NOON)
     launcher.state = state
     assert _reconcile(connection, monkeypatch) == []
     assert launcher.calls == calls

@@ -36,7 +36,7 @@ from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_lake
 from spark_jobs.lake.records import find_record, write_record
 from spark_jobs.places import CREDIT_FEED, CREDIT_RUNS
-from spark_jobs.restatements.plan import Cause, Kind, RepairDone, RepairPlan, TablePlan, done_key
+from spark_jobs.restatements.plan import Cause, PlanKind, RepairDone, RepairPlan, TablePlan, done_key
 from spark_jobs.restatements.plans import GOLD_PLANS
 from spark_jobs.restatements.repair import repair
 from tests.support.credited import (
@@ -335,9 +335,9 @@ def test_there_is_nothing_more_to_do(spark: SparkSession, days: _Days) -> None:
     ), "rows of a plan that is done are kept"
 
 
-@pytest.mark.parametrize(("kind", "is_work"), [(Kind.MARKS, False), (Kind.REPLAY, True)])
+@pytest.mark.parametrize(("kind", "is_work"), [(PlanKind.MARKS, False), (PlanKind.REPLAY, True)])
 def test_marks_in_attributions_give_credit_nothing_to_do(
-    kind: Kind,
+    kind: PlanKind,
     is_work: bool,  # noqa: FBT001 a parameter
     days: _Days,
     tmp_path: Path,

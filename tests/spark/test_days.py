@@ -16,9 +16,9 @@ from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import ATTRIBUTIONS, DAYS, RESTATEMENTS, SESSIONS
 from spark_jobs.days import update as days_module
 from spark_jobs.days.day import DAYS_SEEN, Day, DayStatus, read_days
-from spark_jobs.days.evidence import Look
+from spark_jobs.days.evidence import DaysSnapshot
 from spark_jobs.days.restated import changes_since
-from spark_jobs.days.status import Change, Standing
+from spark_jobs.days.status import DayChange, TableProgress
 from spark_jobs.days.update import update_days, update_days_with
 from spark_jobs.errors import LakeInUseError
 from spark_jobs.generator.generate import generate
@@ -166,9 +166,9 @@ def test_restatements_count_on_the_days_of_their_rows(spark: SparkSession, tmp_p
     ]  # fmt: skip
     append_rows(spark.createDataFrame(told, RESTATEMENTS.ddl), lake, RESTATEMENTS, CommitNote(writer="t", batch=1))
     tables = ("attributions", "campaign_stats", "user_status")
-    look = Look(
+    look = DaysSnapshot(
         days=[Day("attributions", date(2026, 3, 1), DayStatus.COMPLETE, complete_at=_DECIDED, repair=1)],
-        standings=[Standing(name, 0, None, None, has_upstream=True, holds=timedelta()) for name in tables],
+        standings=[TableProgress(name, 0, None, None, has_upstream=True, holds=timedelta()) for name in tables],
         silver_version=None,
         span=None,
         is_span_known=True,
@@ -181,12 +181,12 @@ def test_restatements_count_on_the_days_of_their_rows(spark: SparkSession, tmp_p
     first, second = date(2026, 3, 1), date(2026, 3, 2)
     at = {number: _DECIDED + timedelta(hours=number) for number in (2, 3)}
     assert sorted(changes_since(spark, lake, look), key=repr) == [
-        Change("attributions", first, 2, at[2], rows=1, clicks=1),
-        Change("attributions", second, 2, at[2], rows=2, clicks=3),
-        Change("attributions", second, 3, at[3], rows=1, clicks=-1),
-        Change("campaign_stats", first, 2, at[2], rows=1, impressions=4, clicks=1, cost_micros=-70),
-        Change("campaign_stats", second, 2, at[2], rows=1, impressions=2, cost_micros=10**15),
-        Change("user_status", second, 2, at[2], rows=1),
+        DayChange("attributions", first, 2, at[2], rows=1, clicks=1),
+        DayChange("attributions", second, 2, at[2], rows=2, clicks=3),
+        DayChange("attributions", second, 3, at[3], rows=1, clicks=-1),
+        DayChange("campaign_stats", first, 2, at[2], rows=1, impressions=4, clicks=1, cost_micros=-70),
+        DayChange("campaign_stats", second, 2, at[2], rows=1, impressions=2, cost_micros=10**15),
+        DayChange("user_status", second, 2, at[2], rows=1),
     ]
 
 

@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 from expectations.validate import validate_lake
 from spark_jobs.config.durations import Window
 from spark_jobs.config.settings import Settings
-from spark_jobs.contract.compatibility import Verdict
+from spark_jobs.contract.compatibility import Compatibility
 from spark_jobs.contract.tables import MOVING_AVERAGES, SESSIONS, SILVER_EVENTS, USER_STATUS, Table
 from spark_jobs.errors import CheckpointError, SourceError
 from spark_jobs.generator.generate import generate
@@ -190,7 +190,7 @@ def test_the_state_is_taken_once_and_the_rows_are_those_of_the_whole_day(
     changed = {name: {"initial_state": "/another/table"} for name in _QUERIES}
     settings = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}, **changed})
     found = preflight(lake, settings, _QUERIES, source=FILES)
-    assert [(one.query, one.verdict) for one in found] == [(name, Verdict.IGNORED) for name in _QUERIES]
+    assert [(one.query, one.verdict) for one in found] == [(name, Compatibility.IGNORED) for name in _QUERIES]
     assert all("first start only" in one.why for one in found)
     # Were the setting read again, it would name nothing.
     _finish(spark, settings, lake, day, half_way[1])

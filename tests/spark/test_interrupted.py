@@ -20,7 +20,7 @@ from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_lake
 from spark_jobs.marks.mark import apply_marks
 from spark_jobs.restatements import apply as restating
-from spark_jobs.restatements.marks_to_gold import restate_marked
+from spark_jobs.restatements.marks_to_gold import apply_marks_to_gold
 from spark_jobs.restatements.plans import Plans
 from spark_jobs.restatements.repair import repair
 from spark_jobs.restatements.replay import replay
@@ -69,7 +69,7 @@ def _repair(spark: SparkSession, lake: Lake) -> None:
 
 
 def _marks(spark: SparkSession, lake: Lake) -> None:
-    restate_marked(spark, _SETTINGS, lake)
+    apply_marks_to_gold(spark, _SETTINGS, lake)
 
 
 def _credit(spark: SparkSession, lake: Lake) -> None:

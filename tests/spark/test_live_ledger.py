@@ -21,11 +21,11 @@ from spark_jobs.errors import LakeError
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.lake.layout import Lake
-from spark_jobs.lake.log import changes
+from spark_jobs.lake.log import commits
 from spark_jobs.lake.open import open_lake
 from spark_jobs.ledger import take_cut as take
 from spark_jobs.ledger.begin_now import begin_now
-from spark_jobs.ledger.cut import ALARMS, DUPLICATES, LATE_KINDS, LEDGERS, RECORDS, Kind, LiveLedger, Position
+from spark_jobs.ledger.cut import ALARMS, DUPLICATES, LATE_KINDS, LEDGERS, RECORDS, CutPosition, LiveLedger, RecordKind
 from spark_jobs.ledger.cut_files import Row, last_cut, rows_of
 from spark_jobs.ledger.run.ledger import Ledger
 from spark_jobs.ledger.take_cut import take_cuts
@@ -105,7 +105,7 @@ def day(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> _Day:
 def test_each_cut_balances_to_the_row(day: _Day) -> None:
     stages = {(cut.bronze, cut.silver) for cut, _ in day.cuts}
     assert len(stages) >= 4, "hardly a cut was taken between two batches: the test shows nothing"
-    assert any(cut.rows(Kind.PENDING, account="sessionize") for cut, _ in day.cuts)
+    assert any(cut.rows(RecordKind.PENDING, account="sessionize") for cut, _ in day.cuts)
     for cut, _ in day.cuts:
         assert cut.balances, (cut.number, cut.alarms, cut.received_off, cut.ok_off)
 
@@ -117,9 +117,9 @@ def test_each_hour_of_each_source_balances(day: _Day) -> None:
             if row.account == RECORDS:
                 sums[row.hour, row.source][row.kind] += row.rows
         for place, counts in sums.items():
-            assert counts[Kind.RECEIVED] == counts[Kind.OK] + counts[Kind.QUARANTINED], place
-            fates = (Kind.KEPT, *DUPLICATES, *LATE_KINDS, Kind.UNACCOUNTED)
-            assert counts[Kind.OK] == sum(counts[kind] for kind in fates), place
+            assert counts[RecordKind.RECEIVED] == counts[RecordKind.OK] + counts[RecordKind.QUARANTINED], place
+            fates = (RecordKind.KEPT, *DUPLICATES, *LATE_KINDS, RecordKind.UNACCOUNTED)
+            assert counts[RecordKind.OK] == sum(counts[kind] for kind in fates), place
 
 
 def test_each_cut_has_received_what_its_files_hold(day: _Day) -> None:
@@ -127,10 +127,10 @@ def test_each_cut_has_received_what_its_files_hold(day: _Day) -> None:
     sizes = [len(records) for records in read_files(day.files[0].parent)]
     for cut, rows in day.cuts:
         there = sizes[: cut.bronze + 1]
-        assert cut.rows(Kind.RECEIVED) == sum(there)
+        assert cut.rows(RecordKind.RECEIVED) == sum(there)
         received: Counter[str | None] = Counter()
         for row in rows:
-            received[row.source] += row.rows if row.kind == Kind.RECEIVED else 0
+            received[row.source] += row.rows if row.kind == RecordKind.RECEIVED else 0
         # A record that no source can read belongs to none.
         assert received.total() == sum(there)
         for number, name in enumerate(_SOURCES):
@@ -141,21 +141,21 @@ def test_each_cut_has_emitted_what_is_in_gold(day: _Day) -> None:
     """Counted by DuckDB from the versions of gold that the cut covers."""
     counted = 0
     for cut, _ in day.cuts:
-        position = cut.positions.get("sessionize", Position())
+        position = cut.positions.get("sessionize", CutPosition())
         files = _files_up_to(day.lake, SESSIONS, position.version)
         if files:
             counts = f"SELECT sum(event_count)::BIGINT FROM read_parquet({files})"
             ((found,),) = duckdb.execute(counts).fetchall()
             unread = _kept_after(day.lake, position.silver, cut.silver)
-            open_now = cut.rows(Kind.PENDING, Kind.LATE, account="sessionize") - unread
-            assert cut.rows(Kind.READ, account="sessionize") - open_now == found
+            open_now = cut.rows(RecordKind.PENDING, RecordKind.LATE, account="sessionize") - unread
+            assert cut.rows(RecordKind.READ, account="sessionize") - open_now == found
             counted += bool(found)
     assert counted >= 2
 
 
 def test_the_end_equals_the_ledger_of_the_run(day: _Day) -> None:
     _assert_same(day.last, read_ledger(day.lake))
-    assert not any(day.last.rows(Kind.PENDING, account=name) for name in day.last.accounts)
+    assert not any(day.last.rows(RecordKind.PENDING, account=name) for name in day.last.accounts)
 
 
 def test_the_end_equals_an_independent_count(day: _Day) -> None:
@@ -163,7 +163,12 @@ def test_the_end_equals_an_independent_count(day: _Day) -> None:
     expected = expected_tables(day.files[0].parent, day.settings, _now(), batches=batches).ledger
     assert expected.late > 0
     assert expected.duplicates > 0
-    ours = (day.last.rows(Kind.RECEIVED), day.last.rows(Kind.OK), day.last.rows(Kind.KEPT), day.last.quarantined)
+    ours = (
+        day.last.rows(RecordKind.RECEIVED),
+        day.last.rows(RecordKind.OK),
+        day.last.rows(RecordKind.KEPT),
+        day.last.quarantined,
+    )
     assert ours == (expected.received, expected.ok, expected.kept, expected.quarantined)
     # No repair has looked yet, so some that came too late may be copies.
     assert day.last.rows(*DUPLICATES) + day.last.late == expected.duplicates + expected.late
@@ -172,7 +177,7 @@ def test_the_end_equals_an_independent_count(day: _Day) -> None:
 
 def test_late_in_measure_is_what_spark_dropped(day: _Day) -> None:
     assert day.late["user_status"] > 0
-    assert day.last.rows(Kind.LATE, account="user_status") == day.late["user_status"]
+    assert day.last.rows(RecordKind.LATE, account="user_status") == day.late["user_status"]
 
 
 @pytest.mark.parametrize("rows_a_cut", [1, 10**9], ids=["batch by batch", "in one step"])
@@ -215,8 +220,12 @@ def test_after_a_repair_each_late_record_has_its_fate(day: _Day, spark: SparkSes
     assert plan.late_events
     cut = update_ledger(lake, day.settings)
     assert cut.balances
-    assert (cut.rows(Kind.LATE_AWAITING), cut.rows(Kind.LATE_PENDING), cut.rows(Kind.LATE_FROZEN)) == (0, 0, 0)
-    assert cut.rows(Kind.LATE_EXPIRED) == plan.expired
+    assert (
+        cut.rows(RecordKind.LATE_AWAITING),
+        cut.rows(RecordKind.LATE_PENDING),
+        cut.rows(RecordKind.LATE_FROZEN),
+    ) == (0, 0, 0)
+    assert cut.rows(RecordKind.LATE_EXPIRED) == plan.expired
     run_ledger = read_ledger(day.lake)
     assert (cut.late, cut.rows(*DUPLICATES)) == (run_ledger.late, run_ledger.duplicates)
     *_, again = take_cuts(day.settings, lake, _now, restart=True, rows_a_cut=1)
@@ -234,8 +243,8 @@ def test_what_others_delete_is_unaccounted(day: _Day, spark: SparkSession, tmp_p
     cut = update_ledger(lake, day.settings)
     events = session[SESSIONS.column_names.index("event_count")]
     assert {(one.account, one.kind, one.rows) for one in cut.alarms} == {
-        (RECORDS, Kind.UNACCOUNTED, 1),
-        ("sessionize", Kind.UNACCOUNTED, events),
+        (RECORDS, RecordKind.UNACCOUNTED, 1),
+        ("sessionize", RecordKind.UNACCOUNTED, events),
     }
     assert not cut.balances
     assert cut.ok_off == 0
@@ -258,17 +267,17 @@ def _one_less(rows: pa.Table) -> pa.Table:
 @pytest.mark.parametrize(
     ("table", "change", "account", "kind"),
     [
-        (SILVER_EVENTS, _without_last, RECORDS, Kind.UNACCOUNTED),
-        (SILVER_EVENTS, _with_last_twice, RECORDS, Kind.SURPLUS),
-        (ATTRIBUTIONS, _without_last, "attribute", Kind.UNACCOUNTED),
-        (SESSIONS, _without_last, "sessionize", Kind.UNACCOUNTED),
-        (SESSIONS, _with_last_twice, "sessionize", Kind.SURPLUS),
-        (CAMPAIGN_STATS, _one_less, "campaign_stats", Kind.UNACCOUNTED),
+        (SILVER_EVENTS, _without_last, RECORDS, RecordKind.UNACCOUNTED),
+        (SILVER_EVENTS, _with_last_twice, RECORDS, RecordKind.SURPLUS),
+        (ATTRIBUTIONS, _without_last, "attribute", RecordKind.UNACCOUNTED),
+        (SESSIONS, _without_last, "sessionize", RecordKind.UNACCOUNTED),
+        (SESSIONS, _with_last_twice, "sessionize", RecordKind.SURPLUS),
+        (CAMPAIGN_STATS, _one_less, "campaign_stats", RecordKind.UNACCOUNTED),
     ],
     ids=lambda value: value.name if isinstance(value, Table) else getattr(value, "__name__", str(value)).strip("_"),
 )
 def test_a_row_that_a_query_lost_or_wrote_twice_is_found(
-    table: Table, change: Callable[[pa.Table], pa.Table], account: str, kind: Kind, day: _Day, tmp_path: Path
+    table: Table, change: Callable[[pa.Table], pa.Table], account: str, kind: RecordKind, day: _Day, tmp_path: Path
 ) -> None:
     """The file has other rows than the query computed: as if the query had been wrong."""
     lake = day.copy(tmp_path / "lake")
@@ -294,23 +303,23 @@ def test_a_ledger_can_begin_with_what_comes_from_now_on(day: _Day, tmp_path: Pat
     begun = begin_now(day.settings, lake, _now(), lambda: None)
     assert begun.balances
     *_, cut = take_cuts(day.settings, lake, _now)
-    assert (cut.balances, cut.rows(Kind.RECEIVED), cut.silver) == (True, 0, begun.silver)
+    assert (cut.balances, cut.rows(RecordKind.RECEIVED), cut.silver) == (True, 0, begun.silver)
 
 
 def _assert_same(cut: LiveLedger, run_ledger: Ledger) -> None:
-    assert cut.rows(Kind.RECEIVED) == run_ledger.received
+    assert cut.rows(RecordKind.RECEIVED) == run_ledger.received
     assert cut.quarantined == run_ledger.quarantined
-    assert cut.rows(Kind.OK) == run_ledger.ok
-    assert cut.rows(Kind.KEPT) == run_ledger.kept
+    assert cut.rows(RecordKind.OK) == run_ledger.ok
+    assert cut.rows(RecordKind.KEPT) == run_ledger.kept
     assert cut.rows(*DUPLICATES) + cut.late == run_ledger.duplicates + run_ledger.late
-    assert cut.rows(Kind.LATE, account="attribute") == run_ledger.attribution_late
-    assert cut.rows(Kind.LATE, account="sessionize") == run_ledger.session_late > 0
+    assert cut.rows(RecordKind.LATE, account="attribute") == run_ledger.attribution_late
+    assert cut.rows(RecordKind.LATE, account="sessionize") == run_ledger.session_late > 0
 
 
 def _files_up_to(lake: Lake, table: Table, version: int) -> list[str]:
     return [
         str(lake.path / file.key)
-        for change in changes(lake, table, 0, version)
+        for change in commits(lake, table, 0, version)
         for file in change.added
         if file.rows != 0
     ]
@@ -319,7 +328,7 @@ def _files_up_to(lake: Lake, table: Table, version: int) -> list[str]:
 def _kept_after(lake: Lake, read: int, silver: int) -> int:
     return sum(
         file.rows or 0
-        for change in changes(lake, SILVER_EVENTS, read + 1, silver)
+        for change in commits(lake, SILVER_EVENTS, read + 1, silver)
         for file in change.added
         if file.partition["event_type"] != "heartbeat"
     )
@@ -327,7 +336,7 @@ def _kept_after(lake: Lake, read: int, silver: int) -> int:
 
 def _first_file(lake: Lake, table: Table) -> Path:
     """A file of the first commit that holds rows of events."""
-    for change in changes(lake, table, 0, lake.newest_commit(table.path) or 0):
+    for change in commits(lake, table, 0, lake.newest_commit(table.path) or 0):
         for file in change.added:
             if file.rows and file.partition.get("event_type") != "heartbeat":
                 return lake.path / file.key

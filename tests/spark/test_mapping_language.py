@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from spark_jobs.mapping import (
+    Evaluated,
     Expression,
     MappingError,
-    Outcome,
     Record,
     RecordSchema,
     Type,
@@ -42,7 +42,7 @@ run_rarely = settings(
 )
 
 
-def outcomes_of_spark(spark: SparkSession, texts: Sequence[str], given: Sequence[Expression]) -> list[list[Outcome]]:
+def outcomes_of_spark(spark: SparkSession, texts: Sequence[str], given: Sequence[Expression]) -> list[list[Evaluated]]:
     """By record, then by expression."""
     schema = RecordSchema.of(path for expression in given for path in expression.paths)
     rows = spark.createDataFrame(list(enumerate(texts)), "number int, text string").coalesce(1)
@@ -55,7 +55,7 @@ def outcomes_of_spark(spark: SparkSession, texts: Sequence[str], given: Sequence
         rows = rows.selectExpr("*", f"{sql} as {name}")
     collected = sorted(rows.selectExpr("number", *columns).collect(), key=lambda row: row.number)
     return [
-        [Outcome(_value(row[f"v{n}"], expression.type), row[f"f{n}"]) for n, expression in enumerate(given)]
+        [Evaluated(_value(row[f"v{n}"], expression.type), row[f"f{n}"]) for n, expression in enumerate(given)]
         for row in collected
     ]
 
@@ -77,7 +77,7 @@ def assert_engines_agree(spark: SparkSession, texts: Sequence[str], sources: Seq
     assert different[:5] == []
 
 
-def _is_same(left: Outcome, right: Outcome) -> bool:
+def _is_same(left: Evaluated, right: Evaluated) -> bool:
     return (type(left.value), left) == (type(right.value), right)
 
 
@@ -169,7 +169,7 @@ def test_every_path_agrees(spark: SparkSession) -> None:
 
 def test_the_examples_of_all_functions_hold_in_both_engines(spark: SparkSession) -> None:
     given = [parse_expression(function.example[0]) for function in _FUNCTIONS]
-    expected = [(function.name, Outcome(function.example[1], has_failed=False)) for function in _FUNCTIONS]
+    expected = [(function.name, Evaluated(function.example[1], has_failed=False)) for function in _FUNCTIONS]
     names = [function.name for function in _FUNCTIONS]
     assert list(zip(names, [evaluate(one, Record("{}")) for one in given], strict=True)) == expected
     assert list(zip(names, outcomes_of_spark(spark, ["{}"], given)[0], strict=True)) == expected

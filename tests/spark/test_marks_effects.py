@@ -16,7 +16,7 @@ from spark_jobs.config.durations import Window
 from spark_jobs.config.sections import S3Settings
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import ATTRIBUTIONS, CAMPAIGN_STATS, MARKS, RESTATEMENTS, SILVER_EVENTS, Table
-from spark_jobs.days.evidence import look_at
+from spark_jobs.days.evidence import take_snapshot
 from spark_jobs.days.restated import changes_since
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
@@ -25,8 +25,8 @@ from spark_jobs.lake.open import open_lake
 from spark_jobs.marks.mark import apply_marks, update_marks
 from spark_jobs.queries.notes import last_note
 from spark_jobs.queries.registry import writer_of
-from spark_jobs.restatements.marks_to_gold import restate_marked
-from spark_jobs.restatements.plan import Kind
+from spark_jobs.restatements.marks_to_gold import apply_marks_to_gold
+from spark_jobs.restatements.plan import PlanKind
 from spark_jobs.restatements.plans import GOLD_PLANS
 from spark_jobs.restatements.repair import repair
 from spark_jobs.restatements.replay import replay
@@ -80,7 +80,7 @@ def day(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> _Day:
     assert plan.late_events, "nothing is late: the tests show less"
     marked = _copy(repaired, folder / "marked")
     apply_marks(spark, _SETTINGS, marked, _A)
-    assert restate_marked(spark, _SETTINGS, marked)
+    assert apply_marks_to_gold(spark, _SETTINGS, marked)
     return _Day(source, late, repaired, marked)
 
 
@@ -136,7 +136,7 @@ def test_each_changed_row_is_told_with_the_event_that_is_marked(day: _Day) -> No
     told = [row for row in _named(day.marked, RESTATEMENTS) if row["cause"] == "invalid_traffic"]
     plan = GOLD_PLANS.read(day.marked, 2)
     assert plan
-    assert plan.kind is Kind.MARKS
+    assert plan.kind is PlanKind.MARKS
     assert {row["repair"] for row in told} == {2}
     assert {row["change"] for row in told} == {"update"}
     assert Counter(row["table_name"] for row in told) == {name: part.inserts for name, part in plan.tables.items()}
@@ -147,13 +147,13 @@ def test_each_changed_row_is_told_with_the_event_that_is_marked(day: _Day) -> No
 
 def test_there_is_nothing_more_to_do(spark: SparkSession, day: _Day) -> None:
     newest = GOLD_PLANS.newest(day.marked)
-    assert restate_marked(spark, _SETTINGS, day.marked) is None
+    assert apply_marks_to_gold(spark, _SETTINGS, day.marked) is None
     assert repair(spark, _SETTINGS, day.marked) is None
     assert GOLD_PLANS.newest(day.marked) == newest
 
 
 def test_days_are_restated_by_marks(spark: SparkSession, day: _Day) -> None:
-    found = changes_since(spark, day.marked, replace(look_at(day.marked, _SETTINGS, None), last_repair=1))
+    found = changes_since(spark, day.marked, replace(take_snapshot(day.marked, _SETTINGS, None), last_repair=1))
     plan = GOLD_PLANS.read(day.marked, 2)
     assert plan
     rows = Counter[str]()
@@ -169,7 +169,7 @@ def test_other_rules_and_back_give_the_gold_of_the_first(spark: SparkSession, da
     dry = apply_marks(spark, _SETTINGS, lake, _B, dry_run=True)
     before = rows_of(lake, _CAMPAIGNS)
     apply_marks(spark, _SETTINGS, lake, _B)
-    assert restate_marked(spark, _SETTINGS, lake)
+    assert apply_marks_to_gold(spark, _SETTINGS, lake)
     _assert_equal(lake, day.source)
     assert _rows(lake) != _rows(day.marked)
     assert _gross(lake) == _gross(day.marked)
@@ -181,7 +181,7 @@ def test_other_rules_and_back_give_the_gold_of_the_first(spark: SparkSession, da
     told = {one.campaign_id: (one.impressions, one.clicks, one.cost_micros) for one in dry.net}
     assert told == {campaign: counts for campaign, counts in differences.items() if any(counts)}
     apply_marks(spark, _SETTINGS, lake, _A)
-    assert restate_marked(spark, _SETTINGS, lake)
+    assert apply_marks_to_gold(spark, _SETTINGS, lake)
     assert _rows(lake) == _rows(day.marked)
 
 
@@ -199,11 +199,11 @@ def test_marks_before_a_repair_and_after_it_agree(spark: SparkSession, day: _Day
     apply_marks(spark, _SETTINGS, lake, _A)
     told = replay(spark, _SETTINGS, lake, _ALL_TIMES, tables=[ATTRIBUTIONS.name])
     assert told.report.tables[ATTRIBUTIONS.name].unknown == 0, "marks that gold lacks explain why it differs"
-    assert restate_marked(spark, _SETTINGS, lake)
+    assert apply_marks_to_gold(spark, _SETTINGS, lake)
     assert _gross(lake) == gross
     assert repair(spark, _SETTINGS, lake)
     assert update_marks(spark, _SETTINGS, lake), "late events are held against the rules too"
-    assert restate_marked(spark, _SETTINGS, lake)
+    assert apply_marks_to_gold(spark, _SETTINGS, lake)
     _assert_equal(lake, day.source)
     found = replay(spark, _SETTINGS, lake, _ALL_TIMES, tables=[table.name for table in _NET])
     assert all(table.audited for table in found.report.tables.values())
@@ -215,7 +215,7 @@ def test_a_row_whose_gross_is_not_what_its_events_give_waits(spark: SparkSession
     spark.sql(f"UPDATE delta.`{lake.table(CAMPAIGN_STATS)}` SET cost_micros = cost_micros + 1")
     gross = _gross(lake)
     apply_marks(spark, _SETTINGS, lake, _A)
-    plan = restate_marked(spark, _SETTINGS, lake)
+    plan = apply_marks_to_gold(spark, _SETTINGS, lake)
     assert plan
     part = plan.tables[CAMPAIGN_STATS.name]
     assert (part.pending, part.inserts) == (part.events, 0)
@@ -286,14 +286,14 @@ def test_what_is_open_waits_for_a_later_look(spark: SparkSession, day: _Day, tmp
         shutil.copy2(file, source)
     run_in(spark, _SETTINGS, lake, source, drain=False)
     apply_marks(spark, _SETTINGS, lake, _A)
-    plan = restate_marked(spark, _SETTINGS, lake)
+    plan = apply_marks_to_gold(spark, _SETTINGS, lake)
     assert plan
     assert plan.tables[ATTRIBUTIONS.name].pending > 0
     shutil.copy2(files[-1], source)
     run_in(spark, _SETTINGS, lake, source, measure=True)
     repair(spark, _SETTINGS, lake)
     update_marks(spark, _SETTINGS, lake)
-    plan = restate_marked(spark, _SETTINGS, lake)
+    plan = apply_marks_to_gold(spark, _SETTINGS, lake)
     assert plan
     assert plan.pending == 0
     assert plan.tables[CAMPAIGN_STATS.name].inserts > 0, "a table that came later gets all marks"
@@ -311,7 +311,7 @@ def test_a_table_of_an_earlier_version_gets_the_columns(spark: SparkSession, day
         writer.partitionBy(*table.partition_by).option("userMetadata", note.as_metadata()).save(lake.table(table))
     assert {row["valid_impressions"] == row["impressions"] for row in rows_of(lake, "FROM daily_campaigns")} == {True}
     apply_marks(spark, _SETTINGS, lake, _A)
-    assert restate_marked(spark, _SETTINGS, lake)
+    assert apply_marks_to_gold(spark, _SETTINGS, lake)
     assert {table.name: _plain(lake, table) for table in _NET} == {
         table.name: _plain(day.marked, table) for table in _NET
     }

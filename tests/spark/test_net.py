@@ -12,7 +12,7 @@ from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import ATTRIBUTIONS, CAMPAIGN_STATS, Table
 from spark_jobs.queries.attribute.correction import CORRECTION as OF_ATTRIBUTIONS
 from spark_jobs.queries.campaign_stats.correction import CORRECTION as OF_CAMPAIGN_STATS
-from spark_jobs.queries.correction import Correction, Scene
+from spark_jobs.queries.correction import Correction, CorrectionInput
 from spark_jobs.traffic_rules.valid_columns import rules_by_event
 from tests.support.invalid import NOON_US, SECOND, Event, event, frame
 
@@ -65,7 +65,7 @@ def _expected(
     values = [tuple(row[name] for name in table.column_names) for row in live or ()]
     events, there = frame(spark, _EVENTS), spark.createDataFrame(values, table.ddl)
     marked = _marked(spark, marks)
-    scene = Scene(_SETTINGS, None, lambda _: events, there, _DAY, _DAY, marked=lambda _: marked)
+    scene = CorrectionInput(_SETTINGS, None, lambda _: events, there, _DAY, _DAY, marked=lambda _: marked)
     late = events.withColumn("is_counted", F.lit(True))
     return [row.asDict() for row in correction.recompute(late, scene).expected.select(*table.column_names).collect()]
 

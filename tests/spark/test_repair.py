@@ -18,7 +18,7 @@ from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_lake
-from spark_jobs.ledger.cut import DUPLICATES, Kind, LiveLedger
+from spark_jobs.ledger.cut import DUPLICATES, LiveLedger, RecordKind
 from spark_jobs.ledger.run.balance import balance
 from spark_jobs.ledger.update import update_ledger
 from spark_jobs.restatements.plan import RepairPlan
@@ -108,11 +108,11 @@ def test_each_changed_row_is_told(day: _Day) -> None:
 def test_the_live_ledger_learns_what_became_of_each_late_record(day: _Day) -> None:
     before, after, of_run = day.cut, update_ledger(day.lake, _FILE_BY_FILE), read_ledger(day.lake)
     assert before.balances
-    assert (before.rows(Kind.KEPT), before.quarantined) == (of_run.kept, of_run.quarantined)
-    assert before.rows(Kind.LATE_AWAITING) == before.late >= of_run.late
+    assert (before.rows(RecordKind.KEPT), before.quarantined) == (of_run.kept, of_run.quarantined)
+    assert before.rows(RecordKind.LATE_AWAITING) == before.late >= of_run.late
     assert after.balances
     assert (after.late, after.rows(*DUPLICATES)) == (of_run.late, of_run.duplicates)
-    assert after.rows(Kind.LATE_REPAIRED) == of_run.late
+    assert after.rows(RecordKind.LATE_REPAIRED) == of_run.late
 
 
 def test_a_replay_finds_the_row_that_somebody_deleted_and_nothing_else(

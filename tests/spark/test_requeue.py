@@ -37,7 +37,7 @@ from spark_jobs.queries.jobs import DEDUPLICATE_JOB
 from spark_jobs.spark.conf import streaming_conf
 from spark_jobs.spark.read_delta import read_table
 from spark_jobs.spark.write_delta import append_rows
-from spark_jobs.streams.service import Outcome, run_job
+from spark_jobs.streams.service import ServiceOutcome, run_job
 from spark_jobs.streams.stop_signals import StopRequest
 from tests.support.foreign import SOURCE, settings_for, write_foreign
 from tests.support.lakes import read_table as read_lake
@@ -380,7 +380,7 @@ def test_a_running_job_takes_what_is_requeued(spark: SparkSession, lake: Lake, t
     finally:
         stop.ask()
         job.join()
-    assert outcomes == [Outcome.STOPPED]
+    assert outcomes == [ServiceOutcome.STOPPED]
 
 
 def test_requeues_and_bounded_runs_keep_each_other_away(spark: SparkSession, quarantine: Lake, day: Day) -> None:

@@ -24,7 +24,7 @@ from spark_jobs.marks.mark import update_marks
 from spark_jobs.operations.backup import back_up, put_back
 from spark_jobs.places import CREDIT_RUNS
 from spark_jobs.queries.registry import QUERIES
-from spark_jobs.restatements.marks_to_gold import restate_marked
+from spark_jobs.restatements.marks_to_gold import apply_marks_to_gold
 from spark_jobs.restatements.repair import repair
 from spark_jobs.streams.reset import reset
 from tests.support.credited import in_order_of_arrival
@@ -55,7 +55,7 @@ def _correct(spark: SparkSession, lake: Lake) -> None:
     """What the DAGs do each day."""
     repair(spark, _SETTINGS, lake)
     update_marks(spark, _SETTINGS, lake)
-    restate_marked(spark, _SETTINGS, lake)
+    apply_marks_to_gold(spark, _SETTINGS, lake)
     credit(spark, _SETTINGS, lake)
     update_days_with(spark, lake, _SETTINGS)
     update_ledger(lake, _SETTINGS)

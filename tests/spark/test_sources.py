@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from expectations.unfit.count import count_unfit
 from spark_jobs.config.settings import Settings
-from spark_jobs.contract.compatibility import Verdict
+from spark_jobs.contract.compatibility import Compatibility
 from spark_jobs.contract.tables import (
     ATTRIBUTIONS,
     BRONZE_EVENTS,
@@ -188,7 +188,7 @@ def test_a_column_can_be_kept_later_and_every_checkpoint_survives(
     run_in(spark, without, own, source, drain=False)
     assert read_ledger(own).attribution_open > 0
     found = preflight(own, later, JOB_OF_QUERY, source=FILES)
-    assert [(one.query, one.verdict) for one in found] == [("ingest", Verdict.SAFE)]
+    assert [(one.query, one.verdict) for one in found] == [("ingest", Compatibility.SAFE)]
     second.rename(source / second.name)
     run_in(spark, later, own, source)
     for table in (SILVER_EVENTS, ATTRIBUTIONS, SESSIONS):
@@ -210,7 +210,7 @@ def test_a_column_that_is_kept_is_neither_left_out_nor_retyped(
 ) -> None:
     position = {"position": {"from": "$.site.position", "type": "bigint"}}
     found = preflight(lake, _sources(**keep, **position), ["ingest"], source=FILES)
-    assert [one.verdict for one in found] == [Verdict.BREAKING]
+    assert [one.verdict for one in found] == [Compatibility.BREAKING]
     assert said in found[0].why
 
 

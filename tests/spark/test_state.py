@@ -88,16 +88,16 @@ def test_the_commands_print_sizes_keys_and_entries(
 ) -> None:
     console = Console(record=True, width=200)
     monkeypatch.setattr(state, "_open", lambda *_: _Opened(console, spark, lake))
-    state.summary(lake.place(), [], None)
+    state.summary(lake.shown(), [], None)
     printed = console.export_text(clear=True)
     assert re.search(r"attribute +0 symmetricHashJoin left +\d+ +\d+ ", printed)
     assert all(query in printed for query in _STATEFUL)
-    state.keys("user_status", lake.place(), 3, None)
+    state.keys("user_status", lake.shown(), 3, None)
     assert console.export_text(clear=True).count('{"user_id":"u-') == 3
-    state.read("user_status", lake.place(), "key.user_id = 'u-000001'", 5, None)
+    state.read("user_status", lake.shown(), "key.user_id = 'u-000001'", 5, None)
     assert console.export_text().count('{"user_id":"u-000001"}') == 1
     with pytest.raises(SettingsError, match="no query 'ingest' keeps state; those that do: deduplicate"):
-        state.keys("ingest", lake.place(), 3, None)
+        state.keys("ingest", lake.shown(), 3, None)
 
 
 @pytest.mark.slow
@@ -109,7 +109,7 @@ def test_an_empty_state_is_shown_as_zeros_with_all_columns_where_there_is_no_ter
     run_in(spark, Settings(), lake, source, measure=True)
     console = terminal(is_uncut=True)
     monkeypatch.setattr(state, "_open", lambda *_: _Opened(console, spark, lake))
-    state.summary(lake.place(), [], None)
+    state.summary(lake.shown(), [], None)
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     (heading,) = (line for line in lines if line[:2] == ["query", "operator"])
     assert heading[-2:] == ["oldest", "(UTC)"]

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from spark_jobs.queries.state_functions.processors import StatusProcessor
-from spark_jobs.queries.user_status.rule import Change, Presence
+from spark_jobs.queries.user_status.rule import Presence, StatusChange
 from spark_jobs.spark.names import KEYED_STATE_CONF, STATE_VALUE
 from spark_jobs.spark.session import using
 
@@ -26,7 +26,7 @@ def _later_release() -> StatusProcessor:
         schema = "status STRING, last_us BIGINT, waiting ARRAY<BIGINT>, events BIGINT, timer_ms BIGINT"
         events = 0
 
-        def take(self, known: Presence, rows: Iterable[Row], until_us: int) -> tuple[Presence, Iterable[Change]]:
+        def take(self, known: Presence, rows: Iterable[Row], until_us: int) -> tuple[Presence, Iterable[StatusChange]]:
             found = list(rows)
             self.events += len(found)
             return super().take(known, found, until_us)

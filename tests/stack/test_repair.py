@@ -12,7 +12,7 @@ from spark_jobs.contract.tables import LATE_EVENTS, RESTATEMENTS, SILVER_EVENTS
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.lake.layout import Lake
-from spark_jobs.ledger.cut import Kind
+from spark_jobs.ledger.cut import RecordKind
 from spark_jobs.ledger.cut_files import last_cut
 from spark_jobs.places import REPAIRS
 from spark_jobs.restatements.plan import RepairPlan, done_key, plan_key
@@ -64,9 +64,9 @@ def test_repairs_beside_the_jobs_correct_gold_and_disturb_nothing(
     assert set(late) == due - set(silver)
     cut = last_cut(lake)
     assert cut
-    assert (cut.rows(Kind.RECEIVED), cut.rows(Kind.KEPT)) == (len(records), len(silver))
-    assert (cut.rows(Kind.LATE_AWAITING), cut.rows(Kind.LATE_PENDING)) == (0, 0)
-    assert cut.rows(Kind.LATE_REPAIRED) >= len(late)
+    assert (cut.rows(RecordKind.RECEIVED), cut.rows(RecordKind.KEPT)) == (len(records), len(silver))
+    assert (cut.rows(RecordKind.LATE_AWAITING), cut.rows(RecordKind.LATE_PENDING)) == (0, 0)
+    assert cut.rows(RecordKind.LATE_REPAIRED) >= len(late)
     assert len(read_table(lake, RESTATEMENTS)) >= sum(plan.changes for plan in while_running) // 2
 
 

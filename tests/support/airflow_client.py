@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from spark_jobs.lake.layout import Lake
-from spark_jobs.streams.desired_state import read_wanted
+from spark_jobs.streams.desired_state import read_desired
 from tests.support.dag_names import DAG_NAMES
 from tests.support.servers import wait_until
 
@@ -114,5 +114,5 @@ class AirflowClient(ABC):
 
     def is_wanted(self, job: str) -> bool:
         """Whether the lake says that ``job`` is to run."""
-        wanted = read_wanted(self.lake, job)
+        wanted = read_desired(self.lake, job)
         return wanted is not None and wanted.state == "running"

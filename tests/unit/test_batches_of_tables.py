@@ -10,9 +10,9 @@ import pytest
 from spark_jobs.config.durations import EPOCH, milliseconds
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import ATTRIBUTIONS, BRONZE_EVENTS, SILVER_EVENTS, Table
-from spark_jobs.credit.due import reach_of
+from spark_jobs.credit.due import due_until
 from spark_jobs.days.day import DaysSeen
-from spark_jobs.days.evidence import look_at
+from spark_jobs.days.evidence import take_snapshot
 from spark_jobs.lake.batch import Batch, thinned
 from spark_jobs.lake.batches import arrivals, keep_up, last_arrival, read_batches
 from spark_jobs.lake.layout import Lake, commit_key
@@ -90,11 +90,11 @@ def test_ten_silent_hours_cost_a_few_reads(lake: Lake, reads: list[str]) -> None
     day = NOON.date()
     seen = DaysSeen(silver_version=19, first=day, last=day, restatements_version=-1)
     reads.clear()
-    look = look_at(lake, Settings(), seen)
+    look = take_snapshot(lake, Settings(), seen)
     assert look.span == (day, day)
     assert len(reads) < 150
     reads.clear()
-    assert reach_of(lake, Settings()) is not None
+    assert due_until(lake, Settings()) is not None
     assert len(reads) < 60
     reads.clear()
     assert spans_read(lake, DEDUPLICATE, 19, until=newest) == []

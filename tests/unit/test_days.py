@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from spark_jobs.config.durations import ROUNDING
 from spark_jobs.days.day import Day, DayStatus
-from spark_jobs.days.status import Audit, Change, Evidence, Standing, next_days
+from spark_jobs.days.status import Audit, DayChange, Evidence, TableProgress, next_days
 
 _TABLE, _DATE = "attributions", date(2026, 3, 1)
 _START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -22,12 +22,12 @@ _STEP = timedelta(milliseconds=1)
 _WALL = datetime(2026, 3, 5, 12, tzinfo=UTC)
 
 
-def _standing(watermark: datetime | None = _CLOSED, **more: object) -> Standing:
-    plain = Standing(_TABLE, 7, watermark, upstream=_END, has_upstream=True, holds=_HOLDS)
+def _standing(watermark: datetime | None = _CLOSED, **more: object) -> TableProgress:
+    plain = TableProgress(_TABLE, 7, watermark, upstream=_END, has_upstream=True, holds=_HOLDS)
     return replace(plain, **more)  # type: ignore[arg-type]
 
 
-def _evidence(standing: Standing, **more: object) -> Evidence:
+def _evidence(standing: TableProgress, **more: object) -> Evidence:
     plain = Evidence([standing], (_DATE, _DATE), 0, None, (), _FREEZE, _WALL)
     return replace(plain, **more)  # type: ignore[arg-type]
 
@@ -48,9 +48,9 @@ class _Moment:
     done: int = 0
 
 
-def _changes(repairs: Sequence[int]) -> list[Change]:
+def _changes(repairs: Sequence[int]) -> list[DayChange]:
     return [
-        Change(_TABLE, _DATE, number, _WALL + timedelta(hours=number), rows=2, clicks=1, cost_micros=10 * number)
+        DayChange(_TABLE, _DATE, number, _WALL + timedelta(hours=number), rows=2, clicks=1, cost_micros=10 * number)
         for number in repairs
     ]
 
@@ -126,7 +126,7 @@ def test_the_status_follows_the_timeline(moments: list[_Moment]) -> None:
         pytest.param(_standing(open_since=_END), True, id="a session that began on the next day goes on"),
     ],
 )
-def test_a_day_is_complete_when_nothing_can_change_it(standing: Standing, *, is_complete: bool) -> None:
+def test_a_day_is_complete_when_nothing_can_change_it(standing: TableProgress, *, is_complete: bool) -> None:
     day = _only(next_days([], _evidence(standing)))
     assert (day.status is DayStatus.COMPLETE) is is_complete
     assert (day.complete_at == _WALL) is is_complete

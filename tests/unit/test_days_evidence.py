@@ -11,7 +11,7 @@ from spark_jobs.config.durations import EPOCH, milliseconds
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import ATTRIBUTIONS, RESTATEMENTS, SILVER_EVENTS, USER_STATUS, Table
 from spark_jobs.days.day import Day, DaysSeen, DayStatus
-from spark_jobs.days.evidence import look_at, read_audits
+from spark_jobs.days.evidence import read_audits, take_snapshot
 from spark_jobs.days.status import Audit
 from spark_jobs.lake.layout import Lake, commit_key
 from spark_jobs.lake.notes import CommitNote
@@ -62,19 +62,19 @@ def test_dates_come_from_new_commits_and_heartbeats_are_none(lake: Lake) -> None
     _commit(lake, SILVER_EVENTS, 0, ("click", date(2020, 1, 1)))
     _commit(lake, SILVER_EVENTS, 1, ("click", newest), ("impression", late))
     _commit(lake, SILVER_EVENTS, 2, ("heartbeat", _DAY + timedelta(days=9)))
-    look = look_at(lake, Settings(), _seen(0))
+    look = take_snapshot(lake, Settings(), _seen(0))
     assert (look.span, look.silver_version, look.needs_spark) == ((late, newest), 2, False)
 
 
 @pytest.mark.parametrize("seen", [None, _seen(0)], ids=["nothing was seen", "a commit is gone"])
 def test_dates_that_the_log_does_not_tell_are_asked_of_spark(lake: Lake, seen: DaysSeen | None) -> None:
     _commit(lake, SILVER_EVENTS, 2, ("click", _DAY))
-    look = look_at(lake, Settings(), seen)
+    look = take_snapshot(lake, Settings(), seen)
     assert (look.span, look.is_span_known, look.needs_spark) == (None, False, True)
 
 
 def test_a_lake_without_silver_has_no_days(lake: Lake) -> None:
-    look = look_at(lake, Settings(), None)
+    look = take_snapshot(lake, Settings(), None)
     assert (look.whole_span, look.needs_spark, look.standings) == (None, False, [])
 
 
@@ -88,7 +88,7 @@ def test_a_lake_without_silver_has_no_days(lake: Lake) -> None:
 )
 def test_quiet_days_that_have_passed_are_days(lake: Lake, watermark: datetime, last: date) -> None:
     _deduplicated(lake, 0, watermark, ("click", _DAY))
-    assert look_at(lake, Settings(), _seen(0)).whole_span == (_DAY, last)
+    assert take_snapshot(lake, Settings(), _seen(0)).whole_span == (_DAY, last)
 
 
 def test_a_table_stands_where_its_last_batch_left_it(lake: Lake) -> None:
@@ -97,7 +97,7 @@ def test_a_table_stands_where_its_last_batch_left_it(lake: Lake) -> None:
     _commit(lake, SILVER_EVENTS, 4, ("heartbeat", _DAY))
     # The slower of its two sides counts.
     _read(lake, ATTRIBUTIONS, "attribute", _END + timedelta(hours=9), 2, 4)
-    (standing,) = look_at(lake, Settings(), _seen(4)).standings
+    (standing,) = take_snapshot(lake, Settings(), _seen(4)).standings
     assert (standing.table, standing.version, standing.holds) == ("attributions", 0, timedelta(hours=1))
     assert standing.watermark == _END + timedelta(hours=9)
     assert (standing.upstream, standing.has_upstream) == (_END + timedelta(hours=2), True)
@@ -107,7 +107,7 @@ def test_whether_deduplicate_drops_anything_is_a_setting(lake: Lake) -> None:
     _deduplicated(lake, 0, EPOCH, ("click", _DAY))
     _read(lake, ATTRIBUTIONS, "attribute", _END, 0, 0)
     forever = Settings.model_validate({"deduplicate": {"mode": "forever"}})
-    (standing,) = look_at(lake, forever, _seen(0)).standings
+    (standing,) = take_snapshot(lake, forever, _seen(0)).standings
     assert (standing.upstream, standing.has_upstream) == (None, False)
 
 
@@ -115,16 +115,16 @@ def test_a_query_by_the_wall_clock_has_no_days(lake: Lake) -> None:
     _deduplicated(lake, 0, _END, ("click", _DAY))
     _read(lake, USER_STATUS, "user_status", _END, 0)
     by_events, by_clock = (Settings.model_validate({"user_status": {"clock": one}}) for one in ("event", "processing"))
-    assert [one.table for one in look_at(lake, by_events, _seen(0)).standings] == ["user_status"]
-    assert look_at(lake, by_clock, _seen(0)).standings == []
+    assert [one.table for one in take_snapshot(lake, by_events, _seen(0)).standings] == ["user_status"]
+    assert take_snapshot(lake, by_clock, _seen(0)).standings == []
 
 
 def test_new_restatements_are_looked_at_by_spark_and_old_ones_are_not(lake: Lake) -> None:
     _commit(lake, SILVER_EVENTS, 0, ("click", _DAY))
     _commit(lake, RESTATEMENTS, 0)
-    assert look_at(lake, Settings(), _seen(0)).needs_spark
+    assert take_snapshot(lake, Settings(), _seen(0)).needs_spark
     counted = _seen(0).model_copy(update={"restatements_version": 0})
-    assert not look_at(lake, Settings(), counted).needs_spark
+    assert not take_snapshot(lake, Settings(), counted).needs_spark
 
 
 def test_the_last_repair_that_is_done_counts(lake: Lake) -> None:
@@ -132,7 +132,7 @@ def test_the_last_repair_that_is_done_counts(lake: Lake) -> None:
         lake.files.write(plan_key(number), b"{}")
     for number in (1, 2):
         lake.files.write(done_key(number), b"{}")
-    assert look_at(lake, Settings(), None).last_repair == 2
+    assert take_snapshot(lake, Settings(), None).last_repair == 2
 
 
 _COMPLETE = Day("attributions", _DAY, DayStatus.COMPLETE, complete_at=_END)

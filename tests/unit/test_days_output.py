@@ -42,7 +42,7 @@ def lake(tmp_path: Path) -> Lake:
 
 
 def _days(lake: Lake, *options: str) -> str:
-    command = [str(Path(sys.executable).with_name("adloom")), "days", "--lake", lake.place(), *options]
+    command = [str(Path(sys.executable).with_name("adloom")), "days", "--lake", lake.shown(), *options]
     environment = {**os.environ, "JAVA_HOME": "/nowhere", "COLUMNS": "120"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -27,7 +27,7 @@ from spark_jobs.errors import LakeError
 from spark_jobs.lake.notes import CommitNote
 from spark_jobs.lake.open import open_lake
 from spark_jobs.ledger import merging
-from spark_jobs.ledger.cut import LEDGERS, RECORDS, Kind, LiveLedger, cut_key
+from spark_jobs.ledger.cut import LEDGERS, RECORDS, LiveLedger, RecordKind, cut_key
 from spark_jobs.ledger.cut_files import rows_of
 from spark_jobs.ledger.take_cut import _Cutting, take_cuts
 from spark_jobs.ledger.unread import UNREAD
@@ -82,7 +82,7 @@ def test_of_two_copies_one_is_kept_and_one_is_a_duplicate(written: WrittenLake) 
     _arrive(written, [_event("a", 0, 2)], [], 1)
     cut = _cut(written)
     assert cut.balances
-    assert (cut.rows(Kind.OK), cut.rows(Kind.KEPT), cut.rows(Kind.DUPLICATE)) == (4, 2, 2)
+    assert (cut.rows(RecordKind.OK), cut.rows(RecordKind.KEPT), cut.rows(RecordKind.DUPLICATE)) == (4, 2, 2)
 
 
 def test_a_good_record_that_is_nowhere_is_unaccounted(written: WrittenLake) -> None:
@@ -90,12 +90,12 @@ def test_a_good_record_that_is_nowhere_is_unaccounted(written: WrittenLake) -> N
     _arrive(written, [a, b], [a], 0)
     cut = _cut(written)
     assert not cut.balances
-    assert [(one.account, one.kind, one.rows) for one in cut.alarms] == [(RECORDS, Kind.UNACCOUNTED, 1)]
+    assert [(one.account, one.kind, one.rows) for one in cut.alarms] == [(RECORDS, RecordKind.UNACCOUNTED, 1)]
 
 
 def test_a_row_of_silver_without_a_record_is_surplus(written: WrittenLake) -> None:
     _arrive(written, [_event("a", 0, 1)], [_event("a", 0, 1), _event("b", 0, 1)], 0)
-    assert [(one.kind, one.rows) for one in _cut(written).alarms] == [(Kind.SURPLUS, 1)]
+    assert [(one.kind, one.rows) for one in _cut(written).alarms] == [(RecordKind.SURPLUS, 1)]
 
 
 def test_compaction_and_repairs_add_nothing(written: WrittenLake) -> None:
@@ -104,7 +104,7 @@ def test_compaction_and_repairs_add_nothing(written: WrittenLake) -> None:
     files = written.batch(SILVER_EVENTS, "deduplicate", [a], reached=0)
     written.commit(SILVER_EVENTS, [a], removed=files, moves=True)
     cut = _cut(written)
-    assert (cut.balances, cut.rows(Kind.KEPT), cut.silver) == (True, 1, 1)
+    assert (cut.balances, cut.rows(RecordKind.KEPT), cut.silver) == (True, 1, 1)
 
 
 def test_what_others_delete_and_add_is_unaccounted_and_surplus(written: WrittenLake) -> None:
@@ -117,15 +117,15 @@ def test_what_others_delete_and_add_is_unaccounted_and_surplus(written: WrittenL
     written.commit(SESSIONS, [], removed=sessions)
     cut = _cut(written)
     assert {(one.account, one.kind, one.rows) for one in cut.alarms} == {
-        (RECORDS, Kind.UNACCOUNTED, 1),
-        (RECORDS, Kind.SURPLUS, 1),
-        ("sessionize", Kind.UNACCOUNTED, 2),
+        (RECORDS, RecordKind.UNACCOUNTED, 1),
+        (RECORDS, RecordKind.SURPLUS, 1),
+        ("sessionize", RecordKind.UNACCOUNTED, 2),
     }
     assert cut.ok_off == 0
     written.commit(BRONZE_EVENTS, [a], None)
     written.batch(SILVER_EVENTS, "deduplicate", [], reached=1)
     (added,) = (one for one in _cut(written).alarms if one.account == BRONZE_EVENTS.name)
-    assert (added.kind, added.rows) == (Kind.ADDED, 1)
+    assert (added.kind, added.rows) == (RecordKind.ADDED, 1)
 
 
 def test_a_requeued_record_leaves_quarantine_for_its_hour(written: WrittenLake) -> None:
@@ -139,8 +139,8 @@ def test_a_requeued_record_leaves_quarantine_for_its_hour(written: WrittenLake) 
     cut = _cut(written)
     assert cut.balances
     assert cut.quarantined == {"invalid_event_time": 1}
-    assert (cut.rows(Kind.RECEIVED), cut.rows(Kind.OK), cut.rows(Kind.REQUEUED)) == (2, 1, 1)
-    received = {row.hour: row.rows for row in rows_of(written.lake, cut) if row.kind == Kind.RECEIVED}
+    assert (cut.rows(RecordKind.RECEIVED), cut.rows(RecordKind.OK), cut.rows(RecordKind.REQUEUED)) == (2, 1, 1)
+    received = {row.hour: row.rows for row in rows_of(written.lake, cut) if row.kind == RecordKind.RECEIVED}
     assert received == {None: 1, int(NOON.timestamp()) // 3600: 1}
 
 
@@ -150,17 +150,24 @@ def test_what_is_late_has_the_fate_that_repairs_tell(written: WrittenLake) -> No
     _arrive(written, [_event("a", 0, 1)], [_event("a", 0, 1)], 0)
     _arrive(written, [*late.values(), late["repaired"]], [], 1, watermark=-_DELAY_MIN)
     cut = _cut(written)
-    assert (cut.balances, cut.rows(Kind.LATE_AWAITING), cut.rows(Kind.DUPLICATE)) == (True, 6, 0)
+    assert (cut.balances, cut.rows(RecordKind.LATE_AWAITING), cut.rows(RecordKind.DUPLICATE)) == (True, 6, 0)
 
     found = [{**late[name], "is_expired": name == "expired", "repair": 1} for name in late if name != "copy"]
     written.commit(LATE_EVENTS, found, _REPAIR)
     written.repair(1, 1, [("impression", "slow"), ("impression", "frozen")])
     cut = _cut(written)
     fates = {
-        kind: cut.rows(kind) for kind in Kind if cut.rows(kind) and (kind.startswith("late") or kind == "duplicate")
+        kind: cut.rows(kind)
+        for kind in RecordKind
+        if cut.rows(kind) and (kind.startswith("late") or kind == "duplicate")
     }
     # Both copies of what was repaired share its fate.
-    assert fates == {Kind.LATE_EXPIRED: 1, Kind.LATE_REPAIRED: 2, Kind.LATE_PENDING: 2, Kind.DUPLICATE: 1}
+    assert fates == {
+        RecordKind.LATE_EXPIRED: 1,
+        RecordKind.LATE_REPAIRED: 2,
+        RecordKind.LATE_PENDING: 2,
+        RecordKind.DUPLICATE: 1,
+    }
     assert cut.balances
 
     told = {"event_type": "impression", "event_id": "frozen", "outcome": "frozen", "repair": 2, "cause": "late_click"}
@@ -169,22 +176,22 @@ def test_what_is_late_has_the_fate_that_repairs_tell(written: WrittenLake) -> No
     written.commit(RESTATEMENTS, [told, marked], CommitNote(writer=f"{REPAIR} sessions", batch=2))
     written.repair(2, 1, [("impression", "slow")])
     cut = _cut(written)
-    assert (cut.rows(Kind.LATE_FROZEN), cut.rows(Kind.LATE_PENDING), cut.late) == (1, 1, 5)
+    assert (cut.rows(RecordKind.LATE_FROZEN), cut.rows(RecordKind.LATE_PENDING), cut.late) == (1, 1, 5)
     written.repair(3, -1)
-    assert _cut(written).rows(Kind.LATE_PENDING) == 1, "that one has changed rows for another reason"
+    assert _cut(written).rows(RecordKind.LATE_PENDING) == 1, "that one has changed rows for another reason"
     written.repair(4, 1)
     cut = _cut(written)
-    assert (cut.rows(Kind.LATE_REPAIRED), cut.rows(Kind.LATE_PENDING), cut.balances) == (3, 0, True)
+    assert (cut.rows(RecordKind.LATE_REPAIRED), cut.rows(RecordKind.LATE_PENDING), cut.balances) == (3, 0, True)
 
 
 def test_a_late_record_whose_later_copy_was_kept_is_a_duplicate(written: WrittenLake) -> None:
     _arrive(written, [_event("a", 0, 1)], [_event("a", 0, 1)], 0)
     _arrive(written, [_event("b", -300, 2)], [], 1, watermark=-_DELAY_MIN)
-    assert _cut(written).rows(Kind.LATE_AWAITING) == 1
+    assert _cut(written).rows(RecordKind.LATE_AWAITING) == 1
     again = _event("b", 5, 3)
     _arrive(written, [again], [again], 2, watermark=-_DELAY_MIN)
     cut = _cut(written)
-    assert (cut.rows(Kind.LATE_AWAITING), cut.rows(Kind.DUPLICATE), cut.rows(Kind.KEPT)) == (0, 1, 2)
+    assert (cut.rows(RecordKind.LATE_AWAITING), cut.rows(RecordKind.DUPLICATE), cut.rows(RecordKind.KEPT)) == (0, 1, 2)
 
 
 def test_keys_are_remembered_for_as_long_as_a_copy_can_be_on_time(written: WrittenLake) -> None:
@@ -212,7 +219,7 @@ def test_where_nothing_is_ever_forgotten_neither_does_the_ledger(written: Writte
     _arrive(written, [far, _event("a", 0, 2)], [far], 1)
     _read_by_all(written, 1, 0)
     cut = _cut(written, forever)
-    assert (cut.balances, cut.rows(Kind.DUPLICATE), len(cut.parts)) == (True, 1, 2)
+    assert (cut.balances, cut.rows(RecordKind.DUPLICATE), len(cut.parts)) == (True, 1, 2)
 
 
 def _read_by_all(written: WrittenLake, silver: int, watermark: float) -> None:
@@ -230,14 +237,14 @@ def test_an_event_is_pending_until_the_row_with_it_is_there(written: WrittenLake
     _arrive(written, [a, b], [a, b], 0)
     assert _cut(written).accounts == [], "no query has a table yet"
     written.batch(SESSIONS, "sessionize", [], reached=0)
-    assert _cut(written).rows(Kind.PENDING, account="sessionize") == 2
+    assert _cut(written).rows(RecordKind.PENDING, account="sessionize") == 2
     _arrive(written, [_event("c", 60, 2)], [_event("c", 60, 2)], 1)
     cut = _cut(written)
-    assert cut.rows(Kind.READ, account="sessionize") == 2
-    assert cut.rows(Kind.PENDING, account="sessionize") == 3, "what is not read yet is pending too"
+    assert cut.rows(RecordKind.READ, account="sessionize") == 2
+    assert cut.rows(RecordKind.PENDING, account="sessionize") == 3, "what is not read yet is pending too"
     written.batch(SESSIONS, "sessionize", [_session(a, b)], reached=1, watermark=50)
     cut = _cut(written)
-    assert (cut.rows(Kind.PENDING, account="sessionize"), cut.balances) == (1, True)
+    assert (cut.rows(RecordKind.PENDING, account="sessionize"), cut.balances) == (1, True)
 
 
 def test_an_event_that_the_watermark_has_passed_is_late_or_lost(written: WrittenLake) -> None:
@@ -250,7 +257,7 @@ def test_an_event_that_the_watermark_has_passed_is_late_or_lost(written: Written
     _arrive(written, [c], [c], 2)
     written.batch(SESSIONS, "sessionize", [], reached=2, watermark=90)
     cut = _cut(written)
-    kinds = (Kind.LATE, Kind.UNACCOUNTED, Kind.PENDING)
+    kinds = (RecordKind.LATE, RecordKind.UNACCOUNTED, RecordKind.PENDING)
     assert [cut.rows(kind, account="sessionize") for kind in kinds] == [1, 1, 1]
     assert not cut.balances
 
@@ -263,14 +270,16 @@ def test_an_event_waits_for_the_end_of_its_users_session(written: WrittenLake) -
     _arrive(written, [last], [last], 1)
     written.batch(SESSIONS, "sessionize", [], reached=1, watermark=50)
     cut = _cut(written)
-    assert (cut.rows(Kind.PENDING, account="sessionize"), cut.balances) == (len(events) + 1, True)
+    assert (cut.rows(RecordKind.PENDING, account="sessionize"), cut.balances) == (len(events) + 1, True)
 
 
 def test_a_row_of_gold_with_an_event_that_was_never_read_is_surplus(written: WrittenLake) -> None:
     a = _event("a", 0, 1)
     _arrive(written, [a], [a], 0)
     written.batch(SESSIONS, "sessionize", [_session(a, _event("stranger", 1, 1))], reached=0, watermark=30)
-    assert [(one.account, one.kind, one.rows) for one in _cut(written).alarms] == [("sessionize", Kind.SURPLUS, 1)]
+    assert [(one.account, one.kind, one.rows) for one in _cut(written).alarms] == [
+        ("sessionize", RecordKind.SURPLUS, 1)
+    ]
 
 
 def test_events_without_a_user_are_in_no_session(written: WrittenLake) -> None:
@@ -278,7 +287,9 @@ def test_events_without_a_user_are_in_no_session(written: WrittenLake) -> None:
     _arrive(written, [a], [a], 0)
     written.batch(SESSIONS, "sessionize", [], reached=0)
     cut = _cut(written)
-    assert [cut.rows(kind, account="sessionize") for kind in (Kind.USERLESS, Kind.READ, Kind.PENDING)] == [1, 0, 0]
+    assert [
+        cut.rows(kind, account="sessionize") for kind in (RecordKind.USERLESS, RecordKind.READ, RecordKind.PENDING)
+    ] == [1, 0, 0]
 
 
 def test_conversions_are_kept_and_are_no_business_of_the_join_and_of_sessions(written: WrittenLake) -> None:
@@ -293,9 +304,12 @@ def test_conversions_are_kept_and_are_no_business_of_the_join_and_of_sessions(wr
     written.batch(SESSIONS, "sessionize", [_session(events[1])], reached=0)
     written.batch(USER_STATUS, "user_status", [], reached=0)
     cut = _cut(written)
-    assert (cut.balances, cut.rows(Kind.KEPT), cut.rows(Kind.DUPLICATE)) == (True, 3, 1)
+    assert (cut.balances, cut.rows(RecordKind.KEPT), cut.rows(RecordKind.DUPLICATE)) == (True, 3, 1)
     counts = {
-        account: [cut.rows(kind, account=account) for kind in (Kind.READ, Kind.USERLESS, Kind.PENDING, Kind.LATE)]
+        account: [
+            cut.rows(kind, account=account)
+            for kind in (RecordKind.READ, RecordKind.USERLESS, RecordKind.PENDING, RecordKind.LATE)
+        ]
         for account in cut.accounts
     }
     assert counts == {"attribute": [1, 0, 0, 0], "sessionize": [1, 0, 0, 0], "user_status": [3, 0, 3, 0]}
@@ -312,7 +326,7 @@ def test_an_impression_may_be_in_several_rows(written: WrittenLake) -> None:
     for row in rows:
         written.batch(ATTRIBUTIONS, "attribute", [row], reached=0)
     cut = _cut(written)
-    assert (cut.rows(Kind.READ, account="attribute"), cut.rows(Kind.PENDING, account="attribute")) == (3, 0)
+    assert (cut.rows(RecordKind.READ, account="attribute"), cut.rows(RecordKind.PENDING, account="attribute")) == (3, 0)
     assert cut.balances
 
 
@@ -322,7 +336,7 @@ def test_only_sides_that_the_join_must_emit_are_followed(join: str, read: int, w
     _arrive(written, events, events, 0)
     written.batch(ATTRIBUTIONS, "attribute", [], reached=0)
     cut = _cut(written, Settings.model_validate({"attribute": {"join": join}}))
-    assert cut.rows(Kind.READ, account="attribute") == read
+    assert cut.rows(RecordKind.READ, account="attribute") == read
 
 
 def test_a_batch_that_has_read_more_than_the_cut_is_left_for_the_next(written: WrittenLake) -> None:
@@ -343,8 +357,11 @@ def test_late_for_measure_is_what_lies_behind_the_watermark_of_the_batch_before(
         written.batch(USER_STATUS, "user_status", [], reached=version, watermark=watermark)
     cut = _cut(written)
     # The third was read when the batch before had left -10, the fourth when it had left 50.
-    assert (cut.rows(Kind.READ, account="user_status"), cut.rows(Kind.LATE, account="user_status")) == (4, 1)
-    assert cut.rows(Kind.PENDING, account="user_status") == 1
+    assert (cut.rows(RecordKind.READ, account="user_status"), cut.rows(RecordKind.LATE, account="user_status")) == (
+        4,
+        1,
+    )
+    assert cut.rows(RecordKind.PENDING, account="user_status") == 1
 
 
 def _loaded(written: WrittenLake, monkeypatch: pytest.MonkeyPatch) -> int:
@@ -399,17 +416,17 @@ def test_what_waits_for_a_query_that_stands_still_is_counted_without_being_loade
     assert max(loaded[:7]) <= 20
     _a_day(written, 12)
     cut = _cut(written)
-    assert cut.rows(Kind.READ, account="user_status") == 10
-    assert cut.rows(Kind.PENDING, account="user_status") == 120
+    assert cut.rows(RecordKind.READ, account="user_status") == 10
+    assert cut.rows(RecordKind.PENDING, account="user_status") == 120
     assert len(cut.parts) < 8, "parts are merged"
     # It goes on, and what it reads is found in merged parts.
     written.batch(USER_STATUS, "user_status", [], reached=10, watermark=10 * 1440 - _DELAY_MIN)
     cut = _cut(written)
-    assert cut.rows(Kind.READ, account="user_status") == 110
-    assert cut.rows(Kind.PENDING, account="user_status") == 30
+    assert cut.rows(RecordKind.READ, account="user_status") == 110
+    assert cut.rows(RecordKind.PENDING, account="user_status") == 30
     written.batch(USER_STATUS, "user_status", [], reached=12, watermark=13 * 1440)
-    assert _cut(written).rows(Kind.READ, account="user_status") == 130
-    assert _cut(written).rows(Kind.PENDING, account="user_status") == 0
+    assert _cut(written).rows(RecordKind.READ, account="user_status") == 130
+    assert _cut(written).rows(RecordKind.PENDING, account="user_status") == 0
 
 
 def test_a_cut_of_the_version_before_goes_on(written: WrittenLake) -> None:
@@ -423,7 +440,7 @@ def test_a_cut_of_the_version_before_goes_on(written: WrittenLake) -> None:
     _a_day(written, 2)
     cut = _cut(written)
     assert _is_right(cut)
-    assert [cut.rows(kind, account="user_status") for kind in (Kind.READ, Kind.PENDING)] == [10, 30]
+    assert [cut.rows(kind, account="user_status") for kind in (RecordKind.READ, RecordKind.PENDING)] == [10, 30]
 
 
 def test_the_files_of_quarantined_records_are_merged(written: WrittenLake, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -437,7 +454,7 @@ def test_the_files_of_quarantined_records_are_merged(written: WrittenLake, monke
     written.commit(BRONZE_EVENTS, [again], CommitNote(writer="requeue after 0", batch=0))
     written.batch(SILVER_EVENTS, "deduplicate", [again], reached=6)
     cut = _cut(written)
-    assert (cut.balances, cut.quarantined, cut.rows(Kind.REQUEUED)) == (True, {"missing_user_id": 5}, 1)
+    assert (cut.balances, cut.quarantined, cut.rows(RecordKind.REQUEUED)) == (True, {"missing_user_id": 5}, 1)
 
 
 _RECORDS = st.lists(
@@ -456,7 +473,7 @@ def test_however_often_a_cut_is_taken_each_record_has_the_fate_that_was_its_own(
     shutil.rmtree(tmp_path / "lake", ignore_errors=True)
     written = WrittenLake(open_lake(str(tmp_path / "lake")))
     kept: dict[int, float] = {}
-    fates = dict.fromkeys((Kind.KEPT, Kind.DUPLICATE, Kind.QUARANTINED, Kind.LATE_AWAITING), 0)
+    fates = dict.fromkeys((RecordKind.KEPT, RecordKind.DUPLICATE, RecordKind.QUARANTINED, RecordKind.LATE_AWAITING), 0)
     newest: float | None = None
     last = None
     for number, batch in enumerate(batches):
@@ -468,13 +485,13 @@ def test_however_often_a_cut_is_taken_each_record_has_the_fate_that_was_its_own(
             verdict = "ok" if is_good else "missing_user_id"
             records.append(_event(f"k{key}", minutes, number, verdict=verdict, source=f"t/{number}/{place}"))
             if not is_good:
-                fates[Kind.QUARANTINED] += 1
+                fates[RecordKind.QUARANTINED] += 1
             elif key in kept:
-                fates[Kind.DUPLICATE] += 1
+                fates[RecordKind.DUPLICATE] += 1
             elif watermark is not None and minutes <= watermark:
-                fates[Kind.LATE_AWAITING] += 1
+                fates[RecordKind.LATE_AWAITING] += 1
             else:
-                fates[Kind.KEPT] += 1
+                fates[RecordKind.KEPT] += 1
                 kept[key] = minutes + _DELAY_MIN
                 rows.append(records[-1])
                 newest = max(minutes, newest if newest is not None else minutes)
@@ -487,11 +504,14 @@ def test_however_often_a_cut_is_taken_each_record_has_the_fate_that_was_its_own(
     *_, whole = take_cuts(Settings(), written.lake, lambda: NOON, restart=True)
     assert whole.figures == last.figures
     assert rows_of(written.lake, whole) == rows_of(written.lake, last)
-    assert last.rows(Kind.QUARANTINED) == fates[Kind.QUARANTINED]
-    assert last.rows(Kind.KEPT) == fates[Kind.KEPT]
+    assert last.rows(RecordKind.QUARANTINED) == fates[RecordKind.QUARANTINED]
+    assert last.rows(RecordKind.KEPT) == fates[RecordKind.KEPT]
     # A late copy of a key that is remembered no more may also be told as a copy, as long as its part is there.
-    assert last.rows(Kind.DUPLICATE) >= fates[Kind.DUPLICATE]
-    assert last.rows(Kind.DUPLICATE, Kind.LATE_AWAITING) == fates[Kind.DUPLICATE] + fates[Kind.LATE_AWAITING]
+    assert last.rows(RecordKind.DUPLICATE) >= fates[RecordKind.DUPLICATE]
+    assert (
+        last.rows(RecordKind.DUPLICATE, RecordKind.LATE_AWAITING)
+        == fates[RecordKind.DUPLICATE] + fates[RecordKind.LATE_AWAITING]
+    )
 
 
 def test_the_files_of_the_ledger_are_replaced(written: WrittenLake) -> None:
@@ -508,7 +528,7 @@ def test_the_files_of_the_ledger_are_replaced(written: WrittenLake) -> None:
 def test_the_command_says_first_whether_it_balances(written: WrittenLake, capsys: pytest.CaptureFixture[str]) -> None:
     a, b = _event("a", 0, 1), _event("b", 61, 1, source_name="web")
     _arrive(written, [a, b], [a, b], 0)
-    place = written.lake.place()
+    place = written.lake.shown()
 
     def shown(**options: Any) -> tuple[bool, list[str]]:
         chosen = {"update": True, "by": None, "as_json": False, "restart": False, "from_now": False, "config": None}

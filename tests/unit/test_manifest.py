@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from spark_jobs.config.settings import Settings, load_settings
-from spark_jobs.contract.compatibility import Change, Verdict
+from spark_jobs.contract.compatibility import Compatibility, SettingChange
 from spark_jobs.ingest.query import NAME as INGEST
 from spark_jobs.queries.attribute.query import NAME as ATTRIBUTE
 from spark_jobs.queries.deduplicate.query import NAME as DEDUPLICATE
@@ -15,7 +15,7 @@ from spark_jobs.queries.sessionize.query import NAME as SESSIONIZE
 from spark_jobs.queries.state_settings import changes
 
 
-def _change(query: str, before: dict[str, str], now: dict[str, str], source: str = FILES) -> list[Change]:
+def _change(query: str, before: dict[str, str], now: dict[str, str], source: str = FILES) -> list[SettingChange]:
     """What differs for ``query`` between two environments."""
     manifest = Manifest(
         query=query,
@@ -34,21 +34,23 @@ def _settings(environ: dict[str, str]) -> Settings:
 @pytest.mark.parametrize(
     ("query", "before", "now", "verdict"),
     [
-        pytest.param(DEDUPLICATE, {}, {"DEDUPLICATE__MODE": "forever"}, Verdict.BREAKING, id="mode"),
-        pytest.param(DEDUPLICATE, {}, {"DEDUPLICATE__WATERMARK": "4h"}, Verdict.BREAKING, id="longer-memory"),
-        pytest.param(DEDUPLICATE, {"DEDUPLICATE__WATERMARK": "4h"}, {}, Verdict.SAFE, id="shorter-memory"),
-        pytest.param(ATTRIBUTE, {}, {"ATTRIBUTE__JOIN": "inner"}, Verdict.BREAKING, id="join"),
-        pytest.param(ATTRIBUTE, {}, {"ATTRIBUTE__WINDOW": "61min"}, Verdict.BREAKING, id="longer-window"),
-        pytest.param(ATTRIBUTE, {}, {"ATTRIBUTE__WINDOW": "59min"}, Verdict.SAFE, id="shorter-window"),
-        pytest.param(ATTRIBUTE, {}, {"ATTRIBUTE__CLICK_WATERMARK": "2h"}, Verdict.SAFE, id="shorter-watermark"),
-        pytest.param(SESSIONIZE, {}, {"SESSIONIZE__GAP": "4min"}, Verdict.BREAKING, id="shorter-gap"),
-        pytest.param(SESSIONIZE, {}, {"SESSIONIZE__WATERMARK": "11min"}, Verdict.BREAKING, id="longer-lateness"),
-        pytest.param(SESSIONIZE, {}, {"SPARK__SHUFFLE_PARTITIONS": "9"}, Verdict.IGNORED, id="partitions"),
-        pytest.param(ATTRIBUTE, {}, {"SPARK__JOIN_STATE": "by_key"}, Verdict.IGNORED, id="join-state"),
-        pytest.param(SESSIONIZE, {}, {"SPARK__STATE_STORE": "memory"}, Verdict.BREAKING, id="state-store"),
+        pytest.param(DEDUPLICATE, {}, {"DEDUPLICATE__MODE": "forever"}, Compatibility.BREAKING, id="mode"),
+        pytest.param(DEDUPLICATE, {}, {"DEDUPLICATE__WATERMARK": "4h"}, Compatibility.BREAKING, id="longer-memory"),
+        pytest.param(DEDUPLICATE, {"DEDUPLICATE__WATERMARK": "4h"}, {}, Compatibility.SAFE, id="shorter-memory"),
+        pytest.param(ATTRIBUTE, {}, {"ATTRIBUTE__JOIN": "inner"}, Compatibility.BREAKING, id="join"),
+        pytest.param(ATTRIBUTE, {}, {"ATTRIBUTE__WINDOW": "61min"}, Compatibility.BREAKING, id="longer-window"),
+        pytest.param(ATTRIBUTE, {}, {"ATTRIBUTE__WINDOW": "59min"}, Compatibility.SAFE, id="shorter-window"),
+        pytest.param(ATTRIBUTE, {}, {"ATTRIBUTE__CLICK_WATERMARK": "2h"}, Compatibility.SAFE, id="shorter-watermark"),
+        pytest.param(SESSIONIZE, {}, {"SESSIONIZE__GAP": "4min"}, Compatibility.BREAKING, id="shorter-gap"),
+        pytest.param(SESSIONIZE, {}, {"SESSIONIZE__WATERMARK": "11min"}, Compatibility.BREAKING, id="longer-lateness"),
+        pytest.param(SESSIONIZE, {}, {"SPARK__SHUFFLE_PARTITIONS": "9"}, Compatibility.IGNORED, id="partitions"),
+        pytest.param(ATTRIBUTE, {}, {"SPARK__JOIN_STATE": "by_key"}, Compatibility.IGNORED, id="join-state"),
+        pytest.param(SESSIONIZE, {}, {"SPARK__STATE_STORE": "memory"}, Compatibility.BREAKING, id="state-store"),
     ],
 )
-def test_a_changed_setting_is_judged(query: str, before: dict[str, str], now: dict[str, str], verdict: Verdict) -> None:
+def test_a_changed_setting_is_judged(
+    query: str, before: dict[str, str], now: dict[str, str], verdict: Compatibility
+) -> None:
     change = _change(query, before, now)[0]
     assert change.verdict is verdict
     assert change.why
@@ -71,15 +73,15 @@ def test_a_manifest_older_than_a_setting_has_what_held_then() -> None:
     )
     assert list(changes(find_query(manifest.query), manifest, now | {"spark.join_state": "by_key"})) == []
     (change,) = changes(find_query(manifest.query), manifest, now)
-    assert (change.before, change.verdict) == ("by_key", Verdict.IGNORED)
+    assert (change.before, change.verdict) == ("by_key", Compatibility.IGNORED)
 
 
 def test_topics_may_be_added_but_not_left_out() -> None:
     one, two = {"KAFKA__TOPICS": "clicks"}, {"KAFKA__TOPICS": "impressions,clicks"}
     (added,) = _change(INGEST, one, two, KAFKA)
     (left_out,) = _change(INGEST, two, one, KAFKA)
-    assert added.verdict is Verdict.SAFE
-    assert left_out.verdict is Verdict.BREAKING
+    assert added.verdict is Compatibility.SAFE
+    assert left_out.verdict is Compatibility.BREAKING
     assert "impressions" in left_out.why
     assert _change(INGEST, one, two, FILES) == [], "a folder has no topics"
 
@@ -98,7 +100,7 @@ def test_another_kind_of_source_is_breaking() -> None:
             find_query(manifest.query), manifest, find_query(INGEST).state_settings(Settings(), KAFKA)
         )
     }
-    assert found["source"] is Verdict.BREAKING
+    assert found["source"] is Compatibility.BREAKING
 
 
 def test_another_form_of_the_state_is_breaking() -> None:
@@ -110,5 +112,5 @@ def test_another_form_of_the_state_is_breaking() -> None:
         settings=find_query(ATTRIBUTE).state_settings(Settings(), FILES),
     )
     (change,) = changes(find_query(manifest.query), manifest, find_query(ATTRIBUTE).state_settings(Settings(), FILES))
-    assert change.verdict is Verdict.BREAKING
+    assert change.verdict is Compatibility.BREAKING
     assert "0.0.9" in change.why

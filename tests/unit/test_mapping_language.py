@@ -9,8 +9,8 @@ from decimal import Decimal
 import pytest
 
 from spark_jobs.mapping import (
+    Evaluated,
     MappingError,
-    Outcome,
     Path,
     Record,
     RecordSchema,
@@ -260,7 +260,7 @@ def test_sql_mentions_the_columns_that_it_is_given() -> None:
     "text", ["", "[1]", '"x"', "1", '{"a": 1', '{"a": NaN}', '{"a": 01}', '{"a": "\\ud800"}', "\ufeff{}"]
 )
 def test_a_text_that_is_no_object_has_nothing_at_a_path(text: str) -> None:
-    assert evaluate(parse_expression("$.a"), Record(text)) == Outcome(None, has_failed=False)
+    assert evaluate(parse_expression("$.a"), Record(text)) == Evaluated(None, has_failed=False)
 
 
 def test_deep_json_is_read_as_deeply_as_spark_reads_it() -> None:

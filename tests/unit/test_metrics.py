@@ -17,7 +17,7 @@ from spark_jobs.lake.records import write_record
 from spark_jobs.ledger.take_cut import take_cuts
 from spark_jobs.operations.exporter.lake_metrics import LakeMetrics
 from spark_jobs.queries.places import progress_key
-from spark_jobs.streams.desired_state import WantedState, want
+from spark_jobs.streams.desired_state import RunState, set_desired
 from spark_jobs.streams.metrics import QueryMetrics, serve_metrics
 from spark_jobs.streams.reports import QueryReport
 from tests.support.exposed import VALIDATION
@@ -71,7 +71,7 @@ def test_of_a_lake_it_is_told_what_is_wanted_when_it_was_seen_and_what_validatio
     lake = open_lake(str(tmp_path))
     write_record(lake, progress_key("sessionize"), _REPORT)
     write_record(lake, progress_key("attribute"), _REPORT.model_copy(update={"query": "attribute"}))
-    want(lake, "attribute", WantedState.RUNNING, "a test", _NOW)
+    set_desired(lake, "attribute", RunState.RUNNING, "a test", _NOW)
     exported = generate_latest(LakeMetrics(lake)).decode().splitlines()
     assert "adloom_lake_readable 1.0" in exported
     assert 'adloom_job_wanted{job="attribute"} 1.0' in exported

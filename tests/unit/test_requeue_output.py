@@ -6,12 +6,14 @@ from io import StringIO
 from rich.console import Console
 
 from spark_jobs.cli.requeue import _print_outcome, _print_table
-from spark_jobs.ingest.requeue_model import Judged, Requeued
+from spark_jobs.ingest.requeue_model import JudgedRecords, Requeued
 
 _JUDGED = (
-    Judged("ads", "missing_event_type", "ok", 1200, late=30),
-    Judged("ads", "missing_event_type", "missing_user_id", 4, reason="user_id = $.uid: $.uid is missing [bold]\x1b[2J"),
-    Judged(None, "malformed_json", "malformed_json", 7),
+    JudgedRecords("ads", "missing_event_type", "ok", 1200, late=30),
+    JudgedRecords(
+        "ads", "missing_event_type", "missing_user_id", 4, reason="user_id = $.uid: $.uid is missing [bold]\x1b[2J"
+    ),
+    JudgedRecords(None, "malformed_json", "malformed_json", 7),
 )
 _AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_jobs.config.choices import UserStatus
-from spark_jobs.queries.user_status.rule import Change, Presence, close, due_us, settle
+from spark_jobs.queries.user_status.rule import Presence, StatusChange, close, due_us, settle
 
 _MINUTE = 60_000_000
 _HOUR = 60 * _MINUTE
@@ -18,7 +18,7 @@ def _us(*minutes: float) -> list[int]:
     return [int(minute * _MINUTE) for minute in minutes]
 
 
-def _told(changes: list[Change]) -> list[tuple[str, float]]:
+def _told(changes: list[StatusChange]) -> list[tuple[str, float]]:
     return [(change.status.value, change.since_us / _MINUTE) for change in changes]
 
 
@@ -51,7 +51,7 @@ def test_of_an_inactive_user_nothing_is_known() -> None:
 def test_by_the_clock_on_the_wall_the_user_is_inactive_from_then_on() -> None:
     known, changes = settle(Presence(), _us(0, 600), _NEVER, None)
     assert _told(changes) == [("online", 0), ("active", 600)]
-    assert close(known, 700 * _MINUTE) == [Change(UserStatus.INACTIVE, 700 * _MINUTE)]
+    assert close(known, 700 * _MINUTE) == [StatusChange(UserStatus.INACTIVE, 700 * _MINUTE)]
     assert close(Presence(), 1) == []
 
 
@@ -61,7 +61,7 @@ _EVENTS = st.lists(st.sampled_from((0, 1, 30, 59.5, 60, 61, 121, 122, 200, 261.5
 @given(events=_EVENTS, cuts=st.lists(st.sampled_from((0, 30, 60, 61, 100, 122, 250)), max_size=4))
 def test_however_it_is_cut_into_batches_the_rows_are_those_of_one(events: list[float], cuts: list[int]) -> None:
     at_once = settle(Presence(), _us(*events), _NEVER, _HOUR)[1]
-    known, step_by_step = Presence(), list[Change]()
+    known, step_by_step = Presence(), list[StatusChange]()
     for before, until in pairwise([-1, *sorted(cuts), _NEVER]):
         batch = [time for time in _us(*events) if before * _MINUTE < time <= until * _MINUTE]
         known, changes = settle(known, batch[::-1], min(until * _MINUTE, _NEVER), _HOUR)

@@ -14,7 +14,7 @@ from spark_jobs.errors import LakeInUseError
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_lake
 from spark_jobs.queries.jobs import ATTRIBUTE_JOB, DEDUPLICATE_JOB
-from spark_jobs.streams.desired_state import WantedState, read_wanted, stop_requested_at, want, watch
+from spark_jobs.streams.desired_state import RunState, read_desired, set_desired, stop_requested_at, watch
 from spark_jobs.streams.stop_jobs import stop_jobs
 
 _DRIVER = """
@@ -55,30 +55,30 @@ def test_a_driver_is_asked_and_waited_for(lake: Lake, driver: "subprocess.Popen[
     assert _stop(lake, DEDUPLICATE_JOB, _JOB) == [(DEDUPLICATE_JOB, False), (_JOB, True)]
     assert driver.wait(timeout=30) == 0
     assert stop_requested_at(lake, DEDUPLICATE_JOB) is None, "what does not run is not asked"
-    assert read_wanted(lake, _JOB) is None, "nobody supervises it"
+    assert read_desired(lake, _JOB) is None, "nobody supervises it"
 
 
 def test_what_is_watched_over_is_not_wanted_any_more_and_left_to_its_watcher(
     lake: Lake, driver: "subprocess.Popen[str]"
 ) -> None:
     now = datetime.now(UTC)
-    want(lake, _JOB, WantedState.RUNNING, "test", now)
+    set_desired(lake, _JOB, RunState.RUNNING, "test", now)
     watch(lake, _JOB, "test", now)
     with pytest.raises(LakeInUseError, match=r"attribute .* is still running"):
         _stop(lake, _JOB, patience_s=0.2)
-    wanted = read_wanted(lake, _JOB)
+    wanted = read_desired(lake, _JOB)
     assert wanted is not None
-    assert wanted.state is WantedState.STOPPED
+    assert wanted.state is RunState.STOPPED
     assert stop_requested_at(lake, _JOB) is None
     assert driver.poll() is None
 
 
 def test_what_is_watched_no_longer_or_paused_is_stopped_for_good(lake: Lake, driver: "subprocess.Popen[str]") -> None:
     now = datetime.now(UTC)
-    want(lake, _JOB, WantedState.STOPPED, "test", now, until=now + timedelta(hours=1))
+    set_desired(lake, _JOB, RunState.STOPPED, "test", now, until=now + timedelta(hours=1))
     watch(lake, _JOB, "test", now - timedelta(minutes=10))
     assert _stop(lake, _JOB) == [(_JOB, True)]
     assert driver.wait(timeout=30) == 0
-    wanted = read_wanted(lake, _JOB)
+    wanted = read_desired(lake, _JOB)
     assert wanted is not None
     assert not wanted.runs_at(now + timedelta(hours=2))

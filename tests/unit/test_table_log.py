@@ -15,7 +15,7 @@ from spark_jobs.lake.notes import BatchPlan, CommitNote, commit_notes, read_plan
 from spark_jobs.lake.open import open_lake
 from spark_jobs.lake.table_files import TableFile, live_files
 from spark_jobs.ledger.run.balance import batches_reached
-from spark_jobs.places import LEDGER_REACHED
+from spark_jobs.places import LEDGER_COUNTED_UP_TO
 from spark_jobs.queries.output import TableOutput
 from spark_jobs.queries.sessionize.query import NAME as SESSIONIZE
 
@@ -95,7 +95,7 @@ def test_a_ledger_counts_the_present_rows_until_a_query_has_written_another_batc
     assert counts_present_rows(lake), "a ledger of which nobody knows more is taken at its word"
     note = CommitNote(writer="w", batch=4, query=SESSIONIZE, reached=[{"reservoirVersion": 7}])
     _commit(lake, 0, note)
-    lake.files.write(LEDGER_REACHED, json.dumps(batches_reached(lake)).encode())
+    lake.files.write(LEDGER_COUNTED_UP_TO, json.dumps(batches_reached(lake)).encode())
     assert counts_present_rows(lake)
     _commit(lake, 1)
     assert counts_present_rows(lake), "rows that somebody else brought are what a ledger is to find"

@@ -19,7 +19,7 @@ from ad_dags.drivers.supervision.naming import supervising_dag_id
 from ad_dags.drivers.supervision.rules import Limits, Memory
 from ad_dags.drivers.supervision.watch import is_watched, supervise_once
 from spark_jobs.queries.registry import QUERIES_OF_JOB
-from spark_jobs.streams.desired_state import read_wanted
+from spark_jobs.streams.desired_state import read_desired
 
 _PATIENCE = timedelta(minutes=2)
 """A job that no watcher has looked at for this long is unwatched."""
@@ -48,7 +48,7 @@ def find_unwatched(lake: LakeRef) -> list[str]:
     """
     connection, now, unwatched = connect(lake), utc_now(), []
     for job in QUERIES_OF_JOB:
-        wanted = read_wanted(connection.lake, job)
+        wanted = read_desired(connection.lake, job)
         if wanted is None or is_watched(connection.lake, job, now, patience=_PATIENCE):
             continue
         if not (wanted.runs_at(now) or wanted.is_paused):

@@ -11,7 +11,7 @@ from ad_dags.connection.lake_connection import LakeConnection
 from ad_dags.drivers.launchers import Launcher, LauncherError
 from spark_jobs.errors import LakeError
 from spark_jobs.lake.layout import Lake
-from spark_jobs.streams.desired_state import Wanted, WantedState, read_wanted, want
+from spark_jobs.streams.desired_state import DesiredState, RunState, read_desired, set_desired
 
 _LONGEST_PAUSE = timedelta(hours=1)
 _RESUME_WITHIN = timedelta(minutes=10)
@@ -29,10 +29,10 @@ def stop(
 
     If somebody has asked for the job again after ``unless_after``, the record stands and only the driver stops.
     """
-    wanted = read_wanted(lake, job)
+    wanted = read_desired(lake, job)
     is_newer = wanted is not None and unless_after is not None and wanted.since > unless_after
     if not is_newer:
-        want(lake, job, WantedState.STOPPED, why, now)
+        set_desired(lake, job, RunState.STOPPED, why, now)
     launcher.stop(job)
 
 
@@ -54,7 +54,7 @@ def stop_and_wait(connection: LakeConnection, job: str) -> None:
 
 def is_wanted(lake: Lake, job: str, now: datetime) -> bool:
     """Whether ``job`` is to run at ``now``."""
-    wanted = read_wanted(lake, job)
+    wanted = read_desired(lake, job)
     return wanted is not None and wanted.runs_at(now)
 
 
@@ -72,7 +72,7 @@ def paused(connection: LakeConnection, job: str, why: str) -> Iterator[None]:
     if not is_wanted(connection.lake, job, now):
         yield
         return
-    pause = want(connection.lake, job, WantedState.STOPPED, why, now, until=now + _LONGEST_PAUSE)
+    pause = set_desired(connection.lake, job, RunState.STOPPED, why, now, until=now + _LONGEST_PAUSE)
     try:
         stop_and_wait(connection, job)
         yield
@@ -80,13 +80,13 @@ def paused(connection: LakeConnection, job: str, why: str) -> Iterator[None]:
         _resume(connection, job, pause)
 
 
-def _resume(connection: LakeConnection, job: str, pause: Wanted) -> None:
+def _resume(connection: LakeConnection, job: str, pause: DesiredState) -> None:
     """Ends ``pause``; retried, because the lake may be the reason why the block has failed."""
     deadline = time.monotonic() + _RESUME_WITHIN.total_seconds()
     while True:
         try:
-            if read_wanted(connection.lake, job) == pause:
-                want(connection.lake, job, WantedState.RUNNING, f"its pause is over ({pause.why})", utc_now())
+            if read_desired(connection.lake, job) == pause:
+                set_desired(connection.lake, job, RunState.RUNNING, f"its pause is over ({pause.why})", utc_now())
         except LakeError as error:
             if time.monotonic() > deadline:
                 raise

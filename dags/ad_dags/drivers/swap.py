@@ -18,7 +18,7 @@ from spark_jobs.errors import AdloomError
 from spark_jobs.operations.release import Deployment
 from spark_jobs.operations.releases import deploy, read_deployment, release_before, write_deployment
 from spark_jobs.queries.registry import JOB_OF_QUERY, QUERIES_OF_JOB, find_query
-from spark_jobs.streams.desired_state import WantedState, read_wanted, want
+from spark_jobs.streams.desired_state import RunState, read_desired, set_desired
 from spark_jobs.streams.reports import QueryReport, QueryState, read_reports
 
 _FIRST_BATCH = timedelta(minutes=5)
@@ -92,7 +92,7 @@ def _replace(connection: LakeConnection, job: str, version: str, resets: list[st
             _start_again(connection, job, before) if was_wanted else "it was not wanted before, and was not started"
         )
         raise DeployError(f"{job}: release {version} was not deployed: {error}; {outcome}") from error
-    want(connection.lake, job, WantedState.RUNNING, f"release {version} was deployed", utc_now())
+    set_desired(connection.lake, job, RunState.RUNNING, f"release {version} was deployed", utc_now())
     connection.launcher.start(job)
 
 
@@ -114,7 +114,7 @@ def _why_not_good(connection: LakeConnection, job: str, since: datetime) -> str:
     deadline = time.monotonic() + _FIRST_BATCH.total_seconds()
     while time.monotonic() < deadline:
         driver = connection.launcher.inspect(job)
-        if (wanted := read_wanted(connection.lake, job)) and wanted.is_paused:
+        if (wanted := read_desired(connection.lake, job)) and wanted.is_paused:
             # Another task has paused the job, and will resume it.
             deadline = time.monotonic() + _FIRST_BATCH.total_seconds()
             time.sleep(_POLL_S)

@@ -15,7 +15,7 @@ from spark_jobs.operations.release import Deployment
 from spark_jobs.operations.releases import read_deployment
 from spark_jobs.queries.places import trend_key
 from spark_jobs.queries.registry import QUERIES_OF_JOB
-from spark_jobs.streams.desired_state import Wanted, read_wanted
+from spark_jobs.streams.desired_state import DesiredState, read_desired
 from spark_jobs.streams.reports import QueryReport, Trend, TrendPoint, read_report
 
 
@@ -42,7 +42,7 @@ class JobPart(BaseModel):
     job: str
     dag: str
     driver: DriverPart
-    wanted: Wanted | None
+    wanted: DesiredState | None
     deployment: Deployment | None
     queries: list[QueryPart]
     problems: list[str]
@@ -69,7 +69,7 @@ def _job(connection: LakeConnection, lake: LakeRef, job: str, start: datetime) -
     problems: list[str] = []
     wanted, deployment = None, None
     try:
-        wanted = read_wanted(connection.lake, job)
+        wanted = read_desired(connection.lake, job)
         deployment = read_deployment(connection.lake, job)
     except LakeError as error:
         problems.append(str(error))

@@ -4,12 +4,12 @@ from spark_jobs.contract.changes.change import Change, Changes, Comparison, Leve
 from spark_jobs.contract.changes.events import event_changes
 from spark_jobs.contract.changes.expectations import expectation_changes
 from spark_jobs.contract.changes.input_kinds import NAME, OWNER
-from spark_jobs.contract.changes.kind import KINDS, Kind, Whom
+from spark_jobs.contract.changes.kind import KINDS, ChangeKind, Whom
 from spark_jobs.contract.changes.sources import source_changes
 from spark_jobs.contract.changes.tables import table_changes
 from spark_jobs.contract.contract import Contract
 
-__all__ = ["KINDS", "Change", "Comparison", "Kind", "Level", "VersionFinding", "Whom", "check"]
+__all__ = ["KINDS", "Change", "ChangeKind", "Comparison", "Level", "VersionFinding", "Whom", "check"]
 
 
 def check(old: Contract, new: Contract) -> Comparison:

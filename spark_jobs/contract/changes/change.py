@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from spark_jobs.contract.changes.kind import Kind
-from spark_jobs.contract.compatibility import Verdict
+from spark_jobs.contract.changes.kind import ChangeKind
+from spark_jobs.contract.compatibility import Compatibility
 from spark_jobs.contract.contract import Version
 
 
@@ -14,20 +14,20 @@ from spark_jobs.contract.contract import Version
 class Change:
     """A difference between two contracts: what differs, as in ``source.web.when``, and its value before and now."""
 
-    kind: Kind
+    kind: ChangeKind
     what: str
     before: str
     now: str
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> Compatibility:
         """Whether producers and consumers can go on as before."""
         return self.kind.verdict
 
     @property
     def is_breaking(self) -> bool:
         """Whether somebody must act."""
-        return self.verdict is Verdict.BREAKING
+        return self.verdict is Compatibility.BREAKING
 
     def as_json(self) -> dict[str, str]:
         """For machines."""

@@ -4,7 +4,7 @@ from collections.abc import Set as AbstractSet
 
 from spark_jobs.contract.changes import input_kinds as kinds
 from spark_jobs.contract.changes.change import Change, Changes
-from spark_jobs.contract.changes.kind import Kind
+from spark_jobs.contract.changes.kind import ChangeKind
 from spark_jobs.contract.contract import Contract, FieldTerms, RecordTerms
 
 
@@ -40,7 +40,7 @@ def _field(what: str, old: FieldTerms | None, new: FieldTerms | None, known: Abs
         yield Change(kind, f"{what}.minimum", shown(old.minimum), shown(new.minimum))
 
 
-def _added(field: FieldTerms, known: AbstractSet[str]) -> Kind:
+def _added(field: FieldTerms, known: AbstractSet[str]) -> ChangeKind:
     if field.event_types and known.isdisjoint(field.event_types):
         return kinds.FIELD_OF_NEW_TYPE
     return kinds.NEEDED_FIELD_ADDED if field.required else kinds.FIELD_ADDED
@@ -66,7 +66,9 @@ def _record(what: str, old: RecordTerms | None, new: RecordTerms | None) -> Chan
         yield _limit(what, old.limit, new.limit, (kinds.RECORD_TIGHTER, kinds.RECORD_LOOSER), f" {new.unit}")
 
 
-def _limit(what: str, before: int | None, now: int | None, judged: tuple[Kind, Kind], unit: str = "") -> Change:
+def _limit(
+    what: str, before: int | None, now: int | None, judged: tuple[ChangeKind, ChangeKind], unit: str = ""
+) -> Change:
     """A change of an upper limit; None: there is none."""
     tighter, looser = judged
     is_tighter = now is not None and (before is None or now < before)

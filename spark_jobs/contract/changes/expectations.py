@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from spark_jobs.contract.changes import output_kinds as kinds
 from spark_jobs.contract.changes.change import Change, Changes
-from spark_jobs.contract.changes.kind import Kind
+from spark_jobs.contract.changes.kind import ChangeKind
 from spark_jobs.contract.contract import Expectation
 
 CRITICAL = "critical"
@@ -36,7 +36,7 @@ def _content(rule: Expectation) -> tuple[object, ...]:
     return rule.kind, rule.column, rule.when, values, *bounds, rule.severity
 
 
-def _judge(old: Expectation, new: Expectation) -> Kind:
+def _judge(old: Expectation, new: Expectation) -> ChangeKind:
     if old.severity != CRITICAL:
         return kinds.RULE_TIGHTER if new.severity == CRITICAL else kinds.WARNING_CHANGED
     if (old.kind, old.column) != (new.kind, new.column) or new.when not in (old.when, None):

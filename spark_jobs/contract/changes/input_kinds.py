@@ -1,9 +1,9 @@
 """Kinds of change of what comes in: the contract itself, sources, mappings, events, each with its verdict and why."""
 
 from spark_jobs.contract.changes.kind import Whom, declare
-from spark_jobs.contract.compatibility import Verdict
+from spark_jobs.contract.compatibility import Compatibility
 
-_SAFE, _BREAKING = Verdict.SAFE, Verdict.BREAKING
+_SAFE, _BREAKING = Compatibility.SAFE, Compatibility.BREAKING
 _PRODUCERS, _CONSUMERS, _BOTH = Whom.PRODUCERS, Whom.CONSUMERS, Whom.BOTH
 IDENTITY = (
     *("event_type", "event_id", "event_time", "user_id", "is_last", "impression_id"),

@@ -6,7 +6,7 @@ The verdicts are such that what is safe from A to B and from B to C is safe from
 from dataclasses import dataclass
 from enum import StrEnum
 
-from spark_jobs.contract.compatibility import Verdict
+from spark_jobs.contract.compatibility import Compatibility
 
 
 class Whom(StrEnum):
@@ -20,24 +20,24 @@ class Whom(StrEnum):
 
 
 @dataclass(frozen=True)
-class Kind:
+class ChangeKind:
     """A kind of change."""
 
     group: str
     """The part of the contract that it is about."""
     what: str
     """The change, as a sentence without its full stop."""
-    verdict: Verdict
+    verdict: Compatibility
     whom: Whom
     why: str
 
 
-KINDS: list[Kind] = []
+KINDS: list[ChangeKind] = []
 """All of them, in the order of the docs."""
 
 
-def declare(group: str, what: str, verdict: Verdict, whom: Whom, why: str) -> Kind:
+def declare(group: str, what: str, verdict: Compatibility, whom: Whom, why: str) -> ChangeKind:
     """A kind, which is added to :data:`KINDS`."""
-    kind = Kind(group, what, verdict, whom, why)
+    kind = ChangeKind(group, what, verdict, whom, why)
     KINDS.append(kind)
     return kind

@@ -1,9 +1,9 @@
 """Kinds of change of what goes out: tables and expectations, each with its verdict and why."""
 
 from spark_jobs.contract.changes.kind import Whom, declare
-from spark_jobs.contract.compatibility import Verdict
+from spark_jobs.contract.compatibility import Compatibility
 
-_SAFE, _BREAKING = Verdict.SAFE, Verdict.BREAKING
+_SAFE, _BREAKING = Compatibility.SAFE, Compatibility.BREAKING
 _CONSUMERS = Whom.CONSUMERS
 
 _G = "Tables"

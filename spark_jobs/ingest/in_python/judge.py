@@ -37,7 +37,7 @@ _RFC_3339 = re.compile(
 
 
 @dataclass(frozen=True)
-class Judged:
+class Judgement:
     """A record with its verdict.
 
     Attributes:
@@ -59,7 +59,7 @@ class _BrokenError(Exception):
     """Raised with the verdict of the first rule that a record breaks."""
 
     def __init__(self, verdict: str, reason: str = "", source: str | None = None) -> None:
-        self.judged = Judged(verdict, source, reason)
+        self.judged = Judgement(verdict, source, reason)
 
 
 class Judge:
@@ -80,7 +80,7 @@ class Judge:
         self._limits = settings.ingest
         self._is_sure = len(self._sources) == 1 and not any(one.when for one in self._sources.values())
 
-    def judge(self, record: bytes, received: datetime, origin: str | None = None) -> Judged | None:
+    def judge(self, record: bytes, received: datetime, origin: str | None = None) -> Judgement | None:
         """The verdict on ``record``; None if it is blank.
 
         Args:
@@ -93,10 +93,10 @@ class Judge:
         except _BrokenError as broken:
             return self._of_source(broken.judged, origin)
 
-    def judge_decoded(self, record: "Decoded", received: datetime, origin: str | None = None) -> Judged | None:
+    def judge_decoded(self, record: "Decoded", received: datetime, origin: str | None = None) -> Judgement | None:
         """The same for a record that is not JSON, once it is decoded; None if it is empty."""
         if record.verdict:
-            return self._of_source(Judged(record.verdict, reason=record.reason or ""), origin)
+            return self._of_source(Judgement(record.verdict, reason=record.reason or ""), origin)
         if record.text is None:
             return None
         try:
@@ -104,13 +104,13 @@ class Judge:
         except _BrokenError as broken:
             return self._of_source(broken.judged, origin)
 
-    def _of_source(self, judged: Judged, origin: str | None) -> Judged:
+    def _of_source(self, judged: Judgement, origin: str | None) -> Judgement:
         """``judged`` with its source; that of a record which cannot be read is the first that means an empty one."""
         if judged.source is not None or judged.verdict == events.NO_SOURCE:
             return judged
         return replace(judged, source=next(self._that_mean(Record("{}"), origin), None))
 
-    def _judged(self, raw: bytes, received: datetime, origin: str | None) -> Judged | None:
+    def _judged(self, raw: bytes, received: datetime, origin: str | None) -> Judgement | None:
         text = raw.decode("utf-8", errors="replace")
         if not (text.startswith("{") and text.endswith("}")):
             text = text.strip(_BLANK)
@@ -123,7 +123,7 @@ class Judge:
             raise _BrokenError(events.INVALID_UTF8)
         return self._judged_text(text, received, origin)
 
-    def _judged_text(self, text: str, received: datetime, origin: str | None) -> Judged:
+    def _judged_text(self, text: str, received: datetime, origin: str | None) -> Judgement:
         if has_lone_surrogate(text):
             raise _BrokenError(events.INVALID_UTF8)
         try:
@@ -141,7 +141,9 @@ class Judge:
             _check_kept(kept)
         except RuleBrokenError as broken:
             raise _BrokenError(broken.verdict, broken.reason, name) from None
-        return Judged(events.OK, name, event=event_of(fields), kept={column: one.value for column, one in kept.items()})
+        return Judgement(
+            events.OK, name, event=event_of(fields), kept={column: one.value for column, one in kept.items()}
+        )
 
     def _may_be_own(self, origin: str | None) -> bool:
         """Whether a record may be in adloom's own format, which is not read as :class:`Record` reads."""

@@ -10,7 +10,7 @@ from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.store.files import json_bytes
 from spark_jobs.ledger.run import count
 from spark_jobs.ledger.run.ledger import Ledger
-from spark_jobs.places import LEDGER, LEDGER_REACHED, REPAIR, REPAIRS, REQUEUE, REQUEUED
+from spark_jobs.places import LEDGER, LEDGER_COUNTED_UP_TO, REPAIR, REPAIRS, REQUEUE, REQUEUED
 from spark_jobs.queries.initial_state import has_taken
 from spark_jobs.queries.notes import last_note
 from spark_jobs.queries.registry import QUERIES
@@ -28,13 +28,13 @@ def balance(settings: Settings, lake: Lake, *, drained: bool) -> Ledger:
     Raises:
         LedgerError: a row is not accounted for, or one is accounted for that was never received.
     """
-    ledger = take(settings, lake)
+    ledger = count_run(settings, lake)
     if drained:
         # Each open row is missing from one table of gold: count it as lost, whatever the reason.
         missing = ledger.unaccounted + ledger.attribution_open + ledger.session_open
         ledger = replace(ledger, unaccounted=missing)
     lake.files.write(LEDGER, json_bytes(ledger.as_json()))
-    lake.files.write(LEDGER_REACHED, json_bytes(batches_reached(lake)))
+    lake.files.write(LEDGER_COUNTED_UP_TO, json_bytes(batches_reached(lake)))
     if ledger.received != ledger.ok + ledger.total_quarantined:
         raise LedgerError(
             f"the accounts of {lake.root} do not balance: of {ledger.received} records {ledger.ok} are ok, "
@@ -50,20 +50,20 @@ def balance(settings: Settings, lake: Lake, *, drained: bool) -> Ledger:
         raise LedgerError(
             f"the accounts of {lake.root} do not balance: of {ledger.ok} good records {ledger.kept} were kept, "
             f"{ledger.duplicates} are duplicates, {ledger.late} late; {ledger.unaccounted} are unaccounted for and "
-            f"{ledger.surplus} rows too many (see {lake.place(LEDGER)}); do not count money from these tables: "
+            f"{ledger.surplus} rows too many (see {lake.shown(LEDGER)}); do not count money from these tables: "
             "keep them for inspection and run again into a new lake"
         )
     return ledger
 
 
-def take(settings: Settings, lake: Lake) -> Ledger:
+def count_run(settings: Settings, lake: Lake) -> Ledger:
     """The ledger of ``lake`` as its tables are now.
 
     Raises:
         LakeError: a table is missing.
     """
     with TemporaryDirectory(prefix="adloom-ledger-") as folder:
-        return count.take(settings, lake, Path(folder), has_initial=has_taken(lake, sessionize.QUERY))
+        return count.count_whole_lake(settings, lake, Path(folder), has_initial=has_taken(lake, sessionize.QUERY))
 
 
 def batches_reached(lake: Lake) -> dict[str, str]:

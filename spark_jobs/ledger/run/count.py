@@ -63,7 +63,7 @@ CREATE TABLE others (key UBIGINT, marks SMALLINT);
 """
 
 
-def take(settings: Settings, lake: Lake, folder: Path, *, has_initial: bool) -> Ledger:
+def count_whole_lake(settings: Settings, lake: Lake, folder: Path, *, has_initial: bool) -> Ledger:
     """The ledger of ``lake`` as its tables are now.
 
     If two events share a hash of type and id, their counts add up, as they do in the totals.

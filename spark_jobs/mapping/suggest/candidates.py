@@ -10,7 +10,7 @@ from spark_jobs.contract.events import ACTIVITY, CLICK, CONVERSION, EVENT_TYPES,
 from spark_jobs.mapping.suggest import names
 from spark_jobs.mapping.suggest.chooser import Chooser
 from spark_jobs.mapping.suggest.derived import with_derived
-from spark_jobs.mapping.suggest.draft import Draft, Field, SourceDraft
+from spark_jobs.mapping.suggest.draft import Draft, DraftField, SourceDraft
 from spark_jobs.mapping.suggest.event_types import EventTypes, find_event_types
 from spark_jobs.mapping.suggest.fields import NEARLY_ALL
 from spark_jobs.mapping.suggest.names import name_score, time_score
@@ -29,7 +29,7 @@ _NEEDED = {
     CONVERSION: ("conversion_type", "value_micros", "currency"),
 }
 """Without a currency only conversions of no value are good."""
-_NO_TIME = Field("$.event_time", "nothing in the records reads like a time", ("name the path of the time",))
+_NO_TIME = DraftField("$.event_time", "nothing in the records reads like a time", ("name the path of the time",))
 
 
 def suggest(profile: Profile, name: str, now: datetime) -> Draft:
@@ -107,7 +107,7 @@ def _one_source(
     fields = {field: one for found in chosen.fields.values() for field, one in found.items()}
     checks = [check for kind in groups for check in _missing(kind, chosen.fields[kind])]
     users = {row for rows in chosen.users.values() for row in rows}
-    kind = Field(types.expression, types.why, types.checks)
+    kind = DraftField(types.expression, types.why, types.checks)
     if all(one.expression == f"$.{field}" for field, one in fields.items()) and types.is_own:
         checks.append('these look like events in adloom\'s own format: format = "adloom" does the same without a map')
     rows = sum(group.rows for group in groups.values())
@@ -121,7 +121,7 @@ def _several_sources(
     # The rest has no condition, so it comes last.
     for kind, group in sorted(groups.items(), key=lambda item: item[0] == ACTIVITY):
         is_rest = kind == ACTIVITY
-        event_type = Field(f"'{kind}'", types.why, types.checks if is_rest else ())
+        event_type = DraftField(f"'{kind}'", types.why, types.checks if is_rest else ())
         fields, users = chosen.fields[kind], len(chosen.users[kind])
         one = _source(f"{name}_{_SUFFIXES[kind]}", event_type, fields, users, group.rows, tuple(_missing(kind, fields)))
         found.append(one if is_rest else replace(one, when=types.when(kind)))
@@ -129,7 +129,7 @@ def _several_sources(
 
 
 def _source(
-    name: str, kind: Field, fields: Mapping[str, Field], users: int, rows: int, checks: tuple[str, ...]
+    name: str, kind: DraftField, fields: Mapping[str, DraftField], users: int, rows: int, checks: tuple[str, ...]
 ) -> SourceDraft:
     given = {"event_time": _NO_TIME, **fields}
     in_order = {field: given[field] for field in FIELDS if field in given}
@@ -141,7 +141,7 @@ def _source(
     return SourceDraft(name, kind, in_order, may_lack_user=may_lack, checks=checks)
 
 
-def _missing(kind: str, fields: Mapping[str, Field]) -> list[str]:
+def _missing(kind: str, fields: Mapping[str, DraftField]) -> list[str]:
     return [
         f"nothing reads like the {field}, which every {kind} needs: name its path"
         for field in _NEEDED[kind]

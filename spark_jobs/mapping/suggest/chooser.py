@@ -7,7 +7,7 @@ from spark_jobs.contract.events import ACTIVITY, CLICK, CONVERSION, IMPRESSION
 from spark_jobs.mapping.suggest import names
 from spark_jobs.mapping.suggest.conversions import conversion_fields
 from spark_jobs.mapping.suggest.devices import device_fields
-from spark_jobs.mapping.suggest.draft import Field
+from spark_jobs.mapping.suggest.draft import DraftField
 from spark_jobs.mapping.suggest.fields import (
     NEARLY_ALL,
     Scored,
@@ -42,7 +42,7 @@ class Chooser:
     def __init__(self, whole: Profile, groups: Mapping[str, Profile], readings: Mapping[str, TimeReading]) -> None:
         self._whole, self._groups, self._readings = whole, groups, readings
         self._link = find_link(groups, readings)
-        self.fields: dict[str, dict[str, Field]] = {kind: {} for kind in groups}
+        self.fields: dict[str, dict[str, DraftField]] = {kind: {} for kind in groups}
         """By type, what was found."""
         self.users: dict[str, AbstractSet[int]] = {}
         """By type, the records that have a user."""
@@ -64,13 +64,13 @@ class Chooser:
             if best := common if is_common else self._time(group):
                 self.fields[kind]["event_time"] = self._time_field(best)
 
-    def _time_field(self, name: str) -> Field:
+    def _time_field(self, name: str) -> DraftField:
         reading, column = self._readings[name], self._whole.columns.get(name)
         checks = [reading.check] if reading.check else []
         if reading.is_day:
             checks.append("it says only the day: sessions and attributions need the time of day")
         why = described(column, self._whole) if column else "a day and a time of day"
-        return Field(reading.expression, why, tuple(checks), (name,) if column else ())
+        return DraftField(reading.expression, why, tuple(checks), (name,) if column else ())
 
     def _time(self, group: Profile) -> str | None:
         """The column that best says when an event happened."""
@@ -85,7 +85,7 @@ class Chooser:
     def _add_users(self) -> None:
         common, covered = user_field(self._whole, self._readings)
         for kind, group in self._groups.items():
-            field: Field | None = common
+            field: DraftField | None = common
             rows: AbstractSet[int] = covered & group.records.keys()
             if len(self._groups) > 1 and len(rows) < NEARLY_ALL * group.rows:
                 own, own_rows = user_field(group, self._readings)
@@ -136,7 +136,7 @@ class Chooser:
     def _add_own(self, kind: str) -> None:
         """The fields that only this type has."""
         group, fields, taken = self._groups[kind], self.fields[kind], self._taken(kind)
-        found: dict[str, Field | None] = {"is_last": last_field(group)}
+        found: dict[str, DraftField | None] = {"is_last": last_field(group)}
         if kind == IMPRESSION:
             user = group.columns.get(fields["user_id"].columns[0]) if "user_id" in fields else None
             campaign = named_field(group, names.CAMPAIGN_ID, taken, user)

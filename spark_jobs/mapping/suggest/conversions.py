@@ -5,7 +5,7 @@ from collections.abc import Set as AbstractSet
 
 from spark_jobs.contract.events import CURRENCY_PATTERN
 from spark_jobs.mapping.suggest import names
-from spark_jobs.mapping.suggest.draft import Field
+from spark_jobs.mapping.suggest.draft import DraftField
 from spark_jobs.mapping.suggest.fields import (
     GOOD_NAME,
     NEARLY_ALL,
@@ -22,7 +22,7 @@ _CODE = re.compile(CURRENCY_PATTERN)
 _UNITS = "taken for units of the currency; for cents, divide by 100"
 
 
-def conversion_fields(group: Profile, taken: AbstractSet[str]) -> dict[str, Field | None]:
+def conversion_fields(group: Profile, taken: AbstractSet[str]) -> dict[str, DraftField | None]:
     """By field, what was found among the columns that are not ``taken``."""
     value = amount_field(group, taken, names.VALUE, _UNITS)
     taken = taken | set(value.columns if value else ())
@@ -35,7 +35,7 @@ def conversion_fields(group: Profile, taken: AbstractSet[str]) -> dict[str, Fiel
     }
 
 
-def _by_name(group: Profile, known: Names, taken: AbstractSet[str]) -> Field | None:
+def _by_name(group: Profile, known: Names, taken: AbstractSet[str]) -> DraftField | None:
     """An id by its name, however few records have it: orders and refunds are rare."""
     found = [
         Scored(score, column)
@@ -50,10 +50,10 @@ def _by_name(group: Profile, known: Names, taken: AbstractSet[str]) -> Field | N
     return field_of([max(found, key=lambda one: one.score).column], group)
 
 
-def _currency(group: Profile) -> Field | None:
+def _currency(group: Profile) -> DraftField | None:
     for column in group.scalars:
         if name_score(column.keys, names.CURRENCY) >= GOOD_NAME and (expression := _code_of(column)):
-            return Field(expression, described(column, group), (), (column.expression,))
+            return DraftField(expression, described(column, group), (), (column.expression,))
     return None
 
 

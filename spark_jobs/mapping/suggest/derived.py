@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from spark_jobs.mapping import Path
 from spark_jobs.mapping.expression import parse_expression
-from spark_jobs.mapping.suggest.profile import Column, Kind, Profile, derived
+from spark_jobs.mapping.suggest.profile import Column, Profile, ValueKind, derived
 
 _ADDRESS = re.compile(r"(?:https?://[^/?#\s]+)?/[^\s]*|https?://[^\s]+")
 _PARAMETER = re.compile(r"[?&]([A-Za-z_][A-Za-z0-9_.-]*)=")
@@ -30,7 +30,7 @@ def with_derived(profile: Profile) -> Profile:
     for column in profile.columns.values():
         if column.is_scalar:
             more.extend(_from_text(column, profile))
-        elif column.kinds[Kind.ARRAY] and not column.expression.endswith("]"):
+        elif column.kinds[ValueKind.ARRAY] and not column.expression.endswith("]"):
             more.extend(_from_list(column, profile))
     return profile.with_columns(more)
 
@@ -73,7 +73,7 @@ def _from_list(column: Column, profile: Profile) -> Iterator[Column]:
         # As the expression gives them, but the text of a list is made once for all its keys.
         search = re.compile(pattern).search
         values = {row: match[1] for row, text in texts.items() if (match := search(text)) and match[1]}
-        yield Column(expression, (key,), values, Counter({Kind.TEXT: len(values)}), is_derived=True)
+        yield Column(expression, (key,), values, Counter({ValueKind.TEXT: len(values)}), is_derived=True)
 
 
 def _typed(profile: Profile, row: int, path: Path | None) -> Iterator[tuple[str, str]]:

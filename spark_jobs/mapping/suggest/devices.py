@@ -5,13 +5,13 @@ from ipaddress import ip_address
 
 from spark_jobs.contract.events import TEXT_LIMITS
 from spark_jobs.mapping.suggest import names
-from spark_jobs.mapping.suggest.draft import Field
+from spark_jobs.mapping.suggest.draft import DraftField
 from spark_jobs.mapping.suggest.fields import GOOD_NAME, NEARLY_ALL, Scored, alternatives, field_of
 from spark_jobs.mapping.suggest.names import Names, all_words, name_score
-from spark_jobs.mapping.suggest.profile import Column, Kind, Profile
+from spark_jobs.mapping.suggest.profile import Column, Profile, ValueKind
 
 
-def device_fields(whole: Profile) -> dict[str, Field]:
+def device_fields(whole: Profile) -> dict[str, DraftField]:
     """By field, what was found among the columns of all records."""
     found = {
         "ip": _named(whole, names.IP, _is_address),
@@ -20,7 +20,7 @@ def device_fields(whole: Profile) -> dict[str, Field]:
     return {name: field for name, field in found.items() if field}
 
 
-def _named(whole: Profile, known: Names, fits: Callable[[str], bool]) -> Field | None:
+def _named(whole: Profile, known: Names, fits: Callable[[str], bool]) -> DraftField | None:
     """The texts of a good name that nearly all fit."""
     found = [
         Scored(score, column)
@@ -35,7 +35,7 @@ def _named(whole: Profile, known: Names, fits: Callable[[str], bool]) -> Field |
 
 
 def _is_text(column: Column) -> bool:
-    others = column.kinds.total() - column.kinds[Kind.TEXT] - column.kinds[Kind.NULL]
+    others = column.kinds.total() - column.kinds[ValueKind.TEXT] - column.kinds[ValueKind.NULL]
     return others <= (1 - NEARLY_ALL) * column.kinds.total()
 
 

@@ -19,7 +19,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Field:
+class DraftField:
     """The expression of a field.
 
     Attributes:
@@ -49,8 +49,8 @@ class SourceDraft:
     """
 
     name: str
-    event_type: Field
-    fields: Mapping[str, Field]
+    event_type: DraftField
+    fields: Mapping[str, DraftField]
     when: str = ""
     may_lack_user: bool = False
     checks: tuple[str, ...] = ()

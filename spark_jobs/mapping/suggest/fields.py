@@ -8,9 +8,9 @@ from spark_jobs.contract.events import MAX_ID_CHARACTERS
 from spark_jobs.mapping import MappingError
 from spark_jobs.mapping.expression import evaluate
 from spark_jobs.mapping.suggest import names
-from spark_jobs.mapping.suggest.draft import Field
+from spark_jobs.mapping.suggest.draft import DraftField
 from spark_jobs.mapping.suggest.names import Names, all_words, name_score, words
-from spark_jobs.mapping.suggest.profile import Column, Kind, Profile
+from spark_jobs.mapping.suggest.profile import Column, Profile, ValueKind
 from spark_jobs.mapping.suggest.times import TimeReading, as_type
 from spark_jobs.mapping.types import Type
 
@@ -35,7 +35,7 @@ class Scored:
 
 def described(column: Column, group: Profile) -> str:
     """What a column holds, in a few words."""
-    kind = next(kind.value for kind, _ in column.kinds.most_common() if kind is not Kind.NULL)
+    kind = next(kind.value for kind, _ in column.kinds.most_common() if kind is not ValueKind.NULL)
     if not column.is_scalar:
         return f"{kind} in {column.share(group.rows):.1%} of the {group.of}"
     examples = ", ".join(f'"{_short(value)}"' for value in column.examples(2))
@@ -49,14 +49,14 @@ def _short(text: str) -> str:
 
 def is_id_like(column: Column) -> bool:
     """Whether its values can be ids: text or whole numbers, not too long."""
-    good = column.kinds[Kind.TEXT] + column.kinds[Kind.INTEGER]
-    all_of_them = column.kinds.total() - column.kinds[Kind.NULL]
+    good = column.kinds[ValueKind.TEXT] + column.kinds[ValueKind.INTEGER]
+    all_of_them = column.kinds.total() - column.kinds[ValueKind.NULL]
     if not column.is_scalar or good < NEARLY_ALL * all_of_them:
         return False
     return sum(len(value) <= MAX_ID_CHARACTERS for value in column.distinct) >= NEARLY_ALL * len(column.distinct)
 
 
-def user_field(group: Profile, readings: Mapping[str, TimeReading]) -> tuple[Field | None, AbstractSet[int]]:
+def user_field(group: Profile, readings: Mapping[str, TimeReading]) -> tuple[DraftField | None, AbstractSet[int]]:
     """The user, and the records that have one."""
     columns = [one for one in group.scalars if one.distinct and is_id_like(one) and one.expression not in readings]
     found = [Scored(score, one) for one in columns if (score := _user_score(one, group.rows)) > 0]
@@ -93,17 +93,17 @@ def alternatives(found: Sequence[Scored], group: Profile) -> tuple[list[Column],
     return chosen, covered
 
 
-def field_of(columns: Sequence[Column], group: Profile, checks: Iterable[str] = ()) -> Field:
+def field_of(columns: Sequence[Column], group: Profile, checks: Iterable[str] = ()) -> DraftField:
     """The first of ``columns`` that a record has."""
     each = [column.or_null for column in columns]
     expression = each[0] if len(each) == 1 else f"coalesce({', '.join(each)})"
     why = "; ".join(
         f"{column.expression if len(columns) > 1 else ''} {described(column, group)}".strip() for column in columns
     )
-    return Field(expression, why, tuple(checks), tuple(column.expression for column in columns))
+    return DraftField(expression, why, tuple(checks), tuple(column.expression for column in columns))
 
 
-def named_field(group: Profile, known: Names, taken: AbstractSet[str], user: Column | None) -> Field | None:
+def named_field(group: Profile, known: Names, taken: AbstractSet[str], user: Column | None) -> DraftField | None:
     """An id by its name, of a column that is not ``taken`` and names nothing of the ``user``."""
     found = []
     for column in group.scalars:
@@ -125,24 +125,24 @@ def _is_of_one_user(column: Column, user: Column, group: Profile) -> bool:
     return is_many and len(pairs) == len(column.counts) and len(column.distinct) * 2 > len(user.distinct)
 
 
-def cost_field(group: Profile, taken: AbstractSet[str]) -> Field | None:
+def cost_field(group: Profile, taken: AbstractSet[str]) -> DraftField | None:
     """What an impression cost, in millionths."""
     return amount_field(
         group, taken, names.COST, "taken for units of the currency per impression; for CPM, divide by 1000"
     )
 
 
-def amount_field(group: Profile, taken: AbstractSet[str], known: Names, in_units: str) -> Field | None:
+def amount_field(group: Profile, taken: AbstractSet[str], known: Names, in_units: str) -> DraftField | None:
     """An amount of money by its name, in millionths; ``in_units`` is to be checked if nothing tells its unit."""
-    best: tuple[float, Field] | None = None
+    best: tuple[float, DraftField] | None = None
     for column in group.scalars:
         score = name_score(column.keys, known)
-        if score < GOOD_NAME or column.expression in taken or column.kinds[Kind.BOOLEAN]:
+        if score < GOOD_NAME or column.expression in taken or column.kinds[ValueKind.BOOLEAN]:
             continue
         expression, check = _amount_expression(column, in_units)
         if _gives_amounts(expression, column, group) and (best is None or score > best[0]):
             checks = (check,) if check else ()
-            best = score, Field(expression, described(column, group), checks, (column.expression,))
+            best = score, DraftField(expression, described(column, group), checks, (column.expression,))
     return best[1] if best else None
 
 
@@ -175,16 +175,16 @@ def _gives_amounts(expression: str, column: Column, group: Profile) -> bool:
     return len(good) >= NEARLY_ALL * len(tried) > 0
 
 
-def last_field(group: Profile) -> Field | None:
+def last_field(group: Profile) -> DraftField | None:
     """Whether an event ends the session."""
     for column in group.scalars:
-        is_boolean = not column.kinds.keys() - {Kind.BOOLEAN, Kind.NULL}
+        is_boolean = not column.kinds.keys() - {ValueKind.BOOLEAN, ValueKind.NULL}
         if is_boolean and name_score(column.keys, names.IS_LAST) >= GOOD_NAME:
             return field_of([column], group)
     return None
 
 
-def data_field(group: Profile, taken: AbstractSet[str]) -> Field | None:
+def data_field(group: Profile, taken: AbstractSet[str]) -> DraftField | None:
     """The free text of an activity event: by its name, or because it reads like a text."""
     found = []
     for column in group.columns.values():

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from spark_jobs.contract.events import CLICK, CONVERSION, IMPRESSION
 from spark_jobs.mapping.suggest import names
-from spark_jobs.mapping.suggest.draft import Field
+from spark_jobs.mapping.suggest.draft import DraftField
 from spark_jobs.mapping.suggest.fields import NEARLY_ALL, Scored, described, field_of, is_id_like
 from spark_jobs.mapping.suggest.names import name_score
 from spark_jobs.mapping.suggest.profile import Column, Profile
@@ -98,7 +98,7 @@ def own_ids(kind: str, group: Profile, readings: Mapping[str, TimeReading], take
     return sorted(found, key=lambda one: -one.score)
 
 
-def id_field(column: Column, groups: Sequence[Profile], of: Profile) -> Field:
+def id_field(column: Column, groups: Sequence[Profile], of: Profile) -> DraftField:
     """The id that a column is, for each of ``groups``, which ``of`` has together."""
     each = [column.within(group.records.keys()) for group in groups]
     checks = []
@@ -107,7 +107,7 @@ def id_field(column: Column, groups: Sequence[Profile], of: Profile) -> Field:
     return field_of([column], of, checks)
 
 
-def derived_id(group: Profile, first: Iterable[str]) -> Field:
+def derived_id(group: Profile, first: Iterable[str]) -> DraftField:
     """A hash over what makes records distinct: the columns ``first``, and those that add most to them."""
     parts = [group.columns[name] for name in dict.fromkeys(first) if name in group.columns]
     rows = list(group.records)
@@ -126,11 +126,11 @@ def derived_id(group: Profile, first: Iterable[str]) -> Field:
         keys = [(*key, added.values.get(row, "")) for key, row in zip(keys, rows, strict=True)]
     if not parts or count < NEARLY_ALL * len(rows):
         check = "nothing in the records identifies them: records count as duplicates if they are the same throughout"
-        return Field("sha2($, 256)", "no column and no few of them differ from record to record", (check,))
+        return DraftField("sha2($, 256)", "no column and no few of them differ from record to record", (check,))
     return _hash(parts, count, group)
 
 
-def _hash(parts: Sequence[Column], count: int, group: Profile) -> Field:
+def _hash(parts: Sequence[Column], count: int, group: Profile) -> DraftField:
     texts = [one.expression if len(one.values) == group.rows else f"coalesce({one.expression}, '')" for one in parts]
     joined = ", '|', ".join(texts)
     whole = f"concat({joined})" if len(texts) > 1 else texts[0]
@@ -139,15 +139,15 @@ def _hash(parts: Sequence[Column], count: int, group: Profile) -> Field:
     if repeated := group.rows - count:
         checks.append(f"{repeated:,} records repeat an earlier one in these, and will count as duplicates")
     why = f"{count:,} different in {group.rows:,} {group.of}"
-    return Field(f"sha2({whole}, 256)", why, tuple(checks), tuple(one.expression for one in parts))
+    return DraftField(f"sha2({whole}, 256)", why, tuple(checks), tuple(one.expression for one in parts))
 
 
-def impression_field(group: Profile, link: Link | None, taken: AbstractSet[str]) -> Field | None:
+def impression_field(group: Profile, link: Link | None, taken: AbstractSet[str]) -> DraftField | None:
     """The impression that a click names."""
     if link:
         linked = f"{link.share:.1%} of its values are {link.impression.expression} of an impression in the sample"
         why = f"{described(link.click, group)}; {linked}"
-        return Field(link.click.or_null, why, (), (link.click.expression,))
+        return DraftField(link.click.or_null, why, (), (link.click.expression,))
     found = [
         Scored(score, column)
         for column in group.scalars

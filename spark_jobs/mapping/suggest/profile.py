@@ -19,7 +19,7 @@ _MAX_DEPTH = 12
 _BYTE_ORDER_MARK = "\ufeff"
 
 
-class Kind(StrEnum):
+class ValueKind(StrEnum):
     """What JSON has at a path."""
 
     TEXT = "text"
@@ -31,7 +31,7 @@ class Kind(StrEnum):
     NULL = "null"
 
 
-_NESTED = {Kind.OBJECT: "{}", Kind.ARRAY: "[]"}
+_NESTED = {ValueKind.OBJECT: "{}", ValueKind.ARRAY: "[]"}
 _FEW = 0.02
 _BLANKS = ("", "-", "null", "NULL", "None", "N/A")
 
@@ -52,7 +52,7 @@ class Column:
     expression: str
     keys: tuple[str, ...]
     values: dict[int, str] = field(default_factory=dict)
-    kinds: Counter[Kind] = field(default_factory=Counter)
+    kinds: Counter[ValueKind] = field(default_factory=Counter)
     is_derived: bool = False
 
     @cached_property
@@ -63,7 +63,7 @@ class Column:
     @cached_property
     def is_scalar(self) -> bool:
         """Whether its values are neither objects nor arrays, a few broken records aside."""
-        nested = self.kinds[Kind.OBJECT] + self.kinds[Kind.ARRAY]
+        nested = self.kinds[ValueKind.OBJECT] + self.kinds[ValueKind.ARRAY]
         return bool(self.values) and nested <= _FEW * self.kinds.total()
 
     @cached_property
@@ -198,7 +198,7 @@ class _Walk:
         if steps and (column := self._column(steps, keys)):
             kind = _kind(value)
             column.kinds[kind] += 1
-            if kind is not Kind.NULL:
+            if kind is not ValueKind.NULL:
                 column.values[row] = _NESTED.get(kind) or text_of(value) or ""
         if len(steps) >= _MAX_DEPTH:
             return
@@ -226,19 +226,19 @@ class _Walk:
         return self.columns.setdefault(str(path), Column(str(path), keys))
 
 
-def _kind(value: object) -> Kind:
+def _kind(value: object) -> ValueKind:
     if value is None:
-        return Kind.NULL
+        return ValueKind.NULL
     if isinstance(value, bool):
-        return Kind.BOOLEAN
+        return ValueKind.BOOLEAN
     if isinstance(value, dict):
-        return Kind.OBJECT
+        return ValueKind.OBJECT
     if isinstance(value, list):
-        return Kind.ARRAY
+        return ValueKind.ARRAY
     if type(value) is str:
-        return Kind.TEXT
+        return ValueKind.TEXT
     # Numbers are texts of a type of their own, as written.
-    return Kind.NUMBER if {".", "e", "E"} & set(str(value)) else Kind.INTEGER
+    return ValueKind.NUMBER if {".", "e", "E"} & set(str(value)) else ValueKind.INTEGER
 
 
 def derived(expression: str, keys: Sequence[str], profile: Profile, rows: Iterable[int]) -> Column:
@@ -247,4 +247,4 @@ def derived(expression: str, keys: Sequence[str], profile: Profile, rows: Iterab
     values = {row: evaluate(parsed, profile.records[row]).value for row in rows}
     given = {row: value for row, value in values.items() if isinstance(value, str)}
     assert parsed.type is Type.TEXT, expression  # noqa: S101 callers write such expressions only
-    return Column(expression, tuple(keys), given, Counter({Kind.TEXT: len(given)}), is_derived=True)
+    return Column(expression, tuple(keys), given, Counter({ValueKind.TEXT: len(given)}), is_derived=True)

@@ -3,8 +3,8 @@
 import json
 from collections.abc import Iterable, Iterator
 
-from spark_jobs.mapping.suggest.draft import Draft, Field, Shape, SourceDraft
-from spark_jobs.mapping.suggest.profile import Column, Kind, Profile
+from spark_jobs.mapping.suggest.draft import Draft, DraftField, Shape, SourceDraft
+from spark_jobs.mapping.suggest.profile import Column, Profile, ValueKind
 
 _WIDTH = 118
 _MAX_LISTED = 80
@@ -45,7 +45,7 @@ def _source(source: SourceDraft, shape: Shape) -> Iterator[str]:
         yield from _assignment(name, field)
 
 
-def _assignment(name: str, field: Field) -> Iterator[str]:
+def _assignment(name: str, field: DraftField) -> Iterator[str]:
     yield from _comment(field.why)
     yield from _checks(field.checks)
     yield f"{name} = {_text(field.expression)}"
@@ -68,7 +68,7 @@ def _listing(profile: Profile) -> Iterator[str]:
 
 
 def _path_line(column: Column, profile: Profile) -> str:
-    kinds = " or ".join(kind.value for kind, _ in column.kinds.most_common() if kind is not Kind.NULL) or "null"
+    kinds = " or ".join(kind.value for kind, _ in column.kinds.most_common() if kind is not ValueKind.NULL) or "null"
     share = f"{column.share(profile.rows):.1%}"
     if not column.is_scalar:
         return f"{column.expression}: {kinds}, {share}"

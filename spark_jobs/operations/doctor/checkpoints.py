@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from spark_jobs import __version__
-from spark_jobs.contract.compatibility import Verdict
+from spark_jobs.contract.compatibility import Compatibility
 from spark_jobs.operations.doctor.description import Check, Finding, Subject, fine, warning, wrong
 from spark_jobs.queries.registry import JOB_OF_QUERY
 from spark_jobs.streams.checkpoints import list_checkpoints, preflight, source_of
@@ -20,14 +20,14 @@ def _look(subject: Subject) -> Iterator[Finding]:
     changed = preflight(subject.lake, subject.settings, JOB_OF_QUERY, source=source)
     for change in changed:
         text = f"{change.query}: {change.setting} was {change.before} and is {change.now}: {change.why}"
-        if change.verdict is Verdict.BREAKING:
+        if change.verdict is Compatibility.BREAKING:
             yield wrong(text, f"set it back, or `adloom checkpoints reset {change.query}`")
-        elif change.verdict is Verdict.IGNORED:
+        elif change.verdict is Compatibility.IGNORED:
             yield warning(text, f"`adloom checkpoints reset {change.query}`, if you want the new value")
     versions = {found.manifest.package_version for found in current.values() if found.manifest} - {__version__}
     if versions:
         yield fine(f"checkpoints of adloom {', '.join(sorted(versions))} are used by {__version__}")
-    if all(change.verdict is Verdict.SAFE for change in changed):
+    if all(change.verdict is Compatibility.SAFE for change in changed):
         yield fine(f"{len(current)} checkpoints fit the settings")
     superseded = len(every) - len(current)
     if superseded:

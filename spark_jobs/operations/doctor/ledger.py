@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from spark_jobs.ledger.cut import Kind
+from spark_jobs.ledger.cut import RecordKind
 from spark_jobs.ledger.cut_files import last_cut
 from spark_jobs.operations.doctor.description import Check, Finding, Subject, fine, wrong
 
@@ -13,7 +13,8 @@ def _look(subject: Subject) -> Iterator[Finding]:
         yield fine("no live ledger is kept; `adloom ledger` begins one")
     elif ledger.balances:
         yield fine(
-            f"the live ledger of {ledger.taken_at:%Y-%m-%dT%H:%MZ} balances: {ledger.rows(Kind.RECEIVED):,} records"
+            f"the live ledger of {ledger.taken_at:%Y-%m-%dT%H:%MZ} balances: "
+            f"{ledger.rows(RecordKind.RECEIVED):,} records"
         )
     else:
         yield wrong("the live ledger does not balance", "`adloom ledger` shows where; docs/runbook.md has the steps")

@@ -19,12 +19,12 @@ def _look(subject: Subject) -> Iterator[Finding]:
     lake = subject.lake
     check_store(lake)
     if not lake.files.names(""):
-        yield warning(f"there is no lake at {lake.place()} yet", "run `adloom run` or the jobs, or give another --lake")
+        yield warning(f"there is no lake at {lake.shown()} yet", "run `adloom run` or the jobs, or give another --lake")
         return
     if lake.is_local:
-        yield fine(f"{lake.place()} is a folder that can be read")
+        yield fine(f"{lake.shown()} is a folder that can be read")
         return
-    yield fine(f"{lake.place()} can be listed and written, with conditional writes")
+    yield fine(f"{lake.shown()} can be listed and written, with conditional writes")
     # boto3 takes a moment to load, and a lake in a folder does not need it.
     from spark_jobs.lake.store.objects import Objects  # noqa: PLC0415
 

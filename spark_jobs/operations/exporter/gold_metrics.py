@@ -109,7 +109,7 @@ def _windows(lake: Lake) -> list[_Window]:
         return sorted(map(_Window, json.loads(text)["windows"]), key=lambda one: one.end)
     except (ValueError, KeyError, TypeError) as error:
         raise LakeError(
-            f"{lake.place(FEED)} is not a feed of campaign_stats: {error!r}; remove it, the next batch of "
+            f"{lake.shown(FEED)} is not a feed of campaign_stats: {error!r}; remove it, the next batch of "
             "campaign_stats writes it again"
         ) from error
 

@@ -9,10 +9,10 @@ from prometheus_client.registry import Collector
 from expectations.history import last_validation
 from spark_jobs.errors import AdloomError
 from spark_jobs.lake.layout import Lake
-from spark_jobs.ledger.cut import DUPLICATES, LATE_KINDS, RECORDS, Kind
+from spark_jobs.ledger.cut import DUPLICATES, LATE_KINDS, RECORDS, RecordKind
 from spark_jobs.ledger.cut_files import last_cut
 from spark_jobs.queries.registry import QUERIES_OF_JOB
-from spark_jobs.streams.desired_state import read_wanted
+from spark_jobs.streams.desired_state import read_desired
 from spark_jobs.streams.reports import read_report
 
 _SEVERITIES = {"critical": "critical", "warning": "warnings"}
@@ -41,7 +41,7 @@ class LakeMetrics(Collector):
             "adloom_job_last_seen_seconds", "Unix time of the oldest last report among its queries", labels=["job"]
         )
         for job, queries in QUERIES_OF_JOB.items():
-            known = read_wanted(self._lake, job)
+            known = read_desired(self._lake, job)
             wanted.add_metric([job], float(known is not None and known.runs_at(now)))
             reports = [read_report(self._lake, query) for query in queries]
             # 0 for a query that has never run.
@@ -67,9 +67,9 @@ class LakeMetrics(Collector):
         if cut is None:
             return
         sums = {
-            "adloom_ledger_received": ("records received", (Kind.RECEIVED,)),
-            "adloom_ledger_ok": ("records that fit", (Kind.OK,)),
-            "adloom_ledger_kept": ("events in silver that records account for", (Kind.KEPT,)),
+            "adloom_ledger_received": ("records received", (RecordKind.RECEIVED,)),
+            "adloom_ledger_ok": ("records that fit", (RecordKind.OK,)),
+            "adloom_ledger_kept": ("events in silver that records account for", (RecordKind.KEPT,)),
             "adloom_ledger_duplicates": ("records that are copies of kept events", DUPLICATES),
         }
         for name, (meaning, kinds) in sums.items():
@@ -84,14 +84,14 @@ class LakeMetrics(Collector):
             "adloom_ledger_quarantined", "records that are in quarantine", labels=["verdict", "source"]
         )
         for one in cut.figures:
-            if one.kind is Kind.QUARANTINED:
+            if one.kind is RecordKind.QUARANTINED:
                 quarantined.add_metric([one.verdict or "", one.source or ""], one.rows)
         yield quarantined
         for name, kinds in {
-            "adloom_ledger_pending": (Kind.PENDING,),
-            "adloom_ledger_late_events": (Kind.LATE,),
-            "adloom_ledger_unaccounted": (Kind.UNACCOUNTED, Kind.REMOVED),
-            "adloom_ledger_surplus": (Kind.SURPLUS, Kind.ADDED),
+            "adloom_ledger_pending": (RecordKind.PENDING,),
+            "adloom_ledger_late_events": (RecordKind.LATE,),
+            "adloom_ledger_unaccounted": (RecordKind.UNACCOUNTED, RecordKind.REMOVED),
+            "adloom_ledger_surplus": (RecordKind.SURPLUS, RecordKind.ADDED),
         }.items():
             metric = GaugeMetricFamily(name, f"rows in each account: {kinds[0].value}", labels=["account"])
             for account in (RECORDS, *cut.accounts):

@@ -17,13 +17,13 @@ from pyspark.sql import functions as F
 
 from spark_jobs.contract.events import CLICK, IMPRESSION
 from spark_jobs.queries.attribute.operator import attribute
-from spark_jobs.queries.correction import DUE, GROUP, Correction, Scene, Touched
+from spark_jobs.queries.correction import DUE, GROUP, AffectedRows, Correction, CorrectionInput
 from spark_jobs.spark.columns import interval
 from spark_jobs.traffic_rules.kinds.common import EVENT
 from spark_jobs.traffic_rules.valid_columns import INVALID, INVALID_IMPRESSION, with_invalid
 
 
-def recompute(late: DataFrame, scene: Scene) -> Touched:
+def recompute(late: DataFrame, scene: CorrectionInput) -> AffectedRows:
     """See :data:`spark_jobs.queries.correction.Recompute`."""
     own = scene.settings.attribute
     window = interval(own.window)
@@ -43,7 +43,7 @@ def recompute(late: DataFrame, scene: Scene) -> Touched:
     rows = attribute(near, near, own)
     if scene.marked is not None:
         rows = with_invalid(rows, scene.marked(dates))
-    return Touched(
+    return AffectedRows(
         scope=scope.select(*EVENT, GROUP, DUE),
         expected=_of_groups(rows.withColumn(DUE, due), groups),
         actual=_of_groups(live, groups),

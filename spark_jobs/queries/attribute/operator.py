@@ -28,7 +28,7 @@ from spark_jobs.config.durations import milliseconds
 from spark_jobs.config.sections import AttributeSettings
 from spark_jobs.config.sources import CLICK_SIDE
 from spark_jobs.contract.events import CLICK, IMPRESSION
-from spark_jobs.queries.kept_columns import kept_types, never, packed, unpacked
+from spark_jobs.queries.kept_columns import kept_types, null_reference, packed, unpacked
 from spark_jobs.spark.amounts import amount
 from spark_jobs.spark.columns import after_watermark, interval
 
@@ -99,9 +99,9 @@ def _attributions(pairs: DataFrame, kept: Mapping[str, str]) -> DataFrame:
         "impression_time",
         "campaign_id",
         "ad_id",
-        F.coalesce("impression_user_id", "click_user_id", never("impression_kept"), never("click_kept")).alias(
-            "user_id"
-        ),
+        F.coalesce(
+            "impression_user_id", "click_user_id", null_reference("impression_kept"), null_reference("click_kept")
+        ).alias("user_id"),
         "cost_micros",
         "click_id",
         "click_time",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from spark_jobs.queries.correction import Correction
-    from spark_jobs.queries.resume_point import Position
+    from spark_jobs.queries.resume_point import ResumePoint
 
 NAME = "attribute"
 
@@ -26,7 +26,7 @@ def _rows(settings: Settings, sides: "Sequence[DataFrame]", _initial: "DataFrame
     return attribute(sides[0], sides[1], settings.attribute)
 
 
-def _open_events(at: "Position") -> "DataFrame":
+def _open_events(at: "ResumePoint") -> "DataFrame":
     from spark_jobs.queries.attribute.rebuild import undecided_pairs
 
     silver, attributions = at.read(SILVER_EVENTS), at.read(ATTRIBUTIONS)
@@ -38,15 +38,15 @@ def _watermark(settings: Settings) -> timedelta:
     return max(settings.attribute.impression_watermark, settings.attribute.click_watermark)
 
 
-def _reread(at: "Position", sides: "Sequence[DataFrame]") -> "Sequence[DataFrame]":
-    from spark_jobs.queries.attribute.rebuild import moved_together, pairs_apart
+def _reread(at: "ResumePoint", sides: "Sequence[DataFrame]") -> "Sequence[DataFrame]":
+    from spark_jobs.queries.attribute.rebuild import rejoin_pairs, split_pairs
 
     before, now = at.longest("attribute.window"), at.settings.attribute.window
-    pairs = pairs_apart(at.read(ATTRIBUTIONS), at.settled_before, before, now)
-    return sides[0], moved_together(sides[1], pairs)
+    pairs = split_pairs(at.read(ATTRIBUTIONS), at.settled_before, before, now)
+    return sides[0], rejoin_pairs(sides[1], pairs)
 
 
-def _write_rebuilt(at: "Position") -> "Callable[[DataFrame], None]":
+def _write_rebuilt(at: "ResumePoint") -> "Callable[[DataFrame], None]":
     from spark_jobs.queries.append_missing import PAIR, append_missing, note_of_reset
 
     # With a longer window, a waiting impression and a waiting click can become a pair.

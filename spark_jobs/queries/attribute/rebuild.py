@@ -45,7 +45,7 @@ def undecided_pairs(
     return union(silver, impressions, waiting, known, newest(silver))
 
 
-def pairs_apart(attributions: DataFrame, settled_before: datetime, before: timedelta, window: timedelta) -> DataFrame:
+def split_pairs(attributions: DataFrame, settled_before: datetime, before: timedelta, window: timedelta) -> DataFrame:
     """The emitted pairs of open impressions whose click is too late for ``window``, which is shorter than ``before``.
 
     Args:
@@ -67,7 +67,7 @@ def pairs_apart(attributions: DataFrame, settled_before: datetime, before: timed
     )
 
 
-def moved_together(clicks: DataFrame, pairs: DataFrame) -> DataFrame:
+def rejoin_pairs(clicks: DataFrame, pairs: DataFrame) -> DataFrame:
     """``clicks`` (the columns of silver) with those of ``pairs`` moved to the time of their impression.
 
     So the join pairs them in spite of the shorter window, and emits neither impression nor click a second time.

@@ -22,7 +22,7 @@ from spark_jobs.contract.events import CLICK, IMPRESSION, KEY
 from spark_jobs.contract.tables import VALID
 from spark_jobs.queries.campaign_stats.operator import campaign_stats, windows
 from spark_jobs.queries.campaign_stats.windows import key_of
-from spark_jobs.queries.correction import DUE, GROUP, Correction, Scene, Touched
+from spark_jobs.queries.correction import DUE, GROUP, AffectedRows, Correction, CorrectionInput
 from spark_jobs.queries.kept_columns import with_columns
 from spark_jobs.spark.columns import between, in_order, interval
 from spark_jobs.traffic_rules.kinds.common import EVENT
@@ -32,7 +32,7 @@ _BOTH = (IMPRESSION, CLICK)
 _OWN_TIME = "own_time"
 
 
-def recompute(late: DataFrame, scene: Scene) -> Touched:
+def recompute(late: DataFrame, scene: CorrectionInput) -> AffectedRows:
     """See :data:`spark_jobs.queries.correction.Recompute`."""
     own, reach = scene.settings.campaign_stats, scene.settings.attribute.window
     groups = scene.settings.group_types
@@ -67,17 +67,17 @@ def recompute(late: DataFrame, scene: Scene) -> Touched:
         valid = near.join(scene.marked(dates).select(*EVENT), on=list(EVENT), how="left_anti")
         rows = with_valid(rows, _windows(valid, scene), key)
     live = of_touched(between(scene.live, "window_end", scope, "window_end", "window_end"))
-    return Touched(scope.select(*EVENT, GROUP, DUE), as_before(of_touched(rows, DUE), live, key), live)
+    return AffectedRows(scope.select(*EVENT, GROUP, DUE), as_before(of_touched(rows, DUE), live, key), live)
 
 
-def _windows(events: DataFrame, scene: Scene) -> DataFrame:
+def _windows(events: DataFrame, scene: CorrectionInput) -> DataFrame:
     """Whole windows, whatever the live query emits."""
     own = scene.settings.campaign_stats.model_copy(update={"output": StatsOutput.APPEND})
     reach, groups = scene.settings.attribute.window, scene.settings.group_types
     return campaign_stats(events, events, events, own, reach, groups)
 
 
-def _counted(late: DataFrame, events: DataFrame, by: Sequence[str], scene: Scene) -> DataFrame:
+def _counted(late: DataFrame, events: DataFrame, by: Sequence[str], scene: CorrectionInput) -> DataFrame:
     """What late events change: key and ``own_time`` of each, and ``event_time`` and ``by`` of what it makes count."""
     reach = interval(scene.settings.attribute.window)
     is_impression, is_click = F.col("event_type") == IMPRESSION, F.col("event_type") == CLICK

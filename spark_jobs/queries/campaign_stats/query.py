@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from spark_jobs.lake.layout import Lake
     from spark_jobs.queries.correction import Correction
     from spark_jobs.queries.output import Output
-    from spark_jobs.queries.resume_point import Position
+    from spark_jobs.queries.resume_point import ResumePoint
 
 NAME = "campaign_stats"
 _GRID = ("campaign_stats.window", "campaign_stats.slide", "campaign_stats.group_by")
@@ -39,7 +39,7 @@ def _outputs(settings: Settings, lake: "Lake", manifest: Manifest | None) -> "Se
     return outputs_of_windows(settings, lake, manifest)
 
 
-def _open_events(at: "Position") -> "DataFrame":
+def _open_events(at: "ResumePoint") -> "DataFrame":
     from spark_jobs.queries.open_events import events_since
 
     # Every window that is not final, in full, and clicks that are not late; for both the impressions of the clicks.
@@ -48,7 +48,7 @@ def _open_events(at: "Position") -> "DataFrame":
     return events_since(at.read(SILVER_EVENTS), begin - at.settings.attribute.window)
 
 
-def _final_ms(at: "Position") -> int:
+def _final_ms(at: "ResumePoint") -> int:
     """Windows that end by then (milliseconds since 1970) are final at a reset."""
     from spark_jobs.queries.campaign_stats.output import final_before_ms
 
@@ -60,7 +60,7 @@ def _final_ms(at: "Position") -> int:
     )
 
 
-def _final_before_ms(at: "Position") -> int:
+def _final_before_ms(at: "ResumePoint") -> int:
     """A rebuilt query does not emit final windows again.
 
     In update mode it may still add late events to any window, unless the windows are others than before: an early one
@@ -73,7 +73,7 @@ def _final_before_ms(at: "Position") -> int:
     return _final_ms(at)
 
 
-def _write_rebuilt(at: "Position") -> "Callable[[DataFrame], None]":
+def _write_rebuilt(at: "ResumePoint") -> "Callable[[DataFrame], None]":
     from spark_jobs.queries.append_missing import note_of_reset
     from spark_jobs.queries.campaign_stats.output import write_rebuilt_windows
 

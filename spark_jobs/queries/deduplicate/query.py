@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from spark_jobs.queries.resume_point import Position
+    from spark_jobs.queries.resume_point import ResumePoint
 
 NAME = "deduplicate"
 
@@ -37,14 +37,14 @@ def _remembered(settings: Settings, _source: str) -> timedelta:
     return settings.deduplicate.watermark if _forgets(settings) else timedelta()
 
 
-def _open_events(at: "Position") -> "DataFrame":
+def _open_events(at: "ResumePoint") -> "DataFrame":
     from spark_jobs.queries.deduplicate.rebuild import remembered_keys
 
     delay = at.longest("deduplicate.watermark") if _forgets(at.settings) else None
     return remembered_keys(at.read(SILVER_EVENTS), at.settled_before, delay)
 
 
-def _reread(_at: "Position", sides: "Sequence[DataFrame]") -> "Sequence[DataFrame]":
+def _reread(_at: "ResumePoint", sides: "Sequence[DataFrame]") -> "Sequence[DataFrame]":
     from pyspark.sql import functions as F
 
     # The open events are rows of silver, and so were good ones of bronze.

@@ -25,7 +25,7 @@ from spark_jobs.config.sections import MovingAverageSettings
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.events import KEY
 from spark_jobs.contract.tables import MOVING_AVERAGES
-from spark_jobs.queries.correction import DUE, GROUP, Correction, Scene, Touched
+from spark_jobs.queries.correction import DUE, GROUP, AffectedRows, Correction, CorrectionInput
 from spark_jobs.queries.moving_average.rule import AverageRule, Reading, reach_us, stretch
 from spark_jobs.queries.state_functions.known_states import each_measure
 from spark_jobs.spark.columns import between, in_order, interval
@@ -41,7 +41,7 @@ _MEANS = f"key STRING, measure STRING, first_us BIGINT, {_BOUNDS}, averages ARRA
 window_end_us: BIGINT, value_count: BIGINT, mean: DOUBLE, is_last: BOOLEAN>>"
 
 
-def recompute(late: DataFrame, scene: Scene) -> Touched:
+def recompute(late: DataFrame, scene: CorrectionInput) -> AffectedRows:
     """See :data:`spark_jobs.queries.correction.Recompute`."""
     own = scene.settings.moving_average
     rule = AverageRule(own.size, own.output, microseconds(own.timeout))
@@ -66,7 +66,7 @@ def recompute(late: DataFrame, scene: Scene) -> Touched:
     rows = found.select(*_SERIES, F.inline("averages"), GROUP, DUE)
     bounds = scene.few(found.drop("averages", "due_us", DUE, "first_us").toDF("its_key", "its_measure", *_LIMITS))
     ends = bounds.select(F.timestamp_micros("since_us").alias("since"), F.timestamp_micros("until_us").alias("until"))
-    return Touched(
+    return AffectedRows(
         scope=scope.join(found.select(*_SERIES, "first_us", GROUP, DUE), on=[*_SERIES, "first_us"]).select(
             *KEY, F.timestamp_micros("us").alias("event_time"), GROUP, DUE
         ),

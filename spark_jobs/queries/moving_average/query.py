@@ -8,7 +8,7 @@ from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import MOVING_AVERAGES, SILVER_EVENTS
 from spark_jobs.queries.jobs import MEASURE_JOB
 from spark_jobs.queries.query import InitialState, Query
-from spark_jobs.queries.state_functions.rebuild import held_nothing_back, open_events, write_rebuilt
+from spark_jobs.queries.state_functions.rebuild import emitted_everything, open_events, write_rebuilt
 from spark_jobs.queries.state_settings import (
     PARTITIONS,
     STATE_DISCARDED,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from spark_jobs.queries.correction import Correction
-    from spark_jobs.queries.resume_point import Position
+    from spark_jobs.queries.resume_point import ResumePoint
 
 NAME = "moving_average"
 _INITIAL = "moving_average.initial_state"
@@ -38,15 +38,15 @@ def _rows(settings: Settings, sides: "Sequence[DataFrame]", initial: "DataFrame 
     return moving_average(sides[0], settings.moving_average, initial=initial)
 
 
-def _write_rebuilt(at: "Position") -> "Callable[[DataFrame], None] | None":
+def _write_rebuilt(at: "ResumePoint") -> "Callable[[DataFrame], None] | None":
     return write_rebuilt(at, at.settings.moving_average.clock)
 
 
-def _known_state(at: "Position") -> "DataFrame":
+def _known_state(at: "ResumePoint") -> "DataFrame":
     from spark_jobs.queries.state_functions.known_states import last_taken, last_values
 
     own, initial = at.settings.moving_average, at.read_initial()
-    if held_nothing_back(at):
+    if emitted_everything(at):
         return last_taken(at.read(SILVER_EVENTS), at.read(MOVING_AVERAGES), own, initial)
     return last_values(at.read(SILVER_EVENTS), at.settled_before, own, initial)
 

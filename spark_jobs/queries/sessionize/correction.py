@@ -13,14 +13,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.queries.chains import CHAIN_END, rows_within, touched_chains
-from spark_jobs.queries.correction import DUE, GROUP, Correction, Scene, Touched
+from spark_jobs.queries.correction import DUE, GROUP, AffectedRows, Correction, CorrectionInput
 from spark_jobs.queries.sessionize.operator import sessionize
 from spark_jobs.queries.visits import is_of_visit
 from spark_jobs.spark.columns import interval
 from spark_jobs.traffic_rules.kinds.common import EVENT
 
 
-def recompute(late: DataFrame, scene: Scene) -> Touched:
+def recompute(late: DataFrame, scene: CorrectionInput) -> AffectedRows:
     """See :data:`spark_jobs.queries.correction.Recompute`."""
     own = scene.settings.sessionize
     chains, dates = touched_chains(late.where(is_of_visit()), scene, own.gap)
@@ -28,7 +28,7 @@ def recompute(late: DataFrame, scene: Scene) -> Touched:
     sessions = sessionize(chains.where("is_counted").drop(GROUP), own)
     expected = rows_within(sessions, chains.withColumn(DUE, due), F.col("session_start"), lambda end: end, scene)
     live = scene.live.where(F.col("event_date").isin(dates))
-    return Touched(
+    return AffectedRows(
         scope=chains.where("is_late").select(*EVENT, GROUP, due.alias(DUE)),
         expected=expected.withColumn(DUE, F.col("session_end")),
         actual=rows_within(live, chains, F.col("session_start"), lambda end: end, scene),

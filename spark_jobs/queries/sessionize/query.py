@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from spark_jobs.queries.correction import Correction
-    from spark_jobs.queries.resume_point import Position
+    from spark_jobs.queries.resume_point import ResumePoint
 
 NAME = "sessionize"
 _INITIAL = "sessionize.initial_state"
@@ -35,7 +35,7 @@ def _rows(settings: Settings, sides: "Sequence[DataFrame]", _initial: "DataFrame
     return sessionize(sides[0], settings.sessionize)
 
 
-def _open_events(at: "Position") -> "DataFrame":
+def _open_events(at: "ResumePoint") -> "DataFrame":
     from spark_jobs.queries.sessionize.rebuild import open_sessions
 
     gap = at.longest("sessionize.gap")
@@ -46,7 +46,7 @@ def _closes_after(settings: Settings) -> timedelta:
     return settings.sessionize.watermark + settings.sessionize.gap
 
 
-def _open_since(at: "Position", day: date) -> "DataFrame":
+def _open_since(at: "ResumePoint", day: date) -> "DataFrame":
     """A session goes on for as long as its events do, past any watermark."""
     from pyspark.sql import functions as F
 

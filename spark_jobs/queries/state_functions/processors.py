@@ -21,7 +21,7 @@ from spark_jobs.queries.moving_average import rule as moving_average
 from spark_jobs.queries.moving_average.rule import Average, AverageRule, Reading, Series
 from spark_jobs.queries.state_functions.pipelining import pipeline
 from spark_jobs.queries.user_status import rule as user_status
-from spark_jobs.queries.user_status.rule import Change, Presence
+from spark_jobs.queries.user_status.rule import Presence, StatusChange
 from spark_jobs.spark.names import STATE_VALUE
 
 _FOR_EVER_US = 2**62
@@ -216,11 +216,11 @@ class StatusProcessor(KeyedProcessor[Presence]):
         super().__init__(timeout_ms)
         self._idle_us = idle_us
 
-    def take(self, known: Presence, rows: Iterable[Row], until_us: int) -> tuple[Presence, Iterable[Change]]:
+    def take(self, known: Presence, rows: Iterable[Row], until_us: int) -> tuple[Presence, Iterable[StatusChange]]:
         """Changes."""
         return user_status.settle(known, (row["event_us"] for row in rows), until_us, self._idle_us)
 
-    def give_up(self, known: Presence, now_us: int) -> Iterable[Change]:
+    def give_up(self, known: Presence, now_us: int) -> Iterable[StatusChange]:
         """The user is inactive."""
         return user_status.close(known, now_us)
 
@@ -239,7 +239,7 @@ class StatusProcessor(KeyedProcessor[Presence]):
         """Its fields."""
         return (known.status and known.status.value, known.last_us, list(known.waiting))
 
-    def rows(self, key: Any, emitted: Iterable[Change]) -> Iterator[Row]:
+    def rows(self, key: Any, emitted: Iterable[StatusChange]) -> Iterator[Row]:
         """A row for each change."""
         return iter([_CHANGE(*key, change.status.value, change.since_us) for change in emitted])
 

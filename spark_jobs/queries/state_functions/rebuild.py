@@ -10,30 +10,30 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from spark_jobs.queries.resume_point import Position
+    from spark_jobs.queries.resume_point import ResumePoint
 
 
-def held_nothing_back(at: "Position") -> bool:
+def emitted_everything(at: "ResumePoint") -> bool:
     """Whether the query ran in processing time, and so without a watermark: its output is complete."""
     return at.note.watermark_ms == 0 and not at.read(at.query.writes).isEmpty()
 
 
-def open_events(at: "Position") -> "DataFrame":
+def open_events(at: "ResumePoint") -> "DataFrame":
     """The events that the query held back: see :attr:`spark_jobs.queries.Query.open_events`."""
     from spark_jobs.queries.open_events import newest_heartbeat, not_settled
 
     silver = at.read(SILVER_EVENTS)
-    return newest_heartbeat(silver) if held_nothing_back(at) else not_settled(silver, at.settled_before)
+    return newest_heartbeat(silver) if emitted_everything(at) else not_settled(silver, at.settled_before)
 
 
-def write_rebuilt(at: "Position", clock: Clock) -> "Callable[[DataFrame], None] | None":
+def write_rebuilt(at: "ResumePoint", clock: Clock) -> "Callable[[DataFrame], None] | None":
     """Writes the rows that the query held back, if it goes by ``clock`` from now on and that one holds nothing back.
 
     See :attr:`spark_jobs.queries.Query.write_rebuilt`.
     """
     from spark_jobs.queries.append_missing import append_some, note_of_reset
 
-    if clock is Clock.EVENT or held_nothing_back(at):
+    if clock is Clock.EVENT or emitted_everything(at):
         return None
     # What the watermark had not passed was still waiting; in processing time nothing waits.
     note = note_of_reset(at.note).model_copy(update={"watermark_ms": 0})

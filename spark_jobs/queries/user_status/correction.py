@@ -20,20 +20,20 @@ from spark_jobs.config.choices import UserStatus
 from spark_jobs.config.durations import microseconds
 from spark_jobs.contract.tables import USER_STATUS
 from spark_jobs.queries.chains import CHAIN_END, CHAIN_START, rows_within, touched_chains
-from spark_jobs.queries.correction import DUE, GROUP, Correction, Scene, Touched
+from spark_jobs.queries.correction import DUE, GROUP, AffectedRows, Correction, CorrectionInput
 from spark_jobs.queries.visits import is_of_visit
 from spark_jobs.spark.columns import between, interval
 from spark_jobs.traffic_rules.kinds.common import EVENT
 
 
-def recompute(late: DataFrame, scene: Scene) -> Touched:
+def recompute(late: DataFrame, scene: CorrectionInput) -> AffectedRows:
     """See :data:`spark_jobs.queries.correction.Recompute`."""
     own = scene.settings.user_status
     idle = interval(own.idle_after)
     chains, _dates = touched_chains(late.where(is_of_visit()), scene, own.idle_after)
     due = F.col(CHAIN_END) + idle
     live = between(scene.live, "since", chains.withColumn(DUE, due), CHAIN_START, DUE)
-    return Touched(
+    return AffectedRows(
         scope=chains.where("is_late").select(*EVENT, GROUP, due.alias(DUE)),
         expected=_changes(chains.where("is_counted"), own.idle_after).withColumn(DUE, F.col("since")),
         actual=rows_within(live, chains, F.col("since"), lambda end: end + idle, scene),

@@ -8,7 +8,7 @@ from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import SILVER_EVENTS, USER_STATUS
 from spark_jobs.queries.jobs import MEASURE_JOB
 from spark_jobs.queries.query import InitialState, Query
-from spark_jobs.queries.state_functions.rebuild import held_nothing_back, open_events, write_rebuilt
+from spark_jobs.queries.state_functions.rebuild import emitted_everything, open_events, write_rebuilt
 from spark_jobs.queries.state_settings import (
     PARTITIONS,
     STATE_DISCARDED,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from spark_jobs.queries.correction import Correction
-    from spark_jobs.queries.resume_point import Position
+    from spark_jobs.queries.resume_point import ResumePoint
 
 NAME = "user_status"
 _INITIAL = "user_status.initial_state"
@@ -38,15 +38,15 @@ def _rows(settings: Settings, sides: "Sequence[DataFrame]", initial: "DataFrame 
     return user_status(sides[0], settings.user_status, initial=initial)
 
 
-def _write_rebuilt(at: "Position") -> "Callable[[DataFrame], None] | None":
+def _write_rebuilt(at: "ResumePoint") -> "Callable[[DataFrame], None] | None":
     return write_rebuilt(at, at.settings.user_status.clock)
 
 
-def _known_state(at: "Position") -> "DataFrame":
+def _known_state(at: "ResumePoint") -> "DataFrame":
     from spark_jobs.queries.state_functions.known_states import users_there
 
     emitted, initial = at.read(USER_STATUS), at.read_initial()
-    if held_nothing_back(at):
+    if emitted_everything(at):
         return users_there(at.read(SILVER_EVENTS), emitted, _END_OF_TIME, initial)
     return users_there(at.read(SILVER_EVENTS), emitted, at.settled_before, initial)
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from spark_jobs.config.choices import UserStatus
 
 
-class Change(NamedTuple):
+class StatusChange(NamedTuple):
     """A status, and since when it applies, in microseconds since 1970."""
 
     status: UserStatus
@@ -43,7 +43,7 @@ class Presence:
 
 def settle(
     presence: Presence, times_us: Iterable[int], until_us: int, idle_us: int | None
-) -> tuple[Presence, list[Change]]:
+) -> tuple[Presence, list[StatusChange]]:
     """Adds events, and decides everything that later ones cannot change.
 
     Args:
@@ -57,17 +57,17 @@ def settle(
     """
     waiting = sorted((*presence.waiting, *times_us))
     split = next((at for at, time_us in enumerate(waiting) if time_us > until_us), len(waiting))
-    status, last_us, changes = presence.status, presence.last_us, list[Change]()
+    status, last_us, changes = presence.status, presence.last_us, list[StatusChange]()
     for time_us in waiting[:split]:
         if status and idle_us is not None and time_us > last_us + idle_us:
-            changes.append(Change(UserStatus.INACTIVE, last_us + idle_us))
+            changes.append(StatusChange(UserStatus.INACTIVE, last_us + idle_us))
             status = None
         if status is not UserStatus.ACTIVE:
             status = UserStatus.ACTIVE if status else UserStatus.ONLINE
-            changes.append(Change(status, time_us))
+            changes.append(StatusChange(status, time_us))
         last_us = time_us
     if status and idle_us is not None and until_us >= last_us + idle_us:
-        changes.append(Change(UserStatus.INACTIVE, last_us + idle_us))
+        changes.append(StatusChange(UserStatus.INACTIVE, last_us + idle_us))
         status = None
     return Presence(status, last_us if status else 0, tuple(waiting[split:])), changes
 
@@ -80,6 +80,6 @@ def due_us(presence: Presence, idle_us: int | None) -> int | None:
     return min(times, default=None)
 
 
-def close(presence: Presence, now_us: int) -> list[Change]:
+def close(presence: Presence, now_us: int) -> list[StatusChange]:
     """The change when the user has been silent for too long, in wall-clock time, which is ``now_us``."""
-    return [Change(UserStatus.INACTIVE, now_us)] if presence.status else []
+    return [StatusChange(UserStatus.INACTIVE, now_us)] if presence.status else []

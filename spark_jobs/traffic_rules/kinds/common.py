@@ -28,15 +28,15 @@ def marks(rows: DataFrame, **evidence: Column) -> DataFrame:
     return rows.select(*EVENT, said.alias("evidence"))
 
 
-def at(time: datetime) -> Column:
+def micros_literal(time: datetime) -> Column:
     """``time``, which has a zone, to the microsecond."""
     return F.timestamp_micros(F.lit(microseconds(time - EPOCH)))
 
 
 def is_within(since: datetime | None, until: datetime | None) -> Column:
     """Whether an event lies in [``since``, ``until``); None: there is no end there."""
-    begun = F.lit(True) if since is None else F.col("event_time") >= at(since)
-    return begun if until is None else begun & (F.col("event_time") < at(until))
+    begun = F.lit(True) if since is None else F.col("event_time") >= micros_literal(since)
+    return begun if until is None else begun & (F.col("event_time") < micros_literal(until))
 
 
 def window_start_us(window: timedelta) -> Column:

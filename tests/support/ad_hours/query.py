@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from spark_jobs.queries.resume_point import Position
+    from spark_jobs.queries.resume_point import ResumePoint
 
 AD_HOURS = Table(
     "ad_hours",
@@ -37,7 +37,7 @@ def _rows(settings: Settings, sides: "Sequence[DataFrame]", _initial: "DataFrame
     return rows
 
 
-def _open_events(at: "Position") -> "DataFrame":
+def _open_events(at: "ResumePoint") -> "DataFrame":
     from spark_jobs.queries.ad_hours.operator import in_open_hours
 
     events: DataFrame = in_open_hours(at.read(SILVER_EVENTS), at.settled_before)

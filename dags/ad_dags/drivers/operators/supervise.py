@@ -10,7 +10,7 @@ from ad_dags.connection.lake_connection import connect
 from ad_dags.connection.lakes import LakeRef
 from ad_dags.drivers.supervision.rules import Action, Limits
 from ad_dags.drivers.triggers.supervise import SuperviseDriverTrigger
-from spark_jobs.streams.desired_state import WantedState, want
+from spark_jobs.streams.desired_state import RunState, set_desired
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -32,7 +32,7 @@ class SuperviseDriverOperator(BaseOperator):
 
     def execute(self, context: "Context") -> None:  # noqa: ARG002 required by Airflow
         """Records that the job is wanted, and defers to the trigger."""
-        want(connect(self.lake).lake, self.job, WantedState.RUNNING, f"supervised by {self.dag_id}", utc_now())
+        set_desired(connect(self.lake).lake, self.job, RunState.RUNNING, f"supervised by {self.dag_id}", utc_now())
         trigger = SuperviseDriverTrigger(self.job, self.limits.numbers(), self.poll_s, self.lake.connection)
         self.defer(trigger=trigger, method_name="watch_is_over")
 

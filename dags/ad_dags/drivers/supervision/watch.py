@@ -7,7 +7,7 @@ from ad_dags.drivers.launchers import Launcher, LauncherError
 from ad_dags.drivers.supervision.rules import Action, Decision, Limits, Memory, decide
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries.registry import QUERIES_OF_JOB
-from spark_jobs.streams.desired_state import WantedState, read_wanted, read_watcher, want, watch, watcher_key
+from spark_jobs.streams.desired_state import RunState, read_desired, read_watcher, set_desired, watch, watcher_key
 from spark_jobs.streams.reports import read_reports
 
 _log = logging.getLogger(__name__)
@@ -24,9 +24,9 @@ def supervise_once(
         LakeError: the lake does not answer, or the record of what is wanted is damaged.
     """
     watch(lake, job, name, now)
-    wanted = read_wanted(lake, job)
-    if wanted and wanted.state is WantedState.STOPPED and wanted.runs_at(now):
-        wanted = want(lake, job, WantedState.RUNNING, f"its pause is over ({wanted.why})", now)
+    wanted = read_desired(lake, job)
+    if wanted and wanted.state is RunState.STOPPED and wanted.runs_at(now):
+        wanted = set_desired(lake, job, RunState.RUNNING, f"its pause is over ({wanted.why})", now)
     try:
         driver = launcher.inspect(job)
         decision = decide(
