@@ -8,7 +8,8 @@ Two records are the same event if their type and their id are equal and their ti
                                                     ├────────── 3h ─────┤
 
 Of the copies of an event the first to arrive counts. A record is a copy only of one that counts: 14:30 is within 3 h of
-no record that does, whatever lies between.
+no record that does, whatever lies between. Of copies in one block of a file nobody can say any more which came first:
+there the one that silver has counts.
 """
 
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ from spark_jobs.traffic_rules.kinds.common import EVENT
 
 COPY = (*EVENT, "ingest_time")
 """What identifies a copy of an event."""
+IS_KEPT = "is_kept"
 _DAY = timedelta(days=1)
 
 
@@ -77,20 +79,34 @@ def dates_around(dates: Sequence[date], reach: timedelta) -> list[date]:
     return sorted({day + timedelta(days=step) for day in dates for step in range(-days, days + 1)})
 
 
+def with_kept(records: DataFrame, kept: DataFrame) -> DataFrame:
+    """``records`` and ``is_kept``: whether the copy is one of ``kept``, rows with the columns :data:`COPY`."""
+    known = kept.select(*COPY).distinct().withColumn(IS_KEPT, F.lit(True))
+    return records.join(known, on=list(COPY), how="left").withColumn(IS_KEPT, F.coalesce(IS_KEPT, F.lit(False)))
+
+
 def first_of_each(records: DataFrame, delay: timedelta | None) -> DataFrame:
     """The first copy of each event, in the order of arrival.
 
     Args:
         records: with ``event_type``, ``event_id``, ``event_time``, ``ingest_time`` and ``source``; those with
-            ``is_known`` count, whatever came before them.
+            ``is_known`` count, whatever came before them. Of those from one place the ones with ``is_kept`` come first.
         delay: ``deduplicate.watermark``; None: ids are remembered for ever.
 
     Returns:
-        The columns of ``records`` without ``source`` and ``is_known``.
+        The columns of ``records`` without ``source``, ``is_known`` and ``is_kept``.
     """
-    names = [name for name in records.columns if name not in {"source", "is_known"}]
+    names = [name for name in records.columns if name not in {"source", "is_known", IS_KEPT}]
     is_known = F.col("is_known") if "is_known" in records.columns else F.lit(False)
-    one = F.struct("ingest_time", *_place(), "event_time", is_known.alias("is_known"), F.struct(*names).alias("record"))
+    is_other = ~F.col(IS_KEPT) if IS_KEPT in records.columns else F.lit(False)
+    one = F.struct(
+        "ingest_time",
+        *_place(),
+        is_other.alias("is_other"),
+        "event_time",
+        is_known.alias("is_known"),
+        F.struct(*names).alias("record"),
+    )
     of_id = records.groupBy(*KEY).agg(F.array_sort(F.collect_list(one)).alias("copies"))
 
     def with_next(found: Column, copy: Column) -> Column:

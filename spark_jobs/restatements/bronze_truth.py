@@ -8,8 +8,8 @@
 **What is read.** A date costs the files of bronze that hold event times of it, or times near enough for copies: Delta
 skips the others by their statistics. What is a copy there may be decided further away, where the first copy is itself a
 copy of another event. Silver and ``silver/late_events`` tell: they give the same events if a repair has seen all. Only
-for ids of which they give others, all copies are looked up in the whole of bronze: rows that somebody has changed, and
-with ``deduplicate.mode = "forever"`` copies with another date.
+for ids of which they give others, all copies are looked up in the whole of bronze: rows that somebody has changed, with
+``deduplicate.mode = "forever"`` copies with another date, and copies in one block of a file, of which silver has one.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.contract.events import KEY, OK
-from spark_jobs.queries.identity import COPY, dates_around, first_of_each, replaced_in
+from spark_jobs.queries.identity import COPY, dates_around, first_of_each, replaced_in, with_kept
 from spark_jobs.queries.kept_columns import with_columns
 from spark_jobs.restatements.late_events import as_silver
 from spark_jobs.restatements.lateness import IS_EXPIRED
@@ -68,17 +68,19 @@ class BronzeTruth:
         doubtful = self._doubtful(found, dates).localCheckpoint()
         if doubtful.isEmpty():
             return found
-        everywhere = self._first(self._copies.join(doubtful, on=list(KEY), how="left_semi"))
+        everywhere = self._first(self._copies.join(doubtful, on=list(KEY), how="left_semi"), doubtful)
         settled = everywhere.where(_is_on(dates))
         whole = found.join(doubtful, on=list(KEY), how="left_anti").unionByName(settled).persist()
         whole.count()
         found.unpersist()
         return whole
 
-    def _first(self, copies: DataFrame) -> DataFrame:
+    def _first(self, copies: DataFrame, doubtful: DataFrame | None = None) -> DataFrame:
         events, silver = as_silver(copies), self._silver
         if self._expired is not None:
             events = self._without_expired(events, self._expired)
+        if doubtful is not None:
+            events = with_kept(events, self._silver.join(doubtful, on=list(KEY), how="left_semi"))
         return with_columns(first_of_each(events, self._delay), dict(silver.dtypes)).select(*silver.columns)
 
     def _without_expired(self, events: DataFrame, expired: DataFrame) -> DataFrame:

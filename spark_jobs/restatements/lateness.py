@@ -15,7 +15,7 @@ from spark_jobs.lake.batch import EVER_US
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.log import BatchSpan
 from spark_jobs.queries.arrivals import rows_added
-from spark_jobs.queries.identity import COPY, delay_of, first_of_each, replaced_in
+from spark_jobs.queries.identity import COPY, IS_KEPT, delay_of, first_of_each, replaced_in, with_kept
 from spark_jobs.restatements.late_events import WATERMARK, as_silver, behind, is_expired, late_in_silver, with_watermark
 from spark_jobs.spark.columns import dates_within
 from spark_jobs.spark.read_delta import read_table
@@ -51,8 +51,8 @@ def new_late_events(
     kept = silver.where(F.col("ingest_time") >= F.lit(time_of_us(begin)))
     if end < EVER_US:
         kept = kept.where(F.col("ingest_time") <= F.lit(time_of_us(end)))
-    kept = kept.select(*COPY)
-    lacking = records.join(kept, on=list(COPY), how="left_anti")
+    records = with_kept(records, kept)
+    lacking = records.where(~F.col(IS_KEPT))
     if late is not None:
         lacking = lacking.join(late.select(*COPY), on=list(COPY), how="left_anti")
     lacking = lacking.persist()

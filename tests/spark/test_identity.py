@@ -81,11 +81,14 @@ _GOLDEN = (
     _Sent(3, 24.75, "neighbour"),
     _Sent(5, 22.5, "neighbour"),
     _Sent(6, 24.1, "another", ACTIVITY),
+    # Two copies in one file, the later time first: silver has the first, and no repair finds the other better.
+    _Sent(1, 13.9, "same-file"),
+    _Sent(1, 13.4, "same-file"),
     # Spark takes the second for a copy while it remembers the first.
     _Sent(0, 3.0, "remembered"),
     _Sent(0, 5.5, "remembered"),
 )
-_COPIES = {("copy", 23.7), ("first-copy", 24.4)}
+_COPIES = {("copy", 23.7), ("first-copy", 24.4), ("same-file", 13.4)}
 
 
 def _record(event_type: str, event_id: str, user: str, hour: float, **more: object) -> dict[str, Any]:
