@@ -15,8 +15,8 @@ from spark_jobs.credit.numbers import WHOLE_PPM
 
 _MODELS = tuple(model.value for model in CreditModel)
 _OF_TOUCH = ("impression_id", "campaign_id", "ad_id")
-_SHARED = ["conversion_id", "model"]
-"""Rows with the same share one value."""
+_SHARED = ["conversion_id", "conversion_time", "model"]
+"""Rows with the same share one value. An id may be that of two conversions."""
 
 
 def suite(_settings: Settings) -> Suite:
@@ -64,7 +64,7 @@ def _path_rules() -> tuple[Rule, ...]:
 
 
 def _prepare(rows: DataFrame, whole: DataFrame | None) -> DataFrame:
-    counted = with_repeats(rows, whole, list(CREDITS.key), "credit_occurrences")
+    counted = with_repeats(rows, whole, [*_SHARED, "position"], "credit_occurrences")
     filled = (*_OF_TOUCH, "click_id")
     return _with_sums(counted, whole).withColumns(
         {

@@ -20,7 +20,7 @@ def suite(settings: Settings) -> Suite:
 def _conversion_rules(settings: Settings) -> tuple[Rule, ...]:
     return (
         not_null("conversion_id", "Every path has the id of its conversion."),
-        unique("conversion_unique", "conversion_occurrences", "A conversion has one path: conversion_id is unique."),
+        unique("conversion_unique", "conversion_occurrences", "A conversion, by id and time, has one path."),
         *([] if settings.may_lack_user else [not_null("user_id", "Every conversion has a user id.")]),
         not_null("conversion_time", "Every conversion has its time."),
         not_null("conversion_type", "Every conversion says what the user did."),
@@ -60,7 +60,7 @@ def _touch_rules() -> tuple[Rule, ...]:
 
 
 def _prepare(rows: DataFrame, whole: DataFrame | None) -> DataFrame:
-    counted = with_repeats(rows, whole, ["conversion_id"], "conversion_occurrences")
+    counted = with_repeats(rows, whole, ["conversion_id", "conversion_time"], "conversion_occurrences")
     return counted.withColumns(
         {"event_date_days_off": days_off(F.col("conversion_time"))}
         | {name: F.expr(sql) for name, sql in _FOUND.items()}

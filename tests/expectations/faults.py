@@ -275,7 +275,7 @@ CREDITS = (
     Fault("weight_ppm_in_range", change(_ORGANIC_CREDIT, weight_ppm=1_000_001), companions=("weights_add_up",)),
     Fault("touch_is_complete", change(_FIRST, ad_id=None)),
     Fault("organic_is_empty", change(_ORGANIC_CREDIT, campaign_id="spring")),
-    Fault("conversion_time_not_null", change(_FIRST, conversion_time=None)),
+    Fault("conversion_time_not_null", change(_ORGANIC_CREDIT, conversion_time=None)),
     Fault("event_date_not_null", change(_FIRST, event_date=None)),
     Fault("event_date_matches", change(_FIRST, event_date=(NOON - timedelta(days=1)).date())),
     Fault("credit_unique", repeat(_UNCREDITED, click_id="c9"), companions=("positions_without_gaps",)),

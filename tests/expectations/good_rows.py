@@ -157,12 +157,14 @@ def _credits(path: Row, model: str, *shares: tuple[int, int]) -> list[Row]:
 
 
 _BOUGHT, _REFUND, _SIGNUP = _CONVERSIONS
+_NEXT_DAY = _SIGNUP["event_time"] + timedelta(days=1)
 _OF_U1 = (_touch(1, "i1", "c1", at(2)), _touch(2, "i3", None, at(5)))
 _PATHS = [
     _path(_BOUGHT, "click_through", *_OF_U1),
     _path(_REFUND, "click_through", *_OF_U1),
     _path(_SIGNUP, "view_through", _touch(1, "i2", None, at(1))),
-    _path({**_SIGNUP, "event_id": "p4", "user_id": "u9"}, "organic"),
+    # Its id is used again, by another user.
+    _path({**_SIGNUP, "user_id": "u9", "event_time": _NEXT_DAY, "event_date": _NEXT_DAY.date()}, "organic"),
 ]
 _CREDITS = [
     *_credits(_PATHS[0], "linear", (12_500_000, 500_000), (12_500_000, 500_000)),
