@@ -15,7 +15,6 @@ from datetime import UTC, date, datetime, time, timedelta
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.config.choices import DeduplicateMode
 from spark_jobs.config.durations import time_of_us
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.events import CONVERSION, KEY
@@ -24,7 +23,7 @@ from spark_jobs.credit.plan import CreditHorizon
 from spark_jobs.lake.layout import Lake
 from spark_jobs.places import REPAIR
 from spark_jobs.queries.correction import GROUP
-from spark_jobs.queries.identity import are_same
+from spark_jobs.queries.identity import delay_of, is_replaced, not_replaced
 from spark_jobs.restatements.late_events import CAUSE
 from spark_jobs.restatements.lateness import IS_EXPIRED
 from spark_jobs.spark.columns import dates_within
@@ -53,8 +52,7 @@ class DueConversions:
 
     def __init__(self, spark: SparkSession, settings: Settings, lake: Lake, reach: CreditHorizon) -> None:
         self._spark, self._lake, self._reach = spark, lake, reach
-        own = settings.deduplicate
-        self._delay = None if own.mode is DeduplicateMode.FOREVER else own.watermark
+        self._delay = delay_of(settings.deduplicate)
 
     def counted(self, first: date = _FIRST, last: date = _LAST) -> DataFrame:
         """Those on the dates from ``first`` to ``last``, each event once.
@@ -64,7 +62,7 @@ class DueConversions:
         """
         none, on_date = _not_late(), F.col("event_date").between(F.lit(first), F.lit(last))
         silver, late = self._silver().where(on_date), self.late(first, last)
-        others = silver.alias("kept").join(late.alias("late"), on=self._is_replaced(), how="left_anti")
+        others = not_replaced(silver, late, self._delay)
         own = late.where(on_date)
         columns = [name for name in (*silver.columns, *none) if name in own.columns]
         return others.withColumns(none).unionByName(own.select(*columns), allowMissingColumns=True)
@@ -98,7 +96,7 @@ class DueConversions:
         if self._delay is not None or not dates:
             silver = silver.where(F.col("event_date").isin(dates))
         own = late.select(*KEY, "event_time", "ingest_time", *names)
-        pairs = silver.alias("kept").join(own.alias("late"), on=self._is_replaced(), how="inner")
+        pairs = silver.alias("kept").join(own.alias("late"), on=is_replaced(self._delay), how="inner")
         found = pairs.select("kept.*", F.col("late.event_time").alias(LATE_TIME), *[f"late.{name}" for name in names])
         return found.withColumn(GROUP, group_of(LATE_TIME))
 
@@ -109,10 +107,6 @@ class DueConversions:
 
     def _is_due(self) -> Column:
         return (F.col("event_type") == CONVERSION) & (F.col("event_time") <= F.lit(self._reach.until))
-
-    def _is_replaced(self) -> Column:
-        """Of two copies of an event the first to arrive counts; in one batch, that may be the late one."""
-        return are_same("kept", "late", self._delay) & (F.col("late.ingest_time") <= F.col("kept.ingest_time"))
 
 
 def ends_of(rows: DataFrame, time: str) -> tuple[datetime, datetime] | None:

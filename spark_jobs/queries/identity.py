@@ -67,10 +67,13 @@ def not_replaced(rows: DataFrame, late: DataFrame, delay: timedelta | None) -> D
 
 
 def _joined(rows: DataFrame, late: DataFrame, delay: timedelta | None, how: str) -> DataFrame:
+    return rows.alias("kept").join(late.select(*COPY).alias("late"), on=is_replaced(delay), how=how)
+
+
+def is_replaced(delay: timedelta | None) -> Column:
+    """Whether a row of silver (alias ``kept``) is a copy of a late event (alias ``late``), which was received first."""
     # Of two copies in one batch, silver's is among the late ones only if it was not the first of them.
-    is_first = F.col("late.ingest_time") <= F.col("kept.ingest_time")
-    others = late.select(*COPY).alias("late")
-    return rows.alias("kept").join(others, on=are_same("late", "kept", delay) & is_first, how=how)
+    return are_same("late", "kept", delay) & (F.col("late.ingest_time") <= F.col("kept.ingest_time"))
 
 
 def dates_around(dates: Sequence[date], reach: timedelta) -> list[date]:
