@@ -66,7 +66,7 @@ class DaysSnapshot:
     @property
     def needs_spark(self) -> bool:
         """Whether rows must be looked at."""
-        lasting = {query.writes.name for query in QUERIES if query.open_since}
+        lasting = {query.writes.name for query in QUERIES if query.outlives_watermark}
         has_passed = any(passed(self.days, standing) for standing in self.standings if standing.table in lasting)
         return not self.is_span_known or self.has_more_restatements or has_passed
 
@@ -100,7 +100,7 @@ def take_snapshot(lake: Lake, settings: Settings, seen: DaysSeen | None) -> Days
 def _standing(lake: Lake, settings: Settings, query: Query) -> TableProgress | None:
     """Where the table of ``query`` stands; None: it has no days, or no batch yet."""
     delay = query.watermark(settings)
-    if query.correction is None or delay is None or not lake.has(query.writes):
+    if not query.is_correctable or delay is None or not lake.has(query.writes):
         return None
     version = lake.newest_commit(query.writes.path) or 0
     note = last_note(lake, query.name, until=version)

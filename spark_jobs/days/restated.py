@@ -56,7 +56,6 @@ def _by_day(told: DataFrame, query: Query) -> DataFrame:
 
 def _dated(told: DataFrame, side: str, query: Query) -> DataFrame:
     """``told`` with the date of the row whose JSON is in the column ``side``, null if there is none."""
-    assert query.correction is not None  # noqa: S101 it has a standing
     times = ", ".join(f"{column.name} TIMESTAMP" for column in query.writes.columns if column.sql_type == "TIMESTAMP")
     columns, date = told.columns, F.to_date(F.expr(query.correction().time)).alias(f"{side}_date")
     return told.select(*columns, F.inline(F.array(F.from_json(side, times)))).select(*columns, date)
@@ -69,7 +68,7 @@ def first_open(
     query = writer_of(TABLES_BY_NAME[standing.table])
     waiting = passed(days, standing)
     note = last_note(lake, query.name, until=standing.version)
-    if query.open_since is None or not waiting or note is None:
+    if not query.outlives_watermark or not waiting or note is None:
         return standing
     position = ResumePoint(spark, settings, lake, query, note)
-    return replace(standing, open_since=first_event_time(query.open_since(position, waiting[0].event_date)))
+    return replace(standing, open_since=first_event_time(query.open_events_since(position, waiting[0].event_date)))

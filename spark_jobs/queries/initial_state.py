@@ -70,7 +70,7 @@ def first_rows(
 
     Returns:
         ``sides``, with the initial events if its initial state consists of events; and the initial state as
-        :attr:`Query.rows` takes it, None if there is none or it has been taken.
+        :meth:`Query.rows` takes it, None if there is none or it has been taken.
     """
     what = query.initial_state
     if what is None or not _is_due(lake, query, version):

@@ -55,7 +55,7 @@ class Output(Protocol):
 
 def interval_of(settings: JobSettings, query: Query) -> timedelta:
     """How often ``query`` starts a batch, or looks for data to start one, with ``job.trigger = interval``."""
-    return settings.follow_interval if query.is_followed else settings.trigger_interval
+    return settings.follow_interval if query.polls_often else settings.trigger_interval
 
 
 def start_of(settings: JobSettings, query: Query) -> Start:

@@ -58,7 +58,7 @@ def tables_to_correct(settings: Settings, lake: Lake) -> list[TableToCorrect]:
 
 def _wanted(settings: Settings, lake: Lake, query: Query) -> TableToCorrect | None:
     table = query.writes
-    if query.correction is None or not query.is_corrected(settings) or not lake.has(table):
+    if not query.is_corrected(settings) or not lake.has(table):
         return None
     if query.initial_state and query.initial_state.known and has_taken(lake, query):
         return None  # nobody knows the events that its state came from

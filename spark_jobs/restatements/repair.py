@@ -77,7 +77,6 @@ def _keep_late(run: Restating[RepairPlan], plan: RepairPlan) -> None:
 
 def _restatements(changed: DataFrame, plan: RepairPlan, table: Table) -> DataFrame:
     query = writer_of(table)
-    assert query.correction is not None  # noqa: S101 it has a plan
     correction, columns = query.correction(), changed.select("row.*").columns
     return restatements(changed, correction.key(columns), columns, correction.time, correction.counts).select(
         F.lit(plan.number).cast("bigint").alias("repair"),
@@ -89,7 +88,7 @@ def _restatements(changed: DataFrame, plan: RepairPlan, table: Table) -> DataFra
 
 GOLD = Changes(
     GOLD_PLANS,
-    tuple(query.writes for query in QUERIES if query.correction),
+    tuple(query.writes for query in QUERIES if query.is_correctable),
     _restatements,
     before=_keep_late,
     others=(LATE_EVENTS,),

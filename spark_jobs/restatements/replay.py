@@ -101,7 +101,7 @@ def replay(
 
 
 def _check(tables: Sequence[str]) -> None:
-    known = [query.writes.name for query in QUERIES if query.correction]
+    known = [query.writes.name for query in QUERIES if query.is_correctable]
     for name in tables:
         if name not in known:
             raise SettingsError(f"no table {name!r} is recomputed; those that are: {', '.join(known)}")

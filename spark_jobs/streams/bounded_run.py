@@ -89,7 +89,7 @@ def run(
     jobs = jobs_of_run(measure=measure)
     # What is only drained may have come from Kafka.
     queries = [query for query in QUERIES if query.job in jobs and (records is not None or query.reads)]
-    uncounted = () if count_state else tuple(query.name for query in queries if query.is_in_ledger)
+    uncounted = () if count_state else tuple(query.name for query in queries if query.rows_in_ledger)
     progress = ProgressFiles(lake, uncounted=uncounted)
 
     def begin(query: Query, within: BatchContext) -> StreamingQuery:

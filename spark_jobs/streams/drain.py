@@ -72,5 +72,5 @@ def late_up_to(settings: Settings, newest: datetime) -> dict[str, datetime]:
     for query in readers_of(SILVER_EVENTS):
         delay = query.watermark(settings)
         if delay is not None:
-            late[query.writes.name] = newest - delay - query.grace(settings)
+            late[query.writes.name] = newest - delay - query.extra_delay(settings)
     return late

@@ -22,7 +22,6 @@ from spark_jobs.contract.events import KEY
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries.append_missing import note_of_reset
 from spark_jobs.queries.manifest import Manifest
-from spark_jobs.queries.output import TableOutput
 from spark_jobs.queries.places import checkpoint_key
 from spark_jobs.queries.resume_point import ResumePoint
 from spark_jobs.spark.failures import naming_the_cause
@@ -49,16 +48,15 @@ def rebuild(at: ResumePoint, version: int, manifest: Manifest) -> int:
         QueryFailedError: the state could not be rebuilt.
     """
     query, lake = at.query, at.lake
-    assert query.open_events is not None, f"{query.name} reads a table and says nothing of its state"  # noqa: S101
     # The newest event may be among the open ones a second time.
     events = query.open_events(at).dropDuplicates([*KEY, "event_time"]).localCheckpoint()
     sides = _sides(at, events)
-    known = query.known_state(at) if query.known_state else None
+    known = query.known_state(at)
     first = query.rows(at.settings, _streamed(sides), known)
     add_columns(lake, query.writes, first)
     folder = checkpoint_key(query.name, version)
     held_ms = at.note.watermark_ms if query.watermark(at.settings) is not None else 0
-    _run_batch(at, first, version, query.write_rebuilt(at) if query.write_rebuilt else None)
+    _run_batch(at, first, version, query.write_rebuilt(at))
     next_ms = _replace_watermark(lake, f"{folder}/commits/0", held_ms)
     _run_batch(at, query.rows(at.settings, _streamed(sides), None), version, _write_due(at, manifest, held_ms))
     _replace_watermark(lake, f"{folder}/commits/1", max(next_ms, held_ms))
@@ -76,7 +74,7 @@ def _sides(at: ResumePoint, events: DataFrame) -> Sequence[DataFrame]:
         else events.join(at.read_until(table, until).select(*keys).distinct(), on=keys, how="left_semi")
         for table, until in zip(at.query.reads, at.reached, strict=True)
     ]
-    return at.query.reread(at, sides) if at.query.reread else sides
+    return at.query.adapt_for_reset(at, sides)
 
 
 def _streamed(sides: Sequence[DataFrame]) -> list[DataFrame]:
@@ -116,7 +114,7 @@ def _run_batch(at: ResumePoint, rows: DataFrame, version: int, write: _Write | N
 def _write_due(at: ResumePoint, manifest: Manifest, held_ms: int) -> _Write:
     """Writes what comes due at the position as an ordinary batch would; if there is nothing, nothing is committed."""
     query, note = at.query, note_of_reset(at.note).model_copy(update={"watermark_ms": held_ms})
-    outputs = query.outputs(at.settings, at.lake, manifest) if query.outputs else [TableOutput(at.lake, query.writes)]
+    outputs = query.outputs(at.settings, at.lake, manifest)
 
     def write(rows: DataFrame) -> None:
         if rows.isEmpty():

@@ -51,6 +51,6 @@ def start(
     sides, initial = first_rows(spark, settings, lake, query, used, sides)
     rows = query.rows(settings, sides, initial)
     add_columns(lake, query.writes, rows)
-    outputs = query.outputs(settings, lake, read_manifest(lake, query.name, used)) if query.outputs else None
+    outputs = query.outputs(settings, lake, read_manifest(lake, query.name, used))
     with using(spark, {**query.spark_conf, **conf}):
         return start_query(rows, lake, query, start=trigger, within=within, version=used, outputs=outputs)

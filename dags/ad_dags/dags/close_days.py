@@ -68,7 +68,7 @@ class DayAsset:
         return f"{self.table}_{self.event.value}"
 
 
-_TABLES = tuple(query.writes.name for query in QUERIES if query.correction)
+_TABLES = tuple(query.writes.name for query in QUERIES if query.is_correctable)
 """Those of gold that have days, in the order in which rows flow."""
 
 

@@ -53,7 +53,7 @@ def day_to_audit(lake: Lake, seed: str) -> date | None:
     the same one when a retry finds a day more, unless that is the one.
     """
     watermarks = [
-        report.watermark for report in read_reports(lake, [query.name for query in QUERIES if query.correction])
+        report.watermark for report in read_reports(lake, [query.name for query in QUERIES if query.is_correctable])
     ]
     passed = [watermark for watermark in watermarks if watermark is not None]
     if not passed:

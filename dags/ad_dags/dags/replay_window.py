@@ -21,7 +21,7 @@ from ad_dags.defaults import DagDefaults
 from ad_dags.forms import Form, form_task, options, time_field
 from spark_jobs.queries.registry import QUERIES
 
-RECOMPUTED = tuple(query.writes.name for query in QUERIES if query.correction)
+RECOMPUTED = tuple(query.writes.name for query in QUERIES if query.is_correctable)
 """The tables of gold that a replay knows."""
 _UNEXPLAINED = "nothing explains why"
 """In what the command prints if rows differ, and it is not known why."""

@@ -19,7 +19,7 @@ def emitted_everything(at: "ResumePoint") -> bool:
 
 
 def open_events(at: "ResumePoint") -> "DataFrame":
-    """The events that the query held back: see :attr:`spark_jobs.queries.Query.open_events`."""
+    """The events that the query held back: see :meth:`spark_jobs.queries.query.Query.open_events`."""
     from spark_jobs.queries.open_events import newest_heartbeat, not_settled
 
     silver = at.read(SILVER_EVENTS)
@@ -29,7 +29,7 @@ def open_events(at: "ResumePoint") -> "DataFrame":
 def write_rebuilt(at: "ResumePoint", clock: Clock) -> "Callable[[DataFrame], None] | None":
     """Writes the rows that the query held back, if it goes by ``clock`` from now on and that one holds nothing back.
 
-    See :attr:`spark_jobs.queries.Query.write_rebuilt`.
+    See :meth:`spark_jobs.queries.query.Query.write_rebuilt`.
     """
     from spark_jobs.queries.append_missing import append_some, note_of_reset
 
