@@ -138,6 +138,36 @@ class LiveLedger(_Frozen):
         return sum(one.rows for one in self.figures if one.account == account and one.kind in kinds)
 
     @property
+    def received(self) -> int:
+        """Records that arrived."""
+        return self.rows(RecordKind.RECEIVED)
+
+    @property
+    def ok(self) -> int:
+        """Records that became events, requeued ones included."""
+        return self.rows(RecordKind.OK)
+
+    @property
+    def requeued(self) -> int:
+        """Records that were in quarantine, and are ok since: a part of ``ok``."""
+        return self.rows(RecordKind.REQUEUED)
+
+    @property
+    def kept(self) -> int:
+        """Records whose event is in silver because of them."""
+        return self.rows(RecordKind.KEPT)
+
+    @property
+    def duplicates(self) -> int:
+        """Copies of events that were kept, proved or not."""
+        return self.rows(*DUPLICATES)
+
+    @property
+    def total_quarantined(self) -> int:
+        """Records that are still in quarantine."""
+        return self.rows(RecordKind.QUARANTINED)
+
+    @property
     def quarantined(self) -> dict[str, int]:
         """Records that are still in quarantine, by verdict."""
         found: Counter[str] = Counter()
@@ -163,17 +193,27 @@ class LiveLedger(_Frozen):
     @property
     def received_off(self) -> int:
         """By how much received differs from ok + quarantined."""
-        return self.rows(RecordKind.RECEIVED) - self.rows(RecordKind.OK) - self.rows(RecordKind.QUARANTINED)
+        return self.received - self.ok - self.total_quarantined
 
     @property
     def ok_off(self) -> int:
         """By how much ok differs from kept + duplicates + late + unaccounted."""
-        return self.rows(RecordKind.OK) - self.rows(RecordKind.KEPT, *DUPLICATES, *LATE_KINDS, RecordKind.UNACCOUNTED)
+        return self.ok - self.kept - self.duplicates - self.late - self.rows(RecordKind.UNACCOUNTED)
+
+    @property
+    def wrong(self) -> list[str]:
+        """Why it does not balance, in words."""
+        found = [f"{one.rows:,} rows of {one.account} are {one.kind.value}" for one in self.alarms]
+        if self.received_off:
+            found.append(f"received differs from ok + quarantined by {self.received_off:,}")
+        if self.ok_off:
+            found.append(f"ok differs from kept + duplicates + late by {self.ok_off:,}")
+        return found
 
     @property
     def balances(self) -> bool:
         """Whether every row is accounted for, and none is there twice or from nowhere."""
-        return not self.alarms and self.received_off == 0 and self.ok_off == 0
+        return not self.wrong
 
     @property
     def keys(self) -> set[str]:

@@ -38,8 +38,6 @@ from spark_jobs.places import (
     CREDIT_RUNS,
     DAYS_WRITER,
     INITIAL,
-    LEDGER,
-    LEDGER_COUNTED_UP_TO,
     LIVE_LEDGER,
     MARKS_WRITER,
     PROGRESS,
@@ -66,7 +64,7 @@ _OWNERS = {
 }
 """By lock, the folder of what is written under it beside tables."""
 _FOLDERS = (BATCHES, CONTRACTS, SCHEMAS, INITIAL, *_OWNERS.values())
-_FILES = (LEDGER, LEDGER_COUNTED_UP_TO, REQUEUED)
+_FILES = (REQUEUED,)
 _IN_LOG = re.compile(r"(\d{20})\.(?:json|crc|checkpoint\.parquet|checkpoint\..+|compacted\.json)")
 _OF_CHECKPOINT = re.compile(rf"{CHECKPOINTS}/[^/]+/[^/]+/v\d+\.json")
 _AT_ONCE = 8

@@ -16,8 +16,8 @@ from spark_jobs.ingest.arriving import arriving_files, folders_of
 from spark_jobs.lake.contracts import record
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.lock import Check, hold_job
-from spark_jobs.ledger.run import balance
-from spark_jobs.ledger.run.ledger import Ledger
+from spark_jobs.ledger.cut import LiveLedger
+from spark_jobs.ledger.update import balance
 from spark_jobs.places import REQUEUE
 from spark_jobs.queries.initial_state import copy_initial
 from spark_jobs.queries.jobs import jobs_of_run
@@ -42,7 +42,7 @@ OnProgress = Callable[[ProgressFiles], None]
 class RunResult:
     """What a run did: the lake's ledger after it, and the progress of its queries."""
 
-    ledger: Ledger
+    ledger: LiveLedger
     progress: ProgressFiles
     drained_to: datetime | None = None
     """The event time that a drain moved to; None if there was none, or no event."""
@@ -118,7 +118,7 @@ def run(
         drained_to = drain_lake(spark, settings, lake, flow) if drain else None
         flow.stop()
     on_progress(progress)  # by now it has heard of every batch
-    return RunResult(balance.balance(settings, lake, drained=drain), progress, drained_to)
+    return RunResult(balance(settings, lake, drained=drain), progress, drained_to)
 
 
 def _process_all(flow: Flow) -> Iterator[None]:

@@ -24,7 +24,7 @@ from spark_jobs.lake.open import open_lake
 from spark_jobs.lineage.send import tell
 from spark_jobs.places import VALIDATED
 from spark_jobs.queries.registry import TABLES
-from tests.expectations.good_rows import append, at, good_rows, write_ledger
+from tests.expectations.good_rows import append, at, good_rows
 from tests.support.openlineage import check_event
 
 
@@ -315,12 +315,3 @@ def test_a_damaged_state_file_is_named(tmp_path: Path, text: str) -> None:
     lake.files.write("_reports/validated.json", text.encode())
     with pytest.raises(LakeError, match=r"validated\.json"):
         read_state(lake, "_reports/validated.json")
-
-
-def test_a_damaged_ledger_is_named(tmp_path: Path) -> None:
-    from expectations.counts import read_ledger
-
-    lake = open_lake(str(tmp_path))
-    write_ledger(lake, no_such_count=1)
-    with pytest.raises(LakeError, match="no_such_count"):
-        read_ledger(lake)

@@ -23,7 +23,7 @@ from spark_jobs.contract.events import ACTIVITY, CLICK, IMPRESSION
 from spark_jobs.contract.tables import ATTRIBUTIONS, LATE_EVENTS, SESSIONS, SILVER_EVENTS
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_lake
-from spark_jobs.ledger.run.balance import balance
+from spark_jobs.ledger.update import balance
 from spark_jobs.restatements.repair import repair
 from spark_jobs.restatements.replay import replay
 from tests.support.lakes import GOLD, read_table
