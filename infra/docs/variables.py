@@ -117,7 +117,7 @@ AIRFLOW = Group(
         Variable("ADLOOM_DAG_OWNER", "adloom", "owner of all tasks"),
         Variable("ADLOOM_DAG_TAGS", "", "comma-separated tags of all DAGs, besides their own"),
         Variable(
-            "ADLOOM_CARE_PROFILE",
+            "ADLOOM_MAINTENANCE_PROFILE",
             "",
             "AWS profile for the tasks that change tables or checkpoints, if Airflow's own keys may only read the lake",
         ),
