@@ -28,7 +28,7 @@ adloom contract export --format odcs --config adloom.toml --out contract.yaml   
 ## Changing it
 
 `adloom contract check` judges each difference. *Safe*: producers and consumers go on as they do. *Breaking*: somebody
-must act first; a difference whose effect cannot be told from the settings counts as breaking, too. A breaking change
+must act first; if the settings do not show the effect of a difference, it counts as breaking too. A breaking change
 needs a new major version (`2.0`), a safe one a new minor (`1.1`). A breaking change without a new major is an error,
 a safe one without a new version a warning. Exit codes: 0 if all changes are safe, 1 if one is breaking, 2 if the two
 could not be compared. Two safe changes, one after the other, are safe together.

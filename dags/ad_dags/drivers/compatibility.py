@@ -1,4 +1,4 @@
-"""What a release changes for checkpoints and for the contract, and resetting the checkpoints that it cannot use."""
+"""Compares a release with the checkpoints and the contract, and resets the checkpoints that it cannot use."""
 
 import json
 import logging
@@ -85,8 +85,8 @@ def check_contract(connection: LakeConnection, version: str, *, is_confirmed: bo
     listed = "; ".join(f"{one['what']} was {one['before']}, is {one['now']}: {one['why']}" for one in breaking)
     if breaking and not is_confirmed:
         raise ContractError(
-            f"release {version} breaks the contract: {listed}. Nothing was stopped. Change the settings back, or tell "
-            "those who are concerned and deploy with 'confirm breaking contract'"
+            f"release {version} breaks the contract: {listed}. Nothing was stopped. Change the settings back, or "
+            "inform those who are concerned and deploy with 'confirm breaking contract'"
         )
     if breaking and number["level"] == "error":
         raise ContractError(
