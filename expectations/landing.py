@@ -100,7 +100,7 @@ def _funnel(ledger: Ledger | None, live: LivePart | None) -> str:
 
 
 def _outflows(ledger: Ledger | None) -> list[tuple[str, int, list[tuple[str, int]]]]:
-    """What left the flow and what came of the rest: name, rows in all, and the rows of each kind; no kind is empty."""
+    """The rows that left the flow, and what became of the rest: name, total, and rows of each kind that has any."""
     if ledger is None:
         return []
     open_and_late = {
