@@ -32,7 +32,7 @@ class RestatedDay:
 
     @property
     def restated(self) -> int:
-        """How often the table was restated that was most often."""
+        """How often the most restated of its tables was restated."""
         return max(day.restated for day in self.tables)
 
     @property

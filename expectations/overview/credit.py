@@ -49,7 +49,7 @@ class CreditFigures:
 
     Attributes:
         conversions: how many; refunds do not count.
-        currency: that most of them have: values are of these alone. None: none has a value.
+        currency: the one that most of them have; values are in it alone. None: no conversion has a value.
         value_micros: their value, less refunds.
         models: ``campaign``, ``model``, ``value``, of the campaigns with the most value.
         lengths: ``touches`` (text), ``order``, ``conversions``.

@@ -21,7 +21,7 @@ owner = "ads-data"
 ```sh
 adloom contract show --config adloom.toml                                       # what is promised
 adloom contract check old.toml new.toml                                         # what a change of the settings breaks
-adloom contract check --lake lake --config new.toml                             # against what the lake is in use with
+adloom contract check --lake lake --config new.toml                             # against the one in use in the lake
 adloom contract export --format odcs --config adloom.toml --out contract.yaml   # for catalogs and other tools
 ```
 
