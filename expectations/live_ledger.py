@@ -48,7 +48,7 @@ class Line:
 
 @dataclass(frozen=True)
 class LivePart:
-    """What the template shows.
+    """The content of the template.
 
     Attributes:
         cut: the last cut.
@@ -116,7 +116,7 @@ def _lines(cut: LiveLedger) -> list[Line]:
 
 
 def _timelines(rows: Sequence[Row]) -> Timelines:
-    """Records by hour of event time. The clocks of good events say how far it reaches; broken records tell any time."""
+    """Records by hour of event time. Good events say how far it reaches; broken records may have any time."""
     kind_of = {kind: name for name, kinds in _DRAWN.items() for kind in kinds}
     timed = [
         (kind_of[RecordKind(row.kind)], EPOCH + row.hour * _HOUR, row.rows)

@@ -14,7 +14,7 @@ What else lies in a lake is listed in [How it works](architecture.md#what-lies-i
 _VIEWS = """\
 ## Views
 
-Questions of people, answered by SQL over the tables, for `adloom sql`, `adloom show` and `adloom export`: see
+Common questions, answered by SQL over the tables, for `adloom sql`, `adloom show` and `adloom export`: see
 [Query gold](query-gold.md)."""
 
 

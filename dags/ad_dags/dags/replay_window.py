@@ -5,7 +5,7 @@ many differ because an event was late, are still open, or differ and nothing exp
 under `_reports/replays/`, as JSON and as a page. Jobs keep running.
 
 The run fails if rows differ that nothing explains: somebody changed a table, or adloom has a bug. With **apply**, what
-differs is put in place, late or not, and told in `gold/restatements`; rows that are open or older than
+differs is put in place, late or not, and recorded in `gold/restatements`; rows that are open or older than
 `repair.freeze_after` stay as they are.
 
 A user who may trigger this DAG can change what gold contains: give that permission to those who may deploy.
