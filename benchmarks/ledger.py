@@ -1,4 +1,4 @@
-"""The cost of the live ledger, compared with that of the jobs: `make bench-ledger`."""
+"""The cost of the ledger, compared with that of the jobs: `make bench-ledger`."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""The part of the landing page that shows the live ledger: where every record went, while jobs run."""
+"""The part of the landing page that shows the ledger: where every record went, while jobs run."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -79,7 +79,7 @@ class LivePart:
 
 
 def live_part(lake: Lake) -> LivePart | None:
-    """The part for ``lake``; None if it has no live ledger."""
+    """The part for ``lake``; None if it has no ledger."""
     cut = last_cut(lake)
     if cut is None:
         return None

@@ -77,7 +77,7 @@ def ledger(
     lake = open_existing(location, settings.s3)
     cut = update_ledger(lake, settings, restart=restart, from_now=from_now) if update else last_cut(lake)
     if cut is None:
-        raise LakeError(f"{lake.shown()} has no live ledger yet; run `adloom ledger` without --no-update")
+        raise LakeError(f"{lake.shown()} has no ledger yet; run `adloom ledger` without --no-update")
     console = terminal(is_uncut=True)
     if as_json:
         console.print_json(cut.model_dump_json(include={"number", "taken_at", "bronze", "silver", "figures"}))

@@ -8,7 +8,7 @@ CLICK: Final = "click"
 ACTIVITY: Final = "activity"
 CONVERSION: Final = "conversion"
 EVENT_TYPES: Final = (IMPRESSION, CLICK, ACTIVITY, CONVERSION)
-"""In an order that only ever grows: the live ledger keeps a type as its place here."""
+"""In an order that only ever grows: the ledger keeps a type as its place here."""
 VISIT_TYPES: Final = (IMPRESSION, CLICK, ACTIVITY)
 """The types of events that make up sessions, and a user's status. A conversion is none of them: it is often a shop that
 reports it, when the user is long gone."""
