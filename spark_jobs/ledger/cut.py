@@ -78,7 +78,7 @@ class CutPosition(_Frozen):
 class Part(_Frozen):
     """A Parquet file with the events of some versions of silver: ``first`` to ``last``.
 
-    No copy of any of them can be on time once the watermark of ``deduplicate`` has reached ``until_us``; None: never.
+    ``deduplicate`` remembers none of their ids once its watermark has reached ``until_us``; None: it always does.
     ``newest_us`` is the largest event time, ``level`` how often it was merged with others.
     """
 

@@ -162,13 +162,15 @@ class Follower:
         desk = self._desk
         files = [file for change in found if change.is_of(self._query.name) for file in change.added]
         self._mentions("emitted", files)
-        strange = f"SELECT e.* FROM emitted e ANTI JOIN {self.table} USING (hash) WHERE {self._is_since}"
+        strange = f"SELECT e.* FROM emitted e ANTI JOIN {self.table} USING (hash, event_us) WHERE {self._is_since}"
         if self._query.repeats:
             strange = f"SELECT DISTINCT * FROM ({strange})"
-        elif desk.one("SELECT count(*) - count(DISTINCT hash) FROM emitted"):
+        elif desk.one("SELECT count(*) - count(DISTINCT (hash, event_us)) FROM emitted"):
             strange = f"({strange}) UNION ALL (FROM emitted EXCEPT ALL SELECT DISTINCT * FROM emitted)"
         desk.count(self._query.name, RecordKind.SURPLUS, strange, source="NULL")
-        desk.run(f"UPDATE {self.table} SET is_done = true WHERE hash IN (SELECT hash FROM emitted)")
+        desk.run(
+            f"UPDATE {self.table} SET is_done = true WHERE (hash, event_us) IN (SELECT hash, event_us FROM emitted)"
+        )
 
     def _mentions(self, name: str, files: Sequence[TableFile]) -> None:
         rows = read_files(self._lake, [(file, {}) for file in files], self._query.columns, {})
@@ -203,7 +205,7 @@ class Follower:
         if self._query.is_chained:
             self._chain(reach, overdue)
             is_overdue = f"({overdue} AND end_us + {reach + _ROUNDING_US} < {now.watermark_ms * 1000})"
-            rows = f"{self.table} LEFT JOIN chain USING (hash)"
+            rows = f"{self.table} LEFT JOIN chain USING (hash, event_us)"
         else:
             rows = self.table
         desk.run(
@@ -214,7 +216,7 @@ class Follower:
         oldest = now.watermark_ms * 1000 - microseconds(self._query.horizon)
         old = f"fate = '{RecordKind.LATE}' AND event_us < {oldest}"
         desk.count(name, RecordKind.LATE, f"FROM judged WHERE {old}", source="NULL")
-        desk.run(f"DELETE FROM {self.table} WHERE hash IN (SELECT hash FROM judged WHERE {old})")
+        desk.run(f"DELETE FROM {self.table} WHERE (hash, event_us) IN (SELECT hash, event_us FROM judged WHERE {old})")
         unread = f"SELECT hour, '{RecordKind.PENDING.value}' AS fate, rows FROM unread WHERE account = '{name}' "
         unread += f"AND {self._is_own}"
         if self._query.needs_user:
@@ -241,6 +243,6 @@ class Follower:
             chains AS (
               SELECT *, count(*) FILTER (is_first) OVER (PARTITION BY "user" ORDER BY event_us) AS chain FROM steps
             )
-            SELECT hash, max(event_us) OVER (PARTITION BY "user", chain) AS end_us FROM chains
+            SELECT hash, event_us, max(event_us) OVER (PARTITION BY "user", chain) AS end_us FROM chains
             """
         )

@@ -9,7 +9,7 @@
                                                              └─ otherwise ────────────────▶ repaired ◀┘
 
 Repaired: gold is as if the event had been on time. Frozen: ``gold/restatements`` names it as the cause of a change that
-was not applied. All copies of a late event share its fate.
+was not applied. All copies of a late event share its fate; another event that had its id before or after does not.
 """
 
 import pyarrow as pa
@@ -19,15 +19,19 @@ from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.log import commits
 from spark_jobs.ledger.cut import RECORDS, LiveLedger, RecordKind
 from spark_jobs.ledger.merging import merged_files
-from spark_jobs.ledger.read_files import TEXT, Columns, Files, newest_version, read_files, read_parquet
-from spark_jobs.ledger.workbench import CutDatabase
+from spark_jobs.ledger.read_files import TEXT, TIME, Columns, Files, newest_version, read_files, read_parquet
+from spark_jobs.ledger.workbench import CutDatabase, nearness
 from spark_jobs.places import REPAIR, REPAIRS
 from spark_jobs.restatements.plan import Cause, ChangeOutcome, RepairDone, RepairPlan, done_key, events_key, plan_key
 
 _KEY: Columns = {"event_type": TEXT, "event_id": TEXT}
-_TOLD_SCHEMA = "hash BIGINT, is_late BOOLEAN, is_expired BOOLEAN, is_frozen BOOLEAN"
-_BY_EVENT = (
-    "SELECT hash, bool_or(is_late) AS is_late, bool_or(is_expired) AS is_expired, bool_or(is_frozen) AS is_frozen"
+_EVENT: Columns = {**_KEY, "event_time": TIME}
+_TOLD_SCHEMA = (
+    "hash BIGINT, event_us BIGINT, received_us BIGINT, is_late BOOLEAN, is_expired BOOLEAN, is_frozen BOOLEAN"
+)
+_MERGED = (
+    "SELECT hash, event_us, received_us, bool_or(is_late) AS is_late, bool_or(is_expired) AS is_expired, "
+    "bool_or(is_frozen) AS is_frozen FROM merging GROUP BY ALL ORDER BY hash"
 )
 
 
@@ -66,14 +70,19 @@ def explain_late_records(desk: CutDatabase, lake: Lake, ledger: LiveLedger) -> L
 
 def _look(desk: CutDatabase, looked_at: str) -> None:
     """Counts the late records that a repair has looked at; those that wait stay in ``late``."""
+    # A frozen change names its cause by the time when that was received.
     desk.run(
         f"""
         CREATE TABLE looked AS
-        SELECT l.*, coalesce(f.is_late, false) AS is_event, coalesce(f.is_expired, false) AS is_expired,
-          coalesce(f.is_frozen, false) AS is_frozen, l.hash IN (SELECT hash FROM waiting) AS waits
-        FROM late l LEFT JOIN (
-          {_BY_EVENT} FROM told GROUP BY hash
-        ) f USING (hash)
+        WITH event AS (
+          SELECT l.hash, l.event_us, bool_or(e.is_expired) AS is_expired,
+            bool_or(c.is_frozen AND coalesce(e.received_us = c.received_us, true)) AS is_frozen
+          FROM (SELECT DISTINCT hash, event_us FROM late) l JOIN told e USING (hash) JOIN told c USING (hash)
+          WHERE e.is_late AND are_near(l.event_us, e.event_us) GROUP BY ALL
+        ),
+        waiter AS (FROM ({nearness("late", "waiting")}) WHERE is_near)
+        SELECT l.*, e.hash IS NOT NULL AS is_event, is_expired, is_frozen, coalesce(is_near, false) AS waits
+        FROM late l LEFT JOIN event e USING (hash, event_us) LEFT JOIN waiter USING (hash, event_us)
         WHERE {looked_at}
         """
     )
@@ -101,25 +110,33 @@ def _read_told(desk: CutDatabase, lake: Lake, ledger: LiveLedger, versions: dict
     desk.run(f"CREATE TABLE told ({_TOLD_SCHEMA})")
     for key in ledger.found_late:
         desk.fill("told", key)
-    late = _added(lake, LATE_EVENTS, ledger.late_events, versions[LATE_EVENTS], {**_KEY, "is_expired": pa.bool_()})
+    late = _added(
+        lake,
+        LATE_EVENTS,
+        ledger.late_events,
+        versions[LATE_EVENTS],
+        {**_EVENT, "ingest_time": TIME, "is_expired": pa.bool_()},
+    )
     restated = _added(
-        lake, RESTATEMENTS, ledger.restatements, versions[RESTATEMENTS], {**_KEY, "outcome": TEXT, "cause": TEXT}
+        lake,
+        RESTATEMENTS,
+        ledger.restatements,
+        versions[RESTATEMENTS],
+        {**_KEY, "received_at": TIME, "outcome": TEXT, "cause": TEXT},
     )
     with desk.seeing(late_rows=late, restated_rows=restated):
         # A row that a mark would change, and that is too old, says nothing of what became of a late event.
         desk.run(
-            "CREATE TABLE new_told AS "
-            "SELECT key_of(event_type, event_id) AS hash, true AS is_late, is_expired, false AS is_frozen "
-            "FROM late_rows UNION ALL SELECT DISTINCT key_of(event_type, event_id), false, false, true "
+            "CREATE TABLE new_told AS SELECT key_of(event_type, event_id) AS hash, epoch_us(event_time) AS event_us, "
+            "epoch_us(ingest_time) AS received_us, true AS is_late, is_expired, false AS is_frozen FROM late_rows "
+            "UNION ALL SELECT DISTINCT key_of(event_type, event_id), NULL, epoch_us(received_at), false, false, true "
             f"FROM restated_rows WHERE outcome = '{ChangeOutcome.FROZEN}' AND cause <> '{Cause.INVALID_TRAFFIC}'"
         )
     desk.run("INSERT INTO told FROM new_told")
     if not desk.one("SELECT count(*) FROM new_told"):
         return ledger.found_late
     keys = (*ledger.found_late, desk.store("told", "FROM new_told ORDER BY hash"))
-    return merged_files(
-        desk, "told-merged", keys, _TOLD_SCHEMA, f"{_BY_EVENT} FROM merging GROUP BY hash ORDER BY hash"
-    )
+    return merged_files(desk, "told-merged", keys, _TOLD_SCHEMA, _MERGED)
 
 
 def _added(lake: Lake, table: Table, counted: int, newest: int, columns: Columns) -> pa.Table:
@@ -131,18 +148,18 @@ def _added(lake: Lake, table: Table, counted: int, newest: int, columns: Columns
 
 def _waiting(desk: CutDatabase, lake: Lake, plan: RepairPlan, done: RepairDone) -> None:
     """Creates the table ``waiting`` of the events that wait, in whichever table, for a later repair."""
-    desk.run("CREATE TABLE waiting (hash BIGINT)")
+    desk.run("CREATE TABLE waiting (hash BIGINT, event_us BIGINT)")
     for name, part in plan.tables.items():
         if not part.pending and name not in done.failed:
             continue
         for file in lake.files.walk(events_key(plan.folder, name)):
             if not file.name.endswith(".parquet"):
                 continue
-            rows = read_parquet(lake, file.key, {**_KEY, "waits": pa.bool_()})
+            rows = read_parquet(lake, file.key, {**_EVENT, "waits": pa.bool_()})
             # A table that somebody had changed is planned anew, with all its events.
             with desk.seeing(held=rows):
                 desk.run(
-                    "INSERT INTO waiting SELECT key_of(event_type, event_id) FROM held "
+                    "INSERT INTO waiting SELECT key_of(event_type, event_id), epoch_us(event_time) FROM held "
                     f"WHERE waits OR {str(name in done.failed).lower()}"
                 )
 

@@ -5,9 +5,14 @@
     bronze (versions that deduplicate has read since the last cut)
       ├─ verdict not ok ────────────────────────────▶ quarantined
       └─ ok ─┬─ in silver, same time and batch ─────▶ kept
-             ├─ the key is in silver ───────────────▶ duplicate, proved
-             ├─ behind the watermark of its batch ──▶ late: see spark_jobs.ledger.late_records
+             ├─ the same event is in silver ────────▶ duplicate, proved
+             ├─ behind the watermark of its batch ─┬▶ late: see spark_jobs.ledger.late_records
+             ├─ another event of its id is there ──┘
              └─ neither ────────────────────────────▶ unaccounted: a row is lost
+
+:mod:`spark_jobs.queries.identity` defines what the same event is. Spark compares no times: it remembers an id until its
+watermark is ``deduplicate.watermark`` past the event, and until then drops another event of that id as if it were a
+copy. That event counts as late, however new it is, because a repair brings it in like all that silver lacks.
 """
 
 from collections.abc import Sequence
@@ -22,7 +27,7 @@ from spark_jobs.lake.log import Commit
 from spark_jobs.lake.table_files import TableFile
 from spark_jobs.ledger.cut import RECORDS, LiveLedger, RecordKind
 from spark_jobs.ledger.read_files import NUMBER, TEXT, TIME, Batch, Columns, late_us_of, read_files
-from spark_jobs.ledger.workbench import CutDatabase
+from spark_jobs.ledger.workbench import CutDatabase, nearness
 from spark_jobs.queries.deduplicate.query import NAME as DEDUPLICATE
 
 REQUEUE = "requeue"
@@ -116,26 +121,32 @@ def take_kept(desk: CutDatabase, lake: Lake, silver: Sequence[Commit]) -> None:
 def settle(desk: CutDatabase, ledger: LiveLedger) -> None:
     """Gives each good record its fate. ``late`` is the table of records whose fate is not known yet."""
     desk.run(f"CREATE VIEW fit AS FROM record WHERE verdict = '{OK}'")
-    by = "USING (hash, event_us, ingest_us)"
+    by, by_event = "USING (hash, event_us, ingest_us)", "hash, event_us"
     desk.run(f"CREATE TABLE matched AS SELECT f.* FROM fit f SEMI JOIN kept {by}")
     desk.run(f"CREATE TABLE rest AS SELECT f.* FROM fit f ANTI JOIN kept {by}")
     _count_copies_in_one_batch(desk)
-    desk.run("CREATE TABLE known (hash BIGINT)")
+    desk.run(f"CREATE TABLE known AS {nearness('rest', 'kept')}")
     if desk.one("SELECT count(*) FROM rest"):
-        desk.run("INSERT INTO known SELECT hash FROM rest SEMI JOIN kept USING (hash)")
         for part in ledger.parts:
-            with desk.seeing(stored=desk.stored(part.key, ["hash"])):
-                desk.run("INSERT INTO known SELECT hash FROM rest SEMI JOIN stored USING (hash)")
-    desk.run("CREATE TABLE strange AS SELECT r.* FROM rest r ANTI JOIN known USING (hash)")
-    desk.count(RECORDS, RecordKind.DUPLICATE, "SELECT r.* FROM rest r SEMI JOIN known USING (hash)")
+            with desk.seeing(stored=desk.stored(part.key, ["hash", "event_us"])):
+                desk.run(f"INSERT INTO known {nearness('rest', 'stored')}")
+    desk.run(
+        "CREATE TABLE lacking AS SELECT r.*, k.is_near FROM rest r LEFT JOIN "
+        f"(SELECT {by_event}, bool_or(is_near) AS is_near FROM known GROUP BY ALL) k USING ({by_event})"
+    )
+    desk.count(RECORDS, RecordKind.DUPLICATE, "FROM lacking WHERE is_near")
     since_us = -1 if ledger.since_us is None else ledger.since_us
-    desk.count(RECORDS, RecordKind.UNPROVED, f"FROM strange WHERE event_us > late_us AND event_us <= {since_us}")
-    desk.count(RECORDS, RecordKind.UNACCOUNTED, f"FROM strange WHERE event_us > greatest(late_us, {since_us})")
+    strange = "FROM lacking WHERE is_near IS NULL AND event_us >"
+    desk.count(RECORDS, RecordKind.UNPROVED, f"{strange} late_us AND event_us <= {since_us}")
+    desk.count(RECORDS, RecordKind.UNACCOUNTED, f"{strange} greatest(late_us, {since_us})")
     # The first copy came too late, a later one of another time did not: the event was kept.
-    turned = "SELECT l.* FROM late l SEMI JOIN kept USING (hash)"
-    desk.count(RECORDS, RecordKind.DUPLICATE, turned)
-    desk.run("DELETE FROM late WHERE hash IN (SELECT hash FROM kept)")
-    desk.run("INSERT INTO late SELECT hash, event_us, source, version, false FROM strange WHERE event_us <= late_us")
+    desk.run(f"CREATE TABLE turned AS SELECT {by_event} FROM ({nearness('late', 'kept')}) WHERE is_near")
+    desk.count(RECORDS, RecordKind.DUPLICATE, f"FROM late SEMI JOIN turned USING ({by_event})")
+    desk.run(f"DELETE FROM late WHERE ({by_event}) IN (FROM turned)")
+    desk.run(
+        "INSERT INTO late SELECT hash, event_us, source, version, false FROM lacking "
+        "WHERE NOT is_near OR (is_near IS NULL AND event_us <= late_us)"
+    )
 
 
 def count_foreign_silver(desk: CutDatabase, lake: Lake, silver: Sequence[Commit]) -> None:

@@ -35,6 +35,8 @@ from spark_jobs.queries.sessionize import query as sessionize
 
 ROWS_A_CUT = 2_000_000
 """Rows of silver that one cut takes at most, so that a long history is counted in steps that fit into memory."""
+_FORGETS_IN = 64
+"""``deduplicate`` forgets ids in steps, each such a part of its delay."""
 _SUMS = (
     "SELECT account, kind, verdict, hour, source, sum(rows)::BIGINT AS rows FROM {} GROUP BY ALL HAVING sum(rows) <> 0"
 )
@@ -92,7 +94,9 @@ class _Taken:
 class _Cutting:
     def __init__(self, settings: Settings, lake: Lake, last: LiveLedger, number: int, rows_a_cut: int) -> None:
         self._settings, self._lake, self._last = settings, lake, last
-        self._desk = CutDatabase(lake, number)
+        own = settings.deduplicate
+        self._delay = None if own.mode is DeduplicateMode.FOREVER else own.watermark
+        self._desk = CutDatabase(lake, number, self._delay)
         self._number = number
         self._silver, self.has_more = self._next_of_silver(rows_a_cut)
         self.silver_version = self._silver[-1].version if self._silver else last.silver
@@ -157,9 +161,7 @@ class _Cutting:
             return self._last.parts
         newest_us = desk.one("SELECT max(event_us) FROM kept")
         key = desk.store("kept", 'SELECT hash, event_us, version, kind, "user" FROM kept ORDER BY version')
-        own = self._settings.deduplicate
-        is_forever = own.mode is DeduplicateMode.FOREVER
-        until_us = None if is_forever else newest_us + microseconds(own.watermark)
+        until_us = None if self._delay is None else newest_us + microseconds(self._delay + self._delay / _FORGETS_IN)
         part = Part(
             key=key, first=self._last.silver + 1, last=self.silver_version, newest_us=newest_us, until_us=until_us
         )

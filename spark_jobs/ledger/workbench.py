@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import uuid4
@@ -10,6 +11,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from spark_jobs.config.durations import microseconds
 from spark_jobs.errors import LakeError
 from spark_jobs.lake.layout import Lake
 from spark_jobs.ledger.cut import LEDGERS, Figure, RecordKind
@@ -18,6 +20,8 @@ _MACROS = """
 -- 63 bits: with 100 million events in memory, one lookup in 100 billion finds a stranger.
 CREATE MACRO key_of(kind, id) AS (md5_number(kind || ':' || id) & 9223372036854775807::UHUGEINT)::BIGINT;
 CREATE MACRO hour_of(us) AS us // 3600000000;
+-- Of two records of one id, as in spark_jobs.queries.identity. Files of older cuts lack some times.
+CREATE MACRO are_near(one_us, other_us) AS {};
 """
 _MEMORY = "2GB"
 """What is more goes to a temporary folder: the jobs on the same machine need theirs."""
@@ -30,9 +34,14 @@ class CutDatabase:
     ``tally`` has columns ``account``, ``kind``, ``verdict``, ``hour`` (hours of event time since 1970; null: there is
     none), ``source`` (null: unknown) and ``rows``. What is there at the start is what earlier cuts counted. ``state``
     has the same columns, for what each cut counts anew.
+
+    Args:
+        lake: the lake.
+        number: of the cut.
+        delay: how far apart two records of one id may lie to be the same event; None: at any distance.
     """
 
-    def __init__(self, lake: Lake, number: int) -> None:
+    def __init__(self, lake: Lake, number: int, delay: timedelta | None) -> None:
         self._lake = lake
         self._folder = f"{LEDGERS}/{number}-{uuid4().hex[:12]}"
         self.sql = duckdb.connect()
@@ -40,7 +49,8 @@ class CutDatabase:
         self._spill = TemporaryDirectory(prefix="adloom-ledger-")
         self.sql.execute(f"SET memory_limit = '{_MEMORY}'")
         self.sql.execute(f"SET temp_directory = '{self._spill.name}'")
-        self.sql.execute(_MACROS)
+        are_near = "true" if delay is None else f"coalesce(abs(one_us - other_us) <= {microseconds(delay)}, true)"
+        self.sql.execute(_MACROS.format(are_near))
         for name in ("tally", "state"):
             self.sql.execute(f"CREATE TABLE {name} ({_CUBE})")
 
@@ -119,3 +129,14 @@ class CutDatabase:
             Figure(account=account, kind=RecordKind(kind), rows=rows, verdict=verdict, source=source)
             for account, kind, verdict, source, rows in sums
         )
+
+
+def nearness(rows: str, others: str) -> str:
+    """SQL of ``hash``, ``event_us`` and ``is_near``, of those of the table ``rows`` whose ids ``others`` has too.
+
+    ``is_near``: whether one of ``others`` is the same event. Both tables have ``hash`` and ``event_us``.
+    """
+    return (
+        "SELECT r.hash, r.event_us, bool_or(are_near(r.event_us, o.event_us)) AS is_near "
+        f"FROM {rows} r JOIN {others} o USING (hash) GROUP BY ALL"
+    )

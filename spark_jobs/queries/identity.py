@@ -1,4 +1,4 @@
-"""When two records are the same event: the one definition that streams, corrections, marks and credit share.
+"""When two records are the same event: the one definition that streams, corrections, marks, credit and ledger share.
 
 Two records are the same event if their type and their id are equal and their times lie no further apart than
 ``deduplicate.watermark``; with ``forever``, at any distance. Further apart, the id was used again, for another event::

@@ -111,9 +111,7 @@ class WrittenLake:
         )
         return self.commit(table, rows, note)
 
-    def repair(
-        self, number: int, bronze_version: int, waiting: Sequence[tuple[str, str]] = (), table: str = "sessions"
-    ) -> None:
+    def repair(self, number: int, bronze_version: int, waiting: Sequence[Record] = (), table: str = "sessions") -> None:
         """A repair that is done: what it looked at, and the events that wait in ``table``."""
         part = TablePlan(
             version=0,
@@ -134,8 +132,8 @@ class WrittenLake:
             expired=0,
             tables={table: part},
         )
-        keys = {"event_type": [kind for kind, _ in waiting], "event_id": [key for _, key in waiting]}
-        held = pa.table({**keys, "waits": [True] * len(waiting)})
+        names = ("event_type", "event_id", "event_time")
+        held = pa.table({name: [row[name] for row in waiting] for name in names} | {"waits": [True] * len(waiting)})
         sink = pa.BufferOutputStream()
         pq.write_table(held, sink)
         self.lake.files.write(f"{events_key(plan.folder, table)}/part-0.parquet", sink.getvalue().to_pybytes())

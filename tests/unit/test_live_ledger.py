@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import typer
 from hypothesis import HealthCheck, given, settings
@@ -27,7 +29,7 @@ from spark_jobs.errors import LakeError
 from spark_jobs.lake.notes import CommitNote
 from spark_jobs.lake.open import open_lake
 from spark_jobs.ledger import merging
-from spark_jobs.ledger.cut import LEDGERS, RECORDS, LiveLedger, RecordKind, cut_key
+from spark_jobs.ledger.cut import LATE_KINDS, LEDGERS, RECORDS, LiveLedger, RecordKind, cut_key
 from spark_jobs.ledger.cut_files import rows_of
 from spark_jobs.ledger.take_cut import _Cutting, take_cuts
 from spark_jobs.ledger.unread import UNREAD
@@ -154,7 +156,7 @@ def test_what_is_late_has_the_fate_that_repairs_tell(written: WrittenLake) -> No
 
     found = [{**late[name], "is_expired": name == "expired", "repair": 1} for name in late if name != "copy"]
     written.commit(LATE_EVENTS, found, _REPAIR)
-    written.repair(1, 1, [("impression", "slow"), ("impression", "frozen")])
+    written.repair(1, 1, [late["slow"], late["frozen"]])
     cut = _cut(written)
     fates = {
         kind: cut.rows(kind)
@@ -170,11 +172,11 @@ def test_what_is_late_has_the_fate_that_repairs_tell(written: WrittenLake) -> No
     }
     assert cut.balances
 
-    told = {"event_type": "impression", "event_id": "frozen", "outcome": "frozen", "repair": 2, "cause": "late_click"}
+    told = _frozen(late["frozen"], repair=2)
     # That a mark would change a row that is too old says nothing of the late event.
     marked = {**told, "event_id": "repaired", "cause": "invalid_traffic"}
     written.commit(RESTATEMENTS, [told, marked], CommitNote(writer=f"{REPAIR} sessions", batch=2))
-    written.repair(2, 1, [("impression", "slow")])
+    written.repair(2, 1, [late["slow"]])
     cut = _cut(written)
     assert (cut.rows(RecordKind.LATE_FROZEN), cut.rows(RecordKind.LATE_PENDING), cut.late) == (1, 1, 5)
     written.repair(3, -1)
@@ -186,12 +188,121 @@ def test_what_is_late_has_the_fate_that_repairs_tell(written: WrittenLake) -> No
 
 def test_a_late_record_whose_later_copy_was_kept_is_a_duplicate(written: WrittenLake) -> None:
     _arrive(written, [_event("a", 0, 1)], [_event("a", 0, 1)], 0)
-    _arrive(written, [_event("b", -300, 2)], [], 1, watermark=-_DELAY_MIN)
+    _arrive(written, [_event("b", -190, 2)], [], 1, watermark=-_DELAY_MIN)
     assert _cut(written).rows(RecordKind.LATE_AWAITING) == 1
-    again = _event("b", 5, 3)
+    again = _event("b", -15, 3)
     _arrive(written, [again], [again], 2, watermark=-_DELAY_MIN)
     cut = _cut(written)
     assert (cut.rows(RecordKind.LATE_AWAITING), cut.rows(RecordKind.DUPLICATE), cut.rows(RecordKind.KEPT)) == (0, 1, 2)
+
+
+def _frozen(cause: Record, **more: Any) -> Record:
+    """A row of ``gold/restatements``: what ``cause`` would have changed is too old."""
+    event = {name: cause[name] for name in ("event_type", "event_id")}
+    return {**event, "received_at": cause["ingest_time"], "outcome": "frozen", "cause": "late_click", **more}
+
+
+def _fates(cut: LiveLedger) -> dict[RecordKind, int]:
+    """What became of good records; those that were late by what repairs found."""
+    assert cut.balances, cut.alarms
+    kinds = (RecordKind.KEPT, RecordKind.DUPLICATE, *LATE_KINDS)
+    return {kind: rows for kind in kinds if (rows := cut.rows(kind))}
+
+
+_MICROSECOND = 1 / 60_000_000
+_FOREVER = Settings.model_validate({"deduplicate": {"mode": "forever"}})
+
+
+@pytest.mark.parametrize("in_steps", [False, True], ids=["one cut", "a cut for each batch"])
+@pytest.mark.parametrize(
+    ("minutes", "watermark", "own", "fate"),
+    [
+        pytest.param(_DELAY_MIN, -60, None, RecordKind.DUPLICATE, id="the delay apart"),
+        pytest.param(_DELAY_MIN + _MICROSECOND, -60, None, RecordKind.LATE_AWAITING, id="a microsecond more"),
+        pytest.param(-_DELAY_MIN, 0, None, RecordKind.DUPLICATE, id="late, the delay before"),
+        pytest.param(-_DELAY_MIN - _MICROSECOND, 0, None, RecordKind.LATE_AWAITING, id="late, a microsecond more"),
+        pytest.param(24 * 60, -60, None, RecordKind.LATE_AWAITING, id="a day later, and still remembered"),
+        pytest.param(100_000, -60, _FOREVER, RecordKind.DUPLICATE, id="forever"),
+    ],
+)
+def test_a_record_that_silver_lacks_is_a_copy_of_what_lies_within_the_delay(
+    minutes: float, watermark: float, own: Settings | None, fate: RecordKind, written: WrittenLake, *, in_steps: bool
+) -> None:
+    first = _event("a", 0, 1)
+    _arrive(written, [first], [first], 0)
+    if in_steps:
+        _cut(written, own)
+    _arrive(written, [_event("a", minutes, 2)], [], 1, watermark=watermark)
+    assert _fates(_cut(written, own)) == {RecordKind.KEPT: 1, fate: 1}
+
+
+def test_a_copy_on_the_other_side_of_midnight_is_a_duplicate(written: WrittenLake) -> None:
+    midnight = 12 * 60
+    first, copy, late_copy = (_event("a", midnight + minutes, 1) for minutes in (10, 60, -170))
+    _arrive(written, [first, copy, late_copy], [first], 0)
+    assert _fates(_cut(written)) == {RecordKind.KEPT: 1, RecordKind.DUPLICATE: 2}
+
+
+def test_each_use_of_an_id_is_told_from_the_others_over_many_cuts(written: WrittenLake) -> None:
+    uses = [_event("a", day * 24 * 60, day) for day in range(4)]
+    for day, use in enumerate(uses):
+        _arrive(written, [use], [use], day, watermark=(day - 1) * 24 * 60)
+        _cut(written)
+    near, between = _event("a", 60, 4), _event("a", 12 * 60, 4)
+    _arrive(written, [near, between], [], 4, watermark=3 * 24 * 60)
+    assert _fates(_cut(written)) == {RecordKind.KEPT: 4, RecordKind.DUPLICATE: 1, RecordKind.LATE_AWAITING: 1}
+
+
+def test_an_id_that_is_forgotten_in_steps_is_known_until_the_step_is_over(written: WrittenLake) -> None:
+    """The watermark has passed what expires with the first event, but not so far that its id is forgotten."""
+    first, again = _event("a", 0, 1), _event("a", 2 * _DELAY_MIN, 3)
+    _arrive(written, [first], [first], 0)
+    _arrive(written, [], [], 1, watermark=_DELAY_MIN + 1)
+    _read_by_all(written, 1, _DELAY_MIN + 1)
+    _cut(written)
+    _arrive(written, [again], [], 2, watermark=_DELAY_MIN + 1)
+    assert _fates(_cut(written)) == {RecordKind.KEPT: 1, RecordKind.LATE_AWAITING: 1}
+
+
+def test_a_late_record_is_no_copy_of_a_later_use_of_its_id(written: WrittenLake) -> None:
+    _arrive(written, [_event("a", -300, 1)], [], 0, watermark=-_DELAY_MIN)
+    _cut(written)
+    again = _event("a", 0, 2)
+    _arrive(written, [again], [again], 1, watermark=-_DELAY_MIN)
+    assert _fates(_cut(written)) == {RecordKind.KEPT: 1, RecordKind.LATE_AWAITING: 1}
+
+
+@pytest.mark.parametrize("in_steps", [False, True], ids=["one cut", "a cut for each repair"])
+def test_the_late_uses_of_an_id_have_each_its_own_fate(written: WrittenLake, *, in_steps: bool) -> None:
+    """One use after the other: too old, brought in, waiting, frozen, a copy of an event that was kept long ago."""
+    expired, repaired, slow, frozen, copy = (_event("a", -1500 + 300 * use, 10 + use) for use in range(5))
+    _arrive(written, [expired, repaired, _event("a", -1100, 20), slow, frozen, copy], [], 0, watermark=0)
+    found = [{**one, "is_expired": one is expired, "repair": 1} for one in (expired, repaired, slow, frozen)]
+    written.commit(LATE_EVENTS, found, _REPAIR)
+    written.repair(1, 0, [slow, frozen])
+    due = {RecordKind.LATE_EXPIRED: 1, RecordKind.LATE_REPAIRED: 2, RecordKind.DUPLICATE: 1}
+    if in_steps:
+        assert _fates(_cut(written)) == {**due, RecordKind.LATE_PENDING: 2}
+    written.commit(RESTATEMENTS, [_frozen(frozen, repair=2)], CommitNote(writer=f"{REPAIR} sessions", batch=2))
+    written.repair(2, 0, [slow])
+    assert _fates(_cut(written)) == {**due, RecordKind.LATE_PENDING: 1, RecordKind.LATE_FROZEN: 1}
+
+
+def test_late_events_of_which_older_cuts_kept_only_the_ids_explain_every_use(written: WrittenLake) -> None:
+    late = _event("a", -300, 1)
+    _arrive(written, [late], [], 0, watermark=0)
+    written.commit(LATE_EVENTS, [{**late, "is_expired": False, "repair": 1}], _REPAIR)
+    written.repair(1, 0, [late])
+    cut = _cut(written)
+    for key in cut.found_late:
+        rows = pq.read_table(pa.BufferReader(written.lake.files.read(key) or b""))
+        sink = pa.BufferOutputStream()
+        pq.write_table(rows.select(["hash", "is_late", "is_expired", "is_frozen"]), sink)
+        written.lake.files.write(key, sink.getvalue().to_pybytes())
+    _arrive(written, [_event("a", -900, 2)], [], 1, watermark=0)
+    written.commit(RESTATEMENTS, [_frozen(late, repair=2)], CommitNote(writer=f"{REPAIR} sessions", batch=2))
+    written.repair(2, 1)
+    assert _fates(_cut(written)) == {RecordKind.LATE_FROZEN: 2}
 
 
 def test_keys_are_remembered_for_as_long_as_a_copy_can_be_on_time(written: WrittenLake) -> None:
@@ -211,14 +322,13 @@ def test_keys_are_remembered_for_as_long_as_a_copy_can_be_on_time(written: Writt
 
 
 def test_where_nothing_is_ever_forgotten_neither_does_the_ledger(written: WrittenLake) -> None:
-    forever = Settings.model_validate({"deduplicate": {"mode": "forever"}})
     _arrive(written, [_event("a", 0, 1)], [_event("a", 0, 1)], 0)
     _read_by_all(written, 0, 0)
-    assert [part.until_us for part in _cut(written, forever).parts] == [None]
+    assert [part.until_us for part in _cut(written, _FOREVER).parts] == [None]
     far = _event("b", 100_000, 2)
     _arrive(written, [far, _event("a", 0, 2)], [far], 1)
     _read_by_all(written, 1, 0)
-    cut = _cut(written, forever)
+    cut = _cut(written, _FOREVER)
     assert (cut.balances, cut.rows(RecordKind.DUPLICATE), len(cut.parts)) == (True, 1, 2)
 
 
@@ -271,6 +381,24 @@ def test_an_event_waits_for_the_end_of_its_users_session(written: WrittenLake) -
     written.batch(SESSIONS, "sessionize", [], reached=1, watermark=50)
     cut = _cut(written)
     assert (cut.rows(RecordKind.PENDING, account="sessionize"), cut.balances) == (len(events) + 1, True)
+
+
+def test_a_row_has_the_use_of_an_id_that_it_names(written: WrittenLake) -> None:
+    uses = [_event("a", minutes, 1, kind) for kind in ("impression", "click") for minutes in (0, 600)]
+    _arrive(written, uses, uses, 0)
+    first = {"impression_id": "a", "impression_time": at(0)}
+    written.batch(ATTRIBUTIONS, "attribute", [first], reached=0)
+    written.batch(SESSIONS, "sessionize", [_session(uses[0]), _session(uses[2])], reached=0)
+    cut = _cut(written)
+    assert cut.balances
+    assert [cut.rows(RecordKind.PENDING, account=account) for account in ("attribute", "sessionize")] == [3, 2]
+    _arrive(written, [], [], 1)
+    written.batch(ATTRIBUTIONS, "attribute", [], reached=1, watermark=300)
+    written.batch(SESSIONS, "sessionize", [_session(uses[0])], reached=1, watermark=300)
+    assert {(one.account, one.kind, one.rows) for one in _cut(written).alarms} == {
+        ("attribute", RecordKind.UNACCOUNTED, 1),
+        ("sessionize", RecordKind.SURPLUS, 1),
+    }
 
 
 def test_a_row_of_gold_with_an_event_that_was_never_read_is_surplus(written: WrittenLake) -> None:
@@ -473,7 +601,9 @@ def test_however_often_a_cut_is_taken_each_record_has_the_fate_that_was_its_own(
     shutil.rmtree(tmp_path / "lake", ignore_errors=True)
     written = WrittenLake(open_lake(str(tmp_path / "lake")))
     kept: dict[int, float] = {}
-    fates = dict.fromkeys((RecordKind.KEPT, RecordKind.DUPLICATE, RecordKind.QUARANTINED, RecordKind.LATE_AWAITING), 0)
+    in_silver: set[tuple[int, float]] = set()
+    lacking = []
+    quarantined = 0
     newest: float | None = None
     last = None
     for number, batch in enumerate(batches):
@@ -485,13 +615,11 @@ def test_however_often_a_cut_is_taken_each_record_has_the_fate_that_was_its_own(
             verdict = "ok" if is_good else "missing_user_id"
             records.append(_event(f"k{key}", minutes, number, verdict=verdict, source=f"t/{number}/{place}"))
             if not is_good:
-                fates[RecordKind.QUARANTINED] += 1
-            elif key in kept:
-                fates[RecordKind.DUPLICATE] += 1
-            elif watermark is not None and minutes <= watermark:
-                fates[RecordKind.LATE_AWAITING] += 1
+                quarantined += 1
+            elif key in kept or (watermark is not None and minutes <= watermark):
+                lacking.append((key, minutes))
             else:
-                fates[RecordKind.KEPT] += 1
+                in_silver.add((key, minutes))
                 kept[key] = minutes + _DELAY_MIN
                 rows.append(records[-1])
                 newest = max(minutes, newest if newest is not None else minutes)
@@ -504,14 +632,14 @@ def test_however_often_a_cut_is_taken_each_record_has_the_fate_that_was_its_own(
     *_, whole = take_cuts(Settings(), written.lake, lambda: NOON, restart=True)
     assert whole.figures == last.figures
     assert rows_of(written.lake, whole) == rows_of(written.lake, last)
-    assert last.rows(RecordKind.QUARANTINED) == fates[RecordKind.QUARANTINED]
-    assert last.rows(RecordKind.KEPT) == fates[RecordKind.KEPT]
-    # A late copy of a key that is remembered no more may also be told as a copy, as long as its part is there.
-    assert last.rows(RecordKind.DUPLICATE) >= fates[RecordKind.DUPLICATE]
-    assert (
-        last.rows(RecordKind.DUPLICATE, RecordKind.LATE_AWAITING)
-        == fates[RecordKind.DUPLICATE] + fates[RecordKind.LATE_AWAITING]
-    )
+    assert last.rows(RecordKind.QUARANTINED) == quarantined
+    copies = sum(any(key == k and abs(minutes - m) <= _DELAY_MIN for k, m in in_silver) for key, minutes in lacking)
+    due = {
+        RecordKind.KEPT: len(in_silver),
+        RecordKind.DUPLICATE: copies,
+        RecordKind.LATE_AWAITING: len(lacking) - copies,
+    }
+    assert _fates(last) == {kind: rows for kind, rows in due.items() if rows}
 
 
 def test_the_files_of_the_ledger_are_replaced(written: WrittenLake) -> None:
