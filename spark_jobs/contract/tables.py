@@ -351,8 +351,9 @@ REPAIR_TABLES = (LATE_EVENTS, RESTATEMENTS)
 DAYS = Table(
     "days",
     "gold/days",
-    "When a day is done: one row for each table of gold and each date of its rows, from the first date of silver to "
-    "the newest; written by `adloom days` and after each repair. A query that goes by the wall clock has no days.",
+    "When a day is done: one row for each table of gold and each date that has events, and for each date since the "
+    "first event of the last 400 days; written by `adloom days` and after each repair. A query that goes by the wall "
+    "clock has no days.",
     (
         Column("table_name", "STRING", "name of the table of gold"),
         Column(

@@ -63,6 +63,12 @@ class Day:
         return self.start + timedelta(days=1)
 
     @property
+    def is_relied_on(self) -> bool:
+        """Whether people may have acted on its status: one that was frozen at first sight was never waited for."""
+        was_frozen_later = self.frozen_at is not None and self.frozen_at != self.complete_at
+        return self.restated > 0 or self.audited_at is not None or was_frozen_later
+
+    @property
     def words(self) -> str:
         """The status for people, with how often the day was restated."""
         return f"{self.status.value} {self.restated}" if self.status is DayStatus.RESTATED else self.status.value
@@ -71,9 +77,9 @@ class Day:
 class DaysSeen(BaseModel):
     """What was looked at when ``gold/days`` was last updated, so that the next update reads only what is new.
 
-    Losing it costs one look at all of it. ``first`` and ``last`` are the dates of the events in silver up to
-    ``silver_version``; ``restatements_version`` is the version of ``gold/restatements`` that was counted, -1 before
-    there was one.
+    Losing it costs one look at all of it. ``dates`` are those of the events in silver up to ``silver_version``,
+    ``first`` and ``last`` their ends; an earlier version wrote these only. ``restatements_version`` is the version of
+    ``gold/restatements`` that was counted, -1 before there was one.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -81,6 +87,7 @@ class DaysSeen(BaseModel):
     silver_version: int
     first: date
     last: date
+    dates: tuple[date, ...] = ()
     restatements_version: int
 
 
