@@ -1,4 +1,4 @@
-"""The initial state of a query: a table or file that others wrote, checked before it is used."""
+"""The initial state of a query, from a table or file that others wrote: it is checked before use."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
@@ -30,15 +30,14 @@ def read_initial(spark: SparkSession, location: str, columns: str, choices: Mapp
         spark: the session.
         location: URI of the folder of a Delta table, or of a ``.parquet``, ``.jsonl``, ``.json`` or ``.csv`` file, or
             of a folder of such files that is named like one. JSON is one object per line; CSV has a header.
-        columns: the wanted columns as a Spark SQL schema; what it calls ``NOT NULL`` must have a value. The file may
-            have more.
-        choices: by column, the values that it may have.
+        columns: the wanted columns as a Spark SQL schema; ``NOT NULL`` ones must have a value. The file may have more.
+        choices: by column, its allowed values.
 
     Returns:
         The wanted columns. Text is converted; a time without a zone is UTC.
 
     Raises:
-        SourceError: it cannot be read, lacks a column, or holds a value that does not belong there.
+        SourceError: it cannot be read, lacks a column, or has a value that is not allowed.
     """
     place = location.removeprefix(LOCAL)
     wanted = cast("StructType", StructType.fromDDL(columns)).fields
@@ -49,7 +48,7 @@ def read_initial(spark: SparkSession, location: str, columns: str, choices: Mapp
                 f"initial state {place} has no column {missing[0]}; it has {', '.join(found.columns) or 'none'}, and "
                 f"the query needs {columns}"
             )
-        # From text, so that a number is not taken for a time; the rows are kept, because the file may go.
+        # From text, so that a number is not taken for a time; the rows are kept, because the file may be deleted.
         texts = [F.col(f"`{field.name}`").cast("string").alias(_text(field)) for field in wanted]
         rows = found.select(*texts)
         rows = rows.select("*", *[F.col(_text(field)).try_cast(field.dataType).alias(field.name) for field in wanted])
@@ -61,7 +60,7 @@ def read_initial(spark: SparkSession, location: str, columns: str, choices: Mapp
 
 
 def _load(spark: SparkSession, location: str, place: str) -> DataFrame:
-    # Asked by its name first: Delta fails on a file, and Spark's Parquet reader refuses a Delta table.
+    # By its name first: Delta fails on a file, and Spark's Parquet reader refuses a Delta table.
     if kind := _FORMATS.get(PurePosixPath(location.removesuffix(".gz")).suffix):
         return spark.read.format(kind).options(**_OPTIONS[kind]).load(location)
     if not DeltaTable.isDeltaTable(spark, location):
@@ -78,7 +77,7 @@ def _reason(error: PySparkException | Py4JJavaError) -> str:
 
 
 def _check(rows: DataFrame, wanted: Sequence[StructField], choices: Mapping[str, Sequence[str]], place: str) -> None:
-    # One pass: of each column the number of rows with a wrong value, and one such value.
+    # One pass: for each column the number of rows with a wrong value, and one such value.
     wrong = {field: _is_wrong(field, choices.get(field.name)) for field in wanted}
     counts = [F.count_if(is_wrong).alias(f"{field.name} rows") for field, is_wrong in wrong.items()]
     examples = [

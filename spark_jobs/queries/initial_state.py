@@ -1,7 +1,7 @@
-"""The initial state of a query, taken once.
+"""The initial state of a query, copied once.
 
 The first start copies the table or file into the lake and begins with the copy. A first batch that is repeated after a
-crash, a reset and the ledger read the copy too, so nobody needs the file again.
+crash, a reset and the ledger read the copy too, so the file is not needed again.
 """
 
 from collections.abc import Iterable
@@ -50,7 +50,7 @@ def copy_initial(spark: SparkSession, settings: Settings, lake: Lake, queries: I
     for query in queries:
         version = checkpoint_in_use(lake, query.name)
         location = _location(lake, query, version)
-        # A batch that was planned may have run: if it is repeated, it must find the same rows.
+        # A planned batch may have run: if it is repeated, it must find the same rows.
         if location and not checkpoint_batches(lake, query.name, version, "offsets"):
             _copy(spark, settings, lake, query, location)
 
@@ -58,24 +58,24 @@ def copy_initial(spark: SparkSession, settings: Settings, lake: Lake, queries: I
 def first_rows(
     spark: SparkSession, settings: Settings, lake: Lake, query: Query, version: int, sides: list[DataFrame]
 ) -> tuple[list[DataFrame], DataFrame | None]:
-    """What the first batch of ``query`` begins with.
+    """The input of the first batch of ``query``.
 
     Args:
         spark: the session.
         settings: those it runs with.
         lake: the lake.
-        query: its description.
+        query: the query.
         version: of its checkpoint.
-        sides: what it reads.
+        sides: its input.
 
     Returns:
-        ``sides``, with the initial events if its initial state consists of events; and the initial state as
-        :meth:`Query.rows` takes it, None if there is none or it has been taken.
+        ``sides``, with the initial events if its initial state consists of events; and the initial state for
+        :meth:`Query.rows`, None if it has none or has used it already.
     """
     what = query.initial_state
     if what is None or not _is_due(lake, query, version):
         return sides, None
-    # Kept until the session ends: every batch plans it again, though only the first one uses it.
+    # Cached until the session ends: every batch plans it again, though only the first one uses it.
     rows = read_taken(spark, lake, query).localCheckpoint()
     if what.known:
         return sides, what.known(settings, rows)
@@ -83,12 +83,12 @@ def first_rows(
 
 
 def read_taken(spark: SparkSession, lake: Lake, query: Query) -> DataFrame:
-    """The copy of the initial state that ``query`` has taken."""
+    """The copy of the initial state of ``query``."""
     return spark.read.format("delta").load(lake.uri(initial_key(query.name)))
 
 
 def initial_events(spark: SparkSession, lake: Lake, query: Query) -> DataFrame | None:
-    """The events that ``query`` began with, with their ``event_date``; None: it began with none."""
+    """The initial events of ``query``, with ``event_date``; None: it has none."""
     if query.initial_state is None or query.initial_state.known or not has_taken(lake, query):
         return None
     return read_taken(spark, lake, query).withColumn("event_date", F.to_date("event_time"))
@@ -105,7 +105,7 @@ def _is_due(lake: Lake, query: Query, version: int) -> bool:
 
 
 def _location(lake: Lake, query: Query, version: int) -> str:
-    """Where the initial state came from, by the manifest of the checkpoint; empty: it has none."""
+    """The origin of the initial state, from the manifest of the checkpoint; empty: no initial state."""
     manifest = read_manifest(lake, query.name, version) if query.initial_state else None
     return manifest.initial_state if manifest else ""
 

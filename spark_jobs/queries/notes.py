@@ -1,4 +1,4 @@
-"""How far each query has come, from the notes in its table."""
+"""The progress of each query, from the notes in its table."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -11,9 +11,9 @@ from spark_jobs.queries.registry import find_query
 
 
 class Taken(NamedTuple):
-    """How far a query has come: the note of its last batch, and the last ``ingest_time`` of rows it has taken.
+    """The progress of a query: the note of its last batch, and the last ``ingest_time`` of rows it has read.
 
-    ``until`` is UTC, None if it has taken no rows.
+    ``until`` is UTC, None if it has read no rows.
     """
 
     note: CommitNote
@@ -23,13 +23,13 @@ class Taken(NamedTuple):
 def last_note(lake: Lake, query: str, *, until: int | None = None) -> CommitNote | None:
     """The note of the last batch of ``query`` in its table, up to version ``until``; None if the table holds none.
 
-    That of an old batch says of where it had read only the version.
+    The note of an old batch has only the version that the batch had read.
     """
     return note_in_table(lake, find_query(query).writes, query, until=until)
 
 
 def taken(lake: Lake, query: Query) -> Taken | None:
-    """How far ``query`` has come in the table that it reads; None: its table holds no batch."""
+    """The progress of ``query`` in the table that it reads; None: its own table holds no batch."""
     note = last_note(lake, query.name)
     if note is None:
         return None

@@ -5,9 +5,9 @@ from pyspark.sql import functions as F
 
 
 def with_seeds(rows: DataFrame, seeds: DataFrame, key: tuple[str, str]) -> DataFrame:
-    """``rows`` with ``seeds`` beside the one row that has ``key``, so in the same batch.
+    """``rows`` with ``seeds`` next to the one row that has ``key``, so in the same batch.
 
-    A stream takes no further source for a single batch. A join with rows at rest costs nothing but the join::
+    A stream cannot take another source for a single batch. A join with rows at rest costs only the join::
 
         rows       key     joined with        gives
         e1         key     itself, s1, s2     e1, s1, s2

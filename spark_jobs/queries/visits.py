@@ -1,4 +1,4 @@
-"""The events of visits: what sessions and a user's status are made of."""
+"""The events of visits, from which sessions and a user's status are made."""
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F

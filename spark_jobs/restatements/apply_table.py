@@ -1,4 +1,4 @@
-"""Makes planned changes of a table: what repairs, replays and credit do alike."""
+"""Applies planned changes to one table."""
 
 import logging
 
@@ -24,13 +24,13 @@ def change_rows(spark: SparkSession, lake: Lake, table: Table, changed: DataFram
     Args:
         spark: the session.
         lake: where the table lies.
-        table: which; it exists.
+        table: an existing table.
         changed: from :func:`spark_jobs.restatements.compare.changes`.
-        note: who writes, and the number of the change. The caller has looked whether it is there already.
+        note: the writer and the number of the change. The caller has checked that the table does not have it yet.
 
     Raises:
-        RowsChangedError: a row that is to be deleted is not there. Nothing was changed.
-        LakeError: others rewrote its files in each attempt, or this Delta lacks what it takes.
+        RowsChangedError: a row to delete is missing. Nothing was changed.
+        LakeError: others rewrote its files in each attempt, or this Delta lacks the internals that it needs.
     """
     change = _rows(spark, lake, table, changed)
     for attempt in range(1, _ATTEMPTS + 1):
@@ -42,7 +42,7 @@ def change_rows(spark: SparkSession, lake: Lake, table: Table, changed: DataFram
             return
     raise LakeError(
         f"files of {table.path} in {lake.root} were rewritten during each of {_ATTEMPTS} attempts to change rows of "
-        "it; is it being compacted? Run the same command again: it goes on from its plan"
+        "it; is it being compacted? Run the same command again: it resumes its plan"
     )
 
 
@@ -50,7 +50,7 @@ def _rows(spark: SparkSession, lake: Lake, table: Table, changed: DataFrame) -> 
     types = dict(spark.read.format("delta").load(lake.table(table)).dtypes)
     there, columns = list(types), changed.select("row.*").columns
     assert set(columns) <= set(there), (columns, there)  # noqa: S101 the plan was made from this table
-    # An earlier version may have planned it, and have known fewer columns.
+    # An earlier version may have planned it with fewer columns.
     deletes, inserts = (
         with_columns(rows_of(changed, inserted=inserted), types).persist() for inserted in (False, True)
     )

@@ -1,4 +1,4 @@
-"""Events that came too late, found from what was read under which watermark."""
+"""Late events, found by comparing rows with the watermark under which they were read."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -14,15 +14,15 @@ from spark_jobs.restatements.plan import Cause
 
 CAUSE = "cause"
 WATERMARK = "watermark"
-"""The column with the watermark that an event lay behind."""
+"""Column: the watermark that an event was behind."""
 
 
 def behind(rows: DataFrame, spans: Sequence[BatchSpan]) -> DataFrame:
-    """Those of ``rows`` that lay behind the watermark when they were read: all that a query dropped as late, and more.
+    """The ``rows`` that were behind the watermark when they were read: all that a query dropped as late, and more.
 
     Args:
         rows: with ``event_time`` and ``ingest_time``.
-        spans: the batches.
+        spans: the batches that read them.
 
     Returns:
         The columns of ``rows``, and ``watermark``.
@@ -34,14 +34,14 @@ def behind(rows: DataFrame, spans: Sequence[BatchSpan]) -> DataFrame:
 
 
 def with_watermark(rows: DataFrame, spans: Sequence[BatchSpan]) -> DataFrame:
-    """Those of ``rows`` that were read in ``spans``, with the ``watermark`` of their batch.
+    """The ``rows`` that were read in ``spans``, with the ``watermark`` of their batch.
 
-    A row that may have been read in several is held to the newest watermark of them.
+    A row that several of them may have read gets the newest of their watermarks.
     """
     batches = rows.sparkSession.createDataFrame(
         [(*span.received, span.watermark_ms) for span in spans if span.received], "first_us LONG, last_us LONG, ms LONG"
     )
-    # A batch has few times of its own, so these are compared with spans, and not each row.
+    # A batch has few distinct times, so these are compared with spans instead of each row.
     times = rows.select("ingest_time").distinct()
     is_of = F.unix_micros("ingest_time").between(F.col("first_us"), F.col("last_us"))
     found = times.join(F.broadcast(batches), on=is_of, how="inner").groupBy("ingest_time").agg(F.max("ms").alias("ms"))
@@ -67,12 +67,12 @@ def as_silver(bronze: DataFrame) -> DataFrame:
 
 
 def late_in_silver(silver: DataFrame) -> DataFrame:
-    """The rows of ``silver`` that are events, with their ``cause``."""
+    """The rows of ``silver`` that are events, with ``cause``."""
     return silver.where(F.col("event_type") != HEARTBEAT).withColumn(CAUSE, _cause_of_type()).drop(WATERMARK)
 
 
 def is_expired(horizon: timedelta) -> Column:
-    """Whether an event (with its ``watermark``) came so long after its time that it corrects nothing."""
+    """Whether an event (with its ``watermark``) came too long after its time to correct anything."""
     return F.unix_micros(WATERMARK) - F.unix_micros("event_time") > microseconds(horizon)
 
 

@@ -1,4 +1,4 @@
-"""Which events were late, found from what has been read since the last repair; so the cost follows what is new."""
+"""The late events among the rows read since the last repair: the cost depends on new rows only."""
 
 from datetime import UTC, datetime, time, timedelta
 from functools import reduce
@@ -26,17 +26,17 @@ IS_EXPIRED = "is_expired"
 def new_late_events(
     spark: SparkSession, settings: Settings, lake: Lake, spans: list[BatchSpan], silver: DataFrame
 ) -> DataFrame | None:
-    """The events that silver lacks, each once, of what ``deduplicate`` read in ``spans``; None: it read no rows.
+    """The events that ``deduplicate`` read in ``spans`` and that silver lacks, each once; None: it read no rows.
 
-    It dropped them as late, or took them for copies of an event that lies further away than its watermark: Spark
-    compares no times while it remembers an id.
+    ``deduplicate`` dropped them as late, or as copies of an event further away than its watermark: while Spark
+    remembers an id, it compares no times.
 
     Args:
         spark: the session.
         settings: how late an event may be, and how far apart copies may lie.
         lake: the lake.
         spans: batches of ``deduplicate``.
-        silver: what it had written then.
+        silver: what it had written by then.
 
     Returns:
         The columns of ``silver/events``, ``cause`` and ``is_expired``.
@@ -46,7 +46,7 @@ def new_late_events(
         return None
     late = read_table(spark, lake, LATE_EVENTS) if lake.has(LATE_EVENTS) else None
     records = as_silver(with_watermark(rows_added(spark, lake, BRONZE_EVENTS, spans), spans))
-    # Nobody knows when rows of a cleaned log came: their range has no end, and that is no time.
+    # A cleaned log no longer says when its rows came: their range has no end, and so no latest time.
     begin, end = min(first for first, _ in read), max(last for _, last in read)
     kept = silver.where(F.col("ingest_time") >= F.lit(time_of_us(begin)))
     if end < EVER_US:
@@ -64,10 +64,10 @@ def new_late_events(
 def _of_ids(
     lacking: DataFrame, records: DataFrame, silver: DataFrame, late: DataFrame | None, settings: Settings
 ) -> DataFrame:
-    """What decides whether ``lacking`` records are copies: the others of their ids, earlier ones too."""
+    """The records that decide whether ``lacking`` ones are copies: the others with their ids, earlier ones too."""
     ids = lacking.select(*KEY).distinct()
     own = records.join(ids, on=list(KEY), how="left_semi")
-    # Those that silver has are among the records, if they are new; there one sees where they lay.
+    # New rows of silver are taken from the records, which have their place in the source.
     earlier = copies_near(lacking, silver, settings.deduplicate).join(ids, on=list(KEY), how="left_semi")
     earlier = earlier.join(own.select(*COPY), on=list(COPY), how="left_anti")
     parts = [(own, False), (earlier, False)]
@@ -80,9 +80,9 @@ def _of_ids(
 
 
 def copies_near(events: DataFrame, rows: DataFrame, settings: DeduplicateSettings) -> DataFrame:
-    """Those of ``rows`` that may decide which ``events`` are copies: both have ``event_date`` and ``event_time``.
+    """The ``rows`` that may decide which ``events`` are copies: both have ``event_date`` and ``event_time``.
 
-    What lies within the delay may be the first copy, and itself a copy of what lies within the delay of it.
+    A row within the delay may be the first copy, and itself a copy of a row within the delay of it.
     """
     delay = delay_of(settings)
     if delay is None:
@@ -90,14 +90,14 @@ def copies_near(events: DataFrame, rows: DataFrame, settings: DeduplicateSetting
     dates = dates_within(events, 2 * delay)
     if not dates:
         return rows.limit(0)
-    # By the date, silver has partitions; by the time, other tables have statistics.
+    # Silver is partitioned by date; other tables have statistics of the time.
     begin, end = (datetime.combine(day, time(), UTC) for day in (dates[0], dates[-1] + timedelta(days=1)))
     is_near = F.col("event_time").between(F.lit(begin), F.lit(end))
     return rows.where(is_near & F.col("event_date").isin(dates))
 
 
 def late_for(spark: SparkSession, lake: Lake, spans: list[BatchSpan]) -> DataFrame | None:
-    """The events of silver that a query can have dropped as late in ``spans``; None: none.
+    """The events of silver that a query may have dropped as late in ``spans``; None: no event.
 
     Returns:
         The columns of ``silver/events``, and ``cause``.
@@ -125,7 +125,7 @@ def replaced(
         spans: what a query has read of silver since the last repair.
         silver: all that it has read.
         late: all events of ``silver/late_events``.
-        fresh: those that are new there; None: none.
+        fresh: the new ones among them; None: no event is new.
 
     Returns:
         The columns of ``silver/events``, and ``cause``.

@@ -1,4 +1,4 @@
-"""The plans of changes of gold, as they lie in a lake: those of repairs, replays and marks, and those of credit."""
+"""The stored plans of a lake: those of repairs, replays and marks, and those of credit."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ AnyPlan = TypeVar("AnyPlan", bound=Plan)
 
 @dataclass(frozen=True)
 class Plans(Generic[AnyPlan]):
-    """The plans in one folder of a lake, which have one sequence of numbers.
+    """The plans in one folder of a lake, with one sequence of numbers.
 
     Attributes:
         folder: its key.
-        writer: under whose lock they are made, and who commits them.
-        kind: what they are.
-        kept: folders of the rows of a plan that later plans read; the others go when it is done.
+        writer: the name of their writer in commits, and of its lock.
+        kind: the class of a plan.
+        kept: folders of the rows of a plan that later plans read; the others are deleted when it is done.
     """
 
     folder: str
@@ -29,26 +29,26 @@ class Plans(Generic[AnyPlan]):
     kept: tuple[str, ...] = ()
 
     def read(self, lake: Lake, number: int) -> AnyPlan | None:
-        """The plan ``number``; None: there is none."""
+        """The plan ``number``; None: missing."""
         text = lake.files.read(plan_key(number, self.folder))
         return self.kind.model_validate_json(text) if text else None
 
     def newest_first(self, lake: Lake) -> Iterator[AnyPlan]:
-        """All plans. A number without one was killed before it had planned."""
+        """All plans. Of a number without a plan the process was killed before it had planned."""
         found = (self.read(lake, number) for number in reversed(lake.numbers(self.folder)))
         return (plan for plan in found if plan is not None)
 
     def newest(self, lake: Lake) -> AnyPlan | None:
-        """The newest plan; None: there is none."""
+        """The newest plan; None: no plan exists."""
         return next(self.newest_first(lake), None)
 
     def done(self, lake: Lake, number: int) -> RepairDone | None:
-        """How the plan ``number`` ended; None: it has not."""
+        """The end of the plan ``number``; None: it has not ended."""
         text = lake.files.read(done_key(number, self.folder))
         return None if text is None else RepairDone.model_validate_json(text)
 
     def last_done(self, lake: Lake) -> int:
-        """The number of the last plan that is done; 0: there is none."""
+        """The number of the last plan that is done; 0: none is."""
         newest_first = reversed(lake.numbers(self.folder))
         return next((number for number in newest_first if self.done(lake, number)), 0)
 
@@ -58,10 +58,10 @@ class Plans(Generic[AnyPlan]):
         return plan if plan and self.done(lake, plan.number) is None else None
 
     def write(self, lake: Lake, plan: AnyPlan) -> None:
-        """Writes ``plan``. From now on it counts, and is completed whatever happens.
+        """Writes ``plan``. From here on it is binding: a later run resumes it until it is complete.
 
         Raises:
-            LakeError: there is a plan of its number already.
+            LakeError: its number is taken.
         """
         if not lake.files.create(plan_key(plan.number, self.folder), plan.model_dump_json(indent=2).encode()):
             raise LakeError(
@@ -70,12 +70,12 @@ class Plans(Generic[AnyPlan]):
             )
 
     def finish(self, lake: Lake, plan: AnyPlan, done: RepairDone) -> None:
-        """Writes that ``plan`` is done, and deletes rows that nobody reads any more."""
+        """Records that ``plan`` is done, and deletes rows that nobody will read."""
         lake.files.write(done_key(plan.number, self.folder), done.model_dump_json().encode())
         self.clean(lake, plan)
 
     def clean(self, lake: Lake, plan: AnyPlan) -> None:
-        """Deletes the rows of ``plan``, which is done, but for those that are kept, and other drafts of its number."""
+        """Deletes those rows of ``plan``, which is done, that are not kept, and other drafts of its number."""
         folder = plan_folder(plan.number, self.folder)
         drafts = [name for name in lake.files.names(folder) if not name.endswith(".json")]
         unread = [f"{folder}/{name}" for name in drafts if name != plan.draft or not self.kept]
@@ -87,24 +87,24 @@ class Plans(Generic[AnyPlan]):
 
 
 GOLD_PLANS = Plans(REPAIRS, REPAIR, RepairPlan, kept=("events",))
-"""Those of repairs, replays and marks. Of events that are late for a table, the next repair reads which wait."""
+"""The plans of repairs, replays and marks. Their events are kept: the next repair reads which of them wait."""
 
 
 @dataclass(frozen=True)
 class LastRepair:
-    """The plan of the last repair, and the tables that somebody had changed, so that it left them."""
+    """The plan of the last repair, and the tables that it left alone because somebody had changed them."""
 
     plan: RepairPlan
     failed: tuple[str, ...]
 
 
 def last_repair(lake: Lake) -> LastRepair | None:
-    """The last repair; None: there was none. What it had read, and what waits, only repairs change."""
+    """The last repair; None: there was none yet. Only repairs change what had been read and what waits."""
     return last_plan(lake, PlanKind.REPAIR)
 
 
 def last_plan(lake: Lake, kind: PlanKind) -> LastRepair | None:
-    """The last plan of ``kind``; None: there was none."""
+    """The last plan of ``kind``; None: there was none yet."""
     plan = next((one for one in GOLD_PLANS.newest_first(lake) if one.kind is kind), None)
     if plan is None:
         return None

@@ -1,4 +1,4 @@
-"""Late events correct gold: what had been too late for the live queries is brought in, while they run.
+"""Repairs: late events correct gold while the live queries run.
 
 ::
 
@@ -9,8 +9,8 @@
                                                  │
                             each table in one commit, then gold/restatements ──▶ done
 
-**In the end equal.** Each table is recomputed by the operator of its live query from all events, late ones included,
-but only where late events touch it. What the live query may still change waits for a later repair.
+**In the end equal.** The operator of its live query recomputes each table from all events, late ones included, but only
+where late events touch it. Rows that the live query may still change are left for a later repair.
 
 **Exactly once.** The plan, with every row to delete and to insert, lies in the lake before anything is changed; a
 repair that was killed is completed from it: see :mod:`spark_jobs.restatements.apply`.
@@ -42,9 +42,10 @@ def repair(
     dry_run: bool = False,
     on_step: OnStep = lambda _line: None,
 ) -> RepairPlan | None:
-    """Brings gold to what it would be had nothing been late, as far as that is decided.
+    """Corrects gold to what it would be if no event had been late.
 
-    Jobs may be running. A repair that was killed is completed first.
+    Rows that the live queries may still change are left for the next repair. Jobs may be running. A killed repair is
+    completed first.
 
     Args:
         spark: the session.
@@ -68,7 +69,7 @@ def repair(
 
 
 def _keep_late(run: Restating[RepairPlan], plan: RepairPlan) -> None:
-    """Brings the events that came too late for silver to ``silver/late_events``."""
+    """Appends the events that were too late for silver to ``silver/late_events``."""
     if plan.late_events:
         run.on_step(f"{plan.late_events:,} late events into {LATE_EVENTS.path}")
         rows = run.spark.read.parquet(run.lake.uri(late_key(plan.folder)))
@@ -93,4 +94,4 @@ GOLD = Changes(
     before=_keep_late,
     others=(LATE_EVENTS,),
 )
-"""What repairs, replays and marks change."""
+"""The changes of repairs, replays and marks."""

@@ -1,4 +1,4 @@
-"""The plan of a repair: what was late since the last one, what it touches, and how these rows should be."""
+"""The plan of a repair: the new late events, the rows that they touch, and what these rows should be."""
 
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
@@ -27,7 +27,7 @@ from spark_jobs.traffic_rules.kinds.common import EVENT
 
 OnStep = Callable[[str], None]
 _BESIDE = timedelta(days=2)
-"""How far late events are read beyond what may still be corrected: sessions and averages reach over its edge."""
+"""How far late events are read beyond the horizon of corrections: sessions and averages cross it."""
 
 
 def make_plan(
@@ -44,7 +44,7 @@ def make_plan(
 
 
 def _oldest(wanted: list[TableToCorrect], settings: RepairSettings) -> datetime | None:
-    """Of what is older, every row is frozen, whatever came late beside it; None: nothing is."""
+    """Rows older than this are all frozen, even if a late event touches them. None: no row is."""
     watermarks = [one.watermark for one in wanted if one.watermark]
     return min(watermarks) - max(settings.horizon, settings.freeze_after) - _BESIDE if watermarks else None
 
@@ -83,10 +83,10 @@ class _Planning:
         return kept.drop("repair")
 
     def _kept(self, rows: DataFrame, key: str) -> DataFrame:
-        """``rows``, written to ``key`` and read from there: what is planned does not change any more."""
+        """``rows``, written to ``key`` and read from there: a plan does not change afterwards."""
         if self._dry_run:
             return rows.persist()
-        # They count once there is a plan, so they need no log of their own.
+        # They count once the plan is written, so they need no log of their own.
         place = self._lake.uri(key)
         rows.write.parquet(place)
         return self._spark.read.parquet(place)
@@ -107,14 +107,14 @@ class _Planning:
         )
 
     def _span(self, version: int, silver: DataFrame, *others: DataFrame | None) -> tuple[date, date]:
-        """The first and the last date of ``silver``, at ``version``, and ``others``; there are events."""
+        """The first and the last date of ``silver``, at ``version``, and ``others``; at least one date exists."""
         if version not in self._spans_of_silver:
             self._spans_of_silver[version] = span_of(silver)
         spans = [span for span in (self._spans_of_silver[version], span_of(*others)) if span]
         return min(first for first, _ in spans), max(last for _, last in spans)
 
     def _compare(self, one: TableToCorrect, events: DataFrame, silver: DataFrame) -> dict[str, int]:
-        """Writes what is to be changed, and the events with whether they wait. Returns the counts."""
+        """Writes the planned changes, and the events with whether they wait. Returns the counts."""
         table, late = one.query.writes, self._outstanding.late
         initial = initial_events(self._spark, self._lake, one.query)
         bounds = self._span(one.silver_version, silver, late, initial)
@@ -129,7 +129,7 @@ class _Planning:
         kept = self._kept(
             marked.withColumn(IS_PENDING, F.coalesce(IS_PENDING, F.lit(False))), events_key(self._folder, table.name)
         )
-        # By event time, like everything: a lake of last year is not frozen when it is written.
+        # In event time, like everything: last year's events, written now, are not frozen at once.
         now = F.lit(one.watermark or self._at)
         frozen = is_older(F.expr(one.correction.time), now, self._settings.repair.freeze_after)
         closed = [rows.join(still_open, on=GROUP, how="left_anti") for rows in (touched.expected, touched.actual)]

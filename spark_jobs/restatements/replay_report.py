@@ -1,4 +1,4 @@
-"""What a replay says about a table: how many rows differ, by cause, what that is worth, and the first of them."""
+"""The report of a replay on one table: how many rows differ, by cause, their worth, and the first of them."""
 
 import json
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _IS_LATE, _IS_TOLD = "is_late", "is_told"
 
 @dataclass(frozen=True)
 class Differing:
-    """A row that differs: whether a late event explains it, and the row as it is and as it should be, as JSON."""
+    """A row that differs: whether a late event explains it, and the actual and the expected row, as JSON."""
 
     is_late: bool
     change: str
@@ -43,14 +43,14 @@ class Differing:
 
     @property
     def outcome_word(self) -> str:
-        """What is wrong with it."""
+        """The kind of difference."""
         what = {"insert": "missing", "delete": "should not be there", "update": "changed"}[self.change]
         return f"{what}, frozen" if self.outcome == ChangeOutcome.FROZEN.value else what
 
 
 @dataclass(frozen=True)
 class Judged:
-    """What is said of a table; and the changes that are not on record as frozen already."""
+    """The report on a table, and the changes that are not on record as frozen already."""
 
     table: ReplayedTable
     first: list[Differing]
@@ -58,7 +58,7 @@ class Judged:
 
 
 def judge(spark: SparkSession, lake: Lake, window: Window, compared: Compared, shown: int) -> Judged:
-    """What is to be said of ``compared``, with the first ``shown`` rows that differ."""
+    """The report on ``compared``, with the first ``shown`` rows that differ."""
     one, changed = compared.one, compared.changed
     correction, name = one.correction, one.query.writes.name
     rows = restatement_rows(
@@ -82,7 +82,7 @@ def judge(spark: SparkSession, lake: Lake, window: Window, compared: Compared, s
 
 
 def _marked(spark: SparkSession, lake: Lake, rows: DataFrame) -> DataFrame:
-    """``rows`` with ``is_late``: a late event explains it; and ``is_told``: it is on record as frozen."""
+    """``rows`` with ``is_late``: a late event explains the row; ``is_told``: it is on record as frozen."""
     explained = F.col("cause") != Cause.REPLAY.value
     if not lake.has(RESTATEMENTS):
         return rows.withColumns({_IS_LATE: explained, _IS_TOLD: F.lit(False)})
@@ -109,7 +109,7 @@ def _counts(rows: DataFrame) -> tuple[int, int]:
 
 
 def _deleted(compared: Compared, window: Window) -> int:
-    """How many rows are to go from the window."""
+    """How many rows of the window are to be deleted."""
     deleted = compared.changed.where(F.col(COPIES) < 0)
     placed = deleted.select(COPIES, "row.*").withColumn("row_time", F.expr(compared.one.correction.time))
     ((count,),) = placed.where(_is_in("row_time", window)).agg(F.sum(-F.col(COPIES))).collect()

@@ -13,13 +13,13 @@ from spark_jobs.queries.identity import dates_around, not_replaced
 def events_of(
     silver: DataFrame, late: DataFrame | None, initial: DataFrame | None, delay: timedelta | None
 ) -> Callable[[Sequence[date]], DataFrame]:
-    """Gives the events of some dates, each once.
+    """Returns a function from dates to their events, each once.
 
     Args:
         silver: the rows of silver.
-        late: the events of ``silver/late_events`` that have not expired; of a copy in silver and one here, this one
-            counts, because it was received first. None: there are none.
-        initial: events that the query began with, with ``event_date``; None: none.
+        late: the events of ``silver/late_events`` that have not expired; None: no event. Of a copy in silver and one
+            here, this one counts, because it was received first.
+        initial: events that the query began with, with ``event_date``; None: no event.
         delay: how far apart two copies may lie: see :func:`spark_jobs.queries.identity.delay_of`.
 
     Returns:
@@ -42,7 +42,7 @@ def events_of(
 
 
 def span_of(*events: DataFrame | None) -> tuple[date, date] | None:
-    """The first and the last ``event_date`` of ``events``; None if there are none."""
+    """The first and the last ``event_date`` of ``events``; None: no events."""
     found: list[date] = []
     for rows in events:
         if rows is not None:

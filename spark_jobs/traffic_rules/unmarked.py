@@ -1,4 +1,4 @@
-"""What is left of conversions and attributions without marked events: what net credit is computed from.
+"""Conversions and attributions without marked events: the input of net credit.
 
 ::
 
@@ -18,15 +18,15 @@ _CLICK = ("click_id", "click_time")
 
 
 def unmarked_events(events: DataFrame, marked: DataFrame) -> DataFrame:
-    """Those of ``events`` that are not ``marked``: see :func:`spark_jobs.traffic_rules.evaluate.marked_events`."""
+    """The ``events`` that are not ``marked``: see :func:`spark_jobs.traffic_rules.evaluate.marked_events`."""
     return events.join(marked, on=list(EVENT), how="left_anti")
 
 
 def unmarked_attributions(rows: DataFrame, marked: DataFrame) -> DataFrame:
-    """``rows`` of attributions as far as they are not ``marked``.
+    """The ``rows`` of attributions without ``marked`` events.
 
-    The rows of a marked impression go, those of its clicks included. Of a marked click the impression stays, with null
-    for the click; ``status`` stays as it was.
+    All rows of a marked impression are removed, with its clicks. A row with a marked click keeps the impression, with
+    null for the click; ``status`` stays as it was.
     """
     shown = rows.join(_of(marked, IMPRESSION), on=_is("impression_id", "impression_time"), how="left_anti")
     clicks = _of(marked, CLICK)

@@ -1,4 +1,4 @@
-"""Gold without what is marked as invalid traffic: columns beside the gross ones, which stay as they are.
+"""Gold without invalid traffic: columns next to the gross ones, which stay as they are.
 
 ::
 
@@ -22,12 +22,12 @@ _IS_OLD = "is_old"
 
 
 def rules_by_event(active: DataFrame) -> DataFrame:
-    """The events that ``active`` marks are of: ``event_type``, ``event_id``, ``event_time`` and ``rules``."""
+    """The events of ``active`` marks: ``event_type``, ``event_id``, ``event_time`` and ``rules``."""
     return active.groupBy(*EVENT).agg(F.array_sort(F.collect_set("rule_id")).alias(RULES))
 
 
 def with_invalid(rows: DataFrame, marked: DataFrame) -> DataFrame:
-    """``rows`` of ``gold/attributions`` with ``invalid`` and ``invalid_impression`` as marks say.
+    """``rows`` of ``gold/attributions`` with ``invalid`` and ``invalid_impression`` set from marks.
 
     Args:
         rows: the columns of ``gold/attributions``, and others.
@@ -53,7 +53,7 @@ def with_valid(rows: DataFrame, valid: DataFrame, key: Sequence[str]) -> DataFra
 
     Args:
         rows: the columns of the table.
-        valid: rows of the same windows, computed without the events that are marked.
+        valid: rows of the same windows, computed without marked events.
         key: identifies a row.
     """
     same = [F.col(f"gross.{name}").eqNullSafe(F.col(f"net.{name}")) for name in key]
@@ -63,7 +63,7 @@ def with_valid(rows: DataFrame, valid: DataFrame, key: Sequence[str]) -> DataFra
 
 
 def as_before(expected: DataFrame, actual: DataFrame, key: Sequence[str]) -> DataFrame:
-    """``expected`` with net null where it equals gross, and a row of ``actual`` says so by null: the two are the same.
+    """``expected`` with net null where it equals gross and ``actual`` has null there, which means the same.
 
     Args:
         expected: rows of ``gold/campaign_stats`` as they should be, and other columns.
@@ -77,5 +77,5 @@ def as_before(expected: DataFrame, actual: DataFrame, key: Sequence[str]) -> Dat
     for name, own in zip(SUMS, VALID, strict=True):
         is_told_by_null &= F.col(name) == F.col(own)
     net = {name: F.when(~is_told_by_null, F.col(name)) for name in VALID}
-    # All at once, so that each is held against the others as they were.
+    # All at once, so that each is compared with the others as they were.
     return joined.withColumns(net).select(*expected.columns)

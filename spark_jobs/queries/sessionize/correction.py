@@ -6,7 +6,7 @@
     live       a ─────── b ┤              c ────── d ┤     two sessions
     late                        k 12:08                    one, from a to d: its id is that of the first
 
-What is compared together are the sessions between two silences of a user, before and after.
+The sessions between two silences of a user, before and after, are compared together.
 """
 
 from pyspark.sql import DataFrame

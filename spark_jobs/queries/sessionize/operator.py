@@ -1,4 +1,4 @@
-"""A user's events in order, cut where the user fell silent or where an event says it is the last.
+"""A user's events in order, cut after a silence or after an event that says it is the last.
 
 ::
 

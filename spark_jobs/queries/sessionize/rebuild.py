@@ -20,14 +20,14 @@ def open_sessions(
 ) -> DataFrame:
     """The events of sessions that ``sessionize`` has not emitted yet.
 
-    Events that are in no session although theirs can no longer be open were dropped as late.
+    Events that are in no session, although their session must have ended, were dropped as late.
 
     Args:
         silver: all rows of silver.
         sessions: the rows emitted so far.
         settled_before: see above.
         gap: ``sessionize.gap``, the longer of before and now.
-        initial: the events that the query started with, beside those of silver; they have some of its columns.
+        initial: the events that the query started with, besides those of silver; they have some of its columns.
 
     Returns:
         The columns of silver, null in events of ``initial`` that do not have them; includes the newest row of silver,

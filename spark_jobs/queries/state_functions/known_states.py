@@ -1,7 +1,7 @@
 """The state of each key of a state function, computed from tables: a reset rebuilds the state from it.
 
-``settled_before`` is the watermark of the query's last batch: events behind it are decided. There is no record of which
-events were late for the query; here they count as if they had been on time.
+``settled_before`` is the watermark of the query's last batch: events behind it are decided. Which events were late for
+the query is not recorded; here they count as if they had been on time.
 """
 
 from collections.abc import Iterable
@@ -48,7 +48,7 @@ def last_values(
         ``key``, ``measure``, ``times``, ``values``: see
         :func:`spark_jobs.queries.moving_average.operator.moving_average`.
     """
-    # As in the rule: a value exactly at the timeout still follows; once that time has passed, none can.
+    # As in the rule: a value exactly at the timeout still follows; after that, none can.
     until_now_us = settled_us(settled_before) - F.col("us")
     is_over = until_now_us >= microseconds(settings.timeout)
     values = _with_given(_values(silver.where(is_settled(settled_before)), settings), initial, settings)
@@ -90,7 +90,7 @@ def _values(silver: DataFrame, settings: MovingAverageSettings) -> DataFrame:
 
 
 def _given(initial: DataFrame, settings: MovingAverageSettings) -> DataFrame:
-    """As :func:`_values`, of an initial state."""
+    """The same as :func:`_values`, of an initial state."""
     is_wanted = F.col("value").isNotNull() & F.col("measure").isin(*settings.values)
     return initial.where(is_wanted).select("key", "measure", F.unix_micros("event_time").alias("us"), "value")
 

@@ -37,7 +37,7 @@ def user_status(events: DataFrame, settings: UserStatusSettings, *, initial: Dat
     Args:
         events: streaming; the columns of ``silver/events``, heartbeats included. Those without a user, and conversions,
             count for none.
-        settings: how long a silence makes a user inactive, and by which clock.
+        settings: after how long a silence a user is inactive, and the clock.
         initial: not streaming: ``user_id``, ``status`` (online or active) and ``last_us`` (bigint, the time of the last
             event in microseconds since 1970) of users who are not inactive. Only the first batch uses it.
 
