@@ -50,7 +50,7 @@ def due_until(lake: Lake, settings: Settings) -> CreditHorizon | None:
 
 
 def last_run(lake: Lake) -> CreditPlan | None:
-    """The last run of what was new that was done whole: the next one goes on from there. None: there is none."""
+    """The last run of what was new that was done whole: the next one continues from there. None without one."""
     return next(
         (plan for plan in CREDIT_PLANS.newest_first(lake) if not plan.is_window and _is_whole(lake, plan)), None
     )
@@ -87,7 +87,7 @@ def has_work(lake: Lake, settings: Settings) -> bool:
 
 
 def seen_of(reach: CreditHorizon, *, waits: bool) -> CreditSeen:
-    """What to remember when the tables have been looked at up to ``reach``."""
+    """The facts to remember once the tables have been looked at up to ``reach``."""
     return CreditSeen(silver_version=reach.silver_version, waits=waits, marks_version=reach.marks_version)
 
 

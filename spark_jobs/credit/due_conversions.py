@@ -37,7 +37,7 @@ LATE_TIME = "late_time"
 
 
 def group_of(event_time: str = "event_time") -> Column:
-    """What the rows of a conversion are compared and changed by: its id and its time."""
+    """The key by which the rows of a conversion are compared and changed: its id and its time."""
     return F.concat("event_id", F.lit("@"), F.unix_micros(event_time).cast("string")).alias(GROUP)
 
 

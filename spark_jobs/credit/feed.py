@@ -1,4 +1,4 @@
-"""What campaigns are credited with of the last days, in a small file that `adloom credit` writes for dashboards."""
+"""The credit of campaigns over the last days, in a small file that `adloom credit` writes for dashboards."""
 
 from contextlib import closing
 from datetime import datetime, timedelta

@@ -46,7 +46,7 @@ def credits_of(paths: DataFrame, own: CreditSettings) -> DataFrame:
 
 
 def _no_touch() -> Column:
-    """What an organic conversion is credited to: the shape of a touch, and nothing in it."""
+    """The touch that an organic conversion is credited to: all its fields are empty."""
     names = ("kind", "impression_id", "click_id", "campaign_id", "ad_id")
     return F.struct(
         F.lit(0).alias("position"),
@@ -118,7 +118,7 @@ def _decayed(age_us: Column, half_life_us: int) -> Column:
     age = F.coalesce(age_us, F.lit(0).cast("bigint"))
     halvings, rest = _div(age, F.lit(half_life_us)), age % half_life_us
     step = _div(rest * DECAY_STEPS, F.lit(half_life_us))
-    # A power that a double gives is right when it is rounded: a test of the rule holds all against exact ones.
+    # A power computed as a double is right once rounded: a test of the rule compares all of them with exact ones.
     young = F.floor(F.pow(F.lit(2.0), DECAY_BITS - step / DECAY_STEPS) + 0.5)
     return F.when(halvings > DECAY_BITS, F.lit(0).cast("bigint")).otherwise(
         F.call_function("shiftright", young, halvings.cast("int"))

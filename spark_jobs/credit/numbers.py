@@ -7,4 +7,4 @@ DECAY_STEPS: Final = 4096
 DECAY_BITS: Final = 32
 """The weight of the youngest touch in ``time_decay`` is 2 to this power; after more half-lives a touch has none."""
 WHOLE_PPM: Final = 1_000_000
-"""What the parts of a million of a conversion's touches add up to."""
+"""The sum of the shares of a conversion's touches, in parts per million."""

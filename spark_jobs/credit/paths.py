@@ -32,7 +32,7 @@ from spark_jobs.spark.amounts import amount
 ORDER = "order"
 """Column of :func:`order_of`."""
 BASIS_USER, BASIS_TIME = "basis_user", "basis_time"
-"""Columns with the user and the time that touches are looked for; null: there are none."""
+"""Columns with the user and the time for which touches are looked up; null if none are looked up."""
 _OF_CONVERSION = (
     *("conversion_id", "user_id", "conversion_time", "conversion_type", "value_micros", "currency", "order_id"),
     *("revokes", "event_date"),
@@ -45,7 +45,7 @@ def creditable(conversions: DataFrame, own: CreditSettings) -> DataFrame:
 
     A second conversion with the same order_id has none, if it comes within ``credit.conversion_lookback`` of the one
     before it; nor has one without an order with the same id. A refund is traced by the conversion that it takes back,
-    the last one before it if its id was used again; if there is none, or it has no path, the refund has no touches.
+    the last one before it if its id was used again; if that is missing or has no path, the refund has no touches.
 
     Args:
         conversions: rows with the columns of silver, each event once. Those that lie ``credit.conversion_lookback``
@@ -53,7 +53,7 @@ def creditable(conversions: DataFrame, own: CreditSettings) -> DataFrame:
         own: the settings.
 
     Returns:
-        The columns of ``gold/paths`` that tell of the conversion, ``value_micros`` negated if it is a refund;
+        The columns of ``gold/paths`` that describe the conversion, ``value_micros`` negated if it is a refund;
         ``basis_user`` and ``basis_time``.
     """
     is_refund = F.col("revokes").isNotNull()
@@ -142,7 +142,7 @@ def _candidates(conversions: DataFrame, attributions: DataFrame, own: CreditSett
 
 
 def _one_per_impression(candidates: DataFrame, own: CreditSettings) -> DataFrame:
-    """The conversions with ``touch``, once for each impression; null: there is none.
+    """The conversions with ``touch``, once for each impression; null if the impression gives none.
 
     The user, who says which task has the rows of a conversion after the join, is among the keys: so they stay there.
     """

@@ -10,9 +10,9 @@ from spark_jobs.restatements.plan import Plan
 from spark_jobs.restatements.plans import Plans
 
 CREDIT_SEEN = f"{CREDIT_RUNS}/seen.json"
-"""What was looked at last, as JSON: see :class:`CreditSeen`."""
+"""The state last looked at, as JSON: see :class:`CreditSeen`."""
 FEED_DAYS = 30
-"""So many days (UTC) of conversions are told to dashboards; the last is the day that credit has come to."""
+"""Days (UTC) of conversions that dashboards show; the last is the day that credit has reached."""
 
 
 class CreditHorizon(BaseModel):
@@ -54,7 +54,7 @@ class CreditPlan(Plan):
 
 
 class CreditSeen(BaseModel):
-    """What was looked at last, so that the next run starts Spark only if there is something to do.
+    """The state last looked at, so that the next run starts Spark only if there is something to do.
 
     Losing it costs one start. ``waits``: whether silver, up to ``silver_version``, may hold conversions that were not
     due yet. ``marks_version`` is that of ``silver/marks``, -1 if there was none.
@@ -68,7 +68,7 @@ class CreditSeen(BaseModel):
 
 
 class CreditedCampaign(BaseModel):
-    """What one campaign is credited with by one model; ``campaign`` is None for conversions without a touch.
+    """The credit of one campaign by one model; ``campaign`` is None for conversions without a touch.
 
     ``conversions`` counts each by the share that the campaign has in it, and no refunds. ``value_micros`` is in
     millionths of ``currency``, less refunds; a currency of None goes with a value of 0.

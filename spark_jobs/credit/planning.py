@@ -29,12 +29,12 @@ OnStep = Callable[[str], None]
 _TIME = "conversion_time"
 _MICROSECOND = timedelta(microseconds=1)
 _FEW = 20_000
-"""Up to so many conversions are sent to every task."""
+"""Up to this many conversions are sent to every task."""
 
 
 @dataclass(frozen=True)
 class _Part:
-    """What a run does to the tables of a variant: by table, and the conversions computed first and again."""
+    """The changes of a run to a variant, by table, and how many conversions it computes first and again."""
 
     fresh: int = 0
     again: int = 0
@@ -103,7 +103,7 @@ class CreditPlanning:
         return self._reach.model_copy(update={"until": min(ends[1], self._reach.until), "marks_version": net})
 
     def _wanted(self) -> DataFrame:
-        """What is new; if runs before are unknown also what they have written: it was due, so it may be frozen."""
+        """New conversions; if earlier runs are unknown, also those they wrote: they were due, so may be frozen."""
         new = self._conversions.new()
         if self._last is None or not self._is_last_unknown:
             return new
@@ -111,7 +111,7 @@ class CreditPlanning:
         return new.unionByName(self._conversions.of_window(before))
 
     def _net(self, wanted: DataFrame, window: Window | None) -> _Part:
-        """What a run does net of invalid traffic; ``wanted`` is what gross takes."""
+        """The changes of a run net of invalid traffic; ``wanted`` is what gross takes."""
         if self._reach.marks_version < 0:
             return _Part()
         marks = NetView(self._spark, self._lake, self._reach.marks_version)

@@ -12,7 +12,7 @@ Where events are marked as invalid traffic, the same run computes credit without
 ``gold/net_credits``: see :mod:`spark_jobs.credit.gross_and_net`.
 
 A conversion is due when no touch of it can come in time any more: see :mod:`spark_jobs.credit.due`. What comes
-late goes through `adloom repair` first, and is computed again by the next run: stale rows go, and each change is told.
+late goes through `adloom repair` first, and the next run computes it again: stale rows go, each change is recorded.
 
 **Exactly once.** The plan, with every row to delete and to insert, lies in the lake before anything is changed; a run
 that was killed is completed from it: see :mod:`spark_jobs.restatements.apply`.
@@ -73,7 +73,7 @@ def credit(
 
 
 def _restatements(changed: DataFrame, plan: CreditPlan, table: Table) -> DataFrame:
-    """What was changed after it had been written."""
+    """The rows that were changed after they had been written."""
     again = changed.where(F.col("cause").isNotNull())
     repairs = again.select("group", "repair").distinct()
     counts = {name: name for name in table.column_names if name == "campaign_id"}

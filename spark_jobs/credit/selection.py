@@ -79,7 +79,7 @@ class ConversionsToCompute:
         return rows.where((F.col("event_type") == CONVERSION) & is_later).count()
 
     def of_window(self, window: Window) -> DataFrame:
-        """What is wanted if all conversions in ``window`` that were due are computed again."""
+        """The conversions wanted if all in ``window`` that were due are computed again."""
         is_in = (F.col("event_time") >= F.lit(window.begin)) & (F.col("event_time") < F.lit(window.end))
         reason = why(F.lit(Cause.REPLAY.value))
         found = _wanted(self._between(window.begin, window.end).where(is_in & self.was_due("event_time")), reason)
@@ -89,7 +89,7 @@ class ConversionsToCompute:
         return first_reasons(found.unionByName(copies))
 
     def new(self) -> DataFrame:
-        """What is wanted since the last run."""
+        """The conversions wanted since the last run."""
         never = F.lit(None).cast(_WHY_TYPE).alias(WHY)
         if self._last is None:
             return _wanted(self.counted(), never)
@@ -97,7 +97,7 @@ class ConversionsToCompute:
         return _wanted(since, never).unionByName(self._again(self._last))
 
     def changed_by(self, events: DataFrame) -> DataFrame:
-        """What is wanted because ``events`` count no longer, or again.
+        """The conversions wanted because ``events`` no longer count, or count again.
 
         Args:
             events: ``event_type``, ``event_id``, ``event_time``, ``event_date`` and ``why``.

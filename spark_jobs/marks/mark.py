@@ -1,4 +1,4 @@
-"""Marks events as invalid traffic: what a set of rules says of them, held against the marks that there are.
+"""Marks events as invalid traffic: compares what a set of rules says of them with the existing marks.
 
 ::
 
@@ -67,8 +67,8 @@ def apply_marks(
         lake: the lake.
         rules: the rules; None: those in use, or the default ones.
         since: with zone; None: from the first event on.
-        until: with zone; None, or later than events are known: as far as they are.
-        dry_run: only tell what would change.
+        until: with zone; None, or later than events are known: up to where they are known.
+        dry_run: only report what would change.
         on_step: called with a line of text at every step.
 
     Raises:
@@ -164,7 +164,7 @@ class _Marker:
         if rules is None:
             rules = read_rules(self._lake, self.before.in_use.digest) if self.before else load_rules()
         reached = self._reached(rules, is_up_to_date=is_up_to_date)
-        self._on_step(f"holding events against {len(rules.rules)} rules")
+        self._on_step(f"checking events against {len(rules.rules)} rules")
         # Each rule reads them, most of them once.
         events = self._now.events(spans, rules.reach).persist()
         expected = expected_marks(events, rules, self._now.until).where(is_in(spans))

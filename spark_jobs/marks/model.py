@@ -27,7 +27,7 @@ class Sum:
 
 @dataclass(frozen=True)
 class RuleChange:
-    """What a marking changes for one version of a rule."""
+    """The changes of a marking for one version of a rule."""
 
     rule_id: str
     rule_version: str
@@ -48,9 +48,9 @@ class NetChange:
 
 @dataclass(frozen=True)
 class Marking:
-    """A marking: the set of rules, the time of the events that were held against it, and what changes.
+    """A marking: the set of rules, the time of the events that were checked, and what changes.
 
-    ``net`` is what a dry run finds that gold would change by, as far as its rows are there, by campaign.
+    ``net`` is by how much a dry run finds that gold would change, in the rows that it has, by campaign.
     """
 
     digest: str

@@ -15,7 +15,7 @@ _REMEDY = "apply the rules again with `adloom marks apply --rules FILE`"
 
 
 def last_marking(lake: Lake) -> tuple[int, Reached] | None:
-    """The number of the last commit of ``silver/marks``, and how far it came; None: there is none."""
+    """The number of the last commit of ``silver/marks``, and how far it came; None without one."""
     last = note_in_table(lake, MARKS, MARKS_WRITER)
     return (last.batch, Reached.model_validate(last.reached[0])) if last else None
 

@@ -1,4 +1,4 @@
-"""What a marking looks at: up to where events are known, which times are held against rules, and the events around."""
+"""The scope of a marking: up to where events are known, which times are checked by rules, and the events around."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ _COLUMNS = (
     *("event_type", "event_id", "event_time", "user_id", "impression_id"),
     *("cost_micros", "value_micros", "currency", *_PERSONAL),
 )
-"""What rules and sums of money go by."""
+"""The columns that rules and sums of money use."""
 _HOUR, _DAY, _MICROSECOND = timedelta(hours=1), timedelta(days=1), timedelta(microseconds=1)
 _MOST_SPANS = 50
 
@@ -117,7 +117,7 @@ def new_spans(
 def _arrived(
     spark: SparkSession, settings: Settings, lake: Lake, now: KnownSilver, before: Reached
 ) -> Iterator[DataFrame]:
-    """What has come since: rows of silver, late events, and the copies in silver that these replace."""
+    """Events that have come since: rows of silver, late events, and the copies in silver that these replace."""
     if now.silver_version > before.silver_version:
         rows = rows_between(spark, lake, SILVER_EVENTS, before.silver_version + 1, now.silver_version)
         yield rows.where(F.col("event_type") != HEARTBEAT)

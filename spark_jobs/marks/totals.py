@@ -1,4 +1,4 @@
-"""What the changes of a marking stand for: events, clicks and money, by rule; and what is net after it, by campaign."""
+"""The effect of a marking's changes: events, clicks and money, by rule; and what is net after it, by campaign."""
 
 from collections import defaultdict
 
@@ -18,7 +18,7 @@ _COUNTS = ("events", "impressions", "clicks", "conversions", "cost_micros")
 
 
 def summed(rows: DataFrame, events: DataFrame) -> tuple[RuleChange, ...]:
-    """What ``rows`` of ``silver/marks`` change, by rule and version, in their order.
+    """The changes that ``rows`` of ``silver/marks`` make, by rule and version, in their order.
 
     Args:
         rows: marks and revocations.
