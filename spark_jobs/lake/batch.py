@@ -1,4 +1,4 @@
-"""What one commit of a table says, and the sum of what several say."""
+"""The facts that one commit of a table records, and their sum over several."""
 
 import json
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from spark_jobs.lake.notes import CommitNote, info_in, read_note, version_reache
 
 T = TypeVar("T", int, date)
 _WHOLE: Final = 64
-"""So many of the last batches are kept as they are."""
+"""The number of latest batches that are kept as they are."""
 _MINUTE_MS, _DAY_MS = 60_000, 86_400_000
 _STEPS: Final = ((2 * _DAY_MS, 10 * _MINUTE_MS), (40 * _DAY_MS, 60 * _MINUTE_MS), (400 * _DAY_MS, _DAY_MS))
 """Up to which age, in milliseconds, batches within how long a time are summed up."""
@@ -49,7 +49,7 @@ class Batch(BaseModel):
 
 
 class Batches(BaseModel):
-    """What the log of a table says from version ``begins`` to ``version``; commits that say nothing are left out.
+    """The content of a table's log from version ``begins`` to ``version``; commits that say nothing are left out.
 
     ``stamp`` is that of the commit of ``version``: another table in the place of this one has another.
     """
@@ -80,7 +80,7 @@ class Batches(BaseModel):
 
 
 def batch_in(commit: bytes, table: Table, version: int) -> Batch:
-    """What ``commit``, a file of the log of ``table``, says."""
+    """The batch that ``commit``, a file of the log of ``table``, records."""
     info = info_in(commit)
     note = read_note(info.get("userMetadata"))
     batch = Batch(

@@ -32,7 +32,7 @@ from spark_jobs.lake.notes import CommitNote, info_in
 from spark_jobs.places import batches_key
 
 _FEW: Final = 16
-"""So many commits may lie between the file and the end of the log."""
+"""The most commits that may lie between the file and the end of the log."""
 _AT_ONCE: Final = 8
 """Commits that are read at the same time."""
 _UNWRITTEN: Counter[str] = Counter()
@@ -49,7 +49,7 @@ def note_in_table(lake: Lake, table: Table, name: str, *, until: int | None = No
 
 
 def last_arrival(lake: Lake, table: Table, version: int) -> datetime | None:
-    """The last ``ingest_time`` (UTC) of rows in ``table`` up to ``version``; None: there are none, or nobody knows."""
+    """The last ``ingest_time`` (UTC) of rows in ``table`` up to ``version``; None without rows, or if nobody knows."""
 
     def last_us(found: Batches) -> int:
         return max((batch.last_us or 0 for batch in found.of(0, version)), default=0)
@@ -86,7 +86,7 @@ def _has_note(found: Batches) -> bool:
 
 
 def read_batches(lake: Lake, table: Table, is_enough: Callable[[Batches], bool] = _has_note) -> Batches:
-    """The batches of ``table`` back to where they are enough, or as far as its log goes."""
+    """The batches of ``table`` back to where they are enough, or to the beginning of its log."""
     newest = lake.newest_commit(table.path)
     if newest is None:
         return Batches()

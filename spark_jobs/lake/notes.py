@@ -15,7 +15,7 @@ _NO_OFFSET = "-"
 
 
 class BatchPlan(BaseModel):
-    """What Spark writes to a checkpoint before it runs a batch."""
+    """The plan that Spark writes to a checkpoint before it runs a batch."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -94,7 +94,7 @@ def committed_at(commit: bytes) -> datetime | None:
 
 
 def info_in(commit: bytes) -> dict[str, Any]:
-    """What ``commit``, a file of a table's log, says of itself."""
+    """The information that ``commit``, a file of a table's log, gives about itself."""
     for line in commit.splitlines():
         if line.startswith(b'{"commitInfo"'):
             return dict(json.loads(line)["commitInfo"])

@@ -72,7 +72,7 @@ def snapshot(lake: Lake, table: Table, version: int) -> Snapshot:
 
 
 def last_transaction(lake: Lake, table: Table, writer: str) -> int:
-    """The last number under which ``writer`` has committed to ``table``; 0: there is none, or no such table.
+    """The last number under which ``writer`` has committed to ``table``; 0 without one, or without the table.
 
     Delta skips an append of this writer whose number is not greater, and says nothing.
 
@@ -122,7 +122,7 @@ class _History:
         return [action for action in rows_in(data, columns=[kind]) if action[kind]]
 
     def _last_checkpoint(self) -> int:
-        """The version of the last checkpoint that does not come after this one; -1: there is none."""
+        """The version of the last checkpoint that does not come after this one; -1 if there is no such checkpoint."""
         pointer = self._lake.files.read(f"{self._log}/_last_checkpoint")
         last = int(json.loads(pointer)["version"]) if pointer else -1
         if last <= self._version:

@@ -75,7 +75,7 @@ def table_rows(lake: Lake, table: Table, version: int, store: RowStore) -> ds.Da
 
 
 def _partition(file: TableFile, schema: pa.Schema) -> ds.Expression:
-    """What is true of each row in ``file``."""
+    """The condition that each row in ``file`` satisfies."""
     every = ds.scalar(value=True)
     for name, text in file.partition.items():
         column = ds.field(name)

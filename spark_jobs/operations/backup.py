@@ -1,14 +1,14 @@
 """A copy of a lake that a lake can be made of again, taken while jobs run.
 
 A table says by itself how far its writer had read: its commits carry a note (:mod:`spark_jobs.lake.notes`). So
-checkpoints are not copied. They are made anew from the tables, as a reset makes them, and each query goes on where its
+checkpoints are not copied. They are rebuilt from the tables, as a reset does it, and each query continues where its
 copied table ends. For that, a table must hold all that the tables made from it have read. So those come first::
 
     copied     gold/* at 12:00:01    silver at 12:00:07    bronze at 12:00:19
     restored   gold has read silver up to 12:00:00, and the rest of silver is there; bronze likewise; then Kafka
 
 Repairs, credit, days, marks and cuts of the ledger write several tables or files that belong together, so none of them
-may be running. :data:`_OWNERS` says which folder each of them keeps beside its tables.
+may be running. :data:`_OWNERS` says which folder each of them keeps next to its tables.
 """
 
 import json
@@ -52,7 +52,7 @@ from spark_jobs.queries.registry import QUERIES
 from spark_jobs.traffic_rules.reached import RULES
 
 MANIFEST = "backup.json"
-"""What a copy is, as JSON: written last, so that a copy without it is not whole."""
+"""The description of a copy, as JSON: written last, so that a copy without it is not whole."""
 _BEGUN = "backup-begun.json"
 """Of which lake it is a copy, as JSON: written first, so that no lake is ever taken for a copy."""
 _OWNERS = {
@@ -62,7 +62,7 @@ _OWNERS = {
     DAYS_WRITER: f"{PROGRESS}/{DAYS_WRITER}",
     LIVE_LEDGER: f"{PROGRESS}/{LIVE_LEDGER}",
 }
-"""By lock, the folder of what is written under it beside tables."""
+"""By lock, the folder of what is written under it besides tables."""
 _FOLDERS = (BATCHES, CONTRACTS, SCHEMAS, INITIAL, *_OWNERS.values())
 _FILES = (REQUEUED,)
 _IN_LOG = re.compile(r"(\d{20})\.(?:json|crc|checkpoint\.parquet|checkpoint\..+|compacted\.json)")
@@ -70,11 +70,11 @@ _OF_CHECKPOINT = re.compile(rf"{CHECKPOINTS}/[^/]+/[^/]+/v\d+\.json")
 _AT_ONCE = 8
 """Files that are copied at the same time."""
 Report = Callable[[str, int, int], None]
-"""Told for each table or ``files`` how many files are done, and of how many."""
+"""Called for each table or ``files`` with how many files are done, and of how many."""
 
 
 class Backup(BaseModel):
-    """What a copy holds."""
+    """The contents of a copy."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -117,7 +117,7 @@ def back_up(lake: Lake, target: Lake, s3: S3Settings, *, now: datetime, report: 
         target: an empty place, or one with an earlier copy of the same lake.
         s3: of the lake's store.
         now: the time (UTC).
-        report: is told how far it is.
+        report: called with how far it is.
 
     Raises:
         LakeError: ``target`` holds something else, or a table cannot be read.
@@ -146,10 +146,10 @@ def back_up(lake: Lake, target: Lake, s3: S3Settings, *, now: datetime, report: 
 
 
 def read_backup(copy: Lake) -> Backup:
-    """What the copy at ``copy`` holds.
+    """The contents of the copy at ``copy``.
 
     Raises:
-        LakeError: there is none, or it is not whole.
+        LakeError: it is missing, or not whole.
     """
     found = find_record(copy, MANIFEST, Backup)
     if found is None:

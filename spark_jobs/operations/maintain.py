@@ -27,7 +27,7 @@ _PARQUET = ".parquet"
 
 @dataclass(frozen=True)
 class Care:
-    """What was done to a table.
+    """The maintenance done to a table.
 
     Attributes:
         table: its name.

@@ -40,7 +40,7 @@ OnProgress = Callable[[ProgressFiles], None]
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a run did: the lake's ledger after it, and the progress of its queries."""
+    """The result of a run: the lake's ledger after it, and the progress of its queries."""
 
     ledger: LiveLedger
     progress: ProgressFiles

@@ -86,7 +86,7 @@ def preflight(lake: Lake, settings: Settings, queries: Iterable[str], *, source:
 
 
 def source_of(ingest: Manifest | None, settings: Settings) -> str:
-    """What ingest will read, as far as its checkpoint or ``settings`` tell: :data:`FILES` or :data:`KAFKA`.
+    """The source that ingest will read, by its checkpoint or ``settings``: :data:`FILES` or :data:`KAFKA`.
 
     It is an argument of its start, not a setting: a change of it cannot be foreseen.
     """

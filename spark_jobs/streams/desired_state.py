@@ -18,7 +18,7 @@ class RunState(StrEnum):
 
 
 class DesiredState(BaseModel):
-    """What is wanted of a job, and why. Times are UTC."""
+    """The desired state of a job, and why. Times are UTC."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -72,7 +72,7 @@ class _StopRecord(BaseModel):
 
 
 def read_desired(lake: Lake, job: str) -> DesiredState | None:
-    """What is wanted of ``job``; None if nobody has ever asked for it.
+    """The desired state of ``job``; None if nobody has ever asked for one.
 
     Raises:
         LakeError: the record is damaged.

@@ -49,7 +49,7 @@ def drain_lake(spark: SparkSession, settings: Settings, lake: Lake, flow: Flow) 
 
 
 def _check_closed(query: StreamingQuery) -> None:
-    """Raises a QueryFailedError if a drain left state in ``query``, as far as its state is counted."""
+    """Raises a QueryFailedError if a drain left state in ``query``; state that is not counted goes unnoticed."""
     batch = query.lastProgress
     left = sum(operator.numRowsTotal for operator in batch.stateOperators) if batch else 0
     if left:

@@ -133,7 +133,7 @@ class ProgressFiles(QuickListener):
             write_record(self._lake, progress_key(report.query), report)
             self._add_to_trend(report)
         except (AdloomError, OSError) as error:
-            # Outside observers can tell from its age that the report is stale; the query continues.
+            # Outside observers see from its age that the report is stale; the query continues.
             _log.warning("%s: its progress could not be written: %s", report.query, error)
 
     def _add_to_trend(self, report: QueryReport) -> None:

@@ -8,8 +8,8 @@ It gets two batches, because Spark takes the time that the next one begins with 
     2 …     what the query had     rows behind the one of   ordinary: rows behind the watermark of the position are late
             not read yet           batch 1 are late
 
-So the source table need not have the versions that its events came in. Spark is then told, in its own files, where in
-the source table the query had come to.
+So the source table need not have the versions that its events came in. Spark's own files then record where in the
+source table the query had come to.
 """
 
 import json

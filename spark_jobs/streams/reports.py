@@ -1,4 +1,4 @@
-"""What a streaming query reports after each batch: ``_progress/<job>/<query>.json``."""
+"""The report of a streaming query after each batch: ``_progress/<job>/<query>.json``."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta

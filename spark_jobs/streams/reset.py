@@ -35,7 +35,7 @@ from spark_jobs.streams.start import start
 
 @dataclass(frozen=True)
 class Reset:
-    """What a reset did: the new version of the checkpoint, and the open events that its state was rebuilt from."""
+    """The result of a reset: the new version of the checkpoint, and the open events that its state was rebuilt from."""
 
     query: str
     version: int

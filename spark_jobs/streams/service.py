@@ -159,7 +159,7 @@ class _StopRequests:
         try:
             is_asked = stop_requested_at(self._lake, self._job) is not None
         except (AdloomError, OSError) as error:
-            _log.warning("%s: cannot tell from the lake whether to stop: %s", self._job, error)
+            _log.warning("%s: cannot read from the lake whether to stop: %s", self._job, error)
             return
         if is_asked:
             _log.info("%s: the lake asks it to stop", self._job)

@@ -26,7 +26,7 @@ class Moment:
 
 @dataclass(frozen=True)
 class QueryView:
-    """What a streaming query looks like at a tick."""
+    """The state of a streaming query at a tick."""
 
     batch: int
     """Id of its last finished batch; -1 before the first."""
@@ -95,7 +95,7 @@ class Passage:
 class Silence:
     """How long no event has moved event time, and when that is worth a heartbeat: each ``idle_after`` (0: never).
 
-    It grows only as far as the queries have taken everything that has arrived: neither a long batch, nor a backlog, nor
+    It grows only while the queries have taken everything that has arrived: neither a long batch, nor a backlog, nor
     a source that does not answer is silent. Broken or repeated records do not end it.
     """
 

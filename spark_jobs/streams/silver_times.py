@@ -28,7 +28,7 @@ class CommitTimes:
     event: datetime | None = None
     heartbeat: datetime | None = None
     is_known: bool = True
-    """Whether the commit tells: false if a file has no statistics."""
+    """Whether the commit gives its times: false if a file has no statistics."""
 
     @property
     def newest(self) -> datetime | None:

@@ -55,7 +55,7 @@ class Store:
 
 
 class Part(NamedTuple):
-    """What a store keeps in one partition: entries, their length as JSON in bytes, their earliest time.
+    """The content of a store in one partition: entries, their length as JSON in bytes, their earliest time.
 
     The time is in microseconds since 1970; None if the entries have none.
     """
@@ -105,7 +105,7 @@ def _operator(lake: Lake, folder: str) -> str:
 
 
 def weigh(spark: SparkSession, lake: Lake, stores: list[Store]) -> dict[Store, list[Part]]:
-    """What each of ``stores`` keeps, by partition; partitions that keep nothing are left out."""
+    """The content of each of ``stores``, by partition; empty partitions are left out."""
     if not stores:
         return {}
     # All in one job: on a small machine a job for each store takes longer than what it reads.

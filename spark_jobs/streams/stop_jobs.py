@@ -34,8 +34,8 @@ def stop_jobs(
         jobs: which.
         s3: of the lake's store.
         patience_s: how long to wait, in seconds.
-        sleep: waits for so many seconds.
-        clock: tells seconds, and is not set by anybody.
+        sleep: waits for the given number of seconds.
+        clock: gives seconds, and is never set.
 
     Yields:
         Each job once it does not run, and whether it ran.

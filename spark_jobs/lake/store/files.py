@@ -54,7 +54,7 @@ class Files(Protocol):
         ...
 
     def create(self, key: str, data: bytes) -> bool:
-        """Writes ``data`` to the file if there is none, atomically; whether it did."""
+        """Writes ``data`` to the file if it does not exist, atomically; whether it did."""
         ...
 
     def walk(self, folder: str) -> Iterator[FileInfo]:

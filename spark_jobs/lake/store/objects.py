@@ -71,7 +71,7 @@ class Objects:
             self.client.put_object(Bucket=self.bucket, Key=self.name(key), Body=data)
 
     def create(self, key: str, data: bytes) -> bool:
-        """Writes ``data`` to the object if there is none, atomically; whether it did."""
+        """Writes ``data`` to the object if it does not exist, atomically; whether it did."""
         return self.replace(key, data, None) is not None
 
     def replace(self, key: str, data: bytes, tag: str | None) -> str | None:

@@ -1,4 +1,4 @@
-"""What a module of this folder declares as ``CHECK``."""
+"""The type of the ``CHECK`` that each module of this folder declares."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from spark_jobs.lake.layout import Lake
 
 
 class Severity(StrEnum):
-    """What a finding means."""
+    """The severity of a finding."""
 
     FINE = "fine"
     WARNING = "warning"
@@ -21,7 +21,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found, and what to do about it; a fine one needs nothing."""
+    """A finding, and what to do about it; a fine one needs nothing."""
 
     severity: Severity
     text: str
@@ -30,7 +30,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Subject:
-    """What is looked at: a lake, the settings that its jobs run with, and the time (UTC)."""
+    """The subject of the checks: a lake, the settings that its jobs run with, and the time (UTC)."""
 
     lake: Lake
     settings: Settings

@@ -1,4 +1,4 @@
-"""Prometheus metrics of campaigns, sessions and credit, from what gold tells in small files; rows are not read."""
+"""Prometheus metrics of campaigns, sessions and credit, from the small files of gold; rows are not read."""
 
 import json
 import logging
@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 
 class GoldMetrics(Collector):
-    """What ``lake`` says of campaigns in its newest windows, today's sessions and credit; as of the last refresh."""
+    """Metrics of ``lake``: campaigns in its newest windows, today's sessions and credit; as of the last refresh."""
 
     def __init__(self, lake: Lake) -> None:
         self._lake = lake

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 MOST_CAMPAIGNS = 100
-"""So many campaigns have series of their own, those with the largest amounts."""
+"""The number of campaigns with series of their own, those with the largest amounts."""
 OTHERS = "(others)"
 """In place of the name of all other campaigns together."""
 
