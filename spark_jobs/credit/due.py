@@ -64,7 +64,7 @@ def _is_whole(lake: Lake, plan: CreditPlan) -> bool:
 def has_work(lake: Lake, settings: Settings) -> bool:
     """Whether a run would find anything: conversions that are due, late ones, touches that were repaired, new marks.
 
-    If there is none, remembers how far it looked. An interrupted run counts as work.
+    If not, remembers how far it looked. An interrupted run counts as work.
     """
     last, reach = last_run(lake), due_until(lake, settings)
     if CREDIT_PLANS.unfinished(lake):

@@ -91,8 +91,8 @@ class NetView:
         since_us = marked_at_us(self._lake, since)
         added = self._rows().where(F.col("marked_at") > micros_literal(time_of_us(since_us))).localCheckpoint()
         decided = added.groupBy(*EVENT, "event_date").agg(F.min("marked_at").alias("decided"))
-        told = why(F.lit(Cause.INVALID_TRAFFIC.value), F.col("decided"), F.col("event_type"), F.col("event_id"))
-        events = decided.select(*EVENT, "event_date", told)
+        reason = why(F.lit(Cause.INVALID_TRAFFIC.value), F.col("decided"), F.col("event_type"), F.col("event_id"))
+        events = decided.select(*EVENT, "event_date", reason)
         if since_us:
             # A second rule changes nothing for an event that is already marked.
             events = events.join(self._differing(added), on=list(EVENT), how="left_semi")

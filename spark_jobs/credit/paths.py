@@ -58,7 +58,7 @@ def creditable(conversions: DataFrame, own: CreditSettings) -> DataFrame:
     """
     is_refund = F.col("revokes").isNotNull()
     priced = conversions.withColumns({"value_micros": amount("value_micros"), ORDER: order_of()})
-    told = priced.where(F.col("event_type") == CONVERSION).select(
+    reported = priced.where(F.col("event_type") == CONVERSION).select(
         F.col("event_id").alias("conversion_id"),
         F.col("event_time").alias("conversion_time"),
         *(name for name in _OF_CONVERSION if name not in ("conversion_id", "conversion_time", "event_date")),
@@ -66,11 +66,11 @@ def creditable(conversions: DataFrame, own: CreditSettings) -> DataFrame:
         _is_repeat(is_refund, own.conversion_lookback).alias("is_repeat"),
     )
     basis = (F.col("user_id").alias(BASIS_USER), F.col("conversion_time").alias(BASIS_TIME))
-    counted = told.where(~is_refund & ~F.col("is_repeat"))
+    counted = reported.where(~is_refund & ~F.col("is_repeat"))
     bought = counted.select(*_OF_CONVERSION, *basis)
     revoked = counted.select(F.col("conversion_id").alias("revoked_id"), *basis)
     is_taken_back = (F.col("revokes") == F.col("revoked_id")) & _lies_within(BASIS_TIME, own.conversion_lookback)
-    refunds = told.where(is_refund).withColumn("value_micros", -F.col("value_micros"))
+    refunds = reported.where(is_refund).withColumn("value_micros", -F.col("value_micros"))
     traced = refunds.join(revoked, on=is_taken_back, how="left").groupBy(*_OF_CONVERSION)
     last = traced.agg(F.max(F.struct(BASIS_TIME, BASIS_USER)).alias("last"))
     return bought.unionByName(last.select(*_OF_CONVERSION, "last.*"))

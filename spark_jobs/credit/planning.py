@@ -127,12 +127,12 @@ class CreditPlanning:
     def _part(self, variant: GrossOrNet, conversions: ConversionsToCompute, wanted: DataFrame) -> _Part:
         """Writes how the rows of ``wanted`` conversions change in the tables of ``variant``."""
         wanted = wanted.localCheckpoint()
-        told = wanted.groupBy(GROUP).agg(F.min(WHY).alias(WHY)).localCheckpoint()
-        fresh, again = (told.where(F.col(WHY).isNull() == is_first).count() for is_first in (True, False))
+        causes = wanted.groupBy(GROUP).agg(F.min(WHY).alias(WHY)).localCheckpoint()
+        fresh, again = (causes.where(F.col(WHY).isNull() == is_first).count() for is_first in (True, False))
         if not fresh + again:
             return _Part()
         self._on_step(f"{fresh + again:,} conversions: {variant.paths.path} and {variant.credits.path}")
-        tables = self._compare(variant, conversions, wanted, told, is_few=fresh + again <= _FEW)
+        tables = self._compare(variant, conversions, wanted, causes, is_few=fresh + again <= _FEW)
         return _Part(fresh, again, tables)
 
     def _compare(
@@ -140,7 +140,7 @@ class CreditPlanning:
         variant: GrossOrNet,
         conversions: ConversionsToCompute,
         wanted: DataFrame,
-        told: DataFrame,
+        causes: DataFrame,
         *,
         is_few: bool,
     ) -> dict[str, ChangedTable]:
@@ -158,7 +158,7 @@ class CreditPlanning:
         due = of_wanted(creditable(near, own)).drop(GROUP).localCheckpoint()
         near_due = F.broadcast(due) if is_few else due
         found = paths_of(near_due, self._attributions(variant, due), own).localCheckpoint()
-        reasons = told.select(GROUP, *[F.col(f"{WHY}.{name}").alias(name) for name in REASON])
+        reasons = causes.select(GROUP, *[F.col(f"{WHY}.{name}").alias(name) for name in REASON])
         is_final = is_older(F.col(_TIME), F.lit(self._reach.until), self._settings.repair.freeze_after)
         frozen = conversions.was_due(_TIME) & is_final
         expected = {variant.paths: found, variant.credits: credits_of(found, own)}
@@ -194,10 +194,10 @@ class CreditPlanning:
         return read_table(self._spark, self._lake, table).where(F.col("event_date").isin(list(dates)))
 
     def _compare_table(
-        self, table: Table, expected: DataFrame, actual: DataFrame, told: DataFrame, frozen: Column
+        self, table: Table, expected: DataFrame, actual: DataFrame, causes: DataFrame, frozen: Column
     ) -> ChangedTable:
         version = self._lake.newest_commit(table.path)
-        found = changes(expected, actual, table.column_names, told, frozen)
+        found = changes(expected, actual, table.column_names, causes, frozen)
         return ChangedTable(version=-1 if version is None else version, **sums(self._kept(found, table)))
 
     def _kept(self, changed: DataFrame, table: Table) -> DataFrame:

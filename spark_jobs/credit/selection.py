@@ -121,10 +121,10 @@ class ConversionsToCompute:
 
     def _late(self, last: CreditHorizon) -> DataFrame:
         """Conversions that came late since the last run, and copies that they replace, with their order."""
-        told = why(F.col(CAUSE), F.col("ingest_time"), F.col("event_type"), F.col("event_id"), F.col(REPAIR))
+        why_late = why(F.col(CAUSE), F.col("ingest_time"), F.col("event_type"), F.col("event_id"), F.col(REPAIR))
         names, was_due = (*WANTED, WHY, *_OF_ORDER), self.was_due("event_time")
         # One that was applied before it was due has replaced nothing yet.
-        brought_in = self._due.late().where((F.col(REPAIR) > last.repair) | ~was_due).select("*", group_of(), told)
+        brought_in = self._due.late().where((F.col(REPAIR) > last.repair) | ~was_due).select("*", group_of(), why_late)
         copies = self._due.replaced(brought_in, WHY)
         found = [rows.where(was_due).select(*names) for rows in (brought_in, copies)]
         first, newest = last.silver_version + 1, self._reach.silver_version
@@ -132,7 +132,7 @@ class ConversionsToCompute:
             cause = {CAUSE: F.lit(Cause.LATE_CONVERSION.value), REPAIR: F.lit(0).cast("bigint")}
             added = rows_between(self._spark, self._lake, SILVER_EVENTS, first, newest)
             more = added.where((F.col("event_type") == CONVERSION) & was_due).withColumns(cause)
-            found.append(more.select("*", group_of(), told).select(*names))
+            found.append(more.select("*", group_of(), why_late).select(*names))
         return reduce(DataFrame.unionByName, found)
 
     def _among(self, events: DataFrame) -> DataFrame:
@@ -163,14 +163,14 @@ class ConversionsToCompute:
         """Conversions that a changed attribution is a touch of, or was."""
         if not self._lake.has(RESTATEMENTS):
             return []
-        told = read_table(self._spark, self._lake, RESTATEMENTS).where(
+        restated = read_table(self._spark, self._lake, RESTATEMENTS).where(
             (F.col("table_name") == ATTRIBUTIONS.name)
             & (F.col("outcome") == ChangeOutcome.APPLIED.value)
             & (F.col(CAUSE) != Cause.INVALID_TRAFFIC.value)
             & F.col(REPAIR).between(last.repair + 1, self._reach.repair)
         )
         reason = why(*[F.col(name) for name in (CAUSE, "received_at", "event_type", "event_id", REPAIR)])
-        rows = told.select(reason, F.explode(F.array("before", "after")).alias("row")).where(F.col("row").isNotNull())
+        rows = restated.select(reason, F.explode(F.array("before", "after")).alias("row")).where("row IS NOT NULL")
         touches = rows.select(WHY, from_json_row("row", _TOUCH).alias("touch")).select(WHY, "touch.*")
         return self._reached(touches, are_few=True)
 

@@ -13,7 +13,7 @@ from spark_jobs.lake.table_files import read_small
 from spark_jobs.places import DAYS_WRITER, PROGRESS
 
 DAYS_SEEN = f"{PROGRESS}/{DAYS_WRITER}/seen.json"
-"""What ``gold/days`` takes account of, as JSON: see :class:`DaysSeen`."""
+"""The input that ``gold/days`` has taken account of, as JSON: see :class:`DaysSeen`."""
 
 
 class DayStatus(StrEnum):
@@ -49,7 +49,7 @@ class Day:
 
     @property
     def key(self) -> tuple[str, date]:
-        """What identifies it."""
+        """Its key."""
         return self.table_name, self.event_date
 
     @property
@@ -75,7 +75,7 @@ class Day:
 
 
 class DaysSeen(BaseModel):
-    """What was looked at when ``gold/days`` was last updated, so that the next update reads only what is new.
+    """The input seen when ``gold/days`` was last updated, so that the next update reads only what is new.
 
     Losing it costs one look at all of it. ``dates`` are those of the events in silver up to ``silver_version``,
     ``first`` and ``last`` their ends; an earlier version wrote these only. ``restatements_version`` is the version of
@@ -94,7 +94,7 @@ class DaysSeen(BaseModel):
 def read_days(lake: Lake, *, since: date | None = None, until: date | None = None) -> list[Day]:
     """The days of ``lake`` from ``since`` to ``until``, both included, ordered by table and date.
 
-    There are none before the first update.
+    Empty before the first update.
 
     Raises:
         LakeError: the table cannot be read.

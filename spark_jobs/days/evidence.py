@@ -1,4 +1,4 @@
-"""What the status of days follows from, as far as it can be seen without Spark."""
+"""The evidence for the status of days that can be read without Spark."""
 
 import re
 from collections.abc import Collection
@@ -33,7 +33,7 @@ _TIME = "%Y%m%dT%H%M%S.%fZ"
 
 @dataclass(frozen=True)
 class DaysSnapshot:
-    """What a look at the lake has found.
+    """The findings of one look at the lake.
 
     Attributes:
         days: the rows of ``gold/days``.
@@ -42,9 +42,9 @@ class DaysSnapshot:
         event_dates: the dates of its events; None: not known.
         passed: the last date that the watermark of ``deduplicate`` has passed, even if nothing happened on it; None:
             there is no watermark.
-        restatements_version: the version of ``gold/restatements``; -1: there is none.
-        has_more_restatements: whether some were told since ``gold/days`` counted them.
-        last_repair: number of the last repair that is done; 0: there is none.
+        restatements_version: the version of ``gold/restatements``; -1 without one.
+        has_more_restatements: whether some were recorded since ``gold/days`` counted them.
+        last_repair: number of the last repair that is done; 0 without one.
         audits: replays that agreed.
     """
 
@@ -147,7 +147,7 @@ def _dates_in(lake: Lake, batch: Batch) -> set[date]:
 
 
 def read_audits(lake: Lake, days: Collection[Day]) -> list[Audit]:
-    """The replays in ``lake`` that agreed with a table, as far as they can make one of ``days`` audited.
+    """The replays in ``lake`` that agreed with a table and can make one of ``days`` audited.
 
     A window's report is replaced when the window is replayed again, so what was read before may be another one now.
     A report that is damaged, or of another version, says nothing.

@@ -49,7 +49,7 @@ class TableProgress:
             it had none.
         has_upstream: whether ``deduplicate`` drops what lies behind its watermark at all.
         holds: how far the watermark must pass the time of a row until the row is emitted.
-        open_since: the first event of rows that go on although the watermark has passed it; None: there is none.
+        open_since: the first event of rows that go on although the watermark has passed it; None without one.
     """
 
     table: str
@@ -73,7 +73,7 @@ class TableProgress:
 
 @dataclass(frozen=True)
 class DayChange:
-    """What one repair or replay changed in one day of a table: ``rows``, and differences of what they count."""
+    """The changes of one repair or replay in one day of a table: ``rows``, and differences of what they count."""
 
     table: str
     event_date: date
@@ -101,13 +101,13 @@ class Audit:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the status of days follows from.
+    """The evidence that the status of days follows from.
 
     Attributes:
         standings: of the tables that have days.
         dates: those that are days: see :func:`days_of`.
-        last_repair: number of the last repair that is done; 0: there is none.
-        changes: all changes of days that are not frozen; None: there are none that were not counted already.
+        last_repair: number of the last repair that is done; 0 without one.
+        changes: all changes of days that are not frozen; None: all were counted already.
         audits: replays that agreed.
         freeze_after: how far behind the watermark rows are final.
         now: the wall clock.
@@ -136,7 +136,7 @@ def days_of(events: Collection[date], passed: date | None) -> list[date]:
 
 
 def next_days(before: Iterable[Day], evidence: Evidence) -> list[Day]:
-    """The rows of ``gold/days`` that follow from ``evidence``, given those that there are; ordered by their key.
+    """The rows of ``gold/days`` that follow from ``evidence``, and the current rows; ordered by their key.
 
     Rows that nothing has changed are returned as they were, so a second call changes nothing.
     """
@@ -151,7 +151,7 @@ def next_days(before: Iterable[Day], evidence: Evidence) -> list[Day]:
         if standing is not None:
             counted = None if evidence.changes is None else changes.get(day.key, [])
             found[day.key] = _next(day, standing, counted, evidence, is_new=day.key not in known)
-        else:  # its table is gone, or its query goes by another clock now
+        else:  # its table is gone, or its query uses another clock now
             found[day.key] = day
     return [found[key] for key in sorted(found)]
 

@@ -1,8 +1,8 @@
 """When a day is done: keeps ``gold/days`` up to date.
 
 An update first looks without Spark: at the notes in the commits, at the dates of new files of silver, at whether
-repairs have told something new, and at reports of replays. Only if a status follows from it that ``gold/days`` does not
-have, or if rows must be looked at to tell, it starts Spark.
+repairs have recorded something new, and at reports of replays. It starts Spark only if a status follows that
+``gold/days`` does not have, or if rows must be read to find out.
 
 **Exactly once.** The table is replaced in one commit, under a lock, by rows that follow from what the lake holds. An
 update that was killed has changed nothing or all; the next one finds what is left to do, or nothing.

@@ -17,7 +17,7 @@ LEDGER_FORMAT = 1
 
 
 class RecordKind(StrEnum):
-    """What became of a record, or of an event in a query."""
+    """The fate of a record, or of an event in a query."""
 
     RECEIVED = "received"
     QUARANTINED = "quarantined"
@@ -49,7 +49,7 @@ LATE_KINDS = (
     RecordKind.LATE_EXPIRED,
     RecordKind.LATE_FROZEN,
 )
-"""What becomes of a record that came too late for silver. Awaiting: no repair has looked at it, so it may also be a
+"""The fates of a record that came too late for silver. Awaiting: no repair has looked at it, so it may also be a
 copy of an event that was kept long ago."""
 DUPLICATES = (RecordKind.DUPLICATE, RecordKind.UNPROVED)
 """Copies of events that were kept. Not proved: the event would have to be from before the ledger began."""
@@ -91,7 +91,7 @@ class Part(_Frozen):
 
 
 class Figure(_Frozen):
-    """How many rows of an account are of one kind; ``verdict`` and ``source`` tell those in quarantine apart."""
+    """How many rows of an account are of one kind; ``verdict`` and ``source`` distinguish those in quarantine."""
 
     account: str
     kind: RecordKind
@@ -130,7 +130,7 @@ class LiveLedger(_Frozen):
     found_late: tuple[str, ...] = ()
     """Keys of Parquet files: the records in quarantine, and the events in ``silver/late_events``."""
     files: dict[str, str] = {}
-    """By name, the key of each Parquet file that is written anew by each cut."""
+    """By name, the key of each Parquet file that each cut writes again."""
     figures: tuple[Figure, ...] = ()
 
     def rows(self, *kinds: RecordKind, account: str = RECORDS) -> int:
@@ -187,7 +187,7 @@ class LiveLedger(_Frozen):
 
     @property
     def alarms(self) -> list[Figure]:
-        """What must not be: rows that are lost, or that come from nowhere."""
+        """Errors: rows that are lost, or that come from nowhere."""
         return [one for one in self.figures if one.kind in ALARMS and one.rows]
 
     @property

@@ -70,7 +70,7 @@ def read_parquet(lake: Lake, key: str, columns: Columns) -> pa.Table:
     if data is None:
         raise LakeError(
             f"{lake.shown(key)} is gone, so its rows cannot be counted: it was compacted or replaced, and then "
-            "vacuumed, before the ledger had seen it; `adloom ledger --from-now` begins the ledger anew"
+            "vacuumed, before the ledger had seen it; `adloom ledger --from-now` begins it again"
         )
     file = pq.ParquetFile(pa.BufferReader(data), coerce_int96_timestamp_unit="us")
     found = file.read(columns=list(columns), use_threads=False)

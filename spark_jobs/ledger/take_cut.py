@@ -83,7 +83,7 @@ def take_cuts(
 
 @dataclass(frozen=True)
 class _Taken:
-    """What a query has written since the last cut, and where it stands."""
+    """The commits of a query since the last cut, and its position."""
 
     found: Sequence[Commit]
     batches: Sequence[Batch]

@@ -67,7 +67,7 @@ def apply_marks(
         lake: the lake.
         rules: the rules; None: those in use, or the default ones.
         since: with zone; None: from the first event on.
-        until: with zone; None, or later than silver is complete: as far as it is.
+        until: with zone; None, or later than silver is complete: up to where it is.
         dry_run: only report what would change.
         on_step: called with a line of text at every step.
 
@@ -163,7 +163,7 @@ class _Marker:
         if rules is None:
             rules = read_rules(self._lake, self.before.in_use.digest) if self.before else load_rules()
         reached = self._reached(rules, is_up_to_date=is_up_to_date)
-        self._on_step(f"holding events against {len(rules.rules)} rules")
+        self._on_step(f"checking events against {len(rules.rules)} rules")
         # Every rule reads them.
         events = self._now.events(spans, rules.reach).persist()
         expected = expected_marks(events, rules, self._now.until).where(is_in(spans))

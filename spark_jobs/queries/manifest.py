@@ -9,7 +9,7 @@ FILES, KAFKA = "files", "kafka"
 
 
 class Manifest(BaseModel):
-    """Stored beside a checkpoint, as ``_checkpoints/<job>/<query>/v<N>.json``."""
+    """Stored next to a checkpoint, as ``_checkpoints/<job>/<query>/v<N>.json``."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -1,4 +1,4 @@
-"""What a streaming query is, declared once: everything that the rest of adloom has to know about it."""
+"""A streaming query, declared once: everything that the rest of adloom has to know about it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ class InitialState:
     columns: str
     """Of the table or file, as a Spark SQL schema."""
     meaning: str
-    """What a row is; for docs."""
+    """The meaning of a row; for docs."""
     choices: Callable[[Settings], Mapping[str, Sequence[str]]] = field(default=lambda _: {}, repr=False)
     """By column, the values that it may have; other columns may have any."""
     known: "Callable[[Settings, DataFrame], DataFrame] | None" = field(default=None, repr=False)
@@ -53,7 +53,7 @@ class Query:
     final: str
     """Which of its rows are final, and when; for docs."""
     late: str
-    """What becomes of late rows; for docs."""
+    """The fate of late rows; for docs."""
     reads: tuple[Table, ...] = ()
     """The tables it reads, one entry for each time it reads one; none: it reads what arrives from outside."""
     state: tuple[StateSetting, ...] = ()
@@ -89,7 +89,7 @@ class Query:
         raise NotImplementedError
 
     def outputs(self, settings: Settings, lake: "Lake", manifest: "Manifest | None") -> "Sequence[Output]":
-        """What each batch is written to, in this order; ``manifest`` is that of its checkpoint."""
+        """The places each batch is written to, in this order; ``manifest`` is that of its checkpoint."""
         from spark_jobs.queries.output import TableOutput
 
         return [TableOutput(lake, self.writes)]
@@ -150,7 +150,7 @@ class Query:
 
     @property
     def summary(self) -> str:
-        """What it does, in one sentence: the docstring of its class; for help and docs."""
+        """Its task in one sentence: the docstring of its class; for help and docs."""
         return type(self).__doc__ or ""
 
     @property

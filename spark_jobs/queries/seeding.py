@@ -26,9 +26,9 @@ def with_seeds(rows: DataFrame, seeds: DataFrame, key: tuple[str, str]) -> DataF
     seeded = seeds.select(F.struct(*columns).alias("seed"))
     itself = seeds.sparkSession.range(1).select(F.lit(None).cast(seeded.schema["seed"].dataType).alias("seed"))
     event_type, event_id = key
-    beside = itself.unionAll(seeded).select(
+    added = itself.unionAll(seeded).select(
         F.lit(event_type).alias("event_type"), F.lit(event_id).alias("event_id"), "seed"
     )
-    joined = rows.join(F.broadcast(beside), on=["event_type", "event_id"], how="left")
+    joined = rows.join(F.broadcast(added), on=["event_type", "event_id"], how="left")
     seed = F.col("seed")
     return joined.select(*[F.when(seed.isNotNull(), seed[name]).otherwise(F.col(name)).alias(name) for name in types])

@@ -39,7 +39,7 @@ OnStep = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Changes(Generic[AnyPlan]):
-    """What the plans of one folder change, and how their rows of ``gold/restatements`` are made.
+    """The tables that the plans of one folder change, and how their rows of ``gold/restatements`` are made.
 
     Attributes:
         plans: the plans.

@@ -141,10 +141,10 @@ def restatement_rows(
     numbered = valued.withColumn("number", F.row_number().over(of_key))
     old, new = (numbered.where(F.col("is_new") == is_new).drop("is_new") for is_new in (False, True))
     both = old.alias("old").join(new.alias("new"), on=[_GROUP, "row_key", "number"], how="full_outer")
-    return both.select(*_told(counts))
+    return both.select(*_columns_of_restatements(counts))
 
 
-def _told(counts: Mapping[str, str]) -> list[Column]:
+def _columns_of_restatements(counts: Mapping[str, str]) -> list[Column]:
     old, new = F.col("old.json"), F.col("new.json")
 
     def either(name: str) -> Column:

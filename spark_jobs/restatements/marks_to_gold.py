@@ -154,13 +154,13 @@ class _Planning:
         apart = changes(closed.expected, closed.actual, gross, causes, frozen).where(~F.col(IS_FROZEN))
         apart = apart.select(GROUP).distinct().localCheckpoint()
         waiting = touched.scope.join(still_open.unionByName(apart), on=GROUP, how="left_semi").select(*EVENT).distinct()
-        told = events.join(waiting.withColumn(IS_PENDING, F.lit(True)), on=list(EVENT), how="left")
-        told = told.withColumn(IS_PENDING, F.coalesce(IS_PENDING, F.lit(False))).localCheckpoint()
+        marked = events.join(waiting.withColumn(IS_PENDING, F.lit(True)), on=list(EVENT), how="left")
+        marked = marked.withColumn(IS_PENDING, F.coalesce(IS_PENDING, F.lit(False))).localCheckpoint()
         settled = _without(closed, apart)
         found = changes(settled.expected, settled.actual, live.columns, causes, frozen).localCheckpoint()
         folder = draft_key(self._number, self._draft)
-        self._rows |= {events_key(folder, name): told, changes_key(folder, name): found}
-        return {"pending": told.where(IS_PENDING).count(), **sums(found)}
+        self._rows |= {events_key(folder, name): marked, changes_key(folder, name): found}
+        return {"pending": marked.where(IS_PENDING).count(), **sums(found)}
 
 
 def _without(touched: AffectedRows, groups: DataFrame) -> AffectedRows:

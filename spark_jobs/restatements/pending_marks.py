@@ -94,8 +94,8 @@ class PendingMarks:
                 waiting = waiting.where(F.col("event_date").isin(list(dates)))
             # Events that wait may be older than a kept column.
             found = found.unionByName(with_columns(waiting, dict(found.dtypes)).select(*found.columns))
-        told = {CAUSE: F.lit(Cause.INVALID_TRAFFIC.value), "is_counted": F.lit(True)}
-        return found.dropDuplicates(list(EVENT)).withColumns(told).localCheckpoint()
+        labels = {CAUSE: F.lit(Cause.INVALID_TRAFFIC.value), "is_counted": F.lit(True)}
+        return found.dropDuplicates(list(EVENT)).withColumns(labels).localCheckpoint()
 
     def _rows(self) -> DataFrame:
         return read_table(self._spark, self._lake, MARKS, version=self._version)

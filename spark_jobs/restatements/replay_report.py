@@ -18,8 +18,8 @@ from spark_jobs.spark.amounts import exact_sum
 from spark_jobs.spark.columns import between
 from spark_jobs.spark.read_delta import read_table
 
-_TOLD = ("table_name", "row_key", "before", "after")
-_IS_LATE, _IS_TOLD = "is_late", "is_told"
+_RECORDED = ("table_name", "row_key", "before", "after")
+_IS_LATE, _IS_ON_RECORD = "is_late", "is_on_record"
 
 
 @dataclass(frozen=True)
@@ -77,25 +77,25 @@ def judge(spark: SparkSession, lake: Lake, window: Window, compared: Compared, s
         unknown=unknown,
         campaigns=_campaigns(within) if "campaign_id" in correction.counts else {},
     )
-    on_record = rows.groupBy(GROUP).agg(F.min(_IS_TOLD).alias(_IS_TOLD)).where(_IS_TOLD).select(GROUP)
+    on_record = rows.groupBy(GROUP).agg(F.min(_IS_ON_RECORD).alias(_IS_ON_RECORD)).where(_IS_ON_RECORD).select(GROUP)
     return Judged(table, _first(within, shown), changed.join(on_record, on=GROUP, how="left_anti"))
 
 
 def _marked(spark: SparkSession, lake: Lake, rows: DataFrame) -> DataFrame:
-    """``rows`` with ``is_late``: a late event explains the row; ``is_told``: it is on record as frozen."""
+    """``rows`` with ``is_late``: a late event explains the row; ``is_on_record``: it is on record as frozen."""
     explained = F.col("cause") != Cause.REPLAY.value
     if not lake.has(RESTATEMENTS):
-        return rows.withColumns({_IS_LATE: explained, _IS_TOLD: F.lit(False)})
-    told_then = between(read_table(spark, lake, RESTATEMENTS), "row_time", rows, "row_time", "row_time")
-    frozen = told_then.where(F.col("outcome") == ChangeOutcome.FROZEN.value)
+        return rows.withColumns({_IS_LATE: explained, _IS_ON_RECORD: F.lit(False)})
+    on_record = between(read_table(spark, lake, RESTATEMENTS), "row_time", rows, "row_time", "row_time")
+    frozen = on_record.where(F.col("outcome") == ChangeOutcome.FROZEN.value)
     by_late_event = F.max(explained).alias("by_late_event")
-    record = frozen.groupBy(*[F.col(name).alias(f"told_{name}") for name in _TOLD]).agg(by_late_event)
+    record = frozen.groupBy(*[F.col(name).alias(f"told_{name}") for name in _RECORDED]).agg(by_late_event)
     is_same = F.lit(True)
-    for name in _TOLD:
+    for name in _RECORDED:
         is_same &= F.col(name).eqNullSafe(F.col(f"told_{name}"))
-    is_told = F.col("by_late_event").isNotNull() & (F.col("outcome") == ChangeOutcome.FROZEN.value)
+    is_on_record = F.col("by_late_event").isNotNull() & (F.col("outcome") == ChangeOutcome.FROZEN.value)
     return rows.join(record, on=is_same, how="left").withColumns(
-        {_IS_LATE: explained | (is_told & F.col("by_late_event")), _IS_TOLD: is_told}
+        {_IS_LATE: explained | (is_on_record & F.col("by_late_event")), _IS_ON_RECORD: is_on_record}
     )
 
 

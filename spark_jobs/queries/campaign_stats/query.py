@@ -58,7 +58,7 @@ class CampaignStatsQuery(Query):
         needs_reset("campaign_stats.slide", "open windows start at other times"),
         needs_reset("campaign_stats.group_by", "open windows are counted by other columns"),
         may_shorten("campaign_stats.watermark", STATE_DISCARDED),
-        needs_reset("campaign_stats.output", "the table would hold open windows beside final ones"),
+        needs_reset("campaign_stats.output", "the table would hold open windows next to final ones"),
         JOIN_STATE,
         *ENGINE,
     )
