@@ -25,8 +25,7 @@ from spark_jobs.lake.layout import Lake
 from spark_jobs.places import REPAIR
 from spark_jobs.queries.correction import GROUP
 from spark_jobs.queries.identity import are_same
-from spark_jobs.restatements.late_events import CAUSE
-from spark_jobs.restatements.lateness import IS_EXPIRED
+from spark_jobs.restatements.late_events import CAUSE, IS_EXPIRED
 from spark_jobs.spark.columns import dates_within
 from spark_jobs.spark.read_delta import read_table
 

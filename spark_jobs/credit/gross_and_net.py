@@ -26,7 +26,7 @@ from spark_jobs.spark.columns import dates_of
 from spark_jobs.spark.read_delta import read_table
 from spark_jobs.traffic_rules.evaluate import MARK, marked_events
 from spark_jobs.traffic_rules.kinds.common import EVENT, micros_literal
-from spark_jobs.traffic_rules.unmarked import unmarked_attributions, unmarked_events
+from spark_jobs.traffic_rules.valid_columns import unmarked_attributions, unmarked_events
 
 Counted = Callable[[DataFrame, date, date], DataFrame]
 """Returns the rows that count, of those with an ``event_date`` from the first date to the last."""

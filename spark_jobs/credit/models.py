@@ -14,7 +14,7 @@ from spark_jobs.config.choices import CreditModel, TouchKind
 from spark_jobs.config.durations import microseconds
 from spark_jobs.config.sections import CreditSettings
 from spark_jobs.contract.tables import CREDITS
-from spark_jobs.credit.numbers import DECAY_BITS, DECAY_STEPS, WHOLE_PPM
+from spark_jobs.credit.plan import DECAY_BITS, DECAY_STEPS, WHOLE_PPM
 
 _FEWEST_WITH_MIDDLE = 3
 _OF_TOUCH = ("position", "campaign_id", "ad_id", "click_id", "impression_id")

@@ -27,7 +27,7 @@ from spark_jobs.config.durations import microseconds
 from spark_jobs.config.sections import CreditSettings
 from spark_jobs.contract.events import ATTRIBUTION_STATUSES, CONVERSION
 from spark_jobs.contract.tables import PATHS
-from spark_jobs.spark.amounts import amount
+from spark_jobs.spark.columns import amount
 
 ORDER = "order"
 """Column of :func:`order_of`."""

@@ -1,7 +1,7 @@
 """The records of runs of `adloom credit`: their plans, and the feed for dashboards."""
 
 from datetime import datetime
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from pydantic import BaseModel, ConfigDict
 
@@ -13,6 +13,12 @@ CREDIT_SEEN = f"{CREDIT_RUNS}/seen.json"
 """How far the last run looked, as JSON: see :class:`CreditSeen`."""
 FEED_DAYS = 30
 """The number of days (UTC) of conversions in the feed; the last is the day that credit has reached."""
+DECAY_STEPS: Final = 4096
+"""The steps into which ``time_decay`` divides a half-life; the weight of a touch is constant within one."""
+DECAY_BITS: Final = 32
+"""The weight of the youngest touch in ``time_decay`` is 2 to this power; after more half-lives a touch has none."""
+WHOLE_PPM: Final = 1_000_000
+"""The sum of the parts per million of a conversion's touches."""
 
 
 class CreditHorizon(BaseModel):

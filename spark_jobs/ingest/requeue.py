@@ -49,7 +49,7 @@ from spark_jobs.lake.store.files import json_bytes
 from spark_jobs.places import REQUEUE, REQUEUED
 from spark_jobs.queries.deduplicate.query import NAME as DEDUPLICATE
 from spark_jobs.queries.jobs import DEDUPLICATE_JOB
-from spark_jobs.queries.watermarks import next_watermark
+from spark_jobs.queries.notes import next_watermark
 from spark_jobs.spark.columns import uncompiled
 from spark_jobs.spark.read_delta import read_table
 from spark_jobs.spark.write_delta import add_columns, append_rows

@@ -32,8 +32,8 @@ class CutDatabase:
     """A DuckDB in memory, with the tally.
 
     ``tally`` has columns ``account``, ``kind``, ``verdict``, ``hour`` (hours of event time since 1970; null
-    without one), ``source`` (null: unknown) and ``rows``. What is there at the start is what earlier cuts counted. ``state``
-    has the same columns, for what each cut counts again.
+    without one), ``source`` (null: unknown) and ``rows``. At the start it has what earlier cuts counted. ``state`` has
+    the same columns, for what each cut counts again.
 
     Args:
         lake: the lake.

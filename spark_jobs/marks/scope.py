@@ -19,10 +19,9 @@ from spark_jobs.queries.arrivals import rows_between
 from spark_jobs.queries.deduplicate.query import QUERY as DEDUPLICATE
 from spark_jobs.queries.identity import delay_of, replaced_in
 from spark_jobs.queries.kept_columns import with_columns
-from spark_jobs.queries.notes import last_note
-from spark_jobs.queries.watermarks import next_watermark
-from spark_jobs.restatements.lateness import IS_EXPIRED, copies_near
-from spark_jobs.restatements.truth import events_of, span_of
+from spark_jobs.queries.notes import last_note, next_watermark
+from spark_jobs.restatements.facts import events_of, span_of
+from spark_jobs.restatements.late_events import IS_EXPIRED, copies_near
 from spark_jobs.spark.read_delta import newest_event_time, read_table
 from spark_jobs.traffic_rules.kinds.common import is_within
 from spark_jobs.traffic_rules.reached import Reached

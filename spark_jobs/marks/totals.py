@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from spark_jobs.contract.events import CLICK, CONVERSION, IMPRESSION
 from spark_jobs.marks.model import NetChange, RuleChange, Sum
-from spark_jobs.spark.amounts import exact_sum
+from spark_jobs.spark.columns import exact_sum
 from spark_jobs.traffic_rules.kinds.common import EVENT
 from spark_jobs.traffic_rules.valid_columns import INVALID, INVALID_IMPRESSION, rules_by_event, with_invalid
 

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from spark_jobs.config.durations import microseconds
 from spark_jobs.queries.correction import GROUP, CorrectionInput
-from spark_jobs.queries.visits import is_of_visit
+from spark_jobs.queries.open_events import is_of_visit
 from spark_jobs.spark.columns import dates_of, in_order, interval
 from spark_jobs.traffic_rules.kinds.common import EVENT
 

@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.config.durations import milliseconds
-from spark_jobs.contract.events import HEARTBEAT, KEY
+from spark_jobs.contract.events import HEARTBEAT, KEY, VISIT_TYPES
 
 
 def events_since(silver: DataFrame, begin: datetime) -> DataFrame:
@@ -74,3 +74,8 @@ def union(silver: DataFrame, *parts: DataFrame) -> DataFrame:
     for other in others:
         first = first.unionByName(other)
     return first
+
+
+def is_of_visit() -> Column:
+    """Whether a row (``event_type``, ``user_id``) shows that its user was there: no heartbeat and no conversion."""
+    return F.col("event_type").isin(*VISIT_TYPES) & F.col("user_id").isNotNull()

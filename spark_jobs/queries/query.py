@@ -88,11 +88,12 @@ class Query:
         """
         raise NotImplementedError
 
-    def outputs(self, settings: Settings, lake: "Lake", manifest: "Manifest | None") -> "Sequence[Output]":
-        """The places each batch is written to, in this order; ``manifest`` is that of its checkpoint."""
-        from spark_jobs.queries.output import TableOutput
+    def outputs(self, settings: Settings, lake: "Lake", manifest: "Manifest | None") -> "Sequence[Output] | None":
+        """The places each batch is written to, in this order; ``manifest`` is that of its checkpoint.
 
-        return [TableOutput(lake, self.writes)]
+        None: they are appended to its table, and to nothing else.
+        """
+        return None
 
     def watermark(self, settings: Settings) -> timedelta | None:
         """How far its watermark lies behind the newest event time that it has read.

@@ -26,7 +26,7 @@ from spark_jobs.queries.kept_columns import with_columns
 from spark_jobs.queries.notes import last_note
 from spark_jobs.queries.query import Query
 from spark_jobs.queries.registry import QUERIES
-from spark_jobs.restatements.lateness import IS_EXPIRED, late_for, new_late_events, replaced
+from spark_jobs.restatements.late_events import IS_EXPIRED, late_for, new_late_events, replaced
 from spark_jobs.restatements.plan import events_key
 from spark_jobs.restatements.plans import LastRepair
 from spark_jobs.spark.read_delta import read_table

@@ -11,7 +11,7 @@
 A replay treats every event of the window as late. It uses the same corrections as a repair, and applies changes in the
 same way. It does not touch the progress of repairs, nor the events that wait for one.
 
-**The truth is bronze**: the first copy of each event, see :mod:`spark_jobs.restatements.bronze_truth`. So a replay also
+**The truth is bronze**: the first copy of each event, see :mod:`spark_jobs.restatements.facts`. So a replay also
 finds wrong rows of gold that come from a changed row of silver.
 
 **The window** is of rows: those whose event time lies in it are counted. A group of rows that crosses its edge, such as

@@ -16,7 +16,6 @@ from spark_jobs.queries.arrivals import read_up_to
 from spark_jobs.queries.correction import DUE, GROUP, AffectedRows, Correction, CorrectionInput
 from spark_jobs.queries.identity import delay_of
 from spark_jobs.queries.initial_state import initial_events
-from spark_jobs.restatements.bronze_truth import BronzeTruth
 from spark_jobs.restatements.compare import (
     COPIES,
     causes_of,
@@ -27,11 +26,11 @@ from spark_jobs.restatements.compare import (
     unexpected_rows,
     unexplained,
 )
+from spark_jobs.restatements.facts import BronzeTruth, events_of
 from spark_jobs.restatements.late_events import late_in_silver
 from spark_jobs.restatements.pending import PendingLateEvents, TableToCorrect
 from spark_jobs.restatements.pending_marks import PendingMarks
 from spark_jobs.restatements.plans import last_repair
-from spark_jobs.restatements.truth import events_of
 from spark_jobs.spark.read_delta import read_table
 
 _DAY = timedelta(days=1)

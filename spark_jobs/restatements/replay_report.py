@@ -14,8 +14,7 @@ from spark_jobs.restatements.compare import COPIES, restatement_rows
 from spark_jobs.restatements.plan import Cause, ChangeOutcome
 from spark_jobs.restatements.replay_compare import Compared
 from spark_jobs.restatements.replay_model import CampaignDifference, ReplayedTable
-from spark_jobs.spark.amounts import exact_sum
-from spark_jobs.spark.columns import between
+from spark_jobs.spark.columns import between, exact_sum
 from spark_jobs.spark.read_delta import read_table
 
 _RECORDED = ("table_name", "row_key", "before", "after")

@@ -22,6 +22,7 @@ from spark_jobs.contract.events import KEY
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries.append_missing import note_of_reset
 from spark_jobs.queries.manifest import Manifest
+from spark_jobs.queries.output import TableOutput
 from spark_jobs.queries.places import checkpoint_key
 from spark_jobs.queries.resume_point import ResumePoint
 from spark_jobs.spark.failures import naming_the_cause
@@ -114,7 +115,7 @@ def _run_batch(at: ResumePoint, rows: DataFrame, version: int, write: _Write | N
 def _write_due(at: ResumePoint, manifest: Manifest, held_ms: int) -> _Write:
     """Writes what comes due at the position as an ordinary batch would; if there is nothing, nothing is committed."""
     query, note = at.query, note_of_reset(at.note).model_copy(update={"watermark_ms": held_ms})
-    outputs = query.outputs(at.settings, at.lake, manifest)
+    outputs = query.outputs(at.settings, at.lake, manifest) or [TableOutput(at.lake, query.writes)]
 
     def write(rows: DataFrame) -> None:
         if rows.isEmpty():

@@ -30,7 +30,7 @@ from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_lake
 from spark_jobs.ledger.cut import RecordKind
 from spark_jobs.places import INITIAL
-from spark_jobs.queries.initial_rows import read_initial
+from spark_jobs.queries.initial_state import read_initial
 from spark_jobs.queries.manifest import FILES
 from spark_jobs.queries.manifests import read_manifest
 from spark_jobs.queries.moving_average.query import NAME as MOVING_AVERAGE

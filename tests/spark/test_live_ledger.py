@@ -24,11 +24,10 @@ from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.log import commits
 from spark_jobs.lake.open import open_lake
 from spark_jobs.ledger import take_cut as take
-from spark_jobs.ledger.begin_now import begin_now
 from spark_jobs.ledger.cut import ALARMS, DUPLICATES, LATE_KINDS, LEDGERS, RECORDS, CutPosition, LiveLedger, RecordKind
 from spark_jobs.ledger.cut_files import Row, last_cut, rows_of
 from spark_jobs.ledger.take_cut import take_cuts
-from spark_jobs.ledger.update import update_ledger
+from spark_jobs.ledger.update import begin_now, update_ledger
 from spark_jobs.queries.registry import TABLES
 from spark_jobs.restatements.repair import repair
 from spark_jobs.spark.conf import streaming_conf

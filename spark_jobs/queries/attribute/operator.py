@@ -29,8 +29,7 @@ from spark_jobs.config.sections import AttributeSettings
 from spark_jobs.config.sources import CLICK_SIDE
 from spark_jobs.contract.events import CLICK, IMPRESSION
 from spark_jobs.queries.kept_columns import kept_types, null_reference, packed, unpacked
-from spark_jobs.spark.amounts import amount
-from spark_jobs.spark.columns import after_watermark, interval
+from spark_jobs.spark.columns import after_watermark, amount, interval
 
 
 def attribute(left: DataFrame, right: DataFrame, settings: AttributeSettings) -> DataFrame:

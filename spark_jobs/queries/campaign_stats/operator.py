@@ -36,8 +36,7 @@ from spark_jobs.contract.events import CLICK, IMPRESSION
 from spark_jobs.contract.tables import SUMS
 from spark_jobs.queries.campaign_stats.windows import sums, with_rate
 from spark_jobs.queries.kept_columns import with_columns
-from spark_jobs.spark.amounts import amount
-from spark_jobs.spark.columns import after_watermark, interval
+from spark_jobs.spark.columns import after_watermark, amount, interval
 
 _NO_GROUPS: Mapping[str, str] = MappingProxyType({})
 

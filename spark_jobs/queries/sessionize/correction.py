@@ -14,8 +14,8 @@ from pyspark.sql import functions as F
 
 from spark_jobs.queries.chains import CHAIN_END, rows_within, touched_chains
 from spark_jobs.queries.correction import DUE, GROUP, AffectedRows, Correction, CorrectionInput
+from spark_jobs.queries.open_events import is_of_visit
 from spark_jobs.queries.sessionize.operator import sessionize
-from spark_jobs.queries.visits import is_of_visit
 from spark_jobs.spark.columns import interval
 from spark_jobs.traffic_rules.kinds.common import EVENT
 

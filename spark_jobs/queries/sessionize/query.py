@@ -81,8 +81,8 @@ class SessionizeQuery(Query):
         """A session goes on for as long as its events do, past any watermark."""
         from pyspark.sql import functions as F
 
+        from spark_jobs.queries.open_events import is_of_visit
         from spark_jobs.queries.sessionize.rebuild import open_sessions
-        from spark_jobs.queries.visits import is_of_visit
 
         # What is open and began by the end of the day has an event on it, or within a gap of it.
         gap = at.longest("sessionize.gap")

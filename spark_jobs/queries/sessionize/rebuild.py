@@ -6,8 +6,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from spark_jobs.config.durations import milliseconds
-from spark_jobs.queries.open_events import is_after, newest, union
-from spark_jobs.queries.visits import is_of_visit
+from spark_jobs.queries.open_events import is_after, is_of_visit, newest, union
 from spark_jobs.traffic_rules.kinds.common import EVENT
 
 

@@ -13,9 +13,8 @@ from pyspark.sql import functions as F
 from spark_jobs.config.choices import Clock, UserStatus
 from spark_jobs.config.durations import microseconds
 from spark_jobs.config.sections import MovingAverageSettings
-from spark_jobs.queries.open_events import is_settled, settled_us
+from spark_jobs.queries.open_events import is_of_visit, is_settled, settled_us
 from spark_jobs.queries.user_status.operator import in_order
-from spark_jobs.queries.visits import is_of_visit
 
 
 def given_values(initial: DataFrame, settings: MovingAverageSettings) -> DataFrame:

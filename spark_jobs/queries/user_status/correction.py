@@ -21,7 +21,7 @@ from spark_jobs.config.durations import microseconds
 from spark_jobs.contract.tables import USER_STATUS
 from spark_jobs.queries.chains import CHAIN_END, CHAIN_START, rows_within, touched_chains
 from spark_jobs.queries.correction import DUE, GROUP, AffectedRows, Correction, CorrectionInput
-from spark_jobs.queries.visits import is_of_visit
+from spark_jobs.queries.open_events import is_of_visit
 from spark_jobs.spark.columns import between, interval
 from spark_jobs.traffic_rules.kinds.common import EVENT
 

@@ -26,8 +26,8 @@ from spark_jobs.config.choices import Clock, UserStatus
 from spark_jobs.config.durations import microseconds, milliseconds
 from spark_jobs.config.sections import UserStatusSettings
 from spark_jobs.contract.tables import USER_STATUS
+from spark_jobs.queries.open_events import is_of_visit
 from spark_jobs.queries.state_functions.processors import StatusProcessor
-from spark_jobs.queries.visits import is_of_visit
 from spark_jobs.spark.columns import after_watermark
 
 
