@@ -28,8 +28,15 @@ INSTEAD: dict[str, str] = {
 _RIGHT: frozenset[tuple[str, str]] = frozenset()
 """By file, phrases that are right there."""
 _NOT_YET = (
-    *("spark_jobs/", "docs/cli.md", "docs/contract.md", "docs/mapping.md", "docs/queries.md", "docs/settings.md"),
-    "docs/tables.md",
+    *("spark_jobs/cli/", "spark_jobs/config/", "spark_jobs/contract/", "spark_jobs/formats/", "spark_jobs/lineage/"),
+    *(
+        "spark_jobs/mapping/",
+        "docs/cli.md",
+        "docs/contract.md",
+        "docs/mapping.md",
+        "docs/settings.md",
+        "docs/tables.md",
+    ),
 )
 """Folders and files that are still to be cleaned; the pages are generated from ``spark_jobs``."""
 _ELSEWHERE = ("tests/", "docs/images/", "infra/words.py", "uv.lock")

@@ -25,7 +25,7 @@ from spark_jobs.lake.notes import CommitNote
 from spark_jobs.lake.records import find_record, write_record
 from spark_jobs.queries.attribute.query import QUERY as ATTRIBUTE
 from spark_jobs.queries.notes import last_note
-from spark_jobs.restatements.plan import PlanKind
+from spark_jobs.restatements.plan import PlanKind, RepairPlan
 from spark_jobs.restatements.plans import GOLD_PLANS
 
 
@@ -51,14 +51,8 @@ def due_until(lake: Lake, settings: Settings) -> CreditHorizon | None:
 
 def last_run(lake: Lake) -> CreditPlan | None:
     """The last complete run that was not of a window: the next one continues from it. None: no such run."""
-    return next(
-        (plan for plan in CREDIT_PLANS.newest_first(lake) if not plan.is_window and _is_whole(lake, plan)), None
-    )
-
-
-def _is_whole(lake: Lake, plan: CreditPlan) -> bool:
-    done = CREDIT_PLANS.done(lake, plan.number)
-    return done is not None and not done.failed
+    new = (plan for plan in CREDIT_PLANS.newest_first(lake) if not plan.is_window)
+    return next((plan for plan in new if CREDIT_PLANS.is_whole(lake, plan.number)), None)
 
 
 def has_work(lake: Lake, settings: Settings) -> bool:
@@ -94,9 +88,13 @@ def seen_of(reach: CreditHorizon, *, waits: bool) -> CreditSeen:
 def _has_repaired(lake: Lake, since: int, until: int) -> bool:
     """Whether repairs and replays after number ``since`` have applied late events, or changed attributions."""
     plans = (GOLD_PLANS.read(lake, number) for number in range(since + 1, until + 1))
-    # Marks change only columns that touches do not have.
-    own = (plan for plan in plans if plan is not None and plan.kind is not PlanKind.MARKS)
-    return any(plan.late_events or plan.changes_of(ATTRIBUTIONS.name) for plan in own)
+    return any(plan is None or _may_change_touches(plan) for plan in plans)  # nobody knows what one did that is gone
+
+
+def _may_change_touches(plan: RepairPlan) -> bool:
+    # Marks change columns that no touch has.
+    is_own = plan.kind is not PlanKind.MARKS
+    return is_own and (plan.late_events > 0 or plan.changes_of(ATTRIBUTIONS.name) > 0)
 
 
 def _has_new_marks(lake: Lake, last: CreditHorizon, seen: CreditSeen, reach: CreditHorizon) -> bool:

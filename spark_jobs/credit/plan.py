@@ -102,4 +102,4 @@ class CreditFeed(BaseModel):
     credited: tuple[CreditedCampaign, ...]
 
 
-CREDIT_PLANS = Plans(CREDIT_RUNS, CREDIT, CreditPlan)
+CREDIT_PLANS = Plans(CREDIT_RUNS, CREDIT, CreditPlan, lambda plan: plan.is_window)

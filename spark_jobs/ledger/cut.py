@@ -203,7 +203,7 @@ class LiveLedger(_Frozen):
     @property
     def wrong(self) -> list[str]:
         """Why it does not balance, in words."""
-        found = [f"{one.rows:,} rows of {one.account} are {one.kind.value}" for one in self.alarms]
+        found = [f"{one.rows:,} {one.kind.value} ({one.account})" for one in self.alarms]
         if self.received_off:
             found.append(f"received differs from ok + quarantined by {self.received_off:,}")
         if self.ok_off:

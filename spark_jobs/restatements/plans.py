@@ -1,8 +1,8 @@
 """The stored plans of a lake: those of repairs, replays and marks, and those of credit."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from spark_jobs.errors import LakeError
 from spark_jobs.lake.layout import Lake
@@ -10,6 +10,8 @@ from spark_jobs.places import REPAIR, REPAIRS
 from spark_jobs.restatements.plan import Plan, PlanKind, RepairDone, RepairPlan, done_key, plan_folder, plan_key
 
 AnyPlan = TypeVar("AnyPlan", bound=Plan)
+KEPT: Final = 1_000
+"""How many of the newest plans in a folder are kept: S3 lists them in one call, and each run lists them."""
 
 
 @dataclass(frozen=True)
@@ -20,12 +22,14 @@ class Plans(Generic[AnyPlan]):
         folder: its key.
         writer: the name of their writer in commits, and of its lock.
         kind: the class of a plan.
+        purpose: of a plan: the next of the same purpose continues from the last one that was completed.
         kept: folders of the rows of a plan that later plans read; the others are deleted when it is done.
     """
 
     folder: str
     writer: str
     kind: type[AnyPlan]
+    purpose: Callable[[AnyPlan], object]
     kept: tuple[str, ...] = ()
 
     def read(self, lake: Lake, number: int) -> AnyPlan | None:
@@ -46,6 +50,11 @@ class Plans(Generic[AnyPlan]):
         """The end of the plan ``number``; None: it has not ended."""
         text = lake.files.read(done_key(number, self.folder))
         return None if text is None else RepairDone.model_validate_json(text)
+
+    def is_whole(self, lake: Lake, number: int) -> bool:
+        """Whether the plan ``number`` is done, in all its tables."""
+        done = self.done(lake, number)
+        return done is not None and not done.failed
 
     def last_done(self, lake: Lake) -> int:
         """The number of the last plan that is done; 0: none is."""
@@ -85,9 +94,25 @@ class Plans(Generic[AnyPlan]):
         for key in unread:
             lake.files.delete_folder(key)
 
+    def remove_old(self, lake: Lake) -> None:
+        """Deletes the folders of old plans; to be called under the lock of ``writer``.
 
-GOLD_PLANS = Plans(REPAIRS, REPAIR, RepairPlan, kept=("events",))
-"""The plans of repairs, replays and marks. Their events are kept: the next repair reads which of them wait."""
+        The newest :data:`KEPT` stay, and of each purpose every plan since the last that was done whole. Nothing reads
+        any other: a run that finds it gone looks at the tables, whose logs have the numbers too, and the changes
+        themselves are in ``gold/restatements``.
+        """
+        numbers = lake.numbers(self.folder)[::-1]
+        whole = set[object]()
+        for place, number in enumerate(numbers if len(numbers) > KEPT else ()):
+            plan = self.read(lake, number)
+            if place >= KEPT and (plan is None or self.purpose(plan) in whole):
+                lake.files.delete_folder(plan_folder(number, self.folder))
+            elif plan and self.purpose(plan) not in whole and self.is_whole(lake, number):
+                whole.add(self.purpose(plan))
+
+
+GOLD_PLANS = Plans(REPAIRS, REPAIR, RepairPlan, lambda plan: plan.kind, kept=("events",))
+"""Those of repairs, replays and marks. Of events that are late for a table, the next repair reads which wait."""
 
 
 @dataclass(frozen=True)
