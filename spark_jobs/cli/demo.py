@@ -29,7 +29,7 @@ app = typer.Typer()
 _MARK = ".adloom-demo"
 _FILES = 8
 _QUESTION = "select campaign_id, impressions, clicks, ctr, cost_micros from daily_campaigns order by 2 desc limit 3"
-"""What somebody would ask first."""
+"""The question somebody would ask first."""
 
 
 @app.command(epilog="Example:  adloom demo --out demo --events 100000")

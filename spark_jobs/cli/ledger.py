@@ -58,7 +58,7 @@ def ledger(
     restart: Annotated[bool, typer.Option("--restart", help="Count everything again from the first commit.")] = False,
     from_now: Annotated[
         bool,
-        typer.Option("--from-now", help="Begin anew, with what comes from now on."),
+        typer.Option("--from-now", help="Begin again, with what comes from now on."),
     ] = False,
     config: ConfigOption = None,
 ) -> None:

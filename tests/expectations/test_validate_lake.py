@@ -21,7 +21,7 @@ from spark_jobs.contract.validation import Validation
 from spark_jobs.errors import LakeError
 from spark_jobs.lake.layout import Lake, commit_key
 from spark_jobs.lake.open import open_lake
-from spark_jobs.lineage.send import tell
+from spark_jobs.lineage.send import report_new
 from spark_jobs.places import VALIDATED
 from spark_jobs.queries.registry import TABLES
 from tests.expectations.good_rows import append, at, good_rows
@@ -97,7 +97,7 @@ def test_where_credit_is_computed_it_is_validated_and_must_add_up(
 def _assert_told(lake: Lake, *validations: ValidationResult) -> None:
     """Whoever comes later finds what each rule found, and OpenLineage gets it."""
     events: list[dict[str, Any]] = []
-    told = [one for one in tell(lake, Settings(), events.append, from_now=False) if isinstance(one, Validation)]
+    told = [one for one in report_new(lake, Settings(), events.append, from_now=False) if isinstance(one, Validation)]
     for event in events:
         check_event(event)
     assert [len(one.together) + sum(len(table.rules) for table in one.tables.values()) for one in told] == [
