@@ -95,11 +95,11 @@ class _Cutting:
         self._settings, self._lake, self._last = settings, lake, last
         own = settings.deduplicate
         self._delay = None if own.mode is DeduplicateMode.FOREVER else own.watermark
-        self._desk = CutDatabase(lake, number, self._delay)
         self._number = number
         self._silver, self.has_more = self._next_of_silver(rows_a_cut)
         self.silver_version = self._silver[-1].version if self._silver else last.silver
         self._batches = batches_in(DEDUPLICATE, self._silver)
+        self._desk = CutDatabase(lake, number, self._delay)
 
     def close(self) -> None:
         self._desk.close()

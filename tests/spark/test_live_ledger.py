@@ -16,6 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_jobs.config.settings import Settings
+from spark_jobs.contract.events import VISIT_TYPES
 from spark_jobs.contract.tables import ATTRIBUTIONS, CAMPAIGN_STATS, SESSIONS, SILVER_EVENTS, Table
 from spark_jobs.errors import LakeError
 from spark_jobs.generator.generate import generate
@@ -319,11 +320,12 @@ def _files_up_to(lake: Lake, table: Table, version: int) -> list[str]:
 
 
 def _kept_after(lake: Lake, read: int, silver: int) -> int:
+    """The events of sessions in silver after version ``read``, up to ``silver``."""
     return sum(
         file.rows or 0
         for change in commits(lake, SILVER_EVENTS, read + 1, silver)
         for file in change.added
-        if file.partition["event_type"] != "heartbeat"
+        if file.partition["event_type"] in VISIT_TYPES
     )
 
 
