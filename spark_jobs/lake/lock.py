@@ -1,4 +1,4 @@
-"""Locks between processes, above all: one driver per job at a time."""
+"""Locks between processes: above all, one driver per job at a time."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ _WORK = {
     LIVE_LEDGER: "a cut of the ledger, or a backup",
     LINEAGE: "lineage",
 }
-"""By lock that is no job's, what may hold it."""
+"""By lock that is not of a job, the work that may hold it."""
 
 
 @contextmanager
@@ -97,7 +97,7 @@ def _refusal(lake: Lake, job: str, by: str) -> LakeInUseError:
 
 @contextmanager
 def _locked_by_java(jvm: Any, file: Path) -> Iterator[bool]:
-    """Java has POSIX locks alone, so a Java that several commands share opens a lock's file only once at a time."""
+    """Java has only POSIX locks, so a Java that several commands share opens a lock's file only once at a time."""
     from spark_jobs.spark import shared_java  # noqa: PLC0415 who has no Java needs no PySpark
 
     lock = shared_java.reserve(jvm, f"adloom.lock:{file.resolve()}")

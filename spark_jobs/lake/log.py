@@ -1,4 +1,4 @@
-"""What the commits of a table added and removed, from its log alone: no Spark, and no row is read."""
+"""The files that the commits of a table added and removed, from its log alone: no Spark, and no row is read."""
 
 import json
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ class Commit:
         return self.note is not None and self.note.query == query
 
     def is_by(self, writer: str) -> bool:
-        """Whether the commit was written by ``writer``, which is no query."""
+        """Whether the commit was written by ``writer``, which is not a query."""
         return self.note is not None and self.note.writer.startswith(writer) and self.note.query is None
 
 
@@ -45,9 +45,8 @@ def commits(lake: Lake, table: Table, first: int, last: int) -> Iterator[Commit]
         commit = lake.files.read(commit_key(table, version))
         if commit is None:
             raise LakeError(
-                f"the log of {table.path} in {lake.root} has no commit {version} any more, so what it added cannot be "
-                "told: Delta removes commits after 30 days (delta.logRetentionDuration); `adloom ledger --from-now` "
-                "begins the ledger anew"
+                f"the log of {table.path} in {lake.root} has no commit {version} any more: Delta removes commits after 30 "
+                "days (delta.logRetentionDuration); `adloom ledger --from-now` restarts the ledger"
             )
         yield commit_in(commit, table, version)
 

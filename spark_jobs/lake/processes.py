@@ -19,7 +19,7 @@ def here() -> str:
 
 
 def started(process_id: int) -> str:
-    """When the process started, in clock ticks since boot; empty if it is not running. Tells reused ids apart."""
+    """When the process started, in clock ticks since boot; tells reused ids apart. Empty if it is not running."""
     try:
         fields = (
             Path(f"/proc/{process_id}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()

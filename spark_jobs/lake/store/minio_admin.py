@@ -1,4 +1,4 @@
-"""What MinIO offers beyond S3: users, policies, and versioning that excludes parts of a bucket."""
+"""MinIO's features beyond S3: users, policies, and versioning that excludes parts of a bucket."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Whether every record is accounted for, as far as a ledger was kept."""
+"""Whether every record is accounted for, if a ledger is kept."""
 
 from collections.abc import Iterator
 

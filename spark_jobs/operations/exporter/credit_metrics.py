@@ -1,4 +1,4 @@
-"""Prometheus metrics of what campaigns are credited with, from the small file that `adloom credit` writes."""
+"""Prometheus metrics of the credits of campaigns, from the small file that `adloom credit` writes."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -12,13 +12,13 @@ from spark_jobs.operations.exporter.series import OTHERS, largest
 from spark_jobs.places import CREDIT_FEED
 
 NO_CAMPAIGN = "(organic)"
-"""In place of the campaign of conversions without a touch."""
+"""The campaign label of conversions without a touch."""
 _Key = tuple[str, str, str]
 """Campaign, model and currency."""
 
 
 def credit_metrics(lake: Lake) -> Iterator[Metric]:
-    """Gauges of what the file of ``lake`` says; none without a file.
+    """Gauges from the file of ``lake``; none without a file.
 
     The campaigns with the largest shares of conversions have series of their own.
 

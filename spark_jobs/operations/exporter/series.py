@@ -1,12 +1,12 @@
-"""Which campaigns have Prometheus series of their own: each series costs Prometheus memory."""
+"""The campaigns that have their own Prometheus series: each series costs Prometheus memory."""
 
 from collections import defaultdict
 from collections.abc import Iterable
 
 MOST_CAMPAIGNS = 100
-"""So many campaigns have series of their own, those with the largest amounts."""
+"""The number of campaigns with their own series, those with the largest amounts."""
 OTHERS = "(others)"
-"""In place of the name of all other campaigns together."""
+"""The label of all other campaigns together."""
 
 
 def largest(amounts: Iterable[tuple[str, float]]) -> set[str]:
