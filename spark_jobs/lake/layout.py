@@ -1,4 +1,4 @@
-"""A lake: its root, its small files, its tables' versions, and where the parts of each query lie."""
+"""A lake: its root, its small files, and the versions of its tables."""
 
 import json
 import re
@@ -14,7 +14,7 @@ _COMMIT = re.compile(r"(\d{20})\.json")
 
 @dataclass(frozen=True)
 class Lake:
-    """A lake: its root as a URI without a trailing slash, its small files, and where everything lies below it.
+    """A lake: its root as a URI without a trailing slash, and its small files.
 
     Spark's inputs and outputs are named by URI, small files by their key in ``files``.
     """
@@ -34,7 +34,7 @@ class Lake:
         return Path(self.root.removeprefix(LOCAL))
 
     def shown(self, key: str = "") -> str:
-        """``key`` as people are shown it: a path if the lake is local, otherwise a URI."""
+        """``key`` as shown to people: a path if the lake is local, otherwise a URI."""
         return str(self.path / key) if self.is_local else f"{self.root}/{key}".rstrip("/")
 
     def table(self, table: Table) -> str:

@@ -1,4 +1,4 @@
-"""Locks between processes, above all: one driver per job at a time."""
+"""Locks between processes: above all, one driver per job at a time."""
 
 import os
 import time
@@ -122,7 +122,7 @@ def _refusal(lake: Lake, job: str, by: str) -> LakeInUseError:
 
 @contextmanager
 def _locked_by_java(jvm: Any, file: Path) -> Iterator[bool]:
-    """Java has POSIX locks alone, so a Java that several commands share opens a lock's file only once at a time."""
+    """Java has only POSIX locks, so a Java that several commands share opens a lock's file only once at a time."""
     from spark_jobs.spark import shared_java  # noqa: PLC0415 who has no Java needs no PySpark
 
     lock = shared_java.reserve(jvm, f"adloom.lock:{file.resolve()}")

@@ -31,7 +31,7 @@ class Commit:
         return self.note is not None and self.note.query == query
 
     def is_by(self, writer: str) -> bool:
-        """Whether the commit was written by ``writer``, which is no query."""
+        """Whether the commit was written by ``writer``, which is not a query."""
         return self.note is not None and self.note.writer.startswith(writer) and self.note.query is None
 
 

@@ -42,14 +42,14 @@ _DECIMAL = re.compile(r"decimal\((\d+),(-?\d+)\)")
 
 @dataclass(frozen=True)
 class RowStore:
-    """Where the data files of a lake are: a file system of Arrow, and the lake's root in it."""
+    """The place of the data files of a lake: a file system of Arrow, and the lake's root in it."""
 
     filesystem: FileSystem
     root: str
 
 
 def table_rows(lake: Lake, table: Table, version: int, store: RowStore) -> ds.Dataset:
-    """The rows of ``version`` of ``table``; where it, or a file, is older than a column, that is null.
+    """The rows of ``version`` of ``table``; a column that it, or a file, does not have yet is null.
 
     Filters on partition columns skip files. Columns are those of the table, kept ones included, and of the contract.
 

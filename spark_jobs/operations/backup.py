@@ -1,4 +1,4 @@
-"""A copy of a lake that a lake can be made of again, taken while jobs run.
+"""Backups: copies of a lake, taken while jobs run, from which a lake can be restored.
 
 A table says by itself how far its writer had read: its commits carry a note (:mod:`spark_jobs.lake.notes`). So
 checkpoints are not copied. They are rebuilt from the tables, as a reset does it, and each query continues where its
@@ -54,7 +54,7 @@ from spark_jobs.traffic_rules.reached import RULES
 MANIFEST = "backup.json"
 """The description of a copy, as JSON: written last, so that a copy without it is not whole."""
 _BEGUN = "backup-begun.json"
-"""Of which lake it is a copy, as JSON: written first, so that no lake is ever taken for a copy."""
+"""The lake of which it is a copy, as JSON: written first, so that no lake is ever taken for a copy."""
 _OWNERS = {
     REPAIR: REPAIRS,
     CREDIT: CREDIT_RUNS,
@@ -79,14 +79,14 @@ class Backup(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     adloom: str
-    """Version that took it."""
+    """The version of adloom that took it."""
     taken_at: datetime
     lake: str
-    """Where it was taken of."""
+    """The root of the lake that was copied."""
     tables: dict[str, int]
     """By name, the version of each table."""
     ingest_reached: list[JsonValue]
-    """How far ``ingest`` had read, as Spark writes it: Kafka must still hold what comes after. Empty: nothing."""
+    """How far ``ingest`` had read, as Spark writes it: Kafka must still have all later records. Empty: nothing read."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class _Copying:
     report: Report
 
     def copy(self, what: str, keys: Iterable[str]) -> None:
-        """Copies the files; one that is gone since it was listed is left out."""
+        """Copies the files; one that was deleted after it was listed is left out."""
         wanted = list(keys)
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             for done, _ in enumerate(pool.map(self._copy, wanted), start=1):
@@ -110,7 +110,7 @@ class _Copying:
 
 
 def back_up(lake: Lake, target: Lake, s3: S3Settings, *, now: datetime, report: Report) -> Backup:
-    """Copies ``lake`` to ``target``; what an earlier copy of it left there is not copied again.
+    """Copies ``lake`` to ``target``; files of an earlier copy of it there are not copied again.
 
     Args:
         lake: jobs may be running on it.
@@ -153,7 +153,9 @@ def read_backup(copy: Lake) -> Backup:
     """
     found = find_record(copy, MANIFEST, Backup)
     if found is None:
-        raise LakeError(f"{copy.shown()} is no whole backup: it has no {MANIFEST}; take it again with `adloom backup`")
+        raise LakeError(
+            f"{copy.shown()} is not a complete backup: it has no {MANIFEST}; take it again with `adloom backup`"
+        )
     return found
 
 
@@ -161,7 +163,7 @@ def put_back(copy: Lake, target: Lake, *, report: Report) -> Backup:
     """Copies the backup at ``copy`` to ``target``, which must be empty. Checkpoints are still to be made.
 
     Raises:
-        LakeError: ``copy`` is no whole backup, or ``target`` is not empty.
+        LakeError: ``copy`` is not a complete backup, or ``target`` is not empty.
     """
     backup, copying = read_backup(copy), _Copying(copy, target, report)
     if not _is_empty(target):
@@ -200,7 +202,7 @@ def _small_files(lake: Lake) -> Iterator[str]:
     for folder in _FOLDERS:
         yield from (file.key for file in lake.files.walk(folder) if file.key not in locks)
     yield from _FILES
-    # With its manifest a new checkpoint knows from what initial state the first one began.
+    # From its manifest a new checkpoint knows the initial state of the first one.
     yield from (file.key for file in lake.files.walk(CHECKPOINTS) if _OF_CHECKPOINT.fullmatch(file.key))
 
 
@@ -235,7 +237,7 @@ def _log_up_to(log: str, version: int, found: Mapping[str, int], there: Mapping[
 
 
 def _point_to_checkpoint(target: Lake, table: Table) -> None:
-    """Writes which checkpoint of the log is the last: that of the source may not be in the copy."""
+    """Records the last checkpoint of the log; that of the source may not be in the copy."""
     if versions := checkpoints_in(target, table):
         # Delta reads the rest from the checkpoint itself; its size is a hint.
         pointer = json.dumps({"version": versions[-1], "size": 0})

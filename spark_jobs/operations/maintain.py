@@ -1,4 +1,4 @@
-"""Table maintenance: small files compacted, and files that no reader needs any more removed."""
+"""Table maintenance: compacts small files and removes files that no reader needs."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -86,7 +86,7 @@ def maintain(
 
 
 def _writer(table: Table) -> str:
-    """Whose lock keeps others from writing ``table``; appends of others to ``restatements`` disturb no compaction."""
+    """The owner of the lock on ``table``; appends of others to ``restatements`` do not disturb a compaction."""
     if table in CREDIT_TABLES:
         return CREDIT
     own = {MARKS: MARKS_WRITER, DAYS: DAYS_WRITER, **dict.fromkeys(REPAIR_TABLES, REPAIR)}

@@ -1,4 +1,4 @@
-"""Heartbeats: event time goes on while no event moves it."""
+"""Heartbeats: they move event time on while no event does."""
 
 import threading
 from collections.abc import Sequence
@@ -77,7 +77,7 @@ class Heartbeats:
         """Writes a heartbeat if one is due; to be called every second or so.
 
         Args:
-            now: read before the queries were looked at.
+            now: read before the states of the queries.
             views: of the queries that lead to silver, in the order in which rows flow.
 
         Returns:
@@ -104,7 +104,7 @@ class Heartbeats:
         if beat <= newest:
             self._silence.postpone()
             return None
-        if not self._silver.acquire(blocking=False):  # a batch is being written: it is no silence if it brings events
+        if not self._silver.acquire(blocking=False):  # a batch is being written, and may bring events
             return None
         try:
             self._append(beat)

@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 class QuickListener(StreamingQueryListener):
     """A listener that reads a batch's progress from Java as one JSON text.
 
-    PySpark's own makes a call to Java for each of some three hundred figures of a join, which costs 0.2 CPU seconds per
+    PySpark's own listener calls Java for each of some three hundred figures of a join, which costs 0.2 CPU seconds per
     batch.
     """
 

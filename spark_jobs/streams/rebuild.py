@@ -1,6 +1,6 @@
-"""The checkpoint of a query, rebuilt from events at rest so that Spark goes on as if it had never been away.
+"""Rebuilds the checkpoint of a query from events at rest, so that Spark continues as if it had never stopped.
 
-It gets two batches, because Spark takes the time that the next one begins with from both of them::
+It gets two batches, because Spark derives the watermark of the next one from both of them::
 
     batch   reads                  watermark of the batch   its output
     0       all open events        none: nothing is late    in the table already, but for what changed settings add
@@ -67,7 +67,7 @@ def rebuild(at: ResumePoint, version: int, manifest: Manifest) -> int:
 
 
 def _sides(at: ResumePoint, events: DataFrame) -> Sequence[DataFrame]:
-    """The open events for each time that the query reads its table; one side may have come further than another."""
+    """The open events for each time that the query reads its table; one side may have read further than another."""
     last, keys = max(at.reached), [*KEY, "event_time"]
     sides = [
         events
@@ -91,7 +91,7 @@ def _in_first_batch(rows: DataFrame) -> DataFrame:
 
 
 def _run_batch(at: ResumePoint, rows: DataFrame, version: int, write: _Write | None) -> None:
-    """Runs the next batch of the new checkpoint; ``write`` gets its output, which otherwise is thrown away."""
+    """Runs the next batch of the new checkpoint; ``write`` gets its output, which otherwise is discarded."""
 
     def compute(batch: DataFrame, _batch_id: int) -> None:
         if write is None:
@@ -113,7 +113,7 @@ def _run_batch(at: ResumePoint, rows: DataFrame, version: int, write: _Write | N
 
 
 def _write_due(at: ResumePoint, manifest: Manifest, held_ms: int) -> _Write:
-    """Writes what comes due at the position as an ordinary batch would; if there is nothing, nothing is committed."""
+    """Writes the rows that come due at the position as an ordinary batch would; without rows, nothing is committed."""
     query, note = at.query, note_of_reset(at.note).model_copy(update={"watermark_ms": held_ms})
     outputs = query.outputs(at.settings, at.lake, manifest) or [TableOutput(at.lake, query.writes)]
 
@@ -127,7 +127,7 @@ def _write_due(at: ResumePoint, manifest: Manifest, held_ms: int) -> _Write:
 
 
 def _replace_watermark(lake: Lake, key: str, watermark_ms: int) -> int:
-    """Replaces the watermark that a batch left to the next one, in the file ``key``. Returns the one it had left."""
+    """Replaces the watermark that a batch left to the next one, in the file ``key``. Returns the old one."""
     version, text, *more = _lines(lake, key)
     done = json.loads(text)
     _write_lines(lake, key, [version, json.dumps({**done, _NEXT: watermark_ms}), *more])
@@ -135,7 +135,7 @@ def _replace_watermark(lake: Lake, key: str, watermark_ms: int) -> int:
 
 
 def _replace_offsets(at: ResumePoint, key: str) -> None:
-    """Replaces where a batch ended, in the file ``key``, by the position in the source table."""
+    """Replaces the end of a batch, in the file ``key``, by the position in the source table."""
     version, metadata, *_ = _lines(at.lake, key)
     _write_lines(at.lake, key, [version, metadata, *map(json.dumps, at.note.reached)])
 
@@ -146,6 +146,6 @@ def _lines(lake: Lake, key: str) -> list[str]:
 
 def _write_lines(lake: Lake, key: str, lines: Sequence[str]) -> None:
     folder, _, name = key.rpartition("/")
-    # Hadoop's checksum of the old content; it is only kept on local disks, and need not be there.
+    # Hadoop's checksum of the old content; it exists on local disks only, and not always.
     lake.files.delete([f"{folder}/.{name}.crc"])
     lake.files.write(key, "\n".join(lines).encode())

@@ -11,7 +11,7 @@ LOCAL = "file://"
 
 
 def hadoop_uri(path: PurePath) -> str:
-    """``path``, which is absolute, as Hadoop takes a URI: nothing is escaped, so ``%20`` would be three characters."""
+    """The absolute ``path`` as a URI for Hadoop: nothing is escaped, so ``%20`` would be three characters."""
     return f"{LOCAL}{path}"
 
 

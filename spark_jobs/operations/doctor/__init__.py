@@ -16,7 +16,7 @@ def _declared() -> tuple[Check, ...]:
 
 
 CHECKS = _declared()
-"""All of them, in their order."""
+"""All checks, in their order."""
 
 
 def examine(subject: Subject) -> Iterator[tuple[Check, list[Finding]]]:

@@ -14,7 +14,7 @@ class Severity(StrEnum):
 
     FINE = "fine"
     WARNING = "warning"
-    """It works, and will not for ever."""
+    """It works, but will not forever."""
     WRONG = "wrong"
     """Something does not work, or rows are not as they should be."""
 
@@ -41,8 +41,8 @@ class Subject:
 class Check:
     """A question about a subject.
 
-    ``order`` sorts the checks. An AdloomError that ``look`` raises is a finding. If ``is_basis``, those after it cannot
-    be made once it finds something wrong.
+    ``order`` sorts the checks. An AdloomError that ``look`` raises is a finding. If ``is_basis``, later checks are
+    impossible once it finds something wrong.
     """
 
     order: int

@@ -1,4 +1,4 @@
-"""Whether the queries that should run do, and keep up."""
+"""Whether the queries that should run are running and keep up."""
 
 from collections.abc import Iterator
 from datetime import timedelta

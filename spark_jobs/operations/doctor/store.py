@@ -1,4 +1,4 @@
-"""Whether the lake can be written, and what the store keeps."""
+"""Whether the lake can be written, and whether the store keeps old versions."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from spark_jobs.lake.store.objects import Objects
 
 _SKEW, _REFUSED_SKEW = timedelta(seconds=5), timedelta(minutes=15)
-"""Between clocks: what leases and watermarks bear, and what an S3 store accepts."""
+"""Differences between clocks that leases and watermarks tolerate, and that an S3 store accepts."""
 
 
 def _look(subject: Subject) -> Iterator[Finding]:

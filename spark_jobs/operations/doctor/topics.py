@@ -36,7 +36,7 @@ def _look(subject: Subject) -> Iterator[Finding]:
 def _gaps(topic: str, ends: dict[int, tuple[int, int]], read: dict[str, int] | None) -> Iterator[Finding]:
     if read is None:
         return
-    # A partition that was added since is read from its beginning.
+    # A partition that was added later is read from its beginning.
     begins = {number: read.get(str(number), first) for number, (first, _) in ends.items()}
     gone = {number: first - begins[number] for number, (first, _) in ends.items() if first > begins[number]}
     if gone:

@@ -42,7 +42,7 @@ class GoldMetrics(Collector):
         self._latest: tuple[Metric, ...] = ()
 
     def collect(self) -> Iterator[Metric]:
-        """The metrics; none of a table that the lake does not have, or if it could not be read."""
+        """The metrics; none for a table that is missing or could not be read."""
         yield from self._latest
 
     def refresh(self, now: datetime) -> None:
@@ -54,7 +54,7 @@ class GoldMetrics(Collector):
                 *credit_metrics(self._lake),
             )
         except AdloomError as error:
-            # Figures of before would look like those of now.
+            # Old figures would look current.
             self._latest = ()
             _log.warning("no metrics of campaigns, sessions and credit: %s", error)
 
@@ -63,7 +63,7 @@ class GoldMetrics(Collector):
         if not windows:
             return
         end, length = windows[-1].end, windows[-1].length
-        # Windows may overlap: of those, every event is in exactly one.
+        # Windows may overlap: each event is in exactly one of these.
         apart = [one for one in windows if one.length == length and (end - one.end) % length == timedelta()]
         spans = {"window": [one for one in apart if one.end == end], "feed": apart}
         covered = GaugeMetricFamily("adloom_campaign_span_seconds", "event time of a span", labels=["span"])
@@ -108,7 +108,7 @@ def _windows(lake: Lake) -> list[_Window]:
     """The rows of the feed, the newest last; none without a feed.
 
     Raises:
-        LakeError: it is not a feed.
+        LakeError: the file is not a feed.
     """
     text = lake.files.read(FEED)
     if text is None:
@@ -128,7 +128,7 @@ def _summed(windows: Iterable[_Window], name: str) -> Iterator[tuple[str, int]]:
     sums = Counter[str]()
     for one in windows:
         if (value := one.figures[name]) is not None:
-            # Added even if it is 0, which is a value too.
+            # Added even if it is 0, which is a known value.
             sums[one.campaign if one.campaign in shown else OTHERS] += value
     yield from sums.items()
 
