@@ -35,8 +35,11 @@ _WHITESPACE = " \t\r"
 _BYTE_ORDER_MARK = "\ufeff"
 
 # Text that Spark may have converted from a boolean, object, array or fraction. Only then its type is looked up. A
-# number is matched to its end, because every IPv4 address begins like one.
-_PERHAPS_NOT_TEXT = r"^(?:true\z|false\z|[\[{]|-?[0-9]+(?:\.[0-9]+(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)\z)"
+# number is matched to its end, because every IPv4 address begins like one. One beyond a double has become "Infinity",
+# with the quotes.
+_PERHAPS_NOT_TEXT = (
+    r'^(?:true\z|false\z|"-?Infinity"\z|[\[{]|-?[0-9]+(?:\.[0-9]+(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)\z)'
+)
 
 
 def drop_blank(records: DataFrame) -> DataFrame:
