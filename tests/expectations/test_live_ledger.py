@@ -68,7 +68,7 @@ def test_the_page_says_whether_it_balances(lost: int, said: str, written: Writte
     write_landing_page(written.lake, result, _NOW)
     page = (written.lake.files.read(result.report) or b"").decode()
     assert said in page
-    assert "1 rows of records are unaccounted" in page or not lost
+    assert "1 unaccounted (records)" in page or not lost
     part = live_part(written.lake)
     assert part
     lines = {line.name: line.rows for line in part.lines}
