@@ -14,7 +14,7 @@ lock-jars: ## Lock the jars of every pom.xml again, after a change (needs Maven)
 demo: setup ## A day of events: generated, run, validated, reported
 	@.venv/bin/adloom demo
 
-airflow: setup ## Start Airflow and the drivers on this machine: prints the address, the first time the passwords
+airflow: setup ## Start Airflow and the drivers on this machine; prints the address and, the first time, the passwords
 	@$(PY) infra/airflow/embedded.py start
 
 airflow-stop: ## Stop what `make airflow` started; the drivers finish their batches
@@ -33,11 +33,12 @@ docs: setup ## Regenerate the reference pages in docs/ and the dashboards from t
 release: setup ## Wheel, sdist, locked requirements, SBOM and their SHA-256 sums of the last commit, into build/release
 	@$(PY) -m infra.release
 
-check: setup ## Lint, format, types, import rules
+check: setup ## Lint, format, types, import rules, phrases to avoid
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	PYTHONPATH=dags .venv/bin/lint-imports
+	$(PY) -m infra.words
 
 # In the order of the folders: by default xdist starts files with few tests last, and those are the long ones.
 test: setup ## Every test except those below
@@ -83,7 +84,7 @@ test-long: setup ## The long tests of the jobs: each setting that a reset allows
 	$(PY) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -m slow --timeout 1800 tests/spark tests/expectations
 	$(PY) -m pytest -m slow -s --timeout 1800 tests/slow/test_bounded_state.py
 
-mutants: setup ## 200 small faults in the code that decides rows, one at a time: does a test notice? Hours; goes on where it ended
+mutants: setup ## 200 small faults in the code that decides rows, one at a time: does a test notice? Takes hours; resumes where it stopped
 	$(PY) -m tests.mutants $(MUTANTS)
 
 bench: setup ## Events/s, CPU and memory of every stage on 1,000,000 events, next to DuckDB
@@ -98,7 +99,7 @@ bench-operators: setup ## Each stateful operator by itself: 10,000 and 1,000,000
 bench-mappings: setup ## What a mapping costs: ingest alone, over the same events in four formats
 	$(PY) -m benchmarks.mappings
 
-bench-ledger: setup ## What the live ledger costs beside the jobs
+bench-ledger: setup ## CPU seconds of the live ledger, compared with those of the jobs
 	$(PY) -m benchmarks.ledger
 
 bench-peers: setup ## adloom, PyFlink, plain PySpark, Pathway, DuckDB, Polars: the same work on the same files, rows compared
@@ -110,13 +111,13 @@ bench-scaling: setup ## The main job on standalone clusters of 1, 2 and 4 single
 bench-repair: setup ## What a repair costs with 0.1, 1 and 10 % late events among 10,000,000, rows compared with DuckDB
 	$(PY) -m benchmarks.repair
 
-bench-credit: setup ## What credit costs over 10,000,000 events of 90 days: the first run, and the one after a day more
+bench-credit: setup ## What credit costs over 10,000,000 events of 90 days: the first run, and the one a day later
 	$(PY) -m benchmarks.credit
 
 bench-bots: setup ## Precision and recall of the default rules of invalid traffic on labelled bots
 	$(PY) -m benchmarks.bots
 
-bench-guard: setup ## What a run costs here and at the commit before, in turns: the ratio of their CPU seconds
+bench-guard: setup ## What a run costs here and at the previous commit, in turns: the ratio of their CPU seconds
 	$(PY) -m benchmarks.guard
 
 profile: setup ## Where the CPU time of a run goes: a flame graph, and a table of its parts (needs Maven and a JDK)

@@ -1,1 +1,1 @@
-"""What adloom costs: `make bench`."""
+"""Measures what adloom costs: `make bench`."""

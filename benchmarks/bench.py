@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import sys
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -14,6 +15,10 @@ from rich.table import Table
 
 from benchmarks.common import ADLOOM, make_events
 from benchmarks.measure import Cost, run_measured
+from spark_jobs.config.sections import S3Settings
+from spark_jobs.lake.open import open_existing
+from spark_jobs.lake.store.arrow import row_store
+from spark_jobs.sql.lake_sql import LakeSql
 
 _STAGES = ("ingest", "deduplicate", "attribute", "sessionize")
 
@@ -50,8 +55,12 @@ def main(
 
 def _compare(work: Path, output: str) -> None:
     """Discards the figures unless both found the same rows."""
-    ledger = json.loads((work / "lake" / "_progress" / "ledger.json").read_text())
-    ours = {**ledger["attribution"], "sessions": sum(ledger["sessions"].values())}
+    lake = open_existing(str(work / "lake"))
+    with closing(LakeSql(lake, row_store(lake, S3Settings()))) as sql:
+        counted = sql.run(
+            "SELECT status, count(*) FROM attributions GROUP BY 1 UNION ALL SELECT 'sessions', count(*) FROM sessions"
+        )
+        ours = {name: int(count) for name, count in (counted.fetchall() if counted else [])}
     theirs = {name: int(count) for name, count in (line.split() for line in output.splitlines())}
     if ours != theirs:
         raise SystemExit(f"adloom found {ours}, DuckDB {theirs}: the results differ, so the figures are not comparable")

@@ -1,4 +1,4 @@
-"""What credit costs: the first run over a lake of many days, and the run after a day more: `make bench-credit`.
+"""The cost of credit: the first run over a lake of many days, and the run a day later: `make bench-credit`.
 
 The lake is written once and kept; each time, a copy of it is credited, receives the day more, and is credited again.
 Nothing is drained: conversions wait until no touch of them can come, as with live jobs. The figures count only if the

@@ -1,4 +1,4 @@
-"""Whether a change made a run dearer: CPU seconds of this checkout beside those of an earlier commit.
+"""Whether a change made a run more expensive: CPU seconds of this checkout and of an earlier commit.
 
 `make bench-guard` runs both in turns over the same input, the same command with each one's own packages, and prints the
 ratio of each pair. It is no test: machines are noisy, and some changes are worth what they cost.

@@ -1,4 +1,4 @@
-"""What the live ledger costs beside the jobs: `make bench-ledger`."""
+"""The cost of the ledger, compared with that of the jobs: `make bench-ledger`."""
 
 import os
 import shutil
@@ -29,7 +29,7 @@ def main(
     out: Annotated[Path, typer.Option(help="Folder for input and lake; replaces its ledger-*.")] = Path("build"),
     measure: Annotated[bool, typer.Option(help="Also run the job `measure`.")] = False,
 ) -> None:
-    """Run the jobs over generated events, batch by batch, and the ledger beside them; compare their CPU seconds."""
+    """Run the jobs over generated events, batch by batch, with the ledger alongside; compare their CPU seconds."""
     console, work = Console(), out / f"ledger-{events}"
     shutil.rmtree(work, ignore_errors=True)
     files = max(1, events // _EVENTS_PER_FILE)
@@ -38,7 +38,7 @@ def main(
     run = [*ADLOOM, "run", "--source", str(work / "events"), "--lake", lake, "--drain"]
     # A batch a file, as jobs have them that follow a stream.
     environment = os.environ | {"ADLOOM_INGEST__MAX_BYTES_PER_BATCH": "1"}
-    with (work / "run.txt").open("wb") as log, console.status("the jobs, and the ledger beside them"):
+    with (work / "run.txt").open("wb") as log, console.status("the jobs, with the ledger alongside"):
         jobs = subprocess.Popen(
             [*run, "--measure" if measure else "--no-measure"], stdout=log, stderr=subprocess.STDOUT, env=environment
         )

@@ -1,4 +1,4 @@
-"""What a mapping costs ingest: the same events in adloom's own format and in others: `make bench-mappings`."""
+"""The cost of a mapping for ingest: the same events in adloom's own format and in others: `make bench-mappings`."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""What a repair costs, by how much is late, beside recomputing everything: `make bench-repair`.
+"""The cost of a repair, by how much is late, compared with recomputing everything: `make bench-repair`.
 
 One lake is written from the events that are on time, and repaired once: nothing was late, and later repairs begin
 there. Copies of it then receive late events, of one day or spread over all days (the worst case: each partition is
@@ -154,7 +154,7 @@ def _report(console: Console, costs: dict[str, Cost], out: Path) -> None:
 
 
 def _saved(out: Path) -> dict[str, Cost]:
-    """What an earlier run has measured of the first lake, which is used again."""
+    """The figures of the first lake from an earlier run, if that lake is reused."""
     found = json.loads((out / "results.json").read_text())["costs"]
     return {name: Cost(**cost) for name, cost in found.items() if name.startswith("first ")}
 

@@ -60,7 +60,7 @@ def main(
     ] = "0s",
     warm_up: Annotated[int, typer.Option(help="Seconds at the start to leave out of the figures.")] = 60,
     window: Annotated[
-        int, typer.Option(help="Also give the figures of each window of so many seconds: do they stay flat? 0: no.")
+        int, typer.Option(help="Also give the figures of each window of this many seconds: do they stay flat? 0: no.")
     ] = 0,
     out: Annotated[Path, typer.Option(help="Folder for broker, MinIO and results; replaced.")] = Path(
         "build/bench-stack"

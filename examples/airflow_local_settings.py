@@ -1,8 +1,8 @@
 """A cluster policy of Airflow: tasks of adloom that start Spark run on workers of their own.
 
 Put it where Airflow looks for the module `airflow_local_settings`, such as `$AIRFLOW_HOME/config`, for the DAG
-processor. Celery goes by the queue, which some workers listen to: `airflow celery worker --queues spark`. Kubernetes
-goes by the template of the pod, a file that the scheduler reads. Each takes no notice of the other's.
+processor. Celery uses the queue, which some workers listen to: `airflow celery worker --queues spark`. Kubernetes uses
+the template of the pod, a file that the scheduler reads. Each ignores what is for the other.
 """
 
 import os

@@ -1,6 +1,6 @@
 """An Airflow DAG that starts when a day of attributions is complete, and again when the day is restated.
 
-Put it into Airflow's folder of DAGs, beside adloom's. It has one run for each date, which is the run's partition key.
+Put it into Airflow's folder of DAGs, next to adloom's. It has one run for each date, which is the run's partition key.
 """
 
 import logging

@@ -1,6 +1,6 @@
 """An Airflow DAG that starts when both attributions and sessions were validated, and says which versions have passed.
 
-Put it into Airflow's folder of DAGs, beside adloom's. What it reads at these versions, as in `adloom sql --as-of`, has
+Put it into Airflow's folder of DAGs, next to adloom's. What it reads at these versions, as in `adloom sql --as-of`, has
 passed the quality gate; what the jobs have written since then has not.
 """
 

@@ -1,6 +1,5 @@
 """One row of numbers that shows whether the tables agree with the ledger and with each other."""
 
-import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -8,14 +7,18 @@ from dataclasses import dataclass, fields
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.contract.events import ATTRIBUTION_STATUSES, CLICK, HEARTBEAT, IMPRESSION, OK, SESSION_ENDINGS
+from spark_jobs.contract.events import CLICK, CONVERSION, HEARTBEAT, IMPRESSION, OK
 from spark_jobs.contract.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, Table
 from spark_jobs.errors import LakeError
+from spark_jobs.ingest.query import NAME as INGEST
 from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.log import commits
 from spark_jobs.ledger.cut import ALARMS, LiveLedger, RecordKind
-from spark_jobs.ledger.run.balance import batches_reached
-from spark_jobs.ledger.run.ledger import Ledger
-from spark_jobs.places import LEDGER, LEDGER_COUNTED_UP_TO
+from spark_jobs.places import REQUEUE
+from spark_jobs.queries.attribute.query import NAME as ATTRIBUTE
+from spark_jobs.queries.deduplicate.query import NAME as DEDUPLICATE
+from spark_jobs.queries.notes import last_note
+from spark_jobs.queries.sessionize.query import NAME as SESSIONIZE
 
 COMPARED = (BRONZE_EVENTS, SILVER_EVENTS, ATTRIBUTIONS, SESSIONS)
 """The tables that every event passes through or ends in."""
@@ -44,8 +47,6 @@ class LakeCounts:
     bronze_ok_off: int | None
     bronze_requeued_off: int | None
     silver_events_off: int | None
-    attributions_off: int | None
-    sessions_off: int | None
     unattributed_off: int | None
     unsessioned_off: int | None
     silver_behind_ms: int | None
@@ -62,27 +63,21 @@ class LakeCounts:
         return spark.createDataFrame([tuple(getattr(self, name) for name in names)], schema)
 
 
-def read_ledger(lake: Lake) -> Ledger | None:
-    """The ledger of the latest run; None if no run has finished.
+def covers_present(lake: Lake, cut: LiveLedger) -> bool:
+    """Whether ``cut`` counts all batches that are in the tables now.
 
-    Raises:
-        LakeError: the file is damaged or of another version.
+    Rows that are in no batch do not matter: those are what a ledger is to find.
     """
-    text = lake.files.read(LEDGER)
-    if text is None:
-        return None
+    versions = {INGEST: cut.bronze, DEDUPLICATE: cut.silver}
+    versions |= {name: position.version for name, position in cut.positions.items()}
+    if any(last_note(lake, name) != last_note(lake, name, until=version) for name, version in versions.items()):
+        return False
+    newest = lake.newest_commit(BRONZE_EVENTS.path)
     try:
-        return Ledger(**json.loads(text))
-    except (ValueError, TypeError) as error:
-        raise LakeError(
-            f"ledger {lake.shown(LEDGER)} cannot be read ({error}); run the pipeline again to rewrite it"
-        ) from error
-
-
-def counts_present_rows(lake: Lake) -> bool:
-    """Whether the ledger is up to date: no query has written a batch since. Rows written by others do not count."""
-    text = lake.files.read(LEDGER_COUNTED_UP_TO)
-    return text is None or json.loads(text) == batches_reached(lake)
+        newer = commits(lake, BRONZE_EVENTS, cut.bronze + 1, -1 if newest is None else newest)
+        return not any(commit.is_by(REQUEUE) for commit in newer)
+    except LakeError:
+        return False  # nobody knows any more
 
 
 def measure(table: Table, rows: DataFrame | None) -> Numbers:
@@ -96,20 +91,18 @@ def measure(table: Table, rows: DataFrame | None) -> Numbers:
 
 def compare(
     measured: Mapping[str, Numbers],
-    ledger: Ledger | None,
+    cut: LiveLedger | None,
     new_rows: int | None,
     *,
     is_current: bool = True,
-    live: LiveLedger | None = None,
     credits_off: int | None = None,
 ) -> LakeCounts:
-    """Compares the numbers of all tables (by name, from ``measure``) with each other and with ``ledger``.
+    """Compares the numbers of all tables (by name, from ``measure``) with each other and with the ledger.
 
-    ``new_rows`` is the number of rows added to bronze since the last validation; None at the first. An outdated ledger
-    does not cover later rows, so its numbers are compared only with each other; if there is a ``live`` ledger, its
-    numbers are instead. ``credits_off`` is taken as it is.
+    ``new_rows`` is the number of rows added to bronze since the last validation; None at the first. A cut that is not
+    current does not cover later rows, so its numbers are compared only with each other. ``credits_off`` is taken as it
+    is.
     """
-    is_live = live is not None and (ledger is None or not is_current)
     bronze, silver, attributions, sessions = (
         measured[table.name] for table in (BRONZE_EVENTS, SILVER_EVENTS, ATTRIBUTIONS, SESSIONS)
     )
@@ -119,8 +112,8 @@ def compare(
         attributions=attributions["rows"] or 0,
         sessions=sessions["rows"] or 0,
         new_rows=new_rows,
-        **(_of_live(live) if live is not None and is_live else _of_ledger(ledger)),
-        **_against_ledger(ledger if is_current else None, bronze, silver, attributions, sessions),
+        **_of_ledger(cut),
+        **_against_ledger(cut if is_current else None, bronze, silver, attributions, sessions),
         silver_behind_ms=_behind(bronze["newest_receipt"], silver["newest_receipt"]),
         silver_events_behind_ms=_behind(bronze["newest_event"], silver["newest_event"]),
         attributions_behind_ms=_behind(bronze["newest_event"], attributions["newest_event"]),
@@ -142,6 +135,7 @@ _BRONZE: Measures = {
 }
 _SILVER: Measures = {
     "events": f"count_if(event_type <> '{HEARTBEAT}')",
+    "conversions": f"count_if(event_type = '{CONVERSION}')",
     "impressions_and_clicks": f"count_if(event_type IN ('{IMPRESSION}', '{CLICK}'))",
     "newest_receipt": f"unix_millis(max(ingest_time) FILTER (WHERE event_type <> '{HEARTBEAT}'))",
     "newest_event": f"unix_millis(max(event_time) FILTER (WHERE event_type <> '{HEARTBEAT}'))",
@@ -151,13 +145,11 @@ _ATTRIBUTIONS: Measures = {
     "impressions": "count(DISTINCT CASE WHEN impression_time IS NOT NULL THEN impression_id END)",
     "clicks": "count(click_id)",
     "newest_event": "unix_millis(greatest(max(impression_time), max(click_time)))",
-    **{status: f"count_if(status = '{status}')" for status in ATTRIBUTION_STATUSES},
 }
 _SESSIONS: Measures = {
     "rows": "count(*)",
     "events": "sum(event_count)",
     "newest_event": "unix_millis(max(session_end))",
-    **{ending: f"count_if(ended_by = '{ending}')" for ending in SESSION_ENDINGS},
 }
 
 
@@ -169,27 +161,16 @@ _MEASURES = {
 }
 
 
-def _of_ledger(ledger: Ledger | None) -> Numbers:
-    if ledger is None:
+def _of_ledger(cut: LiveLedger | None) -> Numbers:
+    if cut is None:
         return dict.fromkeys(_LEDGER_NUMBERS)
-    numbers = (
-        ledger.received,
-        ledger.received - ledger.ok - ledger.total_quarantined,
-        ledger.ok - ledger.kept - ledger.duplicates - ledger.late - ledger.unaccounted,
-        ledger.unaccounted,
-        ledger.surplus,
-    )
-    return dict(zip(_LEDGER_NUMBERS, numbers, strict=True))
-
-
-def _of_live(live: LiveLedger) -> Numbers:
     everywhere = Counter(dict.fromkeys(ALARMS, 0))
-    for one in live.alarms:
+    for one in cut.alarms:
         everywhere[one.kind] += one.rows
     numbers = (
-        live.rows(RecordKind.RECEIVED),
-        live.received_off,
-        live.ok_off,
+        cut.received,
+        cut.received_off,
+        cut.ok_off,
         everywhere[RecordKind.UNACCOUNTED] + everywhere[RecordKind.REMOVED],
         everywhere[RecordKind.SURPLUS] + everywhere[RecordKind.ADDED],
     )
@@ -197,39 +178,36 @@ def _of_live(live: LiveLedger) -> Numbers:
 
 
 def _against_ledger(
-    ledger: Ledger | None,
+    cut: LiveLedger | None,
     bronze: Numbers,
     silver: Numbers,
     attributions: Numbers,
     sessions: Numbers,
 ) -> Numbers:
-    if ledger is None:
+    if cut is None or cut.since_us is not None:
         return dict.fromkeys(_TABLE_NUMBERS)
-    events = silver["events"] or 0
+    numbers: Numbers = {
+        "bronze_rows_off": (bronze["rows"] or 0) - cut.received,
+        "bronze_ok_off": (bronze["ok"] or 0) - cut.ok,
+        "bronze_requeued_off": (bronze["requeued"] or 0) - cut.requeued,
+        "silver_events_off": (silver["events"] or 0) - cut.kept - cut.rows(RecordKind.SURPLUS),
+    }
+    if cut.repair:  # gold has events that silver lacks, and lacks copies that silver has
+        return {**dict.fromkeys(_TABLE_NUMBERS), **numbers}
     attributed = (attributions["impressions"] or 0) + (attributions["clicks"] or 0)
-    sessioned = sessions["events"] or 0
-    numbers = (
-        (bronze["rows"] or 0) - ledger.received,
-        (bronze["ok"] or 0) - ledger.ok,
-        (bronze["requeued"] or 0) - ledger.requeued,
-        events - ledger.kept - ledger.surplus,
-        _difference(attributions, ledger.attribution, ATTRIBUTION_STATUSES),
-        _difference(sessions, ledger.sessions, SESSION_ENDINGS),
-        (silver["impressions_and_clicks"] or 0) - attributed - ledger.attribution_late - ledger.attribution_open,
-        events
-        + ledger.session_initial
-        - ledger.session_userless
-        - ledger.conversions
-        - sessioned
-        - ledger.session_late
-        - ledger.session_open,
-    )
-    return dict(zip(_TABLE_NUMBERS, numbers, strict=True))
+    visits = (silver["events"] or 0) - (silver["conversions"] or 0)
+    return numbers | {
+        "unattributed_off": (silver["impressions_and_clicks"] or 0) - attributed - _not_emitted(cut, ATTRIBUTE),
+        "unsessioned_off": visits
+        + cut.rows(RecordKind.INITIAL, account=SESSIONIZE)
+        - cut.rows(RecordKind.USERLESS, account=SESSIONIZE)
+        - (sessions["events"] or 0)
+        - _not_emitted(cut, SESSIONIZE),
+    }
 
 
-def _difference(found: Numbers, expected: dict[str, int], keys: tuple[str, ...]) -> int:
-    """The total by which the counts of ``keys`` differ; one too many and one too few add up to two."""
-    return sum(abs((found[key] or 0) - expected.get(key, 0)) for key in keys)
+def _not_emitted(cut: LiveLedger, query: str) -> int:
+    return cut.rows(RecordKind.LATE, RecordKind.PENDING, account=query)
 
 
 def _behind(ahead: int | None, behind: int | None) -> int | None:
@@ -248,8 +226,6 @@ _TABLE_NUMBERS = (
     "bronze_ok_off",
     "bronze_requeued_off",
     "silver_events_off",
-    "attributions_off",
-    "sessions_off",
     "unattributed_off",
     "unsessioned_off",
 )

@@ -11,7 +11,7 @@ from spark_jobs.spark.read_delta import read_table
 def count_unbalanced(spark: SparkSession, lake: Lake) -> int | None:
     """How often the credits of ``lake`` do not add up: see :func:`unbalanced`; None if no credit was computed yet.
 
-    Gross and net credits are both counted, as far as there are any.
+    Gross and net credits are both counted, where they exist.
     """
     there = [pair for pair in (GROSS_CREDIT_TABLES, NET_CREDIT_TABLES) if all(lake.has(table) for table in pair)]
     if not there:

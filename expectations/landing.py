@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from expectations import charts
-from expectations.counts import read_ledger
 from expectations.days.figures import DaysFigures
 from expectations.days.page import days_part
 from expectations.history import KEPT_RUNS, counts_of, remember
@@ -19,8 +18,6 @@ from expectations.templates import load_template
 from expectations.unfit.figures import UnfitFigures
 from expectations.unfit.page import unfit_part
 from spark_jobs.lake.layout import Lake
-from spark_jobs.ledger.cut import RecordKind
-from spark_jobs.ledger.run.ledger import Ledger
 from spark_jobs.places import OVERVIEW, REPORTS
 
 DATA_DOCS = f"{REPORTS}/data_docs"
@@ -41,15 +38,13 @@ def write_landing_page(
     changed; None if there was none. ``days`` says when days are done; None if nobody has asked yet.
     """
     history = remember(lake, result, validated_at)
-    ledger, live = read_ledger(lake), live_part(lake)
+    live = live_part(lake)
     page = load_template("index.html.j2").render(
         has_overview=lake.files.read(OVERVIEW) is not None,
         result=result,
         lake=lake,
         validated_at=validated_at.astimezone(UTC),
-        ledger=ledger,
-        funnel=_funnel(ledger, live),
-        outflows=_outflows(ledger),
+        funnel=_funnel(live),
         live=live,
         unfit=unfit_part(unfit),
         restated=restated_part(restated),
@@ -87,42 +82,13 @@ def _history_chart(entries: Sequence[Mapping[str, Any]], size: tuple[int, int]) 
     return charts.svg(charts.validations(entries, KEPT_RUNS, size))
 
 
-def _funnel(ledger: Ledger | None, live: LivePart | None) -> str:
-    """The steps of the ledger, or else of the live one, as a chart; empty without records."""
-    if ledger is not None:
-        counts = (ledger.received, ledger.ok, ledger.kept)
-    elif live is not None:
-        counts = (live.cut.rows(RecordKind.RECEIVED), live.cut.rows(RecordKind.OK), live.cut.rows(RecordKind.KEPT))
-    else:
+def _funnel(live: LivePart | None) -> str:
+    """The steps of the ledger as a chart; empty without records."""
+    if live is None:
         return ""
-    chart = charts.funnel(list(zip(("received", "ok", "kept"), counts, strict=True)), _FUNNEL_WIDTH)
+    steps = [("received", live.cut.received), ("ok", live.cut.ok), ("kept", live.cut.kept)]
+    chart = charts.funnel(steps, _FUNNEL_WIDTH)
     return "" if chart is None else charts.svg(chart)
-
-
-def _outflows(ledger: Ledger | None) -> list[tuple[str, int, list[tuple[str, int]]]]:
-    """What left the flow and what came of the rest: name, rows in all, and the rows of each kind; no kind is empty."""
-    if ledger is None:
-        return []
-    open_and_late = {
-        "attributions": [("events late", ledger.attribution_late), ("events open", ledger.attribution_open)],
-        "sessions": [
-            ("events late", ledger.session_late),
-            ("events open", ledger.session_open),
-            ("events of the initial state", ledger.session_initial),
-            ("events without a user", ledger.session_userless),
-            ("conversions, in no session", ledger.conversions),
-        ],
-    }
-    outflows: list[tuple[str, int, list[tuple[str, int]]]] = [
-        ("quarantined", ledger.total_quarantined, sorted(ledger.quarantined.items(), key=lambda item: -item[1])),
-        *([("requeued, and ok since", ledger.requeued, [])] if ledger.requeued else []),
-        ("not kept", ledger.duplicates + ledger.late, [("duplicates", ledger.duplicates), ("late", ledger.late)]),
-        *(
-            (name, sum(rows.values()), [*rows.items(), *open_and_late[name]])
-            for name, rows in (("attributions", ledger.attribution), ("sessions", ledger.sessions))
-        ),
-    ]
-    return [(name, total, [(kind, rows) for kind, rows in kinds if rows]) for name, total, kinds in outflows]
 
 
 def _drop_old_pages(lake: Lake) -> None:

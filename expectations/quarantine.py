@@ -57,7 +57,7 @@ def failing_rows(df: DataFrame, rules: Sequence[Rule]) -> DataFrame:
 def keep_failing_rows(
     failing: DataFrame, table: Table, lake: Lake, validated_at: datetime, version: int
 ) -> FailingRows | None:
-    """Writes ``failing`` under the lake's reports; returns None if there are none.
+    """Writes ``failing`` under the lake's reports; returns None if there are no rows.
 
     Failing rows of one table version are stored once, however often that version is validated.
     """

@@ -18,7 +18,7 @@ class Severity(StrEnum):
 
 
 class RuleKind(StrEnum):
-    """What a rule checks about a column."""
+    """The property of a column that a rule checks."""
 
     NOT_NULL = "not_null"
     IN_SET = "in_set"
@@ -61,7 +61,7 @@ class Rule:
 
     @property
     def subject(self) -> str:
-        """What the rule checks, as the name of the column computed by ``subject_sql``."""
+        """The name of the column computed by ``subject_sql``: it says what the rule checks."""
         if not self.when:
             return self.column
         return f"{'presence of ' if self.kind is RuleKind.NOT_NULL else ''}{self.column}, where {self.when}"

@@ -34,7 +34,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Timelines:
-    """What is drawn.
+    """The bars to draw.
 
     Attributes:
         bars: in order of time.

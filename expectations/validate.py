@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
-from expectations.counts import COMPARED, compare, counts_present_rows, measure, read_ledger
+from expectations.counts import COMPARED, compare, covers_present, measure
 from expectations.credit import count_unbalanced
 from expectations.days.figures import days_figures
 from expectations.history import keep
@@ -151,14 +151,12 @@ class _Run:
             for table in COMPARED
         }
         first_time = bronze.range is None or bronze.range.whole
-        ledger, is_current = read_ledger(self.lake), counts_present_rows(self.lake)
-        live = last_cut(self.lake)
+        cut = last_cut(self.lake)
         counts = compare(
             measured,
-            ledger,
+            cut,
             None if first_time else bronze.rows,
-            is_current=is_current,
-            live=live,
+            is_current=cut is not None and covers_present(self.lake, cut),
             credits_off=count_unbalanced(self.spark, self.lake),
         )
         outcomes = self.engine.check(counts.as_frame(self.spark).coalesce(1), LAKE, rules)

@@ -1,4 +1,4 @@
-"""Writes ``jars.lock`` beside a ``pom.xml``: the jars Maven resolves from it, each with its SHA-256.
+"""Writes ``jars.lock`` next to a ``pom.xml``: the jars Maven resolves from it, each with its SHA-256.
 
 ``make lock-jars`` runs it after a change of a ``pom.xml``. Nothing else needs Maven.
 """

@@ -1,4 +1,4 @@
-"""What adloom is made of, as CycloneDX: locked Python packages, and the jars that are fetched at the first start."""
+"""adloom's bill of materials, as CycloneDX: locked Python packages, and the jars fetched at the first start."""
 
 import json
 import subprocess

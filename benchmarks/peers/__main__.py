@@ -55,7 +55,9 @@ def main(
     rounds: Annotated[int, typer.Option(help="Runs of each contender, taking turns.")] = 5,
     only: Annotated[list[str] | None, typer.Option(help="Only contenders whose name starts so; repeatable.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for input, output and results; replaced.")] = Path("build/peers"),
-    chart: Annotated[Path | None, typer.Option(help="File for the chart (SVG); by default beside the results.")] = None,
+    chart: Annotated[
+        Path | None, typer.Option(help="File for the chart (SVG); by default next to the results.")
+    ] = None,
 ) -> None:
     """Run each contender on the same events, compare its rows with those DuckDB finds, and measure it."""
     console, cores = Console(), os.cpu_count() or 1

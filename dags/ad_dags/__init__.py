@@ -1,1 +1,1 @@
-"""What the DAGs are made of; nothing here loads Spark, pandas or Great Expectations when it is imported."""
+"""Modules of the DAGs; nothing here loads Spark, pandas or Great Expectations when it is imported."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _COMMAND = "ADLOOM_COMMAND"
 """Names the command adloom; by default the one next to Airflow's own Python."""
-_CARE_PROFILE = "ADLOOM_CARE_PROFILE"
+_MAINTENANCE_PROFILE = "ADLOOM_MAINTENANCE_PROFILE"
 _PASSED_ON = re.compile(r"(?:AWS|ADLOOM|SPARK|JAVA|HADOOP|YARN|LC|SSL|XDG)_\w+|PATH|HOME|LANG|TMPDIR|TZ|USER")
 _KEPT_BACK = {"ADLOOM_SUPERVISOR_PASSWORD", "ADLOOM_ALERT_URL"}
 _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -93,12 +93,12 @@ def run_adloom(
         code: the folder of the release whose code is to run, with its settings if it has some; by default the
             installed code, with those of ``connection``.
         changes_lake: whether it writes to tables or checkpoints. If so, it runs with the keys of
-            ``ADLOOM_CARE_PROFILE``, if that is set, because Airflow's own keys may not do so.
+            ``ADLOOM_MAINTENANCE_PROFILE``, if that is set, because Airflow's own keys may not do so.
     """
     config = (settings_in(code) if code else None) or connection.config
     settings = ["--config", str(config)] if config else []
     variables = {**connection.variables, **({"PYTHONPATH": str(code)} if code else {})}
-    if changes_lake and (profile := connection.environment.get(_CARE_PROFILE)):
+    if changes_lake and (profile := connection.environment.get(_MAINTENANCE_PROFILE)):
         variables["ADLOOM_S3__PROFILE"] = profile
     return run_program(
         [*command, "--lake", connection.location, *settings, *options], allowed=allowed, variables=variables

@@ -1,4 +1,4 @@
-"""What the DAGs of a lake share: owner, tags, retries, timeouts, the pool of tasks with Spark, the alert on failure."""
+"""Defaults of a lake's DAGs: owner, tags, retries, timeouts, the pool of tasks with Spark, the alert on failure."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -31,7 +31,7 @@ def _tags() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class DagDefaults:
-    """What the DAGs of ``lake`` have in common. Owner, tags and pool default to what the environment says."""
+    """The defaults of the DAGs of ``lake``. Owner, tags and pool default to what the environment says."""
 
     lake: LakeRef = field(default_factory=LakeRef)
     owner: str = field(default_factory=_environment(_OWNER, "adloom"))

@@ -6,7 +6,7 @@ from typing import Any
 from airflow.sdk import Param, task
 
 Form = Mapping[str, Any]
-"""What was filled in, by field."""
+"""The values filled in, by field."""
 
 _TIME = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:\d{2})$"
 """Airflow enforces a pattern, but accepts any text as a date-time."""

@@ -1,4 +1,4 @@
-"""What Airflow learns of adloom from the entry point ``apache_airflow_provider``: the connection type and its form.
+"""adloom's description for the entry point ``apache_airflow_provider``: the connection type and its form.
 
 Airflow calls this while it starts, so nothing of Airflow is imported here.
 """

@@ -1,4 +1,4 @@
-"""What the part shows, chosen from the rows of ``gold/days``."""
+"""The figures that the part shows, chosen from the rows of ``gold/days``."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class RestatedDay:
 
     @property
     def restated(self) -> int:
-        """How often the table was restated that was most often."""
+        """How often the most restated of its tables was restated."""
         return max(day.restated for day in self.tables)
 
     @property
@@ -70,7 +70,7 @@ class DaysFigures:
 
 
 def days_figures(days: Sequence[Day]) -> DaysFigures | None:
-    """The figures of ``days``, the rows of ``gold/days``; None if there are none."""
+    """The figures of ``days``, the rows of ``gold/days``; None if there are no rows."""
     if not days:
         return None
     known = {day.key: day for day in days}

@@ -1,4 +1,4 @@
-"""What the part looks like: its texts. The colors are in the page's style."""
+"""The texts of the part. Its colors are in the page's style."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _MEANINGS = {
 
 @dataclass(frozen=True)
 class DaysPart:
-    """What the template shows beside the figures."""
+    """The figures, and what else the template shows."""
 
     figures: DaysFigures
 

@@ -6,6 +6,9 @@ from expectations.overview.credit import CreditFigures
 from expectations.overview.figures import Figures
 from expectations.overview.invalid import GROSS, NET, InvalidFigures
 from spark_jobs.config.choices import CreditModel
+from spark_jobs.ledger.cut import RecordKind
+from spark_jobs.queries.attribute.query import NAME as ATTRIBUTE
+from spark_jobs.queries.sessionize.query import NAME as SESSIONIZE
 
 _STATUS_COLORS = {
     "online": "var(--series-3)",
@@ -59,7 +62,7 @@ def _funnel(figures: Figures) -> list[tuple[str, int]]:
         ("ok", ledger.ok),
         ("kept", ledger.kept),
         ("impressions", figures.totals["impressions"]),
-        ("clicked", ledger.attribution.get("clicked", 0)),
+        ("clicked", figures.totals["clicks"]),
     ]
 
 
@@ -72,6 +75,6 @@ def _shares(figures: Figures) -> Records:
         {"what": "quarantined, of received", "share": ledger.total_quarantined / ledger.received},
         {"what": "duplicates, of ok", "share": ledger.duplicates / ok},
         {"what": "late, of ok", "share": ledger.late / ok},
-        {"what": "late for the join, of kept", "share": ledger.attribution_late / kept},
-        {"what": "late for a session, of kept", "share": ledger.session_late / kept},
+        {"what": "late for the join, of kept", "share": ledger.rows(RecordKind.LATE, account=ATTRIBUTE) / kept},
+        {"what": "late for a session, of kept", "share": ledger.rows(RecordKind.LATE, account=SESSIONIZE) / kept},
     ]

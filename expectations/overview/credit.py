@@ -1,4 +1,4 @@
-"""What conversions say, for the overview page: small answers of the views of credit, without Spark."""
+"""Conversions on the overview page: small answers of the views of credit, without Spark."""
 
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from spark_jobs.sql.lake_sql import LakeSql
 _CAMPAIGNS = 8
 """How many campaigns are shown: those with the most value by any model."""
 _LONGEST = 6
-"""Paths of so many touches and more are one bar."""
+"""Paths of this many touches or more are one bar."""
 _MICROS = 1_000_000
 _NO_TOUCH = "no touch"
 _DELAYS = (("1 min", 60), ("10 min", 600), ("1 h", 3600), ("6 h", 21600), ("1 day", 86400), ("7 days", 604800))
@@ -49,7 +49,7 @@ class CreditFigures:
 
     Attributes:
         conversions: how many; refunds do not count.
-        currency: that most of them have: values are of these alone. None: none has a value.
+        currency: the one that most of them have; values are in it alone. None: no conversion has a value.
         value_micros: their value, less refunds.
         models: ``campaign``, ``model``, ``value``, of the campaigns with the most value.
         lengths: ``touches`` (text), ``order``, ``conversions``.

@@ -6,11 +6,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from expectations.charts import Records
-from expectations.counts import read_ledger
 from spark_jobs.contract.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, USER_STATUS, Table
 from spark_jobs.ingest.quarantine import in_quarantine
 from spark_jobs.lake.layout import Lake
-from spark_jobs.ledger.run.ledger import Ledger
+from spark_jobs.ledger.cut import LiveLedger
+from spark_jobs.ledger.cut_files import last_cut
 from spark_jobs.queries.user_status.operator import in_order
 from spark_jobs.spark.read_delta import read_table
 
@@ -27,7 +27,7 @@ class Figures:
     """Everything the page shows; a list is empty where there is no data.
 
     Attributes:
-        ledger: the ledger of the latest run; None without one.
+        ledger: the last cut; None without one.
         totals: ``impressions``, ``clicks``, ``cost_micros``, ``sessions``, ``users``.
         verdicts: ``verdict``, ``records``, for records that are still in quarantine.
         campaigns: ``time`` (ISO), ``campaign``, ``impressions``, ``clicks``, ``ctr``, by impression time.
@@ -37,7 +37,7 @@ class Figures:
         status: ``status``, ``users``, by each user's latest status.
     """
 
-    ledger: Ledger | None
+    ledger: LiveLedger | None
     totals: dict[str, int]
     verdicts: Records
     campaigns: Records
@@ -64,7 +64,7 @@ def count_figures(spark: SparkSession, lake: Lake) -> Figures:
     impressions = _impressions(attributions).cache()
     try:
         return Figures(
-            ledger=read_ledger(lake),
+            ledger=last_cut(lake),
             totals=_totals(impressions, sessions),
             verdicts=_records(in_quarantine(rows(BRONZE_EVENTS)).groupBy("verdict").agg(F.count("*").alias("records"))),
             campaigns=_campaigns(impressions),

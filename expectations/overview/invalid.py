@@ -1,4 +1,4 @@
-"""What invalid traffic says, for the overview page: gross and net side by side, and each rule; without Spark."""
+"""Invalid traffic on the overview page: gross and net side by side, and each rule; without Spark."""
 
 from contextlib import closing
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _TOTALS = ", ".join(f"coalesce(sum({side}{name}), 0)::BIGINT" for side in ("", "
 
 @dataclass(frozen=True)
 class Counted:
-    """What is counted of all campaigns, gross or net."""
+    """Totals of all campaigns, gross or net."""
 
     side: str
     impressions: int

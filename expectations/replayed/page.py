@@ -1,4 +1,4 @@
-"""What the page shows: the counts by table and cause, what they are worth, and the first rows that differ."""
+"""The content of the page: the counts by table and cause, what they are worth, and the first rows that differ."""
 
 import json
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What the part looks like: its chart, colors and texts."""
+"""The look of the part: its chart, colors and texts."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ _MINUS = "\N{MINUS SIGN}"
 
 @dataclass(frozen=True)
 class RestatedPart:
-    """What the template shows beside the figures.
+    """The figures, and what else the template shows.
 
     Attributes:
         figures: the counts.

@@ -1,4 +1,4 @@
-"""What must hold for each table, and for the tables together.
+"""The rules that must hold for each table, and for the tables together.
 
 A module named after a table holds its rules, as a function ``suite``. What is computed net of invalid traffic keeps the
 rules of its gross table. A table without a module gets the rules that follow from its declared key.

@@ -25,7 +25,7 @@ class Suite:
     rules: tuple[Rule, ...]
     prepare: Prepare
     earlier: Callable[[SparkSession, Lake], DataFrame | None] = lambda _spark, _lake: None
-    """Rows that those of the table follow, with its columns, themselves not checked; None: there are none."""
+    """Rows that those of the table follow, with its columns, themselves not checked; None if it has none."""
 
 
 def with_repeats(

@@ -11,7 +11,7 @@ from expectations.suites.base import Suite, count_true, days_off, with_repeats
 from spark_jobs.config.choices import CreditModel
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import CREDITS
-from spark_jobs.credit.numbers import WHOLE_PPM
+from spark_jobs.credit.plan import WHOLE_PPM
 
 _MODELS = tuple(model.value for model in CreditModel)
 _OF_TOUCH = ("impression_id", "campaign_id", "ad_id")

@@ -45,7 +45,7 @@ def count_unfit(spark: SparkSession, lake: Lake, examples: int) -> UnfitFigures 
     """The figures of one version of the bronze table of ``lake``; None if there is no such table.
 
     The columns ``reason``, ``source_name`` and ``requeued_from`` count as null where the table lacks them. A row with
-    ``requeued_from`` is not a record received: it repeats one that was judged anew.
+    ``requeued_from`` is not a record received: it repeats one that was judged again.
 
     Args:
         spark: a session with Delta.

@@ -31,7 +31,7 @@ class VerdictFigures:
         records: how many there are.
         first: the earliest ``ingest_time`` (UTC); None if no record has one.
         last: the latest.
-        requeued: how many of them were judged anew since and fit.
+        requeued: how many of them have been judged again since, and fit.
         examples: some of the latest.
     """
 
@@ -47,7 +47,7 @@ class VerdictFigures:
 class SourceFigures:
     """A source with records that did not fit; ``name`` is None for records of no source.
 
-    ``received`` counts all records of the source, ``requeued`` those that were judged anew and fit.
+    ``received`` counts all records of the source, ``requeued`` those that were judged again and fit.
     """
 
     name: str | None
@@ -85,7 +85,7 @@ class UnfitFigures:
 
     @property
     def requeued(self) -> int:
-        """How many records were judged anew and fit."""
+        """How many records were judged again and fit."""
         return sum(source.requeued for source in self.sources)
 
     @property

@@ -18,7 +18,7 @@ _LEAST_SHARE = 0.0001
 
 @dataclass(frozen=True)
 class UnfitPart:
-    """What the template shows beside the figures.
+    """The figures, and what else the template shows.
 
     Attributes:
         figures: the counts.

@@ -17,7 +17,7 @@ Every command also explains itself with `--help`. Exit codes: 0 success, 1 an er
 All commands read the [settings](settings.md) from `--config` and the environment."""
 _EXAMPLE = re.compile(r"Examples?:\s+")
 _GAP = re.compile(r"\s{2,}\|?\s*")
-"""What separates an example from the next one, or from the text behind it."""
+"""The separator of an example from the next one, or from the text behind it."""
 
 
 def cli_page() -> str:

@@ -21,14 +21,14 @@ owner = "ads-data"
 ```sh
 adloom contract show --config adloom.toml                                       # what is promised
 adloom contract check old.toml new.toml                                         # what a change of the settings breaks
-adloom contract check --lake lake --config new.toml                             # against what the lake is in use with
+adloom contract check --lake lake --config new.toml                             # against the one in use in the lake
 adloom contract export --format odcs --config adloom.toml --out contract.yaml   # for catalogs and other tools
 ```
 
 ## Changing it
 
 `adloom contract check` judges each difference. *Safe*: producers and consumers go on as they do. *Breaking*: somebody
-must act first; a difference whose effect cannot be told from the settings counts as breaking, too. A breaking change
+must act first; if the settings do not show the effect of a difference, it counts as breaking too. A breaking change
 needs a new major version (`2.0`), a safe one a new minor (`1.1`). A breaking change without a new major is an error,
 a safe one without a new version a warning. Exit codes: 0 if all changes are safe, 1 if one is breaking, 2 if the two
 could not be compared. Two safe changes, one after the other, are safe together.

@@ -36,9 +36,9 @@ _PATHS = """\
 _TYPES = """\
 TEXT becomes what is needed: an argument, a side of an operator, a branch. INTEGER becomes NUMBER. Everything else needs
 a `cast`. Around a number or boolean in a text, white space is ignored; a boolean is `t`, `true`, `y`, `yes` or `1`, or
-`f`, `false`, `n`, `no` or `0`, in any case. A time is `2024-05-01` or `2024-05-01T08:30:00`, with `T` or a space, up
-to six digits of a fraction, and `Z` or an offset such as `+02:00`; without one it is UTC. On the first and the last day
-of the range only `Z` is allowed. There are no floating points: money and ids pass through none."""
+`f`, `false`, `n`, `no` or `0`, in any case. A time is `2024-05-01` or `2024-05-01T08:30:00`, with `T` or a space, up to
+six digits of a fraction, and `Z` or an offset such as `+02:00`; without one it is UTC. On the first and the last day of
+the range only `Z` is allowed. There is no floating point: money and ids never pass through it."""
 _DIFFERENCES = """\
 ## What differs from Spark SQL
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from PIL import Image, ImageDraw, ImageEnhance, ImageFont
 
 MOST_BYTES = 1_500_000
-"""What a reader of the README waits for."""
+"""The largest file that a reader of the README should wait for."""
 _WIDTH = 960
 _BAND, _MARGIN = 38, 16
 _CARD = 26
@@ -22,7 +22,7 @@ _QUALITIES = (85, 70, 55, 40)
 
 @dataclass(frozen=True)
 class Frame:
-    """What is seen for some ``seconds``: a picture (PNG), and a ``caption`` below it."""
+    """A picture (PNG) with a ``caption`` below it, shown for some ``seconds``."""
 
     picture: bytes
     caption: str

@@ -32,7 +32,7 @@ def settings_page() -> str:
 
 
 def _source() -> str:
-    """The section of a named source, which there is none of by default."""
+    """The section of a named source; by default no source is named."""
     defaults = {
         name: field.get_default(call_default_factory=True) for name, field in SourceSettings.model_fields.items()
     }

@@ -17,20 +17,22 @@ _ROOT = Path(__file__).resolve().parents[2]
 _SITE = _ROOT / "build" / "site"
 _LINK = re.compile(r"\]\(([^)#\s]+)")
 _NAV: dict[str, tuple[str, ...]] = {
-    "Start": ("README.md", "docs/first-ten-minutes.md", "docs/events.md", "docs/generator.md"),
-    "Understand it": (
-        *("docs/architecture.md", "docs/queries.md", "docs/tables.md", "docs/contract.md", "docs/late-truth.md"),
-        *("docs/invalid-traffic.md", "docs/validation.md", "docs/glossary.md"),
+    "Start": ("README.md", "docs/first-ten-minutes.md", "docs/events.md", "docs/query-gold.md"),
+    "Concepts": (
+        *("docs/architecture.md", "docs/late-truth.md", "docs/credit.md", "docs/invalid-traffic.md"),
+        "docs/validation.md",
     ),
-    "Use the numbers": ("docs/query-gold.md", "docs/credit.md", "docs/lineage.md"),
-    "Run it": (
-        *("docs/runbook.md", "docs/airflow.md", "docs/executors.md", "docs/dags.md", "docs/containers.md"),
-        *("docs/scaling.md", "docs/performance.md", "docs/reliability.md"),
+    "Operate": (
+        *("docs/airflow.md", "docs/containers.md", "docs/executors.md", "docs/runbook.md", "docs/reliability.md"),
+        *("docs/scaling.md", "docs/performance.md", "benchmarks/README.md"),
     ),
-    "Look it up": ("docs/cli.md", "docs/settings.md", "docs/environment.md", "docs/mapping.md"),
-    "Change it": ("CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md"),
+    "Reference": (
+        *("docs/tables.md", "docs/queries.md", "docs/settings.md", "docs/environment.md", "docs/cli.md"),
+        *("docs/dags.md", "docs/contract.md", "docs/mapping.md", "docs/generator.md", "docs/lineage.md"),
+        *("docs/glossary.md", "CONTRIBUTING.md", "CHANGELOG.md"),
+    ),
 }
-"""By question, the pages that answer it."""
+"""By group of the menu, its pages."""
 _CONFIG = {
     "site_name": "adloom",
     "docs_dir": "source",

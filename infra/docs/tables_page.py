@@ -1,5 +1,6 @@
 """``docs/tables.md``: every table and view, and their columns."""
 
+from infra.docs import bounds
 from infra.docs.markdown import code, page, table
 from spark_jobs.contract.tables import Table
 from spark_jobs.queries.registry import SHOWN_TABLES
@@ -9,18 +10,32 @@ _HEAD = """\
 These are the Delta tables of a lake, below its root. All times are UTC with microseconds. Column names and types are a
 public contract. Below the tables come the [views](#views), which are computed when they are asked for.
 
-What else lies in a lake is listed in [How it works](architecture.md#what-lies-in-a-lake)."""
+What else lies in a lake is listed in [How it works](architecture.md#what-lies-in-a-lake), and
+[below](#what-bounds-their-size) what bounds its size."""
 
 _VIEWS = """\
 ## Views
 
-Questions of people, answered by SQL over the tables, for `adloom sql`, `adloom show` and `adloom export`: see
+Common questions, answered by SQL over the tables, for `adloom sql`, `adloom show` and `adloom export`: see
 [Query gold](query-gold.md)."""
+
+_BOUNDS = """\
+## What bounds their size
+
+Tables grow with what their rows stand for: adloom deletes no row that is right. `adloom maintain` removes old plans and
+files that were replaced longer ago than `tables.file_retention`. Commits go after `tables.log_retention`."""
 
 
 def tables_page() -> str:
     """The page: one section per table, and one per view."""
-    return page("Tables", _HEAD, *map(_section, SHOWN_TABLES.values()), _VIEWS, *map(_view, VIEWS.values()))
+    tables = map(_section, SHOWN_TABLES.values())
+    return page("Tables", _HEAD, *tables, _VIEWS, *map(_view, VIEWS.values()), _BOUNDS, _bounds())
+
+
+def _bounds() -> str:
+    """The bound of each table, then of each folder."""
+    folders = {f"{folder}/": bound for folder, bound in bounds.FOLDERS.items()}
+    return table(("path", "bound"), [(code(path), bound) for path, bound in (bounds.TABLES | folders).items()])
 
 
 def _section(described: Table) -> str:

@@ -15,14 +15,14 @@ from pathlib import Path
 
 _CHUNK = 1 << 16
 _CONTROL = re.compile(r"(\r|\n|\x1b\[\d*[AK]|\x1b\[\?\d+[hl])")
-"""What rich sends besides text and colors: ends of lines, up, erase, and whether the cursor is seen."""
+"""The control sequences of rich, besides colors: ends of lines, up, erase, and whether the cursor is seen."""
 _BROKEN_OFF = re.compile(r"\x1b(\[[?;\d]*)?$")
 _UP, _ERASE = "A", "K"
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Output that arrived ``at`` so many seconds after the start."""
+    """Output that arrived ``at`` seconds after the start."""
 
     at: float
     text: str

@@ -117,7 +117,7 @@ AIRFLOW = Group(
         Variable("ADLOOM_DAG_OWNER", "adloom", "owner of all tasks"),
         Variable("ADLOOM_DAG_TAGS", "", "comma-separated tags of all DAGs, besides their own"),
         Variable(
-            "ADLOOM_CARE_PROFILE",
+            "ADLOOM_MAINTENANCE_PROFILE",
             "",
             "AWS profile for the tasks that change tables or checkpoints, if Airflow's own keys may only read the lake",
         ),
@@ -231,7 +231,7 @@ CONTAINERS = Group(
         Variable("ALERTS_SMTP_PASSWORD", "", "its password"),
         Variable("ALERTS_SMTP_TLS", "true", "whether the mail server must offer STARTTLS"),
         Variable("ALERTS_GROUP_WAIT", "30s", "how long Alertmanager waits to send alerts of one kind together"),
-        Variable("ALERTS_GROUP_INTERVAL", "5m", "how long until it tells that such a group has changed or is over"),
+        Variable("ALERTS_GROUP_INTERVAL", "5m", "how long until it reports that such a group has changed or is over"),
         Variable("ALERTS_REPEAT", "4h", "how long until it repeats an alert that goes on"),
         Variable("ALERTS_FOLDER", "`alertmanager` in `/tmp`", "folder for its configuration, with these secrets"),
         Variable("ALERTMANAGER", "alertmanager", "the program that `infra/alertmanager/start.sh` starts"),

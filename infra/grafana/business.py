@@ -7,7 +7,7 @@ _LAST = "of the hours that the feed covers (`campaign_stats.feed`, 6 h by defaul
 _NEWEST = "per second in the newest window (`campaign_stats.window`, 10 min by default)"
 _LENGTH = 'scalar(adloom_campaign_span_seconds{span="window"})'
 _IN_FEED = "In the hours of the feed"
-_CREDITED = f"of the last {FEED_DAYS} days as far as credit has come, gross"
+_CREDITED = f"of the last {FEED_DAYS} days up to where credit has come, gross"
 _IN_CREDIT = f"Conversions of the last {FEED_DAYS} days"
 
 

@@ -1,4 +1,4 @@
-"""What a dashboard of Grafana is described by, and the JSON that Grafana reads.
+"""The description of a Grafana dashboard, and the JSON that Grafana reads.
 
 A dashboard is a table of panels in sections. Where a panel stands, its number and its colors follow from its place and
 kind. ``make docs`` writes the JSON; nothing is edited in Grafana.

@@ -157,6 +157,6 @@ _LEDGER = Section(
 QUALITY = Dashboard(
     "quality",
     "adloom: data quality",
-    "Can the numbers be trusted? Expectations, verdicts by source, and the live ledger.",
+    "Can the numbers be trusted? Expectations, verdicts by source, and the ledger.",
     (_VALIDATION, _VERDICTS, _LEDGER),
 )

@@ -71,7 +71,7 @@ def check_events(
 
 @dataclass
 class Findings:
-    """What became of the records of one source and verdict: how many, and the first of them."""
+    """The records of one source and verdict: how many, and the first of them."""
 
     verdict: str
     source: str | None
@@ -104,7 +104,7 @@ class Checked:
 
     @property
     def in_order(self) -> list[Findings]:
-        """What fits first, then by the order of the rules."""
+        """Valid records first, then by the order of the rules."""
         return sorted(self.findings.values(), key=lambda one: (VERDICTS.index(one.verdict), one.source or ""))
 
 
@@ -138,7 +138,7 @@ def _records(what: str, settings: Settings, source: str | None, limit: int) -> "
 
 
 def _reader(file: Path, settings: Settings, source: str | None) -> "FileReader | None":
-    """What reads the rows of ``file``; None: it has JSON lines."""
+    """The reader of the rows of ``file``; None: it has JSON lines."""
     from spark_jobs.formats.sources import reader_of
 
     sources = [one for name, one in settings.sources.items() if source in (None, name)]

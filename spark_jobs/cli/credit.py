@@ -42,12 +42,13 @@ def credit(
     ] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Tell which impressions and clicks led to each conversion, and share its value among them.
+    """Work out which impressions and clicks led to each conversion, and share its value among them.
 
     Paths are kept in gold/paths, credits by six models in gold/credits; the credits of a conversion by one model add up
-    to its value exactly. A conversion is computed when no touch of it can come in time any more, and again when a
-    repair brings in a late one: then stale rows go, and each change is told in gold/restatements. Jobs may keep
-    running; Spark starts only if there is something to do. A run that was killed goes on where it stopped.
+    to its value exactly. A conversion is computed once all its touches must have arrived, except late ones, and again
+    when a repair brings in a late one: outdated rows are then deleted, and each change is recorded in
+    gold/restatements. Jobs may keep running; Spark starts only if there is something to do. A run that was killed is
+    completed by the next one.
 
     Where events are marked as invalid traffic, gold/net_paths and gold/net_credits have the same without them.
     """
@@ -94,7 +95,7 @@ def _warn_of_other_settings(console: Console, lake: Lake, settings: Settings) ->
     last = last_run(lake)
     if last is not None and last.settings != settings.credit.model_dump_json():
         console.print(
-            "[credit] has changed since the last run: new conversions go by the new settings, those before keep the "
+            "[credit] has changed since the last run: new conversions use the new settings, those before keep the "
             "old ones; `adloom credit --from … --to …` computes them again",
             soft_wrap=True,
         )

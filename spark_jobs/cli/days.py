@@ -55,7 +55,7 @@ def days(
     as_json: Annotated[bool, typer.Option("--json", help="Print the rows of gold/days as JSON, on one line.")] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Tell for each table of gold which days are done: open, complete, audited, restated or frozen.
+    """Show for each table of gold which days are done: open, complete, audited, restated or frozen.
 
     A day is complete when nothing that is still on time can change its rows; after that only repairs and replays do,
     and they are counted. The answer is kept in gold/days. Jobs may keep running; Spark starts only if something has

@@ -9,9 +9,10 @@ from typing import Annotated
 import typer
 
 from spark_jobs.cli.generate import generate_events
+from spark_jobs.cli.ledger import print_account
 from spark_jobs.cli.opening import session
 from spark_jobs.cli.report import print_overview, write_with_status
-from spark_jobs.cli.run import print_ledger, run_with_bars
+from spark_jobs.cli.run import run_with_bars
 from spark_jobs.cli.sql import query_lake
 from spark_jobs.cli.terminal import terminal
 from spark_jobs.cli.validate import print_validation, validate_with_status
@@ -28,7 +29,7 @@ app = typer.Typer()
 _MARK = ".adloom-demo"
 _FILES = 8
 _QUESTION = "select campaign_id, impressions, clicks, ctr, cost_micros from daily_campaigns order by 2 desc limit 3"
-"""What somebody would ask first."""
+"""The question somebody would ask first."""
 
 
 @app.command(epilog="Example:  adloom demo --out demo --events 100000")
@@ -50,7 +51,7 @@ def demo(
         result = run_with_bars(console, spark, settings, lake, out / "events", drain=True)
         overview = write_with_status(console, spark, lake, settings.s3, is_validated_next=True)
         validation = validate_with_status(console, spark, lake, settings, whole=True)
-    print_ledger(console, result.ledger)
+    print_account(console, result.ledger, lake.shown())
     print_validation(console, lake, validation)
     print_overview(console, lake, overview)
     console.print(f"\nadloom sql --lake {lake.shown()} {shlex.quote(_QUESTION)}", style="bold", soft_wrap=True)

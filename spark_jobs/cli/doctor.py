@@ -33,7 +33,7 @@ def doctor(
 ) -> None:
     """Say what is wrong, and what to do: machine, store, topics, checkpoints, tables, jobs, ledger.
 
-    It takes seconds and may run beside the jobs. It changes nothing, but for a file of a few bytes that it writes to an
+    It takes seconds and may run while jobs run. It changes nothing, but for a file of a few bytes that it writes to an
     object store and deletes, to see whether it can.
     """
     from spark_jobs.operations.doctor import Severity, Subject

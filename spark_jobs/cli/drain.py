@@ -6,6 +6,7 @@ from datetime import datetime
 import typer
 from rich.console import Console
 
+from spark_jobs.cli.ledger import print_account
 from spark_jobs.cli.opening import session
 from spark_jobs.cli.options import ConfigOption, LakeOption
 from spark_jobs.cli.terminal import terminal, utc
@@ -30,7 +31,6 @@ def drain(location: LakeOption, config: ConfigOption = None) -> None:
     silver keeps them, but gold lacks them. The drain prints up to which time. A lake can go on live after it, and is on
     time again once the wall clock has passed that time. To end jobs without moving event time, use `adloom stop`.
     """
-    from spark_jobs.cli.run import print_ledger
     from spark_jobs.streams.bounded_run import run
     from spark_jobs.streams.drain import drain_lead
 
@@ -44,7 +44,7 @@ def drain(location: LakeOption, config: ConfigOption = None) -> None:
         # A drain does not start a job that never ran on this lake.
         has_measured = any(checkpoint_versions(lake, query) for query in QUERIES_OF_JOB[MEASURE_JOB])
         result = run(spark, settings, lake, None, drain=True, measure=has_measured)
-    print_ledger(console, result.ledger)
+    print_account(console, result.ledger, lake.shown())
     if result.drained_to:
         print_cost(console, settings, result.drained_to)
 

@@ -34,7 +34,7 @@ def driver(
     source: Annotated[Path | None, typer.Option(help="As for `adloom job deduplicate`.", metavar="DIR")] = None,
     config: ConfigOption = None,
 ) -> None:
-    """Run a job with the release deployed for it and its settings, or with this installation if there is none.
+    """Run a job with the release deployed for it and its settings, or with this installation without one.
 
     The settings given here say where the lake is. They count for all else if the release holds none.
     """

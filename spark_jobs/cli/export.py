@@ -75,7 +75,7 @@ def export(
 
 
 def _export(lake_sql: "LakeSql", name: str, out: Path, file_format: FileFormat, dates: Dates) -> int:
-    """Writes one table or view beside its place, and moves it there when it is whole."""
+    """Writes one table or view next to its place, and moves it there when it is complete."""
     from spark_jobs.sql.lake_sql import CSV, JSON, PARQUET
 
     options = {FileFormat.PARQUET: PARQUET, FileFormat.CSV: CSV, FileFormat.JSON: JSON}[file_format]

@@ -58,7 +58,7 @@ def ledger(
     restart: Annotated[bool, typer.Option("--restart", help="Count everything again from the first commit.")] = False,
     from_now: Annotated[
         bool,
-        typer.Option("--from-now", help="Begin anew, with what comes from now on."),
+        typer.Option("--from-now", help="Begin again, with what comes from now on."),
     ] = False,
     config: ConfigOption = None,
 ) -> None:
@@ -77,19 +77,25 @@ def ledger(
     lake = open_existing(location, settings.s3)
     cut = update_ledger(lake, settings, restart=restart, from_now=from_now) if update else last_cut(lake)
     if cut is None:
-        raise LakeError(f"{lake.shown()} has no live ledger yet; run `adloom ledger` without --no-update")
+        raise LakeError(f"{lake.shown()} has no ledger yet; run `adloom ledger` without --no-update")
     console = terminal(is_uncut=True)
     if as_json:
         console.print_json(cut.model_dump_json(include={"number", "taken_at", "bronze", "silver", "figures"}))
         _end(cut)
         return
-    console.print(_headline(cut, lake.shown()), soft_wrap=True)
     if by is None:
-        _print_records(console, cut)
-        _print_queries(console, cut)
+        print_account(console, cut, lake.shown())
     else:
+        console.print(_headline(cut, lake.shown()), soft_wrap=True)
         _print_by(console, rows_of(lake, cut), by)
     _end(cut)
+
+
+def print_account(console: Console, cut: LiveLedger, place: str) -> None:
+    """Prints where the records of the lake at ``place`` went."""
+    console.print(_headline(cut, place), soft_wrap=True)
+    _print_records(console, cut)
+    _print_queries(console, cut)
 
 
 def _end(cut: LiveLedger) -> None:
@@ -106,10 +112,7 @@ def _headline(cut: LiveLedger, place: str) -> str:
         upto += f"; it counts from {time_of_us(cut.since_us):%Y-%m-%d %H:%M} UTC on"
     if cut.balances:
         return f"balances to the row: {upto}"
-    wrong = [f"{one.rows:,} {one.kind.value} ({one.account})" for one in cut.alarms]
-    wrong += [f"received - ok - quarantined = {cut.received_off:,}"] if cut.received_off else []
-    wrong += [f"ok - kept - duplicates - late = {cut.ok_off:,}"] if cut.ok_off else []
-    return f"DOES NOT BALANCE: {', '.join(wrong)}; {upto}"
+    return f"DOES NOT BALANCE: {', '.join(cut.wrong)}; {upto}"
 
 
 def _table(title: str, *headings: str) -> Table:
@@ -122,13 +125,13 @@ def _table(title: str, *headings: str) -> Table:
 
 def _print_records(console: Console, cut: LiveLedger) -> None:
     table = _table("records", "", "rows")
-    table.add_row("received", f"{cut.rows(RecordKind.RECEIVED):,}")
-    table.add_row("  quarantined", f"{cut.rows(RecordKind.QUARANTINED):,}")
+    table.add_row("received", f"{cut.received:,}")
+    table.add_row("  quarantined", f"{cut.total_quarantined:,}")
     for verdict, rows in sorted(cut.quarantined.items(), key=lambda item: -item[1]):
         table.add_row(f"    {verdict}", f"{rows:,}")
-    requeued = cut.rows(RecordKind.REQUEUED)
-    table.add_row("  ok" + (f", {requeued:,} of them requeued" if requeued else ""), f"{cut.rows(RecordKind.OK):,}")
-    table.add_row("    kept", f"{cut.rows(RecordKind.KEPT):,}")
+    requeued = cut.requeued
+    table.add_row("  ok" + (f", {requeued:,} of them requeued" if requeued else ""), f"{cut.ok:,}")
+    table.add_row("    kept", f"{cut.kept:,}")
     table.add_row("    duplicates", f"{cut.rows(RecordKind.DUPLICATE):,}")
     for kind in (RecordKind.UNPROVED, *LATE_KINDS, RecordKind.UNACCOUNTED):
         if rows := cut.rows(kind):

@@ -30,28 +30,28 @@ def lineage(
 ) -> None:
     """Send OpenLineage events about what was committed and validated since the last time, to where the settings say.
 
-    One event tells what a query, a repair or maintenance has added to a table: versions read and written, columns and
-    what they are computed of, rows. Another one tells what a validation found in each table. Each version and each
-    validation is told once, also if the command is killed. Jobs may keep running.
+    One event reports what a query, a repair or maintenance has added to a table: versions read and written, columns and
+    their sources, rows. Another one reports what a validation found in each table. Each version and each validation is
+    reported once, also if the command is killed. Jobs may keep running.
     """
     from spark_jobs.lineage.parent import parent_run, within
-    from spark_jobs.lineage.send import tell
+    from spark_jobs.lineage.send import report_new
     from spark_jobs.lineage.transport import transport
 
     settings, console = load_settings(config, os.environ), terminal()
     send, lake, events = transport(settings.lineage), open_existing(location, settings.s3), 0
     if parent := parent_run(os.environ):
         send = within(parent, send)
-    for told in tell(lake, settings, send, from_now=from_now):
-        console.print(_line(told), soft_wrap=True)
+    for reported in report_new(lake, settings, send, from_now=from_now):
+        console.print(_line(reported), soft_wrap=True)
         events += 1
     console.print("begins with what comes next" if from_now else f"{events} events sent")
 
 
-def _line(told: "VersionSpan | Validation") -> str:
-    if isinstance(told, Validation):
-        rules = [*told.together, *(rule for table in told.tables.values() for rule in table.rules)]
+def _line(one: "VersionSpan | Validation") -> str:
+    if isinstance(one, Validation):
+        rules = [*one.together, *(rule for table in one.tables.values() for rule in table.rules)]
         broken = sum(not rule.holds for rule in rules)
-        return f"validation of {utc(told.at)}: {len(rules)} expectations, {broken} not met"
-    rows = sum(file.rows or 0 for change in told.changes for file in change.added)
-    return f"{told.query.writes.name}: versions {told.first} to {told.last} by {told.writer}, {rows:,} rows"
+        return f"validation of {utc(one.at)}: {len(rules)} expectations, {broken} not met"
+    rows = sum(file.rows or 0 for change in one.changes for file in change.added)
+    return f"{one.query.writes.name}: versions {one.first} to {one.last} by {one.writer}, {rows:,} rows"

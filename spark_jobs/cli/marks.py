@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     name="marks",
     no_args_is_help=True,
-    help="Mark invalid traffic by rules. Marks are kept beside the events in silver/marks; no event is changed.",
+    help="Mark invalid traffic by rules. Marks are kept in silver/marks, next to the events; no event is changed.",
 )
 RulesOption = Annotated[
     Path | None,
@@ -99,8 +99,8 @@ def apply(
 
     Events that the rules mark and that have no mark get one; marks that no rule of the set gives are revoked, by
     another row. Both are rows of silver/marks. Then the columns of gold that say what is valid follow, and each changed
-    row is told in gold/restatements; no event and nothing that gold counts gross is changed. Jobs may keep running.
-    From then on `adloom marks update` goes by these rules.
+    row is recorded in gold/restatements; no event and nothing that gold counts gross is changed. Jobs may keep running.
+    From then on `adloom marks update` uses these rules.
     """
     from spark_jobs.marks.mark import apply_marks
     from spark_jobs.traffic_rules.rule_files import load_rules
@@ -117,7 +117,7 @@ def apply(
 
 @app.command("update", epilog="Example:  adloom marks update --lake lake --config adloom.toml")
 def update(location: LakeOption, config: ConfigOption = None) -> None:
-    """Mark what is new since the last update, by the rules in use, as far as the job deduplicate has come.
+    """Mark what is new since the last update, by the rules in use, up to where the job deduplicate is.
 
     What late events change is brought up to date too, and then the columns of gold that say what is valid. The first
     update marks everything that there is. Jobs may keep running. The next update goes on with one that was killed.
@@ -240,7 +240,7 @@ def _money(micros: int) -> str:
 
 
 def _by(rule: Rule) -> str:
-    """What the rule goes by, without long lists."""
+    """The terms of the rule, without long lists."""
     said = rule.model_dump(mode="json", exclude_none=True)
     parts = []
     for name, value in said.items():

@@ -34,9 +34,9 @@ def repair(
     """Correct gold by the events that came too late: it becomes what it would be had nothing been late.
 
     The live queries leave out what lies behind their watermark. A repair finds these events, recomputes the rows that
-    they touch, and changes these rows, each once. Jobs may keep running: nothing live reads a late event, and what can
-    still change by itself waits for a later repair. Every change is told in gold/restatements, with the row before and
-    after and the event that caused it. A repair that was killed goes on where it stopped.
+    they touch, and changes these rows, each once. Jobs may keep running: nothing live reads a late event, and rows
+    that the live queries may still change are left for a later repair. Every change is recorded in gold/restatements,
+    with the row before and after and the event that caused it. A repair that was killed is completed by the next one.
     """
     from spark_jobs.days.update import update_days_with
     from spark_jobs.restatements.repair import repair as bring_in

@@ -43,7 +43,7 @@ def replay(
         str, typer.Option(help="Only these tables of gold, as in attributions,sessions; default: all.", metavar="NAMES")
     ] = "",
     apply: Annotated[
-        bool, typer.Option("--apply", help="Put in place what differs; each change is told in gold/restatements.")
+        bool, typer.Option("--apply", help="Put in place what differs; each change is recorded in gold/restatements.")
     ] = False,
     config: ConfigOption = None,
 ) -> None:

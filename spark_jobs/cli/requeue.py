@@ -51,7 +51,7 @@ def requeue(
     ] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Judge the records in quarantine anew by the present settings, and let those that fit now flow on, once.
+    """Judge the records in quarantine again by the current settings, and let those that fit now flow on, once.
 
     A wrong mapping sends good records to the quarantine. Correct the settings, look with --dry-run, then requeue: each
     record that fits is appended to bronze again with the verdict ok, and goes on to silver and gold. The others stay;

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from spark_jobs.cli.drain import print_cost
+from spark_jobs.cli.ledger import print_account
 from spark_jobs.cli.opening import session
 from spark_jobs.cli.options import ConfigOption, LakeOption
 from spark_jobs.cli.terminal import terminal
@@ -21,7 +21,6 @@ from spark_jobs.config.settings import Settings, load_settings
 from spark_jobs.errors import SourceError
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import check_store, open_lake
-from spark_jobs.ledger.run.ledger import Ledger
 from spark_jobs.queries.jobs import jobs_of_run
 from spark_jobs.queries.registry import QUERIES_OF_JOB
 
@@ -71,7 +70,7 @@ def run(
     check_store(lake)
     with session(console, settings, lake, files_of(settings, source)) as spark:
         result = run_with_bars(console, spark, settings, lake, source, drain=drain, measure=measure)
-    print_ledger(console, result.ledger)
+    print_account(console, result.ledger, lake.shown())
     if result.drained_to:
         print_cost(console, settings, result.drained_to)
     console.print(f"tables in {lake.shown()}; next: adloom validate --lake {location}", soft_wrap=True)
@@ -156,47 +155,3 @@ class _Bars:
         """Fills all bars: later queries read fewer rows than there are records."""
         for task in self.tasks.values():
             self.progress.update(task, total=1, completed=1)
-
-
-def print_ledger(console: Console, ledger: Ledger) -> None:
-    """Prints what happened to the records."""
-    table = Table(title="Ledger", title_justify="left", show_header=False, box=None, padding=(0, 2))
-    table.add_column(no_wrap=True)
-    table.add_column(justify="right")
-    table.add_column(style="dim")
-
-    def add(name: str, count: int, remark: str = "", *, style: str = "") -> None:
-        table.add_row(name, f"{count:,}", remark, style=style)
-
-    add("received", ledger.received, "= ok + quarantined", style="bold")
-    add("  quarantined", ledger.total_quarantined)
-    for verdict, count in sorted(ledger.quarantined.items(), key=lambda item: (-item[1], item[0])):
-        add(f"    {verdict}", count, style="dim")
-    add("  ok", ledger.ok, "= kept + duplicates + late")
-    if ledger.requeued:
-        add("    requeued", ledger.requeued, "a part of ok: were in quarantine, and fit since", style="dim")
-    add("    duplicates", ledger.duplicates)
-    add("    late", ledger.late)
-    add("    kept", ledger.kept, "each event once", style="bold")
-    table.add_section()
-    add("attributions", sum(ledger.attribution.values()), style="bold")
-    for status, count in ledger.attribution.items():
-        add(f"  {status}", count)
-    if ledger.attribution_late:
-        add("  late for the join", ledger.attribution_late, "kept in silver, not in attributions")
-    if ledger.attribution_open:
-        add("  still open", ledger.attribution_open, "the next run continues")
-    add("sessions", sum(ledger.sessions.values()), style="bold")
-    for ended_by, count in ledger.sessions.items():
-        add(f"  ended by {ended_by}", count)
-    for name, count, meaning in (
-        ("events late for their session", ledger.session_late, "kept in silver, not in sessions"),
-        ("events in open sessions", ledger.session_open, "the next run continues"),
-        ("events of the initial state", ledger.session_initial, "in sessions, not in silver"),
-        ("events without a user", ledger.session_userless, "in silver, not in sessions"),
-        ("conversions", ledger.conversions, "in silver, not in sessions"),
-    ):
-        if count:
-            add(f"  {name}", count, meaning)
-    console.print()
-    console.print(table)

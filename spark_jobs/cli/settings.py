@@ -61,7 +61,7 @@ def describe_settings(settings: Settings) -> Iterator[SettingInfo]:
 
 
 def _describe_sources(sources: dict[str, SourceSettings]) -> Iterator[SettingInfo]:
-    """What is set for each named source; sources are set in the file only."""
+    """The settings of each named source; sources are set in the file only."""
     for source, given in sources.items():
         for name, value in given.model_dump(exclude_defaults=True, by_alias=True).items():
             meaning = SourceSettings.model_fields[name].description or ""

@@ -187,7 +187,7 @@ def _prompt(lake_sql: "LakeSql", location: str) -> None:
         import readline  # noqa: F401 lines can be edited and recalled
 
     console = terminal()
-    console.print(Text.assemble((location, "bold"), ": .tables lists what there is, .help tells more\n"))
+    console.print(Text.assemble((location, "bold"), ": .tables lists tables and views, .help explains more\n"))
     text = ""
     while True:
         try:
@@ -226,7 +226,7 @@ def _list(console: Console) -> None:
     for name in NAMES:
         table.add_row(Text(name, style="bold" if name in VIEWS else ""), _meaning(name))
     console.print(table)
-    console.print("DESCRIBE name; tells the columns. Bold: views made for people.", style="dim")
+    console.print("DESCRIBE name; lists the columns. Bold: views made for people.", style="dim")
 
 
 def _meaning(name: str) -> str:

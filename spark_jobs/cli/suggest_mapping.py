@@ -109,7 +109,7 @@ def drafted(file: Path, limit: int) -> tuple[str, Tried]:
     tried = _tried(draft, records, now)
     head = _head(file, profile, tried)
     if shape.format == "csv" and format_of_file(file.name) is not RecordFormat.CSV:
-        head.append("check: name the file .csv or .tsv, since adloom tells the format of a file by its name.")
+        head.append("check: name the file .csv or .tsv, since adloom takes the format of a file from its name.")
     return as_toml(draft, shape, profile, head), tried
 
 

@@ -1,1 +1,1 @@
-"""What can be set: sections with units and meanings, and how they are read. No Spark."""
+"""The settings: sections with units and meanings, and how they are read. No Spark."""

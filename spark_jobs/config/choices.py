@@ -94,14 +94,14 @@ class CreditViews(StrEnum):
 
 
 class TouchKind(StrEnum):
-    """What a touch of a conversion was."""
+    """The kind of a touch of a conversion."""
 
     CLICK = "click"
     VIEW = "view"
 
 
 class PathOutcome(StrEnum):
-    """What led to a conversion."""
+    """The way to a conversion."""
 
     CLICK_THROUGH = "click_through"
     VIEW_THROUGH = "view_through"
@@ -117,7 +117,7 @@ class Trigger(StrEnum):
 
 
 class Role(StrEnum):
-    """What a user of the object store may do."""
+    """The rights of a user of the object store."""
 
     JOBS = "jobs"
     """Everything within the lake: for the jobs, and for maintenance of tables and checkpoints."""

@@ -107,7 +107,7 @@ def as_text(value: Any) -> str:
 
 
 def _values(settings: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """What a file sets: names and values as text."""
+    """The settings in a file: names and values as text."""
     for section, name, value in _leaves(settings):
         try:
             kind = _SECTIONS[section]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 class RecordFormat(StrEnum):
-    """What the records of a source are."""
+    """The format of the records of a source."""
 
     ADLOOM = "adloom"
     """JSON objects with the fields of an event; they need no mapping."""
@@ -44,7 +44,7 @@ class Encoding:
 
     @property
     def differing(self) -> dict[str, str]:
-        """By name, the attributes beside ``format`` that do not have their default, as text."""
+        """By name, the attributes other than ``format`` that do not have their default, as text."""
         texts = {one.name: _text(getattr(self, one.name)) for one in fields(self) if one.name != "format"}
         defaults = {one.name: _text(one.default) for one in fields(self)}
         return {name: text for name, text in texts.items() if text != defaults[name]}

@@ -19,7 +19,7 @@ _PEM_OPTIONS = {
 }
 """By Java's name of an option, librdkafka's names of it where the store is PEM, which holds key and certificate."""
 _SAME_OPTIONS = frozenset({"client.id", "ssl.key.password", "ssl.endpoint.identification.algorithm"})
-"""What both clients call by the same name."""
+"""The options that both clients call by the same name."""
 _STORE_TYPES = ("ssl.keystore.type", "ssl.truststore.type")
 
 

@@ -241,7 +241,7 @@ class CampaignStatsSettings(Section):
         description="append: one row per window, once final; update: rows that follow their window, merged by key",
     )
     group_by: Annotated[tuple[str, ...], BeforeValidator(comma_separated)] = Field(
-        (), description="comma-separated columns that a source keeps: windows are counted by them beside the campaign"
+        (), description="comma-separated columns that a source keeps: windows are counted by them besides the campaign"
     )
     feed: Duration = Field(
         6 * _HOUR,
@@ -293,7 +293,8 @@ class HeartbeatSettings(Section):
 
     idle_after: Duration = Field(
         _MINUTE,
-        description="a heartbeat is due when no event has moved event time for so long, and again each time; 0s: never",
+        description="send a heartbeat after event time has stood still for this long, and again after each further "
+        "such period; 0s: never",
     )
 
 
@@ -377,7 +378,7 @@ class TablesSettings(Section):
 
 
 class RepairSettings(Section):
-    """What becomes of events that came too late."""
+    """The fate of events that came too late."""
 
     horizon: Duration = Field(
         30 * _DAY,

@@ -235,7 +235,7 @@ def check_encodings(sources: Mapping[str, SourceSettings]) -> None:
     """
     found: dict[tuple[str, str], tuple[str, Encoding]] = {}
     for name, source in sources.items():
-        # Files are told apart by their names, so sources of different formats can share a folder.
+        # Names distinguish files, so sources of different formats can share a folder.
         places = source.topics or (f"{source.path or ''} {source.format}",)
         for place in places:
             first, known = found.setdefault(("topic" if source.topics else "files", place), (name, source.encoding))

@@ -1,11 +1,11 @@
-"""What a change of a setting means for a checkpoint."""
+"""The meaning of a change of a setting for a checkpoint."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Compatibility(StrEnum):
-    """What a changed setting means for an existing checkpoint."""
+    """The meaning of a changed setting for an existing checkpoint."""
 
     SAFE = "safe"
     """The new value takes effect from the next batch on."""

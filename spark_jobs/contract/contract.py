@@ -87,7 +87,7 @@ class SourceTerms(Terms):
     path: str = ""
     format: str
     encoding: dict[str, str] = Field(default_factory=dict)
-    """The settings that decide how the bytes of a record are read, beside the format; those without effect are left
+    """The settings that decide how the bytes of a record are read, besides the format; those without effect are left
     out."""
     when: str = ""
     expressions: dict[str, str] = Field(default_factory=dict)
@@ -98,7 +98,7 @@ class SourceTerms(Terms):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """What it reads: topics, or a folder; one empty name is the folder that a run is given."""
+        """Its input: topics, or a folder; one empty name is the folder that a run is given."""
         return self.topics or (self.path,)
 
 

@@ -8,7 +8,7 @@ CLICK: Final = "click"
 ACTIVITY: Final = "activity"
 CONVERSION: Final = "conversion"
 EVENT_TYPES: Final = (IMPRESSION, CLICK, ACTIVITY, CONVERSION)
-"""In an order that only ever grows: the live ledger keeps a type as its place here."""
+"""In an order that only ever grows: the ledger keeps a type as its place here."""
 VISIT_TYPES: Final = (IMPRESSION, CLICK, ACTIVITY)
 """The types of events that make up sessions, and a user's status. A conversion is none of them: it is often a shop that
 reports it, when the user is long gone."""
@@ -37,7 +37,7 @@ INVALID_KEPT_COLUMN: Final = "invalid_kept_column"
 TEXT_LIMITS: Final = {"ip": 64, "user_agent": 1024}
 """The optional fields whose text may have any content, and how many characters they have at most."""
 PERSONAL_FIELDS: Final = tuple(TEXT_LIMITS)
-"""What a record says of a person's device. It goes no further than silver."""
+"""The data about a person's device. It goes no further than silver."""
 COMMON_FIELDS: Final = ("event_type", "event_id", "event_time", "user_id", "is_last", *TEXT_LIMITS)
 TYPE_FIELDS: Final[dict[str, tuple[str, ...]]] = {
     IMPRESSION: ("campaign_id", "ad_id", "cost_micros"),
@@ -45,7 +45,7 @@ TYPE_FIELDS: Final[dict[str, tuple[str, ...]]] = {
     ACTIVITY: ("data",),
     CONVERSION: ("conversion_type", "value_micros", "currency", "order_id", "revokes"),
 }
-"""The fields that are read for one event type beside the common ones; the others' are ignored and stay null."""
+"""The fields that are read for one event type besides the common ones; the others' are ignored and stay null."""
 
 OPTIONAL_FIELDS: Final = ("is_last", *TEXT_LIMITS, "cost_micros", "data", "currency", "order_id", "revokes")
 """``currency`` only where ``value_micros`` is 0."""
@@ -127,13 +127,13 @@ VERDICTS: Final = (
 )
 """Every verdict there is."""
 NOT_UTF8_EITHER: Final = "it is not UTF-8 either"
-"""The reason of a record that is too large, if its bytes are not UTF-8; so that `raw` can be told from text."""
+"""The reason of a record that is too large, if its bytes are not UTF-8; which distinguishes `raw` from text."""
 MAPPED_VERDICTS: Final = (NO_SOURCE, UNKNOWN_FIELD, INVALID_KEPT_COLUMN)
 """Those that only records of mapped sources get."""
 
 
 class UnknownFields(StrEnum):
-    """What becomes of a record with a field at its root that the mapping does not read."""
+    """The treatment of a record with a field at its root that the mapping does not read."""
 
     KEEP = "keep"
     """It stays in ``raw``, and is ignored otherwise."""

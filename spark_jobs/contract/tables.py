@@ -83,7 +83,7 @@ BRONZE_EVENTS = Table(
     "bronze",
     "bronze/events",
     "Every record as received. Append only. The quarantine (`adloom show quarantine`) is the part of bronze whose "
-    "verdict is not `ok`, without the records that `adloom requeue` has judged anew: each of these has a second row, "
+    "verdict is not `ok`, without the records that `adloom requeue` has judged again: each of these has a second row, "
     "with the verdict `ok` and `requeued_from`.",
     (
         Column("raw", "STRING", "the record as received; bytes that are not UTF-8 are decoded as ISO-8859-1"),
@@ -98,7 +98,7 @@ BRONZE_EVENTS = Table(
         Column(
             "received_time",
             "TIMESTAMP",
-            "when the record was received, which its event_time is held against; null if the verdict is ok",
+            "when the record was received; a later event_time is rejected. Null if the verdict is ok",
         ),
         Column(
             "requeued_from",
@@ -310,7 +310,7 @@ RESTATEMENTS = Table(
             "repair",
             "BIGINT",
             "number of the repair, of the replay that put a window in place, or of the marking; for credit, of the one "
-            "behind the change, 0 if there is none",
+            "behind the change, 0 without one",
         ),
         Column("table_name", "STRING", "name of the table of gold"),
         Column("change", "STRING", "insert, update or delete"),
@@ -351,8 +351,9 @@ REPAIR_TABLES = (LATE_EVENTS, RESTATEMENTS)
 DAYS = Table(
     "days",
     "gold/days",
-    "When a day is done: one row for each table of gold and each date of its rows, from the first date of silver to "
-    "the newest; written by `adloom days` and after each repair. A query that goes by the wall clock has no days.",
+    "When a day is done: one row for each table of gold and each date that has events, and for each date since the "
+    "first event of the last 400 days; written by `adloom days` and after each repair. A query that uses the wall "
+    "clock has no days.",
     (
         Column("table_name", "STRING", "name of the table of gold"),
         Column(
@@ -362,7 +363,7 @@ DAYS = Table(
         Column("complete_at", "TIMESTAMP", "when the day was found complete; null while it is open"),
         Column("watermark", "TIMESTAMP", "the watermark of the query then"),
         Column("restated", "BIGINT", "how many repairs and replays have changed rows of the day since it was complete"),
-        Column("restated_at", "TIMESTAMP", "when the last of them was planned; null: there is none"),
+        Column("restated_at", "TIMESTAMP", "when the last of them was planned; null without one"),
         Column("changes", "BIGINT", "rows that they inserted, updated or deleted"),
         Column("impressions", "BIGINT", "by how much they changed impressions; 0 where the table does not count them"),
         Column("clicks", "BIGINT", "by how much they changed clicks; 0 where the table does not count them"),
@@ -397,7 +398,7 @@ PATHS = Table(
         Column(
             "outcome",
             "STRING",
-            "click_through: a click is among the touches; view_through: only views are; organic: there are none",
+            "click_through: a click is among the touches; view_through: only views are; organic: it has none",
         ),
         Column("path_length", "BIGINT", "number of touches"),
         Column(

@@ -1,4 +1,4 @@
-"""What a validation found, rule by rule: kept in the lake for whoever asks later."""
+"""The findings of a validation, rule by rule: kept in the lake for whoever asks later."""
 
 from datetime import UTC, datetime
 
@@ -39,7 +39,7 @@ class RuleResult(_Frozen):
 
 
 class ValidatedTable(_Frozen):
-    """What a validation found in a table: up to which ``version``, in how many ``rows``; no rules if none were new."""
+    """The findings of a validation in a table: its ``version``, the number of ``rows``; no rules if no row was new."""
 
     version: int
     rows: int

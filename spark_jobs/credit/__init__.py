@@ -1,1 +1,1 @@
-"""Which touches a conversion is credited to."""
+"""Credit: the touches that led to each conversion, and their shares of its value."""

@@ -1,4 +1,4 @@
-"""How far credit can be computed, and whether there is something to do: from notes and logs, without Spark.
+"""How far credit can be computed, and whether a run has work: from notes and logs, without Spark.
 
 ::
 
@@ -6,8 +6,8 @@
     every touch is there up to  ─────────────────────┤ 11:00        attribute.window 1h
     conversions are due up to   ─────────────────────┤ 11:00
 
-An impression can be clicked for as long as the window, so only then it is known whether it was a click or a view.
-A conversion that silver gets later, whyever, is found by the next run: it looks at all that silver got since the last.
+An impression can be clicked until the window ends; only then it is certain whether the touch is a click or a view.
+Each run looks at everything that silver got since the last one, so it also finds conversions that come later.
 """
 
 from datetime import datetime
@@ -25,13 +25,13 @@ from spark_jobs.lake.notes import CommitNote
 from spark_jobs.lake.records import find_record, write_record
 from spark_jobs.queries.attribute.query import QUERY as ATTRIBUTE
 from spark_jobs.queries.notes import last_note
-from spark_jobs.restatements.plan import PlanKind
+from spark_jobs.restatements.plan import PlanKind, RepairPlan
 from spark_jobs.restatements.plans import GOLD_PLANS
 
 
 def due_until(lake: Lake, settings: Settings) -> CreditHorizon | None:
-    """How far credit can be computed; None: no conversion is due, because no watermark has passed anything."""
-    repair = GOLD_PLANS.last_done(lake)  # before the tables: what is repaired after this look is the next run's
+    """How far credit can be computed; None: no conversion is due, because no watermark has advanced yet."""
+    repair = GOLD_PLANS.last_done(lake)  # read before the tables: later repairs are for the next run
     attributions, silver = (lake.newest_commit(table.path) for table in (ATTRIBUTIONS, SILVER_EVENTS))
     if attributions is None or silver is None:
         return None
@@ -50,21 +50,15 @@ def due_until(lake: Lake, settings: Settings) -> CreditHorizon | None:
 
 
 def last_run(lake: Lake) -> CreditPlan | None:
-    """The last run of what was new that was done whole: the next one goes on from there. None: there is none."""
-    return next(
-        (plan for plan in CREDIT_PLANS.newest_first(lake) if not plan.is_window and _is_whole(lake, plan)), None
-    )
-
-
-def _is_whole(lake: Lake, plan: CreditPlan) -> bool:
-    done = CREDIT_PLANS.done(lake, plan.number)
-    return done is not None and not done.failed
+    """The last complete run that was not of a window: the next one continues from it. None: no such run."""
+    new = (plan for plan in CREDIT_PLANS.newest_first(lake) if not plan.is_window)
+    return next((plan for plan in new if CREDIT_PLANS.is_whole(lake, plan.number)), None)
 
 
 def has_work(lake: Lake, settings: Settings) -> bool:
     """Whether a run would find anything: conversions that are due, late ones, touches that were repaired, new marks.
 
-    If not, it is remembered how far was looked. A run that was interrupted is work.
+    If not, remembers how far it looked. An interrupted run counts as work.
     """
     last, reach = last_run(lake), due_until(lake, settings)
     if CREDIT_PLANS.unfinished(lake):
@@ -87,20 +81,24 @@ def has_work(lake: Lake, settings: Settings) -> bool:
 
 
 def seen_of(reach: CreditHorizon, *, waits: bool) -> CreditSeen:
-    """What to remember when the tables have been looked at up to ``reach``."""
+    """The record that the tables were read up to ``reach``."""
     return CreditSeen(silver_version=reach.silver_version, waits=waits, marks_version=reach.marks_version)
 
 
 def _has_repaired(lake: Lake, since: int, until: int) -> bool:
-    """Whether repairs and replays after number ``since`` have brought late events in, or changed attributions."""
+    """Whether repairs and replays after number ``since`` have applied late events, or changed attributions."""
     plans = (GOLD_PLANS.read(lake, number) for number in range(since + 1, until + 1))
+    return any(plan is None or _may_change_touches(plan) for plan in plans)  # nobody knows what one did that is gone
+
+
+def _may_change_touches(plan: RepairPlan) -> bool:
     # Marks change columns that no touch has.
-    own = (plan for plan in plans if plan is not None and plan.kind is not PlanKind.MARKS)
-    return any(plan.late_events or plan.changes_of(ATTRIBUTIONS.name) for plan in own)
+    is_own = plan.kind is not PlanKind.MARKS
+    return is_own and (plan.late_events > 0 or plan.changes_of(ATTRIBUTIONS.name) > 0)
 
 
 def _has_new_marks(lake: Lake, last: CreditHorizon, seen: CreditSeen, reach: CreditHorizon) -> bool:
-    """Whether marks were set or revoked since the last run; also if the log of their table no longer says."""
+    """Whether marks were set or revoked since the last run; True if the log of their table no longer shows it."""
     if last.marks_version < 0:
         return reach.marks_version >= 0
     try:
@@ -111,7 +109,7 @@ def _has_new_marks(lake: Lake, last: CreditHorizon, seen: CreditSeen, reach: Cre
 
 
 def _has_conversions(lake: Lake, since: int, until: int) -> bool:
-    """Whether silver got conversions after version ``since``; also if nobody knows any more."""
+    """Whether silver got conversions after version ``since``; True if that is no longer known."""
     silver = read_batches(lake, SILVER_EVENTS, lambda found: found.begins <= since + 1)
     return since + 1 < silver.begins or any(CONVERSION in batch.event_types for batch in silver.of(since + 1, until))
 

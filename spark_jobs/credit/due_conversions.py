@@ -1,4 +1,4 @@
-"""The conversions that credit is computed from: those that are due, each event once, and the copies that count no more.
+"""The conversions that credit is computed from: due ones, each event once, and copies that no longer count.
 
 ::
 
@@ -6,8 +6,8 @@
                         └─ without ──┐
     silver/late_events ──────────────┴─▶ counted
 
-What is the same event is decided by :mod:`spark_jobs.queries.identity`. So one id may be that of several
-conversions, and a row of the tables of credit is that of a conversion if both its id and its time are.
+:mod:`spark_jobs.queries.identity` defines when two records are the same event. Several conversions may have one id, so
+a row of the tables of credit belongs to the conversion that has both its id and its time.
 """
 
 from datetime import UTC, date, datetime, time, timedelta
@@ -24,19 +24,18 @@ from spark_jobs.lake.layout import Lake
 from spark_jobs.places import REPAIR
 from spark_jobs.queries.correction import GROUP
 from spark_jobs.queries.identity import delay_of, is_replaced, not_replaced
-from spark_jobs.restatements.late_events import CAUSE
-from spark_jobs.restatements.lateness import IS_EXPIRED
+from spark_jobs.restatements.late_events import CAUSE, IS_EXPIRED
 from spark_jobs.spark.columns import dates_within
 from spark_jobs.spark.read_delta import read_table
 
 _FIRST, _LAST = date(1970, 1, 1), date(9999, 12, 31)
-"""No event has an earlier date, or a later one."""
+"""The earliest and the latest date that an event can have."""
 LATE_TIME = "late_time"
 """Column: the ``event_time`` of the late copy that replaces a conversion."""
 
 
 def group_of(event_time: str = "event_time") -> Column:
-    """What the rows of a conversion are compared and changed by: its id and its time."""
+    """The group in which the rows of a conversion are compared and changed: its id and its time."""
     return F.concat("event_id", F.lit("@"), F.unix_micros(event_time).cast("string")).alias(GROUP)
 
 
@@ -55,7 +54,7 @@ class DueConversions:
         self._delay = delay_of(settings.deduplicate)
 
     def counted(self, first: date = _FIRST, last: date = _LAST) -> DataFrame:
-        """Those on the dates from ``first`` to ``last``, each event once.
+        """The due conversions on the dates from ``first`` to ``last``, each event once.
 
         Returns:
             The columns of silver, ``cause`` and ``repair``, null unless they came late.
@@ -68,10 +67,10 @@ class DueConversions:
         return others.withColumns(none).unionByName(own.select(*columns), allowMissingColumns=True)
 
     def late(self, first: date = _FIRST, last: date = _LAST) -> DataFrame:
-        """Those that came too late for silver: at least all that may be copies of one from ``first`` to ``last``."""
+        """The conversions that were too late for silver: at least all that may be copies of one in the given dates."""
         if not self._lake.has(LATE_EVENTS):
             return self._silver().where(F.lit(False)).withColumns(_not_late())
-        # What a repair brings in meanwhile is the next run's.
+        # Events that a repair applies meanwhile are for the next run.
         is_there = ~F.col(IS_EXPIRED) & (F.col(REPAIR) <= self._reach.repair)
         rows = read_table(self._spark, self._lake, LATE_EVENTS).where(self._is_due() & is_there)
         if self._delay is None:
@@ -83,11 +82,11 @@ class DueConversions:
         return rows
 
     def replaced(self, late: DataFrame, *names: str) -> DataFrame:
-        """The conversions of silver that count no more, because one of ``late`` is the same event.
+        """The conversions of silver that no longer count, because one of ``late`` is the same event.
 
         Args:
             late: rows of :meth:`late`.
-            names: columns that they have besides.
+            names: further columns of these rows.
 
         Returns:
             The columns of silver; ``names``, ``late_time`` and ``group`` of the late one.
@@ -110,7 +109,7 @@ class DueConversions:
 
 
 def ends_of(rows: DataFrame, time: str) -> tuple[datetime, datetime] | None:
-    """The least and the largest ``time``; None: there are no rows."""
+    """The least and the largest ``time``; None: no rows."""
     ((first, last),) = rows.agg(F.unix_micros(F.min(time)), F.unix_micros(F.max(time))).collect()
     return None if first is None else (time_of_us(first), time_of_us(last))
 

@@ -1,4 +1,4 @@
-"""What campaigns are credited with of the last days, in a small file that `adloom credit` writes for dashboards."""
+"""The credits of campaigns in the last days: a small file that `adloom credit` writes for dashboards."""
 
 from contextlib import closing
 from datetime import datetime, timedelta
@@ -15,7 +15,7 @@ from spark_jobs.sql.views.daily_credits import VIEW
 
 
 def refresh_feed(lake: Lake, s3: S3Settings) -> None:
-    """Writes the file unless the last run is in it: that run may have been killed just before it wrote the file.
+    """Writes the file unless it has the last run: that run may have been killed just before it wrote the file.
 
     Args:
         lake: the lake.
@@ -34,10 +34,10 @@ def refresh_feed(lake: Lake, s3: S3Settings) -> None:
 
 
 def write_feed(lake: Lake, s3: S3Settings, run: int, until: datetime) -> None:
-    """Writes the file from what the tables of credit of ``lake`` say now.
+    """Writes the file from the current tables of credit of ``lake``.
 
     Args:
-        lake: the lake; the tables must be there.
+        lake: the lake; the tables must exist.
         s3: of its store.
         run: number of the last run that is in the tables.
         until: how far credit has come; with zone.

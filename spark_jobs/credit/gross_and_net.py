@@ -6,7 +6,7 @@
              │
              └── without what silver/marks says ────▶ gold/net_paths, gold/net_credits
 
-Gross is the same whatever is marked.
+Marks never change gross.
 """
 
 from collections.abc import Callable
@@ -26,10 +26,10 @@ from spark_jobs.spark.columns import dates_of
 from spark_jobs.spark.read_delta import read_table
 from spark_jobs.traffic_rules.evaluate import MARK, marked_events
 from spark_jobs.traffic_rules.kinds.common import EVENT, micros_literal
-from spark_jobs.traffic_rules.unmarked import unmarked_attributions, unmarked_events
+from spark_jobs.traffic_rules.valid_columns import unmarked_attributions, unmarked_events
 
 Counted = Callable[[DataFrame, date, date], DataFrame]
-"""Those rows that count, of rows with an ``event_date`` from the first date to the last."""
+"""Returns the rows that count, of those with an ``event_date`` from the first date to the last."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class GrossOrNet:
         paths: its table of paths.
         credits: its table of credits.
         conversions: which conversions count, of rows with the columns of silver.
-        attributions: what counts of attributions.
+        attributions: the parts of attributions that count.
     """
 
     paths: Table
@@ -57,7 +57,7 @@ GROSS = GrossOrNet(PATHS, CREDITS, _all, _all)
 
 
 class NetView:
-    """The marks of a lake as they were in a version of their table.
+    """The marks of a lake in one version of their table.
 
     Args:
         spark: the session.
@@ -79,7 +79,7 @@ class NetView:
         )
 
     def changed(self, since: int) -> DataFrame | None:
-        """The events that are marked now and were not in version ``since``, or the other way round.
+        """The events that are marked now and were not in version ``since``, or the reverse.
 
         None: the table has no newer version.
 
@@ -91,15 +91,15 @@ class NetView:
         since_us = marked_at_us(self._lake, since)
         added = self._rows().where(F.col("marked_at") > micros_literal(time_of_us(since_us))).localCheckpoint()
         decided = added.groupBy(*EVENT, "event_date").agg(F.min("marked_at").alias("decided"))
-        told = why(F.lit(Cause.INVALID_TRAFFIC.value), F.col("decided"), F.col("event_type"), F.col("event_id"))
-        events = decided.select(*EVENT, "event_date", told)
+        reason = why(F.lit(Cause.INVALID_TRAFFIC.value), F.col("decided"), F.col("event_type"), F.col("event_id"))
+        events = decided.select(*EVENT, "event_date", reason)
         if since_us:
-            # A mark by another rule changes nothing for an event that is marked already.
+            # A second rule changes nothing for an event that is already marked.
             events = events.join(self._differing(added), on=list(EVENT), how="left_semi")
         return events.localCheckpoint()
 
     def _differing(self, added: DataFrame) -> DataFrame:
-        """Events that are marked with the rows in ``added`` and not without them, or the other way round."""
+        """Events that are marked with the rows in ``added`` and not without them, or the reverse."""
         of_dates = self._rows().where(F.col("event_date").isin(dates_of(added)))
         near = of_dates.join(added.select(*EVENT).distinct(), on=list(EVENT), how="left_semi")
         row = [*MARK, "marked_at"]
@@ -107,7 +107,7 @@ class NetView:
         return now.unionAll(before).groupBy(*EVENT).count().where(F.col("count") == 1)
 
     def _on(self, first: date, last: date) -> DataFrame:
-        """The marked events of a time."""
+        """The marked events in a time range."""
         return marked_events(self._rows().where(F.col("event_date").between(F.lit(first), F.lit(last))))
 
     def _rows(self) -> DataFrame:

@@ -1,4 +1,4 @@
-"""``gold/credits``: what each touch of a conversion is credited with, by each model.
+"""``gold/credits``: the credit of each touch of a conversion, by each model.
 
 :mod:`tests.support.credit_models` defines the models. This computes the same for whole tables, in integers of up to
 38 digits: a value of 63 bits times a weight of 33 has 29.
@@ -14,12 +14,12 @@ from spark_jobs.config.choices import CreditModel, TouchKind
 from spark_jobs.config.durations import microseconds
 from spark_jobs.config.sections import CreditSettings
 from spark_jobs.contract.tables import CREDITS
-from spark_jobs.credit.numbers import DECAY_BITS, DECAY_STEPS, WHOLE_PPM
+from spark_jobs.credit.plan import DECAY_BITS, DECAY_STEPS, WHOLE_PPM
 
 _FEWEST_WITH_MIDDLE = 3
 _OF_TOUCH = ("position", "campaign_id", "ad_id", "click_id", "impression_id")
 _UNDIVIDED = (CreditModel.LAST_TOUCH, CreditModel.FIRST_TOUCH, CreditModel.LAST_CLICK)
-"""The models that give one touch everything: there is nothing to round."""
+"""The models that give one touch everything, so that nothing is rounded."""
 
 
 def credits_of(paths: DataFrame, own: CreditSettings) -> DataFrame:
@@ -46,7 +46,7 @@ def credits_of(paths: DataFrame, own: CreditSettings) -> DataFrame:
 
 
 def _no_touch() -> Column:
-    """What an organic conversion is credited to: the shape of a touch, and nothing in it."""
+    """The touch of an organic conversion: all fields are null."""
     names = ("kind", "impression_id", "click_id", "campaign_id", "ad_id")
     return F.struct(
         F.lit(0).alias("position"),
@@ -114,11 +114,11 @@ def _by_position(place: Column, count: Column) -> Column:
 
 
 def _decayed(age_us: Column, half_life_us: int) -> Column:
-    # Without a touch there is no age.
+    # Without a touch, the age is null.
     age = F.coalesce(age_us, F.lit(0).cast("bigint"))
     halvings, rest = _div(age, F.lit(half_life_us)), age % half_life_us
     step = _div(rest * DECAY_STEPS, F.lit(half_life_us))
-    # A power that a double gives is right when it is rounded: a test of the rule holds all against exact ones.
+    # Powers of doubles are exact once rounded: a test compares all of them with exact ones.
     young = F.floor(F.pow(F.lit(2.0), DECAY_BITS - step / DECAY_STEPS) + 0.5)
     return F.when(halvings > DECAY_BITS, F.lit(0).cast("bigint")).otherwise(
         F.call_function("shiftright", young, halvings.cast("int"))
@@ -132,7 +132,7 @@ def _shares(amount: Column, weights: Column, exact_type: str) -> Column:
     """
 
     def rounded_down(total: Column) -> Column:
-        """The parts with what they lost, those that lost most first."""
+        """The parts with the remainders that rounding down took from them, the largest remainders first."""
         return F.sort_array(F.transform(weights, lambda weight, place: part(weight, place, total)))
 
     def part(weight: Column, place: Column, total: Column) -> Column:
@@ -166,5 +166,5 @@ def _div(number: Column, by: Column) -> Column:
 
 
 def _let(value: Column, body: Callable[[Column], Column]) -> Column:
-    """``body`` of ``value``, which is computed once: inside a lambda it would be computed for each element."""
+    """``body`` of ``value``, which is computed once; inside a lambda Spark would compute it for each element."""
     return F.element_at(F.transform(F.array(value), body), 1)

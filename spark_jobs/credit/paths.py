@@ -27,12 +27,12 @@ from spark_jobs.config.durations import microseconds
 from spark_jobs.config.sections import CreditSettings
 from spark_jobs.contract.events import ATTRIBUTION_STATUSES, CONVERSION
 from spark_jobs.contract.tables import PATHS
-from spark_jobs.spark.amounts import amount
+from spark_jobs.spark.columns import amount
 
 ORDER = "order"
 """Column of :func:`order_of`."""
 BASIS_USER, BASIS_TIME = "basis_user", "basis_time"
-"""Columns with the user and the time that touches are looked for; null: there are none."""
+"""Columns: the user and the time for which touches are looked up; null: no touches."""
 _OF_CONVERSION = (
     *("conversion_id", "user_id", "conversion_time", "conversion_type", "value_micros", "currency", "order_id"),
     *("revokes", "event_date"),
@@ -43,22 +43,22 @@ _, _, _ORPHAN = ATTRIBUTION_STATUSES
 def creditable(conversions: DataFrame, own: CreditSettings) -> DataFrame:
     """The conversions that have a path.
 
-    A second conversion with the same order_id has none, if it comes within ``credit.conversion_lookback`` of the one
-    before it; nor has one without an order with the same id. A refund is traced by the conversion that it takes back,
-    the last one before it if its id was used again; if there is none, or it has no path, the refund has no touches.
+    A repeated conversion has none: one within ``credit.conversion_lookback`` of another one before it with the same
+    order_id, or without an order with the same id. A refund has the touches of the conversion that it takes back, the
+    last one before it if its id was used again; if that is missing or has no path, the refund has no touches.
 
     Args:
-        conversions: rows with the columns of silver, each event once. Those that lie ``credit.conversion_lookback``
-            before the ones that matter must be among them.
+        conversions: rows with the columns of silver, each event once. The rows up to ``credit.conversion_lookback``
+            before the wanted ones must be among them.
         own: the settings.
 
     Returns:
-        The columns of ``gold/paths`` that tell of the conversion, ``value_micros`` negated if it is a refund;
-        ``basis_user`` and ``basis_time``.
+        The columns of ``gold/paths`` about the conversion, ``value_micros`` negated if it is a refund; ``basis_user``
+        and ``basis_time``.
     """
     is_refund = F.col("revokes").isNotNull()
     priced = conversions.withColumns({"value_micros": amount("value_micros"), ORDER: order_of()})
-    told = priced.where(F.col("event_type") == CONVERSION).select(
+    reported = priced.where(F.col("event_type") == CONVERSION).select(
         F.col("event_id").alias("conversion_id"),
         F.col("event_time").alias("conversion_time"),
         *(name for name in _OF_CONVERSION if name not in ("conversion_id", "conversion_time", "event_date")),
@@ -66,18 +66,18 @@ def creditable(conversions: DataFrame, own: CreditSettings) -> DataFrame:
         _is_repeat(is_refund, own.conversion_lookback).alias("is_repeat"),
     )
     basis = (F.col("user_id").alias(BASIS_USER), F.col("conversion_time").alias(BASIS_TIME))
-    counted = told.where(~is_refund & ~F.col("is_repeat"))
+    counted = reported.where(~is_refund & ~F.col("is_repeat"))
     bought = counted.select(*_OF_CONVERSION, *basis)
     revoked = counted.select(F.col("conversion_id").alias("revoked_id"), *basis)
     is_taken_back = (F.col("revokes") == F.col("revoked_id")) & _lies_within(BASIS_TIME, own.conversion_lookback)
-    refunds = told.where(is_refund).withColumn("value_micros", -F.col("value_micros"))
+    refunds = reported.where(is_refund).withColumn("value_micros", -F.col("value_micros"))
     traced = refunds.join(revoked, on=is_taken_back, how="left").groupBy(*_OF_CONVERSION)
     last = traced.agg(F.max(F.struct(BASIS_TIME, BASIS_USER)).alias("last"))
     return bought.unionByName(last.select(*_OF_CONVERSION, "last.*"))
 
 
 def order_of() -> Column:
-    """``order``, equal for conversions of which only the first counts: their order, or their id if they have none."""
+    """``order``, equal for conversions of which only the first counts: their order, or without one their id."""
     of_order, alone = F.concat(F.lit("order "), "order_id"), F.concat(F.lit("id "), "event_id")
     return F.coalesce(of_order, alone).alias(ORDER)
 
@@ -119,12 +119,12 @@ def _is_repeat(is_refund: Column, lookback: timedelta) -> Column:
 
 
 def _lies_within(time: str, lookback: timedelta, before: str = "conversion_time") -> Column:
-    """Whether ``time`` is not after ``before`` and at most ``lookback`` before it; null if there is no such time."""
+    """Whether ``time`` is not after ``before`` and at most ``lookback`` before it; null if ``time`` is."""
     return (F.unix_micros(before) - F.unix_micros(time)).between(0, microseconds(lookback))
 
 
 def _candidates(conversions: DataFrame, attributions: DataFrame, own: CreditSettings) -> DataFrame:
-    """Each conversion with each row of attributions that may give it a touch, or with nulls; ``clicked``, ``seen``."""
+    """Each conversion with each row of attributions that may be a touch of it, or nulls; ``clicked``, ``seen``."""
     shown = attributions.where(F.col("status") != _ORPHAN).select(
         F.col("user_id").alias("touched_user"),
         *("impression_id", "impression_time", "campaign_id", "ad_id", "click_id", "click_time"),
@@ -142,9 +142,9 @@ def _candidates(conversions: DataFrame, attributions: DataFrame, own: CreditSett
 
 
 def _one_per_impression(candidates: DataFrame, own: CreditSettings) -> DataFrame:
-    """The conversions with ``touch``, once for each impression; null: there is none.
+    """The conversions with ``touch``, once for each impression; null: no touch.
 
-    The user, who says which task has the rows of a conversion after the join, is among the keys: so they stay there.
+    The keys include the user, by which the join distributed the rows, so they are not distributed again.
     """
     by_impression = candidates.groupBy(*_OF_CONVERSION, BASIS_USER, "impression_id").agg(
         F.max("clicked").alias("clicked"),
@@ -156,7 +156,7 @@ def _one_per_impression(candidates: DataFrame, own: CreditSettings) -> DataFrame
     is_touch = click.isNotNull() if own.views is CreditViews.NEVER else click.isNotNull() | F.col("seen").isNotNull()
     kind = F.when(click.isNotNull(), F.lit(TouchKind.CLICK.value)).otherwise(F.lit(TouchKind.VIEW.value))
     touch = F.struct(
-        # What touches are ordered by comes first.
+        # The fields that touches are ordered by come first.
         F.coalesce(click["click_time"], F.col("seen")).alias("touch_time"),
         F.coalesce(click["click_id"], F.col("impression_id")).alias("id"),
         F.col("impression_id"),

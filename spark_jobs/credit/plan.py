@@ -1,7 +1,7 @@
-"""Runs of `adloom credit`: where one lies in the lake, what it found and what it writes."""
+"""The records of runs of `adloom credit`: their plans, and the feed for dashboards."""
 
 from datetime import datetime
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from pydantic import BaseModel, ConfigDict
 
@@ -10,18 +10,24 @@ from spark_jobs.restatements.plan import Plan
 from spark_jobs.restatements.plans import Plans
 
 CREDIT_SEEN = f"{CREDIT_RUNS}/seen.json"
-"""What was looked at last, as JSON: see :class:`CreditSeen`."""
+"""How far the last run looked, as JSON: see :class:`CreditSeen`."""
 FEED_DAYS = 30
-"""So many days (UTC) of conversions are told to dashboards; the last is the day that credit has come to."""
+"""The number of days (UTC) of conversions in the feed; the last is the day that credit has reached."""
+DECAY_STEPS: Final = 4096
+"""The steps into which ``time_decay`` divides a half-life; the weight of a touch is constant within one."""
+DECAY_BITS: Final = 32
+"""The weight of the youngest touch in ``time_decay`` is 2 to this power; after more half-lives a touch has none."""
+WHOLE_PPM: Final = 1_000_000
+"""The sum of the parts per million of a conversion's touches."""
 
 
 class CreditHorizon(BaseModel):
     """How far the tables that credit is computed from have come.
 
-    Conversions up to ``until`` are due: no touch of them can come in time any more. ``silver_version`` and
-    ``attributions_version`` are the versions that were looked at, ``repair`` is the number of the last repair, or
-    replay, that had been done before.
-    ``marks_version`` is the version of ``silver/marks``, -1 if there was none: then no net credit is computed.
+    Conversions up to ``until`` are due: all their touches must have arrived by now, except late ones.
+        ``silver_version`` and ``attributions_version`` are the versions that were read, ``repair`` is the number of the
+        last repair, or replay, done before. ``marks_version`` is the version of ``silver/marks``; -1: it does not
+        exist, and no net credit is computed.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -36,7 +42,7 @@ class CreditHorizon(BaseModel):
 class CreditPlan(Plan):
     """A run: what it found, and what it changes.
 
-    ``is_window`` says that only conversions of a window were computed again, so that the next run goes on from the run
+    ``is_window`` says that only conversions of a window were computed again, so the next run continues from the run
     before. ``fresh`` counts the conversions that became due, ``again`` those that were computed again because something
     came late, ``waiting`` those that are not due yet. ``net_fresh`` and ``net_again`` count those whose net credit was
     computed, for the first time and again. ``settings`` are those of ``[credit]`` that it was computed with, as text.
@@ -54,10 +60,10 @@ class CreditPlan(Plan):
 
 
 class CreditSeen(BaseModel):
-    """What was looked at last, so that the next run starts Spark only if there is something to do.
+    """How far the last run looked, so that the next one starts Spark only if it has work.
 
     Losing it costs one start. ``waits``: whether silver, up to ``silver_version``, may hold conversions that were not
-    due yet. ``marks_version`` is that of ``silver/marks``, -1 if there was none.
+    due yet. ``marks_version`` is that of ``silver/marks``, -1 if it does not exist.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -68,10 +74,10 @@ class CreditSeen(BaseModel):
 
 
 class CreditedCampaign(BaseModel):
-    """What one campaign is credited with by one model; ``campaign`` is None for conversions without a touch.
+    """The credit of one campaign by one model; ``campaign`` is None for conversions without a touch.
 
-    ``conversions`` counts each by the share that the campaign has in it, and no refunds. ``value_micros`` is in
-    millionths of ``currency``, less refunds; a currency of None goes with a value of 0.
+    ``conversions`` is the sum of the campaign's shares, without refunds. ``value_micros`` is in millionths of
+    ``currency``, less refunds; it is 0 if the currency is None.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -84,7 +90,7 @@ class CreditedCampaign(BaseModel):
 
 
 class CreditFeed(BaseModel):
-    """For dashboards: what conversions of the last :data:`FEED_DAYS` days are worth, up to ``until``.
+    """The feed for dashboards: the credits of conversions of the last :data:`FEED_DAYS` days, up to ``until``.
 
     ``run`` is the number of the last run that is in it; 0: the file was written before this field existed.
     """
@@ -96,4 +102,4 @@ class CreditFeed(BaseModel):
     credited: tuple[CreditedCampaign, ...]
 
 
-CREDIT_PLANS = Plans(CREDIT_RUNS, CREDIT, CreditPlan)
+CREDIT_PLANS = Plans(CREDIT_RUNS, CREDIT, CreditPlan, lambda plan: plan.is_window)

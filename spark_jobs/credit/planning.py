@@ -29,12 +29,12 @@ OnStep = Callable[[str], None]
 _TIME = "conversion_time"
 _MICROSECOND = timedelta(microseconds=1)
 _FEW = 20_000
-"""Up to so many conversions are sent to every task."""
+"""Up to this many conversions are sent to every task."""
 
 
 @dataclass(frozen=True)
 class _Part:
-    """What a run does to the tables of a variant: by table, and the conversions computed first and again."""
+    """The part of a plan for one variant: its changes by table, and the conversions computed first and again."""
 
     fresh: int = 0
     again: int = 0
@@ -49,7 +49,7 @@ class CreditPlanning:
         settings: those of the live jobs.
         lake: the lake.
         number: of the run.
-        last: the run that this one goes on from; None: it is the first.
+        last: the run that this one continues from; None: it is the first.
         reach: how far the tables have come.
         dry_run: only count; nothing is written.
         on_step: called with a line of text at every step.
@@ -75,7 +75,7 @@ class CreditPlanning:
         self._conversions = ConversionsToCompute(spark, settings, lake, reach, self._last)
 
     def plan(self, window: Window | None) -> CreditPlan:
-        """Plans the conversions of ``window`` again; None: those that are new."""
+        """Plans the conversions of ``window`` again; None: the new ones."""
         self._on_step("looking for conversions that are due")
         wanted = (self._conversions.of_window(window) if window else self._wanted()).localCheckpoint()
         gross = self._part(GROSS, self._conversions, wanted)
@@ -103,7 +103,7 @@ class CreditPlanning:
         return self._reach.model_copy(update={"until": min(ends[1], self._reach.until), "marks_version": net})
 
     def _wanted(self) -> DataFrame:
-        """What is new; if runs before are unknown also what they have written: it was due, so it may be frozen."""
+        """The new conversions; if earlier runs are unknown also theirs, which were due and so may be frozen."""
         new = self._conversions.new()
         if self._last is None or not self._is_last_unknown:
             return new
@@ -111,12 +111,12 @@ class CreditPlanning:
         return new.unionByName(self._conversions.of_window(before))
 
     def _net(self, wanted: DataFrame, window: Window | None) -> _Part:
-        """What a run does net of invalid traffic; ``wanted`` is what gross takes."""
+        """The part of a plan for net credit; ``wanted`` are the conversions of gross."""
         if self._reach.marks_version < 0:
             return _Part()
         marks = NetView(self._spark, self._lake, self._reach.marks_version)
         if self._last is None or self._last.marks_version < 0:
-            # Nothing is net yet.
+            # No net credit exists yet.
             every = ConversionsToCompute(self._spark, self._settings, self._lake, self._reach, None)
             return self._part(marks.net, every, every.of_window(window) if window else every.new())
         changed = None if window else marks.changed(self._last.marks_version)
@@ -127,12 +127,12 @@ class CreditPlanning:
     def _part(self, variant: GrossOrNet, conversions: ConversionsToCompute, wanted: DataFrame) -> _Part:
         """Writes how the rows of ``wanted`` conversions change in the tables of ``variant``."""
         wanted = wanted.localCheckpoint()
-        told = wanted.groupBy(GROUP).agg(F.min(WHY).alias(WHY)).localCheckpoint()
-        fresh, again = (told.where(F.col(WHY).isNull() == is_first).count() for is_first in (True, False))
+        causes = wanted.groupBy(GROUP).agg(F.min(WHY).alias(WHY)).localCheckpoint()
+        fresh, again = (causes.where(F.col(WHY).isNull() == is_first).count() for is_first in (True, False))
         if not fresh + again:
             return _Part()
         self._on_step(f"{fresh + again:,} conversions: {variant.paths.path} and {variant.credits.path}")
-        tables = self._compare(variant, conversions, wanted, told, is_few=fresh + again <= _FEW)
+        tables = self._compare(variant, conversions, wanted, causes, is_few=fresh + again <= _FEW)
         return _Part(fresh, again, tables)
 
     def _compare(
@@ -140,7 +140,7 @@ class CreditPlanning:
         variant: GrossOrNet,
         conversions: ConversionsToCompute,
         wanted: DataFrame,
-        told: DataFrame,
+        causes: DataFrame,
         *,
         is_few: bool,
     ) -> dict[str, ChangedTable]:
@@ -148,7 +148,7 @@ class CreditPlanning:
         each = wanted.groupBy(F.col("event_id").alias("conversion_id"), F.col("event_time").alias(_TIME))
         ids = each.agg(F.min(GROUP).alias(GROUP)).localCheckpoint()
         dates = dates_of(ids.select(F.to_date(_TIME).alias("event_date")))
-        # A refund, what it takes back, and the one of the same order before that.
+        # A refund, the conversion that it takes back, and the one of the same order before that.
         begin = dates[0] - 2 * own.conversion_lookback
         near = variant.conversions(conversions.counted(begin, dates[-1]), begin, dates[-1])
 
@@ -158,7 +158,7 @@ class CreditPlanning:
         due = of_wanted(creditable(near, own)).drop(GROUP).localCheckpoint()
         near_due = F.broadcast(due) if is_few else due
         found = paths_of(near_due, self._attributions(variant, due), own).localCheckpoint()
-        reasons = told.select(GROUP, *[F.col(f"{WHY}.{name}").alias(name) for name in REASON])
+        reasons = causes.select(GROUP, *[F.col(f"{WHY}.{name}").alias(name) for name in REASON])
         is_final = is_older(F.col(_TIME), F.lit(self._reach.until), self._settings.repair.freeze_after)
         frozen = conversions.was_due(_TIME) & is_final
         expected = {variant.paths: found, variant.credits: credits_of(found, own)}
@@ -188,20 +188,20 @@ class CreditPlanning:
         return variant.attributions(near, clicked, newest)
 
     def _actual(self, table: Table, expected: DataFrame, dates: Sequence[date]) -> DataFrame:
-        """The rows of ``table`` on ``dates``; if there is no such table yet, none, like those ``expected``."""
+        """The rows of ``table`` on ``dates``; no row, with the columns of ``expected``, if it does not exist yet."""
         if not self._lake.has(table):
             return expected.limit(0)
         return read_table(self._spark, self._lake, table).where(F.col("event_date").isin(list(dates)))
 
     def _compare_table(
-        self, table: Table, expected: DataFrame, actual: DataFrame, told: DataFrame, frozen: Column
+        self, table: Table, expected: DataFrame, actual: DataFrame, causes: DataFrame, frozen: Column
     ) -> ChangedTable:
         version = self._lake.newest_commit(table.path)
-        found = changes(expected, actual, table.column_names, told, frozen)
+        found = changes(expected, actual, table.column_names, causes, frozen)
         return ChangedTable(version=-1 if version is None else version, **sums(self._kept(found, table)))
 
     def _kept(self, changed: DataFrame, table: Table) -> DataFrame:
-        """``changed``, written, and read from there: what is planned does not change any more."""
+        """``changed``, written and read from there: a plan does not change afterwards."""
         if self._dry_run:
             return changed.persist()
         place = self._lake.uri(f"{draft_key(self._number, self._draft, CREDIT_RUNS)}/{table.name}")

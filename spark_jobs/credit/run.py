@@ -1,4 +1,4 @@
-"""Conversions get their credit: which touches led to each, and how they share its value.
+"""Runs of `adloom credit`: the touches that led to each conversion, and their shares of its value.
 
 ::
 
@@ -11,8 +11,9 @@
 Where events are marked as invalid traffic, the same run computes credit without them, into ``gold/net_paths`` and
 ``gold/net_credits``: see :mod:`spark_jobs.credit.gross_and_net`.
 
-A conversion is due when no touch of it can come in time any more: see :mod:`spark_jobs.credit.due`. What comes
-late goes through `adloom repair` first, and is computed again by the next run: stale rows go, and each change is told.
+A conversion is due when all its touches must have arrived, except late ones: see :mod:`spark_jobs.credit.due`. After
+`adloom repair` has applied late events, the next run computes their conversions again: outdated rows are deleted, and
+each change is recorded.
 
 **Exactly once.** The plan, with every row to delete and to insert, lies in the lake before anything is changed; a run
 that was killed is completed from it: see :mod:`spark_jobs.restatements.apply`.
@@ -48,7 +49,7 @@ def credit(
         spark: the session.
         settings: those of the live jobs.
         lake: the lake.
-        window: compute the conversions in it again, as after a change of ``[credit]``; None: what is new.
+        window: compute its conversions again, as after a change of ``[credit]``; None: new ones.
         dry_run: only plan; nothing is written that counts.
         on_step: called with a line of text at every step.
 
@@ -73,7 +74,7 @@ def credit(
 
 
 def _restatements(changed: DataFrame, plan: CreditPlan, table: Table) -> DataFrame:
-    """What was changed after it had been written."""
+    """The changes of rows that had been written before."""
     again = changed.where(F.col("cause").isNotNull())
     repairs = again.select("group", "repair").distinct()
     counts = {name: name for name in table.column_names if name == "campaign_id"}

@@ -1,12 +1,11 @@
-"""Which conversions a run of credit computes, and why.
+"""The conversions that a run of credit computes, and why.
 
 A conversion is computed when it becomes due, and again when
 
-- it came late, or an earlier one of its order did; then a copy of it that had counted is wanted too: its rows go,
+- it came late, or an earlier one of its order did; then a copy that had counted is selected too: its rows are deleted,
 - a repair or a replay has changed an attribution that can be a touch of it,
 - it is a refund, and the conversion that it takes back is computed again,
-- net of invalid traffic also when a mark of it, of an earlier one of its order, or of what can be a touch of it was set
-  or revoked.
+- for net credit, also when a mark of it, of an earlier one of its order, or of a possible touch was set or revoked.
 """
 
 from datetime import UTC, date, datetime
@@ -36,27 +35,27 @@ from spark_jobs.traffic_rules.kinds.common import EVENT
 WHY: Final = "why"
 """Column: why a conversion is computed again, a struct of :data:`REASON`; null: it is computed for the first time."""
 REASON: Final = ("received_at", "cause", "event_type", "event_id", "repair")
-"""Of the event behind it: when it was received, why it changes the conversion, its key, and the number of the repair
-that brought it in; 0: none did."""
+"""About the event behind it: when it was received, why it changes the conversion, its key, and the number of the
+repair that applied it; 0: none."""
 _WHY_TYPE = "struct<received_at: timestamp, cause: string, event_type: string, event_id: string, repair: bigint>"
 _TOUCH = "user_id STRING, impression_time TIMESTAMP, click_time TIMESTAMP"
 WANTED: Final = (GROUP, "event_id", "event_time")
-"""Columns of what is wanted: a conversion, and the group that its rows are compared in, which is its own, or that of
-the late copy that replaces it."""
+"""Columns of a selected row: a conversion, and the group in which its rows are compared: its own, or that of the late
+copy that replaces it."""
 _OF_ORDER = ("order_id", "revokes", "event_date")
 
 
 class ConversionsToCompute:
     """The conversions of a lake up to a reach, and which of them are to be computed.
 
-    What is wanted has the columns :data:`WANTED` and ``why``.
+    Selected rows have the columns :data:`WANTED` and ``why``.
 
     Args:
         spark: the session.
         settings: those of the live jobs.
         lake: the lake.
         reach: how far the tables have come.
-        last: the reach of the last run; None: there was none.
+        last: the reach of the last run; None: this is the first.
     """
 
     def __init__(
@@ -65,7 +64,7 @@ class ConversionsToCompute:
         self._spark, self._settings, self._lake, self._reach, self._last = spark, settings, lake, reach, last
         self._due = DueConversions(spark, settings, lake, reach)
         self.counted = self._due.counted
-        """Gives those that are due on some dates."""
+        """Returns those that are due on some dates."""
 
     def was_due(self, time: str) -> Column:
         """Whether a conversion was due in the last run; ``time`` is the column with its time."""
@@ -79,7 +78,7 @@ class ConversionsToCompute:
         return rows.where((F.col("event_type") == CONVERSION) & is_later).count()
 
     def of_window(self, window: Window) -> DataFrame:
-        """What is wanted if all conversions in ``window`` that were due are computed again."""
+        """All conversions in ``window`` that were due, to compute them again."""
         is_in = (F.col("event_time") >= F.lit(window.begin)) & (F.col("event_time") < F.lit(window.end))
         reason = why(F.lit(Cause.REPLAY.value))
         found = _wanted(self._between(window.begin, window.end).where(is_in & self.was_due("event_time")), reason)
@@ -89,7 +88,7 @@ class ConversionsToCompute:
         return first_reasons(found.unionByName(copies))
 
     def new(self) -> DataFrame:
-        """What is wanted since the last run."""
+        """The conversions to compute since the last run."""
         never = F.lit(None).cast(_WHY_TYPE).alias(WHY)
         if self._last is None:
             return _wanted(self.counted(), never)
@@ -97,7 +96,7 @@ class ConversionsToCompute:
         return _wanted(since, never).unionByName(self._again(self._last))
 
     def changed_by(self, events: DataFrame) -> DataFrame:
-        """What is wanted because ``events`` count no longer, or again.
+        """The conversions to compute again because ``events`` no longer count, or count again.
 
         Args:
             events: ``event_type``, ``event_id``, ``event_time``, ``event_date`` and ``why``.
@@ -111,21 +110,21 @@ class ConversionsToCompute:
         return self.counted(_date(first), _date(last))
 
     def _again(self, last: CreditHorizon) -> DataFrame:
-        """Conversions that were due, and have changed: each once, with the first reason to be received."""
+        """Conversions that were due and have changed: each once, with the reason received first."""
         late = self._late(last).localCheckpoint()
         return self._with_refunds([late.select(*WANTED, WHY), *self._next_of_orders(late), *self._touched(last)])
 
     def _with_refunds(self, found: list[DataFrame]) -> DataFrame:
-        """Conversions that are ``found``, and refunds of them: each once, with the first reason to be received."""
+        """The ``found`` conversions and refunds of them: each once, with the reason received first."""
         changed = first_reasons(reduce(DataFrame.unionByName, found)).localCheckpoint()
         return first_reasons(reduce(DataFrame.unionByName, [changed, *self._refunds_of(changed)]))
 
     def _late(self, last: CreditHorizon) -> DataFrame:
         """Conversions that came late since the last run, and copies that they replace, with their order."""
-        told = why(F.col(CAUSE), F.col("ingest_time"), F.col("event_type"), F.col("event_id"), F.col(REPAIR))
+        why_late = why(F.col(CAUSE), F.col("ingest_time"), F.col("event_type"), F.col("event_id"), F.col(REPAIR))
         names, was_due = (*WANTED, WHY, *_OF_ORDER), self.was_due("event_time")
-        # One that was brought in before it was due replaces nothing until now.
-        brought_in = self._due.late().where((F.col(REPAIR) > last.repair) | ~was_due).select("*", group_of(), told)
+        # One that was applied before it was due has replaced nothing yet.
+        brought_in = self._due.late().where((F.col(REPAIR) > last.repair) | ~was_due).select("*", group_of(), why_late)
         copies = self._due.replaced(brought_in, WHY)
         found = [rows.where(was_due).select(*names) for rows in (brought_in, copies)]
         first, newest = last.silver_version + 1, self._reach.silver_version
@@ -133,7 +132,7 @@ class ConversionsToCompute:
             cause = {CAUSE: F.lit(Cause.LATE_CONVERSION.value), REPAIR: F.lit(0).cast("bigint")}
             added = rows_between(self._spark, self._lake, SILVER_EVENTS, first, newest)
             more = added.where((F.col("event_type") == CONVERSION) & was_due).withColumns(cause)
-            found.append(more.select("*", group_of(), told).select(*names))
+            found.append(more.select("*", group_of(), why_late).select(*names))
         return reduce(DataFrame.unionByName, found)
 
     def _among(self, events: DataFrame) -> DataFrame:
@@ -146,7 +145,7 @@ class ConversionsToCompute:
         return found.select(group_of(), "event_id", "event_time", WHY, *_OF_ORDER)
 
     def _next_of_orders(self, changed: DataFrame) -> list[DataFrame]:
-        """Conversions of the same order as ``changed`` ones, after them: they may be repeats now, or no longer."""
+        """Later conversions of the same order as ``changed`` ones: they may have become repeats, or ceased to be."""
         lookback = self._settings.credit.conversion_lookback
         bought = changed.where("revokes IS NULL")
         if not (ends := ends_of(bought, "event_time")):
@@ -164,14 +163,14 @@ class ConversionsToCompute:
         """Conversions that a changed attribution is a touch of, or was."""
         if not self._lake.has(RESTATEMENTS):
             return []
-        told = read_table(self._spark, self._lake, RESTATEMENTS).where(
+        restated = read_table(self._spark, self._lake, RESTATEMENTS).where(
             (F.col("table_name") == ATTRIBUTIONS.name)
             & (F.col("outcome") == ChangeOutcome.APPLIED.value)
             & (F.col(CAUSE) != Cause.INVALID_TRAFFIC.value)
             & F.col(REPAIR).between(last.repair + 1, self._reach.repair)
         )
         reason = why(*[F.col(name) for name in (CAUSE, "received_at", "event_type", "event_id", REPAIR)])
-        rows = told.select(reason, F.explode(F.array("before", "after")).alias("row")).where(F.col("row").isNotNull())
+        rows = restated.select(reason, F.explode(F.array("before", "after")).alias("row")).where("row IS NOT NULL")
         touches = rows.select(WHY, from_json_row("row", _TOUCH).alias("touch")).select(WHY, "touch.*")
         return self._reached(touches, are_few=True)
 
@@ -192,7 +191,7 @@ class ConversionsToCompute:
         return found[0].unionByName(found[1])
 
     def _reached(self, touches: DataFrame, *, are_few: bool = False) -> list[DataFrame]:
-        """Conversions that come so soon after a click or an impression of ``touches`` that it can be a touch of them.
+        """Conversions that come soon enough after a click or an impression of ``touches`` to have it as a touch.
 
         Args:
             touches: ``why``, ``user_id``, ``impression_time`` and ``click_time``.
@@ -228,12 +227,12 @@ def _wanted(events: DataFrame, reason: Column) -> DataFrame:
 
 
 def first_reasons(wanted: DataFrame) -> DataFrame:
-    """Each conversion that is ``wanted`` once, with the first reason to be received."""
+    """Each ``wanted`` conversion once, with the reason received first."""
     return wanted.groupBy(*WANTED).agg(F.min(WHY).alias(WHY))
 
 
 def why(cause: Column, *event: Column) -> Column:
-    """A reason: ``cause``, and of the event behind it when it was received, its type, its id and perhaps the repair."""
+    """A reason: ``cause``, and of its event the time of receipt, type, id and the repair, if one applied it."""
     received, kind, event_id, *repair = event or (F.lit(None), F.lit(None), F.lit(None))
     repair = repair or [F.lit(0)]
     values = dict(zip(REASON, (received, cause, kind, event_id, *repair), strict=True))

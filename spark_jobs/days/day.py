@@ -13,7 +13,7 @@ from spark_jobs.lake.table_files import read_small
 from spark_jobs.places import DAYS_WRITER, PROGRESS
 
 DAYS_SEEN = f"{PROGRESS}/{DAYS_WRITER}/seen.json"
-"""What ``gold/days`` takes account of, as JSON: see :class:`DaysSeen`."""
+"""The input that ``gold/days`` has taken account of, as JSON: see :class:`DaysSeen`."""
 
 
 class DayStatus(StrEnum):
@@ -49,7 +49,7 @@ class Day:
 
     @property
     def key(self) -> tuple[str, date]:
-        """What identifies it."""
+        """Its key."""
         return self.table_name, self.event_date
 
     @property
@@ -63,17 +63,23 @@ class Day:
         return self.start + timedelta(days=1)
 
     @property
+    def is_relied_on(self) -> bool:
+        """Whether people may have acted on its status: one that was frozen at first sight was never waited for."""
+        was_frozen_later = self.frozen_at is not None and self.frozen_at != self.complete_at
+        return self.restated > 0 or self.audited_at is not None or was_frozen_later
+
+    @property
     def words(self) -> str:
         """The status for people, with how often the day was restated."""
         return f"{self.status.value} {self.restated}" if self.status is DayStatus.RESTATED else self.status.value
 
 
 class DaysSeen(BaseModel):
-    """What was looked at when ``gold/days`` was last updated, so that the next update reads only what is new.
+    """The input seen when ``gold/days`` was last updated, so that the next update reads only what is new.
 
-    Losing it costs one look at all of it. ``first`` and ``last`` are the dates of the events in silver up to
-    ``silver_version``; ``restatements_version`` is the version of ``gold/restatements`` that was counted, -1 before
-    there was one.
+    Losing it costs one look at all of it. ``dates`` are those of the events in silver up to ``silver_version``,
+    ``first`` and ``last`` their ends; an earlier version wrote these only. ``restatements_version`` is the version of
+    ``gold/restatements`` that was counted, -1 before there was one.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -81,13 +87,14 @@ class DaysSeen(BaseModel):
     silver_version: int
     first: date
     last: date
+    dates: tuple[date, ...] = ()
     restatements_version: int
 
 
 def read_days(lake: Lake, *, since: date | None = None, until: date | None = None) -> list[Day]:
     """The days of ``lake`` from ``since`` to ``until``, both included, ordered by table and date.
 
-    There are none before the first update.
+    Empty before the first update.
 
     Raises:
         LakeError: the table cannot be read.

@@ -1,4 +1,4 @@
-"""What the status of days follows from, as far as it can be seen without Spark."""
+"""The evidence for the status of days that can be read without Spark."""
 
 import re
 from collections.abc import Collection
@@ -9,11 +9,15 @@ from pydantic import ValidationError
 
 from spark_jobs.config.durations import time_of_us
 from spark_jobs.config.settings import Settings
+from spark_jobs.contract.events import HEARTBEAT
 from spark_jobs.contract.tables import RESTATEMENTS, SILVER_EVENTS
 from spark_jobs.days.day import Day, DaysSeen, DayStatus, read_days
-from spark_jobs.days.status import Audit, DateSpan, TableProgress, passed
+from spark_jobs.days.status import Audit, TableProgress, passed
+from spark_jobs.errors import LakeError
+from spark_jobs.lake.batch import Batch
 from spark_jobs.lake.batches import read_batches
 from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.log import commits
 from spark_jobs.lake.notes import CommitNote, version_reached
 from spark_jobs.queries.deduplicate.query import QUERY as DEDUPLICATE
 from spark_jobs.queries.notes import last_note
@@ -29,27 +33,25 @@ _TIME = "%Y%m%dT%H%M%S.%fZ"
 
 @dataclass(frozen=True)
 class DaysSnapshot:
-    """What a look at the lake has found.
+    """The findings of one look at the lake.
 
     Attributes:
         days: the rows of ``gold/days``.
         standings: of the tables that have days; what is still open past their watermark is not known yet.
         silver_version: the version of silver that was looked at; None: there is no silver.
-        span: the dates of its events; None: there are none, or it is not known.
-        is_span_known: whether ``span`` is known.
+        event_dates: the dates of its events; None: not known.
         passed: the last date that the watermark of ``deduplicate`` has passed, even if nothing happened on it; None:
             there is no watermark.
-        restatements_version: the version of ``gold/restatements``; -1: there is none.
-        has_more_restatements: whether some were told since ``gold/days`` counted them.
-        last_repair: number of the last repair that is done; 0: there is none.
+        restatements_version: the version of ``gold/restatements``; -1 without one.
+        has_more_restatements: whether some were recorded since ``gold/days`` counted them.
+        last_repair: number of the last repair that is done; 0 without one.
         audits: replays that agreed.
     """
 
     days: list[Day]
     standings: list[TableProgress]
     silver_version: int | None
-    span: DateSpan | None
-    is_span_known: bool
+    event_dates: frozenset[date] | None
     passed: date | None
     restatements_version: int
     has_more_restatements: bool
@@ -57,18 +59,11 @@ class DaysSnapshot:
     audits: list[Audit]
 
     @property
-    def whole_span(self) -> DateSpan | None:
-        """The dates that are days: those of events, all between, and those that passed quietly after."""
-        if self.span is None or self.passed is None:
-            return self.span
-        return self.span[0], max(self.span[1], self.passed)
-
-    @property
     def needs_spark(self) -> bool:
         """Whether rows must be looked at."""
-        lasting = {query.writes.name for query in QUERIES if query.open_since}
+        lasting = {query.writes.name for query in QUERIES if query.outlives_watermark}
         has_passed = any(passed(self.days, standing) for standing in self.standings if standing.table in lasting)
-        return not self.is_span_known or self.has_more_restatements or has_passed
+        return self.event_dates is None or self.has_more_restatements or has_passed
 
 
 def take_snapshot(lake: Lake, settings: Settings, seen: DaysSeen | None) -> DaysSnapshot:
@@ -81,14 +76,13 @@ def take_snapshot(lake: Lake, settings: Settings, seen: DaysSeen | None) -> Days
     restatements = lake.newest_commit(RESTATEMENTS.path)
     restated = -1 if restatements is None else restatements
     silver_version = lake.newest_commit(SILVER_EVENTS.path)
-    span = _span(lake, silver_version, seen)
+    event_dates = _event_dates(lake, silver_version, seen)
     days, upstream = read_days(lake), _watermark(last_note(lake, DEDUPLICATE.name))
     return DaysSnapshot(
         days=days,
         standings=[found for query in QUERIES if (found := _standing(lake, settings, query))],
         silver_version=silver_version,
-        span=span,
-        is_span_known=span is not None or silver_version is None,
+        event_dates=event_dates,
         passed=upstream.date() - _DAY if upstream else None,
         restatements_version=restated,
         has_more_restatements=restated > (seen.restatements_version if seen else -1),
@@ -100,7 +94,7 @@ def take_snapshot(lake: Lake, settings: Settings, seen: DaysSeen | None) -> Days
 def _standing(lake: Lake, settings: Settings, query: Query) -> TableProgress | None:
     """Where the table of ``query`` stands; None: it has no days, or no batch yet."""
     delay = query.watermark(settings)
-    if query.correction is None or delay is None or not lake.has(query.writes):
+    if not query.is_correctable or delay is None or not lake.has(query.writes):
         return None
     version = lake.newest_commit(query.writes.path) or 0
     note = last_note(lake, query.name, until=version)
@@ -121,20 +115,39 @@ def _watermark(note: CommitNote | None) -> datetime | None:
     return time_of_us(note.watermark_ms * 1000) if note and note.watermark_ms else None
 
 
-def _span(lake: Lake, version: int | None, seen: DaysSeen | None) -> DateSpan | None:
+def _event_dates(lake: Lake, version: int | None, seen: DaysSeen | None) -> frozenset[date] | None:
     """The dates of events in silver up to ``version``, from what was ``seen`` and newer commits; None: not known."""
-    if version is None or seen is None or seen.silver_version > version:
+    if version is None:
+        return frozenset()
+    if seen is None or not seen.dates or seen.silver_version > version:
         return None
     silver = read_batches(lake, SILVER_EVENTS, lambda found: found.begins <= seen.silver_version + 1)
-    newer = silver.of(seen.silver_version + 1, version)
     if seen.silver_version + 1 < silver.begins:
         return None  # the log was cleaned up to here
-    days = [seen.first, seen.last, *(day for batch in newer for day in (batch.first_date, batch.last_date) if day)]
-    return min(days), max(days)
+    try:
+        newer = [_dates_in(lake, batch) for batch in silver.of(seen.silver_version + 1, version)]
+    except LakeError:
+        return None  # as above, and what is left of it does not name each date
+    return frozenset(seen.dates).union(*newer)
+
+
+def _dates_in(lake: Lake, batch: Batch) -> set[date]:
+    """The dates of events that ``batch`` has added to silver.
+
+    Raises:
+        LakeError: its commits are gone.
+    """
+    if batch.first_date is None or batch.last_date is None:
+        return set()
+    if batch.last_date - batch.first_date <= _DAY:
+        return {batch.first_date, batch.last_date}
+    found = commits(lake, SILVER_EVENTS, batch.first_version, batch.version)
+    files = [file.partition for commit in found for file in commit.added if file.rows != 0]
+    return {date.fromisoformat(one["event_date"] or "") for one in files if one["event_type"] != HEARTBEAT}
 
 
 def read_audits(lake: Lake, days: Collection[Day]) -> list[Audit]:
-    """The replays in ``lake`` that agreed with a table, as far as they can make one of ``days`` audited.
+    """The replays in ``lake`` that agreed with a table and can make one of ``days`` audited.
 
     A window's report is replaced when the window is replayed again, so what was read before may be another one now.
     A report that is damaged, or of another version, says nothing.

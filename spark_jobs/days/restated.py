@@ -1,4 +1,4 @@
-"""What the status of days follows from where rows must be looked at: restatements by day, and what is still open."""
+"""The evidence for the status of days that needs rows to be read: restatements by day, and rows that are still open."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -23,16 +23,16 @@ from spark_jobs.spark.read_delta import first_event_time, read_table
 
 
 def changes_since(spark: SparkSession, lake: Lake, look: DaysSnapshot) -> list[DayChange]:
-    """What has been changed, by day, since the first of the days that are not frozen was complete."""
+    """The changes by day since the first of the days that are not frozen was complete."""
     own = [day.repair for day in look.days if day.complete_at is not None and day.frozen_at is None]
     since = min([look.last_repair, *own])
-    told = read_table(spark, lake, RESTATEMENTS, version=look.restatements_version).where(
+    restated = read_table(spark, lake, RESTATEMENTS, version=look.restatements_version).where(
         (F.col("repair") > since) & (F.col("outcome") == ChangeOutcome.APPLIED.value)
     )
     found = []
     for standing in look.standings:
         query = writer_of(TABLES_BY_NAME[standing.table])
-        of_table = _by_day(told.where(F.col("table_name") == standing.table), query)
+        of_table = _by_day(restated.where(F.col("table_name") == standing.table), query)
         found += [
             DayChange(standing.table, day, repair, time_of_us(us), *numbers)
             for day, repair, us, *numbers in of_table.collect()
@@ -40,12 +40,12 @@ def changes_since(spark: SparkSession, lake: Lake, look: DaysSnapshot) -> list[D
     return found
 
 
-def _by_day(told: DataFrame, query: Query) -> DataFrame:
+def _by_day(restated: DataFrame, query: Query) -> DataFrame:
     """``event_date``, ``repair``, ``decided_us``, ``rows``, and the differences of what is counted.
 
-    A row that moves from one day to another changes both. Its differences count once, on the day that it is told for.
+    A row that moves from one day to another changes both. Its differences count once, on the day it is recorded for.
     """
-    dated = _dated(_dated(told, "before", query), "after", query).withColumn("own_date", F.to_date("row_time"))
+    dated = _dated(_dated(restated, "before", query), "after", query).withColumn("own_date", F.to_date("row_time"))
     dates = F.array_distinct(F.array_compact(F.array("own_date", "before_date", "after_date")))
     each = dated.withColumn("event_date", F.explode(dates))
     is_own = F.col("event_date") == F.col("own_date")
@@ -54,12 +54,11 @@ def _by_day(told: DataFrame, query: Query) -> DataFrame:
     return valued.groupBy("event_date", "repair").agg(decided, F.count("*").alias("rows"), *sums())
 
 
-def _dated(told: DataFrame, side: str, query: Query) -> DataFrame:
-    """``told`` with the date of the row whose JSON is in the column ``side``, null if there is none."""
-    assert query.correction is not None  # noqa: S101 it has a standing
+def _dated(restated: DataFrame, side: str, query: Query) -> DataFrame:
+    """``restated`` with the date of the row whose JSON is in the column ``side``, null without one."""
     times = ", ".join(f"{column.name} TIMESTAMP" for column in query.writes.columns if column.sql_type == "TIMESTAMP")
-    columns, date = told.columns, F.to_date(F.expr(query.correction().time)).alias(f"{side}_date")
-    return told.select(*columns, F.inline(F.array(F.from_json(side, times)))).select(*columns, date)
+    columns, date = restated.columns, F.to_date(F.expr(query.correction().time)).alias(f"{side}_date")
+    return restated.select(*columns, F.inline(F.array(F.from_json(side, times)))).select(*columns, date)
 
 
 def first_open(
@@ -69,7 +68,7 @@ def first_open(
     query = writer_of(TABLES_BY_NAME[standing.table])
     waiting = passed(days, standing)
     note = last_note(lake, query.name, until=standing.version)
-    if query.open_since is None or not waiting or note is None:
+    if not query.outlives_watermark or not waiting or note is None:
         return standing
     position = ResumePoint(spark, settings, lake, query, note)
-    return replace(standing, open_since=first_event_time(query.open_since(position, waiting[0].event_date)))
+    return replace(standing, open_since=first_event_time(query.open_events_since(position, waiting[0].event_date)))

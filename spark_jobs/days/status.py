@@ -15,17 +15,26 @@ all of it agreed with the table since it was complete and last changed, and *fro
 changed.
 
 A day never becomes open again, and what has restated it is counted from then on, whatever its status.
+
+Dates with events are days, however old. Dates without any are days only among the last :data:`QUIET_DAYS`::
+
+    events    ┃                                        ┃ ┃     ┃  ┃
+    days      ┃                                        ┃┃┃┃┃┃┃┃┃┃┃┃┃
+          2000-01-01                         the last QUIET_DAYS   └── the watermark has passed up to here
+
+So one device whose clock was never set adds one row for each table, not one for each date since.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
+from typing import Final
 
 from spark_jobs.config.durations import ROUNDING
 from spark_jobs.days.day import Day, DayStatus
 
-DateSpan = tuple[date, date]
-"""The first and the last date."""
+QUIET_DAYS: Final = 400
+"""Of this many days up to the newest, those without events have rows too: a year, and a month to look at it."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +49,7 @@ class TableProgress:
             it had none.
         has_upstream: whether ``deduplicate`` drops what lies behind its watermark at all.
         holds: how far the watermark must pass the time of a row until the row is emitted.
-        open_since: the first event of rows that go on although the watermark has passed it; None: there is none.
+        open_since: the first event of rows that go on although the watermark has passed it; None without one.
     """
 
     table: str
@@ -64,7 +73,7 @@ class TableProgress:
 
 @dataclass(frozen=True)
 class DayChange:
-    """What one repair or replay changed in one day of a table: ``rows``, and differences of what they count."""
+    """The changes of one repair or replay in one day of a table: ``rows``, and differences of what they count."""
 
     table: str
     event_date: date
@@ -92,20 +101,20 @@ class Audit:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the status of days follows from.
+    """The evidence that the status of days follows from.
 
     Attributes:
         standings: of the tables that have days.
-        span: the dates that there are; None: there are no events.
-        last_repair: number of the last repair that is done; 0: there is none.
-        changes: all changes of days that are not frozen; None: there are none that were not counted already.
+        dates: those that are days: see :func:`days_of`.
+        last_repair: number of the last repair that is done; 0 without one.
+        changes: all changes of days that are not frozen; None: all were counted already.
         audits: replays that agreed.
         freeze_after: how far behind the watermark rows are final.
         now: the wall clock.
     """
 
     standings: Sequence[TableProgress]
-    span: DateSpan | None
+    dates: Collection[date]
     last_repair: int
     changes: Sequence[DayChange] | None
     audits: Sequence[Audit]
@@ -113,8 +122,21 @@ class Evidence:
     now: datetime
 
 
+def days_of(events: Collection[date], passed: date | None) -> list[date]:
+    """The dates that are days, ascending.
+
+    Args:
+        events: the dates that have events, or had some.
+        passed: the last date that the watermark of ``deduplicate`` has passed; None: it has passed none.
+    """
+    newest = max([*events, *filter(None, [passed])], default=date.min)
+    lively = [day for day in events if (newest - day).days < QUIET_DAYS]
+    count = (newest - min(lively)).days + 1 if lively else 0
+    return sorted({*events, *(newest - timedelta(days=number) for number in range(count))})
+
+
 def next_days(before: Iterable[Day], evidence: Evidence) -> list[Day]:
-    """The rows of ``gold/days`` that follow from ``evidence``, given those that there are; ordered by their key.
+    """The rows of ``gold/days`` that follow from ``evidence``, and the current rows; ordered by their key.
 
     Rows that nothing has changed are returned as they were, so a second call changes nothing.
     """
@@ -129,20 +151,22 @@ def next_days(before: Iterable[Day], evidence: Evidence) -> list[Day]:
         if standing is not None:
             counted = None if evidence.changes is None else changes.get(day.key, [])
             found[day.key] = _next(day, standing, counted, evidence, is_new=day.key not in known)
-        else:  # its table is gone, or its query goes by another clock now
+        else:  # its table is gone, or its query uses another clock now
             found[day.key] = day
     return [found[key] for key in sorted(found)]
 
 
 def all_days(before: Iterable[Day], evidence: Evidence) -> list[Day]:
-    """Every day that there was, and as open ones those that are new in the span."""
-    known = {day.key: day for day in before}
-    if evidence.span is not None:
-        first, last = evidence.span
-        dates = [first + timedelta(days=number) for number in range((last - first).days + 1)]
-        new = (Day(standing.table, day) for standing in evidence.standings for day in dates)
-        known = {day.key: day for day in new} | known
-    return list(known.values())
+    """The days of ``before``, but for quiet ones that are too old, and as open ones those that are new."""
+    tables, dates = [standing.table for standing in evidence.standings], set(evidence.dates)
+    newest = max(dates, default=date.min)
+
+    def stays(day: Day) -> bool:
+        is_recent = day.event_date in dates or (newest - day.event_date).days < QUIET_DAYS
+        return is_recent or day.table_name not in tables or day.is_relied_on
+
+    new = {(table, day): Day(table, day) for table in tables for day in dates}
+    return list((new | {day.key: day for day in before if stays(day)}).values())
 
 
 def _next(

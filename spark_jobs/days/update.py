@@ -1,8 +1,8 @@
 """When a day is done: keeps ``gold/days`` up to date.
 
 An update first looks without Spark: at the notes in the commits, at the dates of new files of silver, at whether
-repairs have told something new, and at reports of replays. Only if a status follows from it that ``gold/days`` does not
-have, or if rows must be looked at to tell, it starts Spark.
+repairs have recorded something new, and at reports of replays. It starts Spark only if a status follows that
+``gold/days`` does not have, or if rows must be read to find out.
 
 **Exactly once.** The table is replaced in one commit, under a lock, by rows that follow from what the lake holds. An
 update that was killed has changed nothing or all; the next one finds what is left to do, or nothing.
@@ -11,7 +11,7 @@ update that was killed has changed nothing or all; the next one finds what is le
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import astuple, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -22,13 +22,12 @@ from spark_jobs.contract.tables import DAYS, SILVER_EVENTS
 from spark_jobs.days.day import DAYS_SEEN, Day, DaysSeen
 from spark_jobs.days.evidence import DaysSnapshot, take_snapshot
 from spark_jobs.days.restated import changes_since, first_open
-from spark_jobs.days.status import DateSpan, Evidence, all_days, next_days
+from spark_jobs.days.status import Evidence, all_days, days_of, next_days
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.lock import hold_job
 from spark_jobs.lake.notes import CommitNote
 from spark_jobs.lake.records import find_record, write_record
 from spark_jobs.places import DAYS_WRITER
-from spark_jobs.restatements.truth import span_of
 from spark_jobs.spark.read_delta import read_table
 from spark_jobs.spark.write_delta import replace_all
 
@@ -52,7 +51,7 @@ def update_days(lake: Lake, settings: Settings, start_spark: StartSpark) -> list
     if not look.needs_spark:
         days = next_days(look.days, _evidence(look, settings, now))
         if days == look.days:
-            _remember(lake, look, look.span, seen)
+            _remember(lake, look, seen)
             return days
     with start_spark() as spark:
         return update_days_with(spark, lake, settings)
@@ -63,8 +62,9 @@ def update_days_with(spark: SparkSession, lake: Lake, settings: Settings) -> lis
     with hold_job(lake, DAYS_WRITER, settings.s3, spark=spark) as check_lock:
         seen, now = find_record(lake, DAYS_SEEN, DaysSeen), datetime.now(UTC)
         look = take_snapshot(lake, settings, seen)
-        span = look.span if look.is_span_known else _span(spark, lake, look)
-        evidence = _evidence(replace(look, span=span), settings, now)
+        if look.event_dates is None:
+            look = replace(look, event_dates=_event_dates(spark, lake, look))
+        evidence = _evidence(look, settings, now)
         if look.has_more_restatements:
             evidence = replace(evidence, changes=changes_since(spark, lake, look))
         every = all_days(look.days, evidence)
@@ -75,14 +75,14 @@ def update_days_with(spark: SparkSession, lake: Lake, settings: Settings) -> lis
             rows = spark.createDataFrame([astuple(day) for day in days], DAYS.ddl)
             note = CommitNote(writer=DAYS_WRITER, batch=(lake.newest_commit(DAYS.path) or 0) + 1)
             replace_all(rows.coalesce(1), lake, DAYS, note)
-        _remember(lake, look, span, seen)
+        _remember(lake, look, seen)
     return days
 
 
 def _evidence(look: DaysSnapshot, settings: Settings, now: datetime) -> Evidence:
     return Evidence(
         standings=look.standings,
-        span=look.whole_span,
+        dates=days_of(look.event_dates or (), look.passed),
         last_repair=look.last_repair,
         changes=None,
         audits=look.audits,
@@ -91,21 +91,21 @@ def _evidence(look: DaysSnapshot, settings: Settings, now: datetime) -> Evidence
     )
 
 
-def _span(spark: SparkSession, lake: Lake, look: DaysSnapshot) -> DateSpan | None:
+def _event_dates(spark: SparkSession, lake: Lake, look: DaysSnapshot) -> frozenset[date]:
     """The dates of all events in silver."""
-    if look.silver_version is None:
-        return None
     silver = read_table(spark, lake, SILVER_EVENTS, version=look.silver_version)
-    return span_of(silver.where(F.col("event_type") != HEARTBEAT))
+    dates = silver.where(F.col("event_type") != HEARTBEAT).select("event_date").distinct()
+    return frozenset(row.event_date for row in dates.collect())
 
 
-def _remember(lake: Lake, look: DaysSnapshot, span: DateSpan | None, seen: DaysSeen | None) -> None:
-    if span is None or look.silver_version is None:
+def _remember(lake: Lake, look: DaysSnapshot, seen: DaysSeen | None) -> None:
+    if not look.event_dates or look.silver_version is None:
         return
     now_seen = DaysSeen(
         silver_version=look.silver_version,
-        first=span[0],
-        last=span[1],
+        first=min(look.event_dates),
+        last=max(look.event_dates),
+        dates=tuple(sorted(look.event_dates)),
         restatements_version=look.restatements_version,
     )
     if now_seen != seen:

@@ -115,7 +115,7 @@ class AvroReader:
         return read
 
     def _items(self, writer: Node) -> Callable[[bytes, int, Callable[[bytes, int], int]], int]:
-        """What takes the blocks of an array or a map, item by item."""
+        """The reader of the blocks of an array or a map, item by item."""
         is_empty = writer.kind == "array" and can_be_empty(writer.inner)
 
         def take(data: bytes, at: int, item: Callable[[bytes, int], int]) -> int:

@@ -23,7 +23,7 @@ _LONG_MASK = 2**64 - 1
 _SMALL = [str((n >> 1) ^ -(n & 1)) for n in range(_SHORT)]
 """The text of each number of one byte."""
 _NANOS, _MICROS, _MILLIS = -1000, 1, 1000
-"""A unit of time in microseconds; negative: so many of it make one."""
+"""A unit of time in microseconds; negative: this many of it make one."""
 
 
 def integer(data: bytes, at: int) -> tuple[int, int]:

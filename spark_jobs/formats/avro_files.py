@@ -1,4 +1,4 @@
-"""Avro object container files, read block by block: memory goes by the block, not by the file.
+"""Avro object container files, read block by block: memory depends on the block size, not on the file size.
 
 A row that cannot be decoded takes the rest of its block with it, because nothing says where the next one begins. A
 damaged block is left out up to the next sync marker.
@@ -55,7 +55,7 @@ def read_avro(file: Path, reader: Schema | None = None) -> Iterator[FileRow]:
 
 
 def _header(content: BinaryIO, reader: Schema | None) -> tuple[AvroReader, bytes, Callable[[bytes], bytes]]:
-    """What decodes the file's rows, its sync marker, and what decompresses its blocks; then come the blocks."""
+    """The decoder of the file's rows, its sync marker, and the decompressor of its blocks; then come the blocks."""
     wanted, data = _FIRST_READ, b""
     while True:
         data += content.read(wanted)
@@ -146,7 +146,7 @@ def _rows(
 
 
 def _after_next_sync(content: BinaryIO, at: int, sync: bytes) -> int | None:
-    """Where the next block begins after the first sync marker from ``at`` on; None if there is none."""
+    """Where the next block begins after the first sync marker from ``at`` on; None without one."""
     content.seek(at)
     seen, start = b"", at
     while more := content.read(_FIRST_READ):

@@ -96,7 +96,7 @@ def best_branch(writer: Node, reader: Node) -> Node:
     """The branch of the reader's union that takes a value of ``writer``: of its very type, else the first that can.
 
     Raises:
-        Mismatch: there is none.
+        Mismatch: nothing fits.
     """
     exact = [branch for branch in reader.branches if matches(writer, branch)]
     same_logical = [branch for branch in exact if branch.logical == writer.logical and branch.name == writer.name]
@@ -122,7 +122,7 @@ def matches(writer: Node, reader: Node) -> bool:
 
 
 def enum_reader(writer: Node, reader: Node) -> Reader:
-    """What turns a symbol of ``writer`` to one of ``reader``."""
+    """The translation of symbols of ``writer`` to those of ``reader``."""
     known = set(reader.symbols)
     texts = [
         json_text.quoted(symbol)

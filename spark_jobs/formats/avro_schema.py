@@ -72,7 +72,7 @@ class Node:
 
     @property
     def inner(self) -> "Node":
-        """What an array or a map is of."""
+        """The type of the items of an array or a map."""
         assert self.items is not None  # noqa: S101 the parser sets it
         return self.items
 
@@ -156,7 +156,7 @@ class _Parser:
 
     def _field(self, content: dict[str, Any], space: str) -> AvroField:
         node = self._parse(content["type"], space)
-        # Some writers put the logical type beside the type instead of into it.
+        # Some writers put the logical type next to the type instead of into it.
         if isinstance(content["type"], str) and content["type"] in PRIMITIVES:
             node = _with_logical(node, content)
         aliases = frozenset(map(_text, content.get("aliases") or ()))

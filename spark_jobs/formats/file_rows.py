@@ -10,7 +10,7 @@ class FileRow(NamedTuple):
 
     Attributes:
         place: in the file: ``row=<n>``, counted from 0; of what could not be read, the rows or bytes.
-        text: the row as JSON; None if there is none.
+        text: the row as JSON; None without one.
         verdict: one of ``contracts.events.DECODE_VERDICTS``, or None.
         reason: why, for people.
         raw: the bytes that could not be decoded, at most a MiB of them; empty where no bytes belong to a row.

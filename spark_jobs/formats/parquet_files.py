@@ -1,4 +1,4 @@
-"""Parquet files, read in batches of rows: memory goes by the batch and the pages, not by the file.
+"""Parquet files, read in batches of rows: memory depends on the batch and page size, not on the file size.
 
 Values become the same text as in Avro (:mod:`spark_jobs.formats.json_text`). Columns without a value are there as null.
 """
@@ -196,4 +196,4 @@ _WRITERS: list[tuple[Callable[[pa.DataType], bool], Callable[[pa.Array], list[st
     (lambda kind: _IS.is_list(kind) or _IS.is_large_list(kind) or _IS.is_fixed_size_list(kind), _lists),
     (lambda kind: isinstance(kind, pa.BaseExtensionType), lambda values: _texts(values.storage)),
 ]
-"""What writes the columns of each type; the first that fits."""
+"""The writers of the columns of each type; the first that fits."""

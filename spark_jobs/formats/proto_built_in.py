@@ -1,4 +1,4 @@
-"""What Confluent's registry takes as known: schemas import it, and it is not among their references.
+"""The schemas that Confluent's registry takes as known: schemas import it, and it is not among their references.
 
 Only the names and numbers matter here: they are what such schemas need to compile. Text and not files, because workers
 of a cluster import this package from an archive.

@@ -30,7 +30,7 @@ _IMPORT = re.compile(r"(?:^|;|\})\s*import\s+(?:public\s+|weak\s+)?[\"']([^\"']+
 
 
 def imports_of(text: str) -> list[str]:
-    """What a .proto file imports."""
+    """The imports of a .proto file."""
     return _IMPORT.findall(_COMMENT.sub(" ", text))
 
 
@@ -58,10 +58,10 @@ class CompiledSchema:
         """The message that indexes lead to: of the file, then of the messages within it, in their order.
 
         A map field makes a message of its own. Producers in Java do not count it among the messages within another,
-        those in Python do. Where both ways lead to a message, and not to the same, it cannot be told which is meant.
+        those in Python do. Where both ways lead to a message, and not to the same, which one is meant is unknown.
 
         Raises:
-            Refused: there is none, or there are two.
+            Refused: none fits, or two do.
         """
         found = {name for counts_maps in (False, True) if (name := self._name_at(place, counts_maps=counts_maps))}
         if not found:
@@ -87,7 +87,7 @@ class CompiledSchema:
         """The message ``name``, full or within the file's package; the first one if ``name`` is empty.
 
         Raises:
-            Refused: there is none.
+            Refused: it is missing.
         """
         if not name:
             return self.at((0,))
@@ -159,6 +159,6 @@ def _write(schema: Schema, folder: Path, name: str, text: str) -> None:
 
 
 def _complaint(printed: str) -> str:
-    """What the compiler says, without its warnings."""
+    """The message of the compiler, without its warnings."""
     lines = [line.strip() for line in printed.splitlines() if not re.match(r"WARNING: |[WI]\d{4} |.*: warning: ", line)]
     return " ".join(lines)[:500]

@@ -58,7 +58,7 @@ class RegistryClient:
 
         Args:
             settings: of the registry.
-            sleep: pauses for so many seconds.
+            sleep: pauses for the given number of seconds.
             clock: seconds that have passed since some moment.
 
         Raises:

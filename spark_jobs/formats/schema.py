@@ -35,7 +35,7 @@ class Schema:
 
     @classmethod
     def from_json(cls, data: bytes) -> "Schema":
-        """What :meth:`to_json` wrote.
+        """The text that :meth:`to_json` wrote.
 
         Raises:
             ValueError: it is something else.

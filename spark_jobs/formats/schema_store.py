@@ -16,7 +16,7 @@ _UNKNOWN_S = 10.0
 """How long the registry is not asked again for an id that it did not have."""
 _MOST_UNKNOWN = 10_000
 _unknown: dict[tuple["SchemaStore", int], tuple[float, Refused]] = {}
-"""What the registry did not have, of this process."""
+"""The ids that the registry did not have, in this process."""
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ def readers(settings: Settings, folder: Path | None) -> Readers:
 
 
 def reader_of(encoding: Encoding) -> FileReader:
-    """What reads files of ``encoding``.
+    """The reader of files of ``encoding``.
 
     Raises:
         SettingsError: its schema file cannot be read.

@@ -1,4 +1,4 @@
-"""Bots: visitors that are no people, each with a behaviour that a rule can tell, and labels for their events.
+"""Bots: visitors that are not people, each with a behaviour that a rule can detect, and labels for their events.
 
 A bot has a user id of its own, which looks like all others. But for crawlers and those in datacenters, its address and
 its user agent are like those of people, so that only what it does gives it away.
@@ -25,7 +25,7 @@ REPEATED_CLICKS: Final = "repeated_clicks"
 FAST_CLICKS: Final = "fast_clicks"
 FAST_CONVERSIONS: Final = "fast_conversions"
 BEHAVIOURS: Final = (CRAWLER, DATACENTER, CLICK_FLOOD, REPEATED_CLICKS, FAST_CLICKS, FAST_CONVERSIONS)
-"""What the labels say. Without conversions there are no fast ones."""
+"""The values of the labels. Without conversions there are no fast ones."""
 
 _MILLISECOND, _SECOND = 1000, 1_000_000
 _START = (_SECOND, 60 * _SECOND)

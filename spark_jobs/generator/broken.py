@@ -13,7 +13,7 @@ OVERLONG = 200
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a broken record shares with the traffic around it, plus its own id."""
+    """The values that a broken record shares with the traffic around it, plus its own id."""
 
     event_id: str
     event_time: str

@@ -54,7 +54,7 @@ class Devices:
         self._random = Random(f"{spec.seed}/devices").random
 
     def of(self, user: str) -> str:
-        """What ``user`` visits with, as JSON text after a comma; empty if events have no such fields."""
+        """The device that ``user`` visits with, as JSON text after a comma; empty if events have no such fields."""
         if not self._is_given:
             return ""
         place = "away" if self._random() < _AWAY_SHARE else "home"
@@ -63,11 +63,11 @@ class Devices:
         return _fields(self._address(network), _BROWSERS[browser % len(_BROWSERS)])
 
     def of_crawler(self) -> str:
-        """What a crawler that says so visits with."""
+        """The device of a crawler that identifies itself."""
         return _fields(f"{_CRAWLERS_IPV4}.{self._below(256)}", _CRAWLERS[self._below(len(_CRAWLERS))])
 
     def of_datacenter(self) -> str:
-        """What a bot in a datacenter visits with: its browser looks like a person's."""
+        """The device of a bot in a datacenter: its browser looks like a person's."""
         is_six = self._random() < _SIX_SHARE_OF_DATACENTER
         address = f"2001:db8:dc::{self._below(65536):x}" if is_six else f"198.51.100.{self._below(256)}"
         return _fields(address, _BROWSERS[self._below(len(_BROWSERS))])

@@ -24,7 +24,7 @@ class Planned(NamedTuple):
 
 
 class Due:
-    """What is planned, taken in order of time."""
+    """Planned events, taken in order of time."""
 
     def __init__(self) -> None:
         self._planned: list[Planned] = []

@@ -11,7 +11,7 @@ LABELS: Final = "_labels/labels.jsonl"
 
 
 class LabelFile:
-    """A context manager that writes labels beside the events in ``folder``; the file appears once it is complete.
+    """A context manager that writes labels next to the events in ``folder``; the file appears once it is complete.
 
     It gets the modification time ``mtime``, in seconds since 1970. After an error nothing is left of it.
     """

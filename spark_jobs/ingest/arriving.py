@@ -1,4 +1,4 @@
-"""What arrives from outside, as one stream of records: from Kafka, or from folders of files."""
+"""Records that arrive from outside, as one stream: from Kafka, or from folders of files."""
 
 import re
 from pathlib import Path
@@ -84,7 +84,7 @@ def arriving_in_kafka(
     Args:
         spark: the session.
         settings: the brokers and sources.
-        schemas: those of the registry; None: there is none.
+        schemas: those of the registry; None without one.
         begins_at: where a new checkpoint starts, as Spark's JSON of offsets; empty: as the settings say.
 
     Returns:

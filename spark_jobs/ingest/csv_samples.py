@@ -1,4 +1,4 @@
-"""What separates the cells of a CSV file of which no settings say it yet."""
+"""The delimiter of a CSV file for which no settings give it yet."""
 
 import gzip
 import zlib

@@ -19,7 +19,7 @@ _RFC_3339 = (
 
 @dataclass(frozen=True)
 class Given:
-    """What a record has at one place: ``label`` names the place, ``text`` is null if there is nothing."""
+    """The value of a record at one place: ``label`` names the place, ``text`` is null if there is nothing."""
 
     label: str
     text: Column
@@ -33,7 +33,7 @@ Reason = Given | Column
 class Field:
     """A field of an event, by columns.
 
-    ``value`` has the type that the contract gives it, and is null where there is none. ``is_missing``: the record does
+    ``value`` has the type that the contract gives it, and is null if missing. ``is_missing``: the record does
     not give it. ``is_wrong``: the record gives something that is no value of its type; it may be null for false.
     ``reason`` says for people what the record gives.
     """

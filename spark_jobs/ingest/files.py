@@ -22,7 +22,7 @@ def list_files(folder: Path, more: Sequence[str] = ()) -> list[Path]:
 
     Args:
         folder: with the files.
-        more: patterns of names beside those of JSON Lines.
+        more: patterns of names besides those of JSON Lines.
 
     Raises:
         SourceError: there is no such folder, it has no input files, or Spark cannot read it because of its name.

@@ -35,8 +35,11 @@ _WHITESPACE = " \t\r"
 _BYTE_ORDER_MARK = "\ufeff"
 
 # Text that Spark may have converted from a boolean, object, array or fraction. Only then its type is looked up. A
-# number is matched to its end, because every IPv4 address begins like one.
-_PERHAPS_NOT_TEXT = r"^(?:true\z|false\z|[\[{]|-?[0-9]+(?:\.[0-9]+(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)\z)"
+# number is matched to its end, because every IPv4 address begins like one. One beyond a double has become "Infinity",
+# with the quotes.
+_PERHAPS_NOT_TEXT = (
+    r'^(?:true\z|false\z|"-?Infinity"\z|[\[{]|-?[0-9]+(?:\.[0-9]+(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)\z)'
+)
 
 
 def drop_blank(records: DataFrame) -> DataFrame:
@@ -157,7 +160,7 @@ def is_object() -> Column:
 def is_one_value() -> Column:
     """Whether ``text`` is exactly one JSON value.
 
-    One value adds exactly one element to an array, whatever follows it. It takes two lengths to tell: text that closes
+    One value adds exactly one element to an array, whatever follows it. One length is not enough: text that closes
     the array early gives the same length with either tail.
     """
     is_alone = (_length_as_array(",0]") == 2) & (_length_as_array(",0,0]") == 3)  # noqa: PLR2004 itself and the zeros
@@ -176,7 +179,7 @@ def is_malformed() -> Column:
 
 
 def has_key_twice() -> Column:
-    """Whether the root object has a key twice; false if there is none."""
+    """Whether the root object has a key twice; false if there is no root object."""
     return F.coalesce(F.size("keys") != F.size(F.array_distinct("keys")), F.lit(False))
 
 

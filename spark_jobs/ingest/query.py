@@ -20,16 +20,6 @@ if TYPE_CHECKING:
 NAME = "ingest"
 
 
-def _rows(settings: Settings, sides: "Sequence[DataFrame]", _initial: "DataFrame | None") -> "DataFrame":
-    from pyspark.sql import functions as F
-
-    from spark_jobs.contract.events import OK
-    from spark_jobs.ingest.judge import judge
-
-    quarantined = F.count(F.when(F.col("verdict") != OK, True)).alias(QUARANTINED)
-    return judge(sides[0], settings).observe(OBSERVED, quarantined)
-
-
 def _kind(settings: Settings, source: str) -> str:
     # A second stream reads files that are not JSON Lines.
     return f"{source} of rows" if source == FILES and settings.has_row_files else source
@@ -61,15 +51,15 @@ def _pairs(text: str) -> "Iterator[tuple[str, str]]":
         yield name, sql_type
 
 
-QUERY = Query(
-    name=NAME,
-    job=DEDUPLICATE_JOB,
-    summary="Parses and validates every record; nothing received is dropped.",
-    writes=BRONZE_EVENTS,
-    rows=_rows,
-    final="Every row, as soon as it is written.",
-    late="There is no lateness: every record is kept.",
-    state=(
+class IngestQuery(Query):
+    """Parses and validates every record; nothing received is dropped."""
+
+    name = NAME
+    job = DEDUPLICATE_JOB
+    writes = BRONZE_EVENTS
+    final = "Every row, as soon as it is written."
+    late = "There is no lateness: every record is kept."
+    state = (
         needs_reset("source", "positions in one kind of source mean nothing in the other", _kind),
         only_more(
             "topics",
@@ -78,5 +68,16 @@ QUERY = Query(
             added="new topics are read from their beginning",
         ),
         StateSetting("source.keep", _judge_kept, _kept),
-    ),
-)
+    )
+
+    def rows(self, settings: Settings, sides: "Sequence[DataFrame]", initial: "DataFrame | None") -> "DataFrame":
+        from pyspark.sql import functions as F
+
+        from spark_jobs.contract.events import OK
+        from spark_jobs.ingest.judge import judge
+
+        quarantined = F.count(F.when(F.col("verdict") != OK, True)).alias(QUARANTINED)
+        return judge(sides[0], settings).observe(OBSERVED, quarantined)
+
+
+QUERY = IngestQuery()

@@ -1,4 +1,4 @@
-"""Records in quarantine judged anew under the present settings; those that fit now flow on, once.
+"""Records in quarantine judged again under the present settings; those that fit now flow on, once.
 
 ::
 
@@ -49,7 +49,7 @@ from spark_jobs.lake.store.files import json_bytes
 from spark_jobs.places import REQUEUE, REQUEUED
 from spark_jobs.queries.deduplicate.query import NAME as DEDUPLICATE
 from spark_jobs.queries.jobs import DEDUPLICATE_JOB
-from spark_jobs.queries.watermarks import next_watermark
+from spark_jobs.queries.notes import next_watermark
 from spark_jobs.spark.columns import uncompiled
 from spark_jobs.spark.read_delta import read_table
 from spark_jobs.spark.write_delta import add_columns, append_rows
@@ -122,7 +122,7 @@ def requeue(
 
 @dataclass(frozen=True)
 class _Batch:
-    """Records of one version of bronze, judged anew.
+    """Records of one version of bronze, judged again.
 
     ``rows``: the columns of bronze, the kept ones, and what the records were judged before; ``at``: their
     ``ingest_time``; ``writer``: what the commit must be named; ``watermark``: of ``deduplicate``, None without one.
@@ -154,7 +154,7 @@ class _Batch:
 
 
 def _judge(spark: SparkSession, settings: Settings, lake: Lake, selection: Selection, on_step: OnStep) -> _Batch:
-    """The records of ``selection`` as they are in bronze now, judged anew, lazily."""
+    """The records of ``selection`` as they are in bronze now, judged again, lazily."""
     on_step("reading bronze")
     # What is judged must be what the name of the commit says has been seen: one version for both.
     bronze = read_table(spark, lake, BRONZE_EVENTS, version=lake.newest_commit(BRONZE_EVENTS.path))

@@ -1,4 +1,4 @@
-"""Which records of the quarantine are judged anew, and what became of them."""
+"""Which records of the quarantine are judged again, and what became of them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -88,7 +88,7 @@ class JudgedRecords:
 
 @dataclass(frozen=True)
 class Requeued:
-    """What a requeue found and did.
+    """The findings and effects of a requeue.
 
     Attributes:
         judged: the records that it looked at, in groups.

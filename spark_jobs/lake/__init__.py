@@ -1,1 +1,1 @@
-"""A lake as it lies on disk or in an object store: its layout, and the notes in its tables' commits."""
+"""A lake on disk or in an object store: files, tables, logs and locks. It knows no query, and no Spark."""

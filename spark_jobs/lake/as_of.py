@@ -1,4 +1,4 @@
-"""Which version of a table is the one of a time, from its log alone."""
+"""The version of a table at a given time, from its log alone."""
 
 from bisect import bisect_right
 from collections.abc import Mapping
@@ -14,9 +14,9 @@ from spark_jobs.lake.notes import committed_at
 
 @dataclass(frozen=True)
 class AsOf:
-    """A state of the tables: the newest versions, or those at ``time``; ``versions`` says otherwise for some, by name.
+    """A state of the tables: the newest versions, or those at ``time``; ``versions`` overrides some, by name.
 
-    ``version`` is that of the only table that is used.
+    ``version`` is for a single table, whose name is left out.
     """
 
     time: datetime | None = None
@@ -25,7 +25,7 @@ class AsOf:
 
 
 def version_as_of(lake: Lake, table: Table, as_of: AsOf) -> int | None:
-    """The version of ``table`` that belongs to ``as_of``; None if there is no such table.
+    """The version of ``table`` at ``as_of``; None if there is no such table.
 
     Raises:
         LakeError: the table has no such version, or had none at that time.

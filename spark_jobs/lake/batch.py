@@ -1,4 +1,4 @@
-"""What one commit of a table says, and the sum of what several say."""
+"""The facts that one commit of a table records, and their sum over several."""
 
 import json
 from collections.abc import Sequence
@@ -16,13 +16,13 @@ from spark_jobs.lake.notes import CommitNote, info_in, read_note, version_reache
 
 T = TypeVar("T", int, date)
 _WHOLE: Final = 64
-"""So many of the last batches are kept as they are."""
+"""The number of latest batches that are kept as they are."""
 _MINUTE_MS, _DAY_MS = 60_000, 86_400_000
 _STEPS: Final = ((2 * _DAY_MS, 10 * _MINUTE_MS), (40 * _DAY_MS, 60 * _MINUTE_MS), (400 * _DAY_MS, _DAY_MS))
-"""Up to which age, in milliseconds, batches within how long a time are summed up."""
+"""By age in milliseconds, the span of time in which batches are summed up into one."""
 _OLDEST_STEP: Final = 30 * _DAY_MS
 EVER_US: Final = 2**62
-"""A time that no row has come after."""
+"""A time later than that of any row."""
 _INGEST_TIME: Final = "ingest_time"
 
 
@@ -31,7 +31,7 @@ class Batch(BaseModel):
 
     ``note``: that of the last batch of a query (or of a marking) in them. ``first_us`` and ``last_us`` enclose the
     ``ingest_time`` of the rows they added (microseconds since 1970); None: they added none, or the table has no such
-    column. ``event_types``, ``first_date`` and ``last_date`` are those of the events, heartbeats aside, where they are
+    column. ``event_types``, ``first_date`` and ``last_date`` are those of the events without heartbeats, where they are
     partitions. ``at_ms``: when the last was committed, by its writer's clock.
     """
 
@@ -49,9 +49,9 @@ class Batch(BaseModel):
 
 
 class Batches(BaseModel):
-    """What the log of a table says from version ``begins`` to ``version``; commits that say nothing are left out.
+    """The content of a table's log from version ``begins`` to ``version``; commits that say nothing are left out.
 
-    ``stamp`` is that of the commit of ``version``: another table in the place of this one has another.
+    ``stamp`` is that of the commit of ``version``: a different table in the same place has a different one.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -62,7 +62,7 @@ class Batches(BaseModel):
     batches: tuple[Batch, ...] = ()
 
     def note_of(self, name: str, *, until: int | None = None) -> CommitNote | None:
-        """The last note of a query, or of another writer that says how far it came, up to version ``until``."""
+        """The last note of a query, or of another writer that records its progress, up to version ``until``."""
         found = (batch.note for batch in reversed(self.batches) if until is None or batch.version <= until)
         return next((note for note in found if note and (note.query or note.writer) == name), None)
 
@@ -75,12 +75,12 @@ class Batches(BaseModel):
         found = [batch for batch in self.of(first, last) if batch.first_us is not None]
         ends = [(batch.first_us or 0, batch.last_us or EVER_US) for batch in found]
         if first < self.begins:
-            ends.append((0, ends[0][1] if ends else EVER_US))  # nobody knows what these brought
+            ends.append((0, ends[0][1] if ends else EVER_US))  # the rows of these versions are unknown
         return (min(begin for begin, _ in ends), max(end for _, end in ends)) if ends else None
 
 
 def batch_in(commit: bytes, table: Table, version: int) -> Batch:
-    """What ``commit``, a file of the log of ``table``, says."""
+    """The batch that ``commit``, a file of the log of ``table``, records."""
     info = info_in(commit)
     note = read_note(info.get("userMetadata"))
     batch = Batch(
@@ -90,7 +90,7 @@ def batch_in(commit: bytes, table: Table, version: int) -> Batch:
         note=note if note and note.reached else None,
     )
     lines = [json.loads(line) for line in commit.splitlines() if line.startswith((b'{"add"', b'{"remove"'))]
-    # A commit that also takes rows away, as an erasure does, has brought none of those that it writes.
+    # A commit that also deletes rows, as an erasure does, only rewrites the rows that it adds.
     is_rewrite = any(action["remove"].get("dataChange", True) for action in lines if "remove" in action)
     if is_rewrite or _INGEST_TIME not in table.stats_columns:
         return batch
@@ -108,7 +108,7 @@ def _with_file(batch: Batch, file: dict[str, Any]) -> Batch:
         first_version=batch.version,
         version=batch.version,
         first_us=_us(first) if first else 0,
-        # Statistics end at the millisecond.
+        # Statistics are truncated to milliseconds.
         last_us=_us(last) + 999 if last else EVER_US,
         event_types=(event_type,) if event_type else (),
         first_date=dates[0],
@@ -137,7 +137,7 @@ def _place(age_ms: int, at_ms: int) -> tuple[int, int]:
 
 
 def _brief(batch: Batch) -> Batch:
-    """``batch`` without what only the last one of a query is asked for."""
+    """``batch`` without the fields that only the last one of a query needs."""
     note = batch.note
     if note is None or note.query is None:
         return batch

@@ -5,10 +5,9 @@
     silver/events/_delta_log    0 1 2 3 …                        9000 │ 9001 … 9007     weeks of commits, then cleaned
     _batches/silver.json        sums of old batches … each of the last 64 │ only these are read
 
-The file is a copy of what the log says up to a version. So an older one is as right as a new one, it may be written by
-anybody at any time, and one that is lost is made from the log again. Writers renew it every few commits; a reader who
-had to read more than a few does too. A lake of before the file has none: there the log is read once, as far back as
-the reader asks.
+The file is a copy of the log up to a version. So an old one is as correct as a new one, any process may write it at any
+time, and a lost one is made again from the log. Writers renew it every few commits, and so does a reader that had to
+read more than a few. An older lake has no such file: there the log is read once, as far back as the reader needs.
 
 Old batches are summed up with their neighbours: see :mod:`spark_jobs.lake.batch`. Their sum claims
 more than each of them, never less.
@@ -32,7 +31,7 @@ from spark_jobs.lake.notes import CommitNote, info_in
 from spark_jobs.places import batches_key
 
 _FEW: Final = 16
-"""So many commits may lie between the file and the end of the log."""
+"""The most commits that may lie between the file and the end of the log."""
 _AT_ONCE: Final = 8
 """Commits that are read at the same time."""
 _UNWRITTEN: Counter[str] = Counter()
@@ -40,7 +39,7 @@ _UNWRITTEN: Counter[str] = Counter()
 
 
 def note_in_table(lake: Lake, table: Table, name: str, *, until: int | None = None) -> CommitNote | None:
-    """The last note in ``table`` up to version ``until`` of ``name``, a query or who else says how far it came."""
+    """The last note in ``table`` up to version ``until`` of ``name``, a query or another writer with progress."""
 
     def has_it(found: Batches) -> bool:
         return found.note_of(name, until=until) is not None
@@ -49,7 +48,7 @@ def note_in_table(lake: Lake, table: Table, name: str, *, until: int | None = No
 
 
 def last_arrival(lake: Lake, table: Table, version: int) -> datetime | None:
-    """The last ``ingest_time`` (UTC) of rows in ``table`` up to ``version``; None: there are none, or nobody knows."""
+    """The last ``ingest_time`` (UTC) of rows in ``table`` up to ``version``; None without rows, or if nobody knows."""
 
     def last_us(found: Batches) -> int:
         return max((batch.last_us or 0 for batch in found.of(0, version)), default=0)
@@ -72,12 +71,12 @@ def keep_up(lake: Lake, table: Table) -> None:
     _UNWRITTEN[lake.table(table)] += 1
     if _UNWRITTEN[lake.table(table)] >= _FEW:
         _UNWRITTEN[lake.table(table)] = 0
-        with suppress(LakeError, OSError):  # the rows are there, and a reader can make up for it
+        with suppress(LakeError, OSError):  # the rows are written, and a reader can renew the file
             save(lake, table)
 
 
 def save(lake: Lake, table: Table) -> None:
-    """Writes the file as of now: before anything that lets Delta clean the log."""
+    """Writes the file as of now; to be called before anything that lets Delta clean the log."""
     _write(lake, table, read_batches(lake, table))
 
 
@@ -86,7 +85,7 @@ def _has_note(found: Batches) -> bool:
 
 
 def read_batches(lake: Lake, table: Table, is_enough: Callable[[Batches], bool] = _has_note) -> Batches:
-    """The batches of ``table`` back to where they are enough, or as far as its log goes."""
+    """The batches of ``table`` back to where they are enough, or to the beginning of its log."""
     newest = lake.newest_commit(table.path)
     if newest is None:
         return Batches()
@@ -105,7 +104,7 @@ def read_batches(lake: Lake, table: Table, is_enough: Callable[[Batches], bool] 
         count = min(2 * count, 1024)
     since = kept.version if kept else found.begins
     if found.version - since > _FEW or (kept and found.begins < kept.begins):
-        with suppress(LakeError, OSError):  # whoever may only read reads all of it the next time
+        with suppress(LakeError, OSError):  # without permission to write, the next read reads all of it again
             _write(lake, table, found)
     return found
 
@@ -122,7 +121,7 @@ def _kept(lake: Lake, table: Table, newest: int) -> Batches | None:
 
 
 def _extended(lake: Lake, table: Table, kept: Batches, newest: int) -> Batches | None:
-    """``kept`` with what has come since; None: some of that is gone."""
+    """``kept`` with the batches since; None: some of their commits are gone."""
     commits = _commits(lake, table, range(kept.version + 1, newest + 1))
     if None in commits:
         return None

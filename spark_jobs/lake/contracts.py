@@ -1,4 +1,4 @@
-"""The contracts of a lake: one file per version that was in use, and which one is."""
+"""The contracts of a lake: one file per version that was in use, and the record of the current one."""
 
 import logging
 from datetime import UTC, datetime
@@ -16,7 +16,7 @@ _log = logging.getLogger(__name__)
 
 
 class InUse(BaseModel):
-    """Which version of the contract a lake is in use with. Times are UTC."""
+    """The version of the contract in use. Times are UTC."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -27,7 +27,7 @@ class InUse(BaseModel):
 
 
 def contract_in_use(lake: Lake) -> Contract | None:
-    """The contract that the lake is in use with; None if none was written down yet.
+    """The contract in use; None if none was recorded yet.
 
     Raises:
         ContractError: it is damaged, or in the form of a later adloom.
@@ -37,12 +37,12 @@ def contract_in_use(lake: Lake) -> Contract | None:
 
 
 def record(lake: Lake, contract: Contract) -> None:
-    """Writes down that the lake is now in use with ``contract``, and warns of changes that its version does not show.
+    """Records ``contract`` as the one in use, and warns of changes that its version does not show.
 
-    A start is never refused: a driver that restarts by itself would stay down at night for a number in a file. A
-    deployment is (:mod:`ad_dags.dags.deploy_streams`): there somebody decides. What is written under a version only
-    ever changes in safe ways. A breaking change without a new major is not written down: the next start warns again,
-    and the next deployment is compared with what was promised.
+    A start is never refused: a driver that restarts by itself at night would stay down for a number in a file. A
+    deployment is refused (:mod:`ad_dags.dags.deploy_streams`): there somebody decides. The content of a version only
+    ever changes in safe ways. A breaking change without a new major is not recorded: the next start warns again, and
+    the next deployment is compared with the old promise.
 
     Call it while holding the lock of the job that reads records.
     """

@@ -11,7 +11,7 @@ from pathlib import Path
 
 @contextmanager
 def waiting_for(file: Path) -> Iterator[None]:
-    """Waits for the lock on ``file``, which is created if need be, and holds it; the system releases it at the end."""
+    """Waits for the lock on ``file``, created if missing, and holds it; the system releases it at the end."""
     with file.open("ab") as opened:
         fcntl.lockf(opened, fcntl.LOCK_EX)
         yield
@@ -19,7 +19,7 @@ def waiting_for(file: Path) -> Iterator[None]:
 
 @contextmanager
 def locked(file: Path) -> Iterator[bool]:
-    """Tries to lock ``file``, which is created if need be; gives whether that succeeded."""
+    """Tries to lock ``file``, created if missing; yields whether that succeeded."""
     # Of the open file, not of the process: POSIX locks end when a process closes any descriptor of the file.
     wanted = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
     with file.open("ab") as opened:

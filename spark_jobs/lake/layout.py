@@ -1,4 +1,4 @@
-"""A lake: its root, its small files, its tables' versions, and where the parts of each query lie."""
+"""A lake: its root, its small files, and the versions of its tables."""
 
 import json
 import re
@@ -14,9 +14,9 @@ _COMMIT = re.compile(r"(\d{20})\.json")
 
 @dataclass(frozen=True)
 class Lake:
-    """A lake: its root as a URI without a trailing slash, its small files, and where everything lies below it.
+    """A lake: its root as a URI without a trailing slash, and its small files.
 
-    Spark's inputs and outputs go by URI, small files by their key in ``files``.
+    Spark's inputs and outputs are named by URI, small files by their key in ``files``.
     """
 
     root: str
@@ -34,7 +34,7 @@ class Lake:
         return Path(self.root.removeprefix(LOCAL))
 
     def shown(self, key: str = "") -> str:
-        """``key`` as people are shown it: a path if the lake is local, otherwise a URI."""
+        """``key`` as shown to people: a path if the lake is local, otherwise a URI."""
         return str(self.path / key) if self.is_local else f"{self.root}/{key}".rstrip("/")
 
     def table(self, table: Table) -> str:
@@ -42,7 +42,7 @@ class Lake:
         return self.uri(table.path)
 
     def numbers(self, key: str) -> list[int]:
-        """What the folder ``key`` holds under names that are numbers, ascending."""
+        """The names in the folder ``key`` that are numbers, ascending."""
         return sorted(int(name) for name in self.files.names(key) if name.isdigit())
 
     def uri(self, key: str) -> str:
@@ -62,7 +62,7 @@ class Lake:
         return self.newest_commit(key) is not None
 
     def newest_commit(self, key: str) -> int | None:
-        """The latest version of the Delta table at ``key``; None if there is none."""
+        """The latest version of the Delta table at ``key``; None if it has no commit."""
         # A log holds weeks of commits: those before its last checkpoint need not be listed.
         after = _last_checkpoint(self.files.read(f"{key}/_delta_log/_last_checkpoint"))
         return max(self.commits(key, after=after), default=None)
@@ -84,7 +84,7 @@ def failing_rows_key(table: Table) -> str:
 
 
 def _last_checkpoint(text: bytes | None) -> str:
-    """A name that sorts before the files of that version in the log; empty if there is none, or it cannot be read."""
+    """A name that sorts before the files of that version in the log; empty if it is missing or cannot be read."""
     try:
         return f"{int(json.loads(text or b'')['version']):020}"
     except (ValueError, KeyError, TypeError):

@@ -9,15 +9,17 @@ import socket
 import threading
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from spark_jobs.errors import LakeError
-from spark_jobs.lake.processes import here, started
 from spark_jobs.lake.store.objects import Objects
 
 _RENEWALS = 4
 """Renewals within the length of a lease."""
 _log = logging.getLogger(__name__)
+_START_FIELD = 22 - 3
+"""In /proc/<pid>/stat, counted from the field after the process name, which may contain anything."""
 
 
 @dataclass
@@ -142,3 +144,26 @@ def _is_free(text: bytes) -> bool:
     if not isinstance(processes, dict) or not lock.get("here") or lock["here"] != here():
         return False
     return all(not since or started(int(process_id)) != since for process_id, since in processes.items())
+
+
+def here() -> str:
+    """The scope in which process ids are unique: this boot of this machine and this PID namespace.
+
+    Empty on systems other than Linux.
+    """
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
+    except OSError:
+        return ""
+
+
+def started(process_id: int) -> str:
+    """When the process started, in clock ticks since boot; empty if it is not running. Distinguishes reused ids."""
+    try:
+        fields = (
+            Path(f"/proc/{process_id}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        )
+    except OSError:
+        return ""
+    return "" if fields[0] == "Z" else fields[_START_FIELD]

@@ -1,8 +1,10 @@
-"""Locks between processes, above all: one driver per job at a time."""
+"""Locks between processes: above all, one driver per job at a time."""
 
 import os
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +29,7 @@ _WORK = {
     LINEAGE: "lineage",
 }
 """By lock that is no job's, what may hold it."""
+_RETRY_S = 0.5
 
 
 @contextmanager
@@ -58,6 +61,28 @@ def hold_job(lake: Lake, job: str, s3: S3Settings, *, spark: "SparkSession | Non
         if not is_held:
             raise _refusal(lake, job, "another process")
         yield lambda: None
+
+
+@contextmanager
+def hold_patiently(lake: Lake, job: str, s3: S3Settings, patience: timedelta) -> Iterator[Check]:
+    """:func:`hold_job`, without Spark, after waiting for up to ``patience`` until whoever holds it is done.
+
+    Raises:
+        LakeInUseError: another process still holds it.
+        LakeError: see :func:`hold_job`.
+    """
+    end = time.monotonic() + patience.total_seconds()
+    with ExitStack() as held:
+        while True:
+            try:
+                check = held.enter_context(hold_job(lake, job, s3))
+            except LakeInUseError:
+                if time.monotonic() >= end:
+                    raise
+                time.sleep(_RETRY_S)
+            else:
+                break
+        yield check
 
 
 @contextmanager
@@ -97,7 +122,7 @@ def _refusal(lake: Lake, job: str, by: str) -> LakeInUseError:
 
 @contextmanager
 def _locked_by_java(jvm: Any, file: Path) -> Iterator[bool]:
-    """Java has POSIX locks alone, so a Java that several commands share opens a lock's file only once at a time."""
+    """Java has only POSIX locks, so a Java that several commands share opens a lock's file only once at a time."""
     from spark_jobs.spark import shared_java  # noqa: PLC0415 who has no Java needs no PySpark
 
     lock = shared_java.reserve(jvm, f"adloom.lock:{file.resolve()}")

@@ -1,4 +1,4 @@
-"""What the commits of a table added and removed, from its log alone: no Spark, and no row is read."""
+"""The changes that the commits of a table made, from its log alone: no Spark, and no row is read."""
 
 import json
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ class Commit:
         return self.note is not None and self.note.query == query
 
     def is_by(self, writer: str) -> bool:
-        """Whether the commit was written by ``writer``, which is no query."""
+        """Whether the commit was written by ``writer``, which is not a query."""
         return self.note is not None and self.note.writer.startswith(writer) and self.note.query is None
 
 
@@ -39,15 +39,15 @@ def commits(lake: Lake, table: Table, first: int, last: int) -> Iterator[Commit]
     """The commits of ``table`` from version ``first`` to ``last``.
 
     Raises:
-        LakeError: the log does not reach back as far as ``first``.
+        LakeError: the log does not reach back to ``first``.
     """
     for version in range(first, last + 1):
         commit = lake.files.read(commit_key(table, version))
         if commit is None:
             raise LakeError(
-                f"the log of {table.path} in {lake.root} has no commit {version} any more, so what it added cannot be "
-                "told: Delta removes commits after 30 days (delta.logRetentionDuration); `adloom ledger --from-now` "
-                "begins the ledger anew"
+                f"the log of {table.path} in {lake.root} has no commit {version} any more, so what it added is not "
+                "known: Delta removes commits after 30 days (delta.logRetentionDuration); `adloom ledger --from-now` "
+                "starts the ledger over"
             )
         yield commit_in(commit, table, version)
 

@@ -1,4 +1,4 @@
-"""The note that a commit of a table carries as its user metadata: which batch it is, and how far its writer got."""
+"""The note in the user metadata of a table's commit: its batch, and the progress of its writer."""
 
 import json
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _NO_OFFSET = "-"
 
 
 class BatchPlan(BaseModel):
-    """What Spark writes to a checkpoint before it runs a batch."""
+    """The plan that Spark writes to a checkpoint before it runs a batch."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -24,15 +24,15 @@ class BatchPlan(BaseModel):
 
 
 class CommitNote(BaseModel):
-    """Who wrote a commit, and how far the writer had read.
+    """The writer of a commit, and how far it had read.
 
-    With these a table says by itself where its writer must resume, whatever happens to the writer's checkpoint.
+    With notes a table shows by itself where its writer must resume, whatever happens to the writer's checkpoint.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     writer: str
-    """Id of the query, from its checkpoint; otherwise the name of whatever else wrote."""
+    """Id of the query, from its checkpoint; of another writer its name."""
     batch: int
     query: str | None = None
     """Name of the query."""
@@ -41,10 +41,10 @@ class CommitNote(BaseModel):
     reached: list[JsonValue] = []
     """For each source of the query, where the batch ends in it, as Spark's source writes it."""
     final_before_ms: int = 0
-    """In a table of windows: those that end by then, in milliseconds since 1970, are final. A reset keeps them."""
+    """In a table of windows: windows that end by then, in milliseconds since 1970, are final. A reset keeps them."""
 
     def as_metadata(self) -> str:
-        """As the user metadata of a commit; what is not set is left out."""
+        """The note as user metadata of a commit, without unset fields."""
         return self.model_dump_json(exclude_defaults=True)
 
 
@@ -53,7 +53,7 @@ def commit_notes(lake: Lake, table: Table, *, until: int | None = None) -> Itera
 
     Args:
         lake: the lake.
-        table: which.
+        table: the table.
         until: the last version whose note counts; None: the newest.
     """
     newest = lake.newest_commit(table.path) if until is None else until
@@ -94,7 +94,7 @@ def committed_at(commit: bytes) -> datetime | None:
 
 
 def info_in(commit: bytes) -> dict[str, Any]:
-    """What ``commit``, a file of a table's log, says of itself."""
+    """The information that ``commit``, a file of a table's log, gives about itself."""
     for line in commit.splitlines():
         if line.startswith(b'{"commitInfo"'):
             return dict(json.loads(line)["commitInfo"])

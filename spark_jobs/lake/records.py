@@ -24,7 +24,7 @@ def find_record(lake: Lake, key: str, kind: type[Record]) -> Record | None:
 
 
 def read_record(lake: Lake, key: str, kind: type[Record], *, remedy: str) -> Record | None:
-    """The record at ``key``; None if there is none.
+    """The record at ``key``; None if it is missing.
 
     Raises:
         LakeError: it is damaged; the text ends with ``remedy``.

@@ -33,14 +33,14 @@ def file_of(action: dict[str, Any], table: Table) -> TableFile:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A version of a table: its files in the order in which they came, and its metadata as Delta writes them."""
+    """A version of a table: its files in the order in which they were added, and its metadata as Delta writes them."""
 
     files: tuple[TableFile, ...]
     metadata: dict[str, Any]
 
 
 def live_files(lake: Lake, table: Table, version: int) -> list[TableFile]:
-    """The files that hold the rows of ``version``, in the order in which they came.
+    """The files with the rows of ``version``, in the order in which they were added.
 
     Raises:
         LakeError: the log has a gap, or the table has deletion vectors.
@@ -72,9 +72,9 @@ def snapshot(lake: Lake, table: Table, version: int) -> Snapshot:
 
 
 def last_transaction(lake: Lake, table: Table, writer: str) -> int:
-    """The last number under which ``writer`` has committed to ``table``; 0: there is none, or no such table.
+    """The last number under which ``writer`` has committed to ``table``; 0 without one, or without the table.
 
-    Delta skips an append of this writer whose number is not greater, and says nothing.
+    Delta silently skips an append of this writer whose number is not greater.
 
     Raises:
         LakeError: the log has a gap.
@@ -122,7 +122,7 @@ class _History:
         return [action for action in rows_in(data, columns=[kind]) if action[kind]]
 
     def _last_checkpoint(self) -> int:
-        """The version of the last checkpoint that does not come after this one; -1: there is none."""
+        """The version of the last checkpoint that does not come after this one; -1 if there is no such checkpoint."""
         pointer = self._lake.files.read(f"{self._log}/_last_checkpoint")
         last = int(json.loads(pointer)["version"]) if pointer else -1
         if last <= self._version:
@@ -138,7 +138,7 @@ def checkpoints_in(lake: Lake, table: Table) -> list[int]:
 
 
 def _file_actions(history: _History) -> Iterator[dict[str, Any]]:
-    """The actions in the log, oldest first, from where they give all live files.
+    """The actions in the log, oldest first, from where they cover all live files.
 
     That is the last commit that replaced the whole table, the last checkpoint, or the first commit.
     """
@@ -171,7 +171,7 @@ def rows_in(data: bytes, columns: list[str] | None = None) -> list[dict[str, Any
     """The rows of a Parquet file."""
     import pyarrow.parquet as pq  # noqa: PLC0415 DAG files load this module
 
-    # Without Arrow's pools of threads: a process that ends right after it has started them can abort.
+    # Without Arrow's thread pools: a process that ends right after it has started them may abort.
     with pq.ParquetFile(io.BytesIO(data), pre_buffer=False) as file:
         rows: list[dict[str, Any]] = file.read(columns, use_threads=False).to_pylist()
         return rows

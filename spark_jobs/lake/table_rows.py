@@ -42,14 +42,14 @@ _DECIMAL = re.compile(r"decimal\((\d+),(-?\d+)\)")
 
 @dataclass(frozen=True)
 class RowStore:
-    """Where the data files of a lake are: a file system of Arrow, and the lake's root in it."""
+    """The place of the data files of a lake: a file system of Arrow, and the lake's root in it."""
 
     filesystem: FileSystem
     root: str
 
 
 def table_rows(lake: Lake, table: Table, version: int, store: RowStore) -> ds.Dataset:
-    """The rows of ``version`` of ``table``; where it, or a file, is older than a column, that is null.
+    """The rows of ``version`` of ``table``; a column that it, or a file, does not have yet is null.
 
     Filters on partition columns skip files. Columns are those of the table, kept ones included, and of the contract.
 
@@ -75,7 +75,7 @@ def table_rows(lake: Lake, table: Table, version: int, store: RowStore) -> ds.Da
 
 
 def _partition(file: TableFile, schema: pa.Schema) -> ds.Expression:
-    """What is true of each row in ``file``."""
+    """The condition that each row in ``file`` satisfies."""
     every = ds.scalar(value=True)
     for name, text in file.partition.items():
         column = ds.field(name)

@@ -17,7 +17,7 @@ LEDGER_FORMAT = 1
 
 
 class RecordKind(StrEnum):
-    """What became of a record, or of an event in a query."""
+    """The fate of a record, or of an event in a query."""
 
     RECEIVED = "received"
     QUARANTINED = "quarantined"
@@ -49,7 +49,7 @@ LATE_KINDS = (
     RecordKind.LATE_EXPIRED,
     RecordKind.LATE_FROZEN,
 )
-"""What becomes of a record that came too late for silver. Awaiting: no repair has looked at it, so it may also be a
+"""The fates of a record that came too late for silver. Awaiting: no repair has looked at it, so it may also be a
 copy of an event that was kept long ago."""
 DUPLICATES = (RecordKind.DUPLICATE, RecordKind.UNPROVED)
 """Copies of events that were kept. Not proved: the event would have to be from before the ledger began."""
@@ -91,7 +91,7 @@ class Part(_Frozen):
 
 
 class Figure(_Frozen):
-    """How many rows of an account are of one kind; ``verdict`` and ``source`` tell those in quarantine apart."""
+    """How many rows of an account are of one kind; ``verdict`` and ``source`` distinguish those in quarantine."""
 
     account: str
     kind: RecordKind
@@ -130,12 +130,42 @@ class LiveLedger(_Frozen):
     found_late: tuple[str, ...] = ()
     """Keys of Parquet files: the records in quarantine, and the events in ``silver/late_events``."""
     files: dict[str, str] = {}
-    """By name, the key of each Parquet file that is written anew by each cut."""
+    """By name, the key of each Parquet file that each cut writes again."""
     figures: tuple[Figure, ...] = ()
 
     def rows(self, *kinds: RecordKind, account: str = RECORDS) -> int:
         """How many rows of ``account`` are of one of ``kinds``."""
         return sum(one.rows for one in self.figures if one.account == account and one.kind in kinds)
+
+    @property
+    def received(self) -> int:
+        """Records that arrived."""
+        return self.rows(RecordKind.RECEIVED)
+
+    @property
+    def ok(self) -> int:
+        """Records that became events, requeued ones included."""
+        return self.rows(RecordKind.OK)
+
+    @property
+    def requeued(self) -> int:
+        """Records that were in quarantine, and are ok since: a part of ``ok``."""
+        return self.rows(RecordKind.REQUEUED)
+
+    @property
+    def kept(self) -> int:
+        """Records whose event is in silver because of them."""
+        return self.rows(RecordKind.KEPT)
+
+    @property
+    def duplicates(self) -> int:
+        """Copies of events that were kept, proved or not."""
+        return self.rows(*DUPLICATES)
+
+    @property
+    def total_quarantined(self) -> int:
+        """Records that are still in quarantine."""
+        return self.rows(RecordKind.QUARANTINED)
 
     @property
     def quarantined(self) -> dict[str, int]:
@@ -157,23 +187,33 @@ class LiveLedger(_Frozen):
 
     @property
     def alarms(self) -> list[Figure]:
-        """What must not be: rows that are lost, or that come from nowhere."""
+        """Errors: rows that are lost, or that come from nowhere."""
         return [one for one in self.figures if one.kind in ALARMS and one.rows]
 
     @property
     def received_off(self) -> int:
         """By how much received differs from ok + quarantined."""
-        return self.rows(RecordKind.RECEIVED) - self.rows(RecordKind.OK) - self.rows(RecordKind.QUARANTINED)
+        return self.received - self.ok - self.total_quarantined
 
     @property
     def ok_off(self) -> int:
         """By how much ok differs from kept + duplicates + late + unaccounted."""
-        return self.rows(RecordKind.OK) - self.rows(RecordKind.KEPT, *DUPLICATES, *LATE_KINDS, RecordKind.UNACCOUNTED)
+        return self.ok - self.kept - self.duplicates - self.late - self.rows(RecordKind.UNACCOUNTED)
+
+    @property
+    def wrong(self) -> list[str]:
+        """Why it does not balance, in words."""
+        found = [f"{one.rows:,} {one.kind.value} ({one.account})" for one in self.alarms]
+        if self.received_off:
+            found.append(f"received differs from ok + quarantined by {self.received_off:,}")
+        if self.ok_off:
+            found.append(f"ok differs from kept + duplicates + late by {self.ok_off:,}")
+        return found
 
     @property
     def balances(self) -> bool:
         """Whether every row is accounted for, and none is there twice or from nowhere."""
-        return not self.alarms and self.received_off == 0 and self.ok_off == 0
+        return not self.wrong
 
     @property
     def keys(self) -> set[str]:

@@ -39,7 +39,7 @@ def numbers(lake: Lake) -> list[int]:
 
 
 def last_cut(lake: Lake) -> LiveLedger | None:
-    """The last cut; None if there is none, or if it was written by a version that counted in another way."""
+    """The last cut; None without one, or if a version that counted in another way wrote it."""
     for number in reversed(numbers(lake)):
         text = lake.files.read(cut_key(number))
         if text is None:

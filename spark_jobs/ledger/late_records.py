@@ -1,4 +1,4 @@
-"""What became of records that came too late for silver, as repairs tell it.
+"""The fate of records that came too late for silver, from what repairs record.
 
 ::
 
@@ -26,7 +26,7 @@ from spark_jobs.restatements.plan import Cause, ChangeOutcome, RepairDone, Repai
 
 _KEY: Columns = {"event_type": TEXT, "event_id": TEXT}
 _EVENT: Columns = {**_KEY, "event_time": TIME}
-_TOLD_SCHEMA = (
+_NAMED_SCHEMA = (
     "hash BIGINT, event_us BIGINT, received_us BIGINT, is_late BOOLEAN, is_expired BOOLEAN, is_frozen BOOLEAN"
 )
 _MERGED = (
@@ -49,7 +49,7 @@ def explain_late_records(desk: CutDatabase, lake: Lake, ledger: LiveLedger) -> L
         # A history that is counted in steps comes to records that the last repair had looked at long before.
         looked_at = f"is_pending OR version <= {plan.bronze_version}"
         if plan.number > ledger.repair or desk.one(f"SELECT count(*) FROM late WHERE {looked_at}"):
-            told = _read_told(desk, lake, ledger, versions)
+            named = _read_named(desk, lake, ledger, versions)
             _waiting(desk, lake, plan, done)
             _look(desk, looked_at)
             ledger = ledger.model_copy(
@@ -57,7 +57,7 @@ def explain_late_records(desk: CutDatabase, lake: Lake, ledger: LiveLedger) -> L
                     "repair": plan.number,
                     "late_events": versions[LATE_EVENTS],
                     "restatements": versions[RESTATEMENTS],
-                    "found_late": told,
+                    "found_late": named,
                 }
             )
     for kind, is_pending in ((RecordKind.LATE_AWAITING, "NOT is_pending"), (RecordKind.LATE_PENDING, "is_pending")):
@@ -77,7 +77,7 @@ def _look(desk: CutDatabase, looked_at: str) -> None:
         WITH event AS (
           SELECT l.hash, l.event_us, bool_or(e.is_expired) AS is_expired,
             bool_or(c.is_frozen AND coalesce(e.received_us = c.received_us, true)) AS is_frozen
-          FROM (SELECT DISTINCT hash, event_us FROM late) l JOIN told e USING (hash) JOIN told c USING (hash)
+          FROM (SELECT DISTINCT hash, event_us FROM late) l JOIN named e USING (hash) JOIN named c USING (hash)
           WHERE e.is_late AND are_near(l.event_us, e.event_us) GROUP BY ALL
         ),
         waiter AS (FROM ({nearness("late", "waiting")}) WHERE is_near)
@@ -101,15 +101,15 @@ def _look(desk: CutDatabase, looked_at: str) -> None:
     )
 
 
-def _read_told(desk: CutDatabase, lake: Lake, ledger: LiveLedger, versions: dict[Table, int]) -> tuple[str, ...]:
-    """Creates the table ``told`` of events that repairs name: as late, or as the cause of a change not applied.
+def _read_named(desk: CutDatabase, lake: Lake, ledger: LiveLedger, versions: dict[Table, int]) -> tuple[str, ...]:
+    """Creates the table ``named`` of events that repairs name: as late, or as the cause of a change not applied.
 
     Returns:
         The files that hold it.
     """
-    desk.run(f"CREATE TABLE told ({_TOLD_SCHEMA})")
+    desk.run(f"CREATE TABLE named ({_NAMED_SCHEMA})")
     for key in ledger.found_late:
-        desk.fill("told", key)
+        desk.fill("named", key)
     late = _added(
         lake,
         LATE_EVENTS,
@@ -127,16 +127,16 @@ def _read_told(desk: CutDatabase, lake: Lake, ledger: LiveLedger, versions: dict
     with desk.seeing(late_rows=late, restated_rows=restated):
         # A row that a mark would change, and that is too old, says nothing of what became of a late event.
         desk.run(
-            "CREATE TABLE new_told AS SELECT key_of(event_type, event_id) AS hash, epoch_us(event_time) AS event_us, "
+            "CREATE TABLE new_named AS SELECT key_of(event_type, event_id) AS hash, epoch_us(event_time) AS event_us, "
             "epoch_us(ingest_time) AS received_us, true AS is_late, is_expired, false AS is_frozen FROM late_rows "
             "UNION ALL SELECT DISTINCT key_of(event_type, event_id), NULL, epoch_us(received_at), false, false, true "
             f"FROM restated_rows WHERE outcome = '{ChangeOutcome.FROZEN}' AND cause <> '{Cause.INVALID_TRAFFIC}'"
         )
-    desk.run("INSERT INTO told FROM new_told")
-    if not desk.one("SELECT count(*) FROM new_told"):
+    desk.run("INSERT INTO named FROM new_named")
+    if not desk.one("SELECT count(*) FROM new_named"):
         return ledger.found_late
-    keys = (*ledger.found_late, desk.store("told", "FROM new_told ORDER BY hash"))
-    return merged_files(desk, "told-merged", keys, _TOLD_SCHEMA, _MERGED)
+    keys = (*ledger.found_late, desk.store("named", "FROM new_named ORDER BY hash"))
+    return merged_files(desk, "named-merged", keys, _NAMED_SCHEMA, _MERGED)
 
 
 def _added(lake: Lake, table: Table, counted: int, newest: int, columns: Columns) -> pa.Table:
@@ -156,7 +156,7 @@ def _waiting(desk: CutDatabase, lake: Lake, plan: RepairPlan, done: RepairDone) 
             if not file.name.endswith(".parquet"):
                 continue
             rows = read_parquet(lake, file.key, {**_EVENT, "waits": pa.bool_()})
-            # A table that somebody had changed is planned anew, with all its events.
+            # A table that somebody had changed is planned again, with all its events.
             with desk.seeing(held=rows):
                 desk.run(
                     "INSERT INTO waiting SELECT key_of(event_type, event_id), epoch_us(event_time) FROM held "
@@ -165,7 +165,7 @@ def _waiting(desk: CutDatabase, lake: Lake, plan: RepairPlan, done: RepairDone) 
 
 
 def _last_repair(lake: Lake) -> tuple[RepairPlan, RepairDone] | None:
-    """The last repair; None if there is none, or if it is at work."""
+    """The last repair; None without one, or if it is at work."""
     for number in reversed(lake.numbers(REPAIRS)):
         text = lake.files.read(plan_key(number))
         if text is None:

@@ -13,13 +13,15 @@ from spark_jobs.errors import LakeError
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.log import Commit
 from spark_jobs.lake.notes import version_reached
-from spark_jobs.lake.table_files import TableFile
+from spark_jobs.lake.table_files import TableFile, live_files
+from spark_jobs.queries.places import initial_key
 
 TEXT, NUMBER = pa.string(), pa.int64()
 TIME = pa.timestamp("us", "UTC")
 Columns = Mapping[str, pa.DataType]
 Files = Sequence[tuple[TableFile, Mapping[str, Any]]]
 """Files of a table, each with values that are the same in all its rows."""
+_COLUMNS = {"event_type": TEXT, "event_id": TEXT, "event_time": TIME, "user_id": TEXT}
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ def read_parquet(lake: Lake, key: str, columns: Columns) -> pa.Table:
     if data is None:
         raise LakeError(
             f"{lake.shown(key)} is gone, so its rows cannot be counted: it was compacted or replaced, and then "
-            "vacuumed, before the ledger had seen it; `adloom ledger --from-now` begins the ledger anew"
+            "vacuumed, before the ledger had seen it; `adloom ledger --from-now` begins it again"
         )
     file = pq.ParquetFile(pa.BufferReader(data), coerce_int96_timestamp_unit="us")
     found = file.read(columns=list(columns), use_threads=False)
@@ -110,3 +112,11 @@ def newest_version(lake: Lake, table: Table) -> int:
     """The newest version of ``table``; -1: it does not exist."""
     newest = lake.newest_commit(table.path)
     return -1 if newest is None else newest
+
+
+def initial_events(lake: Lake, query: str) -> pa.Table:
+    """The events: ``event_type``, ``event_id``, ``event_time``, ``user_id``."""
+    copy = Table("initial", initial_key(query), "The initial state of a query.", ())
+    newest = lake.newest_commit(copy.path)
+    files: Files = [(file, {}) for file in (live_files(lake, copy, newest) if newest is not None else [])]
+    return read_files(lake, files, _COLUMNS, {})

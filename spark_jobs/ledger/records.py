@@ -184,7 +184,7 @@ def differences(desk: CutDatabase, removed: pa.Table, added: pa.Table, *, events
 
 
 def _count_copies_in_one_batch(desk: CutDatabase) -> None:
-    """Of equal copies in one batch one was kept; by their source it cannot be told which: the first by name is."""
+    """Of equal copies in one batch one was kept; their sources do not say which: the first by name is."""
     desk.run(
         """
         CREATE TABLE copies AS

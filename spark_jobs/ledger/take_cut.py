@@ -19,10 +19,9 @@ from spark_jobs.ledger import records
 from spark_jobs.ledger.cut import CutPosition, LiveLedger, Part
 from spark_jobs.ledger.cut_files import ACCOUNT, last_cut, numbers, save_cut
 from spark_jobs.ledger.followed_queries import OPEN_SCHEMA, Follower, followed
-from spark_jobs.ledger.initial_events import initial_events
 from spark_jobs.ledger.late_records import explain_late_records
 from spark_jobs.ledger.merging import merged_files, merged_parts
-from spark_jobs.ledger.read_files import Batch, batches_in, newest_version
+from spark_jobs.ledger.read_files import Batch, batches_in, initial_events, newest_version
 from spark_jobs.ledger.summed_queries import WINDOWS_SCHEMA, prove_windows, take_measured
 from spark_jobs.ledger.unread import UNREAD, count_unread, is_wanted
 from spark_jobs.ledger.workbench import CutDatabase
@@ -83,7 +82,7 @@ def take_cuts(
 
 @dataclass(frozen=True)
 class _Taken:
-    """What a query has written since the last cut, and where it stands."""
+    """The commits of a query since the last cut, and its position."""
 
     found: Sequence[Commit]
     batches: Sequence[Batch]

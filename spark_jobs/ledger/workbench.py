@@ -24,16 +24,16 @@ CREATE MACRO hour_of(us) AS us // 3600000000;
 CREATE MACRO are_near(one_us, other_us) AS {};
 """
 _MEMORY = "2GB"
-"""What is more goes to a temporary folder: the jobs on the same machine need theirs."""
+"""The rest goes to a temporary folder: the jobs on the same machine need their memory."""
 _CUBE = "account VARCHAR, kind VARCHAR, verdict VARCHAR, hour BIGINT, source VARCHAR, rows BIGINT"
 
 
 class CutDatabase:
     """A DuckDB in memory, with the tally.
 
-    ``tally`` has columns ``account``, ``kind``, ``verdict``, ``hour`` (hours of event time since 1970; null: there is
-    none), ``source`` (null: unknown) and ``rows``. What is there at the start is what earlier cuts counted. ``state``
-    has the same columns, for what each cut counts anew.
+    ``tally`` has columns ``account``, ``kind``, ``verdict``, ``hour`` (hours of event time since 1970; null
+    without one), ``source`` (null: unknown) and ``rows``. At the start it has what earlier cuts counted. ``state`` has
+    the same columns, for what each cut counts again.
 
     Args:
         lake: the lake.
@@ -98,7 +98,7 @@ class CutDatabase:
         """
         data = self._lake.files.read(key)
         if data is None:
-            raise LakeError(f"{self._lake.shown(key)} is gone; `adloom ledger --restart` begins the ledger anew")
+            raise LakeError(f"{self._lake.shown(key)} is gone; `adloom ledger --restart` begins the ledger again")
         return pq.read_table(pa.BufferReader(data), columns=columns)
 
     def store(self, name: str, query: str) -> str:
@@ -122,7 +122,7 @@ class CutDatabase:
     def figures(self) -> tuple[Figure, ...]:
         """The sums of tally and state, by account and kind; of those in quarantine by verdict and source too."""
         sums = self.run(
-            f"SELECT account, kind, verdict, CASE kind WHEN '{RecordKind.QUARANTINED.value}' THEN source END AS told, "
+            f"SELECT account, kind, verdict, CASE kind WHEN '{RecordKind.QUARANTINED.value}' THEN source END AS s, "
             "sum(rows)::BIGINT AS n FROM (FROM tally UNION ALL FROM state) GROUP BY ALL HAVING n <> 0 ORDER BY ALL"
         ).fetchall()
         return tuple(

@@ -1,1 +1,1 @@
-"""What was committed, and of what it was made, as events of OpenLineage."""
+"""Commits and their inputs as events of OpenLineage."""

@@ -1,7 +1,7 @@
 """Events for spans of commits.
 
-A span is a run: the commits of a table that one writer made since the last event. One event tells that it is complete,
-with what it read, up to which version, and what it wrote.
+A span is a run: the commits of a table that one writer made since the last event. One event reports that it is
+complete, with its inputs, up to which version, and its outputs.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What all events of OpenLineage 2.0.2 have in common, and its standard facets."""
+"""The common part of all events of OpenLineage 2.0.2, and its standard facets."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -37,7 +37,7 @@ def facet(kind: str, /, **values: object) -> dict[str, object]:
 
 
 def complete(
-    told: str,
+    subject: str,
     job: Mapping[str, object],
     settings: Settings,
     at: datetime,
@@ -49,8 +49,8 @@ def complete(
     """The event that a run is complete.
 
     Args:
-        told: what the event tells, and nothing else does. The id of the run is derived from it, so an event that is
-            sent again is no second run.
+        subject: identifies what the event reports, and nothing else. The id of the run is derived from it, so an event
+            that is sent again is no second run.
         job: its ``name`` and ``facets``.
         settings: name the namespace of the job.
         at: the time of the event.
@@ -64,7 +64,7 @@ def complete(
         "eventTime": at.isoformat(timespec="milliseconds"),
         "producer": _PRODUCER,
         "schemaURL": _SCHEMA,
-        "run": {"runId": str(uuid5(NAMESPACE_URL, told)), "facets": {"processing_engine": engine, **(facets or {})}},
+        "run": {"runId": str(uuid5(NAMESPACE_URL, subject)), "facets": {"processing_engine": engine, **(facets or {})}},
         "job": {"namespace": settings.lineage.namespace, **job},
         "inputs": list(inputs),
         "outputs": list(outputs),

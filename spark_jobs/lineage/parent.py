@@ -42,7 +42,7 @@ def parent_run(environment: Mapping[str, str]) -> ParentRun | None:
 
 def within(parent: ParentRun, send: Callable[[Event], None]) -> Callable[[Event], None]:
     """Sends events by ``send``, each as a part of ``parent``."""
-    told = facet(
+    of_parent = facet(
         "ParentRunFacet",
         run={"runId": parent.run_id},
         job={"namespace": parent.namespace, "name": parent.job},
@@ -50,6 +50,6 @@ def within(parent: ParentRun, send: Callable[[Event], None]) -> Callable[[Event]
 
     def send_within(event: Event) -> None:
         run = event["run"]
-        send({**event, "run": {**run, "facets": {**run["facets"], "parent": told}}})
+        send({**event, "run": {**run, "facets": {**run["facets"], "parent": of_parent}}})
 
     return send_within

@@ -1,4 +1,4 @@
-"""Tells OpenLineage what was committed and validated since the last time: each version and each validation once.
+"""Reports to OpenLineage the commits and validations since the last time: each version and each validation once.
 
 Which span of commits is to be sent is written down before it is sent, and that it was sent afterwards. After a kill
 between the two the same span is sent again, with the same id. The results of a validation never change, so of those
@@ -30,7 +30,7 @@ _STATE = f"{PROGRESS}/{LINEAGE}/sent.json"
 
 
 class Sent(BaseModel):
-    """By table, the last version that was told, and the end of a span that may have been; and which validations were.
+    """By table, the last reported version, and the end of a span that may have been; and the reported validations.
 
     Of the validations, those that the lake still has.
     """
@@ -43,8 +43,8 @@ class Sent(BaseModel):
 
 
 @dataclass(frozen=True)
-class _Telling:
-    """How events of a lake are told."""
+class _Report:
+    """How events of a lake are reported."""
 
     lake: Lake
     settings: Settings
@@ -53,7 +53,7 @@ class _Telling:
     from_now: bool
 
 
-def tell(
+def report_new(
     lake: Lake, settings: Settings, send: Callable[[Event], None], *, from_now: bool
 ) -> Iterator[VersionSpan | Validation]:
     """Sends an event for each span of commits and each validation since the last time, and gives what was sent.
@@ -69,58 +69,58 @@ def tell(
         LakeError: a log, or the results of a validation, cannot be read.
     """
     with hold_job(lake, LINEAGE, settings.s3) as check_lock:
-        telling = _Telling(lake, settings, send, check_lock, from_now)
-        sent = yield from _tell_commits(telling, find_record(lake, _STATE, Sent) or Sent())
-        yield from _tell_validations(telling, sent)
+        report = _Report(lake, settings, send, check_lock, from_now)
+        sent = yield from _report_commits(report, find_record(lake, _STATE, Sent) or Sent())
+        yield from _report_validations(report, sent)
 
 
-def _tell_commits(telling: _Telling, sent: Sent) -> Generator[VersionSpan, None, Sent]:
-    """Tells what was committed. Returns what was sent after that."""
-    lake = telling.lake
+def _report_commits(report: _Report, sent: Sent) -> Generator[VersionSpan, None, Sent]:
+    """Reports commits. Returns what was sent after that."""
+    lake = report.lake
     for query in QUERIES:
         newest = lake.newest_commit(query.writes.path)
         if newest is None:
             continue
-        telling.check_lock()
+        report.check_lock()
         name, first = query.writes.name, sent.reached.get(query.writes.name, -1) + 1
         last = sent.sending.get(name, newest)
-        if not telling.from_now and first <= last:
+        if not report.from_now and first <= last:
             sent = sent.model_copy(update={"sending": {**sent.sending, name: last}})
             write_record(lake, _STATE, sent)
             found, at = _read(lake, query.writes, first, last)
             for span in spans(query, first, last, found):
-                telling.send(event_of(span, lake, telling.settings, at))
+                report.send(event_of(span, lake, report.settings, at))
                 yield span
-        reached = {**sent.reached, name: newest if telling.from_now else last}
+        reached = {**sent.reached, name: newest if report.from_now else last}
         left = {other: version for other, version in sent.sending.items() if other != name}
         sent = sent.model_copy(update={"reached": reached, "sending": left})
         write_record(lake, _STATE, sent)
     return sent
 
 
-def _tell_validations(telling: _Telling, sent: Sent) -> Iterator[Validation]:
-    """Tells what was validated. One that began earlier may end later, so the last one that was told says too little."""
-    lake = telling.lake
+def _report_validations(report: _Report, sent: Sent) -> Iterator[Validation]:
+    """Reports validations. One that began earlier may end later, so the last reported one says too little."""
+    lake = report.lake
     kept = [name for name in lake.files.names(VALIDATIONS) if name.endswith(".json")]
-    told = tuple(name for name in kept if telling.from_now or name in sent.validations)
-    for name in (one for one in kept if one not in told):
-        telling.check_lock()
-        remedy = "delete it, and its results are not told"
+    reported = tuple(name for name in kept if report.from_now or name in sent.validations)
+    for name in (one for one in kept if one not in reported):
+        report.check_lock()
+        remedy = "delete it, and its results are not reported"
         found = read_record(lake, f"{VALIDATIONS}/{name}", Validation, remedy=remedy)
         if found is None:
             continue  # dropped since it was listed: a validation is under way
-        telling.send(event_of_validation(found, lake, telling.settings))
-        told = (*told, name)
-        write_record(lake, _STATE, sent.model_copy(update={"validations": told}))
+        report.send(event_of_validation(found, lake, report.settings))
+        reported = (*reported, name)
+        write_record(lake, _STATE, sent.model_copy(update={"validations": reported}))
         yield found
-    if told != sent.validations:
-        write_record(lake, _STATE, sent.model_copy(update={"validations": told}))
+    if reported != sent.validations:
+        write_record(lake, _STATE, sent.model_copy(update={"validations": reported}))
 
 
 def _read(lake: Lake, table: Table, first: int, last: int) -> tuple[list[Commit], datetime]:
     """The commits that are still in the log, oldest first, and when the last one was made."""
     found, made = list[Commit](), EPOCH
-    # Delta removes old commits; what they were made of was not told in time.
+    # Delta removes old commits; their inputs were not reported in time.
     for version in (one for one in lake.commits(table.path) if first <= one <= last):
         commit = lake.files.read(commit_key(table, version)) or b""
         found.append(commit_in(commit, table, version))

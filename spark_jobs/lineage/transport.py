@@ -55,7 +55,7 @@ def _post(settings: LineageSettings, event: Event) -> None:
             pass
     except urllib.error.HTTPError as error:
         with error:
-            told = error.read(300).decode(errors="replace").strip()
-        raise LineageError(f"{settings.url} refuses the event with {error.code}: {told or error.reason}") from error
+            answer = error.read(300).decode(errors="replace").strip()
+        raise LineageError(f"{settings.url} refuses the event with {error.code}: {answer or error.reason}") from error
     except OSError as error:
         raise LineageError(f"{settings.url} does not answer: {error}; check lineage.url") from error

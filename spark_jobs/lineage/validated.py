@@ -37,18 +37,18 @@ def _inputs(found: Validation, lake: Lake) -> Iterator[dict[str, object]]:
         if (validated := found.tables.get(table.name)) is None:
             continue
         name = name_of_table(lake, table)
-        told: dict[str, object] = {
+        dataset: dict[str, object] = {
             "namespace": name.namespace,
             "name": name.name,
             "facets": {"version": version(validated.version), "schema": schema(table)},
         }
         if validated.rules:
             assertions = [_assertion(rule, table) for rule in validated.rules]
-            told["inputFacets"] = {
+            dataset["inputFacets"] = {
                 "inputStatistics": facet("InputStatisticsInputDatasetFacet", rowCount=validated.rows),
                 "dataQualityAssertions": facet("DataQualityAssertionsDatasetFacet", assertions=assertions),
             }
-        yield told
+        yield dataset
 
 
 def _assertion(rule: RuleResult, table: Table) -> dict[str, object]:

@@ -62,7 +62,7 @@ def common_type(types: Iterable[Type], *, for_comparison: bool) -> Type:
     """The type that values of ``types`` are brought to.
 
     Raises:
-        RefusalError: there is none.
+        RefusalError: nothing fits.
     """
     given = set(types) - {Type.NULL}
     others = given - {Type.TEXT}

@@ -1,4 +1,4 @@
-"""What a user is told about an expression that cannot be used."""
+"""The messages about an expression that cannot be used."""
 
 from spark_jobs.errors import SettingsError
 
@@ -11,7 +11,7 @@ class MappingError(SettingsError):
         line: counted from 1.
         column: counted from 1, in characters.
         reason: what is wrong, with the value that is.
-        remedy: what to write instead; empty if there is no telling.
+        remedy: what to write instead; empty if unknown.
     """
 
     def __init__(self, text: str, offset: int, reason: str, remedy: str = "") -> None:

@@ -34,7 +34,7 @@ class Expression:
 
     @cached_property
     def paths(self) -> tuple[Path, ...]:
-        """What it reads from the record, each path once, in the order of the text."""
+        """The paths it reads from the record, each once, in the order of the text."""
         return tuple(dict.fromkeys(node.path for node in walk(self.node) if isinstance(node, FieldNode)))
 
     @property
@@ -44,7 +44,7 @@ class Expression:
 
     @cached_property
     def compiled(self) -> Compiled:
-        """What evaluates it."""
+        """Its evaluator."""
         return compiled(self.node)
 
 

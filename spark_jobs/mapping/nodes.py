@@ -22,7 +22,7 @@ class Node(Protocol):
         """Of its value."""
 
     def children(self) -> tuple["Node", ...]:
-        """What it is made of."""
+        """Its parts."""
 
     def sql(self, path: PathSql) -> str:
         """Spark SQL of its value; never raises at run time."""
@@ -63,7 +63,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class FieldNode:
-    """What lies at a path."""
+    """The value at a path."""
 
     path: Path
     type: Type = Type.TEXT
@@ -201,7 +201,7 @@ class Junction:
 
 
 def any_of(failures: list[str | None]) -> str | None:
-    """SQL of whether one of ``failures`` is true; None if there are none."""
+    """SQL of whether one of ``failures`` is true; None without any."""
     given = list(dict.fromkeys(failure for failure in failures if failure))
     return given[0] if len(given) == 1 else f"({' or '.join(given)})" if given else None
 

@@ -5,7 +5,7 @@ from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_UP, Conte
 
 from spark_jobs.mapping.types import MAX_INTEGER, MIN_INTEGER, NUMBER_SCALE
 
-# Wide enough that no operation rounds before it is told to. Python's own operators, abs and the minus sign among them,
+# Wide enough that no operation rounds before it is asked to. Python's own operators, abs and the minus sign among them,
 # round to 28 digits: nothing here may use them.
 _EXACT = Context(prec=200, Emax=10**6, Emin=-(10**6))
 _DIGITS = r"[0-9]{1,38}"

@@ -48,7 +48,7 @@ def _add(tree: _Tree, steps: Sequence[str | int]) -> bool:
     if isinstance(key, int):
         return False
     if key not in tree:
-        # Spark does not tell the fields of a struct apart by case.
+        # Spark ignores case in the names of a struct's fields.
         if key.lower() in map(str.lower, tree) or not all(isinstance(step, str) for step in rest):
             return False
         tree[key] = {} if rest else None

@@ -58,7 +58,7 @@ class Record:
         self._root: object = self
 
     def get(self, path: Path) -> str | None:
-        """The value at ``path`` as TEXT; None if there is none, or JSON's null.
+        """The value at ``path`` as TEXT; None if it is missing, or JSON's null.
 
         Text as it is. A number in plain notation, without needless zeros (``1.50`` is ``1.5``); one with an exponent
         or more than 38 digits as it is written. An object or array as compact JSON with its keys in order. The whole

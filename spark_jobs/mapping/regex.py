@@ -13,9 +13,9 @@ from spark_jobs.mapping.errors import RefusalError
 
 _LINE_ENDS = "\\n\\r\\u0085\\u2028\\u2029"
 _ANY = f"[^{_LINE_ENDS}]"
-"""What ``.`` means to Java."""
+"""The meaning of ``.`` to Java."""
 _END = f"(?:(?=(?:\\r\\n|[{_LINE_ENDS}])?\\Z)(?!(?<=\\r)\\n))"
-"""What ``$`` means to Java: the end, or before a last line end, of which the two characters CR LF are one."""
+"""The meaning of ``$`` to Java: the end, or before a last line end, of which the two characters CR LF are one."""
 _CLASSES = "dDwWsS"
 _CONTROLS = "ntrf"
 _QUANTIFIER = re.compile(r"(?:[?*+]|\{([0-9]{1,3})(,?)([0-9]{0,3})\})(\??)")

@@ -47,7 +47,7 @@ class SourceMapping:
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """What its expressions read from a record, each path once."""
+        """The paths its expressions read from a record, each once."""
         expressions = [*([self.when] if self.when else []), *self.fields.values(), *self.kept.values()]
         return tuple(dict.fromkeys(path for expression in expressions for path in expression.paths))
 

@@ -75,7 +75,7 @@ def micros_of(time: datetime) -> int:
 
 
 def time_of_micros(micros: int) -> datetime | None:
-    """The time so many microseconds after 1970 began."""
+    """The time this many microseconds after 1970 began."""
     return EPOCH + timedelta(microseconds=micros) if MIN_MICROS <= micros <= MAX_MICROS else None
 
 

@@ -45,7 +45,7 @@ MIN_INTEGER, MAX_INTEGER = -(2**63), 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """What an expression gives for a record.
+    """The result of an expression for a record.
 
     Attributes:
         value: None for null.

@@ -1,1 +1,1 @@
-"""Events marked as invalid traffic."""
+"""Marking events as invalid traffic."""

@@ -1,4 +1,4 @@
-"""Marks events as invalid traffic: what a set of rules says of them, held against the marks that there are.
+"""Marks events as invalid traffic: applies a set of rules and compares the result with the existing marks.
 
 ::
 
@@ -6,15 +6,15 @@
                                    silver/marks: those that ├─▶ rows that mark, rows that revoke ──▶ silver/marks
                                    hold                    ─┘
 
-Gross never changes: no event and no other table is touched here. What follows for net is in
-:mod:`spark_jobs.restatements.marks_to_gold`.
+Gross never changes: marking changes no event and no other table. :mod:`spark_jobs.restatements.marks_to_gold` brings
+marks to the net columns of gold.
 
-**In the end equal.** The marks of a time follow from the rules, the events of that time and those around it, however
-these arrived. So rules A, then B, then A again give the marks of A.
+**In the end equal.** The marks of a period depend on the rules and on its events and those around it, not on how these
+arrived. So applying rules A, then B, then A again gives the marks of A.
 
-**Exactly once.** What changes is one commit, under a lock. Its note names the set of rules, which was written before,
-and how far marking came. A marking that was killed before the commit has changed nothing; after it, all that is left is
-to name the rules in ``_rules/active.json``, which the next one does.
+**Exactly once.** A marking is one commit, under a lock. Its note names the set of rules, which was written before, and
+how far the marking came. A marking that is killed before the commit has changed nothing; one that is killed after it
+only has yet to name the rules in ``_rules/active.json``, which the next one does.
 """
 
 from collections.abc import Callable
@@ -57,7 +57,7 @@ def apply_marks(
     dry_run: bool = False,
     on_step: OnStep = lambda _line: None,
 ) -> Marking:
-    """Brings the marks of events from ``since`` to ``until`` to what ``rules`` say, and puts these rules in use.
+    """Marks the events from ``since`` to ``until`` by ``rules``, and puts these rules in use.
 
     Jobs may be running.
 
@@ -67,8 +67,8 @@ def apply_marks(
         lake: the lake.
         rules: the rules; None: those in use, or the default ones.
         since: with zone; None: from the first event on.
-        until: with zone; None, or later than events are known: as far as they are.
-        dry_run: only tell what would change.
+        until: with zone; None, or later than silver is complete: up to where it is.
+        dry_run: only report what would change.
         on_step: called with a line of text at every step.
 
     Raises:
@@ -94,13 +94,12 @@ def apply_marks(
 def update_marks(
     spark: SparkSession, settings: Settings, lake: Lake, *, on_step: OnStep = lambda _line: None
 ) -> Marking | None:
-    """Marks what is new since the last update by the rules in use, or the default ones, up to deduplicate's watermark.
+    """Marks new events by the rules in use, or the default ones, up to the watermark of ``deduplicate``.
 
-    What late events change is brought up to date too. The first update marks everything that there is. Jobs may be
-    running.
+    Marks that late events change are updated too. The first update marks all events. Jobs may be running.
 
     Returns:
-        What has changed; None: nothing is new.
+        The changes; None: nothing is new.
 
     Raises:
         LakeInUseError: another process is marking.
@@ -150,22 +149,22 @@ class _Marker:
 
     @property
     def before(self) -> Reached | None:
-        """How far the last marking came."""
+        """The progress of the last marking."""
         return self._last.reached
 
     def mark(self, rules: RuleSet | None, spans: list[TimeSpan], *, is_up_to_date: bool) -> Marking:
-        """Brings the marks in ``spans`` to what ``rules`` say.
+        """Marks the events in ``spans`` by ``rules``.
 
         Args:
             rules: None: those in use, or the default ones.
             spans: the times.
-            is_up_to_date: whether all that is known is marked after it.
+            is_up_to_date: whether all known events are marked afterwards.
         """
         if rules is None:
             rules = read_rules(self._lake, self.before.in_use.digest) if self.before else load_rules()
         reached = self._reached(rules, is_up_to_date=is_up_to_date)
-        self._on_step(f"holding events against {len(rules.rules)} rules")
-        # Each rule reads them, most of them once.
+        self._on_step(f"checking events against {len(rules.rules)} rules")
+        # Every rule reads them.
         events = self._now.events(spans, rules.reach).persist()
         expected = expected_marks(events, rules, self._now.until).where(is_in(spans))
         rows = self._changes(expected, spans, time_of_us(reached.marked_at_us)).persist()
@@ -182,7 +181,7 @@ class _Marker:
 
     def _reached(self, rules: RuleSet, *, is_up_to_date: bool) -> Reached:
         now_us, before = microseconds(datetime.now(UTC) - EPOCH), self.before
-        # The order of rows is that of their times, whatever the clock does.
+        # Rows must be in the order of their times even if the clock is set back.
         marked_at_us = now_us if before is None else max(now_us, before.marked_at_us + 1)
         in_use = before.in_use if before and before.in_use.digest == rules.digest else None
         in_use = in_use or RulesInUse(digest=rules.digest, since=time_of_us(marked_at_us), by=current_user())
@@ -201,7 +200,7 @@ class _Marker:
         return mark_changes(expected, self._active(expected, spans), marked_at)
 
     def _active(self, expected: DataFrame, spans: list[TimeSpan]) -> DataFrame:
-        """The marks in ``spans`` that hold now; their columns are those of ``expected``."""
+        """The active marks in ``spans``, with the columns of ``expected``."""
         if not self._lake.has(MARKS):
             return expected.limit(0)
         return active_marks(read_marks_of(self._spark, self._lake, MARKS, spans))
@@ -210,7 +209,7 @@ class _Marker:
         if not spans or not self._lake.has(ATTRIBUTIONS):
             return ()
         self._on_step("looking what gold would change by")
-        # A click is marked in these times, or its impression, which is no older than the window.
+        # Either a click in these times is marked, or its impression, which is no older than the window.
         near = merged([TimeSpan(span.since - self._reach, span.until + self._reach) for span in spans])
         before = self._active(expected, near).persist()
         after = before.where(~is_in(spans)).unionByName(expected)

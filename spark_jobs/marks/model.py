@@ -1,4 +1,4 @@
-"""Marking events as invalid traffic: where its rules lie in a lake, how far it came, and what it changes."""
+"""The result of a marking: what it changes, by rule and by campaign."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ class TimeSpan:
 
 @dataclass(frozen=True)
 class Sum:
-    """Events, and what they stand for: money in millionths, value by currency."""
+    """Counts of events, and their worth: money in millionths, value by currency."""
 
     events: int = 0
     impressions: int = 0
@@ -27,7 +27,7 @@ class Sum:
 
 @dataclass(frozen=True)
 class RuleChange:
-    """What a marking changes for one version of a rule."""
+    """The changes of a marking for one version of a rule."""
 
     rule_id: str
     rule_version: str
@@ -48,9 +48,9 @@ class NetChange:
 
 @dataclass(frozen=True)
 class Marking:
-    """A marking: the set of rules, the time of the events that were held against it, and what changes.
+    """A marking: the set of rules, the time range of the events that it checked, and what changes.
 
-    ``net`` is what a dry run finds that gold would change by, as far as its rows are there, by campaign.
+    ``net``: by campaign, how existing rows of gold would change; only a dry run computes it.
     """
 
     digest: str

@@ -1,4 +1,4 @@
-"""The sets of rules of a lake: as canonical JSON below ``_rules``, each under its digest, and which one is in use."""
+"""The sets of rules of a lake, as canonical JSON below ``_rules``, named by digest; and which one is in use."""
 
 import getpass
 
@@ -15,13 +15,13 @@ _REMEDY = "apply the rules again with `adloom marks apply --rules FILE`"
 
 
 def last_marking(lake: Lake) -> tuple[int, Reached] | None:
-    """The number of the last commit of ``silver/marks``, and how far it came; None: there is none."""
+    """The number of the last commit of ``silver/marks``, and its progress; None: no commit."""
     last = note_in_table(lake, MARKS, MARKS_WRITER)
     return (last.batch, Reached.model_validate(last.reached[0])) if last else None
 
 
 def rules_in_use(lake: Lake) -> RuleSet | None:
-    """The set of rules that is in use; None: none was applied or used yet.
+    """The set of rules in use; None: none was used yet.
 
     Raises:
         LakeError: it is missing or damaged.
@@ -48,7 +48,7 @@ def keep_rules(lake: Lake, rules: RuleSet) -> None:
 
 
 def name_rules_in_use(lake: Lake, in_use: RulesInUse) -> None:
-    """Says which set is in use, unless that is what the lake says already."""
+    """Records which set is in use, unless the lake has that record already."""
     if find_record(lake, RULES_IN_USE, RulesInUse) != in_use:
         write_record(lake, RULES_IN_USE, in_use)
 

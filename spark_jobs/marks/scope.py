@@ -1,4 +1,4 @@
-"""What a marking looks at: up to where events are known, which times are held against rules, and the events around."""
+"""The scope of a marking: how far silver is complete, the periods to check, and the events around them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,10 +19,9 @@ from spark_jobs.queries.arrivals import rows_between
 from spark_jobs.queries.deduplicate.query import QUERY as DEDUPLICATE
 from spark_jobs.queries.identity import delay_of, replaced_in
 from spark_jobs.queries.kept_columns import with_columns
-from spark_jobs.queries.notes import last_note
-from spark_jobs.queries.watermarks import next_watermark
-from spark_jobs.restatements.lateness import IS_EXPIRED, copies_near
-from spark_jobs.restatements.truth import events_of, span_of
+from spark_jobs.queries.notes import last_note, next_watermark
+from spark_jobs.restatements.facts import events_of, span_of
+from spark_jobs.restatements.late_events import IS_EXPIRED, copies_near
 from spark_jobs.spark.read_delta import newest_event_time, read_table
 from spark_jobs.traffic_rules.kinds.common import is_within
 from spark_jobs.traffic_rules.reached import Reached
@@ -33,14 +32,14 @@ _COLUMNS = (
     *("event_type", "event_id", "event_time", "user_id", "impression_id"),
     *("cost_micros", "value_micros", "currency", *_PERSONAL),
 )
-"""What rules and sums of money go by."""
+"""The columns that rules and sums of money use."""
 _HOUR, _DAY, _MICROSECOND = timedelta(hours=1), timedelta(days=1), timedelta(microseconds=1)
 _MOST_SPANS = 50
 
 
 @dataclass(frozen=True)
 class KnownSilver:
-    """A state of silver: its events before ``until`` are known; ``repair`` is the last that added late events.
+    """A state of silver: it is complete before ``until``; ``repair`` is the last that added late events.
 
     ``delay``: how far apart two copies of an event may lie: see :func:`spark_jobs.queries.identity.delay_of`.
     """
@@ -54,8 +53,8 @@ class KnownSilver:
 
     @classmethod
     def of(cls, spark: SparkSession, settings: Settings, lake: Lake) -> "KnownSilver | None":
-        """Where ``lake`` stands; None: it has no silver, or no event is known to be the last of its time."""
-        # Read before silver, so that silver holds what was read under it.
+        """The state of ``lake``; None: it has no silver, or silver is not complete up to any time."""
+        # Read the watermark before the version of silver: silver then contains everything up to that watermark.
         next_until = next_watermark(lake, DEDUPLICATE.name)
         version = lake.newest_commit(SILVER_EVENTS.path)
         if version is None:
@@ -79,7 +78,7 @@ class KnownSilver:
         return _midnight(span[0]) if span else self.until
 
     def events(self, spans: Sequence[TimeSpan], reach: timedelta) -> DataFrame:
-        """The events of ``spans``, and those around that are no farther away than ``reach``; each once."""
+        """The events of ``spans``, and those within ``reach`` of them; each once."""
         near = merged([TimeSpan(span.since - reach, span.until + reach) for span in spans])
         of_dates = events_of(self.silver, self.late, None, self.delay)
         return of_dates(dates_of(near)).where(is_in(near)).select(*_COLUMNS)
@@ -88,7 +87,7 @@ class KnownSilver:
 def _known_until(
     settings: Settings, lake: Lake, silver: DataFrame, version: int, next_until: datetime | None
 ) -> datetime | None:
-    """Before which time no event comes to silver any more."""
+    """The time before which silver gets no more events."""
     if settings.deduplicate.mode is DeduplicateMode.FOREVER:
         newest = newest_event_time(silver.where(F.col("event_type") != HEARTBEAT))
         return None if newest is None else newest + _MICROSECOND
@@ -100,10 +99,10 @@ def _known_until(
 def new_spans(
     spark: SparkSession, settings: Settings, lake: Lake, now: KnownSilver, before: Reached, reach: timedelta
 ) -> list[TimeSpan]:
-    """The times whose marks may differ from those that a marking up to ``before`` left; none if nothing is new."""
+    """The times whose marks may have changed since a marking up to ``before``; empty if nothing is new."""
     assert before.until_us is not None  # noqa: S101 otherwise all of it is new
     marked_until = time_of_us(before.until_us)
-    # A window in which marked_until lay is over now, so what lies before it is looked at again.
+    # The window that contains marked_until has ended since, so its events before that time are checked again.
     found = [TimeSpan(marked_until - reach, now.until)] if now.until > marked_until else []
     arrived = [one.select("event_time") for one in _arrived(spark, settings, lake, now, before)]
     if arrived:
@@ -117,7 +116,7 @@ def new_spans(
 def _arrived(
     spark: SparkSession, settings: Settings, lake: Lake, now: KnownSilver, before: Reached
 ) -> Iterator[DataFrame]:
-    """What has come since: rows of silver, late events, and the copies in silver that these replace."""
+    """The new rows of silver, late events, and the copies in silver that these replace."""
     if now.silver_version > before.silver_version:
         rows = rows_between(spark, lake, SILVER_EVENTS, before.silver_version + 1, now.silver_version)
         yield rows.where(F.col("event_type") != HEARTBEAT)
@@ -128,7 +127,7 @@ def _arrived(
 
 
 def merged(spans: Iterable[TimeSpan]) -> list[TimeSpan]:
-    """The same times in as few spans as they take, in order; if these are many, with what lies between near ones."""
+    """The same times in as few spans as possible, in order; if these are many, near ones are joined."""
     found = _joined(spans, timedelta())
     return found if len(found) <= _MOST_SPANS else _joined(found, _DAY)
 

@@ -1,4 +1,4 @@
-"""What the changes of a marking stand for: events, clicks and money, by rule; and what is net after it, by campaign."""
+"""The totals of a marking: events, clicks and money by rule, and the change of net by campaign."""
 
 from collections import defaultdict
 
@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from spark_jobs.contract.events import CLICK, CONVERSION, IMPRESSION
 from spark_jobs.marks.model import NetChange, RuleChange, Sum
-from spark_jobs.spark.amounts import exact_sum
+from spark_jobs.spark.columns import exact_sum
 from spark_jobs.traffic_rules.kinds.common import EVENT
 from spark_jobs.traffic_rules.valid_columns import INVALID, INVALID_IMPRESSION, rules_by_event, with_invalid
 
@@ -18,11 +18,11 @@ _COUNTS = ("events", "impressions", "clicks", "conversions", "cost_micros")
 
 
 def summed(rows: DataFrame, events: DataFrame) -> tuple[RuleChange, ...]:
-    """What ``rows`` of ``silver/marks`` change, by rule and version, in their order.
+    """The changes that ``rows`` of ``silver/marks`` make, by rule and version, in their order.
 
     Args:
         rows: marks and revocations.
-        events: say what the events stand for.
+        events: the marked events.
     """
     worth = rows.join(events.select(*EVENT, *_MONEY), on=list(EVENT), how="left")
     sums = worth.groupBy(*_RULE, "revoked", "currency").agg(
@@ -53,12 +53,12 @@ def _total(parts: list[Row]) -> Sum:
 
 
 def net_changes(attributions: DataFrame, before: DataFrame, after: DataFrame) -> tuple[NetChange, ...]:
-    """By how much ``attributions`` net of marks differ, by campaign; those that do not are left out.
+    """The change of net ``attributions`` by campaign; campaigns without one are left out.
 
     Args:
         attributions: rows of ``gold/attributions``.
-        before: the marks that hold, see :func:`spark_jobs.traffic_rules.evaluate.active_marks`.
-        after: those that would hold.
+        before: the active marks, see :func:`spark_jobs.traffic_rules.evaluate.active_marks`.
+        after: those that would be active.
     """
     sides = [_net(with_invalid(attributions, rules_by_event(marks))) for marks in (before, after)]
     signed = [
@@ -70,7 +70,7 @@ def net_changes(attributions: DataFrame, before: DataFrame, after: DataFrame) ->
 
 
 def _net(rows: DataFrame) -> DataFrame:
-    """``campaign_id``, and what is valid of each impression of ``rows``."""
+    """``campaign_id``, and the valid part of each impression of ``rows``."""
     shown = rows.where(F.col("impression_time").isNotNull()).groupBy("campaign_id", "impression_id", "impression_time")
     valid = shown.agg(
         F.max(F.coalesce(INVALID_IMPRESSION, F.lit(False))).alias("is_invalid"),

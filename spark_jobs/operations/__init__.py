@@ -1,1 +1,1 @@
-"""Care of a lake: backup, maintenance, releases, checks and metrics."""
+"""Operating a lake: backup, maintenance, releases, checks and metrics."""

@@ -1,14 +1,14 @@
-"""A copy of a lake that a lake can be made of again, taken while jobs run.
+"""Backups: copies of a lake, taken while jobs run, from which a lake can be restored.
 
 A table says by itself how far its writer had read: its commits carry a note (:mod:`spark_jobs.lake.notes`). So
-checkpoints are not copied. They are made anew from the tables, as a reset makes them, and each query goes on where its
+checkpoints are not copied. They are rebuilt from the tables, as a reset does it, and each query continues where its
 copied table ends. For that, a table must hold all that the tables made from it have read. So those come first::
 
     copied     gold/* at 12:00:01    silver at 12:00:07    bronze at 12:00:19
     restored   gold has read silver up to 12:00:00, and the rest of silver is there; bronze likewise; then Kafka
 
 Repairs, credit, days, marks and cuts of the ledger write several tables or files that belong together, so none of them
-may be running. :data:`_OWNERS` says which folder each of them keeps beside its tables.
+may be running. :data:`_OWNERS` says which folder each of them keeps next to its tables.
 """
 
 import json
@@ -38,8 +38,6 @@ from spark_jobs.places import (
     CREDIT_RUNS,
     DAYS_WRITER,
     INITIAL,
-    LEDGER,
-    LEDGER_COUNTED_UP_TO,
     LIVE_LEDGER,
     MARKS_WRITER,
     PROGRESS,
@@ -54,9 +52,9 @@ from spark_jobs.queries.registry import QUERIES
 from spark_jobs.traffic_rules.reached import RULES
 
 MANIFEST = "backup.json"
-"""What a copy is, as JSON: written last, so that a copy without it is not whole."""
+"""The description of a copy, as JSON: written last, so that a copy without it is not whole."""
 _BEGUN = "backup-begun.json"
-"""Of which lake it is a copy, as JSON: written first, so that no lake is ever taken for a copy."""
+"""The lake of which it is a copy, as JSON: written first, so that no lake is ever taken for a copy."""
 _OWNERS = {
     REPAIR: REPAIRS,
     CREDIT: CREDIT_RUNS,
@@ -64,31 +62,31 @@ _OWNERS = {
     DAYS_WRITER: f"{PROGRESS}/{DAYS_WRITER}",
     LIVE_LEDGER: f"{PROGRESS}/{LIVE_LEDGER}",
 }
-"""By lock, the folder of what is written under it beside tables."""
+"""By lock, the folder of what is written under it besides tables."""
 _FOLDERS = (BATCHES, CONTRACTS, SCHEMAS, INITIAL, *_OWNERS.values())
-_FILES = (LEDGER, LEDGER_COUNTED_UP_TO, REQUEUED)
+_FILES = (REQUEUED,)
 _IN_LOG = re.compile(r"(\d{20})\.(?:json|crc|checkpoint\.parquet|checkpoint\..+|compacted\.json)")
 _OF_CHECKPOINT = re.compile(rf"{CHECKPOINTS}/[^/]+/[^/]+/v\d+\.json")
 _AT_ONCE = 8
 """Files that are copied at the same time."""
 Report = Callable[[str, int, int], None]
-"""Told for each table or ``files`` how many files are done, and of how many."""
+"""Called for each table or ``files`` with how many files are done, and of how many."""
 
 
 class Backup(BaseModel):
-    """What a copy holds."""
+    """The contents of a copy."""
 
     model_config = ConfigDict(frozen=True)
 
     adloom: str
-    """Version that took it."""
+    """The version of adloom that took it."""
     taken_at: datetime
     lake: str
-    """Where it was taken of."""
+    """The root of the lake that was copied."""
     tables: dict[str, int]
     """By name, the version of each table."""
     ingest_reached: list[JsonValue]
-    """How far ``ingest`` had read, as Spark writes it: Kafka must still hold what comes after. Empty: nothing."""
+    """How far ``ingest`` had read, as Spark writes it: Kafka must still have all later records. Empty: nothing read."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,7 @@ class _Copying:
     report: Report
 
     def copy(self, what: str, keys: Iterable[str]) -> None:
-        """Copies the files; one that is gone since it was listed is left out."""
+        """Copies the files; one that was deleted after it was listed is left out."""
         wanted = list(keys)
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             for done, _ in enumerate(pool.map(self._copy, wanted), start=1):
@@ -112,14 +110,14 @@ class _Copying:
 
 
 def back_up(lake: Lake, target: Lake, s3: S3Settings, *, now: datetime, report: Report) -> Backup:
-    """Copies ``lake`` to ``target``; what an earlier copy of it left there is not copied again.
+    """Copies ``lake`` to ``target``; files of an earlier copy of it there are not copied again.
 
     Args:
         lake: jobs may be running on it.
         target: an empty place, or one with an earlier copy of the same lake.
         s3: of the lake's store.
         now: the time (UTC).
-        report: is told how far it is.
+        report: called with how far it is.
 
     Raises:
         LakeError: ``target`` holds something else, or a table cannot be read.
@@ -148,14 +146,16 @@ def back_up(lake: Lake, target: Lake, s3: S3Settings, *, now: datetime, report: 
 
 
 def read_backup(copy: Lake) -> Backup:
-    """What the copy at ``copy`` holds.
+    """The contents of the copy at ``copy``.
 
     Raises:
-        LakeError: there is none, or it is not whole.
+        LakeError: it is missing, or not whole.
     """
     found = find_record(copy, MANIFEST, Backup)
     if found is None:
-        raise LakeError(f"{copy.shown()} is no whole backup: it has no {MANIFEST}; take it again with `adloom backup`")
+        raise LakeError(
+            f"{copy.shown()} is not a complete backup: it has no {MANIFEST}; take it again with `adloom backup`"
+        )
     return found
 
 
@@ -163,7 +163,7 @@ def put_back(copy: Lake, target: Lake, *, report: Report) -> Backup:
     """Copies the backup at ``copy`` to ``target``, which must be empty. Checkpoints are still to be made.
 
     Raises:
-        LakeError: ``copy`` is no whole backup, or ``target`` is not empty.
+        LakeError: ``copy`` is not a complete backup, or ``target`` is not empty.
     """
     backup, copying = read_backup(copy), _Copying(copy, target, report)
     if not _is_empty(target):
@@ -202,7 +202,7 @@ def _small_files(lake: Lake) -> Iterator[str]:
     for folder in _FOLDERS:
         yield from (file.key for file in lake.files.walk(folder) if file.key not in locks)
     yield from _FILES
-    # With its manifest a new checkpoint knows from what initial state the first one began.
+    # From its manifest a new checkpoint knows the initial state of the first one.
     yield from (file.key for file in lake.files.walk(CHECKPOINTS) if _OF_CHECKPOINT.fullmatch(file.key))
 
 
@@ -237,7 +237,7 @@ def _log_up_to(log: str, version: int, found: Mapping[str, int], there: Mapping[
 
 
 def _point_to_checkpoint(target: Lake, table: Table) -> None:
-    """Writes which checkpoint of the log is the last: that of the source may not be in the copy."""
+    """Records the last checkpoint of the log; that of the source may not be in the copy."""
     if versions := checkpoints_in(target, table):
         # Delta reads the rest from the checkpoint itself; its size is a hint.
         pointer = json.dumps({"version": versions[-1], "size": 0})

@@ -1,14 +1,16 @@
-"""Table maintenance: small files compacted, and files that no reader needs any more removed."""
+"""Table maintenance: compacts small files and removes files that no reader needs."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from pyspark.sql import SparkSession
 
 from spark_jobs.config.durations import format_duration
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import CREDIT_TABLES, DAYS, MARKS, REPAIR_TABLES, Table
+from spark_jobs.credit.plan import CREDIT_PLANS
 from spark_jobs.errors import LakeInUseError
 from spark_jobs.lake.batches import save
 from spark_jobs.lake.layout import Lake
@@ -19,15 +21,18 @@ from spark_jobs.queries.jobs import OPTIONAL_JOBS
 from spark_jobs.queries.notes import last_note
 from spark_jobs.queries.places import checkpoint_versions
 from spark_jobs.queries.registry import QUERIES, readers_of, writer_of
+from spark_jobs.restatements.plans import GOLD_PLANS, Plans
 from spark_jobs.spark.conf import table_properties
 from spark_jobs.spark.read_delta import read_history
 
 _PARQUET = ".parquet"
+_PLANS: dict[str, Plans[Any]] = {REPAIR: GOLD_PLANS, CREDIT: CREDIT_PLANS}
+"""By lock, the plans that are made under it."""
 
 
 @dataclass(frozen=True)
 class Care:
-    """What was done to a table.
+    """The maintenance done to a table.
 
     Attributes:
         table: its name.
@@ -55,13 +60,14 @@ def maintain(
 
     Compacting changes no row and makes no reader read anything again. A file that was replaced is removed when it has
     been out of use for ``tables.file_retention`` and every query that reads the table has read past that point.
+    With the tables of repairs and of credit, old plans of theirs are removed.
 
     Args:
         spark: the session.
         settings: ``[tables]`` is applied to the tables.
         lake: the lake.
         tables: those to maintain; one that does not exist is skipped.
-        remove: whether to remove files.
+        remove: whether to remove files and plans.
 
     Yields:
         What was done to each table.
@@ -69,15 +75,18 @@ def maintain(
     for table in tables:
         if not lake.has(table):
             continue
+        writer = _writer(table)
         try:
-            with hold_job(lake, _writer(table), settings.s3, spark=spark):
+            with hold_job(lake, writer, settings.s3, spark=spark):
+                if remove and writer in _PLANS:
+                    _PLANS[writer].remove_old(lake)
                 yield _care(spark, settings, lake, table, remove=remove)
         except LakeInUseError as error:
             yield Care(table.name, skipped=str(error))
 
 
 def _writer(table: Table) -> str:
-    """Whose lock keeps others from writing ``table``; appends of others to ``restatements`` disturb no compaction."""
+    """The owner of the lock on ``table``; appends of others to ``restatements`` do not disturb a compaction."""
     if table in CREDIT_TABLES:
         return CREDIT
     own = {MARKS: MARKS_WRITER, DAYS: DAYS_WRITER, **dict.fromkeys(REPAIR_TABLES, REPAIR)}

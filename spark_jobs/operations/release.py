@@ -1,4 +1,4 @@
-"""Releases of this package in a lake, and which of them each job runs."""
+"""The records of releases in a lake, and of the one that each job runs."""
 
 import re
 from datetime import datetime

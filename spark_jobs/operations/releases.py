@@ -144,7 +144,7 @@ def write_deployment(lake: Lake, deployment: Deployment) -> None:
 
 
 def read_deployment(lake: Lake, job: str) -> Deployment | None:
-    """The release deployed for ``job``; None if there is none.
+    """The release deployed for ``job``; None if it has no release.
 
     Raises:
         LakeError: the record is damaged.
@@ -156,7 +156,7 @@ def release_before(lake: Lake, job: str) -> str:
     """The version that ``job`` ran before the deployed one.
 
     Raises:
-        LakeError: there is none.
+        LakeError: there is no earlier release.
     """
     now = read_deployment(lake, job)
     if now is None or now.previous is None:

@@ -1,1 +1,1 @@
-"""The streaming queries, a folder each: what it is, its operator, how its rows are corrected and its state rebuilt."""
+"""The streaming queries, a folder each: its declaration, operator, correction, and the rebuilding of its state."""

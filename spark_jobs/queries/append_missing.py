@@ -1,4 +1,4 @@
-"""What a reset appends to a table: rows that the new settings require and the old ones had not emitted."""
+"""The rows that a reset appends to a table: the new settings require them, and the old ones had not emitted them."""
 
 import uuid
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ PAIR = ("impression_id", "click_id")
 
 
 def note_of_reset(note: CommitNote) -> CommitNote:
-    """The note of what a reset writes after the batch of ``note``: the same progress, but a writer of its own.
+    """The note of a reset's commit after the batch of ``note``: the same progress, but a writer of its own.
 
     If the reset is killed after it has written, the old checkpoint no longer agrees with the table, and no query starts
     from it.
@@ -25,14 +25,14 @@ def note_of_reset(note: CommitNote) -> CommitNote:
 
 
 def append_missing(rows: DataFrame, lake: Lake, table: Table, note: CommitNote, *, key: Sequence[str]) -> None:
-    """Appends those of ``rows`` (the columns of ``table``) whose ``key`` it does not have, in at most one commit."""
+    """Appends the ``rows`` (the columns of ``table``) whose ``key`` it lacks, in at most one commit."""
     there = rows.sparkSession.read.format("delta").load(lake.table(table)).select(*key)
     missing = rows.join(there, on=list(key), how="left_anti").select(*rows.columns)
     append_some(missing, lake, table, note)
 
 
 def append_some(rows: DataFrame, lake: Lake, table: Table, note: CommitNote) -> None:
-    """Appends ``rows`` to ``table``; if there are none, nothing is committed."""
+    """Appends ``rows`` to ``table``; without rows, nothing is committed."""
     kept = rows.persist()
     try:
         if kept.agg(F.count("*").alias("rows")).collect()[0]["rows"]:

@@ -1,8 +1,8 @@
 """The rows of bronze and silver that some commits brought, read at rest: by ``ingest_time``, which has statistics.
 
-Files are compacted and removed, and commits are cleaned from the log; when a row was received stays. Rows of other
-commits may be among those that are read: see :func:`spark_jobs.lake.batches.arrivals`. So whoever reads them must not
-mind a row that it knows already.
+Files are compacted and removed, and commits are cleaned from the log, but a row keeps its time of receipt. The result
+may contain rows of other commits: see :func:`spark_jobs.lake.batches.arrivals`. So callers must tolerate rows that they
+have seen before.
 """
 
 from pyspark.sql import DataFrame, SparkSession
@@ -20,12 +20,12 @@ from spark_jobs.spark.read_delta import read_table
 
 
 def spans_read(lake: Lake, query: Query, since: int, *, until: int) -> list[BatchSpan]:
-    """The batches in which ``query`` read the versions after ``since``, oldest first; of old ones their sums.
+    """The batches in which ``query`` read the versions after ``since``, oldest first; old ones are summed up.
 
     Args:
         lake: the lake.
-        query: its description.
-        since: a version of the table that it reads; -1: from the first on.
+        query: the query.
+        since: a version of the table that it reads; -1: all.
         until: the last version of its own table that counts.
     """
 
@@ -65,7 +65,7 @@ def rows_between(spark: SparkSession, lake: Lake, table: Table, first: int, last
 
 
 def read_up_to(spark: SparkSession, lake: Lake, table: Table, version: int) -> DataFrame:
-    """The rows that ``table`` had in ``version``, however long ago that was."""
+    """The rows of ``table`` in ``version``, however old that is."""
     last = last_arrival(lake, table, version)
     rows = read_table(spark, lake, table)
     return rows if last is None else rows.where(F.col("ingest_time") <= F.lit(last))

@@ -1,4 +1,4 @@
-"""Chains: a user's events, each within a gap of the one before. A late event joins, lengthens or begins one."""
+"""Chains: a user's events, each within a gap of the previous one. A late event joins, lengthens or begins one."""
 
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta
@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from spark_jobs.config.durations import microseconds
 from spark_jobs.queries.correction import GROUP, CorrectionInput
-from spark_jobs.queries.visits import is_of_visit
+from spark_jobs.queries.open_events import is_of_visit
 from spark_jobs.spark.columns import dates_of, in_order, interval
 from spark_jobs.traffic_rules.kinds.common import EVENT
 
@@ -20,13 +20,13 @@ def touched_chains(late: DataFrame, scene: CorrectionInput, gap: timedelta) -> t
     """The chains that ``late`` events are in, from their first event to their last.
 
     Args:
-        late: the columns of silver, and ``is_counted``; only those of visits.
-        scene: gives the other events.
-        gap: events of a chain are no further apart.
+        late: the columns of silver, and ``is_counted``; only events of visits.
+        scene: provides the other events.
+        gap: the longest time between two events of a chain.
 
     Returns:
-        The events of these chains, ``late`` ones that do not count included: the columns of silver, ``is_counted``,
-        ``is_late``, ``group``, ``chain_start``, ``chain_end``; and the dates that these lie in.
+        The events of these chains, also ``late`` ones that do not count: the columns of silver, ``is_counted``,
+        ``is_late``, ``group``, ``chain_start``, ``chain_end``; and their dates.
     """
     dates = scene.near(late, gap)
     while True:
@@ -47,7 +47,7 @@ def _chains(late: DataFrame, scene: CorrectionInput, dates: Sequence[date], gap:
         .join(own, on=list(EVENT), how="left")
         .withColumns({"is_counted": F.lit(True), "is_late": F.coalesce("is_late", F.lit(False))})
     )
-    # A copy that counts no more still says which rows it was in.
+    # A copy that no longer counts is still needed to find the rows that it contributed to.
     points = late.where("NOT is_counted").withColumn("is_late", F.lit(True)).select(*counted.columns)
     of_user = Over.partitionBy("user_id").orderBy("event_time", "event_id", "event_type")
     silence_us = F.unix_micros("event_time") - F.unix_micros(F.lag("event_time").over(of_user))
@@ -66,7 +66,7 @@ def _chains(late: DataFrame, scene: CorrectionInput, dates: Sequence[date], gap:
 
 
 def _dates_missed(chains: DataFrame, dates: Sequence[date], scene: CorrectionInput, gap: timedelta) -> list[date]:
-    """Dates that were not read, and may hold events of ``chains``."""
+    """Dates that were not read and may have events of ``chains``."""
     first, last = F.to_date(F.col(CHAIN_START) - interval(gap)), F.to_date(F.col(CHAIN_END) + interval(gap))
     near = dates_of(chains.select(F.explode(F.sequence(first, last)).alias("event_date")))
     return [day for day in near if day not in dates and scene.first_date <= day <= scene.last_date]

@@ -1,4 +1,4 @@
-"""What a table of gold is corrected by: the rows that late events touch, as they are and as they should be."""
+"""The correction of a table of gold: the rows that late events touch, as they are and as they should be."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,23 +12,23 @@ from spark_jobs.config.settings import Settings
 from spark_jobs.spark.columns import dates_within
 
 GROUP, DUE = "group", "due"
-"""Columns: what rows are compared and changed together; the watermark that closes a row."""
+"""Columns: the group of rows that are compared and changed together; the watermark that closes a row."""
 
 
 @dataclass(frozen=True)
 class CorrectionInput:
-    """What a table is recomputed from.
+    """The input from which a table is recomputed.
 
     Attributes:
         settings: those of the live query.
         watermark: of its last batch; None: it had none, so everything is open.
-        events: gives the events with an ``event_date`` among the given ones: each event once, late ones included, with
-            the columns of ``silver/events``.
+        events: returns the events with an ``event_date`` among the given ones: each once, late ones included, with the
+            columns of ``silver/events``.
         live: the rows of the table, as the query's last batch left it.
-        first_date, last_date: of the events that there are.
-        marked: gives the events with an ``event_date`` among the given ones that rules mark as invalid traffic, as
+        first_date, last_date: of the existing events.
+        marked: returns the events with an ``event_date`` among the given ones that rules mark as invalid traffic, as
             :func:`spark_jobs.traffic_rules.valid_columns.rules_by_event` does; None: nothing was ever marked.
-        is_small: whether late events are so few that what they touch can be sent to every task.
+        is_small: whether late events are few enough to send the rows that they touch to every task.
     """
 
     settings: Settings
@@ -45,21 +45,21 @@ class CorrectionInput:
         return F.broadcast(rows) if self.is_small else rows
 
     def is_closed(self, due: Column) -> Column:
-        """Whether the live query has emitted all there is to emit of what is ``due`` (timestamp) then."""
+        """Whether the live query has emitted everything that was ``due`` (timestamp) by then."""
         return F.lit(False) if self.watermark is None else due < F.lit(self.watermark - ROUNDING)
 
     def near(self, rows: DataFrame, reach: timedelta, time: str = "event_time") -> list[date]:
-        """The dates within ``reach`` of a ``time`` of ``rows``, ascending, as far as there are events."""
+        """The dates within ``reach`` of a ``time`` of ``rows``, ascending, from the first to the last with events."""
         return [day for day in dates_within(rows, reach, time) if self.first_date <= day <= self.last_date]
 
 
 @dataclass(frozen=True)
 class AffectedRows:
-    """What late events touch.
+    """The rows that late events touch.
 
     Attributes:
-        scope: ``event_type``, ``event_id`` and ``event_time`` of a late event, ``group`` (string) that it touches,
-            ``due`` (timestamp). An event may touch several groups; one that is not here touches nothing.
+        scope: ``event_type``, ``event_id`` and ``event_time`` of a late event, the ``group`` (string) that it touches,
+            ``due`` (timestamp). An event may touch several groups; one that is missing touches none.
         expected: the columns of the table, ``group`` and ``due``: all rows of these groups as they should be.
         actual: the columns of the table and ``group``: all rows of these groups as they are.
     """
@@ -70,8 +70,8 @@ class AffectedRows:
 
 
 Recompute = Callable[[DataFrame, CorrectionInput], AffectedRows]
-"""From late events (the columns of ``silver/events``, and ``is_counted``: false for a copy in silver that a late event
-replaces) to what they touch."""
+"""Maps late events (the columns of ``silver/events``, and ``is_counted``: false for a copy in silver that a late event
+replaces) to the rows that they touch."""
 
 
 @dataclass(frozen=True)
@@ -79,14 +79,14 @@ class Correction:
     """How a table of gold is corrected.
 
     Attributes:
-        recompute: what late events touch.
+        recompute: finds the rows that late events touch.
         key: columns that identify a row for people; two rows may share them.
         time: the event time that a row belongs to, in SQL.
-        reach: how long before the time of a row the events may lie that it is made of.
+        reach: how long before the time of a row its events may lie.
         row_due: for a row, the watermark that closes it, if rows of a group close one by one; None: together.
-        counts: for a row, what it counts: SQL for ``campaign_id``, ``impressions``, ``clicks`` and ``cost_micros``;
-            none: it counts nothing by campaign.
-        net: columns that marks of invalid traffic decide; all others are gross, and no mark changes them.
+        counts: the counts of a row: SQL for ``campaign_id``, ``impressions``, ``clicks`` and ``cost_micros``; empty: it
+            counts nothing by campaign.
+        net: columns that marks of invalid traffic change; all others are gross.
     """
 
     recompute: Recompute

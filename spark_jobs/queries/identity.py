@@ -1,4 +1,4 @@
-"""When two records are the same event: the one definition that streams, corrections, marks, credit and ledger share.
+"""The definition of when two records are the same event, shared by streams, corrections, marks, credit and ledger.
 
 Two records are the same event if their type and their id are equal and their times lie no further apart than
 ``deduplicate.watermark``; with ``forever``, at any distance. Further apart, the id was used again, for another event::
@@ -7,9 +7,9 @@ Two records are the same event if their type and their id are equal and their ti
                                                   first     copy      copy      another event
                                                     ├────────── 3h ─────┤
 
-Of the copies of an event the first to arrive counts. A record is a copy only of one that counts: 14:30 is within 3 h of
-no record that does, whatever lies between. Of copies in one block of a file nobody can say any more which came first:
-there the one that silver has counts.
+Of the copies of an event the first to arrive counts. A record is a copy only of one that counts: 14:30 is not within 3
+h of one, whatever lies between. The order of copies in one block of a file is not known afterwards: there the one that
+silver has counts.
 """
 
 from collections.abc import Sequence
@@ -24,13 +24,13 @@ from spark_jobs.contract.events import KEY
 from spark_jobs.traffic_rules.kinds.common import EVENT
 
 COPY = (*EVENT, "ingest_time")
-"""What identifies a copy of an event."""
+"""The columns that identify a copy of an event."""
 IS_KEPT = "is_kept"
 _DAY = timedelta(days=1)
 
 
 def delay_of(settings: DeduplicateSettings) -> timedelta | None:
-    """How far apart two records of one id may lie to be the same event; None: at any distance."""
+    """The longest time between two records of one event; None: any."""
     return None if settings.mode is DeduplicateMode.FOREVER else settings.watermark
 
 
@@ -49,7 +49,7 @@ def are_same(left: str, right: str, delay: timedelta | None) -> Column:
 
 
 def are_near(left: Column, right: Column, delay: timedelta | None) -> Column:
-    """Whether two times are near enough for two records of one id to be the same event: both ends included."""
+    """Whether two times are at most ``delay`` apart, so that two records of one id are the same event."""
     if delay is None:
         return F.lit(True)
     apart = F.abs(F.unix_micros(left) - F.unix_micros(right))
@@ -57,7 +57,7 @@ def are_near(left: Column, right: Column, delay: timedelta | None) -> Column:
 
 
 def replaced_in(rows: DataFrame, late: DataFrame, delay: timedelta | None) -> DataFrame:
-    """Those of ``rows``, all of silver, that are copies of an event of ``late``, which was received first."""
+    """The ``rows``, all of silver, that are copies of an event of ``late`` that was received first."""
     return _joined(rows, late, delay, "left_semi")
 
 
@@ -72,12 +72,12 @@ def _joined(rows: DataFrame, late: DataFrame, delay: timedelta | None, how: str)
 
 def is_replaced(delay: timedelta | None) -> Column:
     """Whether a row of silver (alias ``kept``) is a copy of a late event (alias ``late``), which was received first."""
-    # Of two copies in one batch, silver's is among the late ones only if it was not the first of them.
+    # Of two copies in one batch, the late one replaces silver's only if it was the first of them.
     return are_same("late", "kept", delay) & (F.col("late.ingest_time") <= F.col("kept.ingest_time"))
 
 
 def dates_around(dates: Sequence[date], reach: timedelta) -> list[date]:
-    """``dates`` and those within ``reach`` of a time on one of them, ascending."""
+    """``dates`` and the dates within ``reach`` of them, ascending."""
     days = -(-reach // _DAY)
     return sorted({day + timedelta(days=step) for day in dates for step in range(-days, days + 1)})
 
@@ -93,7 +93,7 @@ def first_of_each(records: DataFrame, delay: timedelta | None) -> DataFrame:
 
     Args:
         records: with ``event_type``, ``event_id``, ``event_time``, ``ingest_time`` and ``source``; those with
-            ``is_known`` count, whatever came before them. Of those from one place the ones with ``is_kept`` come first.
+            ``is_known`` count, whatever came before them. Of records from one place those with ``is_kept`` come first.
         delay: ``deduplicate.watermark``; None: ids are remembered for ever.
 
     Returns:
@@ -122,7 +122,7 @@ def first_of_each(records: DataFrame, delay: timedelta | None) -> DataFrame:
 
 
 def _place() -> tuple[Column, Column]:
-    """Where ``source`` says that a record lay, to sort by: its partition or file, and its offset there as a number."""
+    """The place of a record according to ``source``, to sort by: its partition or file, and its offset as a number."""
     parts = r"^(.*)(?:/|#bytes=)(\d+)(?:-\d+)?$"
     part, offset = F.regexp_extract("source", parts, 1), F.regexp_extract("source", parts, 2).try_cast("bigint")
     return part.alias("part"), offset.alias("offset")

@@ -13,9 +13,9 @@ class Job:
 
     name: str
     summary: str
-    """What it does, in one sentence; for help and docs."""
+    """Its purpose in one sentence, for help and docs."""
     is_optional: bool = False
-    """Whether a lake can do without it."""
+    """Whether a lake can run without it."""
 
 
 JOBS = (

@@ -1,4 +1,4 @@
-"""Columns that sources keep, as one value, so that state does not depend on which they are."""
+"""Columns that sources keep, as one value, so that state does not depend on the choice of columns."""
 
 from collections.abc import Iterator, Mapping
 
@@ -19,21 +19,21 @@ def kept_types(events: DataFrame) -> dict[str, str]:
 
 
 def packed(events: DataFrame) -> Column:
-    """The kept columns of ``events`` as one map of texts; null if there are none, or none has a value."""
+    """The kept columns of ``events`` as one map of texts; null without columns or values."""
     entries = [part for name in kept_types(events) for part in (F.lit(name), F.col(name).cast("string"))]
-    # Not a constant null if there are none: Spark would leave a constant out of the state, and then could not add it.
+    # Not a constant null without columns: Spark would leave a constant out of the state, and could not add it later.
     has_any = F.coalesce(*entries[1::2]).isNotNull() if entries else F.col("event_id").isNull()
     return F.when(has_any, F.create_map(*(entries or (F.lit(_NO_NAME), F.lit("").cast("string")))).cast(_PACKED))
 
 
 def with_columns(events: DataFrame, types: Mapping[str, str]) -> DataFrame:
-    """``events`` with columns of these names and types; one that is not there yet is null."""
+    """``events`` with columns of these names and types; missing ones are null."""
     missing = {name: F.lit(None).cast(kind) for name, kind in types.items() if name not in events.columns}
     return events.withColumns(missing) if missing else events
 
 
 def null_reference(column: str) -> Column:
-    """Null; but refers to what :func:`packed` put into ``column``, so that Spark keeps it in the state."""
+    """Null, but refers to the output of :func:`packed` in ``column``, so that Spark keeps it in the state."""
     return F.col(column)[_NO_NAME]
 
 

@@ -1,4 +1,4 @@
-"""What a checkpoint belongs to: a query and the settings that its state depends on."""
+"""The manifest of a checkpoint: its query and the settings that its state depends on."""
 
 from datetime import datetime
 
@@ -9,7 +9,7 @@ FILES, KAFKA = "files", "kafka"
 
 
 class Manifest(BaseModel):
-    """Stored beside a checkpoint, as ``_checkpoints/<job>/<query>/v<N>.json``."""
+    """Stored next to a checkpoint, as ``_checkpoints/<job>/<query>/v<N>.json``."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -20,7 +20,7 @@ class Manifest(BaseModel):
     settings: dict[str, str]
     """By name, the settings that the state depends on, as text."""
     follows: str = ""
-    """The writer of the table's last batch when a reset created this version; empty: nobody had written."""
+    """The writer of the table's last batch when a reset created this version; empty: the table had no batch."""
     begins_at: str = ""
     """Where a version created by a reset starts reading, as Spark's JSON of Kafka offsets; empty: at the start."""
     final_before_ms: int = 0

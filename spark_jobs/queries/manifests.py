@@ -37,7 +37,7 @@ def new_manifest(
 def with_initial_state_of(
     manifest: Manifest, before: Manifest | None, query: Query, settings: Settings, lake: Lake
 ) -> Manifest:
-    """``manifest`` of a checkpoint that continues the one of ``before``, so with the initial state that it began with.
+    """``manifest`` of a checkpoint that continues the one of ``before``, with the same initial state.
 
     Args:
         manifest: of the new checkpoint.
@@ -55,10 +55,10 @@ def with_initial_state_of(
 
 
 def keeps_initial_state(before: Manifest | None, query: Query, settings: Settings, lake: Lake) -> bool:
-    """Whether a checkpoint that continues the one of ``before`` (None: lost) holds what that one began with."""
+    """Whether a checkpoint that continues the one of ``before`` (None: lost) has its initial state."""
     if query.initial_state is None:
         return False
-    if before is None:  # there is a copy of what the query began with
+    if before is None:  # the lake has a copy of the initial state
         return lake.is_table(initial_key(query.name))
     bound_to = [one for one in query.state if one.name in query.initial_state.depends_on]
     return bool(before.initial_state) and all(
@@ -67,7 +67,7 @@ def keeps_initial_state(before: Manifest | None, query: Query, settings: Setting
 
 
 def _initial_state(query: Query, settings: Settings) -> str:
-    """The URI of the initial state that ``settings`` name; empty if there is none."""
+    """The URI of the initial state that ``settings`` name; empty if they name none."""
     location = str(setting(settings, query.initial_state.setting)) if query.initial_state else ""
     parts = urlsplit(location)
     if parts.scheme in ("s3", "s3a"):

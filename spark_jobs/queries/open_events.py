@@ -1,6 +1,6 @@
 """The events in the state of a query, computed from tables: a reset rebuilds the state from them.
 
-Each function uses what the query reads and what it has emitted. ``settled_before`` is the watermark of the query's last
+Each function uses the input of the query and its output. ``settled_before`` is the watermark of the query's last
 batch: events behind it are decided, that is emitted or dropped as late.
 """
 
@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.config.durations import milliseconds
-from spark_jobs.contract.events import HEARTBEAT, KEY
+from spark_jobs.contract.events import HEARTBEAT, KEY, VISIT_TYPES
 
 
 def events_since(silver: DataFrame, begin: datetime) -> DataFrame:
@@ -28,12 +28,12 @@ def events_since(silver: DataFrame, begin: datetime) -> DataFrame:
 
 
 def newest_heartbeat(silver: DataFrame) -> DataFrame:
-    """The newest heartbeat of ``silver``, with its columns; no row if there is none."""
+    """The newest heartbeat of ``silver``, with its columns; no row without one."""
     return union(silver, newest(silver.where(F.col("event_type") == HEARTBEAT)))
 
 
 def not_settled(silver: DataFrame, settled_before: datetime) -> DataFrame:
-    """Exactly the events that the watermark has not passed, so none that a state function has decided already.
+    """Exactly the events that the watermark has not passed, which no state function has decided yet.
 
     Args:
         silver: all rows of silver.
@@ -74,3 +74,8 @@ def union(silver: DataFrame, *parts: DataFrame) -> DataFrame:
     for other in others:
         first = first.unionByName(other)
     return first
+
+
+def is_of_visit() -> Column:
+    """Whether a row (``event_type``, ``user_id``) shows that its user was there: no heartbeat and no conversion."""
+    return F.col("event_type").isin(*VISIT_TYPES) & F.col("user_id").isNotNull()

@@ -1,4 +1,4 @@
-"""Where the batches of a query go, each exactly once, and when they start."""
+"""The outputs of a query, which get each batch exactly once, and the trigger of its batches."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -26,7 +26,7 @@ Start = Mapping[str, Any]
 
 
 AVAILABLE_NOW: Start = {"availableNow": True}
-"""Processes what the source holds now; then the query ends."""
+"""Processes the current content of the source; then the query ends."""
 
 
 ASAP: Start = {"processingTime": "200 milliseconds"}
@@ -34,18 +34,18 @@ ASAP: Start = {"processingTime": "200 milliseconds"}
 
 
 BatchContext = Callable[[], AbstractContextManager[object]]
-"""Gives the context manager that a batch is written within; called once per batch."""
+"""Returns the context manager within which a batch is written; called once per batch."""
 
 
 Write = Callable[[DataFrame, Lake, Table, CommitNote], None]
-"""How the rows of a batch get into a table; the commit carries the note."""
+"""Writes the rows of a batch to a table; the commit carries the note."""
 
 
 class Output(Protocol):
     """A place that batches are written to."""
 
     def has(self, note: CommitNote) -> bool:
-        """Whether the batch of ``note`` is there already, so that it must not be written again."""
+        """Whether the batch of ``note`` is written already, so that it must not be written again."""
         ...
 
     def write(self, rows: DataFrame, note: CommitNote) -> None:
@@ -55,7 +55,7 @@ class Output(Protocol):
 
 def interval_of(settings: JobSettings, query: Query) -> timedelta:
     """How often ``query`` starts a batch, or looks for data to start one, with ``job.trigger = interval``."""
-    return settings.follow_interval if query.is_followed else settings.trigger_interval
+    return settings.follow_interval if query.polls_often else settings.trigger_interval
 
 
 def start_of(settings: JobSettings, query: Query) -> Start:
@@ -71,7 +71,7 @@ class TableOutput:
     lake: Lake
     table: Table
     how: Write | None = None
-    """How a batch gets into the table; None: it is appended."""
+    """Writes a batch to the table; None: it is appended."""
 
     def has(self, note: CommitNote) -> bool:
         """See :class:`Output`."""
@@ -109,12 +109,12 @@ def start_query(
     Args:
         rows: a streaming DataFrame with the columns of the table.
         lake: where the table and the checkpoint lie.
-        query: its description; the checkpoint has its name.
+        query: the query; the checkpoint has its name.
         start: when its batches start.
-        within: gives a context manager; a batch is written within it.
+        within: returns a context manager; a batch is written within it.
         version: of the checkpoint; by default the one in use.
-        outputs: where batches go, one after the other. By default they are appended to the table, which is created if
-            it does not exist.
+        outputs: get each batch, one after the other. By default it is appended to the table, which is created if
+            missing.
     """
     spark, name = rows.sparkSession, query.name
     checkpoint = checkpoint_key(name, version or checkpoint_in_use(lake, name))

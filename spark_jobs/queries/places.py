@@ -1,4 +1,4 @@
-"""Where the parts of each query lie in a lake: its progress, its checkpoints and what belongs to them."""
+"""Where the parts of each query lie in a lake: its progress, its checkpoints and their files."""
 
 import re
 from typing import Literal
@@ -24,7 +24,7 @@ def checkpoint_in_use(lake: Lake, query: str) -> int:
 def checkpoint_batches(lake: Lake, query: str, version: int, kind: Literal["offsets", "commits"]) -> list[int]:
     """The numbers of the batches in a checkpoint, ascending: ``offsets`` were planned, ``commits`` are done.
 
-    Spark removes those of old batches.
+    Spark removes old ones.
     """
     return lake.numbers(f"{checkpoint_key(query, version)}/{kind}")
 

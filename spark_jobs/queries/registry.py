@@ -56,7 +56,7 @@ def find_query(name: str) -> Query:
     """The query called ``name``.
 
     Raises:
-        SettingsError: there is none.
+        SettingsError: it is unknown.
     """
     if name not in _BY_NAME:
         raise SettingsError(f"no query {name!r}; the queries are {', '.join(_BY_NAME)}")
@@ -67,7 +67,7 @@ def find_table(name: str) -> Table:
     """The table called ``name``, of those that are maintained.
 
     Raises:
-        SettingsError: there is none.
+        SettingsError: it is unknown.
     """
     if name not in MAINTAINED_TABLES:
         raise SettingsError(f"no table {name!r}; the tables are {', '.join(MAINTAINED_TABLES)}")

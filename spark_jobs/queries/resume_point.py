@@ -71,7 +71,7 @@ class ResumePoint:
         return read_table(self.spark, self.lake, table, version=version_at_rest(self.lake, table, version))
 
     def read_initial(self) -> DataFrame | None:
-        """The rows of the initial state that the query started with, if it still counts; None if there is none.
+        """The rows of the initial state that the query started with, if it still counts; None without one.
 
         Raises:
             CheckpointError: it is not in the lake any more.

@@ -5,9 +5,9 @@ from pyspark.sql import functions as F
 
 
 def with_seeds(rows: DataFrame, seeds: DataFrame, key: tuple[str, str]) -> DataFrame:
-    """``rows`` with ``seeds`` beside the one row that has ``key``, so in the same batch.
+    """``rows`` with ``seeds`` next to the one row that has ``key``, so in the same batch.
 
-    A stream takes no further source for a single batch. A join with rows at rest costs nothing but the join::
+    A stream cannot take another source for a single batch. A join with rows at rest costs only the join::
 
         rows       key     joined with        gives
         e1         key     itself, s1, s2     e1, s1, s2
@@ -26,9 +26,9 @@ def with_seeds(rows: DataFrame, seeds: DataFrame, key: tuple[str, str]) -> DataF
     seeded = seeds.select(F.struct(*columns).alias("seed"))
     itself = seeds.sparkSession.range(1).select(F.lit(None).cast(seeded.schema["seed"].dataType).alias("seed"))
     event_type, event_id = key
-    beside = itself.unionAll(seeded).select(
+    added = itself.unionAll(seeded).select(
         F.lit(event_type).alias("event_type"), F.lit(event_id).alias("event_id"), "seed"
     )
-    joined = rows.join(F.broadcast(beside), on=["event_type", "event_id"], how="left")
+    joined = rows.join(F.broadcast(added), on=["event_type", "event_id"], how="left")
     seed = F.col("seed")
     return joined.select(*[F.when(seed.isNotNull(), seed[name]).otherwise(F.col(name)).alias(name) for name in types])

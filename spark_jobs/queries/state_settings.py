@@ -1,4 +1,4 @@
-"""The settings that a query's state depends on, and what a change of each means for an existing checkpoint."""
+"""The settings that a query's state depends on, and the effect of a change on an existing checkpoint."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from spark_jobs.queries.query import Query
 
 Judge = Callable[[str, str], tuple[Compatibility, str]]
-"""From the value before and the value now, which differ, to the verdict on the checkpoint, and why."""
+"""Maps the old and the new value, which differ, to the verdict on the checkpoint, and its reason."""
 TAKEN_ONCE = "an initial state is taken at the first start only"
 STATE_DISCARDED = "the shorter one has already discarded the state that the longer one needs"
 
@@ -121,7 +121,7 @@ JOIN_STATE = keeps_first_value(
 
 
 def changes(query: "Query", before: Manifest, now: dict[str, str]) -> Iterator[SettingChange]:
-    """What differs between the checkpoint of ``before`` and a start with ``now`` (:meth:`Query.state_settings`)."""
+    """The differences between the checkpoint of ``before`` and a start with ``now`` (:meth:`Query.state_settings`)."""
     if before.state_format != query.state_format:
         why = f"adloom {before.package_version} wrote its state in another format"
         formats = str(before.state_format), str(query.state_format)

@@ -1,1 +1,1 @@
-"""Corrections of gold: one engine that plans, applies and records them, and what is planned."""
+"""Corrections of gold by repairs, replays and marks: one engine (`apply`) plans, applies and records them."""

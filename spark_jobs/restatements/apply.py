@@ -1,13 +1,13 @@
-"""The one way in which tables of gold are changed: by repairs, replays, marks and credit.
+"""The engine that repairs, replays, marks and credit change tables of gold with.
 
 ::
 
     plan ──▶ rows to delete and to insert, plan.json ──▶ each table in one commit, then gold/restatements ──▶ done.json
                                             └── killed from here on: the next process completes it first
 
-**Exactly once.** Each commit carries the number of the plan. Numbers come from the logs of the tables, so a lake that
-was restored goes on from its tables, whatever it has of plans. Delta skips an append of a number that it has seen; here
-that is an error, because its rows would be in no table.
+**Exactly once.** Each commit carries the number of the plan. Numbers come from the logs of the tables, so a restored
+lake continues from its tables, whatever plans it has. Delta skips an append with a number that it has seen; here that
+is an error, because the rows would be lost.
 """
 
 import logging
@@ -15,7 +15,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic
 
+from delta.exceptions import ConcurrentDeleteDeleteException, ConcurrentDeleteReadException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from spark_jobs.config.sections import S3Settings
 from spark_jobs.contract.tables import RESTATEMENTS, Table
@@ -24,12 +26,12 @@ from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.lock import Check, hold_job
 from spark_jobs.lake.notes import CommitNote
 from spark_jobs.lake.table_files import last_transaction
-from spark_jobs.restatements.apply_table import change_rows
+from spark_jobs.queries.kept_columns import with_columns
 from spark_jobs.restatements.compare import rows_of
 from spark_jobs.restatements.plan import RepairDone
 from spark_jobs.restatements.plans import AnyPlan, Plans
 from spark_jobs.spark.read_delta import declared
-from spark_jobs.spark.rewrite_rows import RowsChangedError
+from spark_jobs.spark.rewrite_rows import Rewrite, RowsChangedError, rewrite_rows
 from spark_jobs.spark.write_delta import add_columns, append_rows
 
 _ATTEMPTS = 5
@@ -39,17 +41,17 @@ OnStep = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Changes(Generic[AnyPlan]):
-    """What plans of one folder change, and what is said of it.
+    """The tables that the plans of one folder change, and how their rows of ``gold/restatements`` are made.
 
     Attributes:
         plans: the plans.
-        tables: those that they change, in this order.
+        tables: the tables to change, in this order.
         restatements: gives the rows of ``gold/restatements`` for the changed rows of a table.
         before: called before the tables are changed.
-        after: called when a plan is done and no row had been changed by others.
+        after: called when a plan is done, unless others had changed its rows.
         others: tables that ``before`` appends to.
-        is_appended: whether rows are appended where none is deleted. Validation takes rows that are appended to the
-            table of a query for those of a batch, so that is only for tables that no query writes.
+        is_appended: whether a change that deletes nothing is an append. Only for tables that no query writes:
+            validation takes rows appended to the table of a query for those of a batch.
     """
 
     plans: Plans[AnyPlan]
@@ -71,13 +73,13 @@ def restate(
     dry_run: bool = False,
     on_step: OnStep = lambda _line: None,
 ) -> AnyPlan | None:
-    """Plans changes and makes them. A plan that was interrupted is completed first.
+    """Plans changes and applies them. An interrupted plan is completed first.
 
     Args:
         spark: the session.
         lake: the lake; jobs may be running.
         s3: of its store.
-        changes: what is changed.
+        changes: the kind of change.
         plan: writes the rows of a plan of the given number and returns it; None: nothing changes.
         dry_run: only plan.
         on_step: called with a line of text at every step.
@@ -108,7 +110,7 @@ def restate(
 
 
 class Restating(Generic[AnyPlan]):
-    """Makes planned changes, under the lock."""
+    """Applies planned changes, under the lock."""
 
     def __init__(
         self, spark: SparkSession, lake: Lake, changes: Changes[AnyPlan], check_lock: Check, on_step: OnStep
@@ -117,7 +119,7 @@ class Restating(Generic[AnyPlan]):
         self._changes, self._plans, self._check_lock = changes, changes.plans, check_lock
 
     def complete_interrupted(self) -> None:
-        """Completes the plan whose process was killed, and deletes what one that was done had left."""
+        """Completes the plan whose process was killed, or deletes what a completed one left behind."""
         if begun := self._plans.unfinished(self.lake):
             self.on_step(f"{self._plans.writer} {begun.number} was interrupted: completing it")
             self.apply(begun)
@@ -125,7 +127,7 @@ class Restating(Generic[AnyPlan]):
             self._plans.clean(self.lake, newest)
 
     def next_number(self) -> int:
-        """A number greater than that of any plan, and any that a table has seen of this writer."""
+        """A number greater than those of all plans, and all that a table has seen from this writer."""
         newest = self._plans.newest(self.lake)
         tables, writer = self._changes.tables, self._plans.writer
         used = [last_transaction(self.lake, table, writer) for table in (*tables, *self._changes.others)]
@@ -133,7 +135,7 @@ class Restating(Generic[AnyPlan]):
         return max(newest.number if newest else 0, *used) + 1
 
     def apply(self, plan: AnyPlan) -> RepairDone:
-        """Makes the planned changes, as far as they have not been made yet."""
+        """Applies those planned changes that have not been applied yet."""
         self._changes.before(self, plan)
         failed = []
         for table in self._changes.tables:
@@ -161,7 +163,7 @@ class Restating(Generic[AnyPlan]):
         """
         last = last_transaction(self.lake, table, writer)
         if last < number:
-            # An earlier version may have planned it, and have known fewer columns, or have made the table.
+            # An earlier version may have planned it with fewer columns, or created the table.
             whole = declared(rows, table)
             add_columns(self.lake, table, whole)
             append_rows(whole, self.lake, table, CommitNote(writer=writer, batch=number))
@@ -178,11 +180,11 @@ class Restating(Generic[AnyPlan]):
         return {table.name: table for table in self._changes.tables if table.name in plan.tables}
 
     def _teller(self, table: Table) -> str:
-        """The writer of the restatements of ``table``: each table has its own, as they are written one by one."""
+        """The writer of the restatements of ``table``: one per table, so that each table's are written exactly once."""
         return f"{self._plans.writer} {table.name}"
 
     def _change(self, plan: AnyPlan, table: Table) -> None:
-        """Changes one table, and appends what was changed to ``gold/restatements``."""
+        """Changes one table, and records the changes in ``gold/restatements``."""
         part, writer = plan.tables[table.name], self._plans.writer
         changed = self.spark.read.parquet(self.lake.uri(plan.rows_key(table.name)))
         if part.inserts + part.deletes:
@@ -190,10 +192,56 @@ class Restating(Generic[AnyPlan]):
             if self._changes.is_appended and not part.deletes:
                 self.append(rows_of(changed, inserted=True), table, writer, plan.number)
             elif last_transaction(self.lake, table, writer) < plan.number:
-                # The table may be of an earlier version.
+                # An earlier version may have created the table.
                 add_columns(self.lake, table, changed.select("row.*"))
                 change_rows(self.spark, self.lake, table, changed, CommitNote(writer=writer, batch=plan.number))
         rows = self._changes.restatements(changed, plan, table)
-        # Each commit of gold/restatements makes `adloom days` start Spark.
+        # Each commit to gold/restatements makes `adloom days` start Spark.
         if not rows.isEmpty():
             self.append(rows, RESTATEMENTS, self._teller(table), plan.number)
+
+
+def change_rows(spark: SparkSession, lake: Lake, table: Table, changed: DataFrame, note: CommitNote) -> None:
+    """Deletes and inserts rows of ``table``, in one commit that carries ``note``.
+
+    Args:
+        spark: the session.
+        lake: where the table lies.
+        table: an existing table.
+        changed: from :func:`spark_jobs.restatements.compare.changes`.
+        note: the writer and the number of the change. The caller has checked that the table does not have it yet.
+
+    Raises:
+        RowsChangedError: a row to delete is missing. Nothing was changed.
+        LakeError: others rewrote its files in each attempt, or this Delta lacks the internals that it needs.
+    """
+    change = _rows(spark, lake, table, changed)
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            rewrite_rows(lake, table, change, note)
+        except (ConcurrentDeleteDeleteException, ConcurrentDeleteReadException) as error:
+            _log.warning("%s: others rewrote its files, attempt %d: %s", table.path, attempt, error)
+        else:
+            return
+    raise LakeError(
+        f"files of {table.path} in {lake.root} were rewritten during each of {_ATTEMPTS} attempts to change rows of "
+        "it; is it being compacted? Run the same command again: it resumes its plan"
+    )
+
+
+def _rows(spark: SparkSession, lake: Lake, table: Table, changed: DataFrame) -> Rewrite:
+    types = dict(spark.read.format("delta").load(lake.table(table)).dtypes)
+    there, columns = list(types), changed.select("row.*").columns
+    assert set(columns) <= set(there), (columns, there)  # noqa: S101 the plan was made from this table
+    # An earlier version may have planned it with fewer columns.
+    deletes, inserts = (
+        with_columns(rows_of(changed, inserted=inserted), types).persist() for inserted in (False, True)
+    )
+    (name,) = table.partition_by or table.stats_columns[:1]
+    if table.partition_by:
+        near = F.col(name).isin([row[0] for row in deletes.select(name).distinct().collect()])
+    else:
+        first, last = deletes.agg(F.unix_micros(F.min(name)), F.unix_micros(F.max(name))).collect()[0]
+        ends = (F.timestamp_micros(F.lit(end)) for end in (first, last))
+        near = F.lit(False) if first is None else F.col(name).between(*ends)
+    return Rewrite(deletes.select(*there), inserts.select(*there), near)

@@ -1,4 +1,4 @@
-"""The rows that are to be deleted and inserted, so that what is becomes what should be."""
+"""The rows to delete and to insert, so that a table has the rows that it should have."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -22,18 +22,18 @@ _GROUP = "group"
 def changes(
     expected: DataFrame, actual: DataFrame, columns: Sequence[str], causes: DataFrame, frozen: Column
 ) -> DataFrame:
-    """What is to be changed.
+    """The changes that turn ``actual`` into ``expected``.
 
     Args:
         expected: ``columns`` and ``group``: rows as they should be. Rows may be equal.
         actual: the same, as they are.
         columns: of the table.
-        causes: ``group`` and what else is to be said of it; one row per group.
+        causes: ``group`` and more columns about it; one row per group.
         frozen: whether a row is too old to be changed. Then its group stays as it is.
 
     Returns:
-        The columns of ``causes``; ``row``, a struct of ``columns``; ``copies``: how many such rows are to be inserted
-        if it is above 0, or deleted; ``is_frozen``.
+        The columns of ``causes``; ``row``, a struct of ``columns``; ``copies``: how many such rows to insert, or to
+        delete if it is negative; ``is_frozen``.
     """
 
     def counted(rows: DataFrame, copies: int) -> DataFrame:
@@ -47,7 +47,7 @@ def changes(
 
 
 def unexpected_rows(rows: DataFrame, actual: DataFrame, columns: Sequence[str]) -> DataFrame:
-    """Those of ``rows`` that are not among ``actual``: ``row``, a struct of ``columns``, and ``copies``, how many."""
+    """The ``rows`` that are not among ``actual``: ``row``, a struct of ``columns``, and ``copies``, their number."""
 
     def counted(some: DataFrame, copies: int) -> DataFrame:
         return some.select(F.struct(*columns).alias(ROW), F.lit(copies).cast("bigint").alias(COPIES))
@@ -57,11 +57,11 @@ def unexpected_rows(rows: DataFrame, actual: DataFrame, columns: Sequence[str]) 
 
 
 def unexplained(rows: DataFrame, changed: DataFrame, key: Sequence[str], frozen: Column) -> DataFrame:
-    """Rows that should not be there, as changes.
+    """The deletion of rows that should not be there.
 
     Args:
         rows: from :func:`unexpected_rows`.
-        changed: the other changes. A row with the key of one that is to be inserted is in its group: it was changed.
+        changed: the other changes. A row with the key of an inserted one joins its group, as an update.
         key: columns that identify a row.
         frozen: whether a row is too old to be changed.
 
@@ -83,12 +83,12 @@ def unexplained(rows: DataFrame, changed: DataFrame, key: Sequence[str], frozen:
 
 
 def is_older(time: Column, than: Column, length: timedelta) -> Column:
-    """Whether ``time`` lies more than ``length`` before ``than``."""
+    """Whether ``time`` is more than ``length`` before ``than``."""
     return F.unix_micros(than) - F.unix_micros(time) > microseconds(length)
 
 
 def rows_of(changed: DataFrame, *, inserted: bool) -> DataFrame:
-    """The rows of :func:`changes` to insert, or to delete, each as often as it is; none that are frozen."""
+    """The rows of :func:`changes` to insert, or to delete, repeated by their ``copies``; no frozen ones."""
     sign = 1 if inserted else -1
     chosen = changed.where((F.col(COPIES) * sign > 0) & ~F.col(IS_FROZEN))
     return chosen.select(F.explode(F.array_repeat(ROW, (F.col(COPIES) * sign).cast("int"))).alias(ROW)).select(
@@ -99,15 +99,14 @@ def rows_of(changed: DataFrame, *, inserted: bool) -> DataFrame:
 def restatements(
     changed: DataFrame, key: Sequence[str], columns: Sequence[str], time: str, counts: Mapping[str, str]
 ) -> DataFrame:
-    """A row per changed row of a table: those deleted and inserted under one key are one update.
+    """One row per changed row of a table: a deletion and an insertion with the same key are one update.
 
     Args:
         changed: from :func:`changes`, with ``event_type``, ``event_id``, ``cause`` and ``received_at``.
         key: columns that identify a row.
         columns: of the table.
         time: the event time of a row, in SQL over ``columns``.
-        counts: what a row counts, in SQL over ``columns``: see
-            :class:`spark_jobs.queries.correction.Correction`.
+        counts: the counts of a row, in SQL over ``columns``: see :class:`spark_jobs.queries.correction.Correction`.
 
     Returns:
         The columns of ``gold/restatements`` but ``repair``, ``table_name`` and ``decided_at``.
@@ -142,10 +141,10 @@ def restatement_rows(
     numbered = valued.withColumn("number", F.row_number().over(of_key))
     old, new = (numbered.where(F.col("is_new") == is_new).drop("is_new") for is_new in (False, True))
     both = old.alias("old").join(new.alias("new"), on=[_GROUP, "row_key", "number"], how="full_outer")
-    return both.select(*_told(counts))
+    return both.select(*_columns_of_restatements(counts))
 
 
-def _told(counts: Mapping[str, str]) -> list[Column]:
+def _columns_of_restatements(counts: Mapping[str, str]) -> list[Column]:
     old, new = F.col("old.json"), F.col("new.json")
 
     def either(name: str) -> Column:
@@ -177,7 +176,7 @@ def _given(counts: Mapping[str, str], name: str) -> Column:
 
 
 def checkpointed(touched: AffectedRows) -> AffectedRows:
-    """``touched``, computed once: each of its rows is asked for several times, and its plans are long."""
+    """``touched``, computed once: each part is read several times, and its query plans are long."""
     return AffectedRows(
         scope=touched.scope.distinct().localCheckpoint(),
         expected=touched.expected.localCheckpoint(),
@@ -186,14 +185,14 @@ def checkpointed(touched: AffectedRows) -> AffectedRows:
 
 
 def open_groups(touched: AffectedRows, scene: CorrectionInput) -> DataFrame:
-    """The groups that the live query may still change: their ``group``, and when the last of it is ``due``."""
+    """The groups that the live query may still change: ``group``, and when its last row is ``due``."""
     dues = touched.scope.select(GROUP, DUE).unionByName(touched.expected.select(GROUP, DUE))
     last = dues.groupBy(GROUP).agg(F.max(DUE).alias(DUE))
     return scene.few(last.where(~scene.is_closed(F.col(DUE))).localCheckpoint())
 
 
 def causes_of(touched: AffectedRows, events: DataFrame) -> DataFrame:
-    """For each group that ``events`` touch, the first of them to be received.
+    """For each group, the first received of the ``events`` that touch it.
 
     Returns:
         ``group``, ``received_at``, ``event_type``, ``event_id``, ``cause``.

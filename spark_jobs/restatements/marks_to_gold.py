@@ -1,4 +1,4 @@
-"""What marks change in gold: the columns beside gross, of rows that are made of marked events.
+"""Brings marks to gold: they change the net columns of rows that are made of marked events.
 
 ::
 
@@ -6,11 +6,11 @@
                                                                                                      │
                        plan in _repairs/<number>, as a repair's ──▶ tables, gold/restatements: invalid_traffic
 
-**Gross never changes.** A row whose gross is not what its events give, because a late event has not been brought in
-yet, waits for the repair that does so. What the live query may still change waits too.
+**Gross never changes.** A row whose gross differs from its events, because a late event has not been applied yet, waits
+for the repair that applies it. A row that the live query may still change waits too.
 
-**Exactly once**, as a repair: see :mod:`spark_jobs.restatements.repair`. Marks are committed before, so what was killed
-in between is found by the next look: all marks since the last plan.
+**Exactly once**, as a repair: see :mod:`spark_jobs.restatements.repair`. Marks are committed first; if a process is
+killed in between, the next run finds them, because it looks at all marks since the last plan.
 """
 
 from datetime import UTC, date, datetime
@@ -27,26 +27,26 @@ from spark_jobs.queries.correction import GROUP, AffectedRows, CorrectionInput
 from spark_jobs.queries.identity import delay_of
 from spark_jobs.restatements.apply import OnStep, restate
 from spark_jobs.restatements.compare import IS_FROZEN, causes_of, changes, checkpointed, is_older, open_groups, sums
-from spark_jobs.restatements.lateness import IS_EXPIRED
+from spark_jobs.restatements.facts import events_of, span_of
+from spark_jobs.restatements.late_events import IS_EXPIRED
 from spark_jobs.restatements.pending import IS_PENDING, TableToCorrect, tables_to_correct
 from spark_jobs.restatements.pending_marks import PendingMarks
 from spark_jobs.restatements.plan import PlanKind, RepairPlan, TablePlan, changes_key, draft_key, events_key
 from spark_jobs.restatements.plans import GOLD_PLANS
 from spark_jobs.restatements.repair import GOLD
-from spark_jobs.restatements.truth import events_of, span_of
 from spark_jobs.spark.read_delta import read_table
 from spark_jobs.traffic_rules.kinds.common import EVENT
 
 _FEW_EVENTS = 20_000
-"""Up to so many, what they touch is sent to every task."""
+"""Up to this many events, the rows that they touch are sent to every task."""
 
 
 def apply_marks_to_gold(
     spark: SparkSession, settings: Settings, lake: Lake, *, on_step: OnStep = lambda _line: None
 ) -> RepairPlan | None:
-    """Brings gold to what the marks say, as far as that is decided.
+    """Updates the net columns of gold to the marks. Rows that the live queries may still change wait.
 
-    Jobs may be running. A repair, a replay or a plan of marks that was killed is completed first.
+    Jobs may be running. A killed repair, replay or plan of marks is completed first.
 
     Args:
         spark: the session.
@@ -55,7 +55,7 @@ def apply_marks_to_gold(
         on_step: called with a line of text at every step.
 
     Returns:
-        What it found and changed; None: nothing has changed since the last time.
+        What it found and changed; None: nothing has changed since the last run.
 
     Raises:
         LakeError: see :func:`spark_jobs.restatements.apply.restate`.
@@ -93,13 +93,13 @@ class _Planning:
         self._draft, self._at = uuid4().hex, datetime.now(UTC)
         self._delay = delay_of(settings.deduplicate)
         self._rows: dict[str, DataFrame] = {}
-        """By key, what is planned."""
+        """The planned rows, by key."""
         late = read_table(spark, lake, LATE_EVENTS) if lake.has(LATE_EVENTS) else None
         self._late = None if late is None else late.where(~F.col(IS_EXPIRED)).drop(IS_EXPIRED, "cause", "repair")
         self._silver = read_table(spark, lake, SILVER_EVENTS, version=lake.newest_commit(SILVER_EVENTS.path))
 
     def plan(self, wanted: list[TableToCorrect]) -> RepairPlan | None:
-        """The plan; None: nothing changes, and what waits has waited before."""
+        """The plan; None: nothing changes, and no other events wait than before."""
         span = span_of(self._silver, self._late)
         tables = {one.query.writes.name: self._part(one, span) for one in wanted} if span else {}
         before, marked_at_us = self._marked.before, self._marked.marked_at_us
@@ -139,7 +139,7 @@ class _Planning:
     def _compare(
         self, one: TableToCorrect, events: DataFrame, span: tuple[date, date], *, is_small: bool
     ) -> dict[str, int]:
-        """Keeps what is to be changed, and the events with whether they wait. Returns the counts."""
+        """Keeps the planned changes, and the events with whether they wait. Returns the counts."""
         name = one.query.writes.name
         silver = read_up_to(self._spark, self._lake, SILVER_EVENTS, one.silver_version)
         live = read_table(self._spark, self._lake, one.query.writes, version=one.version)
@@ -154,13 +154,13 @@ class _Planning:
         apart = changes(closed.expected, closed.actual, gross, causes, frozen).where(~F.col(IS_FROZEN))
         apart = apart.select(GROUP).distinct().localCheckpoint()
         waiting = touched.scope.join(still_open.unionByName(apart), on=GROUP, how="left_semi").select(*EVENT).distinct()
-        told = events.join(waiting.withColumn(IS_PENDING, F.lit(True)), on=list(EVENT), how="left")
-        told = told.withColumn(IS_PENDING, F.coalesce(IS_PENDING, F.lit(False))).localCheckpoint()
+        marked = events.join(waiting.withColumn(IS_PENDING, F.lit(True)), on=list(EVENT), how="left")
+        marked = marked.withColumn(IS_PENDING, F.coalesce(IS_PENDING, F.lit(False))).localCheckpoint()
         settled = _without(closed, apart)
         found = changes(settled.expected, settled.actual, live.columns, causes, frozen).localCheckpoint()
         folder = draft_key(self._number, self._draft)
-        self._rows |= {events_key(folder, name): told, changes_key(folder, name): found}
-        return {"pending": told.where(IS_PENDING).count(), **sums(found)}
+        self._rows |= {events_key(folder, name): marked, changes_key(folder, name): found}
+        return {"pending": marked.where(IS_PENDING).count(), **sums(found)}
 
 
 def _without(touched: AffectedRows, groups: DataFrame) -> AffectedRows:

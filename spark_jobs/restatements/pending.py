@@ -1,6 +1,6 @@
-"""What came too late for gold, and no repair has brought in yet.
+"""The events that were too late for gold and that no repair has applied yet.
 
-A repair brings it in; a replay explains differences by it.
+A repair applies them; a replay explains differences by them.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ from spark_jobs.queries.kept_columns import with_columns
 from spark_jobs.queries.notes import last_note
 from spark_jobs.queries.query import Query
 from spark_jobs.queries.registry import QUERIES
-from spark_jobs.restatements.lateness import IS_EXPIRED, late_for, new_late_events, replaced
+from spark_jobs.restatements.late_events import IS_EXPIRED, late_for, new_late_events, replaced
 from spark_jobs.restatements.plan import events_key
 from spark_jobs.restatements.plans import LastRepair
 from spark_jobs.spark.read_delta import read_table
@@ -37,7 +37,7 @@ IS_PENDING = "waits"
 
 @dataclass(frozen=True)
 class TableToCorrect:
-    """A table to correct: its query, and where that stood when it was looked at."""
+    """A table to correct: its query, and the progress of that query when it was read."""
 
     query: Query
     correction: Correction
@@ -47,21 +47,21 @@ class TableToCorrect:
 
     @property
     def watermark(self) -> datetime | None:
-        """Of the query's last batch; None: it had none."""
+        """The watermark of the query's last batch; None: it had no watermark."""
         return time_of_us(self.note.watermark_ms * 1000) if self.note.watermark_ms else None
 
 
 def tables_to_correct(settings: Settings, lake: Lake) -> list[TableToCorrect]:
-    """The tables that are corrected, and are there, in the order in which rows flow."""
+    """The existing tables that are corrected, in the order in which rows flow."""
     return [found for query in QUERIES if (found := _wanted(settings, lake, query))]
 
 
 def _wanted(settings: Settings, lake: Lake, query: Query) -> TableToCorrect | None:
     table = query.writes
-    if query.correction is None or not query.is_corrected(settings) or not lake.has(table):
+    if not query.is_corrected(settings) or not lake.has(table):
         return None
     if query.initial_state and query.initial_state.known and has_taken(lake, query):
-        return None  # nobody knows the events that its state came from
+        return None  # the events behind its initial state are unknown, so nothing can be recomputed
     version = lake.newest_commit(table.path) or 0
     note = last_note(lake, query.name, until=version)
     if note is None:
@@ -70,15 +70,15 @@ def _wanted(settings: Settings, lake: Lake, query: Query) -> TableToCorrect | No
 
 
 class PendingLateEvents:
-    """Late events since the last repair, and those that waited then.
+    """The late events since the last repair, and those that waited then.
 
     Args:
         spark: the session.
         settings: how late an event may be.
         lake: the lake.
-        before: the last repair; None: there was none.
-        kept: keeps the new late events, so that they are found once.
-        since: late events of earlier times are left out; None: all count.
+        before: the last repair; None: this is the first.
+        kept: stores the new late events, so that they are computed once.
+        since: late events with earlier times are left out; None: all count.
     """
 
     def __init__(
@@ -96,11 +96,11 @@ class PendingLateEvents:
         self._failed = before.failed if before else ()
         self._oldest = since
         self.silver_version = lake.newest_commit(SILVER_EVENTS.path) or 0
-        """That was looked at."""
+        """The version of silver that was read."""
 
     @cached_property
     def spans(self) -> list[BatchSpan]:
-        """What ``deduplicate`` has read since the last repair."""
+        """The batches of ``deduplicate`` since the last repair."""
         return spans_read(self._lake, DEDUPLICATE, self._since_bronze, until=self.silver_version)
 
     @property
@@ -113,7 +113,7 @@ class PendingLateEvents:
         return self._before.bronze_version if self._before else -1
 
     def has_any(self, wanted: list[TableToCorrect]) -> bool:
-        """Whether anything can be outstanding."""
+        """Whether anything can be pending."""
         before = self._before
         if self.spans or before is None or before.pending or self._failed:
             return True
@@ -121,9 +121,9 @@ class PendingLateEvents:
 
     @cached_property
     def fresh(self) -> DataFrame | None:
-        """Events that are late for silver and not in ``silver/late_events`` yet; None: there are none.
+        """Events that were late for silver and are not in ``silver/late_events`` yet; None: no event.
 
-        The columns of ``silver/late_events`` but ``repair``.
+        The columns of ``silver/late_events`` without ``repair``.
         """
         silver = read_up_to(self._spark, self._lake, SILVER_EVENTS, self.silver_version)
         found = new_late_events(self._spark, self._settings, self._lake, self.spans, silver) if self.spans else None
@@ -132,7 +132,7 @@ class PendingLateEvents:
 
     @cached_property
     def known(self) -> DataFrame | None:
-        """All events that are late for silver and not too old, expired ones too; None: there are none."""
+        """All events that were late for silver and are not too old, expired ones too; None: no event."""
         there = read_table(self._spark, self._lake, LATE_EVENTS) if self._lake.has(LATE_EVENTS) else None
         found = [rows for rows in (there, self.fresh) if rows is not None]
         if not found:
@@ -144,16 +144,16 @@ class PendingLateEvents:
 
     @cached_property
     def late(self) -> DataFrame | None:
-        """Those of :attr:`known` that correct anything; None: there are none."""
+        """The events of :attr:`known` that have not expired; None: no event."""
         return None if self.known is None else _counting(self.known)
 
     def events(self, one: TableToCorrect, silver: DataFrame, dates: Sequence[date] | None = None) -> DataFrame | None:
-        """The events that were late for the table, and copies that are replaced; None: there are none.
+        """The events that were late for the table, and copies that are replaced; None: no event.
 
         Args:
             one: the table.
-            silver: what its query has read.
-            dates: only events of these; None: of all.
+            silver: the rows that its query has read.
+            dates: only events of these dates; None: of all.
 
         Returns:
             The columns of silver, ``cause`` and ``is_counted``.
@@ -183,7 +183,7 @@ class PendingLateEvents:
         rows = found[0]
         for more in found[1:]:
             rows = rows.unionByName(more, allowMissingColumns=True)
-        # What waited may be from before a column was kept.
+        # Events that waited may be older than a kept column.
         whole = with_columns(rows, dict(silver.dtypes))
         return whole.dropDuplicates([*KEY, "event_time", "is_counted"]).localCheckpoint()
 

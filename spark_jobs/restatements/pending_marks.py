@@ -1,7 +1,7 @@
-"""Marks as gold sees them: which events are marked, and whose marks have changed since gold was brought up to them.
+"""The marks that gold does not have yet.
 
-A marking commits marks first and changes gold after it, so in between, and for what is still open in gold, changes of
-marks are outstanding.
+A marking commits marks first and changes gold afterwards. So in between, and for rows of gold that are still open,
+changes of marks are pending.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ from spark_jobs.traffic_rules.valid_columns import rules_by_event
 
 _BEGIN_US = 0
 Events = Callable[[Sequence[date]], DataFrame]
-"""Gives the events with an ``event_date`` among the given ones, each once, with the columns of silver."""
+"""Returns the events with an ``event_date`` among the given ones, each once, with the columns of silver."""
 
 
 class PendingMarks:
@@ -45,11 +45,11 @@ class PendingMarks:
     def __init__(self, spark: SparkSession, lake: Lake, version: int) -> None:
         self._spark, self._lake, self._version = spark, lake, version
         self.before: LastRepair | None = last_plan(lake, PlanKind.MARKS)
-        """The last plan that brought marks to gold; None: there was none."""
+        """The last plan that brought marks to gold; None: no plan has."""
 
     @classmethod
     def of(cls, spark: SparkSession, lake: Lake) -> "PendingMarks | None":
-        """Those of ``lake`` now; None: nothing was ever marked."""
+        """The current marks of ``lake``; None: nothing was ever marked."""
         version = lake.newest_commit(MARKS.path)
         return None if version is None else cls(spark, lake, version)
 
@@ -59,7 +59,7 @@ class PendingMarks:
         return marked_at_us(self._lake, self._version)
 
     def has_news(self, tables: Sequence[str]) -> bool:
-        """Whether anything can be outstanding for ``tables``."""
+        """Whether anything can be pending for ``tables``."""
         before = self.before
         if not tables:
             return False
@@ -72,12 +72,12 @@ class PendingMarks:
         return rules_by_event(active_marks(self._rows().where(F.col("event_date").isin(list(dates)))))
 
     def outstanding(self, table: str, events: Events, dates: Sequence[date] | None = None) -> DataFrame:
-        """The impressions and clicks whose marks have changed and are not in ``table`` yet.
+        """The impressions and clicks whose changed marks are not in ``table`` yet.
 
         Args:
             table: name of a table of gold.
-            events: all that there are.
-            dates: only events of these; None: of all.
+            events: all events.
+            dates: only events of these dates; None: of all.
 
         Returns:
             The columns of silver, ``cause`` and ``is_counted``, which is true.
@@ -92,16 +92,16 @@ class PendingMarks:
         if (waiting := self._waiting(table)) is not None:
             if dates is not None:
                 waiting = waiting.where(F.col("event_date").isin(list(dates)))
-            # What waits may be from before a column was kept.
+            # Events that wait may be older than a kept column.
             found = found.unionByName(with_columns(waiting, dict(found.dtypes)).select(*found.columns))
-        told = {CAUSE: F.lit(Cause.INVALID_TRAFFIC.value), "is_counted": F.lit(True)}
-        return found.dropDuplicates(list(EVENT)).withColumns(told).localCheckpoint()
+        labels = {CAUSE: F.lit(Cause.INVALID_TRAFFIC.value), "is_counted": F.lit(True)}
+        return found.dropDuplicates(list(EVENT)).withColumns(labels).localCheckpoint()
 
     def _rows(self) -> DataFrame:
         return read_table(self._spark, self._lake, MARKS, version=self._version)
 
     def _since_us(self, table: str) -> int:
-        """Up to which time ``table`` has been brought up to marks; a table that was not there then, to none."""
+        """The time up to which ``table`` has marks; for a table that did not exist then, the earliest time."""
         before = self.before
         return before.plan.marked_at_us if before and table in before.plan.tables else _BEGIN_US
 
@@ -114,7 +114,7 @@ class PendingMarks:
 
 
 def marked_at_us(lake: Lake, version: int) -> int:
-    """The time of the newest rows of ``silver/marks`` in ``version`` (microseconds since 1970); 0: none are known."""
+    """The time of the newest rows of ``silver/marks`` in ``version`` (microseconds since 1970); 0: unknown."""
     own = note_in_table(lake, MARKS, MARKS_WRITER, until=version)
     return _BEGIN_US if own is None else Reached.model_validate(own.reached[0]).marked_at_us
 

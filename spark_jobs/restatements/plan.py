@@ -1,4 +1,4 @@
-"""Repairs: late events that correct gold, where a repair lies in the lake, and what it found and did."""
+"""Plans of changes of gold: where they lie in the lake, and what a repair found and did."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -19,13 +19,13 @@ class Cause(StrEnum):
     LATE_CONVERSION = "late_conversion"
     REQUEUE = "requeue"
     REPLAY = "replay"
-    """Nothing explains why the row was not as it should be."""
+    """A replay found a difference that nothing explains."""
     INVALID_TRAFFIC = "invalid_traffic"
     """An event was marked, or its mark was revoked."""
 
 
 class PlanKind(StrEnum):
-    """What has planned changes."""
+    """The kind of command that planned changes."""
 
     REPAIR = "repair"
     REPLAY = "replay"
@@ -33,7 +33,7 @@ class PlanKind(StrEnum):
 
 
 class ChangeOutcome(StrEnum):
-    """What became of a change."""
+    """The outcome of a change."""
 
     APPLIED = "applied"
     FROZEN = "frozen"
@@ -42,8 +42,8 @@ class ChangeOutcome(StrEnum):
 class ChangedTable(BaseModel):
     """The part of a plan that changes one table.
 
-    ``version`` is that of the table before, -1 if there was none. ``inserts``, ``deletes`` and ``frozen`` count rows; a
-    changed row is one of each of the first two.
+    ``version`` is that of the table before, -1 if it did not exist. ``inserts``, ``deletes`` and ``frozen`` count rows;
+    a changed row is one of each of the first two.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -57,9 +57,9 @@ class ChangedTable(BaseModel):
 class TablePlan(ChangedTable):
     """The part of a repair that changes one table of gold.
 
-    ``version`` and ``silver_version`` are those of the table and of silver that belong together: what the query had
-    written and read; ``watermark_ms`` is the watermark of its last batch. Of ``events`` that were late for the table,
-    ``pending`` wait until everything that they touch is closed.
+    ``version`` of the table and ``silver_version`` belong together: what the query had written and read;
+    ``watermark_ms`` is the watermark of its last batch. Of its late ``events``, ``pending`` wait until everything that
+    they touch is closed.
     """
 
     silver_version: int
@@ -71,14 +71,14 @@ class TablePlan(ChangedTable):
 class Plan(BaseModel):
     """Changes of tables under one number. It is written before anything is changed.
 
-    ``draft`` names the folder with its rows: two processes that plan one number, because one lost its lock, write to
-    different ones, and only the first plan counts.
+    ``draft`` names the folder with its rows. Two processes may plan one number, if one has lost its lock; they write to
+    different folders, and only the first plan counts.
     """
 
     model_config = ConfigDict(frozen=True)
 
     plans: ClassVar[str]
-    """Folder of the plans of this kind."""
+    """The folder of the plans of this kind."""
     number: int
     draft: str
     decided_at: datetime
@@ -86,12 +86,12 @@ class Plan(BaseModel):
 
     @property
     def folder(self) -> str:
-        """Folder of its rows."""
+        """The folder of its rows."""
         return draft_key(self.number, self.draft, self.plans)
 
     @property
     def changes(self) -> int:
-        """How many rows are inserted or deleted."""
+        """The number of rows that are inserted or deleted."""
         return sum(table.inserts + table.deletes for table in self.tables.values())
 
     def rows_key(self, table: str) -> str:
@@ -102,10 +102,9 @@ class Plan(BaseModel):
 class RepairPlan(Plan):
     """A repair: what it found, and what it changes.
 
-    A replay that is applied has such a plan too, of ``kind`` replay, and so have the effects of marks, of ``kind``
-    marks; all with numbers of the same sequence. What has been read of late events and which of them wait is only in
-    those of repairs. Those of marks say up to which ``marked_at_us`` (microseconds since 1970) marks were looked at,
-    and which marked events wait.
+    An applied replay has such a plan too, of ``kind`` replay, and so has an update of gold to marks, of ``kind`` marks;
+    their numbers are of one sequence. Only plans of repairs say which late events were read and which wait. Plans of
+    marks say up to which ``marked_at_us`` (microseconds since 1970) marks were read, and which marked events wait.
 
     ``bronze_version`` is the version up to which ``deduplicate`` had read; ``late_events`` counts the events that are
     new in ``silver/late_events``, and ``expired`` those of them that came after the horizon.
@@ -135,10 +134,10 @@ class RepairPlan(Plan):
 
 
 class RepairDone(BaseModel):
-    """The end of a repair, or of whatever else has a plan.
+    """The end of a repair, or of another plan.
 
-    ``versions``: by table, the version that it left behind; these belong together. ``failed``: tables that somebody had
-    changed, so that the next one plans them again.
+    ``versions``: by table, the version that it left behind; these belong together. ``failed``: tables that somebody
+    had changed, so that the next repair plans them again.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -148,7 +147,7 @@ class RepairDone(BaseModel):
 
 
 def plan_folder(number: int, plans: str = REPAIRS) -> str:
-    """Folder of a plan and its rows; ``plans`` is the folder of all plans of its kind."""
+    """The folder of a plan and its rows; ``plans`` is the folder of all plans of its kind."""
     return f"{plans}/{number}"
 
 
@@ -158,12 +157,12 @@ def plan_key(number: int, plans: str = REPAIRS) -> str:
 
 
 def done_key(number: int, plans: str = REPAIRS) -> str:
-    """That a plan is complete, as JSON: see :class:`RepairDone`."""
+    """The end of a plan, as JSON: see :class:`RepairDone`."""
     return f"{plan_folder(number, plans)}/done.json"
 
 
 def draft_key(number: int, draft: str, plans: str = REPAIRS) -> str:
-    """Folder of the rows of a plan."""
+    """The folder of the rows of a plan."""
     return f"{plan_folder(number, plans)}/{draft}"
 
 

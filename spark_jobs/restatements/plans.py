@@ -1,8 +1,8 @@
-"""The plans of changes of gold, as they lie in a lake: those of repairs, replays and marks, and those of credit."""
+"""The stored plans of a lake: those of repairs, replays and marks, and those of credit."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from spark_jobs.errors import LakeError
 from spark_jobs.lake.layout import Lake
@@ -10,45 +10,54 @@ from spark_jobs.places import REPAIR, REPAIRS
 from spark_jobs.restatements.plan import Plan, PlanKind, RepairDone, RepairPlan, done_key, plan_folder, plan_key
 
 AnyPlan = TypeVar("AnyPlan", bound=Plan)
+KEPT: Final = 1_000
+"""How many of the newest plans in a folder are kept: S3 lists them in one call, and each run lists them."""
 
 
 @dataclass(frozen=True)
 class Plans(Generic[AnyPlan]):
-    """The plans in one folder of a lake, which have one sequence of numbers.
+    """The plans in one folder of a lake, with one sequence of numbers.
 
     Attributes:
         folder: its key.
-        writer: under whose lock they are made, and who commits them.
-        kind: what they are.
-        kept: folders of the rows of a plan that later plans read; the others go when it is done.
+        writer: the name of their writer in commits, and of its lock.
+        kind: the class of a plan.
+        purpose: of a plan: the next of the same purpose continues from the last one that was completed.
+        kept: folders of the rows of a plan that later plans read; the others are deleted when it is done.
     """
 
     folder: str
     writer: str
     kind: type[AnyPlan]
+    purpose: Callable[[AnyPlan], object]
     kept: tuple[str, ...] = ()
 
     def read(self, lake: Lake, number: int) -> AnyPlan | None:
-        """The plan ``number``; None: there is none."""
+        """The plan ``number``; None: missing."""
         text = lake.files.read(plan_key(number, self.folder))
         return self.kind.model_validate_json(text) if text else None
 
     def newest_first(self, lake: Lake) -> Iterator[AnyPlan]:
-        """All plans. A number without one was killed before it had planned."""
+        """All plans. Of a number without a plan the process was killed before it had planned."""
         found = (self.read(lake, number) for number in reversed(lake.numbers(self.folder)))
         return (plan for plan in found if plan is not None)
 
     def newest(self, lake: Lake) -> AnyPlan | None:
-        """The newest plan; None: there is none."""
+        """The newest plan; None: no plan exists."""
         return next(self.newest_first(lake), None)
 
     def done(self, lake: Lake, number: int) -> RepairDone | None:
-        """How the plan ``number`` ended; None: it has not."""
+        """The end of the plan ``number``; None: it has not ended."""
         text = lake.files.read(done_key(number, self.folder))
         return None if text is None else RepairDone.model_validate_json(text)
 
+    def is_whole(self, lake: Lake, number: int) -> bool:
+        """Whether the plan ``number`` is done, in all its tables."""
+        done = self.done(lake, number)
+        return done is not None and not done.failed
+
     def last_done(self, lake: Lake) -> int:
-        """The number of the last plan that is done; 0: there is none."""
+        """The number of the last plan that is done; 0: none is."""
         newest_first = reversed(lake.numbers(self.folder))
         return next((number for number in newest_first if self.done(lake, number)), 0)
 
@@ -58,10 +67,10 @@ class Plans(Generic[AnyPlan]):
         return plan if plan and self.done(lake, plan.number) is None else None
 
     def write(self, lake: Lake, plan: AnyPlan) -> None:
-        """Writes ``plan``. From now on it counts, and is completed whatever happens.
+        """Writes ``plan``. From here on it is binding: a later run resumes it until it is complete.
 
         Raises:
-            LakeError: there is a plan of its number already.
+            LakeError: its number is taken.
         """
         if not lake.files.create(plan_key(plan.number, self.folder), plan.model_dump_json(indent=2).encode()):
             raise LakeError(
@@ -70,12 +79,12 @@ class Plans(Generic[AnyPlan]):
             )
 
     def finish(self, lake: Lake, plan: AnyPlan, done: RepairDone) -> None:
-        """Writes that ``plan`` is done, and deletes rows that nobody reads any more."""
+        """Records that ``plan`` is done, and deletes rows that nobody will read."""
         lake.files.write(done_key(plan.number, self.folder), done.model_dump_json().encode())
         self.clean(lake, plan)
 
     def clean(self, lake: Lake, plan: AnyPlan) -> None:
-        """Deletes the rows of ``plan``, which is done, but for those that are kept, and other drafts of its number."""
+        """Deletes those rows of ``plan``, which is done, that are not kept, and other drafts of its number."""
         folder = plan_folder(plan.number, self.folder)
         drafts = [name for name in lake.files.names(folder) if not name.endswith(".json")]
         unread = [f"{folder}/{name}" for name in drafts if name != plan.draft or not self.kept]
@@ -85,26 +94,42 @@ class Plans(Generic[AnyPlan]):
         for key in unread:
             lake.files.delete_folder(key)
 
+    def remove_old(self, lake: Lake) -> None:
+        """Deletes the folders of old plans; to be called under the lock of ``writer``.
 
-GOLD_PLANS = Plans(REPAIRS, REPAIR, RepairPlan, kept=("events",))
+        The newest :data:`KEPT` stay, and of each purpose every plan since the last that was done whole. Nothing reads
+        any other: a run that finds it gone looks at the tables, whose logs have the numbers too, and the changes
+        themselves are in ``gold/restatements``.
+        """
+        numbers = lake.numbers(self.folder)[::-1]
+        whole = set[object]()
+        for place, number in enumerate(numbers if len(numbers) > KEPT else ()):
+            plan = self.read(lake, number)
+            if place >= KEPT and (plan is None or self.purpose(plan) in whole):
+                lake.files.delete_folder(plan_folder(number, self.folder))
+            elif plan and self.purpose(plan) not in whole and self.is_whole(lake, number):
+                whole.add(self.purpose(plan))
+
+
+GOLD_PLANS = Plans(REPAIRS, REPAIR, RepairPlan, lambda plan: plan.kind, kept=("events",))
 """Those of repairs, replays and marks. Of events that are late for a table, the next repair reads which wait."""
 
 
 @dataclass(frozen=True)
 class LastRepair:
-    """The plan of the last repair, and the tables that somebody had changed, so that it left them."""
+    """The plan of the last repair, and the tables that it left alone because somebody had changed them."""
 
     plan: RepairPlan
     failed: tuple[str, ...]
 
 
 def last_repair(lake: Lake) -> LastRepair | None:
-    """The last repair; None: there was none. What it had read, and what waits, only repairs change."""
+    """The last repair; None: there was none yet. Only repairs change what had been read and what waits."""
     return last_plan(lake, PlanKind.REPAIR)
 
 
 def last_plan(lake: Lake, kind: PlanKind) -> LastRepair | None:
-    """The last plan of ``kind``; None: there was none."""
+    """The last plan of ``kind``; None: there was none yet."""
     plan = next((one for one in GOLD_PLANS.newest_first(lake) if one.kind is kind), None)
     if plan is None:
         return None

@@ -1,4 +1,4 @@
-"""Late events correct gold: what had been too late for the live queries is brought in, while they run.
+"""Repairs: late events correct gold while the live queries run.
 
 ::
 
@@ -9,8 +9,8 @@
                                                  │
                             each table in one commit, then gold/restatements ──▶ done
 
-**In the end equal.** Each table is recomputed by the operator of its live query from all events, late ones included,
-but only where late events touch it. What the live query may still change waits for a later repair.
+**In the end equal.** The operator of its live query recomputes each table from all events, late ones included, but only
+where late events touch it. Rows that the live query may still change are left for a later repair.
 
 **Exactly once.** The plan, with every row to delete and to insert, lies in the lake before anything is changed; a
 repair that was killed is completed from it: see :mod:`spark_jobs.restatements.apply`.
@@ -19,19 +19,35 @@ repair that was killed is completed from it: see :mod:`spark_jobs.restatements.a
 that do not conflict with what queries append: see :mod:`spark_jobs.spark.rewrite_rows`.
 """
 
+from datetime import UTC, date, datetime, timedelta
+from uuid import uuid4
+
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from spark_jobs.config.sections import RepairSettings
 from spark_jobs.config.settings import Settings
-from spark_jobs.contract.tables import LATE_EVENTS, Table
+from spark_jobs.contract.tables import LATE_EVENTS, SILVER_EVENTS, Table
 from spark_jobs.lake.layout import Lake
 from spark_jobs.places import REPAIR
+from spark_jobs.queries.arrivals import read_up_to
+from spark_jobs.queries.correction import GROUP, CorrectionInput
+from spark_jobs.queries.identity import delay_of
+from spark_jobs.queries.initial_state import initial_events
 from spark_jobs.queries.registry import QUERIES, writer_of
 from spark_jobs.restatements.apply import Changes, OnStep, Restating, restate
-from spark_jobs.restatements.compare import restatements
-from spark_jobs.restatements.plan import RepairPlan, late_key
-from spark_jobs.restatements.plans import GOLD_PLANS
-from spark_jobs.restatements.repair_plan import make_plan
+from spark_jobs.restatements.compare import causes_of, changes, checkpointed, is_older, open_groups, restatements, sums
+from spark_jobs.restatements.facts import events_of, span_of
+from spark_jobs.restatements.late_events import IS_EXPIRED
+from spark_jobs.restatements.pending import IS_PENDING, PendingLateEvents, TableToCorrect, tables_to_correct
+from spark_jobs.restatements.pending_marks import PendingMarks
+from spark_jobs.restatements.plan import RepairPlan, TablePlan, changes_key, draft_key, events_key, late_key
+from spark_jobs.restatements.plans import GOLD_PLANS, last_repair
+from spark_jobs.spark.read_delta import read_table
+from spark_jobs.traffic_rules.kinds.common import EVENT
+
+_BESIDE = timedelta(days=2)
+"""How far late events are read beyond the horizon of corrections: sessions and averages cross it."""
 
 
 def repair(
@@ -42,9 +58,10 @@ def repair(
     dry_run: bool = False,
     on_step: OnStep = lambda _line: None,
 ) -> RepairPlan | None:
-    """Brings gold to what it would be had nothing been late, as far as that is decided.
+    """Corrects gold to what it would be if no event had been late.
 
-    Jobs may be running. A repair that was killed is completed first.
+    Rows that the live queries may still change are left for the next repair. Jobs may be running. A killed repair is
+    completed first.
 
     Args:
         spark: the session.
@@ -68,7 +85,7 @@ def repair(
 
 
 def _keep_late(run: Restating[RepairPlan], plan: RepairPlan) -> None:
-    """Brings the events that came too late for silver to ``silver/late_events``."""
+    """Appends the events that were too late for silver to ``silver/late_events``."""
     if plan.late_events:
         run.on_step(f"{plan.late_events:,} late events into {LATE_EVENTS.path}")
         rows = run.spark.read.parquet(run.lake.uri(late_key(plan.folder)))
@@ -77,7 +94,6 @@ def _keep_late(run: Restating[RepairPlan], plan: RepairPlan) -> None:
 
 def _restatements(changed: DataFrame, plan: RepairPlan, table: Table) -> DataFrame:
     query = writer_of(table)
-    assert query.correction is not None  # noqa: S101 it has a plan
     correction, columns = query.correction(), changed.select("row.*").columns
     return restatements(changed, correction.key(columns), columns, correction.time, correction.counts).select(
         F.lit(plan.number).cast("bigint").alias("repair"),
@@ -89,9 +105,118 @@ def _restatements(changed: DataFrame, plan: RepairPlan, table: Table) -> DataFra
 
 GOLD = Changes(
     GOLD_PLANS,
-    tuple(query.writes for query in QUERIES if query.correction),
+    tuple(query.writes for query in QUERIES if query.is_correctable),
     _restatements,
     before=_keep_late,
     others=(LATE_EVENTS,),
 )
-"""What repairs, replays and marks change."""
+"""The changes of repairs, replays and marks."""
+
+
+def make_plan(
+    spark: SparkSession, settings: Settings, lake: Lake, number: int, *, dry_run: bool, on_step: OnStep
+) -> RepairPlan | None:
+    """Plans the repair ``number``, and unless ``dry_run`` writes the rows of the plan.
+
+    Returns:
+        The plan; None: nothing has been read since the last repair, and nothing waits.
+    """
+    if not lake.has(SILVER_EVENTS):
+        return None
+    return _Planning(spark, settings, lake, number, dry_run=dry_run, on_step=on_step).plan()
+
+
+def _oldest(wanted: list[TableToCorrect], settings: RepairSettings) -> datetime | None:
+    """Rows older than this are all frozen, even if a late event touches them. None: no row is."""
+    watermarks = [one.watermark for one in wanted if one.watermark]
+    return min(watermarks) - max(settings.horizon, settings.freeze_after) - _BESIDE if watermarks else None
+
+
+class _Planning:
+    def __init__(
+        self, spark: SparkSession, settings: Settings, lake: Lake, number: int, *, dry_run: bool, on_step: OnStep
+    ) -> None:
+        self._spark, self._settings, self._lake, self._dry_run, self._on_step = spark, settings, lake, dry_run, on_step
+        self._number, self._draft = number, uuid4().hex
+        self._folder = draft_key(self._number, self._draft)
+        self._at = datetime.now(UTC)
+        self._wanted = tables_to_correct(settings, lake)
+        since = _oldest(self._wanted, settings.repair)
+        self._outstanding = PendingLateEvents(spark, settings, lake, last_repair(lake), self._keep_late, since=since)
+        self._marked = PendingMarks.of(spark, lake)
+        self._spans_of_silver: dict[int, tuple[date, date] | None] = {}
+
+    def plan(self) -> RepairPlan | None:
+        if not self._outstanding.has_any(self._wanted):
+            return None
+        self._on_step("looking for events that came too late for silver")
+        fresh = self._outstanding.fresh
+        return RepairPlan(
+            number=self._number,
+            draft=self._draft,
+            decided_at=self._at,
+            bronze_version=self._outstanding.bronze_version,
+            late_events=0 if fresh is None else fresh.count(),
+            expired=0 if fresh is None else fresh.where(IS_EXPIRED).count(),
+            tables={one.query.writes.name: self._part(one) for one in self._wanted},
+        )
+
+    def _keep_late(self, fresh: DataFrame) -> DataFrame:
+        kept = self._kept(fresh.withColumn("repair", F.lit(self._number).cast("bigint")), late_key(self._folder))
+        return kept.drop("repair")
+
+    def _kept(self, rows: DataFrame, key: str) -> DataFrame:
+        """``rows``, written to ``key`` and read from there: a plan does not change afterwards."""
+        if self._dry_run:
+            return rows.persist()
+        # They count once the plan is written, so they need no log of their own.
+        place = self._lake.uri(key)
+        rows.write.parquet(place)
+        return self._spark.read.parquet(place)
+
+    def _part(self, one: TableToCorrect) -> TablePlan:
+        self._on_step(f"{one.query.writes.name}: recomputing what late events touch")
+        silver = read_up_to(self._spark, self._lake, SILVER_EVENTS, one.silver_version)
+        events = self._outstanding.events(one, silver)
+        found = 0 if events is None else events.count()
+        counts = {"events": found, "pending": 0, "inserts": 0, "deletes": 0, "frozen": 0}
+        if events is not None and found:
+            counts |= self._compare(one, events, silver)
+        return TablePlan(
+            version=one.version,
+            silver_version=one.silver_version,
+            watermark_ms=one.note.watermark_ms,
+            **counts,
+        )
+
+    def _span(self, version: int, silver: DataFrame, *others: DataFrame | None) -> tuple[date, date]:
+        """The first and the last date of ``silver``, at ``version``, and ``others``; at least one date exists."""
+        if version not in self._spans_of_silver:
+            self._spans_of_silver[version] = span_of(silver)
+        spans = [span for span in (self._spans_of_silver[version], span_of(*others)) if span]
+        return min(first for first, _ in spans), max(last for _, last in spans)
+
+    def _compare(self, one: TableToCorrect, events: DataFrame, silver: DataFrame) -> dict[str, int]:
+        """Writes the planned changes, and the events with whether they wait. Returns the counts."""
+        table, late = one.query.writes, self._outstanding.late
+        initial = initial_events(self._spark, self._lake, one.query)
+        bounds = self._span(one.silver_version, silver, late, initial)
+        live = read_table(self._spark, self._lake, table, version=one.version)
+        invalid = self._marked.of_dates if self._marked else None
+        there = events_of(silver, late, initial, delay_of(self._settings.deduplicate))
+        scene = CorrectionInput(self._settings, one.watermark, there, live, *bounds, marked=invalid)
+        touched = checkpointed(one.correction.recompute(events, scene))
+        still_open, causes = open_groups(touched, scene), causes_of(touched, events)
+        waiting = touched.scope.join(still_open, on=GROUP, how="left_semi").select(*EVENT).distinct()
+        marked = events.join(waiting.withColumn(IS_PENDING, F.lit(True)), on=list(EVENT), how="left")
+        kept = self._kept(
+            marked.withColumn(IS_PENDING, F.coalesce(IS_PENDING, F.lit(False))), events_key(self._folder, table.name)
+        )
+        # In event time, like everything: last year's events, written now, are not frozen at once.
+        now = F.lit(one.watermark or self._at)
+        frozen = is_older(F.expr(one.correction.time), now, self._settings.repair.freeze_after)
+        closed = [rows.join(still_open, on=GROUP, how="left_anti") for rows in (touched.expected, touched.actual)]
+        changed = self._kept(
+            changes(closed[0], closed[1], live.columns, causes, frozen), changes_key(self._folder, table.name)
+        )
+        return {"pending": kept.where(IS_PENDING).count(), **sums(changed)}

@@ -1,4 +1,4 @@
-"""A past window of gold recomputed from bronze, compared with the live tables, and if wanted put in place.
+"""Replays: a past window of gold is recomputed from bronze, compared with the live tables, and applied on request.
 
 ::
 
@@ -8,14 +8,14 @@
                                                                   │ --apply
                                          plan in _repairs/<number>, as a repair's ──▶ tables, gold/restatements
 
-A replay is a repair for which every event of the window is late. It goes by the same corrections, and what it applies
-it applies as a repair does. What repairs have read and what they wait for, it leaves as it is.
+A replay treats every event of the window as late. It uses the same corrections as a repair, and applies changes in the
+same way. It does not touch the progress of repairs, nor the events that wait for one.
 
-**The truth is bronze**: of each event the first copy, see :mod:`spark_jobs.restatements.bronze_truth`. So what a
-changed row of silver has made of gold is found too.
+**The truth is bronze**: the first copy of each event, see :mod:`spark_jobs.restatements.facts`. So a replay also
+finds wrong rows of gold that come from a changed row of silver.
 
-**The window** is of rows: those whose event time lies in it are counted. What is compared and changed together may
-reach over its edge, such as a session around midnight: it is compared whole, and changed whole if it differs within.
+**The window** is of rows: those whose event time lies in it are counted. A group of rows that crosses its edge, such as
+a session around midnight, is compared whole, and changed whole if it differs within the window.
 """
 
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ _SHOWN = 10
 
 @dataclass(frozen=True)
 class Replayed:
-    """A replay: its report; the plan that was applied; by table, the first rows that differ."""
+    """The result of a replay: its report; the applied plan; by table, the first rows that differ."""
 
     report: Replay
     plan: RepairPlan | None = None
@@ -63,22 +63,22 @@ def replay(
     shown: int = _SHOWN,
     on_step: OnStep = lambda _line: None,
 ) -> Replayed:
-    """Recomputes the rows of gold whose event time lies in ``window``, and writes how the live ones differ.
+    """Recomputes the rows of gold whose event time lies in ``window``, and reports how the live ones differ.
 
-    Jobs may be running. A repair or a replay that was killed is completed first.
+    Jobs may be running. A killed repair or replay is completed first.
 
     Args:
         spark: the session.
         settings: those of the live jobs.
         lake: the lake.
         window: which rows.
-        tables: names of tables of gold; none: all that are corrected.
-        is_applied: put in place what differs, late or not.
+        tables: names of tables of gold; empty: all that are corrected.
+        is_applied: correct the rows that differ, whatever the cause.
         shown: how many differing rows of each table to return.
         on_step: called with a line of text at every step.
 
     Raises:
-        SettingsError: no such table is corrected.
+        SettingsError: a table is not corrected.
         LakeError: see :func:`spark_jobs.restatements.apply.restate`.
         LakeInUseError: a repair or another replay is at work.
     """
@@ -94,14 +94,14 @@ def replay(
         return planned
 
     planned = restate(spark, lake, settings.s3, GOLD, plan, on_step=on_step)
-    # That of the last attempt.
+    # of the last attempt
     found = report.report.model_copy(update={"number": planned.number if planned else None})
     lake.files.write(replay_key(window, tuple(tables)), found.model_dump_json(indent=2).encode())
     return Replayed(found, planned, report.first)
 
 
 def _check(tables: Sequence[str]) -> None:
-    known = [query.writes.name for query in QUERIES if query.correction]
+    known = [query.writes.name for query in QUERIES if query.is_correctable]
     for name in tables:
         if name not in known:
             raise SettingsError(f"no table {name!r} is recomputed; those that are: {', '.join(known)}")
@@ -151,7 +151,7 @@ class _Run:
         return [one for one in found if not self._tables or one.query.writes.name in self._tables]
 
     def plan(self, number: int) -> RepairPlan | None:
-        """Keeps what is to be changed, and returns the plan; None: there is nothing."""
+        """Keeps the planned changes, and returns the plan; None: nothing changes."""
         draft, tables = uuid4().hex, dict[str, TablePlan]()
         for compared, judged in self._found:
             counts = sums(judged.new)
@@ -181,6 +181,6 @@ class _Run:
         )
 
     def forget(self) -> None:
-        """Frees what was kept."""
+        """Frees the cached rows."""
         if self._comparing:
             self._comparing.forget()

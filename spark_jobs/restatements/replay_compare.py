@@ -1,4 +1,4 @@
-"""What a replay finds in each table: the rows of a window as they are, and as they should be by bronze."""
+"""Compares the rows of a window as they are with what they should be according to bronze."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,6 @@ from spark_jobs.queries.arrivals import read_up_to
 from spark_jobs.queries.correction import DUE, GROUP, AffectedRows, Correction, CorrectionInput
 from spark_jobs.queries.identity import delay_of
 from spark_jobs.queries.initial_state import initial_events
-from spark_jobs.restatements.bronze_truth import BronzeTruth
 from spark_jobs.restatements.compare import (
     COPIES,
     causes_of,
@@ -27,16 +26,16 @@ from spark_jobs.restatements.compare import (
     unexpected_rows,
     unexplained,
 )
+from spark_jobs.restatements.facts import BronzeTruth, events_of
 from spark_jobs.restatements.late_events import late_in_silver
 from spark_jobs.restatements.pending import PendingLateEvents, TableToCorrect
 from spark_jobs.restatements.pending_marks import PendingMarks
 from spark_jobs.restatements.plans import last_repair
-from spark_jobs.restatements.truth import events_of
 from spark_jobs.spark.read_delta import read_table
 
 _DAY = timedelta(days=1)
 _FEW_EVENTS = 20_000
-"""Up to so many, what they touch is sent to every task."""
+"""Up to this many events, the rows that they touch are sent to every task."""
 _IS_OPEN = "is_open"
 _EVENT = ("cause", "event_type", "event_id", "received_at")
 
@@ -48,10 +47,10 @@ class Compared:
     Attributes:
         one: the table.
         columns: of the table.
-        actual: how many of its rows lie in the window, those aside that the live query may still change.
-        still_open: how many rows are due in the window that the live query may still change.
-        changed: what is to be changed in all groups that differ in the window, as
-            :func:`spark_jobs.restatements.compare.changes` gives it; the cause is ``replay`` where nothing explains it.
+        actual: how many rows of the window the table has, without those that the live query may still change.
+        still_open: how many rows of the window the live query may still change.
+        changed: the changes of all groups that differ in the window, from
+            :func:`spark_jobs.restatements.compare.changes`; the cause is ``replay`` where nothing explains one.
     """
 
     one: TableToCorrect
@@ -62,7 +61,7 @@ class Compared:
 
 
 class Comparing:
-    """Compares tables with what bronze says they should be, in one window.
+    """Compares tables with bronze, in one window.
 
     Args:
         spark: the session.
@@ -83,7 +82,7 @@ class Comparing:
         self._dates = _dates(window.begin - _DAY, window.end + _DAY)
 
     def forget(self) -> None:
-        """Frees what was kept."""
+        """Frees the cached rows."""
         self._truth.forget()
         if self._outstanding.known is not None:
             self._outstanding.known.unpersist()
@@ -95,7 +94,7 @@ class Comparing:
         late = self._late(one)
         events = self._events(one, initial, late)
         is_small = events.count() <= _FEW_EVENTS
-        # There is no end to how far a chain may lead, but each step reads one date more.
+        # A chain may be of any length, but each step reads one more date.
         scene = CorrectionInput(
             self._settings,
             one.watermark,
@@ -132,18 +131,18 @@ class Comparing:
         )
 
     def _causes(self, touched: AffectedRows, late: DataFrame | None) -> DataFrame:
-        """Of each group the first outstanding event that touches it, or that nothing explains it."""
+        """For each group, the first pending event that touches it, or that nothing explains it."""
         groups = touched.scope.select(GROUP).distinct()
         none = {name: F.lit(None).cast("string") for name in _EVENT} | {"received_at": F.lit(None).cast("timestamp")}
         found = groups.withColumns(none) if late is None else groups.join(causes_of(touched, late), GROUP, "left")
         return found.withColumn("cause", F.coalesce("cause", F.lit("replay")))
 
     def _events(self, one: TableToCorrect, initial: DataFrame | None, late: DataFrame | None) -> DataFrame:
-        """The events that the rows of the window are made of, as if all were late; and copies that do not count."""
+        """The events behind the rows of the window, as if all were late; and copies that do not count."""
         begin = self._window.begin - one.correction.reach(self._settings)
         dates = _dates(begin, self._window.end)
         near = (F.col("event_time") >= F.lit(begin)) & (F.col("event_time") < F.lit(self._window.end))
-        # The dates around are read too, so they are computed together.
+        # The dates around are read too, so all are computed together.
         self._truth.of_dates(sorted({*dates, *self._dates}))
         events = self._all(initial)(dates).where(near).withColumn("is_counted", F.lit(True))
         silver = self._silver.where(F.col("event_date").isin(dates) & near & (F.col("event_type") != HEARTBEAT))
@@ -158,7 +157,7 @@ class Comparing:
         return events.dropDuplicates([*KEY, "event_time", "is_counted"]).localCheckpoint()
 
     def _late(self, one: TableToCorrect) -> DataFrame | None:
-        """The events near the window that gold lacks, or whose marks it lacks, and that will be brought in yet."""
+        """The events near the window that gold lacks, or whose marks it lacks, and that are still to be applied."""
         dates = _dates(self._window.begin - self._far(), self._window.end + self._far())
         late = self._late_events(one, dates)
         if self._marked is None or not one.correction.net:
@@ -168,19 +167,19 @@ class Comparing:
         return marked if late is None else late.unionByName(marked, allowMissingColumns=True)
 
     def _late_events(self, one: TableToCorrect, dates: Sequence[date]) -> DataFrame | None:
-        """The events of ``dates`` that were late for a table, or will be, and that no repair has brought in yet."""
+        """The events of ``dates`` that were late for a table, or will be, and that no repair has applied yet."""
         silver = read_up_to(self._spark, self._lake, SILVER_EVENTS, one.silver_version)
         late = self._outstanding.events(one, silver, dates)
         if one.silver_version == self._outstanding.silver_version:
             return late
-        # What the query has not read yet is open, or will be late for it.
+        # Events that the query has not read yet are open, or will be late for it.
         on_dates = F.col("event_date").isin(dates)
         unread = self._silver.where(on_dates).join(silver.where(on_dates), on=[*KEY, "ingest_time"], how="left_anti")
         more = late_in_silver(unread).withColumn("is_counted", F.lit(True)).localCheckpoint()
         return more if late is None else late.unionByName(more)
 
     def _far(self) -> timedelta:
-        """How far from a row an event that changes it may lie; chains of events aside, which may be of any length."""
+        """How far an event may lie from a row that it changes, except in chains, which may be of any length."""
         settings = self._settings
         average = settings.moving_average
         pairs = settings.attribute.window + settings.campaign_stats.window
@@ -208,7 +207,7 @@ class Comparing:
 
 
 def _with_closing(correction: Correction, scene: CorrectionInput, touched: AffectedRows) -> tuple[DataFrame, DataFrame]:
-    """The rows as they should be and as they are, with ``due``, when they close, and ``is_open``."""
+    """The expected and the actual rows, with ``due``, when they close, and ``is_open``."""
     sides = touched.expected.drop(DUE), touched.actual
     if correction.row_due is not None:
         due = correction.row_due(scene.settings)
@@ -221,7 +220,7 @@ def _with_closing(correction: Correction, scene: CorrectionInput, touched: Affec
 
 
 def _there_already(still_open: DataFrame, actual: DataFrame, one: TableToCorrect, columns: Sequence[str]) -> int:
-    """How many of the open rows were emitted in the last millisecond, so that only the rounding leaves them open."""
+    """How many open rows were emitted in the last millisecond, so that only rounding makes them open."""
     if one.watermark is None:
         return 0
     passed = still_open.where(F.col(DUE) <= F.lit(one.watermark)).select(F.struct(*columns).alias("due_row"))

@@ -1,4 +1,4 @@
-"""Replays: a past window of gold recomputed from bronze, and what the comparison with the live tables found."""
+"""The report of a replay: how the live tables differ from a past window recomputed from bronze."""
 
 from datetime import datetime
 
@@ -8,11 +8,11 @@ from spark_jobs.config.durations import Window
 from spark_jobs.places import REPORTS
 
 REPLAYS = f"{REPORTS}/replays"
-"""Folder of the reports: per window a JSON file, and a page beside it."""
+"""The folder of the reports: a JSON file and a page for each window."""
 
 
 class CampaignDifference(BaseModel):
-    """By how much counts of a campaign would change if what differs were put right; cost in micro-units."""
+    """By how much the counts of a campaign would change if the differing rows were corrected; cost in micro-units."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -22,17 +22,17 @@ class CampaignDifference(BaseModel):
 
 
 class ReplayedTable(BaseModel):
-    """What a replay found in one table.
+    """The findings of a replay in one table.
 
     ``version`` is the version of the table that was compared, ``watermark_ms`` the watermark of the query's last batch
     in it. The counts are rows of the window; a changed row counts once:
 
     - ``same``: it is as it should be.
-    - ``late``: it differs, because an event came too late and no repair has brought it in, or the row is frozen.
+    - ``late``: it differs, because an event was late and no repair has applied it, or the row is frozen.
     - ``open``: the live query may still change it.
     - ``unknown``: it differs, and nothing explains why.
 
-    ``campaigns``: by campaign, the differences of what is ``late`` or ``unknown``; empty if the table counts nothing by
+    ``campaigns``: by campaign, the differences of ``late`` and ``unknown`` rows; empty if the table counts nothing by
     campaign.
     """
 
@@ -55,8 +55,8 @@ class ReplayedTable(BaseModel):
 class Replay(BaseModel):
     """The report of a replay of the event times from ``begin`` up to, not including, ``end``.
 
-    ``number`` is that of the changes in ``_repairs`` if they were applied; the counts are those before. A table that
-    does not exist, or cannot be recomputed, is not among ``tables``.
+    ``number`` is that of the plan in ``_repairs`` if it was applied; the counts are those before. A table that does not
+    exist, or cannot be recomputed, is not among ``tables``.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -74,7 +74,7 @@ class Replay(BaseModel):
 
     @property
     def unknown(self) -> int:
-        """How many rows differ and nothing explains why."""
+        """How many rows differ for no known reason."""
         return sum(table.unknown for table in self.tables.values())
 
 
@@ -82,8 +82,8 @@ def replay_key(window: Window, tables: tuple[str, ...] = ()) -> str:
     """The report of a window as JSON: see :class:`Replay`.
 
     Args:
-        window: which.
-        tables: names of the tables that were chosen; none: all.
+        window: the window.
+        tables: names of the chosen tables; empty: all.
     """
     return f"{REPLAYS}/{'_'.join((window.name, *tables))}.json"
 

@@ -1,4 +1,4 @@
-"""What a replay says about a table: how many rows differ, by cause, what that is worth, and the first of them."""
+"""The report of a replay on one table: how many rows differ, by cause, their worth, and the first of them."""
 
 import json
 from dataclasses import dataclass
@@ -14,17 +14,16 @@ from spark_jobs.restatements.compare import COPIES, restatement_rows
 from spark_jobs.restatements.plan import Cause, ChangeOutcome
 from spark_jobs.restatements.replay_compare import Compared
 from spark_jobs.restatements.replay_model import CampaignDifference, ReplayedTable
-from spark_jobs.spark.amounts import exact_sum
-from spark_jobs.spark.columns import between
+from spark_jobs.spark.columns import between, exact_sum
 from spark_jobs.spark.read_delta import read_table
 
-_TOLD = ("table_name", "row_key", "before", "after")
-_IS_LATE, _IS_TOLD = "is_late", "is_told"
+_RECORDED = ("table_name", "row_key", "before", "after")
+_IS_LATE, _IS_ON_RECORD = "is_late", "is_on_record"
 
 
 @dataclass(frozen=True)
 class Differing:
-    """A row that differs: whether a late event explains it, and the row as it is and as it should be, as JSON."""
+    """A row that differs: whether a late event explains it, and the actual and the expected row, as JSON."""
 
     is_late: bool
     change: str
@@ -43,14 +42,14 @@ class Differing:
 
     @property
     def outcome_word(self) -> str:
-        """What is wrong with it."""
+        """The kind of difference."""
         what = {"insert": "missing", "delete": "should not be there", "update": "changed"}[self.change]
         return f"{what}, frozen" if self.outcome == ChangeOutcome.FROZEN.value else what
 
 
 @dataclass(frozen=True)
 class Judged:
-    """What is said of a table; and the changes that are not on record as frozen already."""
+    """The report on a table, and the changes that are not on record as frozen already."""
 
     table: ReplayedTable
     first: list[Differing]
@@ -58,7 +57,7 @@ class Judged:
 
 
 def judge(spark: SparkSession, lake: Lake, window: Window, compared: Compared, shown: int) -> Judged:
-    """What is to be said of ``compared``, with the first ``shown`` rows that differ."""
+    """The report on ``compared``, with the first ``shown`` rows that differ."""
     one, changed = compared.one, compared.changed
     correction, name = one.correction, one.query.writes.name
     rows = restatement_rows(
@@ -77,25 +76,25 @@ def judge(spark: SparkSession, lake: Lake, window: Window, compared: Compared, s
         unknown=unknown,
         campaigns=_campaigns(within) if "campaign_id" in correction.counts else {},
     )
-    on_record = rows.groupBy(GROUP).agg(F.min(_IS_TOLD).alias(_IS_TOLD)).where(_IS_TOLD).select(GROUP)
+    on_record = rows.groupBy(GROUP).agg(F.min(_IS_ON_RECORD).alias(_IS_ON_RECORD)).where(_IS_ON_RECORD).select(GROUP)
     return Judged(table, _first(within, shown), changed.join(on_record, on=GROUP, how="left_anti"))
 
 
 def _marked(spark: SparkSession, lake: Lake, rows: DataFrame) -> DataFrame:
-    """``rows`` with ``is_late``: a late event explains it; and ``is_told``: it is on record as frozen."""
+    """``rows`` with ``is_late``: a late event explains the row; ``is_on_record``: it is on record as frozen."""
     explained = F.col("cause") != Cause.REPLAY.value
     if not lake.has(RESTATEMENTS):
-        return rows.withColumns({_IS_LATE: explained, _IS_TOLD: F.lit(False)})
-    told_then = between(read_table(spark, lake, RESTATEMENTS), "row_time", rows, "row_time", "row_time")
-    frozen = told_then.where(F.col("outcome") == ChangeOutcome.FROZEN.value)
+        return rows.withColumns({_IS_LATE: explained, _IS_ON_RECORD: F.lit(False)})
+    on_record = between(read_table(spark, lake, RESTATEMENTS), "row_time", rows, "row_time", "row_time")
+    frozen = on_record.where(F.col("outcome") == ChangeOutcome.FROZEN.value)
     by_late_event = F.max(explained).alias("by_late_event")
-    record = frozen.groupBy(*[F.col(name).alias(f"told_{name}") for name in _TOLD]).agg(by_late_event)
+    record = frozen.groupBy(*[F.col(name).alias(f"told_{name}") for name in _RECORDED]).agg(by_late_event)
     is_same = F.lit(True)
-    for name in _TOLD:
+    for name in _RECORDED:
         is_same &= F.col(name).eqNullSafe(F.col(f"told_{name}"))
-    is_told = F.col("by_late_event").isNotNull() & (F.col("outcome") == ChangeOutcome.FROZEN.value)
+    is_on_record = F.col("by_late_event").isNotNull() & (F.col("outcome") == ChangeOutcome.FROZEN.value)
     return rows.join(record, on=is_same, how="left").withColumns(
-        {_IS_LATE: explained | (is_told & F.col("by_late_event")), _IS_TOLD: is_told}
+        {_IS_LATE: explained | (is_on_record & F.col("by_late_event")), _IS_ON_RECORD: is_on_record}
     )
 
 
@@ -109,7 +108,7 @@ def _counts(rows: DataFrame) -> tuple[int, int]:
 
 
 def _deleted(compared: Compared, window: Window) -> int:
-    """How many rows are to go from the window."""
+    """How many rows of the window are to be deleted."""
     deleted = compared.changed.where(F.col(COPIES) < 0)
     placed = deleted.select(COPIES, "row.*").withColumn("row_time", F.expr(compared.one.correction.time))
     ((count,),) = placed.where(_is_in("row_time", window)).agg(F.sum(-F.col(COPIES))).collect()

@@ -1,1 +1,1 @@
-"""What adloom needs of Spark and Delta."""
+"""The parts of Spark and Delta that adloom needs."""

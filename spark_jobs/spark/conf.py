@@ -33,7 +33,7 @@ _NEARLY_UNIQUE = (
 """Parquet columns with few repeated values: building a dictionary for them would be wasted."""
 _INTERPRETED = {
     # Small batches are over before generated code has paid for its generation and Java's compilers. A watermark is a
-    # constant in it, so it is generated anew for every batch, and compiling never ends.
+    # constant in it, so it is generated again for every batch, and compiling never ends.
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
@@ -130,7 +130,7 @@ def is_one_process(settings: Settings) -> bool:
 
 
 def _cluster_conf(settings: SparkSettings) -> dict[str, str]:
-    """What separate executors need: the jars, which Spark sends to them, and their share of the cluster.
+    """The needs of separate executors: the jars, which Spark sends to them, and their share of the cluster.
 
     Keys of an object store and the CA of ``s3.ca_file`` are not sent: the machines of a cluster have their own.
     """

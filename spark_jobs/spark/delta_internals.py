@@ -212,7 +212,7 @@ class Transaction:
         return int(self._transaction.commit(actions.prepended(self._mark(batch)), operation))
 
     def _mark(self, batch: int) -> Any:
-        """What says in the commit that the writer has written ``batch``."""
+        """The action of the commit that says that the writer has written ``batch``."""
         now = self._jvm.scala.Option.apply(self._jvm.System.currentTimeMillis())
         return self._delta.actions.SetTransaction(self._writer, batch, now)
 

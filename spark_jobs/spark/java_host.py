@@ -51,7 +51,7 @@ class Host:
         return not self._commands[_SERVED]
 
     def wait_until_idle(self, seconds: float) -> None:
-        """Returns when no command has been served for so long."""
+        """Returns when no command has been served for ``seconds``."""
         with self._change:
             while True:
                 self._change.wait_for(lambda: self.is_idle)

@@ -13,7 +13,7 @@ KEYED_STATE_CONF = {
     # State to which a field is added later can still be read.
     "spark.sql.streaming.stateStore.encodingFormat": "avro",
 }
-"""What a query with a state function in Python needs."""
+"""The configuration that a query with a state function in Python needs."""
 UNCOUNTED_STATE_CONF = {"spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false"}
 """With this a query does not know how many rows its state has: counting looks up each row that is put or removed."""
 

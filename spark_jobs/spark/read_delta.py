@@ -62,7 +62,7 @@ def read_history(spark: SparkSession, lake: Lake, table: Table) -> list[Commit]:
 
 
 def newest_event_time(events: DataFrame) -> datetime | None:
-    """The largest ``event_time`` of ``events``, with its zone (UTC), to the microsecond; None where there is none."""
+    """The largest ``event_time`` of ``events``, with its zone (UTC), to the microsecond; None without events."""
     (newest_us,) = events.agg(F.unix_micros(F.max("event_time"))).first() or (None,)
     return None if newest_us is None else time_of_us(newest_us)
 

@@ -1,7 +1,7 @@
 """Changes single rows of a Delta table that others append to, in one commit, and without stopping them.
 
 A ``MERGE`` fails if others append to a partition that it has read, and queries append every few seconds. Here the files
-that hold the rows are written anew, and the commit replaces these files and nothing else. So it conflicts only with
+that hold the rows are rewritten, and the commit replaces these files and nothing else. So it conflicts only with
 whoever rewrites the same files.
 """
 
@@ -27,7 +27,7 @@ class RowsChangedError(Exception):
 
 @dataclass(frozen=True)
 class Rewrite:
-    """What a rewrite takes from a table and adds to it.
+    """The rows that a rewrite takes from a table and adds to it.
 
     Attributes:
         deletes: rows with the columns of the table, as they are there; equal rows as often as they are to be deleted.

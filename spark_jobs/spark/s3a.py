@@ -58,7 +58,7 @@ def name_profile(settings: S3Settings) -> None:
 
 
 def trust_options(settings: S3Settings, folder: Path) -> list[str]:
-    """Options for Java to trust the authority of ``s3.ca_file`` beside those that it knows.
+    """Options for Java to trust the authority of ``s3.ca_file`` besides those that it knows.
 
     Args:
         settings: of the store.

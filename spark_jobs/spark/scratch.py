@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from spark_jobs.lake import processes
+from spark_jobs.lake.lease import here, started
 
 _PREFIX = "adloom-scratch-"
 _OWNERS = "owners.json"
@@ -39,7 +39,7 @@ def make_scratch() -> Path:
 
 def name_owners(folder: Path, process_ids: Sequence[int]) -> None:
     """Records which processes use ``folder``: it is kept until the last of them has ended."""
-    owners = {"here": processes.here(), "processes": {str(pid): processes.started(pid) for pid in process_ids}}
+    owners = {"here": here(), "processes": {str(pid): started(pid) for pid in process_ids}}
     whole = folder / f".{_OWNERS}"
     whole.write_text(json.dumps(owners), encoding="utf-8")
     whole.replace(folder / _OWNERS)
@@ -51,8 +51,8 @@ def _is_orphaned(folder: Path) -> bool:
         if folder.is_symlink() or folder.stat().st_uid != os.getuid():
             return False
         owners = json.loads((folder / _OWNERS).read_text(encoding="utf-8"))
-        if not owners["here"] or owners["here"] != processes.here():
+        if not owners["here"] or owners["here"] != here():
             return False
         # A process that ended before its start time could be read has none.
-        return not any(start and processes.started(int(pid)) == start for pid, start in owners["processes"].items())
+        return not any(start and started(int(pid)) == start for pid, start in owners["processes"].items())
     return False

@@ -44,7 +44,7 @@ _joined: "_Joined | None" = None
 
 
 class HostOrder(BaseModel):
-    """What a host is to be, as JSON on its standard input."""
+    """The order for a host, as JSON on its standard input."""
 
     socket: Path
     settings: Settings
@@ -64,7 +64,7 @@ class _Joined:
 
 
 def join(settings: Settings, *, is_local: bool, lifetime: Lifetime) -> SparkSession:
-    """A session in the Java of a host, which is started if there is none for these settings.
+    """A session in the Java of a host, which is started if no host for these settings is running.
 
     Args:
         settings: those of Spark, tables and the object store decide which host it is.
@@ -185,13 +185,13 @@ def _connect(name: Path) -> socket.socket | None:
     try:
         connection.connect(str(name))
     except (FileNotFoundError, ConnectionRefusedError):
-        connection.close()  # it was killed, or there is none
+        connection.close()  # it was killed, or does not exist
         return None
     return connection
 
 
 def _answer(connection: socket.socket) -> dict[str, Any] | None:
-    """What the host says; None if it ends instead, or is too long about cleaning up after commands that ended."""
+    """The host's answer; None if it ends instead, or takes too long to clean up after commands that ended."""
     try:
         answer: dict[str, Any] | None = json.loads(connection.makefile().readline() or "null")
     except OSError:

@@ -16,8 +16,8 @@ from spark_jobs.ingest.arriving import arriving_files, folders_of
 from spark_jobs.lake.contracts import record
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.lock import Check, hold_job
-from spark_jobs.ledger.run import balance
-from spark_jobs.ledger.run.ledger import Ledger
+from spark_jobs.ledger.cut import LiveLedger
+from spark_jobs.ledger.update import balance
 from spark_jobs.places import REQUEUE
 from spark_jobs.queries.initial_state import copy_initial
 from spark_jobs.queries.jobs import jobs_of_run
@@ -40,9 +40,9 @@ OnProgress = Callable[[ProgressFiles], None]
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a run did: the lake's ledger after it, and the progress of its queries."""
+    """The result of a run: the lake's ledger after it, and the progress of its queries."""
 
-    ledger: Ledger
+    ledger: LiveLedger
     progress: ProgressFiles
     drained_to: datetime | None = None
     """The event time that a drain moved to; None if there was none, or no event."""
@@ -89,7 +89,7 @@ def run(
     jobs = jobs_of_run(measure=measure)
     # What is only drained may have come from Kafka.
     queries = [query for query in QUERIES if query.job in jobs and (records is not None or query.reads)]
-    uncounted = () if count_state else tuple(query.name for query in queries if query.is_in_ledger)
+    uncounted = () if count_state else tuple(query.name for query in queries if query.rows_in_ledger)
     progress = ProgressFiles(lake, uncounted=uncounted)
 
     def begin(query: Query, within: BatchContext) -> StreamingQuery:
@@ -118,7 +118,7 @@ def run(
         drained_to = drain_lake(spark, settings, lake, flow) if drain else None
         flow.stop()
     on_progress(progress)  # by now it has heard of every batch
-    return RunResult(balance.balance(settings, lake, drained=drain), progress, drained_to)
+    return RunResult(balance(settings, lake, drained=drain), progress, drained_to)
 
 
 def _process_all(flow: Flow) -> Iterator[None]:

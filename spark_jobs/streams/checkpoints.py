@@ -1,4 +1,4 @@
-"""The checkpoints of a lake: what each belongs to, and whether a query may start on it."""
+"""The checkpoints of a lake: the query of each, and whether that query may start on it."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -86,9 +86,9 @@ def preflight(lake: Lake, settings: Settings, queries: Iterable[str], *, source:
 
 
 def source_of(ingest: Manifest | None, settings: Settings) -> str:
-    """What ingest will read, as far as its checkpoint or ``settings`` tell: :data:`FILES` or :data:`KAFKA`.
+    """The source that ingest will read, by its checkpoint or ``settings``: :data:`FILES` or :data:`KAFKA`.
 
-    It is an argument of its start, not a setting: a change of it cannot be foreseen.
+    It is an argument of its start, not a setting, so a change of it cannot be foreseen.
     """
     if ingest:
         return KAFKA if ingest.settings.get("source") == KAFKA else FILES

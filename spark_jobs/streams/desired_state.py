@@ -1,4 +1,4 @@
-"""Whether a job is to run: what people want, whatever its processes do."""
+"""The desired state of a job: whether people want it to run, whatever its processes do."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -11,14 +11,14 @@ from spark_jobs.places import PROGRESS
 
 
 class RunState(StrEnum):
-    """The state that a job is wanted to be in."""
+    """The state in which a job should be."""
 
     RUNNING = "running"
     STOPPED = "stopped"
 
 
 class DesiredState(BaseModel):
-    """What is wanted of a job, and why. Times are UTC."""
+    """The desired state of a job, and why. Times are UTC."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -40,7 +40,7 @@ class DesiredState(BaseModel):
 
 
 def desired_key(job: str) -> str:
-    """Where the lake keeps what is wanted of ``job``, as JSON."""
+    """The desired state of ``job``, as JSON."""
     return f"{PROGRESS}/{job}/wanted.json"
 
 
@@ -72,7 +72,7 @@ class _StopRecord(BaseModel):
 
 
 def read_desired(lake: Lake, job: str) -> DesiredState | None:
-    """What is wanted of ``job``; None if nobody has ever asked for it.
+    """The desired state of ``job``; None if nobody has ever asked for one.
 
     Raises:
         LakeError: the record is damaged.
@@ -83,7 +83,7 @@ def read_desired(lake: Lake, job: str) -> DesiredState | None:
 def set_desired(
     lake: Lake, job: str, state: RunState, why: str, now: datetime, *, until: datetime | None = None
 ) -> DesiredState:
-    """Records what is wanted of ``job`` from ``now`` on; ``until`` makes a stop a pause."""
+    """Records the desired state of ``job`` from ``now`` on; ``until`` makes a stop a pause."""
     wanted = DesiredState(state=state, why=why, since=now, until=until)
     write_record(lake, desired_key(job), wanted)
     return wanted

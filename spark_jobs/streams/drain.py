@@ -21,9 +21,9 @@ from spark_jobs.streams.lockstep import Flow
 def drain_lake(spark: SparkSession, settings: Settings, lake: Lake, flow: Flow) -> datetime | None:
     """Moves event time past everything that the queries of ``flow`` hold open.
 
-    What that costs is :func:`late_up_to`: events that arrive later may be late.
+    Afterwards, events up to the times of :func:`late_up_to` are late.
 
-    A batch closes what lies behind the watermark that the previous batch left. So it takes two heartbeats: the first
+    A batch closes everything behind the watermark that the previous batch left. So it takes two heartbeats: the first
     moves the watermark, the second triggers a batch that runs under it. Each is consumed before the next is written,
     and is written only if it is not there yet, so a drain that is killed in between resumes where it stopped.
 
@@ -49,7 +49,7 @@ def drain_lake(spark: SparkSession, settings: Settings, lake: Lake, flow: Flow) 
 
 
 def _check_closed(query: StreamingQuery) -> None:
-    """Raises a QueryFailedError if a drain left state in ``query``, as far as its state is counted."""
+    """Raises a QueryFailedError if a drain left state in ``query``; state that is not counted goes unnoticed."""
     batch = query.lastProgress
     left = sum(operator.numRowsTotal for operator in batch.stateOperators) if batch else 0
     if left:
@@ -61,8 +61,8 @@ def _check_closed(query: StreamingQuery) -> None:
 
 def drain_lead(settings: Settings) -> timedelta:
     """How far past the last event the heartbeat of a drain lies: just far enough to close everything."""
-    # A millisecond more: the watermark has lost the last event's fraction of one, and some readers ask for more than
-    # the rounding, not for as much.
+    # A millisecond more: the watermark has lost the last event's fraction of one, and some readers require more than
+    # the rounding, not just as much.
     return max(query.closes_after(settings) for query in QUERIES) + ROUNDING + timedelta(milliseconds=1)
 
 
@@ -72,5 +72,5 @@ def late_up_to(settings: Settings, newest: datetime) -> dict[str, datetime]:
     for query in readers_of(SILVER_EVENTS):
         delay = query.watermark(settings)
         if delay is not None:
-            late[query.writes.name] = newest - delay - query.grace(settings)
+            late[query.writes.name] = newest - delay - query.extra_delay(settings)
     return late

@@ -1,4 +1,4 @@
-"""Heartbeats: event time goes on while no event moves it."""
+"""Heartbeats: they move event time on while no event does."""
 
 import threading
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ _ASAP = timedelta(seconds=1)
 
 
 def view_of(query: Query, running: StreamingQuery, report: QueryReport | None, settings: JobSettings) -> QueryView:
-    """What ``query`` looks like now, by its status and its last ``report``."""
+    """A view of ``query`` now, by its status and its last ``report``."""
     status = running.status
     backlog = (report.backlog_records, report.backlog_bytes) if report else ()
     return QueryView(
@@ -47,7 +47,7 @@ class Heartbeats:
     In silence event time is taken to pass as fast as the wall clock: a heartbeat lies as far past the newest time in
     silver as the silence has lasted. So nothing closes sooner than it would if events kept coming, and an event that
     comes after the silence is as late as it would have been. A heartbeat never lies ahead of the wall clock. Where
-    silver's newest time does, after a drain or an event from a fast clock, there is none until the clock has passed it.
+    silver's newest time does, after a drain or an event from a fast clock, none comes until the clock has passed it.
 
     ::
 
@@ -77,11 +77,11 @@ class Heartbeats:
         """Writes a heartbeat if one is due; to be called every second or so.
 
         Args:
-            now: read before the queries were looked at.
+            now: read before the states of the queries.
             views: of the queries that lead to silver, in the order in which rows flow.
 
         Returns:
-            The event time of the heartbeat; None if there is none.
+            The event time of the heartbeat; None if no heartbeat is due.
         """
         if not self._silence.idle_after:
             return None
@@ -104,7 +104,7 @@ class Heartbeats:
         if beat <= newest:
             self._silence.postpone()
             return None
-        if not self._silver.acquire(blocking=False):  # a batch is being written: it is no silence if it brings events
+        if not self._silver.acquire(blocking=False):  # a batch is being written, and may bring events
             return None
         try:
             self._append(beat)

@@ -17,17 +17,17 @@ Begin = Callable[[Query, BatchContext], StreamingQuery]
 
 
 class Flow:
-    """Queries that wait for each other: a batch is written once all readers of its table have consumed what is there.
+    """Queries in step: a batch is written once all readers of its table have consumed the previous ones.
 
-    So a batch of one query is a batch of the next, and state stays as small as in a live stream, however much input has
-    piled up. A query starts when the table that it reads has its first rows: an empty batch costs seconds.
+    So a batch of one query is a batch of the next, and state stays as small as in a live stream, however large the
+    backlog. A query starts when the table that it reads has its first rows: an empty batch costs seconds.
     """
 
     def __init__(self, queries: Iterable[Query], lake: Lake, begin: Begin) -> None:
         """Nothing starts yet.
 
         Args:
-            queries: all that take part.
+            queries: all participants.
             lake: their lake.
             begin: starts one of them.
         """
@@ -36,16 +36,16 @@ class Flow:
 
     @property
     def running(self) -> dict[Query, StreamingQuery]:
-        """Those that were started and not stopped."""
+        """The queries that were started and not stopped."""
         return dict(self._running)
 
     def take_in(self) -> list[StreamingQuery]:
-        """Starts the queries that read what arrives from outside."""
+        """Starts the queries that read input from outside."""
         return [self._started(query) for query in self._queries if not query.reads]
 
     def catch_up(self, table: Table) -> None:
-        """Returns when every query that reads ``table`` has consumed what it holds now."""
-        # All of them start first: they work side by side.
+        """Returns when every query that reads ``table`` has consumed its current content."""
+        # All of them start first, to work in parallel.
         for query in [self._started(query) for query in self._readers(table) if self._can_start(query)]:
             query.processAllAvailable()
 
@@ -64,7 +64,7 @@ class Flow:
                 self._stop(query)
 
     def stop(self) -> None:
-        """Stops all that is running."""
+        """Stops all running queries."""
         for query in self.running:
             self._stop(query)
 

@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 class QuickListener(StreamingQueryListener):
     """A listener that reads a batch's progress from Java as one JSON text.
 
-    PySpark's own makes a call to Java for each of some three hundred figures of a join, which costs 0.2 CPU seconds per
+    PySpark's own listener calls Java for each of some three hundred figures of a join, which costs 0.2 CPU seconds per
     batch.
     """
 
@@ -133,7 +133,7 @@ class ProgressFiles(QuickListener):
             write_record(self._lake, progress_key(report.query), report)
             self._add_to_trend(report)
         except (AdloomError, OSError) as error:
-            # Outside observers can tell from its age that the report is stale; the query continues.
+            # Outside observers see from its age that the report is stale; the query continues.
             _log.warning("%s: its progress could not be written: %s", report.query, error)
 
     def _add_to_trend(self, report: QueryReport) -> None:

@@ -1,6 +1,6 @@
-"""The checkpoint of a query, rebuilt from events at rest so that Spark goes on as if it had never been away.
+"""Rebuilds the checkpoint of a query from events at rest, so that Spark continues as if it had never stopped.
 
-It gets two batches, because Spark takes the time that the next one begins with from both of them::
+It gets two batches, because Spark derives the watermark of the next one from both of them::
 
     batch   reads                  watermark of the batch   its output
     0       all open events        none: nothing is late    in the table already, but for what changed settings add
@@ -8,8 +8,8 @@ It gets two batches, because Spark takes the time that the next one begins with 
     2 …     what the query had     rows behind the one of   ordinary: rows behind the watermark of the position are late
             not read yet           batch 1 are late
 
-So the source table need not have the versions that its events came in. Spark is then told, in its own files, where in
-the source table the query had come to.
+So the source table need not have the versions that its events came in. Spark's own files then record where in the
+source table the query had come to.
 """
 
 import json
@@ -49,16 +49,15 @@ def rebuild(at: ResumePoint, version: int, manifest: Manifest) -> int:
         QueryFailedError: the state could not be rebuilt.
     """
     query, lake = at.query, at.lake
-    assert query.open_events is not None, f"{query.name} reads a table and says nothing of its state"  # noqa: S101
     # The newest event may be among the open ones a second time.
     events = query.open_events(at).dropDuplicates([*KEY, "event_time"]).localCheckpoint()
     sides = _sides(at, events)
-    known = query.known_state(at) if query.known_state else None
+    known = query.known_state(at)
     first = query.rows(at.settings, _streamed(sides), known)
     add_columns(lake, query.writes, first)
     folder = checkpoint_key(query.name, version)
     held_ms = at.note.watermark_ms if query.watermark(at.settings) is not None else 0
-    _run_batch(at, first, version, query.write_rebuilt(at) if query.write_rebuilt else None)
+    _run_batch(at, first, version, query.write_rebuilt(at))
     next_ms = _replace_watermark(lake, f"{folder}/commits/0", held_ms)
     _run_batch(at, query.rows(at.settings, _streamed(sides), None), version, _write_due(at, manifest, held_ms))
     _replace_watermark(lake, f"{folder}/commits/1", max(next_ms, held_ms))
@@ -68,7 +67,7 @@ def rebuild(at: ResumePoint, version: int, manifest: Manifest) -> int:
 
 
 def _sides(at: ResumePoint, events: DataFrame) -> Sequence[DataFrame]:
-    """The open events for each time that the query reads its table; one side may have come further than another."""
+    """The open events for each time that the query reads its table; one side may have read further than another."""
     last, keys = max(at.reached), [*KEY, "event_time"]
     sides = [
         events
@@ -76,7 +75,7 @@ def _sides(at: ResumePoint, events: DataFrame) -> Sequence[DataFrame]:
         else events.join(at.read_until(table, until).select(*keys).distinct(), on=keys, how="left_semi")
         for table, until in zip(at.query.reads, at.reached, strict=True)
     ]
-    return at.query.reread(at, sides) if at.query.reread else sides
+    return at.query.adapt_for_reset(at, sides)
 
 
 def _streamed(sides: Sequence[DataFrame]) -> list[DataFrame]:
@@ -92,7 +91,7 @@ def _in_first_batch(rows: DataFrame) -> DataFrame:
 
 
 def _run_batch(at: ResumePoint, rows: DataFrame, version: int, write: _Write | None) -> None:
-    """Runs the next batch of the new checkpoint; ``write`` gets its output, which otherwise is thrown away."""
+    """Runs the next batch of the new checkpoint; ``write`` gets its output, which otherwise is discarded."""
 
     def compute(batch: DataFrame, _batch_id: int) -> None:
         if write is None:
@@ -114,9 +113,9 @@ def _run_batch(at: ResumePoint, rows: DataFrame, version: int, write: _Write | N
 
 
 def _write_due(at: ResumePoint, manifest: Manifest, held_ms: int) -> _Write:
-    """Writes what comes due at the position as an ordinary batch would; if there is nothing, nothing is committed."""
+    """Writes the rows that come due at the position as an ordinary batch would; without rows, nothing is committed."""
     query, note = at.query, note_of_reset(at.note).model_copy(update={"watermark_ms": held_ms})
-    outputs = query.outputs(at.settings, at.lake, manifest) if query.outputs else [TableOutput(at.lake, query.writes)]
+    outputs = query.outputs(at.settings, at.lake, manifest) or [TableOutput(at.lake, query.writes)]
 
     def write(rows: DataFrame) -> None:
         if rows.isEmpty():
@@ -128,7 +127,7 @@ def _write_due(at: ResumePoint, manifest: Manifest, held_ms: int) -> _Write:
 
 
 def _replace_watermark(lake: Lake, key: str, watermark_ms: int) -> int:
-    """Replaces the watermark that a batch left to the next one, in the file ``key``. Returns the one it had left."""
+    """Replaces the watermark that a batch left to the next one, in the file ``key``. Returns the old one."""
     version, text, *more = _lines(lake, key)
     done = json.loads(text)
     _write_lines(lake, key, [version, json.dumps({**done, _NEXT: watermark_ms}), *more])
@@ -136,7 +135,7 @@ def _replace_watermark(lake: Lake, key: str, watermark_ms: int) -> int:
 
 
 def _replace_offsets(at: ResumePoint, key: str) -> None:
-    """Replaces where a batch ended, in the file ``key``, by the position in the source table."""
+    """Replaces the end of a batch, in the file ``key``, by the position in the source table."""
     version, metadata, *_ = _lines(at.lake, key)
     _write_lines(at.lake, key, [version, metadata, *map(json.dumps, at.note.reached)])
 
@@ -147,6 +146,6 @@ def _lines(lake: Lake, key: str) -> list[str]:
 
 def _write_lines(lake: Lake, key: str, lines: Sequence[str]) -> None:
     folder, _, name = key.rpartition("/")
-    # Hadoop's checksum of the old content; it is only kept on local disks, and need not be there.
+    # Hadoop's checksum of the old content; it exists on local disks only, and not always.
     lake.files.delete([f"{folder}/.{name}.crc"])
     lake.files.write(key, "\n".join(lines).encode())

@@ -1,4 +1,4 @@
-"""What a streaming query reports after each batch: ``_progress/<job>/<query>.json``."""
+"""The report of a streaming query after each batch: ``_progress/<job>/<query>.json``."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
@@ -17,7 +17,7 @@ _COARSE, _KEPT = timedelta(minutes=5), timedelta(days=1)
 
 
 class QueryState(StrEnum):
-    """State of a query, as it last reported it."""
+    """The state of a query in its last report."""
 
     RUNNING = "running"
     STOPPED = "stopped"
@@ -57,7 +57,7 @@ class QueryReport(BaseModel):
     """The largest event time in any batch since the query was started."""
     watermark: datetime | None = None
     watermark_delay_s: float | None = None
-    """How far behind the largest event time ever read the watermark belongs; None if that is not known."""
+    """How far the watermark should lie behind the largest event time ever read; None if unknown."""
     watermark_lag_s: float | None = None
     """From the watermark to ``updated_at``."""
     state_rows: int | None = 0

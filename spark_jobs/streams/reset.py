@@ -1,8 +1,8 @@
 """A new checkpoint for a query, in place of one that is damaged or belongs to other settings.
 
-The contents of the old one are not read. The output table says how far the query had come: its commits carry a note
+The contents of the old one are not read. The output table shows how far the query had come: its commits carry a note
 (:mod:`spark_jobs.lake.notes`). The state is rebuilt from the events that were still open at that position
-(:mod:`spark_jobs.streams.rebuild`), and the query goes on there, under the watermark that it had.
+(:mod:`spark_jobs.streams.rebuild`), and the query continues there, under the watermark that it had.
 """
 
 import json
@@ -35,7 +35,7 @@ from spark_jobs.streams.start import start
 
 @dataclass(frozen=True)
 class Reset:
-    """What a reset did: the new version of the checkpoint, and the open events that its state was rebuilt from."""
+    """The result of a reset: the new version of the checkpoint, and the open events that its state was rebuilt from."""
 
     query: str
     version: int
@@ -45,7 +45,7 @@ class Reset:
 def reset(spark: SparkSession, settings: Settings, lake: Lake, name: str, source: Path | None = None) -> Reset:
     """Creates a new version of the checkpoint of the query ``name``: no row of its output is lost or repeated.
 
-    What the query had decided stays; everything else follows the new settings, whichever of them changed:
+    Decisions of the query stay; everything else follows the new settings, whichever of them changed:
 
     - ``deduplicate``: events in silver stay, and their repeats are recognized.
     - ``attribute``: emitted rows stay, even pairs that a shorter window would not make. Events that were waiting are
@@ -58,10 +58,10 @@ def reset(spark: SparkSession, settings: Settings, lake: Lake, name: str, source
     - ``moving_average``, ``user_status``: emitted rows stay. Values and events that were waiting for the watermark are
       processed with the new settings, continuing from the last values and the current status of users.
 
-    Events that are late for the query stay late. There is no record of which were late earlier: those still within
-    reach count now.
+    Events that are late for the query stay late. Which were late earlier is not recorded: those still within reach
+    count now.
 
-    An initial state that the query began with still counts, whatever the setting says now.
+    An initial state that the query began with still counts, whatever the setting is now.
 
     If it is killed half-way, the version in use stays as it was. If it had written to the table by then, no query
     starts from that version; run the reset again.
@@ -75,8 +75,8 @@ def reset(spark: SparkSession, settings: Settings, lake: Lake, name: str, source
             taken in on the way.
 
     Raises:
-        SettingsError: there is no such query.
-        CheckpointError: the tables do not say how far the query had come.
+        SettingsError: ``name`` is not a query.
+        CheckpointError: the tables do not show how far the query had come.
         LakeInUseError: the job is running.
         QueryFailedError: the state could not be rebuilt.
     """
@@ -130,7 +130,7 @@ def _restart_at_end(
     source: Path | None,
     version: int,
 ) -> str:
-    """Restarts ``ingest`` where bronze ends. Returns where in Kafka that is; empty for files and at the start."""
+    """Restarts ``ingest`` where bronze ends. Returns that position in Kafka; empty for files and at the start."""
     if not folders_of(settings, source):
         return json.dumps(note.reached[0]) if note and _is_kafka(note.reached[0]) else ""
     records = arriving_files(spark, settings, source)

@@ -41,7 +41,7 @@ from spark_jobs.streams.stop_signals import StopRequest, finish_batches
 
 _TICK_S = 0.5
 _LOOK_S = 5.0
-"""How often a driver looks whether it is asked to stop."""
+"""How often a driver checks whether it was asked to stop."""
 _log = logging.getLogger(__name__)
 
 
@@ -49,7 +49,7 @@ class ServiceOutcome(Enum):
     """How a job ended."""
 
     DONE = auto()
-    """It processed everything that was there (``job.trigger = available_now``)."""
+    """It processed all available input (``job.trigger = available_now``)."""
     STOPPED = auto()
     """Its running batches finished, then its queries stopped."""
     ABORTED = auto()
@@ -75,10 +75,10 @@ def run_job(
         job: its name.
         stop: polled several times a second.
         source: for the job that reads records: the folder to watch; None: folders or Kafka, as configured.
-        contract: that of the settings, which the job that reads records writes down; None: it does not.
+        contract: of the settings, which the job that reads records stores; None: it does not.
 
     Raises:
-        SourceError: there is nothing to read, Kafka does not answer, or an initial state cannot be used.
+        SourceError: no input is configured, Kafka does not answer, or an initial state cannot be used.
         LakeInUseError: another process runs the job on this lake.
         SettingsError: job.metrics cannot be listened on.
         CheckpointError: its checkpoints belong to other settings and cannot be used with these.
@@ -114,7 +114,7 @@ def _beat(
     heartbeats: Heartbeats, progress: ProgressFiles, running: Mapping[Query, StreamingQuery], settings: Settings
 ) -> None:
     """Writes a heartbeat if one is due."""
-    now = Moment.now()  # before the queries are looked at
+    now = Moment.now()  # before the states of the queries are read
     views = [view_of(query, own, progress.report(query.name), settings.job) for query, own in running.items()]
     if beat := heartbeats.tick(now, views):
         _log.info("no event moves time: heartbeat at %s", beat.isoformat(timespec="milliseconds"))
@@ -146,20 +146,20 @@ class _StopRequests:
     """Requests to stop that are made in the lake, for drivers that no signal reaches."""
 
     def __init__(self, lake: Lake, job: str) -> None:
-        """Clears a request that was meant for an earlier driver."""
+        """Deletes a request that was meant for an earlier driver."""
         self._lake, self._job = lake, job
         clear_stop_request(lake, job)
         self._looked_at = time.monotonic()
 
     def heed(self, stop: StopRequest) -> None:
-        """Passes on a request from the lake; looks only every few seconds."""
+        """Passes on a request from the lake; checks only every few seconds."""
         if time.monotonic() - self._looked_at < _LOOK_S:
             return
         self._looked_at = time.monotonic()
         try:
             is_asked = stop_requested_at(self._lake, self._job) is not None
         except (AdloomError, OSError) as error:
-            _log.warning("%s: cannot tell from the lake whether to stop: %s", self._job, error)
+            _log.warning("%s: cannot read from the lake whether to stop: %s", self._job, error)
             return
         if is_asked:
             _log.info("%s: the lake asks it to stop", self._job)

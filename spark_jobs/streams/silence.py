@@ -1,4 +1,4 @@
-"""How long no event has moved event time: rules alone, with the clocks and all that is known passed in."""
+"""How long no event has moved event time: pure rules; clocks and states are passed in."""
 
 import time
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 _LONGEST_GAP_S = 60.0
-"""Ticks that lie further apart, by either clock, say nothing about the time between them."""
+"""The longest time between two ticks, by either clock, that can count as silence."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Moment:
 
 @dataclass(frozen=True)
 class QueryView:
-    """What a streaming query looks like at a tick."""
+    """The state of a streaming query at a tick."""
 
     batch: int
     """Id of its last finished batch; -1 before the first."""
@@ -42,9 +42,9 @@ class QueryView:
 
 @dataclass
 class Passage:
-    """Up to which moment everything that had arrived has passed through a chain of queries.
+    """The moment up to which all arrived input has passed through a chain of queries.
 
-    A moment is marked. Then each query in turn has to show that it has taken everything that was there at the mark: it
+    A moment is marked. Then each query in turn has to show that it has read everything that existed at the mark: it
     finishes a batch that started later and leaves nothing unread, or it looks again and finds nothing.
 
     ::
@@ -61,7 +61,7 @@ class Passage:
     _idle_since_s: float | None = None
 
     def observe(self, now: Moment, views: Sequence[QueryView]) -> Moment | None:
-        """Takes notice of the queries at ``now``. Returns the mark if everything is through, and sets the next one."""
+        """Observes the queries at ``now``. Returns the mark if everything is through, and sets the next one."""
         if self._mark is None:
             self._mark = now
             self._enter(0, views)
@@ -93,9 +93,9 @@ class Passage:
 
 @dataclass
 class Silence:
-    """How long no event has moved event time, and when that is worth a heartbeat: each ``idle_after`` (0: never).
+    """How long no event has moved event time, and whether a heartbeat is due: each ``idle_after`` (0: never).
 
-    It grows only as far as the queries have taken everything that has arrived: neither a long batch, nor a backlog, nor
+    It grows only while the queries have taken everything that has arrived: neither a long batch, nor a backlog, nor
     a source that does not answer is silent. Broken or repeated records do not end it.
     """
 
@@ -107,7 +107,7 @@ class Silence:
     _passage: Passage = field(default_factory=Passage)
 
     def observe(self, now: Moment, views: Sequence[QueryView]) -> bool:
-        """Takes notice of the queries at ``now``; to be called every second or so.
+        """Observes the queries at ``now``; to be called every second or so.
 
         Returns:
             Whether silence restarts: at the first call, and when the machine slept or a clock was set since the last.
@@ -125,7 +125,7 @@ class Silence:
 
     @property
     def through(self) -> Moment:
-        """Everything that had arrived by then has been processed."""
+        """The time up to which all arrived input has been processed."""
         assert self._through is not None  # noqa: S101 a mistake of the caller
         return self._through
 

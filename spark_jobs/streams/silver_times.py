@@ -15,20 +15,20 @@ from spark_jobs.lake.layout import Lake, commit_key
 from spark_jobs.spark.read_delta import newest_event_time, read_table
 
 _TRUNCATED = timedelta(microseconds=999)
-"""Delta cuts the times in its statistics off after the milliseconds."""
+"""Delta truncates the times in its statistics to milliseconds."""
 
 
 @dataclass(frozen=True)
 class CommitTimes:
     """The largest event times of the rows that a commit of silver adds; None where it adds no such row.
 
-    They are cut off after the milliseconds.
+    They are truncated to milliseconds.
     """
 
     event: datetime | None = None
     heartbeat: datetime | None = None
     is_known: bool = True
-    """Whether the commit tells: false if a file has no statistics."""
+    """Whether the commit gives its times: false if a file has no statistics."""
 
     @property
     def newest(self) -> datetime | None:
@@ -53,8 +53,8 @@ def times_in(commit: bytes) -> CommitTimes:
 class SilverTimes:
     """The newest event times in silver, followed commit by commit.
 
-    What a commit says costs one small read. What silver held before is asked of Spark once, which opens only the files
-    whose statistics reach past the newest time in the last commit.
+    A commit costs one small read. Spark is asked once for the newest time of older rows, and opens only the files whose
+    statistics reach past the newest time in the last commit.
     """
 
     def __init__(self, lake: Lake) -> None:
@@ -64,7 +64,7 @@ class SilverTimes:
         self._event: datetime | None = None
         self._newest: datetime | None = None
         self._is_complete = False
-        """Whether ``_newest`` counts all that is in silver, not only what was followed."""
+        """Whether ``_newest`` covers all of silver, not only the commits followed."""
 
     def follow(self) -> bool:
         """Reads the commits since the last call; the first call only remembers where silver ends.
@@ -98,13 +98,13 @@ class SilverTimes:
         silver = read_table(spark, self._lake, SILVER_EVENTS)
         at_least = self._newest_in_last_commit()
         if at_least is not None:
-            # By the partition and by the time itself: Delta leaves out files by either.
+            # By the partition and by the time itself: Delta skips files by either.
             silver = silver.where(F.col("event_date") >= F.lit(at_least.date()))
             silver = silver.where(F.col("event_time") >= F.lit(at_least))
         return newest_event_time(silver)
 
     def _newest_in_last_commit(self) -> datetime | None:
-        """The newest time of the last commit that adds a row; None if the log does not say."""
+        """The newest time of the last commit that adds a row; None if unknown from the log."""
         for version in range((self._next or 0) - 1, -1, -1):
             commit = self._lake.files.read(commit_key(SILVER_EVENTS, version))
             times = times_in(commit) if commit is not None else CommitTimes(is_known=False)

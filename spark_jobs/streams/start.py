@@ -33,16 +33,16 @@ def start(
     version: int | None = None,
     conf: Mapping[str, str] = _NOTHING,
 ) -> StreamingQuery:
-    """Starts ``query``; the first batch of a checkpoint with the initial state that its manifest names.
+    """Starts ``query``; the first batch of a checkpoint begins with the initial state that its manifest names.
 
     Args:
-        query: its description.
+        query: the query.
         spark: the session.
         settings: those it runs with.
         lake: the tables that it reads must exist there.
-        records: what arrives from outside (see :mod:`spark_jobs.ingest`), for a query that reads no table.
+        records: the input from outside (see :mod:`spark_jobs.ingest`), for a query that reads no table.
         trigger: when its batches start.
-        within: gives a context manager, within which each batch is written.
+        within: returns a context manager, within which each batch is written.
         version: of its checkpoint; by default the one in use.
         conf: Spark settings for this start, beyond those that the query declares.
     """
@@ -51,6 +51,6 @@ def start(
     sides, initial = first_rows(spark, settings, lake, query, used, sides)
     rows = query.rows(settings, sides, initial)
     add_columns(lake, query.writes, rows)
-    outputs = query.outputs(settings, lake, read_manifest(lake, query.name, used)) if query.outputs else None
+    outputs = query.outputs(settings, lake, read_manifest(lake, query.name, used))
     with using(spark, {**query.spark_conf, **conf}):
         return start_query(rows, lake, query, start=trigger, within=within, version=used, outputs=outputs)

@@ -1,6 +1,6 @@
 """The state of queries, read from their checkpoints; nothing is written.
 
-The query may be running: what is read is its state after the last batch.
+The query may be running: its state after the last batch is read.
 """
 
 import json
@@ -55,9 +55,9 @@ class Store:
 
 
 class Part(NamedTuple):
-    """What a store keeps in one partition: entries, their length as JSON in bytes, their earliest time.
+    """The content of a store in one partition: entries, their length as JSON in bytes, their earliest time.
 
-    The time is in microseconds since 1970; None if the entries have none.
+    The time is in microseconds since 1970; None if the entries have no times.
     """
 
     partition: int
@@ -105,7 +105,7 @@ def _operator(lake: Lake, folder: str) -> str:
 
 
 def weigh(spark: SparkSession, lake: Lake, stores: list[Store]) -> dict[Store, list[Part]]:
-    """What each of ``stores`` keeps, by partition; partitions that keep nothing are left out."""
+    """The content of each of ``stores``, by partition; empty partitions are left out."""
     if not stores:
         return {}
     # All in one job: on a small machine a job for each store takes longer than what it reads.
@@ -130,7 +130,7 @@ def read_state(spark: SparkSession, lake: Lake, store: Store) -> DataFrame:
         ``key`` and ``value`` (structs), ``partition_id``; ``bytes``, the length of both as JSON, to compare entries by,
         not their size on disk; ``oldest``, the earliest time in them, null if they have none.
     """
-    # Reading a state needs a part of Spark that is there only once the session has been asked for its streams.
+    # Reading a state needs a part of Spark that exists only once the session has been asked for its streams.
     _ = spark.streams.active
     reader = spark.read.format("statestore").option("operatorId", store.operator_id).option("batchId", store.batch)
     if store.side:

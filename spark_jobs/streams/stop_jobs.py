@@ -31,11 +31,11 @@ def stop_jobs(
 
     Args:
         lake: the lake.
-        jobs: which.
+        jobs: the jobs.
         s3: of the lake's store.
         patience_s: how long to wait, in seconds.
-        sleep: waits for so many seconds.
-        clock: tells seconds, and is not set by anybody.
+        sleep: waits for the given number of seconds.
+        clock: gives seconds, and is never set.
 
     Yields:
         Each job once it does not run, and whether it ran.
@@ -66,7 +66,7 @@ def _ask(lake: Lake, job: str, *, is_running: bool) -> None:
     if wanted is not None and (wanted.state is RunState.RUNNING or wanted.is_paused):
         set_desired(lake, job, RunState.STOPPED, "adloom stop", now)
     is_watched = watcher is not None and now - watcher.looked_at <= _WATCHED_WITHIN
-    # Its watcher sends SIGTERM. With both a driver would take the second request for a sign of impatience.
+    # Its watcher sends SIGTERM. A driver would take a second request as one to stop at once.
     if is_running and not is_watched:
         request_stop(lake, job, now)
 

@@ -1,4 +1,4 @@
-"""What spark-submit runs on a cluster: the command ``adloom`` as it is installed there.
+"""The program that spark-submit runs on a cluster: the command ``adloom`` as it is installed there.
 
 Alone in its folder: Spark puts the folder of this file before all others that Python imports from.
 """

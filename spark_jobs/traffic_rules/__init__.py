@@ -1,1 +1,1 @@
-"""What counts as invalid traffic: rules, and how they are applied to events."""
+"""The rules of invalid traffic, and how they are applied to events."""

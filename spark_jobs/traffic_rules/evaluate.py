@@ -1,4 +1,4 @@
-"""Holds events against rules, and the marks that follow against those that there are."""
+"""Applies rules to events and compares the resulting marks with the existing ones."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -28,18 +28,18 @@ _KINDS: dict[str, Callable[[DataFrame, Any], DataFrame]] = {
     "sequence": sequence,
 }
 MARK = (*EVENT, "rule_id", "rule_version")
-"""The columns that tell a mark."""
+"""The columns that identify a mark."""
 _SAID = ("class", "evidence")
 _NO_MARKS = ", ".join(f"{one.name} {one.sql_type}" for one in MARKS.columns if one.name in (*MARK, *_SAID))
 
 
 def expected_marks(events: DataFrame, rules: RuleSet, until: datetime) -> DataFrame:
-    """The marks that ``events`` get by ``rules``.
+    """The marks of ``events`` by ``rules``.
 
     Args:
         events: see :mod:`spark_jobs.traffic_rules.kinds`.
         rules: the rules.
-        until: events before it are known; a window that ends later is not over, and marks nothing yet.
+        until: events are complete before it; a window that ends later marks nothing yet.
 
     Returns:
         :data:`MARK`, ``class`` and ``evidence``; each mark once.
@@ -63,7 +63,7 @@ def _marks(events: DataFrame, rule: Rule, until: datetime) -> DataFrame:
 
 
 def active_marks(marks: DataFrame) -> DataFrame:
-    """The marks that hold, of rows of ``silver/marks``: those whose newest row does not revoke them.
+    """The active marks among rows of ``silver/marks``: those whose newest row does not revoke them.
 
     Returns:
         :data:`MARK`, ``class`` and ``evidence``; each mark once.
@@ -74,7 +74,7 @@ def active_marks(marks: DataFrame) -> DataFrame:
 
 
 def marked_events(marks: DataFrame) -> DataFrame:
-    """The events that a mark holds for, of rows of ``silver/marks``.
+    """The events with an active mark among rows of ``silver/marks``.
 
     Returns:
         :data:`spark_jobs.traffic_rules.kinds.common.EVENT`; each event once.
@@ -83,9 +83,9 @@ def marked_events(marks: DataFrame) -> DataFrame:
 
 
 def mark_changes(expected: DataFrame, active: DataFrame, marked_at: datetime) -> DataFrame:
-    """The rows of ``silver/marks`` after which the marks in ``expected`` hold, and no other of ``active``.
+    """The rows of ``silver/marks`` that make the marks in ``expected`` active, and revoke others of ``active``.
 
-    What was counted or matched plays no part: a mark that holds stays as it was found.
+    The evidence is not compared: an active mark keeps the evidence that it was found with.
     """
     columns = (*MARK, *_SAID)
     both = expected.select(*columns, F.lit(False).alias("revoked")).unionAll(

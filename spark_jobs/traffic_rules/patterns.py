@@ -1,4 +1,4 @@
-r"""The regular expressions that find crawlers: what Java and RE2 read alike, since Spark uses one and DuckDB the other.
+r"""The regular expressions that find crawlers: only syntax with one meaning in Java (Spark) and RE2 (DuckDB).
 
 Allowed: characters, ``.``, classes such as ``[a-z_]`` and ``[\s\S]``, ``\d \w \s`` and their opposites, ``^``, ``$``,
 groups ``(...)`` and ``(?:...)``, ``|``, and the quantifiers ``? * + {n} {n,} {n,m}``, also lazy. A group repeats a
@@ -22,7 +22,7 @@ class Pattern:
     Attributes:
         text: as it was written, which is how RE2 takes it.
         java: as Java takes it, with the same meaning.
-        literal: the characters that it stands for; None if it has other syntax.
+        literal: its characters if it is literal text; otherwise None.
     """
 
     text: str
@@ -34,7 +34,7 @@ def parse_pattern(text: str) -> Pattern:
     """Checks ``text``.
 
     Raises:
-        ValueError: it is malformed, holds what the engines read differently, or fits every text.
+        ValueError: it is malformed, has syntax that the engines read differently, or matches every text.
     """
     reader = _Reader(text)
     reader.alternatives(depth=0)
@@ -50,7 +50,7 @@ def parse_pattern(text: str) -> Pattern:
 
 
 def any_of(patterns: tuple[Pattern, ...]) -> str:
-    """One regular expression for Java that fits where one of ``patterns`` does; quick also for thousands of words."""
+    """One regular expression for Java that matches where one of ``patterns`` does; fast even for thousands of words."""
     words = {pattern.literal for pattern in patterns if pattern.literal is not None}
     others = [f"(?:{pattern.java})" for pattern in patterns if pattern.literal is None]
     # (?d): only \n ends a line, as for RE2.
@@ -58,9 +58,9 @@ def any_of(patterns: tuple[Pattern, ...]) -> str:
 
 
 def _any_word(words: set[str]) -> str:
-    """Fits where one of ``words`` stands: words that begin alike share a branch."""
+    """A regular expression that matches any of ``words``; words with a common prefix share a branch."""
     if "" in words:
-        return ""  # one of them ends here, so that others go on does not matter
+        return ""  # one word ends here and matches, so longer ones do not matter
     tails: dict[str, set[str]] = {}
     for word in words:
         tails.setdefault(word[0], set()).add(word[1:])
@@ -139,7 +139,7 @@ class _Reader:
         elif character == "[":
             self.character_class()
         elif character == "$":
-            # To Java, $ also fits before a last line end.
+            # In Java, $ also matches before a final line end.
             self.take(1, "\\z")
         elif character in "^.":
             self.take(1)

@@ -1,11 +1,11 @@
-"""How far marking has come, and which rules are in use."""
+"""The progress of marking, and the rules in use."""
 
 from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict
 
 RULES = "_rules"
-"""Folder of the sets of rules that were in use: ``<digest>.json``, and which one is."""
+"""The folder of the sets of rules that were in use, ``<digest>.json``, and of the record of the current one."""
 
 
 RULES_IN_USE = f"{RULES}/active.json"
@@ -18,7 +18,7 @@ def rules_key(digest: str) -> str:
 
 
 class RulesInUse(BaseModel):
-    """Which set of rules new events are held against, since when, and who said so."""
+    """The set of rules that new events are checked against, since when, and who chose it."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -28,11 +28,11 @@ class RulesInUse(BaseModel):
 
 
 class Reached(BaseModel):
-    """How far marking came; in the note of each commit of ``silver/marks``.
+    """The progress of marking, in the note of each commit of ``silver/marks``.
 
-    ``in_use`` are the rules from then on. Events before ``until_us`` (microseconds since 1970) were held against
-    rules, as far as they lay in ``silver_version``, or in ``silver/late_events`` with the number of a repair up to
-    ``repair``; None: that is still to be done for all. ``marked_at_us`` is the time of the rows of the commit.
+    ``in_use`` are the rules from then on. Events before ``until_us`` (microseconds since 1970) were checked if they
+    were in ``silver_version``, or in ``silver/late_events`` with the number of a repair up to ``repair``; None: no
+    event was. ``marked_at_us`` is the time of the rows of the commit.
     """
 
     model_config = ConfigDict(frozen=True)

@@ -12,12 +12,12 @@ from spark_jobs.errors import RulesError
 from spark_jobs.traffic_rules.rules import CRAWLER_LIST, KINDS, RULE, Rule, RuleSet
 
 DEFAULT_RULES = Path(__file__).with_name("default_rules.toml")
-"""The rules that hold until others are applied."""
+"""The rules in use until others are applied."""
 _TABLE = "rule"
 
 
 def load_rules(file: Path = DEFAULT_RULES) -> RuleSet:
-    """The rules in ``file``, with the patterns and networks that they refer to; relative names count from its folder.
+    """The rules in ``file``, with their patterns and networks; relative names start from its folder.
 
     Raises:
         RulesError: the file or a list cannot be read, or a rule is malformed.
@@ -29,7 +29,7 @@ def load_rules(file: Path = DEFAULT_RULES) -> RuleSet:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise RulesError(f"rules file {file} is not TOML: {error}") from error
     if unknown := sorted({*tables} - {_TABLE}):
-        raise RulesError(f"{file}: {unknown[0]} is no rule; each rule is a table [[rule]]")
+        raise RulesError(f"{file}: {unknown[0]} is not a rule; each rule is a table [[rule]]")
     raw = tables.get(_TABLE, [])
     if not isinstance(raw, list) or not all(isinstance(one, dict) for one in raw):
         raise RulesError(f"{file}: rule is not a list of tables; begin each rule with [[rule]]")
@@ -50,8 +50,8 @@ def _rule(file: Path, place: int, raw: Mapping[str, Any]) -> Rule:
 
 
 def _told(error: Any, raw: Mapping[str, Any]) -> str:
-    """What is wrong with a rule: field, value, and what to do."""
-    # The first part of the place is the kind, once it is known.
+    """The fault of a rule: field, value, and what to do."""
+    # The first part of the place is the kind, if it is known.
     place = [str(part) for part in error["loc"] if part != raw.get("kind")]
     reason = error["msg"].removeprefix("Value error, ")
     if error["type"] == "missing":
@@ -64,14 +64,14 @@ def _told(error: Any, raw: Mapping[str, Any]) -> str:
         return f"kind {raw.get('kind')!r} is unknown; choose one of {', '.join(KINDS)}"
     if not place:
         return str(reason)
-    # Of a long list, the reason names the member.
+    # For a long list, the reason names the member.
     value = error["input"]
     shown = "" if isinstance(value, list | tuple | dict) else f" {value!r}" if isinstance(value, str) else f" {value}"
     return f"{'.'.join(place)}{shown}: {reason}"
 
 
 def _whole(name: str, file: Path, raw: Mapping[str, Any]) -> dict[str, Any]:
-    """``raw`` with what its lists hold."""
+    """``raw`` with the entries of its lists."""
     whole = dict(raw)
     if raw.get("list") == CRAWLER_LIST and raw.get("kind") == "user_agent_list":
         whole["list_version"], listed = _crawlers(name)
@@ -84,7 +84,7 @@ def _whole(name: str, file: Path, raw: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _lines(name: str, file: Path) -> list[str]:
-    """The lines of ``file`` without remarks and empty ones."""
+    """The lines of ``file`` without comments and empty ones."""
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -93,7 +93,7 @@ def _lines(name: str, file: Path) -> list[str]:
 
 
 def _crawlers(name: str) -> tuple[str, list[str]]:
-    """The version of the list of crawlers that is installed, and its patterns."""
+    """The version of the installed list of crawlers, and its patterns."""
     try:
         from crawleruseragents import CRAWLER_USER_AGENTS_DATA  # noqa: PLC0415 it is optional
     except ModuleNotFoundError as error:

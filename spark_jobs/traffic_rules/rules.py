@@ -1,7 +1,7 @@
-"""Rules that say which events are invalid traffic, and their versions.
+"""Rules that define which events are invalid traffic, and their versions.
 
-A rule is data. Its version follows from all that it says, the lists that it refers to included: equal rules have equal
-versions, wherever they were read from.
+A rule is data. Its version is computed from its whole content, including its lists: equal rules have equal versions,
+wherever they were read from.
 """
 
 import ipaddress
@@ -41,7 +41,7 @@ class TrafficClass(StrEnum):
     GIVT = "givt"
     """General: found by lists and simple counts."""
     SIVT = "sivt"
-    """Sophisticated: found by how events belong together."""
+    """Sophisticated: found by relations between events."""
 
 
 class Key(StrEnum):
@@ -57,7 +57,7 @@ def _texts(value: object) -> object:
 
 def _event_types(names: tuple[str, ...]) -> tuple[str, ...]:
     if unknown := [name for name in names if name not in EVENT_TYPES]:
-        raise ValueError(f"{unknown[0]!r} is no event type; choose of {', '.join(EVENT_TYPES)}")
+        raise ValueError(f"{unknown[0]!r} is not an event type; choose from {', '.join(EVENT_TYPES)}")
     return tuple(sorted(set(names)))
 
 
@@ -73,7 +73,7 @@ Time = Annotated[AwareDatetime, AfterValidator(lambda time: time.astimezone(UTC)
 
 
 class _Rule(BaseModel):
-    """What rules of all kinds have. A rule of several event types holds for each of them by itself."""
+    """The fields of rules of all kinds. A rule of several event types applies to each of them by itself."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True)
     allowed_types: ClassVar[tuple[str, ...]] = EVENT_TYPES
@@ -94,22 +94,22 @@ class _Rule(BaseModel):
 
     @property
     def canonical(self) -> str:
-        """All that it says, as JSON: the same text for equal rules."""
+        """The rule as JSON: the same text for equal rules."""
         return _canonical(self.model_dump(mode="json", exclude_none=True))
 
     @property
     def version(self) -> str:
-        """Of what it says."""
+        """The version, computed from :attr:`canonical`."""
         return sha256(self.canonical.encode()).hexdigest()[:_VERSION_DIGITS]
 
     @property
     def reach(self) -> timedelta:
-        """How far from an event other events can matter to it."""
+        """How far from an event others can matter to the rule."""
         return timedelta()
 
 
 class UserAgentRule(_Rule):
-    """The user agent fits one of ``patterns``; the loader adds those of ``list``, whose version counts too."""
+    """The user agent matches one of ``patterns``; the loader adds those of ``list``, whose version counts too."""
 
     kind: Literal["user_agent_list"]
     patterns: tuple[str, ...] = Field(min_length=1)
@@ -137,7 +137,7 @@ class CidrRule(_Rule):
 
 
 class RateRule(_Rule):
-    """More than ``threshold`` events of a key in a window, of windows that follow each other from 1970 on: all."""
+    """More than ``threshold`` events of a key in a tumbling window, aligned to 1970; all of them are marked."""
 
     kind: Literal["rate"]
     key: Key
@@ -165,7 +165,7 @@ class RepeatRule(_Rule):
 
 
 class DelayRule(_Rule):
-    """Less than ``threshold`` after what goes before: of a click its impression, of a conversion the user's click."""
+    """A click less than ``threshold`` after its impression, or a conversion after a click of its user."""
 
     allowed_types: ClassVar[tuple[str, ...]] = (CLICK, CONVERSION)
     kind: Literal["delay"]
@@ -178,7 +178,7 @@ class DelayRule(_Rule):
 
 
 class SequenceRule(_Rule):
-    """As a rate; but only if the key has no event of the types ``without`` in the window."""
+    """A rate, but only if the key has no event of the types ``without`` in the window."""
 
     kind: Literal["sequence"]
     key: Key
@@ -208,7 +208,7 @@ KINDS = ("user_agent_list", "cidr", "rate", "repeat", "delay", "sequence")
 
 
 class RuleSet(BaseModel):
-    """Rules that hold together, in the order of their ids."""
+    """Rules that are applied together, in the order of their ids."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True)
 
@@ -221,17 +221,17 @@ class RuleSet(BaseModel):
 
     @property
     def canonical(self) -> str:
-        """All that they say, as JSON: the same text for equal sets."""
+        """The set as JSON: the same text for equal sets."""
         return _canonical(self.model_dump(mode="json", exclude_none=True))
 
     @property
     def digest(self) -> str:
-        """SHA-256 of what they say."""
+        """SHA-256 of :attr:`canonical`."""
         return sha256(self.canonical.encode()).hexdigest()
 
     @property
     def reach(self) -> timedelta:
-        """How far from an event other events can matter to any of them."""
+        """How far from an event others can matter to any of the rules."""
         return max((rule.reach for rule in self.rules), default=timedelta())
 
 
@@ -239,12 +239,12 @@ def parse_network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
     """The network that ``text`` names; one of IPv4 addresses within IPv6 as one of IPv4.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not a network.
     """
     try:
         network = ipaddress.ip_network(text)
     except ValueError as error:
-        raise ValueError(f"{text!r} is no network: {error}; write it as in 10.0.0.0/8 or 2001:db8::/32") from error
+        raise ValueError(f"{text!r} is not a network: {error}; write it as in 10.0.0.0/8 or 2001:db8::/32") from error
     if isinstance(network, ipaddress.IPv6Network) and network.subnet_of(_MAPPED):
         first = ipaddress.IPv4Address(int(network.network_address) & 0xFFFFFFFF)
         return ipaddress.IPv4Network((first, network.prefixlen - _IPV4_BITS_BEFORE))

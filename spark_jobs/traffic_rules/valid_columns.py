@@ -1,4 +1,4 @@
-"""Gold without what is marked as invalid traffic: columns beside the gross ones, which stay as they are.
+"""Gold without invalid traffic: columns next to the gross ones, which stay as they are.
 
 ::
 
@@ -8,7 +8,7 @@
 
 from collections.abc import Sequence
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.contract.events import CLICK, IMPRESSION
@@ -19,15 +19,17 @@ RULES = "rules"
 """Column: the ids of the rules that mark an event, sorted."""
 INVALID, INVALID_IMPRESSION = "invalid", "invalid_impression"
 _IS_OLD = "is_old"
+_ID, _TIME = "marked_id", "marked_time"
+_CLICK = ("click_id", "click_time")
 
 
 def rules_by_event(active: DataFrame) -> DataFrame:
-    """The events that ``active`` marks are of: ``event_type``, ``event_id``, ``event_time`` and ``rules``."""
+    """The events of ``active`` marks: ``event_type``, ``event_id``, ``event_time`` and ``rules``."""
     return active.groupBy(*EVENT).agg(F.array_sort(F.collect_set("rule_id")).alias(RULES))
 
 
 def with_invalid(rows: DataFrame, marked: DataFrame) -> DataFrame:
-    """``rows`` of ``gold/attributions`` with ``invalid`` and ``invalid_impression`` as marks say.
+    """``rows`` of ``gold/attributions`` with ``invalid`` and ``invalid_impression`` set from marks.
 
     Args:
         rows: the columns of ``gold/attributions``, and others.
@@ -53,7 +55,7 @@ def with_valid(rows: DataFrame, valid: DataFrame, key: Sequence[str]) -> DataFra
 
     Args:
         rows: the columns of the table.
-        valid: rows of the same windows, computed without the events that are marked.
+        valid: rows of the same windows, computed without marked events.
         key: identifies a row.
     """
     same = [F.col(f"gross.{name}").eqNullSafe(F.col(f"net.{name}")) for name in key]
@@ -63,7 +65,7 @@ def with_valid(rows: DataFrame, valid: DataFrame, key: Sequence[str]) -> DataFra
 
 
 def as_before(expected: DataFrame, actual: DataFrame, key: Sequence[str]) -> DataFrame:
-    """``expected`` with net null where it equals gross, and a row of ``actual`` says so by null: the two are the same.
+    """``expected`` with net null where it equals gross and ``actual`` has null there, which means the same.
 
     Args:
         expected: rows of ``gold/campaign_stats`` as they should be, and other columns.
@@ -77,5 +79,34 @@ def as_before(expected: DataFrame, actual: DataFrame, key: Sequence[str]) -> Dat
     for name, own in zip(SUMS, VALID, strict=True):
         is_told_by_null &= F.col(name) == F.col(own)
     net = {name: F.when(~is_told_by_null, F.col(name)) for name in VALID}
-    # All at once, so that each is held against the others as they were.
+    # All at once, so that each is compared with the others as they were.
     return joined.withColumns(net).select(*expected.columns)
+
+
+def unmarked_events(events: DataFrame, marked: DataFrame) -> DataFrame:
+    """The ``events`` that are not ``marked``: see :func:`spark_jobs.traffic_rules.evaluate.marked_events`."""
+    return events.join(marked, on=list(EVENT), how="left_anti")
+
+
+def unmarked_attributions(rows: DataFrame, marked: DataFrame) -> DataFrame:
+    """The ``rows`` of attributions without ``marked`` events.
+
+    All rows of a marked impression are removed, with its clicks. A row with a marked click keeps the impression, with
+    null for the click; ``status`` stays as it was.
+    """
+    shown = rows.join(_of(marked, IMPRESSION), on=_is("impression_id", "impression_time"), how="left_anti")
+    clicks = _of(marked, CLICK)
+    columns = [
+        F.when(F.col(_ID).isNull(), F.col(name)).alias(name) if name in _CLICK else F.col(name) for name in rows.columns
+    ]
+    return shown.join(clicks, on=_is(*_CLICK), how="left").select(*columns)
+
+
+def _of(marked: DataFrame, event_type: str) -> DataFrame:
+    """The marked events of a type, under names that attributions do not have."""
+    names = F.col("event_id").alias(_ID), F.col("event_time").alias(_TIME)
+    return marked.where(F.col("event_type") == event_type).select(*names)
+
+
+def _is(event_id: str, time: str) -> list[Column]:
+    return [F.col(event_id) == F.col(_ID), F.col(time) == F.col(_TIME)]

@@ -31,7 +31,7 @@ _CHECKOUT = Path(__file__).parents[2]
 _FILES = ("dags/adloom.py", "examples/bill_day.py", "examples/publish_gold.py")
 _DAGS = {"close_days", "validate_tables", "us_close_days", "bill_day", "publish_gold"}
 """Those that run; the others stay paused."""
-_TABLES = sorted(query.writes.name for query in QUERIES if query.correction)
+_TABLES = sorted(query.writes.name for query in QUERIES if query.is_correctable)
 """The tables of which days are told."""
 _LONGEST_S = 300
 

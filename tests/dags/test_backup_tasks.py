@@ -33,7 +33,7 @@ def test_a_backup_goes_where_the_environment_says_with_keys_that_may_write(
 ) -> None:
     monkeypatch.setenv("ADLOOM_BACKUP", "s3a://backups/ads")
     monkeypatch.setenv("ADLOOM_S3__PROFILE", "adloom-airflow")
-    monkeypatch.setenv("ADLOOM_CARE_PROFILE", "adloom-jobs")
+    monkeypatch.setenv("ADLOOM_MAINTENANCE_PROFILE", "adloom-jobs")
     assert back_up_lake(LAKE) == f"backup s3a://backups/ads --lake {connection.location} [adloom-jobs]"
 
 

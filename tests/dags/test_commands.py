@@ -73,5 +73,5 @@ def test_commands_that_change_the_lake_use_the_keys_of_the_jobs(
     program = connection.lake.path.parent / "adloom"
     program.write_text('#!/bin/sh\necho "$ADLOOM_S3__PROFILE"\n')
     monkeypatch.setenv("ADLOOM_S3__PROFILE", "adloom-airflow")
-    monkeypatch.setenv("ADLOOM_CARE_PROFILE", "adloom-jobs")
+    monkeypatch.setenv("ADLOOM_MAINTENANCE_PROFILE", "adloom-jobs")
     assert run_adloom(connection, ["maintain"], changes_lake=changes_lake)[1] == profile

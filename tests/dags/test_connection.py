@@ -89,7 +89,7 @@ def test_commands_get_the_connection_by_their_environment(
     fake_command(tmp_path, monkeypatch, f'echo "$@"; echo "{shown}"')
     monkeypatch.setenv("AWS_SESSION_TOKEN", "of-other-keys")
     monkeypatch.setenv("ADLOOM_S3__PROFILE", "of-the-environment")
-    connect({**_SUPERVISOR, "kafka__password": "pst2", "care_profile": "jobs"}, login="key", password=_PST)
+    connect({**_SUPERVISOR, "kafka__password": "pst2", "maintenance_profile": "jobs"}, login="key", password=_PST)
     connection = lake_connection.connect(LAKE)
     words, got = run_adloom(connection, ["validate"])[1].splitlines()
     assert words == f"validate --lake {connection.location}"

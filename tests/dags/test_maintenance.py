@@ -94,12 +94,12 @@ def test_a_job_that_is_stopped_during_its_pause_stays_stopped(
     assert _state(connection) == ("stopped", False)
 
 
-def test_invalid_traffic_is_marked_with_the_keys_of_care(
+def test_invalid_traffic_is_marked_with_the_keys_of_maintenance(
     connection: LakeConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ADLOOM_CARE_PROFILE", "care")
+    monkeypatch.setenv("ADLOOM_MAINTENANCE_PROFILE", "maintenance")
     fake_command(connection.lake.path.parent, monkeypatch, 'echo "$1 $2 by ${ADLOOM_S3__PROFILE}"')
-    assert mark_invalid(LAKE).startswith("marks update by care")
+    assert mark_invalid(LAKE).startswith("marks update by maintenance")
 
 
 def test_a_ledger_that_does_not_balance_fails_without_a_retry(

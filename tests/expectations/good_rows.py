@@ -21,9 +21,9 @@ from spark_jobs.contract.tables import (
     USER_STATUS,
     Table,
 )
+from spark_jobs.ingest.requeue_model import REJECTIONS
 from spark_jobs.lake.layout import Lake
-from spark_jobs.lake.store.files import json_bytes
-from spark_jobs.places import LEDGER
+from spark_jobs.ledger.cut import RECORDS, Figure, LiveLedger, RecordKind, cut_key
 from spark_jobs.queries.registry import SHOWN_TABLES
 
 Row = dict[str, Any]
@@ -217,19 +217,25 @@ _GOOD: dict[str, list[Row]] = {
     NET_PATHS.name: _PATHS,
     NET_CREDITS.name: _CREDITS,
 }
-GOOD_LEDGER: dict[str, Any] = {
+_GOOD_LEDGER: dict[str, int] = {
     "received": 29,
-    "quarantined": {"malformed_json": 1},
+    "malformed_json": 1,
     "ok": 28,
     "kept": 27,
-    "duplicates": 1,
-    "late": 0,
-    "unaccounted": 0,
-    "surplus": 0,
-    "attribution": {"clicked": 1, "unclicked": 1, "orphan_click": 1},
-    "sessions": {"timeout": 4, "is_last": 1},
-    "conversions": 3,
+    "duplicate": 1,
 }
+
+
+def good_cut(**changes: int) -> LiveLedger:
+    """The ledger of the good rows: the rows of each kind, of each verdict and of kinds in queries, with ``changes``."""
+    figures = []
+    for name, rows in (_GOOD_LEDGER | changes).items():
+        account, _, kind = name.rpartition("__")
+        if name in REJECTIONS:
+            figures.append(Figure(account=RECORDS, kind=RecordKind.QUARANTINED, rows=rows, verdict=name))
+        else:
+            figures.append(Figure(account=account or RECORDS, kind=RecordKind(kind), rows=rows))
+    return LiveLedger(number=1, taken_at=NOON, figures=tuple(figures))
 
 
 def good_rows(table: str) -> list[Row]:
@@ -271,6 +277,6 @@ def append(spark: SparkSession, lake: Lake, table: Table, rows: list[Row], *, ch
     writer.save(lake.table(table))
 
 
-def write_ledger(lake: Lake, **changes: Any) -> None:
-    """Writes the ledger of the good rows, with ``changes``."""
-    lake.files.write(LEDGER, json_bytes(GOOD_LEDGER | changes))
+def write_ledger(lake: Lake) -> None:
+    """Writes the ledger of the good rows."""
+    lake.files.write(cut_key(1), good_cut().model_dump_json().encode())

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from expectations.counts import COMPARED, compare, measure
+from expectations.counts import COMPARED, compare, covers_present, measure
 from expectations.landing import write_landing_page
 from expectations.live_ledger import live_part
 from expectations.results import TableResult, ValidationResult
@@ -14,9 +14,8 @@ from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import BRONZE_EVENTS, SILVER_EVENTS
 from spark_jobs.lake.open import open_lake
 from spark_jobs.ledger.cut import LiveLedger
-from spark_jobs.ledger.run.ledger import Ledger
 from spark_jobs.ledger.take_cut import take_cuts
-from tests.expectations.good_rows import GOOD_LEDGER
+from tests.expectations.good_rows import good_cut
 from tests.support.written_lakes import GOOD, Record, WrittenLake
 
 _NOW = datetime(2026, 3, 1, 13, tzinfo=UTC)
@@ -35,19 +34,30 @@ def _cut(written: WrittenLake, records: Sequence[Record], kept: Sequence[Record]
     return cut
 
 
-def test_without_a_ledger_of_a_run_the_live_one_must_balance(written: WrittenLake) -> None:
+def test_the_numbers_of_the_ledger_say_whether_it_balances(written: WrittenLake) -> None:
     cut = _cut(written, [GOOD, {**GOOD, "event_id": "lost"}], [GOOD])
     assert compare(_NOTHING, None, None).ledger_received is None
-    counts = compare(_NOTHING, None, None, live=cut)
+    counts = compare(_NOTHING, cut, None)
     found = (counts.ledger_received, counts.received_off, counts.ok_off, counts.unaccounted, counts.surplus)
     assert found == (2, 0, 0, 1, 0)
 
 
-def test_the_ledger_of_a_run_counts_while_it_covers_the_present(written: WrittenLake) -> None:
-    cut, ledger = _cut(written, [GOOD], [GOOD]), Ledger(**GOOD_LEDGER)
-    assert compare(_NOTHING, ledger, None, live=cut).ledger_received == ledger.received
-    assert compare(_NOTHING, ledger, None, live=cut, is_current=False).ledger_received == 1
-    assert compare(_NOTHING, ledger, None, is_current=False).ledger_received == ledger.received
+def test_tables_are_compared_with_a_ledger_that_counts_them_alone(written: WrittenLake) -> None:
+    cut = _cut(written, [GOOD], [GOOD])
+    assert covers_present(written.lake, cut)
+    written.commit(SILVER_EVENTS, [{**GOOD, "event_id": "by hand"}])
+    assert covers_present(written.lake, cut), "rows that are in no batch are what a ledger is to find"
+    written.batch(BRONZE_EVENTS, "ingest", [{**GOOD, "event_id": "newer"}])
+    assert not covers_present(written.lake, cut)
+    assert compare(_NOTHING, cut, None, is_current=False).silver_events_off is None
+    assert compare(_NOTHING, cut, None).silver_events_off == -1
+
+
+def test_events_that_a_repair_brought_are_not_missing_from_silver() -> None:
+    repaired = good_cut().model_copy(update={"repair": 1})
+    assert compare(_NOTHING, good_cut(), None).unsessioned_off is not None
+    assert compare(_NOTHING, repaired, None).unsessioned_off is None
+    assert compare(_NOTHING, repaired, None).silver_events_off is not None
 
 
 @pytest.mark.parametrize(("lost", "said"), [(0, "Balances to the row"), (1, "Does not balance:")])
@@ -58,7 +68,7 @@ def test_the_page_says_whether_it_balances(lost: int, said: str, written: Writte
     write_landing_page(written.lake, result, _NOW)
     page = (written.lake.files.read(result.report) or b"").decode()
     assert said in page
-    assert "1 rows of records are unaccounted" in page or not lost
+    assert "1 unaccounted (records)" in page or not lost
     part = live_part(written.lake)
     assert part
     lines = {line.name: line.rows for line in part.lines}

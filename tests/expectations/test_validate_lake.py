@@ -21,10 +21,10 @@ from spark_jobs.contract.validation import Validation
 from spark_jobs.errors import LakeError
 from spark_jobs.lake.layout import Lake, commit_key
 from spark_jobs.lake.open import open_lake
-from spark_jobs.lineage.send import tell
+from spark_jobs.lineage.send import report_new
 from spark_jobs.places import VALIDATED
 from spark_jobs.queries.registry import TABLES
-from tests.expectations.good_rows import append, at, good_rows, write_ledger
+from tests.expectations.good_rows import append, at, good_rows
 from tests.support.openlineage import check_event
 
 
@@ -97,7 +97,7 @@ def test_where_credit_is_computed_it_is_validated_and_must_add_up(
 def _assert_told(lake: Lake, *validations: ValidationResult) -> None:
     """Whoever comes later finds what each rule found, and OpenLineage gets it."""
     events: list[dict[str, Any]] = []
-    told = [one for one in tell(lake, Settings(), events.append, from_now=False) if isinstance(one, Validation)]
+    told = [one for one in report_new(lake, Settings(), events.append, from_now=False) if isinstance(one, Validation)]
     for event in events:
         check_event(event)
     assert [len(one.together) + sum(len(table.rules) for table in one.tables.values()) for one in told] == [
@@ -315,12 +315,3 @@ def test_a_damaged_state_file_is_named(tmp_path: Path, text: str) -> None:
     lake.files.write("_reports/validated.json", text.encode())
     with pytest.raises(LakeError, match=r"validated\.json"):
         read_state(lake, "_reports/validated.json")
-
-
-def test_a_damaged_ledger_is_named(tmp_path: Path) -> None:
-    from expectations.counts import read_ledger
-
-    lake = open_lake(str(tmp_path))
-    write_ledger(lake, no_such_count=1)
-    with pytest.raises(LakeError, match="no_such_count"):
-        read_ledger(lake)

@@ -83,7 +83,7 @@ ROOMS = (
     ),
     Room(
         "ledger",
-        ("spark_jobs/ledger/*.py", "spark_jobs/ledger/run/*.py"),
+        ("spark_jobs/ledger/*.py",),
         ("tests/unit/test_live_ledger.py", _GOLDEN, "tests/spark/test_live_ledger.py", "tests/spark/test_run.py"),
     ),
 )

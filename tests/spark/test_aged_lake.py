@@ -10,19 +10,34 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.config.durations import Window
 from spark_jobs.config.settings import Settings
-from spark_jobs.contract.tables import ATTRIBUTIONS, BRONZE_EVENTS, MARKS, PATHS, SESSIONS, SILVER_EVENTS
+from spark_jobs.contract.tables import (
+    ATTRIBUTIONS,
+    BRONZE_EVENTS,
+    MARKS,
+    PATHS,
+    RESTATEMENTS,
+    SESSIONS,
+    SILVER_EVENTS,
+)
+from spark_jobs.credit.plan import CREDIT_PLANS
 from spark_jobs.credit.run import credit
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.lake.batches import save
 from spark_jobs.lake.layout import Lake, commit_key
 from spark_jobs.lake.open import open_lake
+from spark_jobs.ledger.cut import RecordKind
+from spark_jobs.ledger.update import update_ledger
 from spark_jobs.marks.mark import update_marks
+from spark_jobs.operations.maintain import maintain
 from spark_jobs.places import BATCHES
+from spark_jobs.restatements.plan import PlanKind
+from spark_jobs.restatements.plans import GOLD_PLANS, KEPT
 from spark_jobs.restatements.repair import repair
 from spark_jobs.restatements.replay import replay
 from tests.support.credited import copy_lake, credit_rows, in_order_of_arrival
 from tests.support.lakes import read_table
+from tests.support.old_plans import credit_plan, gold_plan, write_done
 from tests.support.oracle import assert_same_rows, expected_tables
 from tests.support.runs import run_in
 
@@ -99,3 +114,35 @@ def test_what_corrects_tables_works_however_long_ago_it_last_did(
     assert credit_rows(lake, PATHS)
     found = replay(spark, _SETTINGS, lake, _ALL_TIMES, tables=(SESSIONS.name,)).report.tables[SESSIONS.name]
     assert (found.unknown, found.late) == (0, 0)
+
+
+_MANY = KEPT + 50
+
+
+def _planned_often(lake: Lake) -> None:
+    """Plans that have changed nothing, after those that ``lake`` has: of marks, and of windows of credit."""
+    first = max(GOLD_PLANS.last_done(lake), CREDIT_PLANS.last_done(lake)) + 1
+    for number in range(first, first + _MANY):
+        write_done(lake, GOLD_PLANS, gold_plan(number, PlanKind.MARKS))
+        write_done(lake, CREDIT_PLANS, credit_plan(number, is_window=True))
+
+
+def test_old_plans_are_removed_and_what_goes_on_from_plans_does(
+    spark: SparkSession, young: tuple[Lake, Path], tmp_path: Path
+) -> None:
+    lake = copy_lake(young[0], tmp_path / "one")
+    assert repair(spark, _SETTINGS, lake)
+    young_one = copy_lake(lake, tmp_path / "other")
+    _planned_often(lake)
+    done = list(maintain(spark, _SETTINGS, lake, [RESTATEMENTS, PATHS], remove=True))
+    assert [care.skipped for care in done] == ["", ""]
+    for own in (GOLD_PLANS, CREDIT_PLANS):
+        assert len(lake.numbers(own.folder)) == KEPT + 1, "and the last of its kind"
+    assert repair(spark, _SETTINGS, lake) is None
+    for one in (lake, young_one):
+        assert credit(spark, _SETTINGS, one)
+        assert credit(spark, _SETTINGS, one) is None
+    assert credit_rows(lake, PATHS) == credit_rows(young_one, PATHS)
+    counted, expected = (update_ledger(one, _SETTINGS) for one in (lake, young_one))
+    assert counted.figures == expected.figures
+    assert counted.rows(RecordKind.LATE_REPAIRED) > 0

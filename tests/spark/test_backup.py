@@ -121,7 +121,7 @@ def test_a_file_that_is_gone_is_told_and_the_copy_is_not_whole(small: Lake, tmp_
     victim.unlink()
     with pytest.raises(LakeError, match="is gone, which version 0 of silver needs"):
         _copy(small, tmp_path / "copy")
-    with pytest.raises(LakeError, match="is no whole backup"):
+    with pytest.raises(LakeError, match="is not a complete backup"):
         read_backup(open_lake(str(tmp_path / "copy")))
 
 

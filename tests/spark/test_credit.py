@@ -335,9 +335,17 @@ def test_there_is_nothing_more_to_do(spark: SparkSession, days: _Days) -> None:
     ), "rows of a plan that is done are kept"
 
 
-@pytest.mark.parametrize(("kind", "is_work"), [(PlanKind.MARKS, False), (PlanKind.REPLAY, True)])
+@pytest.mark.parametrize(
+    ("kind", "number", "is_work"),
+    [
+        pytest.param(PlanKind.MARKS, 2, False, id="marks"),
+        pytest.param(PlanKind.REPLAY, 2, True, id="a replay"),
+        pytest.param(PlanKind.MARKS, 3, True, id="marks, and what was before them is gone"),
+    ],
+)
 def test_marks_in_attributions_give_credit_nothing_to_do(
     kind: PlanKind,
+    number: int,
     is_work: bool,  # noqa: FBT001 a parameter
     days: _Days,
     tmp_path: Path,
@@ -345,7 +353,7 @@ def test_marks_in_attributions_give_credit_nothing_to_do(
     lake = copy_lake(days.lake, tmp_path)
     part = TablePlan(version=1, silver_version=1, watermark_ms=1, events=1, pending=0, inserts=1, deletes=1, frozen=0)
     plan = RepairPlan(
-        number=2,
+        number=number,
         kind=kind,
         draft="d",
         decided_at=datetime.now(UTC),
@@ -355,7 +363,7 @@ def test_marks_in_attributions_give_credit_nothing_to_do(
         tables={ATTRIBUTIONS.name: part},
     )
     GOLD_PLANS.write(lake, plan)
-    lake.files.write(done_key(2), RepairDone(versions={}).model_dump_json().encode())
+    lake.files.write(done_key(number), RepairDone(versions={}).model_dump_json().encode())
     assert has_work(lake, _SETTINGS) == is_work
 
 

@@ -24,11 +24,10 @@ from spark_jobs.contract.tables import ATTRIBUTIONS, LATE_EVENTS, SESSIONS, SILV
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_lake
 from spark_jobs.ledger.cut import RecordKind
-from spark_jobs.ledger.run.balance import balance
-from spark_jobs.ledger.update import update_ledger
+from spark_jobs.ledger.update import balance
 from spark_jobs.restatements.repair import repair
 from spark_jobs.restatements.replay import replay
-from tests.support.lakes import GOLD, read_table
+from tests.support.lakes import GOLD, read_ledger, read_table
 from tests.support.oracle import assert_same_rows, expected_tables
 from tests.support.runs import run_in
 from tests.support.source_files import write_files
@@ -163,9 +162,7 @@ def _run(spark: SparkSession, folder: Path, scenarios: Sequence[Sequence[_Sent]]
         assert_same_rows(read_table(lake, table), _without_number(expected.rows(table)), table)
     found = replay(spark, _SETTINGS, lake, _WHOLE).report.tables
     assert {name: (table.unknown, table.late) for name, table in found.items() if table.unknown or table.late} == {}
-    balance(_SETTINGS, lake, drained=True)
-    cut = update_ledger(lake, _SETTINGS)
-    assert cut.balances, cut.alarms
+    cut = balance(_SETTINGS, lake, drained=True)
     assert not cut.rows(RecordKind.LATE_AWAITING), "the repair has looked at all of them"
     return lake
 
@@ -179,7 +176,7 @@ def test_a_used_id_is_another_event_and_a_copy_is_not(spark: SparkSession, tmp_p
     assert pairs == {(f"s000/{sent.event_id}", _shown("s000", sent.hour)) for sent in due}
     kept = {row[1] for row in read_table(lake, SILVER_EVENTS)}
     assert {f"s000/{sent.event_id}" for sent in due} <= kept, "each use again is of an id that silver has"
-    assert update_ledger(lake, _SETTINGS).rows(RecordKind.DUPLICATE) == len(_COPIES)
+    assert read_ledger(lake).rows(RecordKind.DUPLICATE) == len(_COPIES)
 
 
 @st.composite

@@ -28,8 +28,9 @@ from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_lake
+from spark_jobs.ledger.cut import RecordKind
 from spark_jobs.places import INITIAL
-from spark_jobs.queries.initial_rows import read_initial
+from spark_jobs.queries.initial_state import read_initial
 from spark_jobs.queries.manifest import FILES
 from spark_jobs.queries.manifests import read_manifest
 from spark_jobs.queries.moving_average.query import NAME as MOVING_AVERAGE
@@ -168,7 +169,7 @@ def _of_second_part(day: Day) -> dict[Table, list[Row]]:
 def _assert_as_expected(day: Day, lake: Lake) -> None:
     for table, rows in _of_second_part(day).items():
         assert_same_rows(read_table(lake, table), rows, table)
-    assert read_ledger(lake).session_initial == day.initial_events > 0
+    assert read_ledger(lake).rows(RecordKind.INITIAL, account="sessionize") == day.initial_events > 0
 
 
 @pytest.fixture(scope="module")

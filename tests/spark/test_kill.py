@@ -12,7 +12,7 @@ from spark_jobs.errors import QueryFailedError
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.notes import CommitNote
 from spark_jobs.lake.open import open_lake
-from spark_jobs.spark import write_delta
+from spark_jobs.queries import output
 from tests.support.equality import assert_lake_equals_oracle, generate_source
 from tests.support.lakes import RunLake
 
@@ -22,7 +22,7 @@ def test_a_failure_between_the_commit_of_a_table_and_the_commit_of_its_query_cha
 ) -> None:
     source = generate_source(tmp_path / "source", events=1000, seed=5, files=4)
     settings, lake = Settings(ingest=IngestSettings(max_bytes_per_batch=1)), open_lake(str(tmp_path / "lake"))
-    append_rows = write_delta.append_rows
+    append_rows = output.append_rows
     for doomed in (("bronze", 1), ("silver", 2), ("attributions", 3), ("sessions", 4)):
 
         def append_and_fail(
@@ -32,9 +32,9 @@ def test_a_failure_between_the_commit_of_a_table_and_the_commit_of_its_query_cha
             if (table.name, note.batch) == doomed:
                 raise RuntimeError(f"struck after {doomed}")
 
-        monkeypatch.setattr(write_delta, "append_rows", append_and_fail)
+        monkeypatch.setattr(output, "append_rows", append_and_fail)
         with pytest.raises(QueryFailedError, match="failed"):
             run_lake(source, settings=settings, lake=lake)
-    monkeypatch.setattr(write_delta, "append_rows", append_rows)
+    monkeypatch.setattr(output, "append_rows", append_rows)
     run_lake(source, settings=settings, lake=lake)
     assert_lake_equals_oracle(lake, source)

@@ -26,7 +26,8 @@ from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, Table
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_lake
-from spark_jobs.ledger.run.balance import balance
+from spark_jobs.ledger.cut import RecordKind
+from spark_jobs.ledger.update import balance
 from spark_jobs.queries.jobs import ATTRIBUTE_JOB, DEDUPLICATE_JOB
 from spark_jobs.spark.conf import streaming_conf
 from spark_jobs.spark.read_delta import newest_event_time
@@ -91,7 +92,7 @@ def test_a_drained_lake_goes_on_live_and_is_on_time_again_once_the_clock_has_cau
         assert _newest_heartbeat(lake) <= _naive(clock())
     ledger = balance(_SETTINGS, lake, drained=False)
     assert (ledger.received, ledger.kept, ledger.late) == (3, 3, 0)
-    assert (ledger.attribution_late, ledger.session_late) == (1, 1)
+    assert [ledger.rows(RecordKind.LATE, account=name) for name in ("attribute", "sessionize")] == [1, 1]
     assert _ids(lake, BRONZE_EVENTS) == _ids(lake, SILVER_EVENTS) == {"first", "live", "on-time"}
     assert _ids(lake, ATTRIBUTIONS) == {"first", "on-time"}
 

@@ -21,8 +21,7 @@ from spark_jobs.restatements import apply as restating
 from spark_jobs.restatements import repair as repairing
 from spark_jobs.restatements.plan import RepairPlan, changes_key, late_key, plan_folder
 from spark_jobs.restatements.plans import GOLD_PLANS
-from spark_jobs.restatements.repair import repair
-from spark_jobs.restatements.repair_plan import make_plan
+from spark_jobs.restatements.repair import make_plan, repair
 from tests.support.lakes import read_table
 from tests.support.oracle import Row
 from tests.support.runs import run_in

@@ -18,7 +18,8 @@ from spark_jobs.errors import LakeInUseError, LedgerError, QueryFailedError, Sou
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.lock import hold_job
 from spark_jobs.lake.open import open_lake
-from spark_jobs.ledger.run.balance import balance
+from spark_jobs.ledger.cut import RecordKind
+from spark_jobs.ledger.update import balance
 from spark_jobs.streams.bounded_run import run
 from tests.support.equality import assert_lake_equals_oracle, generate_source
 from tests.support.lakes import RunLake, read_ledger, read_table
@@ -98,7 +99,7 @@ def test_a_second_run_takes_only_new_files_and_goes_on_with_what_is_open_in_the_
     for file in held_back:
         file.rename(later / file.name)
     lake = run_lake(source, settings=first, drain=False)
-    assert read_ledger(lake).attribution_open > 0
+    assert read_ledger(lake).rows(RecordKind.PENDING, account="attribute") > 0
     for name, modified in times.items():
         (later / name).rename(source / name)
         os.utime(source / name, (modified, modified))
@@ -122,7 +123,8 @@ def test_a_second_drain_adds_nothing_and_what_comes_after_it_from_before_it_is_l
     _write(other / "b.jsonl", [_impression("i3", "12:10:00"), _impression("i4", "23:00:00")])
     run_lake(other, lake=lake)
     ledger = read_ledger(lake)
-    assert (ledger.kept, ledger.attribution_late, ledger.session_late) == (4, 1, 1)
+    late = [ledger.rows(RecordKind.LATE, account=name) for name in ("attribute", "sessionize")]
+    assert (ledger.kept, late) == (4, [1, 1])
     assert {row[1] for row in read_table(lake, ATTRIBUTIONS)} == {"i1", "i2", "i4"}
 
 
@@ -171,7 +173,7 @@ def test_a_row_lost_or_too_many_fails_the_accounts(spark: SparkSession, run_lake
         spark.sql(change.format(f"delta.`{other.table(table)}`"))
         with pytest.raises(LedgerError, match="do not balance"):
             balance(Settings(), other, drained=True)
-    assert balance(Settings(), lake, drained=True).unaccounted == 0
+    assert balance(Settings(), lake, drained=True).balances
 
 
 def _rewrite(file: Path, place: Path, content: bytes) -> None:

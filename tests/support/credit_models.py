@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from spark_jobs.config.choices import CreditModel, TouchKind
 from spark_jobs.config.durations import microseconds
-from spark_jobs.credit.numbers import DECAY_BITS, DECAY_STEPS
+from spark_jobs.credit.plan import DECAY_BITS, DECAY_STEPS
 
 _FEWEST_WITH_MIDDLE = 3
 DECAY: tuple[int, ...] = tuple(round(2.0 ** (DECAY_BITS - step / DECAY_STEPS)) for step in range(DECAY_STEPS))

@@ -25,8 +25,8 @@ from spark_jobs.contract.tables import (
     Table,
 )
 from spark_jobs.lake.layout import Lake
-from spark_jobs.ledger.run.ledger import Ledger
-from spark_jobs.places import LEDGER
+from spark_jobs.ledger.cut import LiveLedger
+from spark_jobs.ledger.cut_files import last_cut
 from tests.support.oracle import Row
 
 GOLD = (ATTRIBUTIONS, SESSIONS, CAMPAIGN_STATS, MOVING_AVERAGES, USER_STATUS)
@@ -137,9 +137,11 @@ def live_files(folder: Path) -> dict[str, dict[str, str | None]]:
     return snapshot.files
 
 
-def read_ledger(lake: Lake) -> Ledger:
-    """The accounts that the latest run left in ``lake``."""
-    return Ledger(**json.loads(lake.files.read(LEDGER) or b"{}"))
+def read_ledger(lake: Lake) -> LiveLedger:
+    """The last cut of the ledger of ``lake``."""
+    cut = last_cut(lake)
+    assert cut is not None, f"{lake.root} has no ledger"
+    return cut
 
 
 def _actions(log: Path) -> Iterator[dict[str, Any]]:

@@ -204,6 +204,7 @@ def _ids() -> None:
         "minus zero": "-0",
         "integer beyond 64 bits": "123456789012345678901234567890",
         "integer of 128 digits": "9" * 128,
+        "infinity in quotes": r'"\"Infinity\""',
     }
     bad = {
         "empty": '""',
@@ -216,6 +217,8 @@ def _ids() -> None:
         "fraction": "1.5",
         "whole fraction": "1.0",
         "exponent": "1e3",
+        "exponent beyond a double": "1e400",
+        "fraction beyond a double": "-" + "9" * 400 + ".5",
         "object": '{"id": "e1"}',
         "array": '["e1"]',
         "empty array": "[]",
@@ -350,8 +353,9 @@ def _other_fields() -> None:
         _case(f"cost {value[:24]}", _imp(cost_micros=value), "invalid_cost_micros")
     for value in ('""', '"text"', r'"a\u0000b"', "17", "-0", "9" * 200, "null", '"' + "d" * 5000 + '"'):
         _case(f"data {value[:24]}", _act(data=value), "ok")
-    for value in ("true", "1.5", "1e3", "[]", '{"a": 1}'):
+    for value in ("true", "1.5", "1e3", "1e400", "-1e400", "[]", '{"a": 1}'):
         _case(f"data {value}", _act(data=value), "invalid_data")
+    _case("data as deep as allowed", _act(data="[" * 999 + "]" * 999), "invalid_data")
     _case("another type's fields are ignored, impression", _imp(impression_id="[]", data="1.5"), "ok")
     _case("another type's fields are ignored, click", _clk(cost_micros="-1", campaign_id='""', data="{}"), "ok")
     _case("another type's fields are ignored, activity", _act(cost_micros='"x"', ad_id="1.5", impression_id="[]"), "ok")
@@ -429,6 +433,7 @@ def _devices() -> None:
             "whole fraction": "1.0",
             "exponent": "1e3",
             "exponent with a sign": "1.5E-7",
+            "exponent beyond a double": "-1E400",
             "object": '{"v4": "192.0.2.17"}',
             "array": '["192.0.2.17"]',
             "empty array": "[]",

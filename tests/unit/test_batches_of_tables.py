@@ -88,10 +88,10 @@ def _silent(lake: Lake) -> int:
 def test_ten_silent_hours_cost_a_few_reads(lake: Lake, reads: list[str]) -> None:
     newest = _silent(lake)
     day = NOON.date()
-    seen = DaysSeen(silver_version=19, first=day, last=day, restatements_version=-1)
+    seen = DaysSeen(silver_version=19, first=day, last=day, dates=(day,), restatements_version=-1)
     reads.clear()
     look = take_snapshot(lake, Settings(), seen)
-    assert look.span == (day, day)
+    assert look.event_dates == frozenset({day})
     assert len(reads) < 150
     reads.clear()
     assert due_until(lake, Settings()) is not None

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from spark_jobs.config.choices import CreditModel, CreditViews, TouchKind
 from spark_jobs.config.durations import microseconds
 from spark_jobs.config.sections import CreditSettings
-from spark_jobs.credit.numbers import DECAY_BITS, DECAY_STEPS
+from spark_jobs.credit.plan import DECAY_BITS, DECAY_STEPS
 from tests.support.credit_models import DECAY, Touch, shares, weights
 
 _DAY_US = 86_400_000_000

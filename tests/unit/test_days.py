@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from spark_jobs.config.durations import ROUNDING
 from spark_jobs.days.day import Day, DayStatus
-from spark_jobs.days.status import Audit, DayChange, Evidence, TableProgress, next_days
+from spark_jobs.days.status import QUIET_DAYS, Audit, DayChange, Evidence, TableProgress, days_of, next_days
 
 _TABLE, _DATE = "attributions", date(2026, 3, 1)
 _START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -28,7 +28,7 @@ def _standing(watermark: datetime | None = _CLOSED, **more: object) -> TableProg
 
 
 def _evidence(standing: TableProgress, **more: object) -> Evidence:
-    plain = Evidence([standing], (_DATE, _DATE), 0, None, (), _FREEZE, _WALL)
+    plain = Evidence([standing], [_DATE], 0, None, (), _FREEZE, _WALL)
     return replace(plain, **more)  # type: ignore[arg-type]
 
 
@@ -177,10 +177,10 @@ def test_restatements_are_counted_by_repair_and_summed() -> None:
     assert day.restated_at == _WALL + timedelta(hours=3)
 
 
-def test_every_day_from_the_first_to_the_last_is_one_also_without_rows() -> None:
-    last = _DATE + timedelta(days=3)
+def test_each_table_has_each_day() -> None:
+    dates = [_DATE + timedelta(days=number) for number in range(4)]
     other = _standing(_CLOSED + timedelta(days=2), table="sessions", upstream=_END + timedelta(days=1))
-    found = next_days([], _evidence(_standing(), standings=[_standing(), other], span=(_DATE, last)))
+    found = next_days([], _evidence(_standing(), standings=[_standing(), other], dates=dates))
     words = {(day.table_name, day.event_date.day): day.words for day in found}
     assert words == {
         **{(_TABLE, day): "complete" if day == 1 else "open" for day in (1, 2, 3, 4)},
@@ -190,7 +190,72 @@ def test_every_day_from_the_first_to_the_last_is_one_also_without_rows() -> None
 
 def test_days_of_a_table_that_is_not_in_use_stay_as_they_were() -> None:
     before = next_days([], _evidence(_standing()))
-    assert next_days(before, _evidence(_standing(), standings=[], span=None)) == before
+    assert next_days(before, _evidence(_standing(), standings=[], dates=[])) == before
+
+
+_OLD = date(2000, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("events", "passed", "due"),
+    [
+        pytest.param([], _DATE, [], id="no events"),
+        pytest.param([_DATE], None, [_DATE], id="no watermark"),
+        pytest.param([_OLD, _DATE], None, [_OLD, _DATE], id="an event of the year 2000 is one day"),
+        pytest.param([date(2026, 3, 1)], date(2026, 3, 3), [date(2026, 3, day) for day in (1, 2, 3)], id="silence"),
+        pytest.param([date(2026, 3, 1)], date(2026, 2, 1), [date(2026, 3, 1)], id="a watermark before the events"),
+        pytest.param([_OLD], _DATE, [_OLD], id="the watermark has left all events far behind"),
+        pytest.param(
+            [_OLD, date(2026, 2, 27), _DATE],
+            None,
+            [_OLD, date(2026, 2, 27), date(2026, 2, 28), _DATE],
+            id="a quiet day",
+        ),
+    ],
+)
+def test_days_are_dates_with_events_and_the_quiet_ones_among_the_last(
+    events: list[date], passed: date | None, due: list[date]
+) -> None:
+    assert days_of(events, passed) == due
+
+
+_DATES = st.dates(_OLD, date(2030, 1, 1))
+
+
+@given(st.sets(_DATES, min_size=1, max_size=9), st.none() | _DATES)
+def test_the_days_of_a_lake_are_bounded_by_its_events(events: set[date], passed: date | None) -> None:
+    found = days_of(events, passed)
+    assert found == sorted(set(found))
+    assert events <= set(found)
+    newest = max(events | ({passed} if passed else set()))
+    quiet = set(found) - events
+    assert all(newest - timedelta(days=QUIET_DAYS) < day <= newest for day in quiet)
+    assert all(min(events) < day for day in quiet)
+    lively = [day for day in events if newest - timedelta(days=QUIET_DAYS) < day]
+    if lively:
+        whole = (newest - min(lively)).days + 1
+        assert found[-whole:] == [min(lively) + timedelta(days=number) for number in range(whole)]
+
+
+@pytest.mark.parametrize(
+    ("day", "is_kept"),
+    [
+        pytest.param(Day(_TABLE, _OLD), False, id="open"),
+        pytest.param(Day(_TABLE, _OLD, complete_at=_END), False, id="complete"),
+        pytest.param(Day(_TABLE, _OLD, complete_at=_END, frozen_at=_END), False, id="frozen when it was first seen"),
+        pytest.param(Day(_TABLE, _OLD, complete_at=_END, frozen_at=_WALL), True, id="complete, later frozen"),
+        pytest.param(Day(_TABLE, _OLD, complete_at=_END, frozen_at=_END, restated=1), True, id="restated"),
+        pytest.param(Day(_TABLE, _OLD, complete_at=_END, frozen_at=_END, audited_at=_END), True, id="audited"),
+        pytest.param(Day("left", _OLD, complete_at=_END), True, id="of a table that is not in use"),
+        pytest.param(Day(_TABLE, _DATE - timedelta(days=QUIET_DAYS)), False, id="just too old"),
+        pytest.param(Day(_TABLE, _DATE - timedelta(days=QUIET_DAYS - 1)), True, id="just new enough"),
+        pytest.param(Day(_TABLE, _DATE + timedelta(days=9)), True, id="newer: the watermark was behind again"),
+    ],
+)
+def test_a_quiet_day_of_long_ago_is_dropped_unless_somebody_relies_on_it(day: Day, *, is_kept: bool) -> None:
+    assert (day.key in {one.key for one in next_days([day], _evidence(_standing()))}) is is_kept
+    with_events = _evidence(_standing(), dates=sorted({day.event_date, _DATE}))
+    assert day.key in {one.key for one in next_days([day], with_events)}
 
 
 _STEPS = st.lists(

@@ -54,7 +54,7 @@ def _read(lake: Lake, table: Table, query: str, watermark: datetime, *silver: in
 
 
 def _seen(version: int) -> DaysSeen:
-    return DaysSeen(silver_version=version, first=_DAY, last=_DAY, restatements_version=-1)
+    return DaysSeen(silver_version=version, first=_DAY, last=_DAY, dates=(_DAY,), restatements_version=-1)
 
 
 def test_dates_come_from_new_commits_and_heartbeats_are_none(lake: Lake) -> None:
@@ -63,32 +63,43 @@ def test_dates_come_from_new_commits_and_heartbeats_are_none(lake: Lake) -> None
     _commit(lake, SILVER_EVENTS, 1, ("click", newest), ("impression", late))
     _commit(lake, SILVER_EVENTS, 2, ("heartbeat", _DAY + timedelta(days=9)))
     look = take_snapshot(lake, Settings(), _seen(0))
-    assert (look.span, look.silver_version, look.needs_spark) == ((late, newest), 2, False)
+    assert (look.event_dates, look.silver_version, look.needs_spark) == (frozenset({late, _DAY, newest}), 2, False)
 
 
-@pytest.mark.parametrize("seen", [None, _seen(0)], ids=["nothing was seen", "a commit is gone"])
+def test_a_commit_of_dates_far_apart_has_none_between(lake: Lake) -> None:
+    old = date(2000, 1, 1)
+    _commit(lake, SILVER_EVENTS, 0, ("click", _DAY))
+    _commit(lake, SILVER_EVENTS, 1, ("click", old), ("click", _DAY), ("heartbeat", _DAY + timedelta(days=9)))
+    assert take_snapshot(lake, Settings(), _seen(0)).event_dates == frozenset({old, _DAY})
+
+
+_OF_BEFORE = DaysSeen(silver_version=2, first=_DAY, last=_DAY, restatements_version=-1)
+
+
+@pytest.mark.parametrize(
+    "seen", [None, _seen(0), _OF_BEFORE], ids=["nothing was seen", "a commit is gone", "a file without dates"]
+)
 def test_dates_that_the_log_does_not_tell_are_asked_of_spark(lake: Lake, seen: DaysSeen | None) -> None:
     _commit(lake, SILVER_EVENTS, 2, ("click", _DAY))
     look = take_snapshot(lake, Settings(), seen)
-    assert (look.span, look.is_span_known, look.needs_spark) == (None, False, True)
+    assert (look.event_dates, look.needs_spark) == (None, True)
 
 
 def test_a_lake_without_silver_has_no_days(lake: Lake) -> None:
     look = take_snapshot(lake, Settings(), None)
-    assert (look.whole_span, look.needs_spark, look.standings) == (None, False, [])
+    assert (look.event_dates, look.needs_spark, look.standings) == (frozenset(), False, [])
 
 
 @pytest.mark.parametrize(
-    ("watermark", "last"),
+    ("watermark", "passed"),
     [
         pytest.param(_END + timedelta(days=2) - timedelta(milliseconds=1), _DAY + timedelta(days=1), id="not passed"),
         pytest.param(_END + timedelta(days=2), _DAY + timedelta(days=2), id="passed"),
-        pytest.param(_END - timedelta(days=3), _DAY, id="before the newest event"),
     ],
 )
-def test_quiet_days_that_have_passed_are_days(lake: Lake, watermark: datetime, last: date) -> None:
+def test_quiet_days_have_passed_when_the_watermark_has(lake: Lake, watermark: datetime, passed: date) -> None:
     _deduplicated(lake, 0, watermark, ("click", _DAY))
-    assert take_snapshot(lake, Settings(), _seen(0)).whole_span == (_DAY, last)
+    assert take_snapshot(lake, Settings(), _seen(0)).passed == passed
 
 
 def test_a_table_stands_where_its_last_batch_left_it(lake: Lake) -> None:

@@ -11,9 +11,7 @@ from spark_jobs.credit.plan import CreditedCampaign, CreditFeed
 from spark_jobs.lake.open import open_lake
 from spark_jobs.lake.records import write_record
 from spark_jobs.lake.store.files import json_bytes
-from spark_jobs.operations.exporter.credit_metrics import NO_CAMPAIGN
-from spark_jobs.operations.exporter.gold_metrics import GoldMetrics
-from spark_jobs.operations.exporter.series import MOST_CAMPAIGNS, OTHERS
+from spark_jobs.operations.exporter.gold_metrics import MOST_CAMPAIGNS, NO_CAMPAIGN, OTHERS, GoldMetrics
 from spark_jobs.places import CREDIT_FEED, FEED
 from tests.support.exposed import credited, session, window
 from tests.support.written_lakes import NOON, WrittenLake, at

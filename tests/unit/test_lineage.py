@@ -25,7 +25,7 @@ from spark_jobs.lineage.events import sources_of_columns
 from spark_jobs.lineage.facets import Event
 from spark_jobs.lineage.naming import name_of_table, names_of_sources
 from spark_jobs.lineage.parent import parent_run, within
-from spark_jobs.lineage.send import tell
+from spark_jobs.lineage.send import report_new
 from spark_jobs.lineage.transport import transport
 from spark_jobs.queries.query import Query
 from spark_jobs.queries.registry import QUERIES
@@ -72,7 +72,7 @@ def lake(tmp_path: Path) -> Lake:
 
 def _told(lake: Lake, *, from_now: bool = False, send: Callable[[Event], None] | None = None) -> list[Event]:
     events: list[Event] = []
-    list(tell(lake, Settings(), send or events.append, from_now=from_now))
+    list(report_new(lake, Settings(), send or events.append, from_now=from_now))
     for event in events:
         check_event(event)
     return events

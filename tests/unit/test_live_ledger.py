@@ -666,7 +666,7 @@ def test_the_command_says_first_whether_it_balances(written: WrittenLake, capsys
             return False, capsys.readouterr().out.splitlines()
         return True, capsys.readouterr().out.splitlines()
 
-    with pytest.raises(LakeError, match="no live ledger yet"):
+    with pytest.raises(LakeError, match="no ledger yet"):
         shown(update=False)
     balances, lines = shown()
     assert balances

@@ -89,7 +89,7 @@ def test_a_set_survives_the_lake(file: Path, tmp_path: Path) -> None:
         (("threshold = 5", ""), "rule 'r': threshold is missing; add it"),
         (("threshold = 5", "threshold = 5\nlimit = 1"), "limit: a rule of kind rate has no such field; remove it"),
         (('"ip"', '"mail"'), "rule 'r': key 'mail': Input should be 'user_id' or 'ip'"),
-        (('"click"', '"visit"'), "'visit' is no event type; choose of impression, click, activity, conversion"),
+        (('"click"', '"visit"'), "'visit' is not an event type; choose from impression, click, activity, conversion"),
         (('"givt"', '"bad"'), "rule 'r': class 'bad': Input should be 'givt' or 'sivt'"),
         (('"rate"', '"speed"'), f"rule 'r': kind 'speed' is unknown; choose one of {', '.join(KINDS)}"),
         (('kind = "rate"', ""), f"rule 'r': kind is missing; choose one of {', '.join(KINDS)}"),
@@ -98,7 +98,7 @@ def test_a_set_survives_the_lake(file: Path, tmp_path: Path) -> None:
         (("5", "5\nfrom = 2026-03-01T12:00:00"), "from 2026-03-01 12:00:00: Input should have timezone"),
         (("5", "5\nfrom = 2026-03-02T00:00:00Z\nto = 2026-03-01T00:00:00Z"), "is not after from"),
         (("5", f"5\n{_RATE}"), "rule 'r': id 'r' is there twice; give each rule its own"),
-        (("[[rule]]", "[[rules]]"), "rules is no rule; each rule is a table [[rule]]"),
+        (("[[rule]]", "[[rules]]"), "rules is not a rule; each rule is a table [[rule]]"),
         (('"rate"', '"repeat"'), "rule 'r': key: a rule of kind repeat has no such field"),
     ],
 )

@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 from spark_jobs.config.choices import JoinType
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import ATTRIBUTIONS, SESSIONS, SILVER_EVENTS, Table
-from spark_jobs.ledger.run.ledger import Ledger
+from spark_jobs.ledger.cut import RECORDS, Figure, LiveLedger, RecordKind
 from spark_jobs.queries.registry import TABLES
 from tests.golden.cases import GOLDEN, cases_of
 from tests.golden.runs import LATE, STANDARD
 from tests.support.oracle import (
+    Accounts,
     Expected,
     Row,
     assert_same_accounts,
@@ -88,7 +89,7 @@ def test_late_rows_under_forever_are_refused_since_the_contract_is_silent() -> N
 
 def test_no_input_gives_no_rows(tmp_path: Path) -> None:
     expected = expected_tables(tmp_path, Settings(), _RECEIPT)
-    assert expected == Expected([], [], [], [], [], [], [], Ledger(0, {}, 0, 0, 0, 0, 0, 0))
+    assert expected == Expected([], [], [], [], [], [], [], Accounts(0, {}, 0, 0, 0, 0))
 
 
 def test_files_are_read_by_modification_time_then_name_and_unpacked(tmp_path: Path) -> None:
@@ -114,7 +115,8 @@ def test_files_are_read_by_modification_time_then_name_and_unpacked(tmp_path: Pa
 )
 def test_the_join_type_decides_which_rows_come_out_beside_pairs(join: str, statuses: set[str]) -> None:
     files = [record for case in cases_of(STANDARD) for record in case.files()]
-    assert set(_of(files, Settings.model_validate({"attribute": {"join": join}})).ledger.attribution) == statuses
+    rows = _of(files, Settings.model_validate({"attribute": {"join": join}})).attributions
+    assert {row[0] for row in rows} == statuses
 
 
 @settings(max_examples=60, deadline=None, derandomize=True, database=None)
@@ -169,14 +171,19 @@ def test_repeated_session_ids_are_refused() -> None:
         assert_same_rows([("same", *row) for row in expected], expected, SESSIONS)
 
 
-def test_accounts_that_differ_are_refused_and_counts_of_nothing_are_no_difference() -> None:
-    accounts = Ledger(2, {"malformed_json": 1}, 1, 1, 0, 0, 0, 0, {"unclicked": 1})
-    padded = Ledger(2, {"malformed_json": 1, "duplicate_key": 0}, 1, 1, 0, 0, 0, 0, {"unclicked": 1, "clicked": 0})
-    assert_same_accounts(padded, accounts)
-    other_gold = Ledger(2, {"malformed_json": 1}, 1, 1, 0, 0, 0, 0, {"clicked": 1}, attribution_open=3)
-    assert_same_accounts(other_gold, accounts, gold=False)
-    with pytest.raises(AssertionError, match="attribution_open: 3 found, 0 expected"):
-        assert_same_accounts(other_gold, accounts)
+def test_accounts_that_differ_are_refused() -> None:
+    def cut(pending: int, **rows: int) -> LiveLedger:
+        counted = [Figure(account=RECORDS, kind=RecordKind(kind), rows=number) for kind, number in rows.items()]
+        waiting = Figure(account="attribute", kind=RecordKind.PENDING, rows=pending)
+        return LiveLedger(number=1, taken_at=_RECEIPT, figures=(*counted, waiting))
+
+    accounts = Accounts(1, {}, 1, 1, 0, 0)
+    assert_same_accounts(cut(0, received=1, ok=1, kept=1), accounts)
+    assert_same_accounts(cut(3, received=1, ok=1, kept=1), accounts, gold=False)
+    with pytest.raises(AssertionError, match=r"gold lacks events: \{'attribute': 3\}"):
+        assert_same_accounts(cut(3, received=1, ok=1, kept=1), accounts)
+    with pytest.raises(AssertionError):
+        assert_same_accounts(cut(0, received=2, ok=2, kept=2), accounts)
 
 
 def _attributed_by_loops(events: list[dict[str, Any]], join: JoinType) -> list[tuple[str, str, str, int]]:

@@ -7,15 +7,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from expectations.counts import counts_present_rows
 from spark_jobs.contract.tables import SESSIONS
 from spark_jobs.errors import LakeError
 from spark_jobs.lake.layout import Lake, commit_key
 from spark_jobs.lake.notes import BatchPlan, CommitNote, commit_notes, read_plan
 from spark_jobs.lake.open import open_lake
 from spark_jobs.lake.table_files import TableFile, live_files
-from spark_jobs.ledger.run.balance import batches_reached
-from spark_jobs.places import LEDGER_COUNTED_UP_TO
 from spark_jobs.queries.output import TableOutput
 from spark_jobs.queries.sessionize.query import NAME as SESSIONIZE
 
@@ -89,18 +86,6 @@ def test_a_plan_gives_the_ends_of_the_sources_that_have_one() -> None:
 def test_a_damaged_plan_is_a_value_error(text: bytes) -> None:
     with pytest.raises(ValueError, match="not the plan of a batch"):
         read_plan(text)
-
-
-def test_a_ledger_counts_the_present_rows_until_a_query_has_written_another_batch(lake: Lake) -> None:
-    assert counts_present_rows(lake), "a ledger of which nobody knows more is taken at its word"
-    note = CommitNote(writer="w", batch=4, query=SESSIONIZE, reached=[{"reservoirVersion": 7}])
-    _commit(lake, 0, note)
-    lake.files.write(LEDGER_COUNTED_UP_TO, json.dumps(batches_reached(lake)).encode())
-    assert counts_present_rows(lake)
-    _commit(lake, 1)
-    assert counts_present_rows(lake), "rows that somebody else brought are what a ledger is to find"
-    _commit(lake, 2, note.model_copy(update={"batch": 5}))
-    assert not counts_present_rows(lake)
 
 
 def _add(name: str, rows: int) -> dict[str, object]:

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from spark_jobs.config.sections import IngestSettings
+from spark_jobs.config.settings import Settings
 from spark_jobs.contract.events import DECODE_VERDICTS, MAPPED_VERDICTS, VERDICTS
+from spark_jobs.ingest.in_python.judge import Judge
 from tests.support.source_files import split_records
 from tests.support.verdict_cases import VERDICT_CASES
 from tests.support.verdicts import Event, judge
@@ -28,6 +30,13 @@ def _activity_at(time: str) -> str:
 @pytest.mark.parametrize(("record", "verdict"), [pytest.param(*case[1:], id=case[0]) for case in VERDICT_CASES])
 def test_the_judge_gives_the_verdict_due(record: bytes, verdict: str) -> None:
     assert judge(record, receipt=datetime(2025, 1, 1, tzinfo=UTC), ingest=IngestSettings()).verdict == verdict
+
+
+@pytest.mark.parametrize(("record", "verdict"), [pytest.param(*case[1:], id=case[0]) for case in VERDICT_CASES])
+def test_check_events_gives_the_verdict_due(record: bytes, verdict: str) -> None:
+    judged = Judge(Settings()).judge(record, datetime(2025, 1, 1, tzinfo=UTC))
+    assert judged is not None
+    assert judged.verdict == verdict
 
 
 def test_the_table_holds_every_verdict_and_each_record_once() -> None:

@@ -29,7 +29,7 @@ FIELDS = (
     "kubernetes_namespace",
     "kubernetes_account",
     "submit_properties",
-    "care_profile",
+    "maintenance_profile",
     "backup",
 )
 """The extra fields, besides those of settings, which have two underscores."""

@@ -52,13 +52,13 @@ class LakeConnection:
     lake: Lake
     launcher: Launcher = field(repr=False)
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """What the connection adds to the environment of commands."""
+    """The environment variables that the connection adds for commands."""
     name: str = ""
     """The Airflow connection; empty: only the environment describes the lake."""
 
     @property
     def environment(self) -> dict[str, str]:
-        """What settings are read from besides the file: this process's environment, and what the connection adds."""
+        """The environment that settings are read from: this process's, with what the connection adds."""
         return {**os.environ, **self.variables}
 
     @property
@@ -68,7 +68,7 @@ class LakeConnection:
 
 
 def connect(lake: LakeRef, environment: Mapping[str, str] | None = None) -> LakeConnection:
-    """What ``environment`` (by default that of this process) and the Airflow connection of ``lake`` describe.
+    """The lake that ``environment`` (by default this process's) and the Airflow connection of ``lake`` describe.
 
     Raises:
         SettingsError: a variable is missing, or a setting or the connection is wrong.

@@ -5,9 +5,9 @@ is not copied again. Without a place for the copy, the run is skipped: set `ADLO
 connection, to a folder or to `s3a://bucket/prefix`, outside of the lake.
 
 A copy is refused while a repair, a replay, credit, a marking, an update of days or a cut of the ledger is running, so
-the task tries again for half an hour. Meanwhile these are refused: the first copy of a large lake may make their tasks
-fail; they go on when it is done.
-A task that is killed or runs out of time leaves what it has copied, and the next run goes on from there.
+the task tries again for half an hour. During a copy these are refused in turn: the first copy of a large lake may make
+their tasks fail; they resume when it is done. A task that is killed or runs out of time leaves what it has copied, and
+the next run continues from there.
 """
 
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Keeps the live ledger: where every record went, up to versions of the tables that belong together.
+"""Keeps the ledger: where every record went, up to versions of the tables that belong together.
 
 Runs every 10 minutes. It reads what was added to the tables since the last time, without Spark, and takes a cut: how
 many records were received, quarantined, kept, are duplicates or late, and how many events are pending in each query.
@@ -29,7 +29,7 @@ def declare(own: DagDefaults) -> DAG:
 
 
 def balance_ledger(lake: LakeRef) -> str:
-    """Brings the live ledger up to now. That it does not balance is an error."""
+    """Brings the ledger up to now. That it does not balance is an error."""
     code, output = run_adloom(connect_started(lake), ["ledger"], allowed=(0, _FAILED))
     if code == _FAILED:
         lines = [line.strip() for line in output.splitlines()]

@@ -2,7 +2,7 @@
 
 Every ten minutes it brings `gold/days` up to date, the table that says for each table of gold and each date whether the
 day is open, complete, audited, restated or frozen; Spark starts only if something has changed. The log has it as a grid
-of tables and dates. Then it tells of each day that became complete, and of each complete day that a repair or a replay
+of tables and dates. Then it announces each day that became complete, and each complete day that a repair or a replay
 has restated, by the assets
 
 - `adloom_<table>_day_complete`, once for each date;
@@ -10,13 +10,13 @@ has restated, by the assets
   runs, once for both).
 
 The partition key of an event is the date, as in `2026-03-01`. A DAG with the schedule `PartitionedAssetTimetable` on
-such an asset runs once for each date; on two of them, once for each date of which both have told.
+such an asset runs once for each date; on two of them, once for each date that both have announced.
 
 The asset `adloom/days` is for DAGs with a plain schedule: one event, without a partition key, for all dates that are
 complete, since the event before, in all tables that have days in this lake. Its `extra` has them as `dates`.
 
-What was told is asked of Airflow's own record of events, so nothing is told twice and a run that fails leaves nothing
-out. Keep the asset events of 30 days when you clean Airflow's database. What happened longer ago is not told any more.
+Airflow's own record of events says what was announced, so nothing is announced twice and a run that fails leaves
+nothing out. Keep the asset events of 30 days when you clean Airflow's database: older changes are no longer announced.
 """
 
 from collections.abc import Iterable, Mapping
@@ -43,7 +43,7 @@ Extra = dict[str, Any]
 
 
 class DayEvent(StrEnum):
-    """What is announced of a day."""
+    """The kinds of announcements about a day."""
 
     COMPLETE = "complete"
     RESTATED = "restated"
@@ -68,7 +68,7 @@ class DayAsset:
         return f"{self.table}_{self.event.value}"
 
 
-_TABLES = tuple(query.writes.name for query in QUERIES if query.correction)
+_TABLES = tuple(query.writes.name for query in QUERIES if query.is_correctable)
 """Those of gold that have days, in the order in which rows flow."""
 
 
@@ -165,7 +165,7 @@ def unannounced(own: DayAsset, days: Iterable[Day], announced: Mapping[str, Extr
 def dates_unannounced(days: Iterable[Day], events: Iterable[Any], now: datetime) -> list[str]:
     """The dates that are complete in all tables, which no event of :func:`all_complete` has announced yet.
 
-    All tables that have days in this lake: `measure` is optional, and a query may go by the clock of its processing.
+    All tables that have days in this lake: `measure` is optional, and a query may use processing time.
 
     Args:
         days: rows of ``gold/days``.

@@ -1,14 +1,14 @@
-"""Tells which impressions and clicks led to each conversion, and shares its value among them.
+"""Finds which impressions and clicks led to each conversion, and shares its value among them.
 
 Runs whenever the gold tables have new versions, at most every 15 minutes, and each hour after `repair_late`. It
-computes the conversions that became due, that is, of which no touch can come in time any more, and those that late
-events have changed. Spark starts only if there are any. The task's log has how many, and how many rows of `gold/paths`
-and `gold/credits` they changed; the changes of rows that had been written before are in `gold/restatements`. If events
-are marked as invalid traffic, `gold/net_paths` and `gold/net_credits` are brought up to date with these marks.
+computes the conversions that have become due, because all their touches must have arrived by now, except late ones, and
+those that late events have changed. Spark starts only if there are any. The task's log has how many, and how many rows
+of `gold/paths` and `gold/credits` they changed; the changes of rows that had been written before are in
+`gold/restatements`. If events are marked as invalid traffic, `gold/net_paths` and `gold/net_credits` are brought up to
+date with these marks.
 
-Jobs keep running. A run that is killed goes on with the next one. To go by other settings for conversions that have
-their credit already, give a window in the form: they are computed again. With **dry run** it only lists what it would
-write.
+Jobs keep running. The next run resumes one that was killed. To apply other settings to conversions that already have
+their credit, give a window in the form: they are computed again. With **dry run** it only lists what it would write.
 """
 
 from airflow.sdk import DAG, Asset, AssetOrTimeSchedule, CronTriggerTimetable, Param

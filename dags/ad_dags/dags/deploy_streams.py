@@ -17,7 +17,7 @@ A stop loses nothing and closes nothing: the next start continues where the job 
 If a release cannot use the checkpoints, the run fails with the reason before anything is stopped. **Confirm reset**
 rebuilds those checkpoints: no row is lost or repeated.
 
-The contract of the release and its settings is compared with the one that the lake is in use with. The log shows every
+The contract of the release and its settings is compared with the one in use in the lake. The log shows every
 difference. If one is breaking, the run fails before anything is stopped, unless **confirm breaking contract** is set
 and `contract.version` has a new major.
 """

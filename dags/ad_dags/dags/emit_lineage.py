@@ -1,11 +1,11 @@
-"""Tells OpenLineage what was committed to the tables and what validations found.
+"""Reports to OpenLineage what was committed to the tables and what validations found.
 
 Runs every 10 minutes, and is skipped unless `lineage.transport` in the settings says where to send events. Each version
-of a table and each validation is told once; a run that fails or is killed leaves nothing out. The task's log has a line
-for each event. If OpenLineage's provider is installed in Airflow and has a transport, each event names the task that
-sent it as its parent.
+of a table and each validation is reported once; a run that fails or is killed leaves nothing out. The task's log has a
+line for each event. If OpenLineage's provider is installed in Airflow and has a transport, each event names the task
+that sent it as its parent.
 
-The first run tells everything that the tables' logs still have. To begin with what comes next instead, run
+The first run reports everything that the tables' logs still have. To begin with what comes next instead, run
 `adloom lineage --from-now` once.
 """
 
@@ -34,7 +34,7 @@ def declare(own: DagDefaults) -> DAG:
 
 
 def emit_lineage(lake: LakeRef, task_instance: Any = None) -> str:
-    """Sends the events that were not sent yet, as a part of this task's run, if Airflow tells OpenLineage of that."""
+    """Sends the events that were not sent yet, as a part of this task's run, if Airflow reports that to OpenLineage."""
     connection = connect_started(lake)
     if connection.settings.lineage.transport is LineageTransport.NONE:
         raise AirflowSkipException("lineage.transport is none, so nothing is sent; set it to file or http and deploy")

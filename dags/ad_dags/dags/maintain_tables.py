@@ -1,4 +1,4 @@
-"""Compacts small files of the tables, and vacuums files that no reader needs any more.
+"""Compacts small files of the tables, and vacuums files that no reader still needs.
 
 Runs daily, one job after the other: the job is stopped, the tables that it writes are compacted and vacuumed, and it is
 started again, because a table has one writer at a time. If the task dies, the job runs again within an hour. The tables

@@ -1,14 +1,14 @@
 """Marks invalid traffic by the rules in use, in `silver/marks`, and says in gold what is valid; nothing is deleted.
 
-Runs hourly. It holds the events that came since its last run against the rules, as far as the job `deduplicate` has
-come, and brings up to date what late events change. Jobs keep running. The task's log has a table: by rule, how many
-events were marked and revoked, and what they cost or are worth. The first run marks everything that there is.
+Runs hourly. It applies the rules to the events that arrived since its last run, up to the watermark of the job
+`deduplicate`, and brings up to date what late events change. Jobs keep running. The task's log has a table: by rule,
+how many events were marked and revoked, and what they cost or are worth. The first run covers all events.
 
-Then gold follows: what is valid, beside what is counted gross, with each changed row in `gold/restatements`. What can
-still change by itself waits for the next run.
+Then gold follows: what is valid, next to the gross counts, with each changed row in `gold/restatements`. Rows that the
+live queries may still change wait for the next run.
 
-The rules come with adloom until others are applied with `adloom marks apply`, which can also mark past events anew and
-tell beforehand what that would change. The next run goes on with one that was killed.
+adloom's default rules apply until others are put in use with `adloom marks apply`, which can also mark past events
+again, and show beforehand what that would change. The next run resumes one that was killed.
 """
 
 from airflow.sdk import DAG, task
@@ -27,6 +27,6 @@ def declare(own: DagDefaults) -> DAG:
 
 
 def mark_invalid(lake: LakeRef) -> str:
-    """Marks invalid traffic by the rules in use, as far as events are known."""
+    """Marks invalid traffic by the rules in use, up to where silver is complete."""
     _, output = run_adloom(connect_started(lake), ["marks", "update"], changes_lake=True)
     return output

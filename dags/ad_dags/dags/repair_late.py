@@ -1,12 +1,11 @@
-"""Brings events that came too late to gold, and tells every change in `gold/restatements`.
+"""Brings events that came too late to gold, and records every change in `gold/restatements`.
 
 Runs hourly. It looks at what was read since the last repair, recomputes the rows that late events touch, and changes
-these rows, each once. Jobs keep running: nothing live reads a late event, and what can still change by itself waits for
-the next repair. With **dry run** it only lists what it would change. The task's log has a table: how many events were
-late for each table, how many wait, and how many rows were changed.
+these rows, each once. Jobs keep running: nothing live reads a late event, and rows that the live queries may still
+change wait for the next repair. With **dry run** it only lists what it would change. The task's log has a table: how
+many events were late for each table, how many wait, and how many rows were changed.
 
-A repair that is killed goes on with the next run. How late an event may be and which rows are final is set in
-`[repair]`.
+The next run resumes a repair that was killed. How late an event may be and which rows are final is set in `[repair]`.
 """
 
 from airflow.sdk import DAG, Param

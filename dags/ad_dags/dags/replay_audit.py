@@ -47,13 +47,13 @@ def audit_random_day(lake: LakeRef, logical_date: datetime | None = None, run_id
 
 
 def day_to_audit(lake: Lake, seed: str) -> date | None:
-    """A complete day with rows in gold, drawn by ``seed``; None: there is none.
+    """A complete day with rows in gold, drawn by ``seed``; None if there is no such day.
 
     Each day has a number that depends on ``seed`` and on nothing else, and the one with the least is taken. So it is
     the same one when a retry finds a day more, unless that is the one.
     """
     watermarks = [
-        report.watermark for report in read_reports(lake, [query.name for query in QUERIES if query.correction])
+        report.watermark for report in read_reports(lake, [query.name for query in QUERIES if query.is_correctable])
     ]
     passed = [watermark for watermark in watermarks if watermark is not None]
     if not passed:

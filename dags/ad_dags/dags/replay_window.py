@@ -5,7 +5,7 @@ many differ because an event was late, are still open, or differ and nothing exp
 under `_reports/replays/`, as JSON and as a page. Jobs keep running.
 
 The run fails if rows differ that nothing explains: somebody changed a table, or adloom has a bug. With **apply**, what
-differs is put in place, late or not, and told in `gold/restatements`; rows that are open or older than
+differs is put in place, late or not, and recorded in `gold/restatements`; rows that are open or older than
 `repair.freeze_after` stay as they are.
 
 A user who may trigger this DAG can change what gold contains: give that permission to those who may deploy.
@@ -21,7 +21,7 @@ from ad_dags.defaults import DagDefaults
 from ad_dags.forms import Form, form_task, options, time_field
 from spark_jobs.queries.registry import QUERIES
 
-RECOMPUTED = tuple(query.writes.name for query in QUERIES if query.correction)
+RECOMPUTED = tuple(query.writes.name for query in QUERIES if query.is_correctable)
 """The tables of gold that a replay knows."""
 _UNEXPLAINED = "nothing explains why"
 """In what the command prints if rows differ, and it is not known why."""

@@ -1,4 +1,4 @@
-"""Judges the records in quarantine anew, with the settings of the running release; those that fit flow on, once.
+"""Judges the records in quarantine again, with the settings of the running release; those that fit flow on, once.
 
 Trigger it after a wrong mapping was corrected and deployed. With **dry run**, which is the default, it only lists what
 would fit. The task's log has a table, by source and verdict: how many records were looked at, which fit now, and what

@@ -1,1 +1,1 @@
-"""What starts, watches, replaces and stops the drivers of jobs."""
+"""Starts, watches, replaces and stops the drivers of jobs."""

@@ -1,4 +1,4 @@
-"""What a release changes for checkpoints and for the contract, and resetting the checkpoints that it cannot use."""
+"""Compares a release with the checkpoints and the contract, and resets the checkpoints that it cannot use."""
 
 import json
 import logging
@@ -71,7 +71,7 @@ def check_checkpoints(connection: LakeConnection, version: str, jobs: list[str],
 
 
 def check_contract(connection: LakeConnection, version: str, *, is_confirmed: bool) -> None:
-    """Compares the contract of release ``version``, with its settings, with the one that the lake is in use with.
+    """Compares the contract of release ``version``, with its settings, with the one in use in the lake.
 
     Raises:
         ContractError: it changes in a breaking way, which is not confirmed or which the version hides.
@@ -85,8 +85,8 @@ def check_contract(connection: LakeConnection, version: str, *, is_confirmed: bo
     listed = "; ".join(f"{one['what']} was {one['before']}, is {one['now']}: {one['why']}" for one in breaking)
     if breaking and not is_confirmed:
         raise ContractError(
-            f"release {version} breaks the contract: {listed}. Nothing was stopped. Change the settings back, or tell "
-            "those who are concerned and deploy with 'confirm breaking contract'"
+            f"release {version} breaks the contract: {listed}. Nothing was stopped. Change the settings back, or "
+            "inform those who are concerned and deploy with 'confirm breaking contract'"
         )
     if breaking and number["level"] == "error":
         raise ContractError(
@@ -115,7 +115,7 @@ def breaking_changes(connection: LakeConnection, code: Path | None) -> list[dict
 
 
 def contract_changes(connection: LakeConnection, code: Path | None) -> dict[str, Any]:
-    """How the contract of ``code`` and the settings differs from the one that the lake is in use with.
+    """How the contract of ``code`` and the settings differs from the one in use in the lake.
 
     Returns what `adloom contract check --json` prints: ``changes`` and ``version``; nothing if the release is older
     than the command.

@@ -76,7 +76,7 @@ def own_lake(user: User, request: Request) -> LakeRef:
     """The lake that the URL means.
 
     Raises:
-        HTTPException: 404: there is none of that name.
+        HTTPException: 404: there is no lake of that name.
     """
     lakes, key = lakes_here(), request.path_params.get("lake")
     if key is None:
@@ -190,7 +190,7 @@ def _page(title: str, body: str, user: BaseUser, lake: LakeRef, request: Request
 
 
 def _links(page: str, root: str, own: LakeRef, lakes: list[LakeRef]) -> str:
-    """Links to the same page of other lakes; nothing if there are none."""
+    """Links to the same page of other lakes; nothing if there are no others."""
     if len(lakes) <= 1:
         return ""
     current = {own: ' aria-current="page"'}

@@ -1,4 +1,4 @@
-"""What a change of a contract means for producers and consumers: safe or breaking, and why."""
+"""The meaning of a change of a contract for producers and consumers: safe or breaking, and why."""
 
 from spark_jobs.contract.changes.change import Change, Changes, Comparison, Level, VersionFinding, judge_version
 from spark_jobs.contract.changes.events import event_changes
@@ -13,7 +13,7 @@ __all__ = ["KINDS", "Change", "ChangeKind", "Comparison", "Level", "VersionFindi
 
 
 def check(old: Contract, new: Contract) -> Comparison:
-    """What differs from ``old`` to ``new``, breaking changes first; else in the order of the data flow.
+    """The differences from ``old`` to ``new``, breaking changes first; else in the order of the data flow.
 
     What is safe from A to B and from B to C is safe from A to C.
     """

@@ -9,7 +9,7 @@ from spark_jobs.contract.contract import Contract, FieldTerms, RecordTerms
 
 
 def event_changes(old: Contract, new: Contract) -> Changes:
-    """What differs in the event schema."""
+    """The differences in the event schema."""
     before, now = {one.name: one for one in old.fields}, {one.name: one for one in new.fields}
     known = {kind for one in old.fields for kind in one.event_types}
     for name in dict.fromkeys([*before, *now]):
@@ -69,7 +69,7 @@ def _record(what: str, old: RecordTerms | None, new: RecordTerms | None) -> Chan
 def _limit(
     what: str, before: int | None, now: int | None, judged: tuple[ChangeKind, ChangeKind], unit: str = ""
 ) -> Change:
-    """A change of an upper limit; None: there is none."""
+    """A change of an upper limit; None: no limit."""
     tighter, looser = judged
     is_tighter = now is not None and (before is None or now < before)
     return Change(tighter if is_tighter else looser, what, shown(before, unit), shown(now, unit))

@@ -13,7 +13,7 @@ _IN_SET = "in_set"
 
 
 def expectation_changes(table: str, old: Sequence[Expectation], new: Sequence[Expectation]) -> Changes:
-    """What differs in the expectations of ``table``. Another wording of the same rule is no difference."""
+    """The differences in the expectations of ``table``. Another wording of the same rule is no difference."""
     before, now = {one.name: one for one in old}, {one.name: one for one in new}
     for name in dict.fromkeys([*before, *now]):
         was, is_now, what = before.get(name), now.get(name), f"{table}: {name}"
@@ -30,7 +30,7 @@ def expectation_changes(table: str, old: Sequence[Expectation], new: Sequence[Ex
 
 
 def _content(rule: Expectation) -> tuple[object, ...]:
-    """What a rule checks."""
+    """The check of a rule."""
     values = frozenset(rule.values)
     bounds = rule.minimum, rule.maximum, rule.mostly
     return rule.kind, rule.column, rule.when, values, *bounds, rule.severity

@@ -40,7 +40,7 @@ ORDER = declare(
     "a source comes before another one that read the same topic or folder",
     _BREAKING,
     _BOTH,
-    "the first source that fits a record wins; which records it takes from the other one cannot be told",
+    "the first source that fits a record wins; which records it takes from the other one is unknown",
 )
 ENCODING = declare(
     _G,
@@ -57,7 +57,7 @@ WHEN_CHANGED = declare(
     "the condition `when` of a source changes",
     _BREAKING,
     _BOTH,
-    "whether it still takes every record that it took cannot be told; the others are quarantined (no_source) or go to "
+    "whether it still takes every record that it took is unknown; the others are quarantined (no_source) or go to "
     "another source",
 )
 WHEN_DROPPED = declare(
@@ -115,7 +115,7 @@ MAPPING_UNDER_QUARANTINE = declare(
     _BREAKING,
     _PRODUCERS,
     "a field of the record that the mapping reads no longer is unknown, and its records are quarantined; whether there "
-    "is one cannot be told",
+    "is one is unknown",
 )
 FIELD_MAPPED = declare(
     _G,

@@ -1,4 +1,4 @@
-"""What a kind of change is, and the list of all of them, which the check and the docs go by.
+"""The kinds of change, in one list, which the check and the docs use.
 
 The verdicts are such that what is safe from A to B and from B to C is safe from A to C.
 """

@@ -70,7 +70,7 @@ RULE_OTHER = declare(
     "a critical expectation checks another column or other rows",
     _BREAKING,
     _CONSUMERS,
-    "whether it still promises what it did cannot be told",
+    "whether it still promises what it did is unknown",
 )
 WARNING_CHANGED = declare(
     _G,

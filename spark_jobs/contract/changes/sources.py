@@ -14,7 +14,7 @@ _QUOTED_OR_SPACE = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`)|
 
 
 def source_changes(old: _Sources, new: _Sources) -> Changes:
-    """What differs in the sources."""
+    """The differences in the sources."""
     before, now = {one.name: one for one in old}, {one.name: one for one in new}
     last = {name for name in before if all(names[-1] == name for names in _readers(old).values() if name in names)}
     for name in dict.fromkeys([*before, *now]):

@@ -11,7 +11,7 @@ _WATERMARK = "watermark"
 
 
 def table_changes(old: Sequence[TableTerms], new: Sequence[TableTerms]) -> Changes:
-    """What differs in the tables. The order of columns means nothing: Delta's readers go by name."""
+    """The differences in the tables. The order of columns means nothing: Delta's readers use names."""
     before, now = {one.name: one for one in old}, {one.name: one for one in new}
     for name in dict.fromkeys([*before, *now]):
         if name not in now:

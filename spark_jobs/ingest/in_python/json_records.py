@@ -62,7 +62,7 @@ def root_of(text: str) -> Mapping[str, Any]:
         object_pairs_hook=note, parse_int=Integer, parse_float=Fraction, parse_constant=_refuse_constant
     )
     try:
-        with _deep(text):
+        with _recursing(_depth(text)):
             root = decoder.decode(text)
     except ValueError:
         raise NotReadError(events.MALFORMED_JSON) from None
@@ -73,9 +73,14 @@ def root_of(text: str) -> Mapping[str, Any]:
     return root
 
 
-@contextmanager
-def _deep(text: str) -> Iterator[None]:
-    """Lets Python read objects as deep as Spark reads them, and raises ValueError for deeper ones."""
+def text_of(value: object) -> str:
+    """A part of what :func:`root_of` returns, as JSON text."""
+    with _recursing(_DEEPEST):
+        return json.dumps(value)
+
+
+def _depth(text: str) -> int:
+    """How deep ``text`` is nested, 0 if not deep; raises ValueError if Spark does not read it for that."""
     depth = deepest = 0
     if text.count("[") + text.count("{") > _SHALLOW:
         for token in _BRACKET.finditer(text):
@@ -84,8 +89,14 @@ def _deep(text: str) -> Iterator[None]:
             deepest = max(deepest, depth)
     if deepest > _DEEPEST:
         raise ValueError("too deep")
+    return deepest
+
+
+@contextmanager
+def _recursing(depth: int) -> Iterator[None]:
+    """Lets Python's JSON module read and write values nested as deep as ``depth``."""
     before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, before + 4 * deepest))
+    sys.setrecursionlimit(before + 4 * depth)
     try:
         yield
     finally:

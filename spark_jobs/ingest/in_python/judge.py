@@ -1,6 +1,5 @@
 """The verdict on one record in plain Python, as :mod:`spark_jobs.ingest.judge` gives it in Spark."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,6 +18,7 @@ from spark_jobs.ingest.in_python.json_records import (
     has_lone_surrogate,
     is_utf8,
     root_of,
+    text_of,
 )
 from spark_jobs.mapping import Expression, Record, evaluate
 from spark_jobs.mapping.sources import SourceMapping, compile_sources
@@ -199,7 +199,7 @@ def _own(name: str, value: Any) -> Given:
     """A field of a record in adloom's own format."""
     if value is None:
         return Given(reason=_quoted(f"$.{name}", None))
-    text = value.text if isinstance(value, Integer) else value if isinstance(value, str) else json.dumps(value)
+    text = value.text if isinstance(value, Integer) else value if isinstance(value, str) else text_of(value)
     reason = _quoted(f"$.{name}", text)
     if name == "is_last":
         return Given(value, not isinstance(value, bool), reason)

@@ -1,1 +1,1 @@
-"""Where a lake's files lie: local disks and object stores, behind one protocol."""
+"""The files of a lake, on local disks and in object stores, behind one protocol."""

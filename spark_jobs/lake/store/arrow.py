@@ -12,7 +12,7 @@ _CONNECT_S, _READ_S = 5, 20
 
 
 def row_store(lake: Lake, settings: S3Settings) -> RowStore:
-    """Where the data files of ``lake`` are. It sends no request.
+    """The place of the data files of ``lake``. Sends no request.
 
     Raises:
         SettingsError: there is no such profile, or there are no keys.

@@ -95,7 +95,7 @@ def _rules(prefix: str) -> Iterator[dict[str, Any]]:
 
 
 def policy_of(objects: Objects, role: Role) -> dict[str, Any]:
-    """The policy of ``role``: what it may do with the lake, and nothing outside of it."""
+    """The policy of ``role``: its rights on the lake, and none outside of it."""
     bucket, read = f"arn:aws:s3:::{objects.bucket}", [objects.name(keys) for keys in _READ[role]]
     writing = {
         "Effect": "Allow",

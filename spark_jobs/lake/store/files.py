@@ -11,7 +11,7 @@ LOCAL = "file://"
 
 
 def hadoop_uri(path: PurePath) -> str:
-    """``path``, which is absolute, as Hadoop takes a URI: nothing is escaped, so ``%20`` would be three characters."""
+    """The absolute ``path`` as a URI for Hadoop: nothing is escaped, so ``%20`` would be three characters."""
     return f"{LOCAL}{path}"
 
 
@@ -54,7 +54,7 @@ class Files(Protocol):
         ...
 
     def create(self, key: str, data: bytes) -> bool:
-        """Writes ``data`` to the file if there is none, atomically; whether it did."""
+        """Writes ``data`` to the file if it does not exist, atomically; whether it did."""
         ...
 
     def walk(self, folder: str) -> Iterator[FileInfo]:

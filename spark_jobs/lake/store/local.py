@@ -28,7 +28,7 @@ class LocalFiles:
         self._draft(key, data).replace(self.root / key)
 
     def create(self, key: str, data: bytes) -> bool:
-        """Writes ``data`` to the file if there is none, atomically; whether it did."""
+        """Writes ``data`` to the file if it does not exist, atomically; whether it did."""
         draft = self._draft(key, data)
         try:
             (self.root / key).hardlink_to(draft)

@@ -1,4 +1,4 @@
-"""What MinIO offers beyond S3: users, policies, and versioning that excludes parts of a bucket."""
+"""The features of MinIO beyond S3: users, policies, and versioning that excludes parts of a bucket."""
 
 import json
 from typing import Any

@@ -71,11 +71,11 @@ class Objects:
             self.client.put_object(Bucket=self.bucket, Key=self.name(key), Body=data)
 
     def create(self, key: str, data: bytes) -> bool:
-        """Writes ``data`` to the object if there is none, atomically; whether it did."""
+        """Writes ``data`` to the object if it does not exist, atomically; whether it did."""
         return self.replace(key, data, None) is not None
 
     def replace(self, key: str, data: bytes, tag: str | None) -> str | None:
-        """Writes ``data`` if the object's ETag is still ``tag`` or, where ``tag`` is None, if there is no object yet.
+        """Writes ``data`` if the object's ETag is still ``tag`` or, where ``tag`` is None, if the object is missing.
 
         Returns:
             The ETag of the new version; None if the condition did not hold.
@@ -88,7 +88,7 @@ class Objects:
             except ClientError as error:
                 if _code(error) not in (*_CONFLICT, *_MISSING):
                     raise
-                # The answer to a first request may have been lost: then the second finds what the first has written.
+                # The answer to a first request may have been lost: then the second finds the object of the first.
                 was_repeated = error.response.get("ResponseMetadata", {}).get("RetryAttempts", 0) > 0
                 found = self.read_version(key) if was_repeated and tag is None else None
                 return found[1] if found and found[0] == data else None

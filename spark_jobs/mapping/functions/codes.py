@@ -17,7 +17,7 @@ from spark_jobs.mapping.types import Type
 
 _TEXT = Type.TEXT
 _REPLACEMENT = "\ufffd"
-"""What decoders put where bytes are no UTF-8."""
+"""The character that decoders put where bytes are no UTF-8."""
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 # Spark's own check is laxer. "!" in front makes it fail; the possessive group keeps Java from recursing.
 _NOT_BASE64 = r"\A(?!(?:[A-Za-z0-9+/]{4})*+(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?\z)"
@@ -149,7 +149,7 @@ FUNCTIONS = (
     Function(
         "get_json_object",
         "get_json_object(text, '$.path')",
-        "The value at a path of JSON that is in a text, as a path into the record gives it; null if there is none or "
+        "The value at a path of JSON that is in a text, as a path into the record gives it; null if it has none or "
         "the text is not JSON.",
         ("""get_json_object('{"a": [1, 2]}', '$.a[1]')""", "2"),
         (Overload((Parameter("text", _TEXT), Parameter("path", _TEXT, is_literal=True)), _TEXT, _bind_json),),

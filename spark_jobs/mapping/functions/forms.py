@@ -1,4 +1,4 @@
-"""What the parser knows by itself: operators of any type, conditions, casts."""
+"""The forms that the parser knows by itself: operators of any type, conditions, casts."""
 
 import operator
 from collections.abc import Callable

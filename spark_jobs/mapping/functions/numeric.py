@@ -150,7 +150,7 @@ FUNCTIONS = (
     Function(
         "round",
         "round(a[, digits])",
-        "Rounded half up to so many decimals, 0 to 9; 0 unless said otherwise.",
+        "Rounded half up to the given number of decimals, 0 to 9; 0 unless said otherwise.",
         ("round(2.345, 2)", Decimal("2.35")),
         (
             Overload(

@@ -153,7 +153,7 @@ FUNCTIONS = (
     Function(
         "element_at",
         "element_at(list, number)",
-        "An element, counted from 1, or from the end if it is negative; null if there is none.",
+        "An element, counted from 1, or from the end if it is negative; null if it is missing.",
         ("element_at(split('a,b,c', ','), -1)", "c"),
         (
             Overload(
@@ -164,7 +164,7 @@ FUNCTIONS = (
     Function(
         "[]",
         "list[index]",
-        "An element, counted from 0; null if there is none.",
+        "An element, counted from 0; null if it is missing.",
         ("split('a,b,c', ',')[0]", "a"),
         (
             Overload(

@@ -212,7 +212,7 @@ FUNCTIONS = (
     Function(
         "split_part",
         "split_part(text, 'separator', number)",
-        "The part between separators, counted from 1, or from the end if it is negative; empty if there is none.",
+        "The part between separators, counted from 1, or from the end if it is negative; empty if it is missing.",
         ("split_part('a/b/c', '/', 2)", "b"),
         (
             Overload(

@@ -140,7 +140,7 @@ FUNCTIONS = (
     Function(
         "timestamp_seconds",
         "timestamp_seconds(number)",
-        "The time so many seconds after 1970 began. Digits behind the microsecond are cut off. What lies outside the "
+        "The time this many seconds after 1970 began. Digits behind the microsecond are cut off. What lies outside the "
         "years 0001 to 9999 fails.",
         ("timestamp_seconds(1700000000.123)", _EXAMPLE),
         (overload("seconds NUMBER", _TIME, _time_of_seconds_sql, _time_of_seconds),),
@@ -169,7 +169,7 @@ FUNCTIONS = (
         "to_timestamp",
         "to_timestamp(text[, 'pattern'])",
         "The time that a text says. Without a pattern as `cast` reads it; with one, the whole text must match: `yyyy`, "
-        "`MM`, `dd`, `HH`, `mm`, `ss`, `S` to `SSSSSS` (so many digits of a fraction), `XXX` (`Z` or `+01:00`), and "
+        "`MM`, `dd`, `HH`, `mm`, `ss`, `S` to `SSSSSS` (that many digits of a fraction), `XXX` (`Z` or `+01:00`), and "
         "letters in `''`. Without a zone it is UTC.",
         ("to_timestamp('14.11.2023 22:13:20.123', 'dd.MM.yyyy HH:mm:ss.SSS')", _EXAMPLE),
         (

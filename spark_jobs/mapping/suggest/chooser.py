@@ -118,7 +118,7 @@ class Chooser:
         return own_ids(kind, self._groups[kind], self._readings, self._taken(kind))
 
     def _first(self, kind: str) -> list[str]:
-        """What an id is made of at first: who, what and when."""
+        """The first parts of an id: who, what and when."""
         fields = self.fields[kind]
         return [
             column

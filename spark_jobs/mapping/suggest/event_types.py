@@ -54,10 +54,10 @@ _MOSTLY = 0.5
 
 @dataclass(frozen=True)
 class EventTypes:
-    """How the types of events are told apart.
+    """How the types of events are distinguished.
 
     Attributes:
-        column: what it is told by; None: all records are of one type.
+        column: the one that distinguishes them; None: all records are of one type.
         by_value: the type that a value of the column means. Other values, and none, mean activity.
         rows: by type, its records; only types that occur.
         why: how it was chosen.
@@ -106,7 +106,7 @@ def _condition(column: Column, values: list[str]) -> str:
 
 
 def find_event_types(profile: Profile) -> EventTypes | None:
-    """How a column tells the types apart; None: no column does."""
+    """How a column distinguishes the types; None: no column does."""
     best: tuple[float, Column, dict[str, str]] | None = None
     for column in profile.scalars:
         if column.share(profile.rows) < _MOSTLY or len(column.distinct) > _MAX_VALUES:

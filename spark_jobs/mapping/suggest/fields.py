@@ -34,7 +34,7 @@ class Scored:
 
 
 def described(column: Column, group: Profile) -> str:
-    """What a column holds, in a few words."""
+    """The content of a column, in a few words."""
     kind = next(kind.value for kind, _ in column.kinds.most_common() if kind is not ValueKind.NULL)
     if not column.is_scalar:
         return f"{kind} in {column.share(group.rows):.1%} of the {group.of}"
@@ -126,14 +126,14 @@ def _is_of_one_user(column: Column, user: Column, group: Profile) -> bool:
 
 
 def cost_field(group: Profile, taken: AbstractSet[str]) -> DraftField | None:
-    """What an impression cost, in millionths."""
+    """The cost of an impression, in millionths."""
     return amount_field(
         group, taken, names.COST, "taken for units of the currency per impression; for CPM, divide by 1000"
     )
 
 
 def amount_field(group: Profile, taken: AbstractSet[str], known: Names, in_units: str) -> DraftField | None:
-    """An amount of money by its name, in millionths; ``in_units`` is to be checked if nothing tells its unit."""
+    """An amount of money by its name, in millionths; ``in_units`` is to be checked if nothing shows its unit."""
     best: tuple[float, DraftField] | None = None
     for column in group.scalars:
         score = name_score(column.keys, known)

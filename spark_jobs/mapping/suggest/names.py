@@ -1,4 +1,4 @@
-"""What fields are usually called, and how well the name of a column fits."""
+"""The usual names of fields, and how well the name of a column fits."""
 
 import re
 from collections.abc import Mapping, Sequence

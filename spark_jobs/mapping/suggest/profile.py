@@ -1,4 +1,4 @@
-"""What a sample of records holds: its paths, their types and values."""
+"""The content of a sample of records: its paths, their types and values."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ _BYTE_ORDER_MARK = "\ufeff"
 
 
 class ValueKind(StrEnum):
-    """What JSON has at a path."""
+    """The kind of JSON at a path."""
 
     TEXT = "text"
     INTEGER = "whole number"

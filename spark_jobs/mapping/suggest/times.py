@@ -144,7 +144,7 @@ def _patterns(path: str, values: Sequence[str], shapes: Sequence[str]) -> Iterat
 
 
 def _order(values: Sequence[str]) -> tuple[str, str]:
-    """What comes first in 01/02/2026, and what to check unless a day after the 12th shows it."""
+    """The part that comes first in 01/02/2026, and what to check unless a day after the 12th shows it."""
     parts = [found.groups() for value in values if (found := re.match("([0-9]{2})/([0-9]{2})/", value))]
     if any(int(first) > _MONTHS for first, _ in parts):
         return "dd", ""

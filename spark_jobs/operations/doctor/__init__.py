@@ -1,4 +1,4 @@
-"""What ``adloom doctor`` looks at: one module for each check, which it declares as ``CHECK``. Spark is not started."""
+"""The checks of ``adloom doctor``: one module for each, which it declares as ``CHECK``. Spark is not started."""
 
 from collections.abc import Iterator
 from importlib import import_module
@@ -16,11 +16,11 @@ def _declared() -> tuple[Check, ...]:
 
 
 CHECKS = _declared()
-"""All of them, in their order."""
+"""All checks, in their order."""
 
 
 def examine(subject: Subject) -> Iterator[tuple[Check, list[Finding]]]:
-    """What each check finds, up to one whose findings leave the rest nothing to look at."""
+    """The findings of each check, up to one whose findings leave the rest nothing to look at."""
     for check in CHECKS:
         found = list(findings_of(check, subject))
         yield check, found
@@ -29,7 +29,7 @@ def examine(subject: Subject) -> Iterator[tuple[Check, list[Finding]]]:
 
 
 def findings_of(check: Check, subject: Subject) -> Iterator[Finding]:
-    """What ``check`` finds; an error that ends it is its last finding."""
+    """The findings of ``check``; an error that ends it is the last."""
     try:
         yield from check.look(subject)
     except AdloomError as error:

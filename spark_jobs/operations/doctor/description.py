@@ -1,4 +1,4 @@
-"""What a module of this folder declares as ``CHECK``."""
+"""The type of the ``CHECK`` that each module of this folder declares."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,18 +10,18 @@ from spark_jobs.lake.layout import Lake
 
 
 class Severity(StrEnum):
-    """What a finding means."""
+    """The severity of a finding."""
 
     FINE = "fine"
     WARNING = "warning"
-    """It works, and will not for ever."""
+    """It works, but will not forever."""
     WRONG = "wrong"
     """Something does not work, or rows are not as they should be."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found, and what to do about it; a fine one needs nothing."""
+    """A finding, and what to do about it; a fine one needs nothing."""
 
     severity: Severity
     text: str
@@ -30,7 +30,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Subject:
-    """What is looked at: a lake, the settings that its jobs run with, and the time (UTC)."""
+    """The subject of the checks: a lake, the settings that its jobs run with, and the time (UTC)."""
 
     lake: Lake
     settings: Settings
@@ -41,8 +41,8 @@ class Subject:
 class Check:
     """A question about a subject.
 
-    ``order`` sorts the checks. An AdloomError that ``look`` raises is a finding. If ``is_basis``, those after it cannot
-    be made once it finds something wrong.
+    ``order`` sorts the checks. An AdloomError that ``look`` raises is a finding. If ``is_basis``, later checks are
+    impossible once it finds something wrong.
     """
 
     order: int

@@ -1,4 +1,4 @@
-"""Whether the queries that should run do, and keep up."""
+"""Whether the queries that should run are running and keep up."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -11,7 +11,7 @@ from spark_jobs.queries.registry import JOB_OF_QUERY, find_query
 from spark_jobs.streams.reports import QueryReport, QueryState, read_reports
 
 _SILENT = timedelta(minutes=2)
-"""After so many intervals and this, a running query that reports nothing has died or hangs."""
+"""After this time and ``_INTERVALS`` intervals, a running query that reports nothing has died or hangs."""
 _INTERVALS = 10
 
 

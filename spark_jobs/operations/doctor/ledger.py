@@ -1,4 +1,4 @@
-"""Whether every record is accounted for, as far as a ledger was kept."""
+"""Whether every record is accounted for, where a ledger was kept."""
 
 from collections.abc import Iterator
 
@@ -10,14 +10,13 @@ from spark_jobs.operations.doctor.description import Check, Finding, Subject, fi
 def _look(subject: Subject) -> Iterator[Finding]:
     ledger = last_cut(subject.lake)
     if ledger is None:
-        yield fine("no live ledger is kept; `adloom ledger` begins one")
+        yield fine("no ledger is kept; `adloom ledger` begins one")
     elif ledger.balances:
         yield fine(
-            f"the live ledger of {ledger.taken_at:%Y-%m-%dT%H:%MZ} balances: "
-            f"{ledger.rows(RecordKind.RECEIVED):,} records"
+            f"the ledger of {ledger.taken_at:%Y-%m-%dT%H:%MZ} balances: {ledger.rows(RecordKind.RECEIVED):,} records"
         )
     else:
-        yield wrong("the live ledger does not balance", "`adloom ledger` shows where; docs/runbook.md has the steps")
+        yield wrong("the ledger does not balance", "`adloom ledger` shows where; docs/runbook.md has the steps")
 
 
 CHECK = Check(7, "ledger", _look)

@@ -1,4 +1,4 @@
-"""Java, the jars, memory and disk of the machine on which it runs."""
+"""Java, the jars, memory and disk of this machine."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ from spark_jobs.spark.java import check_java
 
 _GIB = 1 << 30
 _LEAST_FREE, _LEAST_SHARE = 2 * _GIB, 0.05
-"""Below either a batch, a compaction or MinIO soon fails."""
+"""Below either, a batch, a compaction or MinIO soon fails."""
 _UNITS = {"m": 1 << 20, "g": _GIB}
 
 
@@ -28,7 +28,7 @@ def _look(subject: Subject) -> Iterator[Finding]:
     yield from _memory(subject)
     places = {Path(tempfile.gettempdir()): "temporary files and state of running queries"}
     if subject.lake.is_local:
-        # The folder of a lake that does not exist yet will be in one that does.
+        # A missing folder of a lake will be created in an existing one.
         place = next(place for place in (subject.lake.path, *subject.lake.path.parents) if place.exists())
         places.setdefault(place, "the lake")
     for place, what in places.items():
@@ -42,7 +42,7 @@ def _jars(folder: Path) -> Iterator[Finding]:
     elif not any(folder.glob("delta-spark_*.jar")):
         yield wrong(f"no Delta jar in {folder}: Spark cannot write tables", mending())
     elif not (folder / "adloom.jar").is_file():
-        slow = "batches get slower with the age of tables and with what deduplicate remembers"
+        slow = "batches get slower with the age of tables and with the state of deduplicate"
         yield warning(f"no adloom.jar in {folder}: {slow}", mending())
 
 
@@ -63,7 +63,9 @@ def _disk(place: Path, what: str) -> Finding:
     usage = shutil.disk_usage(place)
     text = f"{place} ({what}): {usage.free / _GIB:,.1f} of {usage.total / _GIB:,.1f} GiB free"
     if usage.free < _LEAST_FREE or usage.free < _LEAST_SHARE * usage.total:
-        return warning(text, "free space: a full disk stops the jobs; nothing is lost, they go on when there is room")
+        return warning(
+            text, "free space: a full disk stops the jobs; nothing is lost, they continue once there is space"
+        )
     return fine(text)
 
 

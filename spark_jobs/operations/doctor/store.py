@@ -1,4 +1,4 @@
-"""Whether the lake can be written, and what the store keeps."""
+"""Whether the lake can be written, and whether the store keeps old versions."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from spark_jobs.lake.store.objects import Objects
 
 _SKEW, _REFUSED_SKEW = timedelta(seconds=5), timedelta(minutes=15)
-"""Between clocks: what leases and watermarks bear, and what an S3 store accepts."""
+"""Differences between clocks that leases and watermarks tolerate, and that an S3 store accepts."""
 
 
 def _look(subject: Subject) -> Iterator[Finding]:
@@ -40,13 +40,13 @@ def _clock(subject: Subject, objects: "Objects") -> Finding:
     with explaining(subject.settings.s3, objects.root, objects.bucket, "looking at the bucket"):
         answer = objects.client.head_bucket(Bucket=objects.bucket)
     said = parsedate_to_datetime(answer["ResponseMetadata"]["HTTPHeaders"]["date"])
-    # The store tells whole seconds.
+    # The store reports whole seconds.
     skew = max(before - said - timedelta(seconds=1), said - datetime.now(UTC), timedelta())
     text = f"the store's clock and this machine's differ by {skew.total_seconds():.0f} s"
     if skew > _REFUSED_SKEW:
         return wrong(text, "set the clocks, by NTP: the store refuses requests of more than 15 minutes")
     if skew > _SKEW:
-        return warning(text, "set the clocks, by NTP: locks and `event_time_in_future` go by them")
+        return warning(text, "set the clocks, by NTP: locks and `event_time_in_future` depend on them")
     return fine("the store's clock and this machine's agree")
 
 

@@ -1,4 +1,4 @@
-"""Whether each table can be read from its log, and has not too many small files."""
+"""Whether the log of each table can be read, and whether it has too many small files."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from spark_jobs.operations.doctor.description import Check, Finding, Subject, fi
 from spark_jobs.queries.registry import SHOWN_TABLES
 
 _MANY = 500
-"""Files of a partition, from which on reading it takes noticeably longer than its rows."""
+"""The number of files of a partition from which on opening them noticeably slows reading."""
 
 
 def _look(subject: Subject) -> Iterator[Finding]:

@@ -36,7 +36,7 @@ def _look(subject: Subject) -> Iterator[Finding]:
 def _gaps(topic: str, ends: dict[int, tuple[int, int]], read: dict[str, int] | None) -> Iterator[Finding]:
     if read is None:
         return
-    # A partition that was added since is read from its beginning.
+    # A partition that was added later is read from its beginning.
     begins = {number: read.get(str(number), first) for number, (first, _) in ends.items()}
     gone = {number: first - begins[number] for number, (first, _) in ends.items() if first > begins[number]}
     if gone:
@@ -48,7 +48,7 @@ def _gaps(topic: str, ends: dict[int, tuple[int, int]], read: dict[str, int] | N
     ahead = [number for number, (_, end) in ends.items() if begins[number] > end]
     if ahead:
         yield wrong(
-            f"topic {topic}: ingest has read further than partitions {ahead} go: the topic was created anew",
+            f"topic {topic}: ingest has read further than partitions {ahead} go: the topic was recreated",
             _GO_ON,
         )
     waiting = sum(max(0, end - max(first, begins[number])) for number, (first, end) in ends.items())

@@ -1,8 +1,8 @@
-"""Prometheus metrics of campaigns, sessions and credit, from what gold tells in small files; rows are not read."""
+"""Prometheus metrics of campaigns, sessions and credit, from the small files of gold; rows are not read."""
 
 import json
 import logging
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -11,12 +11,12 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from spark_jobs.contract.tables import SESSIONS
+from spark_jobs.credit.plan import FEED_DAYS, CreditFeed
 from spark_jobs.errors import AdloomError, LakeError
 from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.records import read_record
 from spark_jobs.lake.table_files import live_files
-from spark_jobs.operations.exporter.credit_metrics import credit_metrics
-from spark_jobs.operations.exporter.series import OTHERS, largest
-from spark_jobs.places import FEED
+from spark_jobs.places import CREDIT_FEED, FEED
 
 _FIGURES = {
     "impressions": "impressions",
@@ -24,17 +24,25 @@ _FIGURES = {
     "cost_micros": "cost of the impressions, in micro-units of currency",
 }
 _log = logging.getLogger(__name__)
+NO_CAMPAIGN = "(organic)"
+"""In place of the campaign of conversions without a touch."""
+_Key = tuple[str, str, str]
+"""Campaign, model and currency."""
+MOST_CAMPAIGNS = 100
+"""The number of campaigns with series of their own, those with the largest amounts."""
+OTHERS = "(others)"
+"""In place of the name of all other campaigns together."""
 
 
 class GoldMetrics(Collector):
-    """What ``lake`` says of campaigns in its newest windows, today's sessions and credit; as of the last refresh."""
+    """Metrics of ``lake``: campaigns in its newest windows, today's sessions and credit; as of the last refresh."""
 
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
         self._latest: tuple[Metric, ...] = ()
 
     def collect(self) -> Iterator[Metric]:
-        """The metrics; none of a table that the lake does not have, or if it could not be read."""
+        """The metrics; none for a table that is missing or could not be read."""
         yield from self._latest
 
     def refresh(self, now: datetime) -> None:
@@ -46,7 +54,7 @@ class GoldMetrics(Collector):
                 *credit_metrics(self._lake),
             )
         except AdloomError as error:
-            # Figures of before would look like those of now.
+            # Old figures would look current.
             self._latest = ()
             _log.warning("no metrics of campaigns, sessions and credit: %s", error)
 
@@ -55,7 +63,7 @@ class GoldMetrics(Collector):
         if not windows:
             return
         end, length = windows[-1].end, windows[-1].length
-        # Windows may overlap: of those, every event is in exactly one.
+        # Windows may overlap: each event is in exactly one of these.
         apart = [one for one in windows if one.length == length and (end - one.end) % length == timedelta()]
         spans = {"window": [one for one in apart if one.end == end], "feed": apart}
         covered = GaugeMetricFamily("adloom_campaign_span_seconds", "event time of a span", labels=["span"])
@@ -100,7 +108,7 @@ def _windows(lake: Lake) -> list[_Window]:
     """The rows of the feed, the newest last; none without a feed.
 
     Raises:
-        LakeError: it is not a feed.
+        LakeError: the file is not a feed.
     """
     text = lake.files.read(FEED)
     if text is None:
@@ -120,6 +128,47 @@ def _summed(windows: Iterable[_Window], name: str) -> Iterator[tuple[str, int]]:
     sums = Counter[str]()
     for one in windows:
         if (value := one.figures[name]) is not None:
-            # Added even if it is 0, which is a value too.
+            # Added even if it is 0, which is a known value.
             sums[one.campaign if one.campaign in shown else OTHERS] += value
     yield from sums.items()
+
+
+def credit_metrics(lake: Lake) -> Iterator[Metric]:
+    """Gauges of what the file of ``lake`` says; none without a file.
+
+    The campaigns with the largest shares of conversions have series of their own.
+
+    Raises:
+        LakeError: the file is damaged.
+    """
+    remedy = "remove it, the next run of `adloom credit` writes it again"
+    feed = read_record(lake, CREDIT_FEED, CreditFeed, remedy=remedy)
+    if feed is None:
+        return
+    conversions, values = defaultdict[_Key, float](float), defaultdict[_Key, float](float)
+    shown = largest((one.campaign, one.conversions) for one in feed.credited if one.campaign is not None)
+    named: dict[str | None, str] = {campaign: campaign for campaign in shown} | {None: NO_CAMPAIGN}
+    for one in feed.credited:
+        key = named.get(one.campaign, OTHERS), one.model, one.currency or ""
+        conversions[key] += one.conversions
+        values[key] += one.value_micros
+    of = f"of the last {FEED_DAYS} days that a campaign is credited with"
+    yield _family("adloom_credit_conversions", f"conversions {of}, each by its share", conversions)
+    yield _family("adloom_credit_value_micros", f"value of conversions {of}, in micro-units of currency", values)
+    meaning = "Unix time up to which conversions have their credit"
+    yield GaugeMetricFamily("adloom_credit_until_seconds", meaning, value=feed.until.timestamp())
+
+
+def _family(name: str, meaning: str, sums: dict[_Key, float]) -> Metric:
+    family = GaugeMetricFamily(name, meaning, labels=["campaign", "model", "currency"])
+    for key, value in sums.items():
+        family.add_metric(key, value)
+    return family
+
+
+def largest(amounts: Iterable[tuple[str, float]]) -> set[str]:
+    """The :data:`MOST_CAMPAIGNS` campaigns with the largest sums of ``amounts``; of equal ones, the first."""
+    sums = defaultdict[str, float](float)
+    for campaign, amount in amounts:
+        sums[campaign] += amount
+    return set(sorted(sums, key=lambda campaign: -sums[campaign])[:MOST_CAMPAIGNS])

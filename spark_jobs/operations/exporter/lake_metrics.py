@@ -75,7 +75,7 @@ class LakeMetrics(Collector):
         for name, (meaning, kinds) in sums.items():
             yield GaugeMetricFamily(name, f"{meaning}, up to the last cut", value=cut.rows(*kinds))
         late = GaugeMetricFamily(
-            "adloom_ledger_late", "records that came too late for silver, by what became of them", labels=["fate"]
+            "adloom_ledger_late", "records that came too late for silver, by outcome", labels=["fate"]
         )
         for kind in LATE_KINDS:
             late.add_metric([kind.value.removeprefix("late, ")], cut.rows(kind))

@@ -8,8 +8,7 @@
     live                          m 12:30 → j ✗            orphan_click m
     late           j 12:05                                 m becomes the pair j, m
 
-What is compared together are the rows of one impression id. Of a marked event, ``invalid`` of its rows changes, and
-nothing else.
+The rows of one impression id are compared together. A mark changes only ``invalid`` in the rows of its event.
 """
 
 from pyspark.sql import Column, DataFrame
@@ -37,7 +36,7 @@ def recompute(late: DataFrame, scene: CorrectionInput) -> AffectedRows:
     dates = scene.near(scope, 2 * own.window)
     events = scene.events(dates).where(F.col("event_type").isin(IMPRESSION, CLICK))
     near = events.join(groups.select(GROUP), on=_impression() == F.col(GROUP), how="left_semi")
-    # An impression is closed when no click can come any more, a click without one when its own time has passed.
+    # An impression closes when no more clicks can come, a click without one when its own time has passed.
     due = F.coalesce(F.col("impression_time") + window, F.col("click_time"))
     live = scene.live.where(F.col("event_date").isin(scene.near(scope, own.window)))
     rows = attribute(near, near, own)
@@ -51,14 +50,14 @@ def recompute(late: DataFrame, scene: CorrectionInput) -> AffectedRows:
 
 
 def _impression() -> Column:
-    """The impression that an event is, or names."""
+    """The id of the impression itself, or of the one that a click names."""
     return F.when(F.col("event_type") == IMPRESSION, F.col("event_id")).otherwise(
         F.coalesce("impression_id", F.lit(""))
     )
 
 
 def _of_groups(rows: DataFrame, groups: DataFrame) -> DataFrame:
-    """The rows of attributions that late events of ``groups`` can touch: those of their impression, near in time."""
+    """The rows of attributions that late events of ``groups`` can touch: of the same impression, near in time."""
     time = F.coalesce("impression_time", "click_time")
     is_near = (F.col("impression_id") == F.col(GROUP)) & time.between(F.col("since"), F.col("until"))
     return rows.join(groups, on=is_near, how="inner").drop("since", "until")
@@ -69,7 +68,7 @@ CORRECTION = Correction(
     recompute=recompute,
     key=lambda _columns: ("impression_id", "click_id"),
     time="coalesce(impression_time, click_time)",
-    # A row is a pair, so impressions and their cost are not counted by rows.
+    # A row is a pair, so rows cannot count impressions or their cost.
     counts={"campaign_id": "campaign_id", "clicks": _IS_CLICKED},
     net=(INVALID, INVALID_IMPRESSION),
 )

@@ -15,7 +15,7 @@ silent click topic cannot hold back an unclicked impression. Spark takes the slo
 *State*: an impression until the watermark passes its time by the window, a click until the watermark passes its time.
 *Late rows*: dropped by Spark, counted in the ledger. On a lake that was never drained, an event in silver can be late
 only if the watermark here is shorter than that of ``deduplicate``.
-*Kept columns*: held as one map on either side, so a column that is kept later does not change the state.
+*Kept columns*: one map on either side, so a column that is kept later does not change the state.
 *Cost*: native symmetric hash join.
 """
 
@@ -29,8 +29,7 @@ from spark_jobs.config.sections import AttributeSettings
 from spark_jobs.config.sources import CLICK_SIDE
 from spark_jobs.contract.events import CLICK, IMPRESSION
 from spark_jobs.queries.kept_columns import kept_types, null_reference, packed, unpacked
-from spark_jobs.spark.amounts import amount
-from spark_jobs.spark.columns import after_watermark, interval
+from spark_jobs.spark.columns import after_watermark, amount, interval
 
 
 def attribute(left: DataFrame, right: DataFrame, settings: AttributeSettings) -> DataFrame:

@@ -20,74 +20,64 @@ if TYPE_CHECKING:
 NAME = "attribute"
 
 
-def _rows(settings: Settings, sides: "Sequence[DataFrame]", _initial: "DataFrame | None") -> "DataFrame":
-    from spark_jobs.queries.attribute.operator import attribute
+class AttributeQuery(Query):
+    """Joins every click to its impression: clicked, unclicked or orphan click."""
 
-    return attribute(sides[0], sides[1], settings.attribute)
-
-
-def _open_events(at: "ResumePoint") -> "DataFrame":
-    from spark_jobs.queries.attribute.rebuild import undecided_pairs
-
-    silver, attributions = at.read(SILVER_EVENTS), at.read(ATTRIBUTIONS)
-    return undecided_pairs(silver, attributions, at.settled_before, at.longest("attribute.window"))
-
-
-def _watermark(settings: Settings) -> timedelta:
-    # Spark takes the slower of the two.
-    return max(settings.attribute.impression_watermark, settings.attribute.click_watermark)
-
-
-def _reread(at: "ResumePoint", sides: "Sequence[DataFrame]") -> "Sequence[DataFrame]":
-    from spark_jobs.queries.attribute.rebuild import rejoin_pairs, split_pairs
-
-    before, now = at.longest("attribute.window"), at.settings.attribute.window
-    pairs = split_pairs(at.read(ATTRIBUTIONS), at.settled_before, before, now)
-    return sides[0], rejoin_pairs(sides[1], pairs)
-
-
-def _write_rebuilt(at: "ResumePoint") -> "Callable[[DataFrame], None]":
-    from spark_jobs.queries.append_missing import PAIR, append_missing, note_of_reset
-
-    # With a longer window, a waiting impression and a waiting click can become a pair.
-    return lambda rows: append_missing(rows, at.lake, ATTRIBUTIONS, note_of_reset(at.note), key=PAIR)
-
-
-def _closes_after(settings: Settings) -> timedelta:
-    return _watermark(settings) + settings.attribute.window
-
-
-def _correction() -> "Correction":
-    from spark_jobs.queries.attribute.correction import CORRECTION
-
-    return CORRECTION
-
-
-QUERY = Query(
-    name=NAME,
-    job=ATTRIBUTE_JOB,
-    summary="Joins every click to its impression: clicked, unclicked or orphan click.",
-    reads=(SILVER_EVENTS, SILVER_EVENTS),
-    writes=ATTRIBUTIONS,
-    rows=_rows,
-    state_format=2,  # 2: holds the columns that sources keep
-    operator="stream-stream join",
-    final="Every row, as soon as it is written.",
-    late="An impression or click behind the watermark is dropped; the ledger counts it.",
-    state=(
+    name = NAME
+    job = ATTRIBUTE_JOB
+    reads = (SILVER_EVENTS, SILVER_EVENTS)
+    writes = ATTRIBUTIONS
+    state_format = 2  # 2: holds the columns that sources keep
+    operator = "stream-stream join"
+    final = "Every row, as soon as it is written."
+    late = "An impression or click behind the watermark is dropped; the ledger counts it."
+    state = (
         needs_reset("attribute.join", "rows held for one kind of join come out wrong from another"),
         may_shorten("attribute.window", STATE_DISCARDED),
         may_shorten("attribute.impression_watermark", STATE_DISCARDED),
         may_shorten("attribute.click_watermark", STATE_DISCARDED),
         JOIN_STATE,
         *ENGINE,
-    ),
-    open_events=_open_events,
-    reread=_reread,
-    write_rebuilt=_write_rebuilt,
-    closes_after=_closes_after,
-    watermark=_watermark,
-    is_in_ledger=True,
-    is_followed=True,
-    correction=_correction,
-)
+    )
+    is_correctable = True
+    rows_in_ledger = True
+    polls_often = True
+
+    def rows(self, settings: Settings, sides: "Sequence[DataFrame]", initial: "DataFrame | None") -> "DataFrame":
+        from spark_jobs.queries.attribute.operator import attribute
+
+        return attribute(sides[0], sides[1], settings.attribute)
+
+    def watermark(self, settings: Settings) -> timedelta:
+        # Spark takes the slower of the two.
+        return max(settings.attribute.impression_watermark, settings.attribute.click_watermark)
+
+    def closes_after(self, settings: Settings) -> timedelta:
+        return self.watermark(settings) + settings.attribute.window
+
+    def open_events(self, at: "ResumePoint") -> "DataFrame":
+        from spark_jobs.queries.attribute.rebuild import undecided_pairs
+
+        silver, attributions = at.read(SILVER_EVENTS), at.read(ATTRIBUTIONS)
+        return undecided_pairs(silver, attributions, at.settled_before, at.longest("attribute.window"))
+
+    def adapt_for_reset(self, at: "ResumePoint", sides: "Sequence[DataFrame]") -> "Sequence[DataFrame]":
+        from spark_jobs.queries.attribute.rebuild import rejoin_pairs, split_pairs
+
+        before, now = at.longest("attribute.window"), at.settings.attribute.window
+        pairs = split_pairs(at.read(ATTRIBUTIONS), at.settled_before, before, now)
+        return sides[0], rejoin_pairs(sides[1], pairs)
+
+    def write_rebuilt(self, at: "ResumePoint") -> "Callable[[DataFrame], None]":
+        from spark_jobs.queries.append_missing import PAIR, append_missing, note_of_reset
+
+        # With a longer window, a waiting impression and a waiting click can become a pair.
+        return lambda rows: append_missing(rows, at.lake, ATTRIBUTIONS, note_of_reset(at.note), key=PAIR)
+
+    def correction(self) -> "Correction":
+        from spark_jobs.queries.attribute.correction import CORRECTION
+
+        return CORRECTION
+
+
+QUERY = AttributeQuery()

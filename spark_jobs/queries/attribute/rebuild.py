@@ -16,8 +16,8 @@ def undecided_pairs(
 ) -> DataFrame:
     """The impressions and clicks that ``attribute`` still holds.
 
-    That includes an impression that has been clicked while more clicks may arrive, and the click: it tells the join not
-    to emit the impression as unclicked.
+    That includes an impression that has been clicked while more clicks may arrive, and the click, which keeps the join
+    from emitting the impression as unclicked.
 
     Args:
         silver: all rows of silver.

@@ -7,8 +7,8 @@
     late           k1 → i1 12:04: one click more
     late           i9 12:08: one impression more, and its click k2 in the window after
 
-A click counts for the campaign of its impression, so a late impression brings its clicks with it. What is compared
-together is one window of one campaign. Net is what the same operator gives without the events that are marked as
+A click counts for the campaign of its impression, so a late impression brings its clicks with it. The rows of one
+window and campaign are compared together. Net is the result of the same operator without events that are marked as
 invalid traffic; so a click on a marked impression is not valid either.
 """
 
@@ -78,7 +78,7 @@ def _windows(events: DataFrame, scene: CorrectionInput) -> DataFrame:
 
 
 def _counted(late: DataFrame, events: DataFrame, by: Sequence[str], scene: CorrectionInput) -> DataFrame:
-    """What late events change: key and ``own_time`` of each, and ``event_time`` and ``by`` of what it makes count."""
+    """The effects of late events: key and ``own_time`` of each, ``event_time`` and ``by`` of the event it counts."""
     reach = interval(scene.settings.attribute.window)
     is_impression, is_click = F.col("event_type") == IMPRESSION, F.col("event_type") == CLICK
     shown = late.where(is_impression)
@@ -96,7 +96,7 @@ def _counted(late: DataFrame, events: DataFrame, by: Sequence[str], scene: Corre
         late.where(is_click)
         .select(*KEY, *clicks)
         .join(
-            # An impression that is no longer counted has had clicks too.
+            # The clicks of an impression that no longer counts do not count either.
             events.where(is_impression).select(*impressions).union(shown.select(*impressions)),
             on=is_match,
             how="inner",

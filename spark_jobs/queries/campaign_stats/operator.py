@@ -12,13 +12,13 @@ lateness apart. If ``slide`` is shorter than ``window``, an event counts in each
 
 *Watermark*: the largest time of *all* events minus ``campaign_stats.watermark``: the common clock.
 *Final*: with ``append`` a window is emitted once the watermark has passed its end by the attribution window:
-impressions wait that long for clicks, and Spark delays by as much whatever follows the join. With ``update`` a row is
-emitted for each event at once, and the table adds them up.
+impressions wait that long for clicks, and Spark delays the operators after the join by the same time. With ``update`` a
+row is emitted for each event at once, and the table adds them up.
 *State*: impressions for the length of the attribution window, clicks until the watermark passes them, and with
 ``append`` a row per campaign and open window.
 *Late rows*: Spark drops a click behind the watermark; an impression counts as long as its window is open.
-*Columns that sources keep* (``campaign_stats.group_by``) can count beside the campaign; a click counts with those of
-its impression.
+*Columns that sources keep* (``campaign_stats.group_by``) can be grouped by as well; a click counts with those of its
+impression.
 *Cost*: native join and aggregation.
 """
 
@@ -36,8 +36,7 @@ from spark_jobs.contract.events import CLICK, IMPRESSION
 from spark_jobs.contract.tables import SUMS
 from spark_jobs.queries.campaign_stats.windows import sums, with_rate
 from spark_jobs.queries.kept_columns import with_columns
-from spark_jobs.spark.amounts import amount
-from spark_jobs.spark.columns import after_watermark, interval
+from spark_jobs.spark.columns import after_watermark, amount, interval
 
 _NO_GROUPS: Mapping[str, str] = MappingProxyType({})
 
@@ -58,8 +57,8 @@ def campaign_stats(
         clicks: the same events, read a third time: the clicks to count.
         settings: windows, watermark and output.
         reach: ``attribute.window``.
-        groups: columns of impressions to count by beside the campaign, each with its type in Spark SQL; one that the
-            events do not have is null.
+        groups: columns of impressions to group by besides the campaign, each with its type in Spark SQL; missing
+            columns are null.
 
     Returns:
         The columns of ``gold/campaign_stats``, and ``groups``. With ``append`` a row per final window. With ``update``
@@ -113,7 +112,7 @@ def _clicks(clicked: DataFrame, clicks: DataFrame, delay: str, reach: timedelta,
 
 
 def _counted(events: DataFrame, by: Sequence[str], *, impressions: int, cost: Column) -> DataFrame:
-    """What each of ``events`` adds to its window."""
+    """The sums that each of ``events`` adds to its window."""
     return events.select(
         "event_time",
         *by,

@@ -38,7 +38,7 @@ _MERGES = 5
 
 
 def outputs_of_windows(settings: Settings, lake: Lake, manifest: Manifest | None) -> list[Output]:
-    """Where the batches of ``campaign_stats`` go: its table and, unless switched off, the feed.
+    """The outputs of ``campaign_stats``: its table and, unless switched off, the feed.
 
     Args:
         settings: output mode, length of the feed, ``attribute.window``.
@@ -53,15 +53,15 @@ def outputs_of_windows(settings: Settings, lake: Lake, manifest: Manifest | None
 def final_before_ms(note: CommitNote, reach: timedelta) -> int:
     """The time (milliseconds since 1970) by which a window must end to be final after the batch of ``note``.
 
-    A click may refer to an impression as old as ``reach`` (``attribute.window``), so Spark delays by as much whatever
-    follows the join of the two.
+    A click may refer to an impression as old as ``reach`` (``attribute.window``), so Spark delays the operators after
+    the join by the same time.
     """
     return max(note.final_before_ms, note.watermark_ms - milliseconds(reach + ROUNDING))
 
 
 @dataclass(frozen=True)
 class WindowsWriter:
-    """How a batch of windows gets into ``gold/campaign_stats``.
+    """Writes a batch of windows to ``gold/campaign_stats``.
 
     Attributes:
         output: ``append``: rows are final windows; ``update``: rows are added to those in the table.
@@ -74,7 +74,7 @@ class WindowsWriter:
     since_ms: int
 
     def __call__(self, rows: DataFrame, lake: Lake, table: Table, note: CommitNote) -> None:
-        """Writes ``rows`` (the columns of ``gold/campaign_stats``) in one commit, unless the batch is there already."""
+        """Writes ``rows`` (the columns of ``gold/campaign_stats``) in one commit, unless the table has the batch."""
         own = rows.where(_is_open(self.since_ms)) if self.since_ms else rows
         held = note.model_copy(update={"final_before_ms": self.since_ms})
         write = add_to_windows if self.output is StatsOutput.UPDATE else append_rows
@@ -82,7 +82,7 @@ class WindowsWriter:
 
 
 def _is_open(final_ms: int) -> str:
-    """In SQL: whether a window ends after ``final_ms`` (milliseconds since 1970)."""
+    """The SQL condition that a window ends after ``final_ms`` (milliseconds since 1970)."""
     return f"window_end > timestamp_millis({final_ms})"
 
 
@@ -117,10 +117,10 @@ def add_to_windows(rows: DataFrame, lake: Lake, table: Table, note: CommitNote) 
         return
     there = DeltaTable.forPath(spark, lake.table(table)).alias("there")
     same = " AND ".join(f"there.{name} <=> new.{name}" for name in key_of(rows.columns))
-    # Where net is null, it equals gross, and does so after the sum.
+    # Null net means that it equals gross; that must hold for the sum too.
     total = {name: F.col(f"there.{name}") + F.col(f"new.{name}") for name in (*SUMS, *VALID)}
-    # A merge takes these from the session only. Each query has a session of its own, so no other writer sees them; the
-    # query's next batch must not either, for it can be an append.
+    # A merge takes these from the session only. Each query has its own session, so no other writer sees them; the
+    # query's next batch must not see them either, because it may be an append.
     marks = {
         "spark.databricks.delta.write.txnAppId": note.writer,
         "spark.databricks.delta.write.txnVersion": str(note.batch),
@@ -141,7 +141,7 @@ def add_to_windows(rows: DataFrame, lake: Lake, table: Table, note: CommitNote) 
 
 
 def _execute(merge: DeltaMergeBuilder) -> None:
-    """Executes ``merge``; again if a repair has rewritten the same files meanwhile: that is one short commit."""
+    """Executes ``merge``, again if a repair has rewritten the same files meanwhile, which is one short commit."""
     for _ in range(_MERGES - 1):
         try:
             merge.execute()
@@ -180,7 +180,7 @@ class Feed:
     length: timedelta
 
     def has(self, note: CommitNote) -> bool:  # noqa: ARG002
-        """Never: writing the feed again changes nothing, and a crash may have come between the table and the feed."""
+        """False: writing the feed again is harmless, and a crash may have come between the table and the feed."""
         return False
 
     def write(self, rows: DataFrame, note: CommitNote) -> None:  # noqa: ARG002
@@ -221,7 +221,7 @@ class Feed:
         return sorted(map(_window, kept), key=_key)
 
     def _newest_us(self) -> int:
-        """Where the feed ends now, in microseconds since 1970; 0 if it has no window."""
+        """The end of the feed, in microseconds since 1970; 0 if it has no window."""
         text = self.lake.files.read(FEED)
         windows: list[Window] = json.loads(text)["windows"] if text else []
         ends = (datetime.fromisoformat(window["window_end"]) for window in windows)
@@ -240,7 +240,9 @@ def _key(window: Window) -> tuple[str, ...]:
 def write_rebuilt_windows(
     rows: DataFrame, settings: CampaignStatsSettings, lake: Lake, note: CommitNote, *, final_ms: int
 ) -> None:
-    """Writes what the batch that rebuilds the state emits, to the table and the feed: see :func:`replace_open_windows`.
+    """Writes the output of the batch that rebuilds the state to the table and the feed.
+
+    See :func:`replace_open_windows`.
 
     Args:
         rows: the columns of ``gold/campaign_stats``.

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from spark_jobs.contract.tables import CAMPAIGN_STATS, SUMS, VALID
 
 KEY = ("window_start", "window_end", "campaign_id")
-"""The key of ``gold/campaign_stats``, beside the columns of ``campaign_stats.group_by``."""
+"""The key of ``gold/campaign_stats``, without the columns of ``campaign_stats.group_by``."""
 
 
 def key_of(columns: Iterable[str]) -> list[str]:
@@ -22,7 +22,7 @@ def sums() -> list[Column]:
 
 
 def summed(rows: DataFrame) -> DataFrame:
-    """Adds up ``rows`` (the columns of ``gold/campaign_stats``, not streaming, nothing marked): one row per key."""
+    """The sums of ``rows`` (the columns of ``gold/campaign_stats``, not streaming, nothing marked): a row per key."""
     return with_rate(rows.groupBy(*key_of(rows.columns)).agg(*sums()))
 
 

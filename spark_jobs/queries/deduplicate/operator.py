@@ -12,7 +12,7 @@
 *State*: one key per event, for up to twice the watermark's delay; in mode ``forever`` one key per event, forever.
 Expired keys are forgotten together, each time the watermark has moved by a 64th of its delay: it takes a scan.
 *Late rows*: dropped by Spark; the ledger counts them. In mode ``forever`` no row is late.
-*Cost*: native operator; only the two key columns are kept as state. When to forget is ours: spark_jobs/spark/jars/java.
+*Cost*: native operator; only the two key columns are state. adloom expires keys itself: spark_jobs/spark/jars/java.
 """
 
 from pyspark.sql import DataFrame
@@ -24,7 +24,7 @@ from spark_jobs.config.sections import DeduplicateSettings
 from spark_jobs.contract.events import KEY, OK
 
 _OF_RECORDS = ("raw", "source", "verdict", "source_name", "reason", "received_time", "requeued_from")
-"""The columns of bronze about the record that an event came in."""
+"""The columns of bronze about the record of an event."""
 
 
 def deduplicate(events: DataFrame, settings: DeduplicateSettings) -> DataFrame:

@@ -21,14 +21,6 @@ if TYPE_CHECKING:
 NAME = "deduplicate"
 
 
-def _rows(settings: Settings, sides: "Sequence[DataFrame]", _initial: "DataFrame | None") -> "DataFrame":
-    from pyspark.sql import functions as F
-
-    from spark_jobs.queries.deduplicate.operator import deduplicate, good_events
-
-    return deduplicate(good_events(sides[0]), settings.deduplicate).withColumn("event_date", F.to_date("event_time"))
-
-
 def _forgets(settings: Settings) -> bool:
     return settings.deduplicate.mode is DeduplicateMode.WITHIN_WATERMARK
 
@@ -37,40 +29,49 @@ def _remembered(settings: Settings, _source: str) -> timedelta:
     return settings.deduplicate.watermark if _forgets(settings) else timedelta()
 
 
-def _open_events(at: "ResumePoint") -> "DataFrame":
-    from spark_jobs.queries.deduplicate.rebuild import remembered_keys
+class DeduplicateQuery(Query):
+    """Keeps the first of all records with the same event type and id."""
 
-    delay = at.longest("deduplicate.watermark") if _forgets(at.settings) else None
-    return remembered_keys(at.read(SILVER_EVENTS), at.settled_before, delay)
-
-
-def _reread(_at: "ResumePoint", sides: "Sequence[DataFrame]") -> "Sequence[DataFrame]":
-    from pyspark.sql import functions as F
-
-    # The open events are rows of silver, and so were good ones of bronze.
-    return [side.withColumn("verdict", F.lit(OK)) for side in sides]
-
-
-QUERY = Query(
-    name=NAME,
-    job=DEDUPLICATE_JOB,
-    summary="Keeps the first of all records with the same event type and id.",
-    reads=(BRONZE_EVENTS,),
-    writes=SILVER_EVENTS,
-    rows=_rows,
-    operator="dropDuplicatesWithinWatermark (dropDuplicates in mode `forever`)",
-    final="Every row, as soon as it is written.",
-    late="An event behind the watermark is dropped; the ledger counts it. In mode `forever` no event is late.",
-    state=(
+    name = NAME
+    job = DEDUPLICATE_JOB
+    reads = (BRONZE_EVENTS,)
+    writes = SILVER_EVENTS
+    operator = "dropDuplicatesWithinWatermark (dropDuplicates in mode `forever`)"
+    final = "Every row, as soon as it is written."
+    late = "An event behind the watermark is dropped; the ledger counts it. In mode `forever` no event is late."
+    state = (
         needs_reset("deduplicate.mode", "the state has other columns"),
         may_shorten(
             "deduplicate.watermark", "repeats of events already forgotten would be kept a second time", _remembered
         ),
         *ENGINE,
-    ),
-    open_events=_open_events,
-    reread=_reread,
-    watermark=lambda settings: settings.deduplicate.watermark if _forgets(settings) else None,
-    is_in_ledger=True,
-    is_followed=True,
-)
+    )
+    rows_in_ledger = True
+    polls_often = True
+
+    def rows(self, settings: Settings, sides: "Sequence[DataFrame]", initial: "DataFrame | None") -> "DataFrame":
+        from pyspark.sql import functions as F
+
+        from spark_jobs.queries.deduplicate.operator import deduplicate, good_events
+
+        return deduplicate(good_events(sides[0]), settings.deduplicate).withColumn(
+            "event_date", F.to_date("event_time")
+        )
+
+    def watermark(self, settings: Settings) -> timedelta | None:
+        return settings.deduplicate.watermark if _forgets(settings) else None
+
+    def open_events(self, at: "ResumePoint") -> "DataFrame":
+        from spark_jobs.queries.deduplicate.rebuild import remembered_keys
+
+        delay = at.longest("deduplicate.watermark") if _forgets(at.settings) else None
+        return remembered_keys(at.read(SILVER_EVENTS), at.settled_before, delay)
+
+    def adapt_for_reset(self, at: "ResumePoint", sides: "Sequence[DataFrame]") -> "Sequence[DataFrame]":
+        from pyspark.sql import functions as F
+
+        # The open events are rows of silver, and so were good ones of bronze.
+        return [side.withColumn("verdict", F.lit(OK)) for side in sides]
+
+
+QUERY = DeduplicateQuery()

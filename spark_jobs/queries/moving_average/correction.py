@@ -1,4 +1,4 @@
-"""``gold/moving_averages``: a late value changes its own mean, those of the values after it, and where silences lie.
+"""``gold/moving_averages``: a late value changes its own mean, those of the values after it, and the silences.
 
 ::
 
@@ -8,9 +8,8 @@
     late                               3 12:15
     means                  .      .    4.3    5.7    4.0    3.7     from here on they agree
 
-What is compared together are the means of a key from the value before the first late one to where they must agree:
-``size`` values after the last late one, or after a silence. Only by the event clock: by the clock of the wall, nothing
-is late.
+The means of a key are compared together from the value before the first late one to where they must agree: ``size``
+values after the last late one, or after a silence. Only with ``clock = event``: in processing time, nothing is late.
 """
 
 from datetime import timedelta
@@ -56,7 +55,7 @@ def recompute(late: DataFrame, scene: CorrectionInput) -> AffectedRows:
         & (F.col("measure") == F.col("its_measure"))
         & F.col("us").between(F.col("first_us") - reach, F.col("last_us") + reach)
     )
-    # A stretch without a value has only copies that do not count, and its means go.
+    # A stretch without a value has only copies that do not count, so its means are deleted.
     around = named.join(values, on=near, how="left").select(
         F.col("its_key").alias("key"), F.col("its_measure").alias("measure"), "first_us", "last_us", "us", "value"
     )
@@ -110,7 +109,7 @@ def _values(events: DataFrame, own: MovingAverageSettings, *more: str) -> DataFr
 
 
 def _stretches(late: DataFrame, reach: int) -> DataFrame:
-    """``late`` values with the ``first_us`` of those that are so close that one stretch holds them."""
+    """``late`` values with the ``first_us`` of those close enough to be in one stretch."""
     in_time = Over.partitionBy(*_SERIES).orderBy("us")
     is_apart = F.coalesce(F.col("us") - F.lag("us").over(in_time) > 2 * reach, F.lit(True)).cast("int")
     numbered = late.withColumn("number", is_apart).withColumn("number", F.sum("number").over(in_time))
@@ -139,7 +138,7 @@ def _means(rule: AverageRule) -> "Callable[[pd.DataFrame], pd.DataFrame]":
 
 
 def _row_due(settings: Settings) -> Column:
-    """A mean is emitted when its last value is passed, the last one before a silence at its timeout."""
+    """When a mean is emitted: when its last value is passed; for the last one before a silence, at its timeout."""
     silence = interval(settings.moving_average.timeout)
     return F.when(F.col("is_last"), F.col("window_end") + silence).otherwise(F.col("window_end"))
 

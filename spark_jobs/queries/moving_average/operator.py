@@ -7,7 +7,7 @@
     output = full            .      .     6.0    5.0   5.0 last    .
     output = every           0      0     6.0    5.0   5.0 last    0
 
-Values of a key are processed in order of (event_time, value), in whatever order they arrive. Each column of
+Values of a key are processed in order of (event_time, value), whatever their order of arrival. Each column of
 ``moving_average.values`` is averaged separately; nulls are skipped.
 
 *Watermark*: the largest event time of all events minus ``moving_average.watermark``. The mean up to a value is emitted
@@ -32,7 +32,7 @@ from spark_jobs.queries.state_functions.processors import AverageProcessor
 from spark_jobs.spark.columns import after_watermark
 
 SERIES = ("key", "measure")
-"""What identifies a series of values to average."""
+"""The columns that identify a series of values to average."""
 
 
 def moving_average(

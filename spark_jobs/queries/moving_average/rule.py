@@ -42,7 +42,7 @@ class AverageRule:
     Attributes:
         size: number of readings in a mean.
         output: when one is emitted.
-        timeout_us: the longest silence between two readings of one mean; None: any.
+        timeout_us: the longest silence between two readings of one mean; None: no limit.
     """
 
     size: int
@@ -52,14 +52,14 @@ class AverageRule:
 
 @dataclass(frozen=True)
 class Series:
-    """The state of a key: its last readings, and readings that earlier ones may still precede; in order of time."""
+    """The state of a key: its last readings, and readings before which others may still come; in order of time."""
 
     window: tuple[Reading, ...] = ()
     waiting: tuple[Reading, ...] = ()
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to keep."""
+        """Whether it holds nothing."""
         return not (self.window or self.waiting)
 
 
@@ -71,7 +71,7 @@ def settle(
     Args:
         series: the state before.
         readings: new ones, in any order.
-        until_us: no reading of this time or an earlier one can arrive any more.
+        until_us: all readings up to this time have arrived.
         rule: how readings become averages.
 
     Returns:
@@ -124,7 +124,7 @@ def _average(window: tuple[Reading, ...], *, is_last: bool) -> Average:
 
 @dataclass(frozen=True)
 class Stretch:
-    """A part of a series whose means values at certain times touch.
+    """A part of a series: the means that values at certain times touch.
 
     Attributes:
         since_us: its first time. Of the means up to then only the last one before a silence belongs to it.
@@ -140,7 +140,7 @@ class Stretch:
     averages: list[Average]
 
     def due_us(self, rule: AverageRule) -> int:
-        """When no later value can change it any more."""
+        """The time from which no later value can change it."""
         return self.until_us + (rule.timeout_us or 0 if self.ends_silent else 0)
 
     def has(self, window_end_us: int, *, is_last: bool) -> bool:
@@ -158,12 +158,12 @@ def stretch(readings: Iterable[Reading], first_us: int, last_us: int, rule: Aver
     Args:
         readings: of the series, at least those within ``reach_us`` of the two times.
         first_us: of the first such value, whether it is among ``readings`` or not.
-        last_us: of the last one.
+        last_us: of the last such value.
         rule: how readings become averages; with a timeout.
     """
     known, silence = sorted(readings), rule.timeout_us or 0
     earlier = [reading.time_us for reading in known if reading.time_us < first_us]
-    # The value before may have been the last before a silence, and is not any more.
+    # The value before may have been the last before a silence, and no longer be.
     since = earlier[-1] if earlier and first_us - earlier[-1] <= silence else first_us - 1
     until, ends_silent = _end(known, last_us, rule.size, silence)
     _, averages = settle(Series(), known, _FOR_EVER_US, rule)
@@ -172,7 +172,7 @@ def stretch(readings: Iterable[Reading], first_us: int, last_us: int, rule: Aver
 
 
 def _end(known: list[Reading], last_us: int, size: int, silence_us: int) -> tuple[int, bool]:
-    """Where means agree again, whatever values there were up to ``last_us``; and whether because of a silence."""
+    """Where means agree again, whatever the values up to ``last_us``; and whether because of a silence."""
     before, count = last_us, 0
     for reading in known:
         if reading.time_us <= last_us:
@@ -186,5 +186,5 @@ def _end(known: list[Reading], last_us: int, size: int, silence_us: int) -> tupl
 
 
 def reach_us(rule: AverageRule) -> int:
-    """How far around values :func:`stretch` must know the series: among so many silences one is too long."""
+    """How far around values :func:`stretch` needs the series: one of that many silences exceeds the timeout."""
     return (rule.timeout_us or 0) * (rule.size + 2)

@@ -6,7 +6,7 @@
     live       a ─────── b ┤              c ────── d ┤     two sessions
     late                        k 12:08                    one, from a to d: its id is that of the first
 
-What is compared together are the sessions between two silences of a user, before and after.
+The sessions between two silences of a user, before and after, are compared together.
 """
 
 from pyspark.sql import DataFrame
@@ -14,8 +14,8 @@ from pyspark.sql import functions as F
 
 from spark_jobs.queries.chains import CHAIN_END, rows_within, touched_chains
 from spark_jobs.queries.correction import DUE, GROUP, AffectedRows, Correction, CorrectionInput
+from spark_jobs.queries.open_events import is_of_visit
 from spark_jobs.queries.sessionize.operator import sessionize
-from spark_jobs.queries.visits import is_of_visit
 from spark_jobs.spark.columns import interval
 from spark_jobs.traffic_rules.kinds.common import EVENT
 

@@ -1,4 +1,4 @@
-"""A user's events in order, cut where the user fell silent or where an event says it is the last.
+"""A user's events in order, cut after a silence or after an event that says it is the last.
 
 ::
 
@@ -25,7 +25,7 @@ from spark_jobs.config.durations import microseconds, milliseconds
 from spark_jobs.config.sections import SessionizeSettings
 from spark_jobs.contract.events import VISIT_TYPES
 from spark_jobs.contract.tables import SESSIONS
-from spark_jobs.queries.visits import is_of_visit
+from spark_jobs.queries.open_events import is_of_visit
 from spark_jobs.spark.columns import after_watermark
 
 

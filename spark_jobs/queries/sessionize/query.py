@@ -29,74 +29,73 @@ NAME = "sessionize"
 _INITIAL = "sessionize.initial_state"
 
 
-def _rows(settings: Settings, sides: "Sequence[DataFrame]", _initial: "DataFrame | None") -> "DataFrame":
-    from spark_jobs.queries.sessionize.operator import sessionize
+class SessionizeQuery(Query):
+    """Groups each user's events into sessions, which end with `is_last` or after a silence."""
 
-    return sessionize(sides[0], settings.sessionize)
-
-
-def _open_events(at: "ResumePoint") -> "DataFrame":
-    from spark_jobs.queries.sessionize.rebuild import open_sessions
-
-    gap = at.longest("sessionize.gap")
-    return open_sessions(at.read(SILVER_EVENTS), at.read(SESSIONS), at.settled_before, gap, at.read_initial())
-
-
-def _closes_after(settings: Settings) -> timedelta:
-    return settings.sessionize.watermark + settings.sessionize.gap
-
-
-def _open_since(at: "ResumePoint", day: date) -> "DataFrame":
-    """A session goes on for as long as its events do, past any watermark."""
-    from pyspark.sql import functions as F
-
-    from spark_jobs.queries.sessionize.rebuild import open_sessions
-    from spark_jobs.queries.visits import is_of_visit
-
-    # What is open and began by the end of the day has an event on it, or within a gap of it.
-    gap = at.longest("sessionize.gap")
-    since = F.lit(day - gap // timedelta(days=1) * timedelta(days=1))
-    silver = at.read(SILVER_EVENTS).where(F.col("event_date") >= since)
-    sessions = at.read(SESSIONS).where(F.col("session_end") >= since.cast("timestamp"))
-    left = open_sessions(silver, sessions, at.settled_before, gap, at.read_initial())
-    return left.where(is_of_visit())
-
-
-def _correction() -> "Correction":
-    from spark_jobs.queries.sessionize.correction import CORRECTION
-
-    return CORRECTION
-
-
-QUERY = Query(
-    name=NAME,
-    job=ATTRIBUTE_JOB,
-    summary="Groups each user's events into sessions, which end with `is_last` or after a silence.",
-    reads=(SILVER_EVENTS,),
-    writes=SESSIONS,
-    rows=_rows,
-    operator="session window",
-    final="Every row, as soon as it is written.",
-    late="An event that is too late for its session is dropped; the ledger counts it.",
-    state=(
+    name = NAME
+    job = ATTRIBUTE_JOB
+    reads = (SILVER_EVENTS,)
+    writes = SESSIONS
+    operator = "session window"
+    final = "Every row, as soon as it is written."
+    late = "An event that is too late for its session is dropped; the ledger counts it."
+    state = (
         needs_reset("sessionize.gap", "open sessions were grouped by the other gap"),
         may_shorten("sessionize.watermark", STATE_DISCARDED),
         *ENGINE,
         keeps_first_value(_INITIAL, TAKEN_ONCE),
-    ),
-    open_events=_open_events,
-    initial_state=InitialState(
+    )
+    initial_state = InitialState(
         _INITIAL,
         columns="user_id STRING NOT NULL, event_type STRING NOT NULL, event_id STRING NOT NULL, "
         "event_time TIMESTAMP NOT NULL, is_last BOOLEAN",
         meaning="A row for each event of the sessions that are open. These events join those of the first batch; the "
         "ledger counts them as `session_initial`.",
         choices=lambda _: {"event_type": VISIT_TYPES},
-    ),
-    closes_after=_closes_after,
-    open_since=_open_since,
-    watermark=lambda settings: settings.sessionize.watermark,
-    grace=lambda settings: settings.sessionize.gap,
-    is_in_ledger=True,
-    correction=_correction,
-)
+    )
+    is_correctable = True
+    outlives_watermark = True
+    rows_in_ledger = True
+
+    def rows(self, settings: Settings, sides: "Sequence[DataFrame]", initial: "DataFrame | None") -> "DataFrame":
+        from spark_jobs.queries.sessionize.operator import sessionize
+
+        return sessionize(sides[0], settings.sessionize)
+
+    def watermark(self, settings: Settings) -> timedelta:
+        return settings.sessionize.watermark
+
+    def closes_after(self, settings: Settings) -> timedelta:
+        return settings.sessionize.watermark + settings.sessionize.gap
+
+    def extra_delay(self, settings: Settings) -> timedelta:
+        return settings.sessionize.gap
+
+    def open_events(self, at: "ResumePoint") -> "DataFrame":
+        from spark_jobs.queries.sessionize.rebuild import open_sessions
+
+        gap = at.longest("sessionize.gap")
+        return open_sessions(at.read(SILVER_EVENTS), at.read(SESSIONS), at.settled_before, gap, at.read_initial())
+
+    def open_events_since(self, at: "ResumePoint", day: date) -> "DataFrame":
+        """A session goes on for as long as its events do, past any watermark."""
+        from pyspark.sql import functions as F
+
+        from spark_jobs.queries.open_events import is_of_visit
+        from spark_jobs.queries.sessionize.rebuild import open_sessions
+
+        # What is open and began by the end of the day has an event on it, or within a gap of it.
+        gap = at.longest("sessionize.gap")
+        since = F.lit(day - gap // timedelta(days=1) * timedelta(days=1))
+        silver = at.read(SILVER_EVENTS).where(F.col("event_date") >= since)
+        sessions = at.read(SESSIONS).where(F.col("session_end") >= since.cast("timestamp"))
+        left = open_sessions(silver, sessions, at.settled_before, gap, at.read_initial())
+        return left.where(is_of_visit())
+
+    def correction(self) -> "Correction":
+        from spark_jobs.queries.sessionize.correction import CORRECTION
+
+        return CORRECTION
+
+
+QUERY = SessionizeQuery()

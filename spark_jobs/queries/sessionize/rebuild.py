@@ -6,8 +6,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from spark_jobs.config.durations import milliseconds
-from spark_jobs.queries.open_events import is_after, newest, union
-from spark_jobs.queries.visits import is_of_visit
+from spark_jobs.queries.open_events import is_after, is_of_visit, newest, union
 from spark_jobs.traffic_rules.kinds.common import EVENT
 
 
@@ -20,14 +19,14 @@ def open_sessions(
 ) -> DataFrame:
     """The events of sessions that ``sessionize`` has not emitted yet.
 
-    Events that are in no session although theirs can no longer be open were dropped as late.
+    Events that are in no session, although their session must have ended, were dropped as late.
 
     Args:
         silver: all rows of silver.
         sessions: the rows emitted so far.
         settled_before: see above.
         gap: ``sessionize.gap``, the longer of before and now.
-        initial: the events that the query started with, beside those of silver; they have some of its columns.
+        initial: the events that the query started with, besides those of silver; they have some of its columns.
 
     Returns:
         The columns of silver, null in events of ``initial`` that do not have them; includes the newest row of silver,

@@ -1,1 +1,1 @@
-"""What the state functions in Python share."""
+"""The state functions in Python."""

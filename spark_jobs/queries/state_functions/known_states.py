@@ -1,7 +1,7 @@
 """The state of each key of a state function, computed from tables: a reset rebuilds the state from it.
 
-``settled_before`` is the watermark of the query's last batch: events behind it are decided. There is no record of which
-events were late for the query; here they count as if they had been on time.
+``settled_before`` is the watermark of the query's last batch: events behind it are decided. Which events were late for
+the query is not recorded; here they count as if they had been on time.
 """
 
 from collections.abc import Iterable
@@ -13,9 +13,8 @@ from pyspark.sql import functions as F
 from spark_jobs.config.choices import Clock, UserStatus
 from spark_jobs.config.durations import microseconds
 from spark_jobs.config.sections import MovingAverageSettings
-from spark_jobs.queries.open_events import is_settled, settled_us
+from spark_jobs.queries.open_events import is_of_visit, is_settled, settled_us
 from spark_jobs.queries.user_status.operator import in_order
-from spark_jobs.queries.visits import is_of_visit
 
 
 def given_values(initial: DataFrame, settings: MovingAverageSettings) -> DataFrame:
@@ -48,7 +47,7 @@ def last_values(
         ``key``, ``measure``, ``times``, ``values``: see
         :func:`spark_jobs.queries.moving_average.operator.moving_average`.
     """
-    # As in the rule: a value exactly at the timeout still follows; once that time has passed, none can.
+    # As in the rule: a value exactly at the timeout still follows; after that, none can.
     until_now_us = settled_us(settled_before) - F.col("us")
     is_over = until_now_us >= microseconds(settings.timeout)
     values = _with_given(_values(silver.where(is_settled(settled_before)), settings), initial, settings)
@@ -90,7 +89,7 @@ def _values(silver: DataFrame, settings: MovingAverageSettings) -> DataFrame:
 
 
 def _given(initial: DataFrame, settings: MovingAverageSettings) -> DataFrame:
-    """As :func:`_values`, of an initial state."""
+    """The same as :func:`_values`, of an initial state."""
     is_wanted = F.col("value").isNotNull() & F.col("measure").isin(*settings.values)
     return initial.where(is_wanted).select("key", "measure", F.unix_micros("event_time").alias("us"), "value")
 

@@ -1,15 +1,15 @@
 """Fewer waits between a state function in Python and Spark.
 
-A function asks Spark for each key: this is the key; what is its state; delete a timer; set one; here is its new state.
-PySpark waits for the answer to each of these, and four of five answers say nothing but "done". Here such requests are
-sent together with the next one whose answer is needed, and the answers before it are read then::
+For each key, a function sends Spark five requests: set the key, get its state, delete a timer, set a timer, update the
+state. PySpark waits for each answer, and four of five say only "done". Here such requests are sent together with the
+next one whose answer is needed, and their answers are read then::
 
     PySpark      key → ✓ → get → state → delete → ✓ → set → ✓ → update → ✓      five waits a key
     pipelined    key, get → ✓, state → delete, set, update, key, get → ✓ ✓ ✓ ✓, state      one
 
-PySpark also looks at each value of a state, however deep, for types of NumPy and pandas. There are none here.
+PySpark also searches each value of a state, however deep, for types of NumPy and pandas. These states have none.
 
-A refusal is raised when it is read, in the same batch: PySpark itself ends each batch with a request that waits.
+A refusal is raised when it is read, in the same batch: PySpark ends each batch with a request that it waits for.
 """
 
 from collections.abc import Callable
@@ -24,13 +24,13 @@ from pyspark.sql.types import StructType
 _DONE = (0, "", b"")
 _PROTOCOL, _HEAD, _LENGTH = 0, Struct("!ii"), Struct("!i")
 _MOST_UNREAD = 200
-"""Answers that are left unread at most: they must fit into the buffers of the connection."""
+"""The most answers left unread: they must fit into the buffers of the connection."""
 
 
 def pipeline(handle: StatefulProcessorHandle, state: ValueState) -> None:
-    """Makes requests of ``handle`` and ``state`` that answer nothing wait for nothing.
+    """Makes requests of ``handle`` and ``state`` without a useful answer return at once.
 
-    It replaces methods that PySpark does not publish, so a test checks that they are still what they were.
+    It replaces private methods of PySpark; a test checks that these have not changed.
     """
     client: Any = getattr(handle, "_statefulProcessorApiClient", None)
     if not isinstance(client, StatefulProcessorApiClient):
@@ -86,7 +86,7 @@ class _Line:
         return wait
 
     def _catch_up(self) -> None:
-        """Sends what is still here, and reads the answers before the next one.
+        """Sends the remaining requests, and reads the answers before the next one.
 
         Raises:
             RuntimeError: Spark refused one of the requests.

@@ -42,7 +42,7 @@ K = TypeVar("K", bound=_Known)
 
 
 class KeyedProcessor(StatefulProcessor, Generic[K]):
-    """Consumes rows and emits what can be decided.
+    """Consumes rows and emits decided results.
 
     In event time a row is held back until no earlier one can arrive, so the output does not depend on the order of
     arrival. In processing time rows are processed as they arrive, and a key without rows for the timeout is closed by
@@ -53,14 +53,15 @@ class KeyedProcessor(StatefulProcessor, Generic[K]):
     """
 
     schema: ClassVar[str]
-    """Of the state: its fields, and when its timer expires, in milliseconds."""
+    """The schema of the state: its fields, and when its timer expires, in milliseconds."""
 
     def __init__(self, timeout_ms: int | None) -> None:
         self._timeout_ms = timeout_ms
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Prepares a task."""
-        # The timer closes a key and emits its last rows; the TTL must not come first. No job is stopped for so long.
+        # The TTL must not fire before the timer, which emits the key's last rows. It is longer than any job is ever
+        # stopped.
         ttl_ms = None if self._timeout_ms is None else self._timeout_ms + _MONTH_MS
         self._handle = handle
         self._state = handle.getValueState(STATE_VALUE, self.schema, ttl_ms)
@@ -79,7 +80,7 @@ class KeyedProcessor(StatefulProcessor, Generic[K]):
         timerValues: TimerValues,  # noqa: N803
         expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
     ) -> Iterator[Row]:
-        """Emits what can be decided now that the timer has expired."""
+        """Emits results that are decided now that the timer has expired."""
         known, _ = self._load()
         if self._timeout_ms is None:
             known, emitted = self.take(known, (), self._until_us(timerValues))
@@ -97,11 +98,11 @@ class KeyedProcessor(StatefulProcessor, Generic[K]):
 
     @abstractmethod
     def take(self, known: K, rows: Iterable[Row], until_us: int) -> tuple[K, Iterable[Any]]:
-        """The state after ``rows``, and what is emitted. No row up to ``until_us`` can arrive any more."""
+        """The state after ``rows``, and the output. All rows up to ``until_us`` have arrived."""
 
     @abstractmethod
     def give_up(self, known: K, now_us: int) -> Iterable[Any]:
-        """What is emitted at the timeout, in processing time."""
+        """The output at the timeout, in processing time."""
 
     @abstractmethod
     def due_us(self, known: K) -> int | None:

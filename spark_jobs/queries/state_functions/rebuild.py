@@ -1,4 +1,4 @@
-"""What the queries with a state function in Python have in common: how their state is rebuilt, by either clock."""
+"""Rebuilds the state of queries with a state function in Python, for either clock."""
 
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ def emitted_everything(at: "ResumePoint") -> bool:
 
 
 def open_events(at: "ResumePoint") -> "DataFrame":
-    """The events that the query held back: see :attr:`spark_jobs.queries.Query.open_events`."""
+    """The events that the query held back: see :meth:`spark_jobs.queries.query.Query.open_events`."""
     from spark_jobs.queries.open_events import newest_heartbeat, not_settled
 
     silver = at.read(SILVER_EVENTS)
@@ -27,14 +27,14 @@ def open_events(at: "ResumePoint") -> "DataFrame":
 
 
 def write_rebuilt(at: "ResumePoint", clock: Clock) -> "Callable[[DataFrame], None] | None":
-    """Writes the rows that the query held back, if it goes by ``clock`` from now on and that one holds nothing back.
+    """Writes the rows that the query held back, if the new ``clock`` is processing time, which holds nothing back.
 
-    See :attr:`spark_jobs.queries.Query.write_rebuilt`.
+    See :meth:`spark_jobs.queries.query.Query.write_rebuilt`.
     """
     from spark_jobs.queries.append_missing import append_some, note_of_reset
 
     if clock is Clock.EVENT or emitted_everything(at):
         return None
-    # What the watermark had not passed was still waiting; in processing time nothing waits.
+    # Rows that the watermark had not passed were still waiting; in processing time nothing waits.
     note = note_of_reset(at.note).model_copy(update={"watermark_ms": 0})
     return lambda rows: append_some(rows, at.lake, at.query.writes, note)

@@ -1,4 +1,4 @@
-"""``gold/user_status``: a late event begins a visit earlier, makes one of two, or is one of its own.
+"""``gold/user_status``: a late event begins a visit earlier, joins two, or is one of its own.
 
 ::
 
@@ -6,8 +6,8 @@
     live            a online         inactive 13:00  b online inactive 15:30
     late                   k 12:50                            active 12:50, inactive 13:50; nothing else changes
 
-What is compared together are the changes between two absences of a user, before and after. Only by the event clock: by
-the clock of the wall, nothing is late.
+The changes between two absences of a user, before and after, are compared together. Only with ``clock = event``: in
+processing time, nothing is late.
 """
 
 from datetime import timedelta
@@ -21,7 +21,7 @@ from spark_jobs.config.durations import microseconds
 from spark_jobs.contract.tables import USER_STATUS
 from spark_jobs.queries.chains import CHAIN_END, CHAIN_START, rows_within, touched_chains
 from spark_jobs.queries.correction import DUE, GROUP, AffectedRows, Correction, CorrectionInput
-from spark_jobs.queries.visits import is_of_visit
+from spark_jobs.queries.open_events import is_of_visit
 from spark_jobs.spark.columns import between, interval
 from spark_jobs.traffic_rules.kinds.common import EVENT
 
@@ -43,8 +43,8 @@ def recompute(late: DataFrame, scene: CorrectionInput) -> AffectedRows:
 def _changes(events: DataFrame, idle_after: timedelta) -> DataFrame:
     """The changes of status by ``events``: online with the first of a visit, active with the second.
 
-    See :func:`spark_jobs.queries.user_status.rule.settle`. A group may hold several visits: what
-    held them together may be a copy that does not count.
+    See :func:`spark_jobs.queries.user_status.rule.settle`. A group may hold several visits, if a copy that does not
+    count had joined them.
     """
     in_order = Over.partitionBy(GROUP).orderBy("event_time", "event_id", "event_type")
     us, idle_us = F.unix_micros("event_time"), microseconds(idle_after)

@@ -26,8 +26,8 @@ from spark_jobs.config.choices import Clock, UserStatus
 from spark_jobs.config.durations import microseconds, milliseconds
 from spark_jobs.config.sections import UserStatusSettings
 from spark_jobs.contract.tables import USER_STATUS
+from spark_jobs.queries.open_events import is_of_visit
 from spark_jobs.queries.state_functions.processors import StatusProcessor
-from spark_jobs.queries.visits import is_of_visit
 from spark_jobs.spark.columns import after_watermark
 
 
@@ -37,7 +37,7 @@ def user_status(events: DataFrame, settings: UserStatusSettings, *, initial: Dat
     Args:
         events: streaming; the columns of ``silver/events``, heartbeats included. Those without a user, and conversions,
             count for none.
-        settings: how long a silence makes a user inactive, and by which clock.
+        settings: after how long a silence a user is inactive, and the clock.
         initial: not streaming: ``user_id``, ``status`` (online or active) and ``last_us`` (bigint, the time of the last
             event in microseconds since 1970) of users who are not inactive. Only the first batch uses it.
 

@@ -27,8 +27,8 @@ class Presence:
 
     Attributes:
         status: the last one emitted; None: none, or inactive.
-        last_us: time of the last event; 0 if there is none.
-        waiting: times of events that earlier ones may still precede, in order.
+        last_us: time of the last event; 0 without one.
+        waiting: times of events before which others may still come, in order.
     """
 
     status: UserStatus | None = None
@@ -37,7 +37,7 @@ class Presence:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to keep."""
+        """Whether it holds nothing."""
         return self.status is None and not self.waiting
 
 
@@ -49,7 +49,7 @@ def settle(
     Args:
         presence: the state before.
         times_us: of new events, in any order.
-        until_us: no event of this time or an earlier one can arrive any more.
+        until_us: all events up to this time have arrived.
         idle_us: a user is inactive if this time passes without an event; None: never.
 
     Returns:
@@ -81,5 +81,5 @@ def due_us(presence: Presence, idle_us: int | None) -> int | None:
 
 
 def close(presence: Presence, now_us: int) -> list[StatusChange]:
-    """The change when the user has been silent for too long, in wall-clock time, which is ``now_us``."""
+    """The change when the user has been silent for too long, in wall-clock time; ``now_us`` is the current time."""
     return [StatusChange(UserStatus.INACTIVE, now_us)] if presence.status else []

@@ -1,4 +1,4 @@
-"""Compiles adloom's own Java classes into a jar beside the others.
+"""Compiles adloom's own Java classes into a jar next to the others.
 
 It needs no JDK but a Java: Janino compiles, which Spark ships to compile the code that it generates. Janino has no
 generics, so the sources do without.

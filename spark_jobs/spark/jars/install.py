@@ -1,4 +1,4 @@
-"""Puts together the folder of jars that Spark needs beside its own: those of ``jars.lock``, and adloom's, compiled.
+"""Assembles the folder of jars that Spark needs besides its own: those of ``jars.lock``, and adloom's, compiled.
 
 ``python -m spark_jobs.spark.jars.install [TARGET]`` makes TARGET such a folder; by default the one in the cache, which
 adloom fills by itself when it first starts Spark. The modules of this folder, except ``ready``, import nothing but

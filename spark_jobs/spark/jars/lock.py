@@ -1,4 +1,4 @@
-"""Reads ``jars.lock``, which lies beside a ``pom.xml``: the jars Maven resolves from it, each with its SHA-256."""
+"""Reads ``jars.lock``, which is next to a ``pom.xml``: the jars Maven resolves from it, each with its SHA-256."""
 
 import hashlib
 from dataclasses import dataclass

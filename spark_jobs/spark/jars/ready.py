@@ -1,4 +1,4 @@
-"""The jars that Spark needs beside its own: where they are, and how they get there."""
+"""The jars that Spark needs besides its own: where they are, and how they get there."""
 
 import sys
 from pathlib import Path
@@ -42,5 +42,5 @@ def ready_jars() -> None:
 
 
 def mending() -> str:
-    """What to do if jars are missing in a folder that exists."""
+    """The remedy if jars are missing in a folder that exists."""
     return "run `make setup`" if _GIVEN.is_dir() else f"remove {jars_folder()}: the next start of Spark fetches them"

@@ -1,4 +1,4 @@
-"""What each campaign costs, and what it brings."""
+"""The cost of each campaign, and what it brings."""
 
 from spark_jobs.sql.views.description import View
 

@@ -1,4 +1,4 @@
-"""What conversions and value touches are credited with, in SQL: the same for gross and net."""
+"""The conversions and value that touches are credited with, in SQL: the same for gross and net."""
 
 from spark_jobs.contract.tables import Table
 

@@ -1,4 +1,4 @@
-"""What each campaign had on each day."""
+"""The figures of each campaign for each day."""
 
 from spark_jobs.sql.views.description import View
 

@@ -1,4 +1,4 @@
-"""What each campaign is credited with on each day."""
+"""The credit of each campaign on each day."""
 
 from spark_jobs.contract.tables import CREDITS, PATHS
 from spark_jobs.sql.views.credited import credited

@@ -1,4 +1,4 @@
-"""What a module of this folder declares as ``VIEW``."""
+"""The type of the ``VIEW`` that a module of this folder declares."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What each rule takes for invalid traffic, and whether that may be wrong."""
+"""The traffic that each rule takes for invalid, and whether that may be wrong."""
 
 from spark_jobs.sql.views.description import View
 
@@ -15,7 +15,7 @@ VIEW = View(
         ("clicks", "clicks that it marks"),
         ("conversions", "conversions that it marks"),
         ("activities", "activity events that it marks"),
-        ("cost_micros", "cost of the impressions that it marks, as far as they are in gold; null if none has a cost"),
+        ("cost_micros", "cost of the impressions in gold that it marks; null if none has a cost"),
         ("invalid_clicks", "clicks in gold that it marks, or whose impression it marks"),
         ("users", "different users of the events that it marks, late ones aside"),
         ("converting_ppm", "those of them with a conversion that no rule marks, in a million of them"),

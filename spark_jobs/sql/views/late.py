@@ -1,4 +1,4 @@
-"""What came too late for the streams."""
+"""Events that came too late for the streams."""
 
 from spark_jobs.sql.views.description import View
 

@@ -1,4 +1,4 @@
-"""What each campaign brings, gross and net of invalid traffic."""
+"""The returns of each campaign, gross and net of invalid traffic."""
 
 from spark_jobs.contract.tables import CREDITS, NET_CREDITS, NET_PATHS, PATHS
 from spark_jobs.sql.views.credited import credited

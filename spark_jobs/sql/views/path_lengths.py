@@ -10,7 +10,7 @@ VIEW = View(
         ("outcome", "click_through, view_through or organic"),
         ("conversions", "conversions with such a path"),
         ("share", "part of all conversions"),
-        ("hours_from_first", "median time from the first touch to the conversion, in hours; null: there is none"),
+        ("hours_from_first", "median time from the first touch to the conversion, in hours; null if it has no touch"),
         ("hours_from_last", "median time from the last touch to the conversion, in hours"),
     ),
     """

@@ -14,7 +14,7 @@ VIEW = View(
         ("ingest_time", "when its batch was planned"),
     ),
     f"""
-WITH told AS (
+WITH refused AS (
     SELECT
         verdict, reason, raw, source, ingest_time,
         verdict IN ('{INVALID_UTF8}', '{RECORD_TOO_LARGE}') AND contains(source, '#bytes=') AS may_not_fit
@@ -27,10 +27,10 @@ WITH told AS (
     GROUP BY ALL
 ), each AS (
     SELECT
-        told.*, times,
+        refused.*, times,
         count(*) OVER (PARTITION BY raw, source, ingest_time) AS same,
         row_number() OVER (PARTITION BY raw, source, ingest_time, may_not_fit) AS nth
-    FROM told LEFT JOIN again USING (raw, source, ingest_time)
+    FROM refused LEFT JOIN again USING (raw, source, ingest_time)
 )
 SELECT verdict, reason, raw, source, ingest_time
 FROM each

@@ -4,7 +4,7 @@ from spark_jobs.sql.views.description import View
 
 VIEW = View(
     "requeued",
-    "One row per record that was in quarantine until `adloom requeue` judged it anew.",
+    "One row per record that was in quarantine until `adloom requeue` judged it again.",
     (
         ("requeued_from", "ingest_time of the quarantined row"),
         ("requeued_at", "when it was requeued"),

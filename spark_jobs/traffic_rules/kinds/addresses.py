@@ -1,4 +1,4 @@
-"""IP addresses as text of 128 bits, so that those of a network begin alike: exact, and without a function in Python."""
+"""IP addresses as text of 128 bits: those of a network have a common prefix. Exact, and without Python functions."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -16,12 +16,12 @@ IPV4_PREFIX = "0" * 80 + "1" * 16
 def with_address_bits(rows: DataFrame, name: str) -> DataFrame:
     """``rows`` with the column ``bits``: the address in the column ``name`` as 128 characters 0 and 1.
 
-    It is null if the text is no address, or has a zone (``%eth0``).
+    It is null if the text is not an address, or has a zone (``%eth0``).
     """
     text, digits = F.col(_TEXT), F.col(_DIGITS)
     lower = F.lower(F.col(name))
     mapped = F.when(F.rlike(lower, F.lit(rf"\A{_IPV4}\z")), F.concat(F.lit("::ffff:"), lower)).otherwise(lower)
-    # Step by step: as one expression, what a step uses twice would be there twice, and so on.
+    # Step by step: in one expression, every part that a step uses twice would be repeated.
     steps = rows.withColumn(_TEXT, mapped).withColumn(_TEXT, _without_dots(text))
     halves = steps.withColumn(_HALVES, F.split(text, "::", -1)).withColumns(_sides())
     return halves.withColumn(_DIGITS, _digits()).withColumn("bits", _bits(digits)).drop(*_STEPS)
@@ -38,7 +38,7 @@ def _without_dots(text: Column) -> Column:
 
 
 def _sides() -> dict[str, Column]:
-    """The groups before and behind ``::``, null if they are none; without ``::`` all are before it."""
+    """The groups before and after ``::``, null if empty; without ``::`` all are before it."""
     halves = [F.get(_HALVES, F.lit(0)), F.coalesce(F.get(_HALVES, F.lit(1)), F.lit(""))]
     are_groups = [F.rlike(half, F.lit(_HALF)) for half in halves]
     return {name: F.when(fit, _groups(half)) for name, fit, half in zip(_SIDES, are_groups, halves, strict=True)}

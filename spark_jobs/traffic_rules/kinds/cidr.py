@@ -37,6 +37,6 @@ def _prefix(text: str) -> str:
 
 
 def _lengths(prefixes: dict[str, str], *, is_ipv4: bool) -> Column:
-    """How many bits the networks of a kind have: a network of IPv6 that holds all of IPv4 means none of it."""
+    """The prefix lengths of the networks of a kind: an IPv6 network that contains all of IPv4 does not match IPv4."""
     chosen = {len(prefix) for prefix in prefixes if prefix.startswith(IPV4_PREFIX) == is_ipv4}
     return F.array(*map(F.lit, sorted(chosen))).cast("array<int>")

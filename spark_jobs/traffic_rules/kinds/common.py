@@ -1,4 +1,4 @@
-"""What all kinds of rules share."""
+"""The parts that all kinds of rules share."""
 
 from datetime import datetime, timedelta
 
@@ -9,7 +9,7 @@ from spark_jobs.config.durations import EPOCH, microseconds
 from spark_jobs.traffic_rules.rules import Rule
 
 EVENT = ("event_type", "event_id", "event_time")
-"""The columns that tell an event: an id may be used again once it is forgotten, so its time is among them."""
+"""The columns that identify an event; its time is one of them, because a forgotten id may be used again."""
 
 
 def is_of(*types: str) -> Column:
@@ -18,7 +18,7 @@ def is_of(*types: str) -> Column:
 
 
 def wanted(events: DataFrame, rule: Rule) -> DataFrame:
-    """Those of ``events`` that ``rule`` may mark, as far as their type says."""
+    """The ``events`` of the types that ``rule`` marks."""
     return events.where(is_of(*rule.event_type))
 
 
@@ -34,7 +34,7 @@ def micros_literal(time: datetime) -> Column:
 
 
 def is_within(since: datetime | None, until: datetime | None) -> Column:
-    """Whether an event lies in [``since``, ``until``); None: there is no end there."""
+    """Whether an event lies in [``since``, ``until``); None: unbounded."""
     begun = F.lit(True) if since is None else F.col("event_time") >= micros_literal(since)
     return begun if until is None else begun & (F.col("event_time") < micros_literal(until))
 

@@ -1,4 +1,4 @@
-"""Marks clicks and conversions that come sooner after what goes before than a person could.
+"""Marks clicks and conversions that follow the event before them faster than a person could act.
 
 ::
 

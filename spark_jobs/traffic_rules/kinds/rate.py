@@ -14,5 +14,5 @@ from spark_jobs.traffic_rules.rules import RateRule
 
 
 def rate(events: DataFrame, rule: RateRule) -> DataFrame:
-    """The events in a window with more than ``threshold`` events of their type and key; without a key, none."""
+    """The events in a window with more than ``threshold`` events of their type and key; none without a key."""
     return crowded(in_windows(events, rule, *rule.event_type), rule)

@@ -1,4 +1,4 @@
-"""Marks events that should have others beside them: all of a key in a window that has many of them, and none of those.
+"""Marks events that other types should accompany: all of a key in a window with many of them and none of the others.
 
 ::
 

@@ -1,4 +1,4 @@
-"""Windows that follow each other from 1970 on, in which a key has more events than a rule allows."""
+"""Tumbling windows, aligned to 1970, in which a key has more events than a rule allows."""
 
 from pyspark.sql import Column, DataFrame, WindowSpec
 from pyspark.sql import Window as Over
@@ -11,7 +11,7 @@ _START, _COUNT = "window_start_us", "count"
 
 
 def in_windows(events: DataFrame, rule: RateRule | SequenceRule, *types: str) -> DataFrame:
-    """Those of ``events`` that have one of ``types`` and the key of ``rule``, with the start of their window."""
+    """The ``events`` that have one of ``types`` and the key of ``rule``, with the start of their window."""
     found = events.where(is_of(*types) & F.col(rule.key.value).isNotNull())
     return found.withColumn(_START, window_start_us(rule.window))
 
@@ -22,12 +22,12 @@ def window_of(rule: RateRule | SequenceRule) -> WindowSpec:
 
 
 def crowded(rows: DataFrame, rule: RateRule | SequenceRule, is_alone: Column | None = None) -> DataFrame:
-    """The marks of the events of ``rows`` that are more in their window than ``threshold``, each type by itself.
+    """The marks of the events of ``rows`` in windows with more than ``threshold`` of them, each type by itself.
 
     Args:
         rows: from :func:`in_windows`.
         rule: the rule.
-        is_alone: whether nothing else in the window speaks for the events; None: nothing can.
+        is_alone: whether the window has no events that make these valid; None: no event can.
     """
     counts = [F.when(is_of(one), F.count_if(is_of(one)).over(window_of(rule))) for one in rule.event_type]
     counted = rows.withColumns({_COUNT: F.coalesce(*counts), "is_alone": F.lit(True) if is_alone is None else is_alone})

@@ -1,4 +1,4 @@
-"""Marks events whose user agent fits a pattern."""
+"""Marks events whose user agent matches a pattern."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -9,9 +9,9 @@ from spark_jobs.traffic_rules.rules import UserAgentRule
 
 
 def user_agent_list(events: DataFrame, rule: UserAgentRule) -> DataFrame:
-    """The events whose ``user_agent`` fits one of the patterns; the evidence is the first that fits.
+    """The events whose ``user_agent`` matches one of the patterns; the evidence is the first that matches.
 
-    Each user agent is looked at once, however many events have it.
+    Each distinct user agent is matched once.
     """
     patterns = tuple(map(parse_pattern, rule.patterns))
     found = wanted(events, rule)
@@ -20,7 +20,7 @@ def user_agent_list(events: DataFrame, rule: UserAgentRule) -> DataFrame:
         [(place, pattern.text, f"(?d){pattern.java}") for place, pattern in enumerate(patterns)],
         "place INT, pattern STRING, java STRING",
     )
-    # All agents for one pattern after the other: each pattern is compiled once.
+    # Pattern by pattern, for all agents: each pattern is compiled once.
     fitting = known.join(F.broadcast(agents), on=F.rlike("user_agent", F.col("java")), how="inner")
     first = fitting.groupBy("user_agent").agg(F.min_by("pattern", "place").alias("pattern"))
     return marks(found.join(first, on="user_agent", how="inner"), pattern=F.col("pattern"))

@@ -30,32 +30,35 @@ AD_HOURS = Table(
 )
 
 
-def _rows(settings: Settings, sides: "Sequence[DataFrame]", _initial: "DataFrame | None") -> "DataFrame":
-    from spark_jobs.queries.ad_hours.operator import ad_hours
+class AdHoursQuery(Query):
+    """Counts the impressions of each ad by hour."""
 
-    rows: DataFrame = ad_hours(sides[0], settings.attribute.impression_watermark)
-    return rows
+    name = "ad_hours"
+    job = MEASURE_JOB
+    reads = (SILVER_EVENTS,)
+    writes = AD_HOURS
+    operator = "windowed aggregation"
+    final = "Every row, as soon as it is written."
+    late = "An impression whose hour is closed is dropped."
+    state = (may_shorten("attribute.impression_watermark", STATE_DISCARDED), *ENGINE)
+
+    def rows(self, settings: Settings, sides: "Sequence[DataFrame]", initial: "DataFrame | None") -> "DataFrame":
+        from spark_jobs.queries.ad_hours.operator import ad_hours
+
+        rows: DataFrame = ad_hours(sides[0], settings.attribute.impression_watermark)
+        return rows
+
+    def watermark(self, settings: Settings) -> timedelta:
+        return settings.attribute.impression_watermark
+
+    def closes_after(self, settings: Settings) -> timedelta:
+        return self.watermark(settings) + timedelta(hours=1)
+
+    def open_events(self, at: "ResumePoint") -> "DataFrame":
+        from spark_jobs.queries.ad_hours.operator import in_open_hours
+
+        events: DataFrame = in_open_hours(at.read(SILVER_EVENTS), at.settled_before)
+        return events
 
 
-def _open_events(at: "ResumePoint") -> "DataFrame":
-    from spark_jobs.queries.ad_hours.operator import in_open_hours
-
-    events: DataFrame = in_open_hours(at.read(SILVER_EVENTS), at.settled_before)
-    return events
-
-
-QUERY = Query(
-    name="ad_hours",
-    job=MEASURE_JOB,
-    summary="Counts the impressions of each ad by hour.",
-    reads=(SILVER_EVENTS,),
-    writes=AD_HOURS,
-    rows=_rows,
-    operator="windowed aggregation",
-    final="Every row, as soon as it is written.",
-    late="An impression whose hour is closed is dropped.",
-    state=(may_shorten("attribute.impression_watermark", STATE_DISCARDED), *ENGINE),
-    open_events=_open_events,
-    watermark=lambda settings: settings.attribute.impression_watermark,
-    closes_after=lambda settings: settings.attribute.impression_watermark + timedelta(hours=1),
-)
+QUERY = AdHoursQuery()

@@ -1,4 +1,4 @@
-"""What runs the drivers: supervisord on this machine, or a cluster."""
+"""Launchers, which run the drivers: supervisord on this machine, or a cluster."""
 
 from ad_dags.drivers.launchers.launcher import Driver, DriverState, Launcher, LauncherError
 

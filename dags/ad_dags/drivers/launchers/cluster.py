@@ -14,7 +14,7 @@ from spark_jobs.streams.reports import read_reports
 
 
 class Cluster(Protocol):
-    """What a launcher needs from a cluster. Every method raises a LauncherError if it cannot do what it says."""
+    """A cluster as a launcher needs it. Every method raises a LauncherError if it cannot do what it says."""
 
     def inspect(self, job: str) -> Driver:
         """The latest driver of ``job``."""

@@ -63,7 +63,7 @@ class KubernetesCluster:
         return log[-last_bytes:]
 
     def _call(self, method: str, job: str, **options: Any) -> Any:
-        """What ``method`` of the client returns for the pod of ``job``; None if there is no such pod."""
+        """The result of the client's ``method`` for the pod of ``job``; None if there is no such pod."""
         from kubernetes.client import ApiException  # noqa: PLC0415 see above
 
         pod = application_name(self._root, job)
@@ -117,7 +117,7 @@ def _read_token(file: Path, configuration: Any) -> None:
 
 
 def _message(error: Any) -> str:
-    """What the API says about an error: the message of its answer, if that is one of Kubernetes' own."""
+    """The message in the API's answer, if the error is one of Kubernetes' own; otherwise the start of the answer."""
     try:
         return str(json.loads(error.body)["message"])
     except (KeyError, TypeError, ValueError):

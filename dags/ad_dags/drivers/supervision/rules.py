@@ -1,4 +1,4 @@
-"""What to do about a driver, given its state: pure rules, which take the time and everything else as arguments.
+"""Decides what to do about a driver: pure rules, which take the time and everything else as arguments.
 
 ::
 
@@ -21,7 +21,7 @@ from spark_jobs.streams.reports import QueryReport
 
 
 class Action(StrEnum):
-    """What to do now."""
+    """The next step for a driver."""
 
     NOTHING = "nothing"
     START = "start"
@@ -37,8 +37,8 @@ class Limits:
     """How patient the watch is.
 
     Attributes:
-        stall_after: a driver has stalled if it reports nothing for so long, or if newer events arrive for so long and
-            its watermark does not move.
+        stall_after: a driver has stalled if for this long it reports nothing, or newer events arrive and its watermark
+            does not move.
         most_restarts: the watch fails after more restarts than this ``within`` that time.
         within: see ``most_restarts``.
         first_pause: the pause before the first restart; it doubles with each further one.
@@ -82,7 +82,7 @@ class _Seen:
 
 @dataclass(frozen=True)
 class Memory:
-    """What the watch remembers between looks."""
+    """The state of the watch between two looks."""
 
     process_id: int | None = None
     alive_since: datetime | None = None
@@ -93,7 +93,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Decision:
-    """What to do, why, and what to remember."""
+    """A decision: what to do, why, and what to remember."""
 
     action: Action
     why: str
@@ -103,7 +103,7 @@ class Decision:
 def decide(
     now: datetime, driver: Driver, reports: Sequence[QueryReport], memory: Memory, limits: Limits, *, is_wanted: bool
 ) -> Decision:
-    """What to do about ``driver`` at ``now``.
+    """Decides what to do about ``driver`` at ``now``.
 
     Args:
         now: with a time zone.

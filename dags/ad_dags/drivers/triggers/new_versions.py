@@ -28,7 +28,7 @@ class NewVersionsTrigger(BaseEventTrigger):
         self.pause_s, self.poll_s, self.connection = pause_s, poll_s, connection
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """What Airflow recreates the trigger from."""
+        """The class and arguments from which Airflow recreates the trigger."""
         kwargs = {"pause_s": self.pause_s, "poll_s": self.poll_s, "connection": self.connection}
         return (f"{type(self).__module__}.{type(self).__qualname__}", kwargs)
 

@@ -30,7 +30,7 @@ class SuperviseDriverTrigger(BaseTrigger):
         self._known = KnownConnection(lambda: connect(LakeRef(connection)))
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """What Airflow recreates the trigger from."""
+        """The class and arguments from which Airflow recreates the trigger."""
         kwargs = {"job": self.job, "limits": self.limits, "poll_s": self.poll_s, "connection": self.connection}
         return (f"{type(self).__module__}.{type(self).__qualname__}", kwargs)
 

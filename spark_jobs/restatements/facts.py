@@ -1,40 +1,40 @@
-"""All events that count, computed from bronze: of each event the first copy, late ones included, expired ones not.
+"""The events that count, late ones included: from silver and the late events, or from bronze.
 
-::
+:func:`events_of` trusts what was kept and what repairs brought in. :class:`BronzeTruth` computes the same again: the
+first copy of each event, also if it was late, unless it expired::
 
     bronze   a 12:00 ──── a 12:00 ✗ a copy        b 09:30, late         c 31 days old ✗ expired
     truth    a 12:00                              b 09:30
 
-**What is read.** A date costs the files of bronze that hold event times of it, or times near enough for copies: Delta
-skips the others by their statistics. What is a copy there may be decided further away, where the first copy is itself a
-copy of another event. Silver and ``silver/late_events`` tell: they give the same events if a repair has seen all. Only
-for ids of which they give others, all copies are looked up in the whole of bronze: rows that somebody has changed, with
-``deduplicate.mode = "forever"`` copies with another date, and copies in one block of a file, of which silver has one.
+**What is read of bronze.** For a date, the files with event times on it, or near enough for copies; Delta skips the
+others by their statistics. Whether a record is a copy may depend on records further away, where the first copy is
+itself a copy of another event. So the result is compared with silver and ``silver/late_events``, which hold the same
+events once a repair has seen all. Only for ids that differ, all copies are looked up in the whole of bronze: rows that
+somebody has changed, copies on another date with ``deduplicate.mode = "forever"``, and copies in one block of a file,
+of which silver has one.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark_jobs.contract.events import KEY, OK
-from spark_jobs.queries.identity import COPY, dates_around, first_of_each, replaced_in, with_kept
+from spark_jobs.contract.events import HEARTBEAT, KEY, OK
+from spark_jobs.queries.identity import COPY, dates_around, first_of_each, not_replaced, replaced_in, with_kept
 from spark_jobs.queries.kept_columns import with_columns
-from spark_jobs.restatements.late_events import as_silver
-from spark_jobs.restatements.lateness import IS_EXPIRED
-from spark_jobs.restatements.truth import events_of
+from spark_jobs.restatements.late_events import IS_EXPIRED, as_silver
 
 _DAY = timedelta(days=1)
 
 
 class BronzeTruth:
-    """The events, date by date; what was computed once is kept until :meth:`forget`.
+    """The events, date by date; results are cached until :meth:`forget`.
 
     Args:
-        bronze: up to the version that ``deduplicate`` has read.
-        silver: what it has written since.
-        known: the events that were late for silver, expired ones too, with ``is_expired``; None: there are none.
+        bronze: its rows up to the version that ``deduplicate`` has read.
+        silver: what ``deduplicate`` has written.
+        known: the events that were late for silver, expired ones too, with ``is_expired``; None: no event was.
         delay: how far apart two copies may lie: see :func:`spark_jobs.queries.identity.delay_of`.
     """
 
@@ -46,7 +46,7 @@ class BronzeTruth:
         self._parts: list[tuple[set[date], DataFrame]] = []
 
     def of_dates(self, dates: Sequence[date]) -> DataFrame:
-        """The events with an ``event_date`` among ``dates``: the columns of silver."""
+        """The events with an ``event_date`` among ``dates``, with the columns of silver."""
         known = {day for days, _ in self._parts for day in days}
         if missing := sorted(set(dates) - known):
             self._parts.append((set(missing), self._computed(missing)))
@@ -57,7 +57,7 @@ class BronzeTruth:
         return events.where(_is_on(dates))
 
     def forget(self) -> None:
-        """Frees what was kept."""
+        """Frees the cached results."""
         for _, rows in self._parts:
             rows.unpersist()
         self._parts.clear()
@@ -84,13 +84,13 @@ class BronzeTruth:
         return with_columns(first_of_each(events, self._delay), dict(silver.dtypes)).select(*silver.columns)
 
     def _without_expired(self, events: DataFrame, expired: DataFrame) -> DataFrame:
-        """``events`` without expired ones and their copies; what silver has was on time, and counts."""
+        """``events`` without expired ones and their copies. Events in silver were on time, so they stay."""
         copies = replaced_in(events, expired, self._delay).select(*COPY)
         gone = copies.join(self._silver.select(*COPY), on=list(COPY), how="left_anti")
         return events.join(gone, on=list(COPY), how="left_anti")
 
     def _doubtful(self, found: DataFrame, dates: Sequence[date]) -> DataFrame:
-        """The keys of which silver and the late events give others than were ``found``."""
+        """The keys for which silver and the late events have other events than ``found``."""
         known = events_of(self._silver, self._late, None, self._delay)(dates).select(*COPY)
         own = found.select(*COPY)
         sides = (own, known), (known, own)
@@ -103,7 +103,7 @@ def _is_on(dates: Sequence[date]) -> Column:
 
 
 def _on(dates: Sequence[date]) -> Column:
-    """Whether ``event_time`` lies on one of ``dates``, by ranges: bronze has no column for the date."""
+    """Whether ``event_time`` lies on one of ``dates``, as ranges: bronze has no column for the date."""
     chosen = F.lit(False)
     for first, last in _runs(dates):
         begin, end = (datetime(day.year, day.month, day.day, tzinfo=UTC) for day in (first, last + _DAY))
@@ -120,3 +120,48 @@ def _runs(dates: Sequence[date]) -> Iterator[tuple[date, date]]:
             first = day
         last = day
     yield first, last
+
+
+def events_of(
+    silver: DataFrame, late: DataFrame | None, initial: DataFrame | None, delay: timedelta | None
+) -> Callable[[Sequence[date]], DataFrame]:
+    """Returns a function from dates to their events, each once.
+
+    Args:
+        silver: the rows of silver.
+        late: the events of ``silver/late_events`` that have not expired; None: no event. Of a copy in silver and one
+            here, this one counts, because it was received first.
+        initial: events that the query began with, with ``event_date``; None: no event.
+        delay: how far apart two copies may lie: see :func:`spark_jobs.queries.identity.delay_of`.
+
+    Returns:
+        A function from values of ``event_date`` to events with the columns of silver.
+    """
+
+    def of_dates(dates: Sequence[date]) -> DataFrame:
+        on_date = F.col("event_date").isin(list(dates))
+        events = silver.where(on_date & (F.col("event_type") != HEARTBEAT))
+        if late is not None:
+            near = late if delay is None else late.where(F.col("event_date").isin(dates_around(dates, delay)))
+            events = not_replaced(events, near, delay).unionByName(
+                _like(late.where(on_date), silver), allowMissingColumns=True
+            )
+        if initial is not None:
+            events = events.unionByName(_like(initial.where(on_date), silver), allowMissingColumns=True)
+        return events.select(*silver.columns)
+
+    return of_dates
+
+
+def span_of(*events: DataFrame | None) -> tuple[date, date] | None:
+    """The first and the last ``event_date`` of ``events``; None: no events."""
+    found: list[date] = []
+    for rows in events:
+        if rows is not None:
+            first, last = rows.agg(F.min("event_date"), F.max("event_date")).collect()[0]
+            found += [] if first is None else [first, last]
+    return (min(found), max(found)) if found else None
+
+
+def _like(rows: DataFrame, silver: DataFrame) -> DataFrame:
+    return rows.select(*[name for name in silver.columns if name in rows.columns])

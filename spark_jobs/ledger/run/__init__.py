@@ -1,1 +1,0 @@
-"""The ledger of a bounded run, counted as a whole."""
