@@ -13,6 +13,7 @@ from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.notes import CommitNote
 from spark_jobs.lake.open import open_lake
 from spark_jobs.queries import output
+from spark_jobs.spark import write_delta
 from tests.support.equality import assert_lake_equals_oracle, generate_source
 from tests.support.lakes import RunLake
 
@@ -22,7 +23,7 @@ def test_a_failure_between_the_commit_of_a_table_and_the_commit_of_its_query_cha
 ) -> None:
     source = generate_source(tmp_path / "source", events=1000, seed=5, files=4)
     settings, lake = Settings(ingest=IngestSettings(max_bytes_per_batch=1)), open_lake(str(tmp_path / "lake"))
-    append_rows = output.append_rows
+    append_rows = write_delta.append_rows
     for doomed in (("bronze", 1), ("silver", 2), ("attributions", 3), ("sessions", 4)):
 
         def append_and_fail(
