@@ -34,7 +34,7 @@ from tests.support.lateness import PATIENT
 from tests.support.runs import run_in
 from tests.support.verdicts import judge
 
-pytestmark = pytest.mark.derived
+pytestmark = [pytest.mark.derived, pytest.mark.slow]
 
 _START: Final = datetime(2026, 3, 1, 12, tzinfo=UTC)
 _STEP: Final = timedelta(seconds=2)
