@@ -38,11 +38,11 @@ def spans_read(lake: Lake, query: Query, since: int, *, until: int) -> list[Batc
         return first is not None and first <= since
 
     own = read_batches(lake, query.writes, is_enough).batches
-    found = {
-        version: batch.note.watermark_ms
-        for batch in own
-        if batch.note and batch.version <= until and (version := reached(batch)) is not None and version > since
-    }
+    found: dict[int, int] = {}
+    for batch in own:
+        if batch.note and batch.version <= until and (version := reached(batch)) is not None and version > since:
+            # A batch without data follows with a newer watermark, and has read no more than this one.
+            found.setdefault(version, batch.note.watermark_ms)
     if not found:
         return []
     table = read_batches(lake, query.reads[0], lambda found: found.begins <= since + 1)

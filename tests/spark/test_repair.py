@@ -91,7 +91,6 @@ def test_the_accounts_balance_after_a_repair(day: _Day) -> None:
     after = balance(_FILE_BY_FILE, day.lake, drained=True)
     assert covers_present(day.lake, after)
     assert (after.late, after.rows(RecordKind.LATE_EXPIRED)) == (day.cut.late, 0)
-    assert [after.rows(RecordKind.LATE, account=name) for name in ("attribute", "sessionize")] == [0, 0]
 
 
 def test_each_changed_row_is_told(day: _Day) -> None:
