@@ -101,6 +101,14 @@ def test_ten_silent_hours_cost_a_few_reads(lake: Lake, reads: list[str]) -> None
     assert len(reads) < 60
 
 
+def test_a_batch_without_data_has_read_nothing(lake: Lake) -> None:
+    _commit(lake, BRONZE_EVENTS, 0, NOON, _note("ingest", 0, EPOCH, 0))
+    _commit(lake, SILVER_EVENTS, 0, NOON, _note("deduplicate", 0, EPOCH, 0))
+    _commit(lake, SILVER_EVENTS, 1, NOON + _MINUTE, _note("deduplicate", 1, NOON, 0))
+    (span,) = spans_read(lake, DEDUPLICATE, -1, until=1)
+    assert span.watermark_ms == 0, "no watermark had passed what the first batch read"
+
+
 def test_a_cleaned_log_takes_no_batch_away(lake: Lake) -> None:
     newest = _silent(lake)
     before = spans_read(lake, DEDUPLICATE, -1, until=newest)
