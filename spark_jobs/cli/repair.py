@@ -31,7 +31,7 @@ def repair(
     ] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Correct gold by the events that came too late: it becomes what it would be had nothing been late.
+    """Correct gold to what it would be if no event had been late.
 
     The live queries leave out what lies behind their watermark. A repair finds these events, recomputes the rows that
     they touch, and changes these rows, each once. Jobs may keep running: nothing live reads a late event, and rows

@@ -10,9 +10,7 @@ An impression can be clicked until the window ends; only then it is certain whet
 Each run looks at everything that silver got since the last one, so it also finds conversions that come later.
 """
 
-from datetime import datetime
-
-from spark_jobs.config.durations import ROUNDING, time_of_us
+from spark_jobs.config.durations import ROUNDING
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.events import CONVERSION
 from spark_jobs.contract.tables import ATTRIBUTIONS, MARKS, SILVER_EVENTS
@@ -21,7 +19,6 @@ from spark_jobs.errors import LakeError
 from spark_jobs.lake.batches import read_batches
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.log import commits
-from spark_jobs.lake.notes import CommitNote
 from spark_jobs.lake.records import find_record, write_record
 from spark_jobs.queries.attribute.query import QUERY as ATTRIBUTE
 from spark_jobs.queries.notes import last_note
@@ -35,13 +32,12 @@ def due_until(lake: Lake, settings: Settings) -> CreditHorizon | None:
     attributions, silver = (lake.newest_commit(table.path) for table in (ATTRIBUTIONS, SILVER_EVENTS))
     if attributions is None or silver is None:
         return None
-    until = _watermark(last_note(lake, ATTRIBUTE.name, until=attributions))
-    if until is None:
+    note = last_note(lake, ATTRIBUTE.name, until=attributions)
+    if note is None or note.watermark is None:
         return None
-    until -= settings.attribute.window + ROUNDING
     marks = lake.newest_commit(MARKS.path)
     return CreditHorizon(
-        until=until,
+        until=note.watermark - settings.attribute.window - ROUNDING,
         silver_version=silver,
         attributions_version=attributions,
         repair=repair,
@@ -112,7 +108,3 @@ def _has_conversions(lake: Lake, since: int, until: int) -> bool:
     """Whether silver got conversions after version ``since``; True if that is no longer known."""
     silver = read_batches(lake, SILVER_EVENTS, lambda found: found.begins <= since + 1)
     return since + 1 < silver.begins or any(CONVERSION in batch.event_types for batch in silver.of(since + 1, until))
-
-
-def _watermark(note: CommitNote | None) -> datetime | None:
-    return time_of_us(note.watermark_ms * 1000) if note and note.watermark_ms else None

@@ -7,7 +7,6 @@ from datetime import UTC, date, datetime, timedelta
 
 from pydantic import ValidationError
 
-from spark_jobs.config.durations import time_of_us
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.events import HEARTBEAT
 from spark_jobs.contract.tables import RESTATEMENTS, SILVER_EVENTS
@@ -103,7 +102,7 @@ def _standing(lake: Lake, settings: Settings, query: Query) -> TableProgress | N
     return TableProgress(
         table=query.writes.name,
         version=version,
-        watermark=_watermark(note),
+        watermark=note.watermark,
         # Spark drops what lies behind the watermark of the batch before: later batches keep nothing behind this one.
         upstream=_watermark(last_note(lake, DEDUPLICATE.name, until=min(map(version_reached, note.reached)))),
         has_upstream=DEDUPLICATE.watermark(settings) is not None,
@@ -112,7 +111,7 @@ def _standing(lake: Lake, settings: Settings, query: Query) -> TableProgress | N
 
 
 def _watermark(note: CommitNote | None) -> datetime | None:
-    return time_of_us(note.watermark_ms * 1000) if note and note.watermark_ms else None
+    return note.watermark if note else None
 
 
 def _event_dates(lake: Lake, version: int | None, seen: DaysSeen | None) -> frozenset[date] | None:

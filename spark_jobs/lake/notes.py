@@ -43,6 +43,11 @@ class CommitNote(BaseModel):
     final_before_ms: int = 0
     """In a table of windows: windows that end by then, in milliseconds since 1970, are final. A reset keeps them."""
 
+    @property
+    def watermark(self) -> datetime | None:
+        """The watermark under which the batch ran (UTC); None before there was one."""
+        return time_of_us(self.watermark_ms * 1000) if self.watermark_ms else None
+
     def as_metadata(self) -> str:
         """The note as user metadata of a commit, without unset fields."""
         return self.model_dump_json(exclude_defaults=True)

@@ -1,4 +1,4 @@
-"""The live ledger: where every record went, up to versions of the tables that belong together."""
+"""The ledger: where every record went, up to versions of the tables that belong together."""
 
 from collections import Counter
 from datetime import datetime
@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from spark_jobs.places import PROGRESS
 
 LEDGERS = f"{PROGRESS}/ledger/cuts"
-"""Folder of the live ledger: a file ``<number>.json`` for each cut, and what the next cut needs to know."""
+"""Folder of the ledger: a file ``<number>.json`` for each cut, and what the next cut needs to know."""
 RECORDS = "records"
 """The account of all records, from their arrival to silver. The others are named after queries."""
 LEDGER_FORMAT = 1

@@ -1,4 +1,4 @@
-"""The cuts of the live ledger in the lake: the last one, the next one, and what nobody needs any more."""
+"""The cuts of the ledger in the lake: the last one, the next one, and what nobody needs any more."""
 
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Taking a cut of the live ledger: from the last one to what the tables hold now.
+"""Taking a cut of the ledger: from the last one to what the tables hold now.
 
 A cut is complete once its JSON file is there; the files that it names are written before. So a process that is killed
 leaves the last cut, or the next.
@@ -50,7 +50,7 @@ def take_cuts(
     rows_a_cut: int = ROWS_A_CUT,
     check_lock: Callable[[], None] = lambda: None,
 ) -> Iterator[LiveLedger]:
-    """Brings the live ledger of ``lake`` up to what its tables hold now, cut by cut. Jobs may be running.
+    """Brings the ledger of ``lake`` up to what its tables hold now, cut by cut. Jobs may be running.
 
     Args:
         settings: those of the live jobs.

@@ -1,4 +1,4 @@
-"""Brings the live ledger up to now, one process at a time, and checks that it balances."""
+"""Brings the ledger up to now, one process at a time, and checks that it balances."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -27,7 +27,7 @@ _PATIENCE = timedelta(minutes=10)
 def update_ledger(
     lake: Lake, settings: Settings, *, restart: bool = False, from_now: bool = False, patience: timedelta = timedelta()
 ) -> LiveLedger:
-    """Brings the live ledger of ``lake`` up to now.
+    """Brings the ledger of ``lake`` up to now.
 
     A lake whose log no longer reaches back to its start when the ledger begins is counted from now on.
 
@@ -73,7 +73,7 @@ def _has_lost_its_start(lake: Lake) -> bool:
 
 
 def begin_now(settings: Settings, lake: Lake, now: datetime, check_lock: Callable[[], None]) -> LiveLedger:
-    """Begins the live ledger of ``lake`` with what comes from now on: a cut that counts nothing.
+    """Begins the ledger of ``lake`` with what comes from now on: a cut that counts nothing.
 
     For a lake whose log no longer reaches back to its start, or whose files were compacted and vacuumed since.
 

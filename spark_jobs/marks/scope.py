@@ -92,7 +92,7 @@ def _known_until(
         newest = newest_event_time(silver.where(F.col("event_type") != HEARTBEAT))
         return None if newest is None else newest + _MICROSECOND
     note = last_note(lake, DEDUPLICATE.name, until=version)
-    until = time_of_us(note.watermark_ms * 1000) if note and note.watermark_ms else None
+    until = note.watermark if note else None
     return max((time for time in (until, next_until) if time), default=None)
 
 

@@ -41,7 +41,7 @@ def spans_read(lake: Lake, query: Query, since: int, *, until: int) -> list[Batc
     found: dict[int, int] = {}
     for batch in own:
         if batch.note and batch.version <= until and (version := reached(batch)) is not None and version > since:
-            # A batch without data follows with a newer watermark, and has read no more than this one.
+            # A later batch may reach no further, under a newer watermark: the first one has read it.
             found.setdefault(version, batch.note.watermark_ms)
     if not found:
         return []

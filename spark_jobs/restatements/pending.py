@@ -11,7 +11,6 @@ from functools import cached_property
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.config.durations import time_of_us
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.events import KEY
 from spark_jobs.contract.tables import LATE_EVENTS, SILVER_EVENTS
@@ -48,7 +47,7 @@ class TableToCorrect:
     @property
     def watermark(self) -> datetime | None:
         """The watermark of the query's last batch; None: it had no watermark."""
-        return time_of_us(self.note.watermark_ms * 1000) if self.note.watermark_ms else None
+        return self.note.watermark
 
 
 def tables_to_correct(settings: Settings, lake: Lake) -> list[TableToCorrect]:

@@ -101,7 +101,7 @@ def test_ten_silent_hours_cost_a_few_reads(lake: Lake, reads: list[str]) -> None
     assert len(reads) < 60
 
 
-def test_a_batch_without_data_has_read_nothing(lake: Lake) -> None:
+def test_of_batches_that_reach_the_same_version_the_first_has_read_it(lake: Lake) -> None:
     _commit(lake, BRONZE_EVENTS, 0, NOON, _note("ingest", 0, EPOCH, 0))
     _commit(lake, SILVER_EVENTS, 0, NOON, _note("deduplicate", 0, EPOCH, 0))
     _commit(lake, SILVER_EVENTS, 1, NOON + _MINUTE, _note("deduplicate", 1, NOON, 0))
