@@ -21,7 +21,7 @@ from tests.support.dag_names import DAG_NAMES
 pytestmark = pytest.mark.stack
 
 _ROOT = Path(__file__).parents[2]
-_JARS = _ROOT / "spark_jobs" / "jars"
+_JARS = _ROOT / "spark_jobs" / "spark" / "jars"
 _GIT = ("git", "-c", "user.name=test", "-c", "user.email=test@localhost", "-c", "commit.gpgsign=false")
 _LONGEST_S = 400
 

@@ -1,5 +1,7 @@
 """A real Prometheus with the rules of adloom, which scrapes each second."""
 
+import urllib.error
+import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -7,9 +9,10 @@ from pathlib import Path
 import yaml
 
 from tests.stack.debian import program
-from tests.support.servers import running
+from tests.support.servers import running, wait_until
 
 _RULES = Path(__file__).parents[2] / "infra" / "prometheus" / "rules.yml"
+_READY_S = 60
 
 
 @contextmanager
@@ -38,4 +41,14 @@ def prometheus_on(port: int, folder: Path, *, scraped: Sequence[str], alertmanag
         f"--web.listen-address=127.0.0.1:{port}",
     ]
     with running(command, port, folder / "prometheus.log"):
+        wait_until(lambda: _is_ready(port), _READY_S, "Prometheus is not ready")
         yield
+
+
+def _is_ready(port: int) -> bool:
+    """Whether it answers queries: it listens before, and then refuses them."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/-/ready", timeout=10):
+            return True
+    except urllib.error.HTTPError:
+        return False
