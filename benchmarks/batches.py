@@ -26,6 +26,7 @@ from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.ingest.query import NAME as INGEST
 from spark_jobs.lake.open import open_lake
 from spark_jobs.spark.java import Lifetime
+from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.spark.session import start_session
 from spark_jobs.streams.bounded_run import run
 from spark_jobs.streams.progress import QuickListener, listening
@@ -73,7 +74,7 @@ def main(
     spark = start_session(settings, log_file=out / "spark.log", lifetime=lifetime)
     watch = _Watch()
     with console.status(f"{batches} batches of {rows:,} events"), listening(spark, watch):
-        run(spark, settings, open_lake(str(out / "lake")), out / "events", drain=False, measure=False)
+        run(OpenLake.of(open_lake(str(out / "lake")), settings, spark), out / "events", drain=False, measure=False)
     spark.stop()
     half = len(watch.rounds) // 2
     (begin, spent), (end, spent_by_end) = watch.rounds[half - 1], watch.rounds[-1]

@@ -23,6 +23,7 @@ from spark_jobs.config.choices import StateStore
 from spark_jobs.config.settings import Settings
 from spark_jobs.lake.open import open_lake
 from spark_jobs.spark.jars.cache import CACHE
+from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.spark.session import start_session
 from spark_jobs.streams.bounded_run import run
 
@@ -72,7 +73,7 @@ def main(
     _command_profiler(pid, library, f"start,event=ctimer,interval={_INTERVAL_MS}ms,threads")
     python = out / "python.svg"
     with console.status("adloom run, profiled"), _sampling_python(python) if measure else nullcontext():
-        run(spark, settings, open_lake(str(out / "lake")), source, drain=True, measure=measure)
+        run(OpenLake.of(open_lake(str(out / "lake")), settings, spark), source, drain=True, measure=measure)
     _command_profiler(pid, library, f"dump,flamegraph,{_DRAWN},title=adloom run,file={out.resolve() / 'flame.html'}")
     _command_profiler(pid, library, f"stop,collapsed,file={stacks}")
     spark.stop()

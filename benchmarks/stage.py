@@ -16,6 +16,7 @@ from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_lake
 from spark_jobs.queries.output import ASAP, AVAILABLE_NOW
 from spark_jobs.queries.registry import QUERIES, find_query
+from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.spark.session import start_session
 from spark_jobs.streams.start import start
 
@@ -34,7 +35,9 @@ def main(stage: str, source: Path, location: str, config: Path | None = None) ->
 def _start(stage: str, spark: SparkSession, settings: Settings, lake: Lake, source: Path) -> StreamingQuery:
     query = find_query(stage)
     records = None if query.reads else arriving_files(spark, settings, source)
-    return start(query, spark, settings, lake, records=records, trigger=ASAP if query.reads else AVAILABLE_NOW)
+    return start(
+        query, OpenLake.of(lake, settings, spark), records=records, trigger=ASAP if query.reads else AVAILABLE_NOW
+    )
 
 
 if __name__ == "__main__":

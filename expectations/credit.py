@@ -1,14 +1,13 @@
 """Whether credits add up to the values of their conversions."""
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.contract.tables import GROSS_CREDIT_TABLES, NET_CREDIT_TABLES
-from spark_jobs.lake.layout import Lake
-from spark_jobs.spark.read_delta import read_table
+from spark_jobs.spark.open_lake import OpenLake
 
 
-def count_unbalanced(spark: SparkSession, lake: Lake) -> int | None:
+def count_unbalanced(lake: OpenLake) -> int | None:
     """How often the credits of ``lake`` do not add up: see :func:`unbalanced`; None if no credit was computed yet.
 
     Gross and net credits are both counted, where they exist.
@@ -16,7 +15,7 @@ def count_unbalanced(spark: SparkSession, lake: Lake) -> int | None:
     there = [pair for pair in (GROSS_CREDIT_TABLES, NET_CREDIT_TABLES) if all(lake.has(table) for table in pair)]
     if not there:
         return None
-    return sum(unbalanced(*(read_table(spark, lake, table) for table in pair)).count() for pair in there)
+    return sum(unbalanced(*(lake.read(table) for table in pair)).count() for pair in there)
 
 
 def unbalanced(paths: DataFrame, credits_: DataFrame) -> DataFrame:

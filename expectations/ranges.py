@@ -6,14 +6,14 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.contract.tables import Table
 from spark_jobs.errors import LakeError
 from spark_jobs.lake.layout import Lake
 from spark_jobs.spark.failures import reason
-from spark_jobs.spark.read_delta import declared, read_table
+from spark_jobs.spark.open_lake import OpenLake, declared
 
 _CHANGES_THAT_ADD = ("insert", "update_postimage")
 _UNSEEN = "rows that were added since the last validated version and replaced or deleted again were not checked"
@@ -89,7 +89,7 @@ def range_to_validate(lake: Lake, table: Table, validated: int | None, *, whole:
     return VersionRange(validated + 1, last, whole=False)
 
 
-def read_rows(spark: SparkSession, lake: Lake, table: Table, versions: VersionRange) -> Rows:
+def read_rows(lake: OpenLake, table: Table, versions: VersionRange) -> Rows:
     """The rows of ``versions``; the whole table, with a note, where these can no longer be read one by one.
 
     That happens when the table kept no change data, or when the versions are so old that log cleanup or VACUUM has
@@ -97,11 +97,11 @@ def read_rows(spark: SparkSession, lake: Lake, table: Table, versions: VersionRa
 
     The rows have all columns of the contract, null where the table lacks one.
     """
-    everything = read_table(spark, lake, table, version=versions.last)
+    everything = lake.read(table, version=versions.last)
     if versions.whole:
         return Rows(versions, everything, None)
     try:
-        new = declared(_added_rows(spark, lake, table, versions), table).select(*everything.columns)
+        new = declared(_added_rows(lake, table, versions), table).select(*everything.columns)
         # Opens every file of the range. Delta looks for them only when a job runs, and isEmpty stops at the first one.
         is_empty = new.count() == 0
     except (PySparkException, Py4JJavaError) as error:
@@ -110,9 +110,9 @@ def read_rows(spark: SparkSession, lake: Lake, table: Table, versions: VersionRa
     return Rows(versions, new, everything, is_empty=is_empty)
 
 
-def _added_rows(spark: SparkSession, lake: Lake, table: Table, versions: VersionRange) -> DataFrame:
+def _added_rows(lake: OpenLake, table: Table, versions: VersionRange) -> DataFrame:
     changes = (
-        spark.read.format("delta")
+        lake.spark.read.format("delta")
         .option("readChangeFeed", "true")
         .option("startingVersion", versions.first)
         .option("endingVersion", versions.last)

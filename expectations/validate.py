@@ -7,8 +7,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyspark.sql import SparkSession
-
 from expectations.counts import COMPARED, compare, covers_present, measure
 from expectations.credit import count_unbalanced
 from expectations.days.figures import days_figures
@@ -22,17 +20,15 @@ from expectations.rules import Rule, Severity
 from expectations.suites import Suite, lake_rules, table_suites
 from expectations.suites.lake import NAME as LAKE
 from expectations.unfit.count import count_unfit
-from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import CREDIT_TABLES
 from spark_jobs.contract.validation import RuleResult
 from spark_jobs.days.day import read_days
 from spark_jobs.errors import LakeError
-from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.store.files import json_bytes
 from spark_jobs.ledger.cut_files import last_cut
 from spark_jobs.places import REPORTS, VALIDATED
 from spark_jobs.queries.registry import TABLES
-from spark_jobs.spark.read_delta import read_table
+from spark_jobs.spark.open_lake import OpenLake
 
 if TYPE_CHECKING:
     from expectations.engine import Engine, RuleOutcome
@@ -44,12 +40,7 @@ NOTHING_NEW = "nothing new"
 
 
 def validate_lake(
-    spark: SparkSession,
-    lake: Lake,
-    settings: Settings,
-    *,
-    whole: bool = False,
-    on_progress: Callable[[str], None] | None = None,
+    lake: OpenLake, *, whole: bool = False, on_progress: Callable[[str], None] | None = None
 ) -> ValidationResult:
     """Validates ``lake`` and writes the report.
 
@@ -58,14 +49,12 @@ def validate_lake(
     suite is broken. The rules about the tables together always read every table in full.
 
     Args:
-        spark: A session with Delta.
-        lake: The lake to validate.
-        settings: The settings the lake was written with; rules take windows, gaps and the join type from them.
-        whole: Whether to validate all rows again.
-        on_progress: Called with a line of text at each step.
+        lake: the lake to validate.
+        whole: whether to validate all rows again.
+        on_progress: called with a line of text at each step.
 
     Raises:
-        LakeError: There is no lake, or one of its files is damaged.
+        LakeError: there is no lake, or one of its files is damaged.
     """
     if not any(lake.has(table) for table in TABLES):
         raise LakeError(f"{lake.root} holds no table of a lake; pass the --lake that a run has written")
@@ -77,16 +66,18 @@ def validate_lake(
     started = datetime.now(UTC)
     with tempfile.TemporaryDirectory() as folder:
         engine = Engine(Path(folder), started)
-        run = _Run(spark, lake, engine, started, read_state(lake, VALIDATED), whole)
+        run = _Run(lake, engine, started, read_state(lake, VALIDATED), whole)
         # Credit is computed only where somebody asks for it: a lake without its tables lacks nothing.
-        due = [suite for suite in table_suites(settings) if suite.table not in CREDIT_TABLES or lake.has(suite.table)]
+        due = [
+            suite for suite in table_suites(lake.settings) if suite.table not in CREDIT_TABLES or lake.has(suite.table)
+        ]
         results = [run.validate(suite, report) for suite in due]
         report("comparing the tables with the ledger and with each other")
-        results.append(run.validate_together(lake_rules(settings), bronze=results[0]))
+        results.append(run.validate_together(lake_rules(lake.settings), bronze=results[0]))
         report("counting the records that did not fit")
-        unfit = count_unfit(spark, lake, settings.validation.examples)
+        unfit = count_unfit(lake, lake.settings.validation.examples)
         report("counting what repairs changed")
-        restated = count_restated(spark, lake)
+        restated = count_restated(lake)
         report("writing the report")
         pages = publish_pages(lake, engine.write_docs())
     result = ValidationResult(
@@ -102,8 +93,7 @@ def validate_lake(
 class _Run:
     """State shared by the steps of one validation."""
 
-    spark: SparkSession
-    lake: Lake
+    lake: OpenLake
     engine: "Engine"
     started: datetime
     validated: dict[str, int]
@@ -118,7 +108,7 @@ class _Run:
         report(f"validating {table.name}: {versions}")
         if versions.is_empty:
             return TableResult(table.name, versions, note=NOTHING_NEW)
-        rows = read_rows(self.spark, self.lake, table, versions)
+        rows = read_rows(self.lake, table, versions)
         if rows.is_empty:
             return TableResult(table.name, versions, note=NOTHING_NEW)
         return self._check(suite, rows)
@@ -128,7 +118,7 @@ class _Run:
 
         table, versions = suite.table, rows.range
         whole = rows.table
-        if (earlier := suite.earlier(self.spark, self.lake)) is not None:
+        if (earlier := suite.earlier(self.lake)) is not None:
             whole = (rows.new if whole is None else whole).unionByName(earlier)
         prepared = suite.prepare(rows.new, whole)
         checked = subjects(prepared, suite.rules).cache()
@@ -147,8 +137,7 @@ class _Run:
     def validate_together(self, rules: tuple[Rule, ...], bronze: TableResult) -> TableResult:
         """Checks ``rules`` on the tables together; ``bronze`` says how many rows are new."""
         measured = {
-            table.name: measure(table, read_table(self.spark, self.lake, table) if self.lake.has(table) else None)
-            for table in COMPARED
+            table.name: measure(table, self.lake.read(table) if self.lake.has(table) else None) for table in COMPARED
         }
         first_time = bronze.range is None or bronze.range.whole
         cut = last_cut(self.lake)
@@ -157,9 +146,9 @@ class _Run:
             cut,
             None if first_time else bronze.rows,
             is_current=cut is not None and covers_present(self.lake, cut),
-            credits_off=count_unbalanced(self.spark, self.lake),
+            credits_off=count_unbalanced(self.lake),
         )
-        outcomes = self.engine.check(counts.as_frame(self.spark).coalesce(1), LAKE, rules)
+        outcomes = self.engine.check(counts.as_frame(self.lake.spark).coalesce(1), LAKE, rules)
         result = _as_result(LAKE, outcomes)
         observed = (replace(failure, observed=str(getattr(counts, failure.columns[0]))) for failure in result.failed)
         found = (rule.model_copy(update={"found": getattr(counts, rule.column)}) for rule in result.rules)

@@ -2,17 +2,16 @@
 
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from expectations.charts import Records
 from spark_jobs.contract.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, USER_STATUS, Table
 from spark_jobs.ingest.quarantine import in_quarantine
-from spark_jobs.lake.layout import Lake
 from spark_jobs.ledger.cut import LiveLedger
 from spark_jobs.ledger.cut_files import last_cut
 from spark_jobs.queries.user_status.operator import in_order
-from spark_jobs.spark.read_delta import read_table
+from spark_jobs.spark.open_lake import OpenLake
 
 _CAMPAIGNS = 6
 """How many campaigns get a line of their own."""
@@ -47,18 +46,17 @@ class Figures:
     status: Records
 
 
-def count_figures(spark: SparkSession, lake: Lake) -> Figures:
+def count_figures(lake: OpenLake) -> Figures:
     """The figures of ``lake``; a table that is missing counts as empty.
 
     Args:
-        spark: a session with Delta.
         lake: the lake whose tables to count.
     """
 
     def rows(table: Table) -> DataFrame:
         if lake.has(table):
-            return read_table(spark, lake, table)
-        return spark.createDataFrame([], table.ddl)
+            return lake.read(table)
+        return lake.spark.createDataFrame([], table.ddl)
 
     attributions, sessions = rows(ATTRIBUTIONS).cache(), rows(SESSIONS).drop("events").cache()
     impressions = _impressions(attributions).cache()

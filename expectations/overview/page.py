@@ -3,16 +3,13 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from pyspark.sql import SparkSession
-
 from expectations.overview.charts import draw
 from expectations.overview.credit import CreditFigures, count_credit
 from expectations.overview.figures import Figures, count_figures
 from expectations.overview.invalid import InvalidFigures, count_invalid
 from expectations.templates import load_template
-from spark_jobs.config.sections import S3Settings
-from spark_jobs.lake.layout import Lake
 from spark_jobs.places import OVERVIEW, REPORTS
+from spark_jobs.spark.open_lake import OpenLake
 
 _MICROS = 1_000_000
 _NOTHING = "\N{EN DASH}"
@@ -51,20 +48,16 @@ _PICTURES = (
 )
 
 
-def write_overview(
-    spark: SparkSession, lake: Lake, s3: S3Settings, now: datetime, *, is_validated_next: bool = False
-) -> str:
+def write_overview(lake: OpenLake, now: datetime, *, is_validated_next: bool = False) -> str:
     """Writes the overview page into the reports of ``lake`` and returns its key.
 
     Args:
-        spark: a session with Delta.
         lake: the lake to show.
-        s3: how its object store is reached, if it has one.
         now: the time printed on the page, with time zone.
         is_validated_next: a validation report will be there, too; otherwise the page links to it if there is one now.
     """
-    figures, credit = count_figures(spark, lake), count_credit(lake, s3)
-    invalid = count_invalid(lake, s3)
+    figures, credit = count_figures(lake), count_credit(lake, lake.settings.s3)
+    invalid = count_invalid(lake, lake.settings.s3)
     drawn = draw(figures, credit, invalid)
     page = load_template("overview.html.j2").render(
         lake=lake,

@@ -1,6 +1,6 @@
 """Counts restatements: small aggregates of ``gold/restatements``, computed by Spark."""
 
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from expectations.bars import count_bars
@@ -9,19 +9,18 @@ from expectations.restated.figures import CampaignChanges, RestatedFigures, Tabl
 from expectations.timelines import Timelines
 from spark_jobs.config.durations import time_of_us
 from spark_jobs.contract.tables import CAMPAIGN_STATS, RESTATEMENTS, SUMS
-from spark_jobs.lake.layout import Lake
 from spark_jobs.queries.campaign_stats.windows import sums
 from spark_jobs.restatements.plan import ChangeOutcome
-from spark_jobs.spark.read_delta import read_table
+from spark_jobs.spark.open_lake import OpenLake
 
 _MOST_CAMPAIGNS = 10
 
 
-def count_restated(spark: SparkSession, lake: Lake) -> RestatedFigures | None:
+def count_restated(lake: OpenLake) -> RestatedFigures | None:
     """The figures of the restatements of ``lake``; None if nothing was ever restated."""
     if not lake.has(RESTATEMENTS):
         return None
-    rows = read_table(spark, lake, RESTATEMENTS)
+    rows = lake.read(RESTATEMENTS)
     (ends,) = rows.agg(
         F.unix_micros(F.min("decided_at")), F.unix_micros(F.max("decided_at")), F.count_distinct("decided_at")
     ).collect()

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from expectations.rules import Rule
 from spark_jobs.contract.tables import Table
-from spark_jobs.lake.layout import Lake
+from spark_jobs.spark.open_lake import OpenLake
 
 Prepare = Callable[[DataFrame, DataFrame | None], DataFrame]
 """Adds the columns a suite's rules need.
@@ -24,7 +24,7 @@ class Suite:
     table: Table
     rules: tuple[Rule, ...]
     prepare: Prepare
-    earlier: Callable[[SparkSession, Lake], DataFrame | None] = lambda _spark, _lake: None
+    earlier: Callable[[OpenLake], DataFrame | None] = lambda _lake: None
     """Rows that those of the table follow, with its columns, themselves not checked; None if it has none."""
 
 

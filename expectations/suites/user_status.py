@@ -1,6 +1,6 @@
 """gold/user_status: changes of user status."""
 
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from expectations.rules import Rule, in_set, length, not_null, zero
@@ -9,10 +9,10 @@ from spark_jobs.config.choices import Clock, UserStatus
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.events import MAX_ID_CHARACTERS
 from spark_jobs.contract.tables import USER_STATUS
-from spark_jobs.lake.layout import Lake
 from spark_jobs.queries.initial_state import has_taken, read_taken
 from spark_jobs.queries.user_status.operator import in_order
 from spark_jobs.queries.user_status.query import QUERY
+from spark_jobs.spark.open_lake import OpenLake
 
 _FOLLOWS = {
     UserStatus.ONLINE: (None, UserStatus.INACTIVE),
@@ -41,11 +41,11 @@ def suite(settings: Settings) -> Suite:
     return Suite(USER_STATUS, rules, _prepare, _earlier)
 
 
-def _earlier(spark: SparkSession, lake: Lake) -> DataFrame | None:
+def _earlier(lake: OpenLake) -> DataFrame | None:
     """The status that users had before the first row: that of the initial state."""
     if not has_taken(lake, QUERY):
         return None
-    return read_taken(spark, lake, QUERY).select("user_id", "status", F.col("last_event_time").alias("since"))
+    return read_taken(lake, QUERY).select("user_id", "status", F.col("last_event_time").alias("since"))
 
 
 def _prepare(rows: DataFrame, whole: DataFrame | None) -> DataFrame:

@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import reduce
 from operator import or_
 
-from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from expectations.bars import count_bars
@@ -17,8 +17,7 @@ from expectations.unfit.figures import SHOWN_CHARACTERS, Example, SourceFigures,
 from spark_jobs.config.durations import time_of_us
 from spark_jobs.contract.events import OK
 from spark_jobs.contract.tables import BRONZE_EVENTS
-from spark_jobs.lake.layout import Lake
-from spark_jobs.spark.read_delta import read_table
+from spark_jobs.spark.open_lake import OpenLake
 
 _REQUEUED_FROM = "requeued_from"
 _READ = ("source_name", "verdict", "reason", "source", "ingest_time", "raw", _REQUEUED_FROM)
@@ -41,21 +40,20 @@ class _Counted:
         return {group: row for group, row in self.rows.items() if group[1] != OK and row["records"]}
 
 
-def count_unfit(spark: SparkSession, lake: Lake, examples: int) -> UnfitFigures | None:
+def count_unfit(lake: OpenLake, examples: int) -> UnfitFigures | None:
     """The figures of one version of the bronze table of ``lake``; None if there is no such table.
 
     The columns ``reason``, ``source_name`` and ``requeued_from`` count as null where the table lacks them. A row with
     ``requeued_from`` is not a record received: it repeats one that was judged again.
 
     Args:
-        spark: a session with Delta.
         lake: the lake whose bronze table to count.
         examples: how many records to show of each source and verdict; 0 for none.
     """
     if not lake.has(BRONZE_EVENTS):
         return None
     version = current_version(lake, BRONZE_EVENTS)
-    rows = _read(read_table(spark, lake, BRONZE_EVENTS, version=version))
+    rows = _read(lake.read(BRONZE_EVENTS, version=version))
     counted = _count(rows, examples)
     received = sum(row["records"] for row in counted.rows.values())
     ends_us = [row["last_us"] for row in counted.rows.values() if row["last_us"] is not None]

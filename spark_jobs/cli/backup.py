@@ -71,11 +71,11 @@ def restore(
     with _bars() as report:
         done = put_back(held, lake, report=report)
     _print(console, done)
-    with session(console, settings, lake) as spark:
+    with session(console, settings, lake) as opened:
         for query in QUERIES:
             if query.writes.name in done.tables:
                 with console.status(f"making a checkpoint for {query.name} …"):
-                    made = reset(spark, settings, lake, query.name, source)
+                    made = reset(opened, query.name, source)
                 console.print(
                     f"{query.name}: goes on where {query.writes.name} ends, with {made.open_events:,} open events"
                 )

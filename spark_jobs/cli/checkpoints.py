@@ -98,8 +98,8 @@ def reset(
     find_query(query)
     console, settings = terminal(), load_settings(config, os.environ)
     lake = open_existing(location, settings.s3)
-    with session(console, settings, lake) as spark, console.status(f"rebuilding the state of {query} …"):
-        done = rebuild(spark, settings, lake, query, source)
+    with session(console, settings, lake) as opened, console.status(f"rebuilding the state of {query} …"):
+        done = rebuild(opened, query, source)
     console.print(
         f"{query}: v{done.version} is now in use; its state was rebuilt from {done.open_events:,} open events; "
         f"v{done.version - 1} may be cleaned away after {format_duration(settings.job.checkpoint_retention)}",

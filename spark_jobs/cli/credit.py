@@ -63,15 +63,8 @@ def credit(
     _warn_of_other_settings(console, lake, settings)
     plan = None
     if window is not None or has_work(lake, settings):
-        with session(console, settings, lake) as spark, console.status("opening the lake …") as status:
-            plan = compute(
-                spark,
-                settings,
-                lake,
-                window=window,
-                dry_run=dry_run,
-                on_step=lambda step: status.update(f"{step} …"),
-            )
+        with session(console, settings, lake) as opened, console.status("opening the lake …") as status:
+            plan = compute(opened, window=window, dry_run=dry_run, on_step=lambda step: status.update(f"{step} …"))
     if not dry_run:
         refresh_feed(lake, settings.s3)
     if plan is None:

@@ -22,7 +22,8 @@ from spark_jobs.days.day import Day, DayStatus, read_days
 from spark_jobs.lake.open import open_existing
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from spark_jobs.spark.open_lake import OpenLake
+
 
 app = typer.Typer()
 
@@ -70,9 +71,9 @@ def days(
     errors = terminal(stderr=True)
 
     @contextmanager
-    def start_spark() -> "Iterator[SparkSession]":
-        with session(errors, settings, lake) as spark, errors.status("looking at what has changed …"):
-            yield spark
+    def start_spark() -> "Iterator[OpenLake]":
+        with session(errors, settings, lake) as opened, errors.status("looking at what has changed …"):
+            yield opened
 
     found = update_days(lake, settings, start_spark) if update else read_days(lake)
     last = until or max((day.event_date for day in found), default=date.min)

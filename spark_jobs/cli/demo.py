@@ -47,10 +47,10 @@ def demo(
     _clear(out)
     generate_events(GeneratorSpec(events=events, seed=seed, files=_FILES, late=0.004), out / "events")
     settings, lake = _file_by_file(load_settings(None, os.environ)), open_lake(str(out / "lake"))
-    with session(console, settings, lake, files_of(settings, out / "events")) as spark:
-        result = run_with_bars(console, spark, settings, lake, out / "events", drain=True)
-        overview = write_with_status(console, spark, lake, settings.s3, is_validated_next=True)
-        validation = validate_with_status(console, spark, lake, settings, whole=True)
+    with session(console, settings, lake, files_of(settings, out / "events")) as opened:
+        result = run_with_bars(console, opened, out / "events", drain=True)
+        overview = write_with_status(console, opened, is_validated_next=True)
+        validation = validate_with_status(console, opened, whole=True)
     print_account(console, result.ledger, lake.shown())
     print_validation(console, lake, validation)
     print_overview(console, lake, overview)

@@ -40,10 +40,10 @@ def drain(location: LakeOption, config: ConfigOption = None) -> None:
         f"A drain moves event time {format_duration(drain_lead(settings))} past the last event, to close everything "
         f"that is open. To stop running jobs without that, use `adloom stop --lake {location}`.",
     )
-    with session(console, settings, lake) as spark, console.status("draining …"):
+    with session(console, settings, lake) as opened, console.status("draining …"):
         # A drain does not start a job that never ran on this lake.
         has_measured = any(checkpoint_versions(lake, query) for query in QUERIES_OF_JOB[MEASURE_JOB])
-        result = run(spark, settings, lake, None, drain=True, measure=has_measured)
+        result = run(opened, None, drain=True, measure=has_measured)
     print_account(console, result.ledger, lake.shown())
     if result.drained_to:
         print_cost(console, settings, result.drained_to)

@@ -99,6 +99,7 @@ def run_job(job: str, location: str, *, source: Path | None, config: Path | None
 def _run(job: str, settings: Settings, lake: Lake, stop: "StopRequest", source: Path | None) -> "ServiceOutcome":
     from expectations.contract import contract_of
     from spark_jobs.spark import shared_java
+    from spark_jobs.spark.open_lake import OpenLake
     from spark_jobs.spark.session import start_session, stop_session
     from spark_jobs.streams.service import ServiceOutcome
     from spark_jobs.streams.service import run_job as run_job_queries
@@ -110,7 +111,9 @@ def _run(job: str, settings: Settings, lake: Lake, stop: "StopRequest", source: 
         _log.info("%s: shares %s", job, where)
     outcome = None
     try:
-        outcome = run_job_queries(spark, settings, lake, job, stop, source=source, contract=contract_of(settings))
+        outcome = run_job_queries(
+            OpenLake.of(lake, settings, spark), job, stop, source=source, contract=contract_of(settings)
+        )
         return outcome
     finally:
         if outcome is not ServiceOutcome.ABORTED:

@@ -41,8 +41,8 @@ def maintain(
     console, settings = terminal(), load_settings(config, os.environ)
     lake = open_existing(location, settings.s3)
     done: list[Care] = []
-    with session(console, settings, lake) as spark, console.status("maintaining the tables …") as status:
-        for care in compact(spark, settings, lake, tables, remove=not keep):
+    with session(console, settings, lake) as opened, console.status("maintaining the tables …") as status:
+        for care in compact(opened, tables, remove=not keep):
             done.append(care)
             status.update(f"{care.table} done …")
     _print(console, done, lake.shown())

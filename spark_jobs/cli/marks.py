@@ -14,18 +14,17 @@ from rich.table import Table
 from spark_jobs.cli.opening import session
 from spark_jobs.cli.options import ConfigOption, LakeOption, parse_zoned_time
 from spark_jobs.cli.terminal import terminal, utc
-from spark_jobs.config.settings import Settings, load_settings
+from spark_jobs.config.settings import load_settings
 from spark_jobs.errors import LakeInUseError
-from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_existing
 from spark_jobs.marks.model import Marking, Sum
 from spark_jobs.restatements.plan import RepairPlan
 from spark_jobs.traffic_rules.rules import Rule
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from spark_jobs.spark.open_lake import OpenLake
 
-    _Mark = Callable[[SparkSession, Settings, Lake, Callable[[str], None]], Marking | None]
+    _Mark = Callable[[OpenLake, Callable[[str], None]], Marking | None]
 
 app = typer.Typer(
     name="marks",
@@ -109,8 +108,8 @@ def apply(
     until = parse_zoned_time(end, "--to") if end else None
     rules = load_rules(file) if file else None
 
-    def mark(spark: "SparkSession", settings: Settings, lake: Lake, on_step: Callable[[str], None]) -> Marking:
-        return apply_marks(spark, settings, lake, rules, since=since, until=until, dry_run=dry_run, on_step=on_step)
+    def mark(lake: "OpenLake", on_step: Callable[[str], None]) -> Marking:
+        return apply_marks(lake, rules, since=since, until=until, dry_run=dry_run, on_step=on_step)
 
     _run(location, config, mark, dry_run=dry_run)
 
@@ -124,8 +123,8 @@ def update(location: LakeOption, config: ConfigOption = None) -> None:
     """
     from spark_jobs.marks.mark import update_marks
 
-    def mark(spark: "SparkSession", settings: Settings, lake: Lake, on_step: Callable[[str], None]) -> Marking | None:
-        return update_marks(spark, settings, lake, on_step=on_step)
+    def mark(lake: "OpenLake", on_step: Callable[[str], None]) -> Marking | None:
+        return update_marks(lake, on_step=on_step)
 
     _run(location, config, mark, dry_run=False)
 
@@ -133,14 +132,14 @@ def update(location: LakeOption, config: ConfigOption = None) -> None:
 def _run(location: str, config: Path | None, mark: "_Mark", *, dry_run: bool) -> None:
     console, settings = terminal(is_uncut=True), load_settings(config, os.environ)
     lake = open_existing(location, settings.s3)
-    with session(console, settings, lake) as spark, console.status("opening the lake …") as status:
+    with session(console, settings, lake) as opened, console.status("opening the lake …") as status:
 
         def show(step: str) -> None:
             status.update(f"{step} …")
 
-        marking = mark(spark, settings, lake, show)
+        marking = mark(opened, show)
         # Also if nothing is new to mark: what was marked before may have waited, or a command was killed after it.
-        plan, is_repaired = (None, False) if dry_run else _restate(spark, settings, lake, show)
+        plan, is_repaired = (None, False) if dry_run else _restate(opened, show)
     if marking is None:
         console.print(f"nothing to mark: {lake.shown()} knows no event that was not looked at", soft_wrap=True)
     else:
@@ -151,21 +150,19 @@ def _run(location: str, config: Path | None, mark: "_Mark", *, dry_run: bool) ->
         _print_plan(console, plan)
 
 
-def _restate(
-    spark: "SparkSession", settings: Settings, lake: Lake, on_step: Callable[[str], None]
-) -> tuple[RepairPlan | None, bool]:
+def _restate(lake: "OpenLake", on_step: Callable[[str], None]) -> tuple[RepairPlan | None, bool]:
     """Brings the marks to gold; and whether that was not possible, because a repair is at work."""
     from spark_jobs.days.update import update_days_with
     from spark_jobs.restatements.marks_to_gold import apply_marks_to_gold
 
     try:
-        plan = apply_marks_to_gold(spark, settings, lake, on_step=on_step)
+        plan = apply_marks_to_gold(lake, on_step=on_step)
     except LakeInUseError:
         return None, True
     if plan and plan.changes:
         on_step("looking which days that has restated")
         with suppress(LakeInUseError):  # another process is doing so
-            update_days_with(spark, lake, settings)
+            update_days_with(lake)
     return plan, False
 
 

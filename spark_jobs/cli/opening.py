@@ -14,7 +14,7 @@ from spark_jobs.spark.java import Lifetime
 from spark_jobs.spark.logs import spark_log
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from spark_jobs.spark.open_lake import OpenLake
 
 _COMPRESSED = (".gz", ".parquet")
 _DEFLATED = 8
@@ -26,13 +26,14 @@ _SHORT_BYTES = 16 << 20
 
 
 @contextmanager
-def session(console: Console, settings: Settings, lake: Lake, files: Iterable[Path] = ()) -> Iterator["SparkSession"]:
-    """A Spark session for the lake and the ``files`` that it will read, tuned for their size; stopped on exit.
+def session(console: Console, settings: Settings, lake: Lake, files: Iterable[Path] = ()) -> Iterator["OpenLake"]:
+    """The lake with a Spark session, tuned for its size and that of the ``files`` to read; stopped on exit.
 
     Raises:
         QueryFailedError: Spark failed inside the block.
     """
     from spark_jobs.spark.failures import naming_the_cause
+    from spark_jobs.spark.open_lake import OpenLake
     from spark_jobs.spark.session import start_session, stop_session
 
     with console.status("starting Spark …"):
@@ -40,7 +41,7 @@ def session(console: Console, settings: Settings, lake: Lake, files: Iterable[Pa
         spark = start_session(settings, lake=lake, log_file=log_file, lifetime=lifetime)
     try:
         with naming_the_cause(list):
-            yield spark
+            yield OpenLake.of(lake, settings, spark)
     finally:
         stop_session(spark)
 

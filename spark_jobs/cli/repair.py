@@ -43,16 +43,16 @@ def repair(
 
     console, settings = terminal(is_uncut=True), load_settings(config, os.environ)
     lake = open_existing(location, settings.s3)
-    with session(console, settings, lake) as spark, console.status("opening the lake …") as status:
+    with session(console, settings, lake) as opened, console.status("opening the lake …") as status:
 
         def show(step: str) -> None:
             status.update(f"{step} …")
 
-        plan = bring_in(spark, settings, lake, dry_run=dry_run, on_step=show)
+        plan = bring_in(opened, dry_run=dry_run, on_step=show)
         if not dry_run:
             show("looking which days it has restated")
             with suppress(LakeInUseError):  # another process is doing so
-                update_days_with(spark, lake, settings)
+                update_days_with(opened)
     if plan is None:
         console.print(f"nothing to repair: {lake.shown()} has read nothing since the last repair", soft_wrap=True)
         return

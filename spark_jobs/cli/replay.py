@@ -79,11 +79,9 @@ def replay_window(
 
     console, settings, window = terminal(is_uncut=True), load_settings(config, os.environ), Window(begin, end)
     lake = open_existing(location, settings.s3)
-    with session(console, settings, lake) as spark, console.status("opening the lake …") as status:
+    with session(console, settings, lake) as opened, console.status("opening the lake …") as status:
         found = recompute(
-            spark,
-            settings,
-            lake,
+            opened,
             window,
             tables=tables,
             is_applied=is_applied,

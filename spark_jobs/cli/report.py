@@ -10,13 +10,13 @@ from rich.console import Console
 from spark_jobs.cli.opening import session
 from spark_jobs.cli.options import ConfigOption, LakeOption
 from spark_jobs.cli.terminal import terminal
-from spark_jobs.config.sections import S3Settings
 from spark_jobs.config.settings import load_settings
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_existing
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from spark_jobs.spark.open_lake import OpenLake
+
 
 app = typer.Typer()
 
@@ -30,20 +30,18 @@ def report(location: LakeOption, config: ConfigOption = None) -> None:
     """
     console, settings = terminal(), load_settings(config, os.environ)
     lake = open_existing(location, settings.s3)
-    with session(console, settings, lake) as spark:
-        page = write_with_status(console, spark, lake, settings.s3)
+    with session(console, settings, lake) as opened:
+        page = write_with_status(console, opened)
     print_overview(console, lake, page)
 
 
-def write_with_status(
-    console: Console, spark: "SparkSession", lake: Lake, s3: S3Settings, *, is_validated_next: bool = False
-) -> str:
+def write_with_status(console: Console, lake: "OpenLake", *, is_validated_next: bool = False) -> str:
     """Writes the page, as :func:`expectations.overview.page.write_overview` does, and shows a status meanwhile."""
     with console.status("drawing charts of the tables …"):
         # Importing it takes a second, and only this command needs it.
         from expectations.overview.page import write_overview
 
-        return write_overview(spark, lake, s3, datetime.now(UTC), is_validated_next=is_validated_next)
+        return write_overview(lake, datetime.now(UTC), is_validated_next=is_validated_next)
 
 
 def print_overview(console: Console, lake: Lake, page: str) -> None:

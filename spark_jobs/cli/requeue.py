@@ -69,12 +69,12 @@ def requeue(
     console, settings = terminal(is_uncut=True), load_settings(config, os.environ)
     selection.check(settings.sources)
     lake = open_existing(location, settings.s3)
-    with session(console, settings, lake) as spark, console.status("opening the lake …") as status:
+    with session(console, settings, lake) as opened, console.status("opening the lake …") as status:
 
         def show(step: str) -> None:
             status.update(f"{step} …")
 
-        found = append_again(spark, settings, lake, selection, dry_run=dry_run, on_step=show)
+        found = append_again(opened, selection, dry_run=dry_run, on_step=show)
     if not found.looked_at:
         console.print(f"nothing to requeue: the quarantine of {lake.shown()} holds no such record", soft_wrap=True)
         return

@@ -17,16 +17,14 @@ from spark_jobs.cli.opening import session
 from spark_jobs.cli.options import ConfigOption, LakeOption
 from spark_jobs.cli.terminal import terminal
 from spark_jobs.config.encoding import RecordFormat, format_of_file
-from spark_jobs.config.settings import Settings, load_settings
+from spark_jobs.config.settings import load_settings
 from spark_jobs.errors import SourceError
-from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import check_store, open_lake
 from spark_jobs.queries.jobs import jobs_of_run
 from spark_jobs.queries.registry import QUERIES_OF_JOB
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
+    from spark_jobs.spark.open_lake import OpenLake
     from spark_jobs.streams.bounded_run import RunResult
     from spark_jobs.streams.progress import ProgressFiles
 
@@ -68,8 +66,8 @@ def run(
             "nothing to read: give --source DIR, or set the path of a source; `adloom job deduplicate` reads topics"
         )
     check_store(lake)
-    with session(console, settings, lake, files_of(settings, source)) as spark:
-        result = run_with_bars(console, spark, settings, lake, source, drain=drain, measure=measure)
+    with session(console, settings, lake, files_of(settings, source)) as opened:
+        result = run_with_bars(console, opened, source, drain=drain, measure=measure)
     print_account(console, result.ledger, lake.shown())
     if result.drained_to:
         print_cost(console, settings, result.drained_to)
@@ -77,14 +75,7 @@ def run(
 
 
 def run_with_bars(
-    console: Console,
-    spark: "SparkSession",
-    settings: Settings,
-    lake: Lake,
-    source: Path | None,
-    *,
-    drain: bool,
-    measure: bool = True,
+    console: Console, lake: "OpenLake", source: Path | None, *, drain: bool, measure: bool = True
 ) -> "RunResult":
     """:func:`spark_jobs.streams.bounded_run.run` with a progress bar for each query."""
     from expectations.contract import contract_of
@@ -94,15 +85,13 @@ def run_with_bars(
     columns = (SpinnerColumn(), TextColumn("{task.description:14}"), BarColumn(), TextColumn("{task.fields[counts]}"))
     with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
         queries = [query for job in jobs_of_run(measure=measure) for query in QUERIES_OF_JOB[job]]
-        bars = _Bars(progress, _RecordCount(files_of(settings, source)), queries)
+        bars = _Bars(progress, _RecordCount(files_of(lake.settings, source)), queries)
         result = run_queries(
-            spark,
-            settings,
             lake,
             source,
             drain=drain,
             measure=measure,
-            contract=contract_of(settings),
+            contract=contract_of(lake.settings),
             on_progress=bars.update,
         )
         bars.finish()

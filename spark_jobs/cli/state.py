@@ -23,10 +23,9 @@ from spark_jobs.queries.registry import JOB_OF_QUERY
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyspark.sql import SparkSession
     from rich.console import Console
 
-    from spark_jobs.lake.layout import Lake
+    from spark_jobs.spark.open_lake import OpenLake
     from spark_jobs.streams.state_reader import Part
 
 app = typer.Typer(
@@ -56,14 +55,14 @@ def summary(
     from spark_jobs.streams.state_reader import find_stores, weigh
 
     _check(queries or [])
-    with _open(location, config) as (console, spark, lake):
+    with _open(location, config) as (console, lake):
         table = Table(box=SIMPLE_HEAD, title=f"{lake.shown()}: state", title_justify="left")
         table.add_column("query", overflow="fold")
         table.add_column("operator", overflow="fold")
         for heading in ("batch", "rows", "KB", "heaviest partition", "share of rows"):
             table.add_column(heading, justify="right")
         table.add_column("oldest (UTC)", no_wrap=True)
-        for store, parts in weigh(spark, lake, find_stores(lake, queries or _STATEFUL)).items():
+        for store, parts in weigh(lake, find_stores(lake, queries or _STATEFUL)).items():
             table.add_row(store.query, store.name, str(store.batch), *_spread(parts))
         console.print(table)
 
@@ -76,7 +75,7 @@ def keys(query: _Query, location: LakeOption, limit: _Limit = 10, config: Config
     from spark_jobs.streams.state_reader import find_stores, read_state
 
     _check([query])
-    with _open(location, config) as (console, spark, lake):
+    with _open(location, config) as (console, lake):
         for store in find_stores(lake, [query]):
             table = Table(box=SIMPLE_HEAD, title=f"{query}, {store.name}: heaviest keys", title_justify="left")
             table.add_column("key", overflow="fold")
@@ -84,7 +83,7 @@ def keys(query: _Query, location: LakeOption, limit: _Limit = 10, config: Config
                 table.add_column(heading, justify="right")
             table.add_column("oldest (UTC)", no_wrap=True)
             heaviest = (
-                read_state(spark, lake, store)
+                read_state(lake, store)
                 .groupBy(F.to_json("key").alias("key"))
                 .agg(
                     F.count("*").alias("rows"),
@@ -117,9 +116,9 @@ def read(
     from spark_jobs.streams.state_reader import find_stores, read_state
 
     _check([query])
-    with _open(location, config) as (console, spark, lake):
+    with _open(location, config) as (console, lake):
         for store in find_stores(lake, [query]):
-            rows = read_state(spark, lake, store)
+            rows = read_state(lake, store)
             chosen = rows.where(where) if where else rows
             console.print(Text.assemble((f"{query}, {store.name}", "bold"), f" after batch {store.batch}"))
             shown = chosen.select("partition_id", F.to_json("key").alias("key"), F.to_json("value").alias("value"))
@@ -141,11 +140,11 @@ def _spread(parts: "list[Part]") -> list[str]:
 
 
 @contextmanager
-def _open(location: str, config: Path | None) -> "Iterator[tuple[Console, SparkSession, Lake]]":
+def _open(location: str, config: Path | None) -> "Iterator[tuple[Console, OpenLake]]":
     console, settings = terminal(is_uncut=True), load_settings(config, os.environ)
     lake = open_existing(location, settings.s3)
-    with session(console, settings, lake) as spark:
-        yield console, spark, lake
+    with session(console, settings, lake) as opened:
+        yield console, opened
 
 
 def _check(queries: list[str]) -> None:

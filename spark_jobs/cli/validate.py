@@ -8,14 +8,13 @@ from rich.table import Table
 
 from spark_jobs.cli.opening import session
 from spark_jobs.cli.terminal import terminal
-from spark_jobs.config.settings import Settings, load_settings
+from spark_jobs.config.settings import load_settings
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_existing
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from expectations.results import ValidationResult
+    from spark_jobs.spark.open_lake import OpenLake
 from typing import Annotated
 
 import typer
@@ -42,22 +41,20 @@ def validate(
     """Check the tables against their expectations and write the HTML report."""
     console, settings = terminal(), load_settings(config, os.environ)
     lake = open_existing(location, settings.s3)
-    with session(console, settings, lake) as spark:
-        validation = validate_with_status(console, spark, lake, settings, whole=whole)
+    with session(console, settings, lake) as opened:
+        validation = validate_with_status(console, opened, whole=whole)
     print_validation(console, lake, validation)
     if validation.critical if critical else validation.failed:
         raise typer.Exit(1)
 
 
-def validate_with_status(
-    console: Console, spark: "SparkSession", lake: Lake, settings: Settings, *, whole: bool
-) -> "ValidationResult":
+def validate_with_status(console: Console, lake: "OpenLake", *, whole: bool) -> "ValidationResult":
     """Validates ``lake`` and shows each step as a status."""
     with console.status("loading Great Expectations …") as status:
         # Importing it takes seconds, and only validation needs it.
         from expectations.validate import validate_lake
 
-        return validate_lake(spark, lake, settings, whole=whole, on_progress=lambda step: status.update(f"{step} …"))
+        return validate_lake(lake, whole=whole, on_progress=lambda step: status.update(f"{step} …"))
 
 
 def print_validation(console: Console, lake: Lake, validation: "ValidationResult") -> None:

@@ -12,21 +12,19 @@ a row of the tables of credit belongs to the conversion that has both its id and
 
 from datetime import UTC, date, datetime, time, timedelta
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.config.durations import time_of_us
-from spark_jobs.config.settings import Settings
 from spark_jobs.contract.events import CONVERSION, KEY
 from spark_jobs.contract.tables import LATE_EVENTS, SILVER_EVENTS
 from spark_jobs.credit.plan import CreditHorizon
-from spark_jobs.lake.layout import Lake
 from spark_jobs.places import REPAIR
 from spark_jobs.queries.correction import GROUP
 from spark_jobs.queries.identity import delay_of, is_replaced, not_replaced
 from spark_jobs.restatements.late_events import CAUSE, IS_EXPIRED
 from spark_jobs.spark.columns import dates_within
-from spark_jobs.spark.read_delta import read_table
+from spark_jobs.spark.open_lake import OpenLake
 
 _FIRST, _LAST = date(1970, 1, 1), date(9999, 12, 31)
 """The earliest and the latest date that an event can have."""
@@ -49,9 +47,9 @@ class DueConversions:
         reach: how far the tables have come.
     """
 
-    def __init__(self, spark: SparkSession, settings: Settings, lake: Lake, reach: CreditHorizon) -> None:
-        self._spark, self._lake, self._reach = spark, lake, reach
-        self._delay = delay_of(settings.deduplicate)
+    def __init__(self, lake: OpenLake, reach: CreditHorizon) -> None:
+        self._lake, self._reach = lake, reach
+        self._delay = delay_of(lake.settings.deduplicate)
 
     def counted(self, first: date = _FIRST, last: date = _LAST) -> DataFrame:
         """The due conversions on the dates from ``first`` to ``last``, each event once.
@@ -72,7 +70,7 @@ class DueConversions:
             return self._silver().where(F.lit(False)).withColumns(_not_late())
         # Events that a repair applies meanwhile are for the next run.
         is_there = ~F.col(IS_EXPIRED) & (F.col(REPAIR) <= self._reach.repair)
-        rows = read_table(self._spark, self._lake, LATE_EVENTS).where(self._is_due() & is_there)
+        rows = self._lake.read(LATE_EVENTS).where(self._is_due() & is_there)
         if self._delay is None:
             return rows
         if first > _FIRST:
@@ -100,9 +98,7 @@ class DueConversions:
         return found.withColumn(GROUP, group_of(LATE_TIME))
 
     def _silver(self) -> DataFrame:
-        return read_table(self._spark, self._lake, SILVER_EVENTS, version=self._reach.silver_version).where(
-            self._is_due()
-        )
+        return self._lake.read(SILVER_EVENTS, version=self._reach.silver_version).where(self._is_due())
 
     def _is_due(self) -> Column:
         return (F.col("event_type") == CONVERSION) & (F.col("event_time") <= F.lit(self._reach.until))

@@ -13,17 +13,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.config.durations import time_of_us
 from spark_jobs.contract.tables import CREDITS, MARKS, NET_CREDITS, NET_PATHS, PATHS, Table
 from spark_jobs.credit.selection import why
-from spark_jobs.lake.layout import Lake
 from spark_jobs.restatements.pending_marks import marked_at_us
 from spark_jobs.restatements.plan import Cause
 from spark_jobs.spark.columns import dates_of
-from spark_jobs.spark.read_delta import read_table
+from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.traffic_rules.evaluate import MARK, marked_events
 from spark_jobs.traffic_rules.kinds.common import EVENT, micros_literal
 from spark_jobs.traffic_rules.valid_columns import unmarked_attributions, unmarked_events
@@ -65,8 +64,8 @@ class NetView:
         version: of ``silver/marks``.
     """
 
-    def __init__(self, spark: SparkSession, lake: Lake, version: int) -> None:
-        self._spark, self._lake, self._version = spark, lake, version
+    def __init__(self, lake: OpenLake, version: int) -> None:
+        self._lake, self._version = lake, version
 
     @property
     def net(self) -> GrossOrNet:
@@ -111,4 +110,4 @@ class NetView:
         return marked_events(self._rows().where(F.col("event_date").between(F.lit(first), F.lit(last))))
 
     def _rows(self) -> DataFrame:
-        return read_table(self._spark, self._lake, MARKS, version=self._version)
+        return self._lake.read(MARKS, version=self._version)

@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from uuid import uuid4
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.config.durations import EPOCH, Window
-from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import ATTRIBUTIONS, NET_PATHS, PATHS, Table
 from spark_jobs.credit.due_conversions import ends_of
 from spark_jobs.credit.gross_and_net import GROSS, GrossOrNet, NetView
@@ -17,13 +16,12 @@ from spark_jobs.credit.models import credits_of
 from spark_jobs.credit.paths import BASIS_TIME, creditable, paths_of
 from spark_jobs.credit.plan import CreditHorizon, CreditPlan
 from spark_jobs.credit.selection import REASON, WHY, ConversionsToCompute, first_reasons
-from spark_jobs.lake.layout import Lake
 from spark_jobs.places import CREDIT_RUNS
 from spark_jobs.queries.correction import GROUP
 from spark_jobs.restatements.compare import changes, is_older, sums
 from spark_jobs.restatements.plan import ChangedTable, draft_key
 from spark_jobs.spark.columns import dates_of
-from spark_jobs.spark.read_delta import read_table
+from spark_jobs.spark.open_lake import OpenLake
 
 OnStep = Callable[[str], None]
 _TIME = "conversion_time"
@@ -57,9 +55,7 @@ class CreditPlanning:
 
     def __init__(
         self,
-        spark: SparkSession,
-        settings: Settings,
-        lake: Lake,
+        lake: OpenLake,
         number: int,
         last: CreditPlan | None,
         reach: CreditHorizon,
@@ -67,12 +63,12 @@ class CreditPlanning:
         dry_run: bool,
         on_step: OnStep,
     ) -> None:
-        self._spark, self._settings, self._lake, self._number = spark, settings, lake, number
+        self._lake, self._number = lake, number
         self._reach, self._dry_run, self._on_step = reach, dry_run, on_step
         self._draft = uuid4().hex
         self._last = last.reach if last else self._written()
         self._is_last_unknown = last is None and self._last is not None
-        self._conversions = ConversionsToCompute(spark, settings, lake, reach, self._last)
+        self._conversions = ConversionsToCompute(lake, reach, self._last)
 
     def plan(self, window: Window | None) -> CreditPlan:
         """Plans the conversions of ``window`` again; None: the new ones."""
@@ -86,7 +82,7 @@ class CreditPlanning:
             decided_at=datetime.now(UTC),
             reach=self._reach,
             is_window=window is not None,
-            settings=self._settings.credit.model_dump_json(),
+            settings=self._lake.settings.credit.model_dump_json(),
             fresh=gross.fresh,
             again=gross.again,
             net_fresh=net.fresh,
@@ -97,7 +93,7 @@ class CreditPlanning:
 
     def _written(self) -> CreditHorizon | None:
         """How far the tables have come if the plans of their runs are gone: the lake was restored without them."""
-        if not self._lake.has(PATHS) or not (ends := ends_of(read_table(self._spark, self._lake, PATHS), _TIME)):
+        if not self._lake.has(PATHS) or not (ends := ends_of(self._lake.read(PATHS), _TIME)):
             return None
         net = self._reach.marks_version if self._lake.has(NET_PATHS) else -1
         return self._reach.model_copy(update={"until": min(ends[1], self._reach.until), "marks_version": net})
@@ -114,10 +110,10 @@ class CreditPlanning:
         """The part of a plan for net credit; ``wanted`` are the conversions of gross."""
         if self._reach.marks_version < 0:
             return _Part()
-        marks = NetView(self._spark, self._lake, self._reach.marks_version)
+        marks = NetView(self._lake, self._reach.marks_version)
         if self._last is None or self._last.marks_version < 0:
             # No net credit exists yet.
-            every = ConversionsToCompute(self._spark, self._settings, self._lake, self._reach, None)
+            every = ConversionsToCompute(self._lake, self._reach, None)
             return self._part(marks.net, every, every.of_window(window) if window else every.new())
         changed = None if window else marks.changed(self._last.marks_version)
         if changed is not None:
@@ -144,7 +140,7 @@ class CreditPlanning:
         *,
         is_few: bool,
     ) -> dict[str, ChangedTable]:
-        own = self._settings.credit
+        own = self._lake.settings.credit
         each = wanted.groupBy(F.col("event_id").alias("conversion_id"), F.col("event_time").alias(_TIME))
         ids = each.agg(F.min(GROUP).alias(GROUP)).localCheckpoint()
         dates = dates_of(ids.select(F.to_date(_TIME).alias("event_date")))
@@ -159,7 +155,7 @@ class CreditPlanning:
         near_due = F.broadcast(due) if is_few else due
         found = paths_of(near_due, self._attributions(variant, due), own).localCheckpoint()
         reasons = causes.select(GROUP, *[F.col(f"{WHY}.{name}").alias(name) for name in REASON])
-        is_final = is_older(F.col(_TIME), F.lit(self._reach.until), self._settings.repair.freeze_after)
+        is_final = is_older(F.col(_TIME), F.lit(self._reach.until), self._lake.settings.repair.freeze_after)
         frozen = conversions.was_due(_TIME) & is_final
         expected = {variant.paths: found, variant.credits: credits_of(found, own)}
         return {
@@ -171,15 +167,19 @@ class CreditPlanning:
 
     def _attributions(self, variant: GrossOrNet, due: DataFrame) -> DataFrame:
         """The attributions that can hold touches of ``due`` conversions."""
-        rows = read_table(self._spark, self._lake, ATTRIBUTIONS, version=self._reach.attributions_version)
+        rows = self._lake.read(ATTRIBUTIONS, version=self._reach.attributions_version)
         ends = ends_of(due, BASIS_TIME)
         if ends is None:
             return rows.where(F.lit(False))
-        own, (first, last) = self._settings.credit, ends
+        own, (first, last) = self._lake.settings.credit, ends
         # The date is that of the impression, which a click may follow a day later.
         clicked, seen, newest = (
             time.astimezone(UTC).date()
-            for time in (first - own.click_lookback - self._settings.attribute.window, first - own.view_lookback, last)
+            for time in (
+                first - own.click_lookback - self._lake.settings.attribute.window,
+                first - own.view_lookback,
+                last,
+            )
         )
         on_date = F.col("event_date")
         is_near = F.col("click_time").isNotNull() | (on_date >= F.lit(seen))
@@ -191,7 +191,7 @@ class CreditPlanning:
         """The rows of ``table`` on ``dates``; no row, with the columns of ``expected``, if it does not exist yet."""
         if not self._lake.has(table):
             return expected.limit(0)
-        return read_table(self._spark, self._lake, table).where(F.col("event_date").isin(list(dates)))
+        return self._lake.read(table).where(F.col("event_date").isin(list(dates)))
 
     def _compare_table(
         self, table: Table, expected: DataFrame, actual: DataFrame, causes: DataFrame, frozen: Column
@@ -206,4 +206,4 @@ class CreditPlanning:
             return changed.persist()
         place = self._lake.uri(f"{draft_key(self._number, self._draft, CREDIT_RUNS)}/{table.name}")
         changed.write.parquet(place)
-        return self._spark.read.parquet(place)
+        return self._lake.spark.read.parquet(place)

@@ -19,11 +19,10 @@ each change is recorded.
 that was killed is completed from it: see :mod:`spark_jobs.restatements.apply`.
 """
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.config.durations import Window
-from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import CREDIT_TABLES, Table
 from spark_jobs.credit.due import due_until, has_work, last_run, seen_of
 from spark_jobs.credit.plan import CREDIT_PLANS, CREDIT_SEEN, CreditPlan
@@ -32,22 +31,15 @@ from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.records import write_record
 from spark_jobs.restatements.apply import Changes, OnStep, restate
 from spark_jobs.restatements.compare import restatement_rows
+from spark_jobs.spark.open_lake import OpenLake
 
 
 def credit(
-    spark: SparkSession,
-    settings: Settings,
-    lake: Lake,
-    *,
-    window: Window | None = None,
-    dry_run: bool = False,
-    on_step: OnStep = lambda _line: None,
+    lake: OpenLake, *, window: Window | None = None, dry_run: bool = False, on_step: OnStep = lambda _line: None
 ) -> CreditPlan | None:
     """Brings the paths and credits of each variant up to date. Jobs may be running.
 
     Args:
-        spark: the session.
-        settings: those of the live jobs.
         lake: the lake.
         window: compute its conversions again, as after a change of ``[credit]``; None: new ones.
         dry_run: only plan; nothing is written that counts.
@@ -62,15 +54,13 @@ def credit(
     """
 
     def plan(number: int) -> CreditPlan | None:
-        reach = due_until(lake, settings)
-        if reach is None or not (window or has_work(lake, settings)):
+        reach = due_until(lake, lake.settings)
+        if reach is None or not (window or has_work(lake, lake.settings)):
             return None
-        planning = CreditPlanning(
-            spark, settings, lake, number, last_run(lake), reach, dry_run=dry_run, on_step=on_step
-        )
+        planning = CreditPlanning(lake, number, last_run(lake), reach, dry_run=dry_run, on_step=on_step)
         return planning.plan(window)
 
-    return restate(spark, lake, settings.s3, _CREDIT, plan, dry_run=dry_run, on_step=on_step)
+    return restate(lake, _CREDIT, plan, dry_run=dry_run, on_step=on_step)
 
 
 def _restatements(changed: DataFrame, plan: CreditPlan, table: Table) -> DataFrame:

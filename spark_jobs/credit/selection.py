@@ -12,24 +12,22 @@ from datetime import UTC, date, datetime
 from functools import reduce
 from typing import Final
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.config.durations import Window
-from spark_jobs.config.settings import Settings
 from spark_jobs.contract.events import CLICK, CONVERSION, IMPRESSION
 from spark_jobs.contract.tables import ATTRIBUTIONS, RESTATEMENTS, SILVER_EVENTS
 from spark_jobs.credit.due_conversions import LATE_TIME, DueConversions, ends_of, group_of
 from spark_jobs.credit.paths import ORDER, order_of
 from spark_jobs.credit.plan import CreditHorizon
-from spark_jobs.lake.layout import Lake
 from spark_jobs.places import REPAIR
 from spark_jobs.queries.arrivals import rows_between
 from spark_jobs.queries.correction import GROUP
 from spark_jobs.restatements.late_events import CAUSE
 from spark_jobs.restatements.plan import Cause, ChangeOutcome
 from spark_jobs.spark.columns import dates_of, dates_within, from_json_row, interval
-from spark_jobs.spark.read_delta import read_table
+from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.traffic_rules.kinds.common import EVENT
 
 WHY: Final = "why"
@@ -58,11 +56,9 @@ class ConversionsToCompute:
         last: the reach of the last run; None: this is the first.
     """
 
-    def __init__(
-        self, spark: SparkSession, settings: Settings, lake: Lake, reach: CreditHorizon, last: CreditHorizon | None
-    ) -> None:
-        self._spark, self._settings, self._lake, self._reach, self._last = spark, settings, lake, reach, last
-        self._due = DueConversions(spark, settings, lake, reach)
+    def __init__(self, lake: OpenLake, reach: CreditHorizon, last: CreditHorizon | None) -> None:
+        self._lake, self._reach, self._last = lake, reach, last
+        self._due = DueConversions(lake, reach)
         self.counted = self._due.counted
         """Returns those that are due on some dates."""
 
@@ -73,7 +69,7 @@ class ConversionsToCompute:
     def waiting(self) -> int:
         """How many conversions are not due yet."""
         until = self._reach.until
-        rows = read_table(self._spark, self._lake, SILVER_EVENTS, version=self._reach.silver_version)
+        rows = self._lake.read(SILVER_EVENTS, version=self._reach.silver_version)
         is_later = (F.col("event_date") >= F.lit(_date(until))) & (F.col("event_time") > F.lit(until))
         return rows.where((F.col("event_type") == CONVERSION) & is_later).count()
 
@@ -130,7 +126,7 @@ class ConversionsToCompute:
         first, newest = last.silver_version + 1, self._reach.silver_version
         if first <= newest:
             cause = {CAUSE: F.lit(Cause.LATE_CONVERSION.value), REPAIR: F.lit(0).cast("bigint")}
-            added = rows_between(self._spark, self._lake, SILVER_EVENTS, first, newest)
+            added = rows_between(self._lake, SILVER_EVENTS, first, newest)
             more = added.where((F.col("event_type") == CONVERSION) & was_due).withColumns(cause)
             found.append(more.select("*", group_of(), why_late).select(*names))
         return reduce(DataFrame.unionByName, found)
@@ -146,7 +142,7 @@ class ConversionsToCompute:
 
     def _next_of_orders(self, changed: DataFrame) -> list[DataFrame]:
         """Later conversions of the same order as ``changed`` ones: they may have become repeats, or ceased to be."""
-        lookback = self._settings.credit.conversion_lookback
+        lookback = self._lake.settings.credit.conversion_lookback
         bought = changed.where("revokes IS NULL")
         if not (ends := ends_of(bought, "event_time")):
             return []
@@ -163,7 +159,7 @@ class ConversionsToCompute:
         """Conversions that a changed attribution is a touch of, or was."""
         if not self._lake.has(RESTATEMENTS):
             return []
-        restated = read_table(self._spark, self._lake, RESTATEMENTS).where(
+        restated = self._lake.read(RESTATEMENTS).where(
             (F.col("table_name") == ATTRIBUTIONS.name)
             & (F.col("outcome") == ChangeOutcome.APPLIED.value)
             & (F.col(CAUSE) != Cause.INVALID_TRAFFIC.value)
@@ -178,8 +174,8 @@ class ConversionsToCompute:
         """The rows of attributions that have one of ``events``."""
         shown = events.where(F.col("event_type").isin(IMPRESSION, CLICK))
         # The date of a row is that of its impression, which a click may follow a day later.
-        dates = dates_within(shown, self._settings.attribute.window)
-        rows = read_table(self._spark, self._lake, ATTRIBUTIONS, version=self._reach.attributions_version)
+        dates = dates_within(shown, self._lake.settings.attribute.window)
+        rows = self._lake.read(ATTRIBUTIONS, version=self._reach.attributions_version)
         near = rows.where(F.col("event_date").isin(dates))
         found = []
         for event_type in (IMPRESSION, CLICK):
@@ -201,7 +197,7 @@ class ConversionsToCompute:
         touches = touches.select(WHY, "user_id", times).where(F.col("touch_time").isNotNull()).localCheckpoint()
         if not (ends := ends_of(touches, "touch_time")):
             return []
-        lookback = self._settings.credit.click_lookback
+        lookback = self._lake.settings.credit.click_lookback
         near = self._between(ends[0], ends[1] + lookback).where(self.was_due("event_time"))
         side = F.broadcast(touches) if are_few else touches
         reached = near.select("event_id", "event_time", "user_id").join(side, on="user_id", how="inner")
@@ -216,7 +212,7 @@ class ConversionsToCompute:
             return []
         if not (ends := ends_of(changed, "event_time")):
             return []
-        since = self._between(ends[0], ends[1] + self._settings.credit.conversion_lookback)
+        since = self._between(ends[0], ends[1] + self._lake.settings.credit.conversion_lookback)
         refunds = since.where(F.col("revokes").isNotNull() & self.was_due("event_time"))
         revoked = F.broadcast(changed.select(F.col("event_id").alias("revokes"), WHY))
         return [_wanted(refunds.join(revoked, on="revokes"), F.col(WHY))]

@@ -3,30 +3,29 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.config.durations import time_of_us
-from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import RESTATEMENTS, SUMS
 from spark_jobs.days.day import Day
 from spark_jobs.days.evidence import DaysSnapshot
 from spark_jobs.days.status import DayChange, TableProgress, passed
-from spark_jobs.lake.layout import Lake
 from spark_jobs.queries.campaign_stats.windows import sums
 from spark_jobs.queries.notes import last_note
 from spark_jobs.queries.query import Query
 from spark_jobs.queries.registry import TABLES_BY_NAME, writer_of
 from spark_jobs.queries.resume_point import ResumePoint
 from spark_jobs.restatements.plan import ChangeOutcome
-from spark_jobs.spark.read_delta import first_event_time, read_table
+from spark_jobs.spark.event_times import first_event_time
+from spark_jobs.spark.open_lake import OpenLake
 
 
-def changes_since(spark: SparkSession, lake: Lake, look: DaysSnapshot) -> list[DayChange]:
+def changes_since(lake: OpenLake, look: DaysSnapshot) -> list[DayChange]:
     """The changes by day since the first of the days that are not frozen was complete."""
     own = [day.repair for day in look.days if day.complete_at is not None and day.frozen_at is None]
     since = min([look.last_repair, *own])
-    restated = read_table(spark, lake, RESTATEMENTS, version=look.restatements_version).where(
+    restated = lake.read(RESTATEMENTS, version=look.restatements_version).where(
         (F.col("repair") > since) & (F.col("outcome") == ChangeOutcome.APPLIED.value)
     )
     found = []
@@ -61,14 +60,12 @@ def _dated(restated: DataFrame, side: str, query: Query) -> DataFrame:
     return restated.select(*columns, F.inline(F.array(F.from_json(side, times)))).select(*columns, date)
 
 
-def first_open(
-    spark: SparkSession, settings: Settings, lake: Lake, standing: TableProgress, days: Sequence[Day]
-) -> TableProgress:
+def first_open(lake: OpenLake, standing: TableProgress, days: Sequence[Day]) -> TableProgress:
     """``standing`` with the first event of rows that go on although the watermark has passed one of ``days``."""
     query = writer_of(TABLES_BY_NAME[standing.table])
     waiting = passed(days, standing)
     note = last_note(lake, query.name, until=standing.version)
     if not query.outlives_watermark or not waiting or note is None:
         return standing
-    position = ResumePoint(spark, settings, lake, query, note)
+    position = ResumePoint(lake, query, note)
     return replace(standing, open_since=first_event_time(query.open_events_since(position, waiting[0].event_date)))

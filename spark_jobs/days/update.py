@@ -13,7 +13,6 @@ from contextlib import AbstractContextManager
 from dataclasses import astuple, replace
 from datetime import UTC, date, datetime
 
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from spark_jobs.config.settings import Settings
@@ -24,14 +23,13 @@ from spark_jobs.days.evidence import DaysSnapshot, take_snapshot
 from spark_jobs.days.restated import changes_since, first_open
 from spark_jobs.days.status import Evidence, all_days, days_of, next_days
 from spark_jobs.lake.layout import Lake
-from spark_jobs.lake.lock import hold_job
 from spark_jobs.lake.notes import CommitNote
 from spark_jobs.lake.records import find_record, write_record
 from spark_jobs.places import DAYS_WRITER
-from spark_jobs.spark.read_delta import read_table
+from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.spark.write_delta import replace_all
 
-StartSpark = Callable[[], AbstractContextManager[SparkSession]]
+StartSpark = Callable[[], AbstractContextManager[OpenLake]]
 
 
 def update_days(lake: Lake, settings: Settings, start_spark: StartSpark) -> list[Day]:
@@ -53,26 +51,26 @@ def update_days(lake: Lake, settings: Settings, start_spark: StartSpark) -> list
         if days == look.days:
             _remember(lake, look, seen)
             return days
-    with start_spark() as spark:
-        return update_days_with(spark, lake, settings)
+    with start_spark() as opened:
+        return update_days_with(opened)
 
 
-def update_days_with(spark: SparkSession, lake: Lake, settings: Settings) -> list[Day]:
+def update_days_with(lake: OpenLake) -> list[Day]:
     """As :func:`update_days`, with a session that is there anyway."""
-    with hold_job(lake, DAYS_WRITER, settings.s3, spark=spark) as check_lock:
+    with lake.hold(DAYS_WRITER) as check_lock:
         seen, now = find_record(lake, DAYS_SEEN, DaysSeen), datetime.now(UTC)
-        look = take_snapshot(lake, settings, seen)
+        look = take_snapshot(lake, lake.settings, seen)
         if look.event_dates is None:
-            look = replace(look, event_dates=_event_dates(spark, lake, look))
-        evidence = _evidence(look, settings, now)
+            look = replace(look, event_dates=_event_dates(lake, look))
+        evidence = _evidence(look, lake.settings, now)
         if look.has_more_restatements:
-            evidence = replace(evidence, changes=changes_since(spark, lake, look))
+            evidence = replace(evidence, changes=changes_since(lake, look))
         every = all_days(look.days, evidence)
-        standings = [first_open(spark, settings, lake, one, every) for one in evidence.standings]
+        standings = [first_open(lake, one, every) for one in evidence.standings]
         days = next_days(look.days, replace(evidence, standings=standings))
         if days != look.days:
             check_lock()
-            rows = spark.createDataFrame([astuple(day) for day in days], DAYS.ddl)
+            rows = lake.spark.createDataFrame([astuple(day) for day in days], DAYS.ddl)
             note = CommitNote(writer=DAYS_WRITER, batch=(lake.newest_commit(DAYS.path) or 0) + 1)
             replace_all(rows.coalesce(1), lake, DAYS, note)
         _remember(lake, look, seen)
@@ -91,9 +89,9 @@ def _evidence(look: DaysSnapshot, settings: Settings, now: datetime) -> Evidence
     )
 
 
-def _event_dates(spark: SparkSession, lake: Lake, look: DaysSnapshot) -> frozenset[date]:
+def _event_dates(lake: OpenLake, look: DaysSnapshot) -> frozenset[date]:
     """The dates of all events in silver."""
-    silver = read_table(spark, lake, SILVER_EVENTS, version=look.silver_version)
+    silver = lake.read(SILVER_EVENTS, version=look.silver_version)
     dates = silver.where(F.col("event_type") != HEARTBEAT).select("event_date").distinct()
     return frozenset(row.event_date for row in dates.collect())
 

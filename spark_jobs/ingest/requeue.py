@@ -28,11 +28,10 @@ from delta.exceptions import (
     MetadataChangedException,
     ProtocolChangedException,
 )
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.config.durations import EPOCH, microseconds, time_of_us
-from spark_jobs.config.settings import Settings
 from spark_jobs.contract.events import OK
 from spark_jobs.contract.tables import BRONZE_EVENTS
 from spark_jobs.errors import LakeError, LakeInUseError
@@ -42,8 +41,7 @@ from spark_jobs.ingest.judge import judge
 from spark_jobs.ingest.quarantine import BEFORE_SOURCE, BEFORE_VERDICT, as_received, in_quarantine, requeued
 from spark_jobs.ingest.requeue_model import JudgedRecords, Requeued, Selection
 from spark_jobs.ingest.schemas import schemas_of
-from spark_jobs.lake.layout import Lake
-from spark_jobs.lake.lock import Check, hold_job
+from spark_jobs.lake.lock import Check
 from spark_jobs.lake.notes import CommitNote
 from spark_jobs.lake.store.files import json_bytes
 from spark_jobs.places import REQUEUE, REQUEUED
@@ -51,7 +49,7 @@ from spark_jobs.queries.deduplicate.query import NAME as DEDUPLICATE
 from spark_jobs.queries.jobs import DEDUPLICATE_JOB
 from spark_jobs.queries.notes import next_watermark
 from spark_jobs.spark.columns import uncompiled
-from spark_jobs.spark.read_delta import read_table
+from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.spark.write_delta import add_columns, append_rows
 
 _ATTEMPTS = 5
@@ -71,21 +69,13 @@ OnStep = Callable[[str], None]
 
 
 def requeue(
-    spark: SparkSession,
-    settings: Settings,
-    lake: Lake,
-    selection: Selection,
-    *,
-    dry_run: bool = False,
-    on_step: OnStep = lambda _line: None,
+    lake: OpenLake, selection: Selection, *, dry_run: bool = False, on_step: OnStep = lambda _line: None
 ) -> Requeued:
     """Judges the records of ``selection`` that are still in quarantine, and requeues those that fit now.
 
     Jobs may be running. Nothing is collected but the counts, so the quarantine may be of any size.
 
     Args:
-        spark: the session.
-        settings: whose sources, mappings and limits count.
         lake: the lake.
         selection: which records.
         dry_run: only judge; nothing is written.
@@ -96,19 +86,19 @@ def requeue(
         LakeError: the lake has no bronze, or a column that is kept has another type there.
         LakeInUseError: another requeue or a bounded run is at work, or bronze lacks columns while its job runs.
     """
-    selection.check(settings.sources)
+    selection.check(lake.settings.sources)
     if dry_run:
-        return Requeued(_judge(spark, settings, lake, selection, on_step).counts(on_step))
-    with hold_job(lake, REQUEUE, settings.s3, spark=spark) as check_lock:
+        return Requeued(_judge(lake, selection, on_step).counts(on_step))
+    with lake.hold(REQUEUE) as check_lock:
         for attempt in range(1, _ATTEMPTS + 1):
-            batch = _judge(spark, settings, lake, selection, on_step)
+            batch = _judge(lake, selection, on_step)
             batch.rows.persist()  # judged once, and counted before it is written
             try:
                 found = Requeued(batch.counts(on_step), batch.at)
                 if not found.fit:
                     return Requeued(found.judged)
                 on_step(f"{found.fit:,} records fit now: appending them to bronze")
-                if _append(settings, lake, batch, check_lock):
+                if _append(lake, batch, check_lock):
                     return found
             except _CONFLICTS as error:
                 _log.warning("bronze changed during the requeue, attempt %d: %s", attempt, error)
@@ -153,26 +143,23 @@ class _Batch:
         return tuple(sorted(found, key=lambda one: (one.source or "", one.before, not one.fits, one.now)))
 
 
-def _judge(spark: SparkSession, settings: Settings, lake: Lake, selection: Selection, on_step: OnStep) -> _Batch:
+def _judge(lake: OpenLake, selection: Selection, on_step: OnStep) -> _Batch:
     """The records of ``selection`` as they are in bronze now, judged again, lazily."""
     on_step("reading bronze")
     # What is judged must be what the name of the commit says has been seen: one version for both.
-    bronze = read_table(spark, lake, BRONZE_EVENTS, version=lake.newest_commit(BRONZE_EVENTS.path))
+    bronze = lake.read(BRONZE_EVENTS, version=lake.newest_commit(BRONZE_EVENTS.path))
     last_us, newest_us = _times(bronze)
     # Later than all there is, even if the clock was set back: rows of one time are one batch.
     at_us = max(microseconds(datetime.now(UTC) - EPOCH), last_us + 1, newest_us + 1)
     chosen = in_quarantine(bronze).where(_is_selected(selection))
     now = uncompiled(F.timestamp_micros(F.lit(at_us).cast("bigint")))
-    records = as_received(chosen, now, decoders(settings, schemas_of(settings, lake)), places_of_files(settings))
-    judged = judge(records, settings, carried=(BEFORE_VERDICT, BEFORE_SOURCE))
+    records = as_received(
+        chosen, now, decoders(lake.settings, schemas_of(lake.settings, lake)), places_of_files(lake.settings)
+    )
+    judged = judge(records, lake.settings, carried=(BEFORE_VERDICT, BEFORE_SOURCE))
     if selection.source is not None:
         judged = judged.where(_source() == selection.source)
-    return _Batch(
-        judged,
-        time_of_us(at_us),
-        f"{REQUEUE} after {last_us}",
-        next_watermark(lake, DEDUPLICATE),
-    )
+    return _Batch(judged, time_of_us(at_us), f"{REQUEUE} after {last_us}", next_watermark(lake, DEDUPLICATE))
 
 
 def _times(bronze: DataFrame) -> tuple[int, int]:
@@ -199,33 +186,32 @@ def _source() -> Column:
     return F.coalesce("source_name", BEFORE_SOURCE)
 
 
-def _append(settings: Settings, lake: Lake, batch: _Batch, check_lock: Check) -> bool:
+def _append(lake: OpenLake, batch: _Batch, check_lock: Check) -> bool:
     """Appends the rows that fit. Returns False if another requeue was faster: nothing was appended then."""
     rows = batch.fitting()
-    _bring_columns(settings, lake, rows)
+    _bring_columns(lake, rows)
     check_lock()
     # From now on the ledger does not count all of bronze, whether this ends well or not.
     lake.files.write(REQUEUED, json_bytes({"at": batch.at.isoformat()}))
     append_rows(rows, lake, BRONZE_EVENTS, CommitNote(writer=batch.writer, batch=0))
-    added = requeued(read_table(rows.sparkSession, lake, BRONZE_EVENTS)).where(F.col("ingest_time") == F.lit(batch.at))
+    added = requeued(lake.read(BRONZE_EVENTS)).where(F.col("ingest_time") == F.lit(batch.at))
     return not added.isEmpty()
 
 
-def _bring_columns(settings: Settings, lake: Lake, rows: DataFrame) -> None:
+def _bring_columns(lake: OpenLake, rows: DataFrame) -> None:
     """Adds the columns that bronze lacks. Its job must not be running then: its batch would fail.
 
     Raises:
         LakeInUseError: the job is running.
         LakeError: bronze has such a column, of another type.
     """
-    spark = rows.sparkSession
-    there = spark.read.format("delta").load(lake.table(BRONZE_EVENTS)).columns
+    there = lake.spark.read.format("delta").load(lake.table(BRONZE_EVENTS)).columns
     missing = [name for name in rows.columns if name not in there]
     if not missing:
         add_columns(lake, BRONZE_EVENTS, rows)  # for its check of the types
         return
     try:
-        with hold_job(lake, DEDUPLICATE_JOB, settings.s3, spark=spark):
+        with lake.hold(DEDUPLICATE_JOB):
             add_columns(lake, BRONZE_EVENTS, rows)
     except LakeInUseError as error:
         raise LakeInUseError(

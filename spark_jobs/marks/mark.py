@@ -21,22 +21,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.config.durations import EPOCH, microseconds, time_of_us
-from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import ATTRIBUTIONS, MARKS
 from spark_jobs.errors import LakeError, SettingsError
-from spark_jobs.lake.layout import Lake
-from spark_jobs.lake.lock import Check, hold_job
+from spark_jobs.lake.lock import Check
 from spark_jobs.lake.notes import CommitNote
 from spark_jobs.marks.model import Marking, NetChange, TimeSpan
 from spark_jobs.marks.rules_in_use import current_user, keep_rules, last_marking, name_rules_in_use, read_rules
 from spark_jobs.marks.scope import KnownSilver, dates_of, is_in, merged, new_spans, read_marks_of
 from spark_jobs.marks.totals import net_changes, summed
 from spark_jobs.places import MARKS_WRITER
-from spark_jobs.spark.read_delta import read_table
+from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.spark.write_delta import append_rows
 from spark_jobs.traffic_rules.evaluate import active_marks, expected_marks, mark_changes
 from spark_jobs.traffic_rules.reached import Reached, RulesInUse
@@ -47,9 +45,7 @@ OnStep = Callable[[str], None]
 
 
 def apply_marks(
-    spark: SparkSession,
-    settings: Settings,
-    lake: Lake,
+    lake: OpenLake,
     rules: RuleSet | None,
     *,
     since: datetime | None = None,
@@ -62,8 +58,6 @@ def apply_marks(
     Jobs may be running.
 
     Args:
-        spark: the session.
-        settings: those of the live jobs.
         lake: the lake.
         rules: the rules; None: those in use, or the default ones.
         since: with zone; None: from the first event on.
@@ -79,21 +73,19 @@ def apply_marks(
     """
     if since and until and since >= until:
         raise SettingsError(f"--to {until.isoformat()} is not after --from {since.isoformat()}; swap them")
-    with hold_job(lake, MARKS_WRITER, settings.s3, spark=spark) as check_lock:
+    with lake.hold(MARKS_WRITER) as check_lock:
         on_step("looking how far events are known")
-        now = KnownSilver.of(spark, settings, lake)
+        now = KnownSilver.of(lake)
         if now is None:
             raise LakeError(f"no event of {lake.shown()} is known yet: silver has no watermark; run its jobs first")
-        reach = settings.attribute.window
-        marker = _Marker(spark, lake, now, check_lock, on_step, reach, dry_run=dry_run)
+        reach = lake.settings.attribute.window
+        marker = _Marker(lake, now, check_lock, on_step, reach, dry_run=dry_run)
         first, last = since or now.begin, min(until or now.until, now.until)
         is_whole = (since is None or since <= now.begin) and last == now.until
         return marker.mark(rules, merged([TimeSpan(first, last)]), is_up_to_date=is_whole)
 
 
-def update_marks(
-    spark: SparkSession, settings: Settings, lake: Lake, *, on_step: OnStep = lambda _line: None
-) -> Marking | None:
+def update_marks(lake: OpenLake, *, on_step: OnStep = lambda _line: None) -> Marking | None:
     """Marks new events by the rules in use, or the default ones, up to the watermark of ``deduplicate``.
 
     Marks that late events change are updated too. The first update marks all events. Jobs may be running.
@@ -105,17 +97,17 @@ def update_marks(
         LakeInUseError: another process is marking.
         RulesError: the default rules need a list that is not installed.
     """
-    with hold_job(lake, MARKS_WRITER, settings.s3, spark=spark) as check_lock:
+    with lake.hold(MARKS_WRITER) as check_lock:
         on_step("looking for what is new")
-        now = KnownSilver.of(spark, settings, lake)
+        now = KnownSilver.of(lake)
         if now is None:
             return None
-        marker = _Marker(spark, lake, now, check_lock, on_step, settings.attribute.window, dry_run=False)
+        marker = _Marker(lake, now, check_lock, on_step, lake.settings.attribute.window, dry_run=False)
         before = marker.before
         if before is None or before.until_us is None:
             spans = merged([TimeSpan(now.begin, now.until)])
         else:
-            spans = new_spans(spark, settings, lake, now, before, read_rules(lake, before.in_use.digest).reach)
+            spans = new_spans(lake, now, before, read_rules(lake, before.in_use.digest).reach)
         return marker.mark(None, spans, is_up_to_date=True) if spans else None
 
 
@@ -131,17 +123,9 @@ class _Marker:
     """One marking, under the lock."""
 
     def __init__(
-        self,
-        spark: SparkSession,
-        lake: Lake,
-        now: KnownSilver,
-        check_lock: Check,
-        on_step: OnStep,
-        reach: timedelta,
-        *,
-        dry_run: bool,
+        self, lake: OpenLake, now: KnownSilver, check_lock: Check, on_step: OnStep, reach: timedelta, *, dry_run: bool
     ) -> None:
-        self._spark, self._lake, self._now, self._dry_run, self._reach = spark, lake, now, dry_run, reach
+        self._lake, self._now, self._dry_run, self._reach = lake, now, dry_run, reach
         self._check_lock, self._on_step = check_lock, on_step
         self._last = _Last(*(last_marking(lake) or ()))
         if self.before and not dry_run:
@@ -203,7 +187,7 @@ class _Marker:
         """The active marks in ``spans``, with the columns of ``expected``."""
         if not self._lake.has(MARKS):
             return expected.limit(0)
-        return active_marks(read_marks_of(self._spark, self._lake, MARKS, spans))
+        return active_marks(read_marks_of(self._lake, MARKS, spans))
 
     def _net(self, expected: DataFrame, spans: list[TimeSpan]) -> tuple[NetChange, ...]:
         if not spans or not self._lake.has(ATTRIBUTIONS):
@@ -213,7 +197,7 @@ class _Marker:
         near = merged([TimeSpan(span.since - self._reach, span.until + self._reach) for span in spans])
         before = self._active(expected, near).persist()
         after = before.where(~is_in(spans)).unionByName(expected)
-        rows = read_table(self._spark, self._lake, ATTRIBUTIONS).where(F.col("event_date").isin(dates_of(near)))
+        rows = self._lake.read(ATTRIBUTIONS).where(F.col("event_date").isin(dates_of(near)))
         try:
             return net_changes(rows, before, after)
         finally:

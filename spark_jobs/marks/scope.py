@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.config.choices import DeduplicateMode
 from spark_jobs.config.durations import time_of_us
-from spark_jobs.config.settings import Settings
 from spark_jobs.contract.events import HEARTBEAT
 from spark_jobs.contract.tables import LATE_EVENTS, SILVER_EVENTS, Table
-from spark_jobs.lake.layout import Lake
 from spark_jobs.marks.model import TimeSpan
 from spark_jobs.queries.arrivals import rows_between
 from spark_jobs.queries.deduplicate.query import QUERY as DEDUPLICATE
@@ -22,7 +20,8 @@ from spark_jobs.queries.kept_columns import with_columns
 from spark_jobs.queries.notes import last_note, next_watermark
 from spark_jobs.restatements.facts import events_of, span_of
 from spark_jobs.restatements.late_events import IS_EXPIRED, copies_near
-from spark_jobs.spark.read_delta import newest_event_time, read_table
+from spark_jobs.spark.event_times import newest_event_time
+from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.traffic_rules.kinds.common import is_within
 from spark_jobs.traffic_rules.reached import Reached
 
@@ -52,22 +51,22 @@ class KnownSilver:
     delay: timedelta | None
 
     @classmethod
-    def of(cls, spark: SparkSession, settings: Settings, lake: Lake) -> "KnownSilver | None":
+    def of(cls, lake: OpenLake) -> "KnownSilver | None":
         """The state of ``lake``; None: it has no silver, or silver is not complete up to any time."""
         # Read the watermark before the version of silver: silver then contains everything up to that watermark.
         next_until = next_watermark(lake, DEDUPLICATE.name)
         version = lake.newest_commit(SILVER_EVENTS.path)
         if version is None:
             return None
-        silver = with_columns(read_table(spark, lake, SILVER_EVENTS, version=version), _PERSONAL)
-        until = _known_until(settings, lake, silver, version, next_until)
+        silver = with_columns(lake.read(SILVER_EVENTS, version=version), _PERSONAL)
+        until = _known_until(lake, silver, version, next_until)
         if until is None:
             return None
-        delay = delay_of(settings.deduplicate)
+        delay = delay_of(lake.settings.deduplicate)
         late_version = lake.newest_commit(LATE_EVENTS.path)
         if late_version is None:
             return cls(version, until, 0, silver, None, delay)
-        late = with_columns(read_table(spark, lake, LATE_EVENTS, version=late_version), _PERSONAL)
+        late = with_columns(lake.read(LATE_EVENTS, version=late_version), _PERSONAL)
         ((repair,),) = late.agg(F.max("repair")).collect()
         return cls(version, until, repair or 0, silver, late.where(~F.col(IS_EXPIRED)), delay)
 
@@ -84,11 +83,9 @@ class KnownSilver:
         return of_dates(dates_of(near)).where(is_in(near)).select(*_COLUMNS)
 
 
-def _known_until(
-    settings: Settings, lake: Lake, silver: DataFrame, version: int, next_until: datetime | None
-) -> datetime | None:
+def _known_until(lake: OpenLake, silver: DataFrame, version: int, next_until: datetime | None) -> datetime | None:
     """The time before which silver gets no more events."""
-    if settings.deduplicate.mode is DeduplicateMode.FOREVER:
+    if lake.settings.deduplicate.mode is DeduplicateMode.FOREVER:
         newest = newest_event_time(silver.where(F.col("event_type") != HEARTBEAT))
         return None if newest is None else newest + _MICROSECOND
     note = last_note(lake, DEDUPLICATE.name, until=version)
@@ -96,15 +93,13 @@ def _known_until(
     return max((time for time in (until, next_until) if time), default=None)
 
 
-def new_spans(
-    spark: SparkSession, settings: Settings, lake: Lake, now: KnownSilver, before: Reached, reach: timedelta
-) -> list[TimeSpan]:
+def new_spans(lake: OpenLake, now: KnownSilver, before: Reached, reach: timedelta) -> list[TimeSpan]:
     """The times whose marks may have changed since a marking up to ``before``; empty if nothing is new."""
     assert before.until_us is not None  # noqa: S101 otherwise all of it is new
     marked_until = time_of_us(before.until_us)
     # The window that contains marked_until has ended since, so its events before that time are checked again.
     found = [TimeSpan(marked_until - reach, now.until)] if now.until > marked_until else []
-    arrived = [one.select("event_time") for one in _arrived(spark, settings, lake, now, before)]
+    arrived = [one.select("event_time") for one in _arrived(lake, now, before)]
     if arrived:
         times = reduce(DataFrame.unionAll, arrived).where(is_within(None, marked_until))
         hours = times.select(F.unix_micros(F.date_trunc("hour", "event_time")).alias("us")).distinct().collect()
@@ -113,17 +108,15 @@ def new_spans(
     return merged([TimeSpan(span.since, min(span.until, now.until)) for span in found])
 
 
-def _arrived(
-    spark: SparkSession, settings: Settings, lake: Lake, now: KnownSilver, before: Reached
-) -> Iterator[DataFrame]:
+def _arrived(lake: OpenLake, now: KnownSilver, before: Reached) -> Iterator[DataFrame]:
     """The new rows of silver, late events, and the copies in silver that these replace."""
     if now.silver_version > before.silver_version:
-        rows = rows_between(spark, lake, SILVER_EVENTS, before.silver_version + 1, now.silver_version)
+        rows = rows_between(lake, SILVER_EVENTS, before.silver_version + 1, now.silver_version)
         yield rows.where(F.col("event_type") != HEARTBEAT)
     if now.late is not None and now.repair > before.repair:
         late = now.late.where(F.col("repair") > before.repair)
         yield late
-        yield replaced_in(copies_near(late, now.silver, settings.deduplicate), late, now.delay)
+        yield replaced_in(copies_near(late, now.silver, lake.settings.deduplicate), late, now.delay)
 
 
 def merged(spans: Iterable[TimeSpan]) -> list[TimeSpan]:
@@ -158,9 +151,9 @@ def is_in(spans: Sequence[TimeSpan]) -> Column:
     return reduce(Column.__or__, [is_within(span.since, span.until) for span in spans], F.lit(False))
 
 
-def read_marks_of(spark: SparkSession, lake: Lake, table: Table, spans: Sequence[TimeSpan]) -> DataFrame:
+def read_marks_of(lake: OpenLake, table: Table, spans: Sequence[TimeSpan]) -> DataFrame:
     """The rows of the table of marks in ``spans``."""
-    rows = read_table(spark, lake, table)
+    rows = lake.read(table)
     return rows.where(F.col("event_date").isin(dates_of(spans))).where(is_in(spans))
 
 

@@ -8,13 +8,11 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from spark_jobs.config.durations import format_duration
-from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import CREDIT_TABLES, DAYS, MARKS, REPAIR_TABLES, Table
 from spark_jobs.credit.plan import CREDIT_PLANS
 from spark_jobs.errors import LakeInUseError
 from spark_jobs.lake.batches import save
 from spark_jobs.lake.layout import Lake
-from spark_jobs.lake.lock import hold_job
 from spark_jobs.lake.notes import version_reached
 from spark_jobs.places import CREDIT, DAYS_WRITER, MARKS_WRITER, REPAIR
 from spark_jobs.queries.jobs import OPTIONAL_JOBS
@@ -23,7 +21,7 @@ from spark_jobs.queries.places import checkpoint_versions
 from spark_jobs.queries.registry import QUERIES, readers_of, writer_of
 from spark_jobs.restatements.plans import GOLD_PLANS, Plans
 from spark_jobs.spark.conf import table_properties
-from spark_jobs.spark.read_delta import read_history
+from spark_jobs.spark.open_lake import OpenLake
 
 _PARQUET = ".parquet"
 _PLANS: dict[str, Plans[Any]] = {REPAIR: GOLD_PLANS, CREDIT: CREDIT_PLANS}
@@ -53,9 +51,7 @@ class Care:
     not_removed: str = ""
 
 
-def maintain(
-    spark: SparkSession, settings: Settings, lake: Lake, tables: Iterable[Table], *, remove: bool
-) -> Iterator[Care]:
+def maintain(lake: OpenLake, tables: Iterable[Table], *, remove: bool) -> Iterator[Care]:
     """Maintains ``tables``, one after the other, each while holding the lock of what writes it.
 
     Compacting changes no row and makes no reader read anything again. A file that was replaced is removed when it has
@@ -63,8 +59,6 @@ def maintain(
     With the tables of repairs and of credit, old plans of theirs are removed.
 
     Args:
-        spark: the session.
-        settings: ``[tables]`` is applied to the tables.
         lake: the lake.
         tables: those to maintain; one that does not exist is skipped.
         remove: whether to remove files and plans.
@@ -77,10 +71,10 @@ def maintain(
             continue
         writer = _writer(table)
         try:
-            with hold_job(lake, writer, settings.s3, spark=spark):
+            with lake.hold(writer):
                 if remove and writer in _PLANS:
                     _PLANS[writer].remove_old(lake)
-                yield _care(spark, settings, lake, table, remove=remove)
+                yield _care(lake, table, remove=remove)
         except LakeInUseError as error:
             yield Care(table.name, skipped=str(error))
 
@@ -93,19 +87,19 @@ def _writer(table: Table) -> str:
     return own[table] if table in own else writer_of(table).job
 
 
-def _care(spark: SparkSession, settings: Settings, lake: Lake, table: Table, *, remove: bool) -> Care:
+def _care(lake: OpenLake, table: Table, *, remove: bool) -> Care:
     name = f"delta.`{lake.table(table)}`"
     if table in {MARKS, *(query.writes for query in QUERIES)}:
         save(lake, table)
-    _set_properties(spark, name, table_properties(settings.tables))
-    (compacted,) = spark.sql(f"OPTIMIZE {name}").select("metrics").collect()
+    _set_properties(lake.spark, name, table_properties(lake.settings.tables))
+    (compacted,) = lake.spark.sql(f"OPTIMIZE {name}").select("metrics").collect()
     joined, made = compacted.metrics.numFilesRemoved, compacted.metrics.numFilesAdded
     if not remove:
         return Care(table.name, joined, made)
-    if waiting := _waiting_reader(spark, settings, lake, table, datetime.now(UTC)):
+    if waiting := _waiting_reader(lake, table, datetime.now(UTC)):
         return Care(table.name, joined, made, not_removed=waiting)
     before = _data_files(lake, table)
-    spark.sql(f"VACUUM {name}")
+    lake.spark.sql(f"VACUUM {name}")
     after = _data_files(lake, table)
     gone = before.keys() - after.keys()
     return Care(table.name, joined, made, len(gone), sum(before[key] for key in gone))
@@ -119,10 +113,10 @@ def _set_properties(spark: SparkSession, name: str, wanted: dict[str, str]) -> N
         spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({pairs})")
 
 
-def _waiting_reader(spark: SparkSession, settings: Settings, lake: Lake, table: Table, now: datetime) -> str:
+def _waiting_reader(lake: OpenLake, table: Table, now: datetime) -> str:
     """Why a query that reads ``table`` still needs files that are older than the retention; empty if none does."""
-    bound = now - settings.tables.file_retention
-    history = read_history(spark, lake, table)
+    bound = now - lake.settings.tables.file_retention
+    history = lake.history(table)
     # Compaction and the like add nothing to read.
     old = [commit.version for commit in history if commit.operation == "WRITE" and commit.committed_at < bound]
     if not old:
@@ -135,7 +129,7 @@ def _waiting_reader(spark: SparkSession, settings: Settings, lake: Lake, table: 
         if reached < max(old):
             return (
                 f"query {query.name} has read it up to version {reached} only, and version {max(old)} is older than "
-                f"tables.file_retention {format_duration(settings.tables.file_retention)}: run job "
+                f"tables.file_retention {format_duration(lake.settings.tables.file_retention)}: run job "
                 f"{query.job} first"
             )
     return ""

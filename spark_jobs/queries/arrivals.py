@@ -5,7 +5,7 @@ may contain rows of other commits: see :func:`spark_jobs.lake.batches.arrivals`.
 have seen before.
 """
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.config.durations import time_of_us
@@ -16,7 +16,7 @@ from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.log import BatchSpan
 from spark_jobs.lake.notes import version_reached
 from spark_jobs.queries.query import Query
-from spark_jobs.spark.read_delta import read_table
+from spark_jobs.spark.open_lake import OpenLake
 
 
 def spans_read(lake: Lake, query: Query, since: int, *, until: int) -> list[BatchSpan]:
@@ -53,21 +53,21 @@ def spans_read(lake: Lake, query: Query, since: int, *, until: int) -> list[Batc
     return spans
 
 
-def rows_added(spark: SparkSession, lake: Lake, table: Table, spans: list[BatchSpan]) -> DataFrame:
+def rows_added(lake: OpenLake, table: Table, spans: list[BatchSpan]) -> DataFrame:
     """The rows that were added to ``table`` in ``spans``."""
-    return _received(read_table(spark, lake, table), [span.received for span in spans if span.received])
+    return _received(lake.read(table), [span.received for span in spans if span.received])
 
 
-def rows_between(spark: SparkSession, lake: Lake, table: Table, first: int, last: int) -> DataFrame:
+def rows_between(lake: OpenLake, table: Table, first: int, last: int) -> DataFrame:
     """The rows that versions ``first`` to ``last`` added to ``table``."""
     ends = arrivals(lake, table, first, last)
-    return _received(read_table(spark, lake, table), [ends] if ends else [])
+    return _received(lake.read(table), [ends] if ends else [])
 
 
-def read_up_to(spark: SparkSession, lake: Lake, table: Table, version: int) -> DataFrame:
+def read_up_to(lake: OpenLake, table: Table, version: int) -> DataFrame:
     """The rows of ``table`` in ``version``, however old that is."""
     last = last_arrival(lake, table, version)
-    rows = read_table(spark, lake, table)
+    rows = lake.read(table)
     return rows if last is None else rows.where(F.col("ingest_time") <= F.lit(last))
 
 

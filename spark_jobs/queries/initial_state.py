@@ -15,7 +15,6 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
-from spark_jobs.config.settings import Settings
 from spark_jobs.contract.events import KEY
 from spark_jobs.errors import SourceError
 from spark_jobs.lake.layout import Lake
@@ -25,7 +24,7 @@ from spark_jobs.queries.manifests import read_manifest
 from spark_jobs.queries.places import checkpoint_batches, checkpoint_in_use, initial_key
 from spark_jobs.queries.query import Query
 from spark_jobs.queries.seeding import with_seeds
-from spark_jobs.spark.read_delta import read_table
+from spark_jobs.spark.open_lake import OpenLake
 
 _FORMATS = {".parquet": "parquet", ".jsonl": "json", ".json": "json", ".csv": "csv"}
 _OPTIONS = {
@@ -52,7 +51,7 @@ def is_ready(query: Query, lake: Lake) -> bool:
     return first_version_with_rows(lake, table) is not None
 
 
-def copy_initial(spark: SparkSession, settings: Settings, lake: Lake, queries: Iterable[Query]) -> None:
+def copy_initial(lake: OpenLake, queries: Iterable[Query]) -> None:
     """Copies the initial states that the manifests of ``queries`` name into the lake, unless one may be in use already.
 
     Call it between the claim of the checkpoints and the start of the first query.
@@ -65,17 +64,15 @@ def copy_initial(spark: SparkSession, settings: Settings, lake: Lake, queries: I
         location = _location(lake, query, version)
         # A planned batch may have run: if it is repeated, it must find the same rows.
         if location and not checkpoint_batches(lake, query.name, version, "offsets"):
-            _copy(spark, settings, lake, query, location)
+            _copy(lake, query, location)
 
 
 def first_rows(
-    spark: SparkSession, settings: Settings, lake: Lake, query: Query, version: int, sides: list[DataFrame]
+    lake: OpenLake, query: Query, version: int, sides: list[DataFrame]
 ) -> tuple[list[DataFrame], DataFrame | None]:
     """The input of the first batch of ``query``.
 
     Args:
-        spark: the session.
-        settings: those it runs with.
         lake: the lake.
         query: the query.
         version: of its checkpoint.
@@ -89,22 +86,22 @@ def first_rows(
     if what is None or not _is_due(lake, query, version):
         return sides, None
     # Cached until the session ends: every batch plans it again, though only the first one uses it.
-    rows = read_taken(spark, lake, query).localCheckpoint()
+    rows = read_taken(lake, query).localCheckpoint()
     if what.known:
-        return sides, what.known(settings, rows)
-    return [with_seeds(side, rows, _first_key(spark, lake, query)) for side in sides], None
+        return sides, what.known(lake.settings, rows)
+    return [with_seeds(side, rows, _first_key(lake, query)) for side in sides], None
 
 
-def read_taken(spark: SparkSession, lake: Lake, query: Query) -> DataFrame:
+def read_taken(lake: OpenLake, query: Query) -> DataFrame:
     """The copy of the initial state of ``query``."""
-    return spark.read.format("delta").load(lake.uri(initial_key(query.name)))
+    return lake.spark.read.format("delta").load(lake.uri(initial_key(query.name)))
 
 
-def initial_events(spark: SparkSession, lake: Lake, query: Query) -> DataFrame | None:
+def initial_events(lake: OpenLake, query: Query) -> DataFrame | None:
     """The initial events of ``query``, with ``event_date``; None: it has none."""
     if query.initial_state is None or query.initial_state.known or not has_taken(lake, query):
         return None
-    return read_taken(spark, lake, query).withColumn("event_date", F.to_date("event_time"))
+    return read_taken(lake, query).withColumn("event_date", F.to_date("event_time"))
 
 
 def has_taken(lake: Lake, query: Query) -> bool:
@@ -123,7 +120,7 @@ def _location(lake: Lake, query: Query, version: int) -> str:
     return manifest.initial_state if manifest else ""
 
 
-def _copy(spark: SparkSession, settings: Settings, lake: Lake, query: Query, location: str) -> None:
+def _copy(lake: OpenLake, query: Query, location: str) -> None:
     what = query.initial_state
     assert what is not None  # noqa: S101 the manifest names it
     if lake.is_local and not location.startswith(LOCAL):
@@ -131,15 +128,15 @@ def _copy(spark: SparkSession, settings: Settings, lake: Lake, query: Query, loc
             f"{what.setting} {location} is in an object store and the lake {lake.shown()} is not, so the session has "
             "no connection to the store; copy the table or file to this machine"
         )
-    rows = read_initial(spark, location, what.columns, what.choices(settings))
+    rows = read_initial(lake.spark, location, what.columns, what.choices(lake.settings))
     writer = rows.coalesce(1).write.format("delta").mode("overwrite").option("overwriteSchema", "true")
     writer.save(lake.uri(initial_key(query.name)))
 
 
-def _first_key(spark: SparkSession, lake: Lake, query: Query) -> tuple[str, str]:
+def _first_key(lake: OpenLake, query: Query) -> tuple[str, str]:
     """The key of a row that is in the first batch."""
     (table,) = query.reads
-    rows = read_table(spark, lake, table, version=first_version_with_rows(lake, table))
+    rows = lake.read(table, version=first_version_with_rows(lake, table))
     ((event_type, event_id),) = rows.select(*KEY).limit(1).collect()
     return event_type, event_id
 

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from spark_jobs.config.durations import EPOCH, parse_duration
-from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import Table
 from spark_jobs.errors import CheckpointError
 from spark_jobs.lake.layout import Lake, commit_key
@@ -18,19 +17,17 @@ from spark_jobs.queries.manifests import keeps_initial_state, read_manifest
 from spark_jobs.queries.places import checkpoint_in_use, initial_key
 from spark_jobs.queries.query import Query
 from spark_jobs.queries.state_settings import setting
-from spark_jobs.spark.read_delta import read_table
+from spark_jobs.spark.open_lake import OpenLake
 
 
 @dataclass(frozen=True)
 class ResumePoint:
     """Where ``query`` stood after the batch of ``note``, the last one in its table.
 
-    ``settings`` are those that the query will run with.
+    The settings of ``lake`` are those that the query will run with.
     """
 
-    spark: SparkSession
-    settings: Settings
-    lake: Lake
+    lake: OpenLake
     query: Query
     note: CommitNote
 
@@ -56,7 +53,7 @@ class ResumePoint:
             CheckpointError: the log of a table that the query reads does not go back to the position.
         """
         if table not in self.query.reads:
-            return read_table(self.spark, self.lake, table)
+            return self.lake.read(table)
         return self.read_until(table, max(self.reached))
 
     def read_until(self, table: Table, version: int) -> DataFrame:
@@ -68,7 +65,7 @@ class ResumePoint:
         Raises:
             CheckpointError: the log of ``table`` does not go back to ``version``.
         """
-        return read_table(self.spark, self.lake, table, version=version_at_rest(self.lake, table, version))
+        return self.lake.read(table, version=version_at_rest(self.lake, table, version))
 
     def read_initial(self) -> DataFrame | None:
         """The rows of the initial state that the query started with, if it still counts; None without one.
@@ -76,7 +73,7 @@ class ResumePoint:
         Raises:
             CheckpointError: it is not in the lake any more.
         """
-        if not keeps_initial_state(self.manifest, self.query, self.settings, self.lake):
+        if not keeps_initial_state(self.manifest, self.query, self.lake.settings, self.lake):
             return None
         key = initial_key(self.query.name)
         if not self.lake.is_table(key):
@@ -84,11 +81,11 @@ class ResumePoint:
                 f"query {self.query.name} began with an initial state, and its copy {self.lake.shown(key)} is gone, so "
                 "the state cannot be rebuilt; restore the copy, or start a new lake from the source"
             )
-        return read_taken(self.spark, self.lake, self.query)
+        return read_taken(self.lake, self.query)
 
     def longest(self, name: str) -> timedelta:
         """A duration: the longer of its value in ``settings`` and its value when the checkpoint was created."""
-        now = setting(self.settings, name)
+        now = setting(self.lake.settings, name)
         assert isinstance(now, timedelta), f"{name} is not a duration"  # noqa: S101 a mistake of the caller
         return max(now, parse_duration(self.manifest.settings[name])) if self.manifest else now
 

@@ -16,21 +16,20 @@ from dataclasses import dataclass
 from typing import Generic
 
 from delta.exceptions import ConcurrentDeleteDeleteException, ConcurrentDeleteReadException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from spark_jobs.config.sections import S3Settings
 from spark_jobs.contract.tables import RESTATEMENTS, Table
 from spark_jobs.errors import LakeError
 from spark_jobs.lake.layout import Lake
-from spark_jobs.lake.lock import Check, hold_job
+from spark_jobs.lake.lock import Check
 from spark_jobs.lake.notes import CommitNote
 from spark_jobs.lake.table_files import last_transaction
 from spark_jobs.queries.kept_columns import with_columns
 from spark_jobs.restatements.compare import rows_of
 from spark_jobs.restatements.plan import RepairDone
 from spark_jobs.restatements.plans import AnyPlan, Plans
-from spark_jobs.spark.read_delta import declared
+from spark_jobs.spark.open_lake import OpenLake, declared
 from spark_jobs.spark.rewrite_rows import Rewrite, RowsChangedError, rewrite_rows
 from spark_jobs.spark.write_delta import add_columns, append_rows
 
@@ -64,9 +63,7 @@ class Changes(Generic[AnyPlan]):
 
 
 def restate(
-    spark: SparkSession,
-    lake: Lake,
-    s3: S3Settings,
+    lake: OpenLake,
     changes: Changes[AnyPlan],
     plan: Callable[[int], AnyPlan | None],
     *,
@@ -76,9 +73,7 @@ def restate(
     """Plans changes and applies them. An interrupted plan is completed first.
 
     Args:
-        spark: the session.
         lake: the lake; jobs may be running.
-        s3: of its store.
         changes: the kind of change.
         plan: writes the rows of a plan of the given number and returns it; None: nothing changes.
         dry_run: only plan.
@@ -92,8 +87,8 @@ def restate(
             skipped an append.
         LakeInUseError: another process holds the lock.
     """
-    with hold_job(lake, changes.plans.writer, s3, spark=spark) as check_lock:
-        run = Restating(spark, lake, changes, check_lock, on_step)
+    with lake.hold(changes.plans.writer) as check_lock:
+        run = Restating(lake, changes, check_lock, on_step)
         for _ in range(_ATTEMPTS):
             run.complete_interrupted()
             planned = plan(run.next_number())
@@ -112,10 +107,8 @@ def restate(
 class Restating(Generic[AnyPlan]):
     """Applies planned changes, under the lock."""
 
-    def __init__(
-        self, spark: SparkSession, lake: Lake, changes: Changes[AnyPlan], check_lock: Check, on_step: OnStep
-    ) -> None:
-        self.spark, self.lake, self.on_step = spark, lake, on_step
+    def __init__(self, lake: OpenLake, changes: Changes[AnyPlan], check_lock: Check, on_step: OnStep) -> None:
+        self.lake, self.on_step = lake, on_step
         self._changes, self._plans, self._check_lock = changes, changes.plans, check_lock
 
     def complete_interrupted(self) -> None:
@@ -186,7 +179,7 @@ class Restating(Generic[AnyPlan]):
     def _change(self, plan: AnyPlan, table: Table) -> None:
         """Changes one table, and records the changes in ``gold/restatements``."""
         part, writer = plan.tables[table.name], self._plans.writer
-        changed = self.spark.read.parquet(self.lake.uri(plan.rows_key(table.name)))
+        changed = self.lake.read_parquet(plan.rows_key(table.name))
         if part.inserts + part.deletes:
             self.on_step(f"{table.name}: {part.deletes:,} rows out, {part.inserts:,} rows in")
             if self._changes.is_appended and not part.deletes:
@@ -194,18 +187,17 @@ class Restating(Generic[AnyPlan]):
             elif last_transaction(self.lake, table, writer) < plan.number:
                 # An earlier version may have created the table.
                 add_columns(self.lake, table, changed.select("row.*"))
-                change_rows(self.spark, self.lake, table, changed, CommitNote(writer=writer, batch=plan.number))
+                change_rows(self.lake, table, changed, CommitNote(writer=writer, batch=plan.number))
         rows = self._changes.restatements(changed, plan, table)
         # Each commit to gold/restatements makes `adloom days` start Spark.
         if not rows.isEmpty():
             self.append(rows, RESTATEMENTS, self._teller(table), plan.number)
 
 
-def change_rows(spark: SparkSession, lake: Lake, table: Table, changed: DataFrame, note: CommitNote) -> None:
+def change_rows(lake: OpenLake, table: Table, changed: DataFrame, note: CommitNote) -> None:
     """Deletes and inserts rows of ``table``, in one commit that carries ``note``.
 
     Args:
-        spark: the session.
         lake: where the table lies.
         table: an existing table.
         changed: from :func:`spark_jobs.restatements.compare.changes`.
@@ -215,7 +207,7 @@ def change_rows(spark: SparkSession, lake: Lake, table: Table, changed: DataFram
         RowsChangedError: a row to delete is missing. Nothing was changed.
         LakeError: others rewrote its files in each attempt, or this Delta lacks the internals that it needs.
     """
-    change = _rows(spark, lake, table, changed)
+    change = _rows(lake, table, changed)
     for attempt in range(1, _ATTEMPTS + 1):
         try:
             rewrite_rows(lake, table, change, note)
@@ -229,8 +221,8 @@ def change_rows(spark: SparkSession, lake: Lake, table: Table, changed: DataFram
     )
 
 
-def _rows(spark: SparkSession, lake: Lake, table: Table, changed: DataFrame) -> Rewrite:
-    types = dict(spark.read.format("delta").load(lake.table(table)).dtypes)
+def _rows(lake: OpenLake, table: Table, changed: DataFrame) -> Rewrite:
+    types = dict(lake.spark.read.format("delta").load(lake.table(table)).dtypes)
     there, columns = list(types), changed.select("row.*").columns
     assert set(columns) <= set(there), (columns, there)  # noqa: S101 the plan was made from this table
     # An earlier version may have planned it with fewer columns.

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, time, timedelta
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.config.durations import microseconds, time_of_us
@@ -13,13 +13,12 @@ from spark_jobs.config.settings import Settings
 from spark_jobs.contract.events import HEARTBEAT, KEY, OK
 from spark_jobs.contract.tables import BRONZE_EVENTS, LATE_EVENTS, SILVER_EVENTS
 from spark_jobs.lake.batch import EVER_US
-from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.log import BatchSpan
 from spark_jobs.queries.arrivals import rows_added
 from spark_jobs.queries.identity import COPY, IS_KEPT, delay_of, first_of_each, replaced_in, with_kept
 from spark_jobs.restatements.plan import Cause
 from spark_jobs.spark.columns import dates_within
-from spark_jobs.spark.read_delta import read_table
+from spark_jobs.spark.open_lake import OpenLake
 
 CAUSE = "cause"
 WATERMARK = "watermark"
@@ -90,17 +89,13 @@ def _cause_of_type() -> Column:
     return F.concat(F.lit("late_"), F.col("event_type"))
 
 
-def new_late_events(
-    spark: SparkSession, settings: Settings, lake: Lake, spans: list[BatchSpan], silver: DataFrame
-) -> DataFrame | None:
+def new_late_events(lake: OpenLake, spans: list[BatchSpan], silver: DataFrame) -> DataFrame | None:
     """The events that ``deduplicate`` read in ``spans`` and that silver lacks, each once; None: it read no rows.
 
     ``deduplicate`` dropped them as late, or as copies of an event further away than its watermark: while Spark
     remembers an id, it compares no times.
 
     Args:
-        spark: the session.
-        settings: how late an event may be, and how far apart copies may lie.
         lake: the lake.
         spans: batches of ``deduplicate``.
         silver: what it had written by then.
@@ -111,8 +106,8 @@ def new_late_events(
     read = [span.received for span in spans if span.received]
     if not read:
         return None
-    late = read_table(spark, lake, LATE_EVENTS) if lake.has(LATE_EVENTS) else None
-    records = as_silver(with_watermark(rows_added(spark, lake, BRONZE_EVENTS, spans), spans))
+    late = lake.read(LATE_EVENTS) if lake.has(LATE_EVENTS) else None
+    records = as_silver(with_watermark(rows_added(lake, BRONZE_EVENTS, spans), spans))
     # A cleaned log no longer says when its rows came: their range has no end, and so no latest time.
     begin, end = min(first for first, _ in read), max(last for _, last in read)
     kept = silver.where(F.col("ingest_time") >= F.lit(time_of_us(begin)))
@@ -123,9 +118,9 @@ def new_late_events(
     if late is not None:
         lacking = lacking.join(late.select(*COPY), on=list(COPY), how="left_anti")
     lacking = lacking.persist()
-    found = first_of_each(_of_ids(lacking, records, silver, late, settings), delay_of(settings.deduplicate))
+    found = first_of_each(_of_ids(lacking, records, silver, late, lake.settings), delay_of(lake.settings.deduplicate))
     new = found.join(lacking.select(*COPY).distinct(), on=list(COPY), how="left_semi")
-    return new.withColumn(IS_EXPIRED, is_expired(settings.repair.horizon)).drop(WATERMARK)
+    return new.withColumn(IS_EXPIRED, is_expired(lake.settings.repair.horizon)).drop(WATERMARK)
 
 
 def _of_ids(
@@ -163,7 +158,7 @@ def copies_near(events: DataFrame, rows: DataFrame, settings: DeduplicateSetting
     return rows.where(is_near & F.col("event_date").isin(dates))
 
 
-def late_for(spark: SparkSession, lake: Lake, spans: list[BatchSpan]) -> DataFrame | None:
+def late_for(lake: OpenLake, spans: list[BatchSpan]) -> DataFrame | None:
     """The events of silver that a query may have dropped as late in ``spans``; None: no event.
 
     Returns:
@@ -171,23 +166,15 @@ def late_for(spark: SparkSession, lake: Lake, spans: list[BatchSpan]) -> DataFra
     """
     if not any(span.watermark_ms for span in spans):
         return None
-    return late_in_silver(behind(rows_added(spark, lake, SILVER_EVENTS, spans), spans))
+    return late_in_silver(behind(rows_added(lake, SILVER_EVENTS, spans), spans))
 
 
 def replaced(
-    spark: SparkSession,
-    settings: Settings,
-    lake: Lake,
-    spans: list[BatchSpan],
-    silver: DataFrame,
-    late: DataFrame,
-    fresh: DataFrame | None,
+    lake: OpenLake, spans: list[BatchSpan], silver: DataFrame, late: DataFrame, fresh: DataFrame | None
 ) -> DataFrame:
     """Copies in silver that a late event replaces, because it was received first.
 
     Args:
-        spark: the session.
-        settings: how long copies are known.
         lake: the lake.
         spans: what a query has read of silver since the last repair.
         silver: all that it has read.
@@ -197,10 +184,10 @@ def replaced(
     Returns:
         The columns of ``silver/events``, and ``cause``.
     """
-    delay, found = delay_of(settings.deduplicate), []
+    delay, found = delay_of(lake.settings.deduplicate), []
     if spans:
-        found.append(replaced_in(rows_added(spark, lake, SILVER_EVENTS, spans), late, delay))
+        found.append(replaced_in(rows_added(lake, SILVER_EVENTS, spans), late, delay))
     if fresh is not None:
-        found.append(replaced_in(copies_near(fresh, silver, settings.deduplicate), fresh, delay))
+        found.append(replaced_in(copies_near(fresh, silver, lake.settings.deduplicate), fresh, delay))
     rows = found[0] if len(found) == 1 else found[0].unionByName(found[1], allowMissingColumns=True)
     return late_in_silver(rows)

@@ -16,12 +16,10 @@ killed in between, the next run finds them, because it looks at all marks since 
 from datetime import UTC, date, datetime
 from uuid import uuid4
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import LATE_EVENTS, SILVER_EVENTS
-from spark_jobs.lake.layout import Lake
 from spark_jobs.queries.arrivals import read_up_to
 from spark_jobs.queries.correction import GROUP, AffectedRows, CorrectionInput
 from spark_jobs.queries.identity import delay_of
@@ -34,23 +32,19 @@ from spark_jobs.restatements.pending_marks import PendingMarks
 from spark_jobs.restatements.plan import PlanKind, RepairPlan, TablePlan, changes_key, draft_key, events_key
 from spark_jobs.restatements.plans import GOLD_PLANS
 from spark_jobs.restatements.repair import GOLD
-from spark_jobs.spark.read_delta import read_table
+from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.traffic_rules.kinds.common import EVENT
 
 _FEW_EVENTS = 20_000
 """Up to this many events, the rows that they touch are sent to every task."""
 
 
-def apply_marks_to_gold(
-    spark: SparkSession, settings: Settings, lake: Lake, *, on_step: OnStep = lambda _line: None
-) -> RepairPlan | None:
+def apply_marks_to_gold(lake: OpenLake, *, on_step: OnStep = lambda _line: None) -> RepairPlan | None:
     """Updates the net columns of gold to the marks. Rows that the live queries may still change wait.
 
     Jobs may be running. A killed repair, replay or plan of marks is completed first.
 
     Args:
-        spark: the session.
-        settings: those of the live jobs.
         lake: the lake.
         on_step: called with a line of text at every step.
 
@@ -61,42 +55,40 @@ def apply_marks_to_gold(
         LakeError: see :func:`spark_jobs.restatements.apply.restate`.
         LakeInUseError: a repair or a replay is at work.
     """
-    if not _may_have_news(spark, settings, lake):
+    if not _may_have_news(lake):
         return None
 
     def plan(number: int) -> RepairPlan | None:
-        marked, wanted = PendingMarks.of(spark, lake), _wanted(settings, lake)
+        marked, wanted = PendingMarks.of(lake), _wanted(lake)
         if marked is None or not marked.has_news([one.query.writes.name for one in wanted]):
             return None
-        return _Planning(spark, settings, lake, number, marked, on_step).plan(wanted)
+        return _Planning(lake, number, marked, on_step).plan(wanted)
 
-    return restate(spark, lake, settings.s3, GOLD, plan, on_step=on_step)
+    return restate(lake, GOLD, plan, on_step=on_step)
 
 
-def _may_have_news(spark: SparkSession, settings: Settings, lake: Lake) -> bool:
+def _may_have_news(lake: OpenLake) -> bool:
     if GOLD_PLANS.unfinished(lake):
         return True
-    marked = PendingMarks.of(spark, lake)
-    return marked is not None and marked.has_news([one.query.writes.name for one in _wanted(settings, lake)])
+    marked = PendingMarks.of(lake)
+    return marked is not None and marked.has_news([one.query.writes.name for one in _wanted(lake)])
 
 
-def _wanted(settings: Settings, lake: Lake) -> list[TableToCorrect]:
-    return [one for one in tables_to_correct(settings, lake) if one.correction.net]
+def _wanted(lake: OpenLake) -> list[TableToCorrect]:
+    return [one for one in tables_to_correct(lake) if one.correction.net]
 
 
 class _Planning:
-    def __init__(
-        self, spark: SparkSession, settings: Settings, lake: Lake, number: int, marked: PendingMarks, on_step: OnStep
-    ) -> None:
-        self._spark, self._settings, self._lake, self._number = spark, settings, lake, number
+    def __init__(self, lake: OpenLake, number: int, marked: PendingMarks, on_step: OnStep) -> None:
+        self._lake, self._number = lake, number
         self._marked, self._on_step = marked, on_step
         self._draft, self._at = uuid4().hex, datetime.now(UTC)
-        self._delay = delay_of(settings.deduplicate)
+        self._delay = delay_of(lake.settings.deduplicate)
         self._rows: dict[str, DataFrame] = {}
         """The planned rows, by key."""
-        late = read_table(spark, lake, LATE_EVENTS) if lake.has(LATE_EVENTS) else None
+        late = lake.read(LATE_EVENTS) if lake.has(LATE_EVENTS) else None
         self._late = None if late is None else late.where(~F.col(IS_EXPIRED)).drop(IS_EXPIRED, "cause", "repair")
-        self._silver = read_table(spark, lake, SILVER_EVENTS, version=lake.newest_commit(SILVER_EVENTS.path))
+        self._silver = lake.read(SILVER_EVENTS, version=lake.newest_commit(SILVER_EVENTS.path))
 
     def plan(self, wanted: list[TableToCorrect]) -> RepairPlan | None:
         """The plan; None: nothing changes, and no other events wait than before."""
@@ -141,12 +133,12 @@ class _Planning:
     ) -> dict[str, int]:
         """Keeps the planned changes, and the events with whether they wait. Returns the counts."""
         name = one.query.writes.name
-        silver = read_up_to(self._spark, self._lake, SILVER_EVENTS, one.silver_version)
-        live = read_table(self._spark, self._lake, one.query.writes, version=one.version)
+        silver = read_up_to(self._lake, SILVER_EVENTS, one.silver_version)
+        live = self._lake.read(one.query.writes, version=one.version)
         there = events_of(silver, self._late, None, self._delay)
-        scene = CorrectionInput(self._settings, one.watermark, there, live, *span, is_small, self._marked.of_dates)
+        scene = CorrectionInput(self._lake.settings, one.watermark, there, live, *span, is_small, self._marked.of_dates)
         touched = checkpointed(one.correction.recompute(events, scene))
-        now, age = F.lit(one.watermark or self._at), self._settings.repair.freeze_after
+        now, age = F.lit(one.watermark or self._at), self._lake.settings.repair.freeze_after
         frozen = is_older(F.expr(one.correction.time), now, age)
         causes, still_open = causes_of(touched, events), open_groups(touched, scene).select(GROUP)
         closed = _without(touched, still_open)

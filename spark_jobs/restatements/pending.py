@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cached_property
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from spark_jobs.config.settings import Settings
 from spark_jobs.contract.events import KEY
 from spark_jobs.contract.tables import LATE_EVENTS, SILVER_EVENTS
-from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.log import BatchSpan
 from spark_jobs.lake.notes import CommitNote, version_reached
 from spark_jobs.queries.arrivals import read_up_to, spans_read
@@ -28,7 +26,7 @@ from spark_jobs.queries.registry import QUERIES
 from spark_jobs.restatements.late_events import IS_EXPIRED, late_for, new_late_events, replaced
 from spark_jobs.restatements.plan import events_key
 from spark_jobs.restatements.plans import LastRepair
-from spark_jobs.spark.read_delta import read_table
+from spark_jobs.spark.open_lake import OpenLake
 
 IS_PENDING = "waits"
 """Column: whether an event waits for the next repair."""
@@ -50,14 +48,14 @@ class TableToCorrect:
         return self.note.watermark
 
 
-def tables_to_correct(settings: Settings, lake: Lake) -> list[TableToCorrect]:
+def tables_to_correct(lake: OpenLake) -> list[TableToCorrect]:
     """The existing tables that are corrected, in the order in which rows flow."""
-    return [found for query in QUERIES if (found := _wanted(settings, lake, query))]
+    return [found for query in QUERIES if (found := _wanted(lake, query))]
 
 
-def _wanted(settings: Settings, lake: Lake, query: Query) -> TableToCorrect | None:
+def _wanted(lake: OpenLake, query: Query) -> TableToCorrect | None:
     table = query.writes
-    if not query.is_corrected(settings) or not lake.has(table):
+    if not query.is_corrected(lake.settings) or not lake.has(table):
         return None
     if query.initial_state and query.initial_state.known and has_taken(lake, query):
         return None  # the events behind its initial state are unknown, so nothing can be recomputed
@@ -82,15 +80,13 @@ class PendingLateEvents:
 
     def __init__(
         self,
-        spark: SparkSession,
-        settings: Settings,
-        lake: Lake,
+        lake: OpenLake,
         before: LastRepair | None,
         kept: Callable[[DataFrame], DataFrame],
         *,
         since: datetime | None = None,
     ) -> None:
-        self._spark, self._settings, self._lake, self._kept = spark, settings, lake, kept
+        self._lake, self._kept = lake, kept
         self._before = before.plan if before else None
         self._failed = before.failed if before else ()
         self._oldest = since
@@ -124,15 +120,15 @@ class PendingLateEvents:
 
         The columns of ``silver/late_events`` without ``repair``.
         """
-        silver = read_up_to(self._spark, self._lake, SILVER_EVENTS, self.silver_version)
-        found = new_late_events(self._spark, self._settings, self._lake, self.spans, silver) if self.spans else None
+        silver = read_up_to(self._lake, SILVER_EVENTS, self.silver_version)
+        found = new_late_events(self._lake, self.spans, silver) if self.spans else None
         found = None if found is None else self._kept(found)
         return None if found is None or found.isEmpty() else found
 
     @cached_property
     def known(self) -> DataFrame | None:
         """All events that were late for silver and are not too old, expired ones too; None: no event."""
-        there = read_table(self._spark, self._lake, LATE_EVENTS) if self._lake.has(LATE_EVENTS) else None
+        there = self._lake.read(LATE_EVENTS) if self._lake.has(LATE_EVENTS) else None
         found = [rows for rows in (there, self.fresh) if rows is not None]
         if not found:
             return None
@@ -160,7 +156,7 @@ class PendingLateEvents:
         name = one.query.writes.name
         spans = spans_read(self._lake, one.query, self._since(name), until=one.version)
         counted, found = F.lit(True).alias("is_counted"), []
-        if (own := late_for(self._spark, self._lake, spans)) is not None:
+        if (own := late_for(self._lake, spans)) is not None:
             found.append(own.select("*", counted))
         on_time = None if self.fresh is None else _counting(self.fresh)
         if self._before and name not in self._before.tables:
@@ -169,11 +165,11 @@ class PendingLateEvents:
         if on_time is not None:
             found.append(on_time.select("*", counted))
         if self._before and name in self._before.tables and self._before.tables[name].events:
-            earlier = self._spark.read.parquet(self._lake.uri(events_key(self._before.folder, name)))
+            earlier = self._lake.read_parquet(events_key(self._before.folder, name))
             chosen = earlier if name in self._failed else earlier.where(IS_PENDING)
             found.append(chosen.drop(IS_PENDING))
         if self.late is not None and (spans or on_time is not None):
-            copies = replaced(self._spark, self._settings, self._lake, spans, silver, self.late, on_time)
+            copies = replaced(self._lake, spans, silver, self.late, on_time)
             found.append(copies.select("*", F.lit(False).alias("is_counted")))
         if not found:
             return None

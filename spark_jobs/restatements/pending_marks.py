@@ -7,7 +7,7 @@ changes of marks are pending.
 from collections.abc import Callable, Sequence
 from datetime import date
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.config.durations import time_of_us
@@ -22,7 +22,7 @@ from spark_jobs.restatements.pending import IS_PENDING
 from spark_jobs.restatements.plan import Cause, PlanKind, events_key
 from spark_jobs.restatements.plans import LastRepair, last_plan
 from spark_jobs.spark.columns import dates_of
-from spark_jobs.spark.read_delta import read_table
+from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.traffic_rules.evaluate import active_marks
 from spark_jobs.traffic_rules.kinds.common import EVENT, is_of, micros_literal
 from spark_jobs.traffic_rules.reached import Reached
@@ -42,16 +42,16 @@ class PendingMarks:
         version: of the table.
     """
 
-    def __init__(self, spark: SparkSession, lake: Lake, version: int) -> None:
-        self._spark, self._lake, self._version = spark, lake, version
+    def __init__(self, lake: OpenLake, version: int) -> None:
+        self._lake, self._version = lake, version
         self.before: LastRepair | None = last_plan(lake, PlanKind.MARKS)
         """The last plan that brought marks to gold; None: no plan has."""
 
     @classmethod
-    def of(cls, spark: SparkSession, lake: Lake) -> "PendingMarks | None":
+    def of(cls, lake: OpenLake) -> "PendingMarks | None":
         """The current marks of ``lake``; None: nothing was ever marked."""
         version = lake.newest_commit(MARKS.path)
-        return None if version is None else cls(spark, lake, version)
+        return None if version is None else cls(lake, version)
 
     @property
     def marked_at_us(self) -> int:
@@ -98,7 +98,7 @@ class PendingMarks:
         return found.dropDuplicates(list(EVENT)).withColumns(labels).localCheckpoint()
 
     def _rows(self) -> DataFrame:
-        return read_table(self._spark, self._lake, MARKS, version=self._version)
+        return self._lake.read(MARKS, version=self._version)
 
     def _since_us(self, table: str) -> int:
         """The time up to which ``table`` has marks; for a table that did not exist then, the earliest time."""
@@ -109,7 +109,7 @@ class PendingMarks:
         before = self.before
         if before is None or table not in before.plan.tables or not before.plan.tables[table].events:
             return None
-        earlier = self._spark.read.parquet(self._lake.uri(events_key(before.plan.folder, table)))
+        earlier = self._lake.read_parquet(events_key(before.plan.folder, table))
         return earlier if table in before.failed else earlier.where(IS_PENDING)
 
 

@@ -22,13 +22,11 @@ that do not conflict with what queries append: see :mod:`spark_jobs.spark.rewrit
 from datetime import UTC, date, datetime, timedelta
 from uuid import uuid4
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.config.sections import RepairSettings
-from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import LATE_EVENTS, SILVER_EVENTS, Table
-from spark_jobs.lake.layout import Lake
 from spark_jobs.places import REPAIR
 from spark_jobs.queries.arrivals import read_up_to
 from spark_jobs.queries.correction import GROUP, CorrectionInput
@@ -43,29 +41,20 @@ from spark_jobs.restatements.pending import IS_PENDING, PendingLateEvents, Table
 from spark_jobs.restatements.pending_marks import PendingMarks
 from spark_jobs.restatements.plan import RepairPlan, TablePlan, changes_key, draft_key, events_key, late_key
 from spark_jobs.restatements.plans import GOLD_PLANS, last_repair
-from spark_jobs.spark.read_delta import read_table
+from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.traffic_rules.kinds.common import EVENT
 
 _BESIDE = timedelta(days=2)
 """How far late events are read beyond the horizon of corrections: sessions and averages cross it."""
 
 
-def repair(
-    spark: SparkSession,
-    settings: Settings,
-    lake: Lake,
-    *,
-    dry_run: bool = False,
-    on_step: OnStep = lambda _line: None,
-) -> RepairPlan | None:
+def repair(lake: OpenLake, *, dry_run: bool = False, on_step: OnStep = lambda _line: None) -> RepairPlan | None:
     """Corrects gold to what it would be if no event had been late.
 
     Rows that the live queries may still change are left for the next repair. Jobs may be running. A killed repair is
     completed first.
 
     Args:
-        spark: the session.
-        settings: those of the live jobs.
         lake: the lake.
         dry_run: only plan; nothing is written that counts.
         on_step: called with a line of text at every step.
@@ -79,16 +68,16 @@ def repair(
     """
 
     def plan(number: int) -> RepairPlan | None:
-        return make_plan(spark, settings, lake, number, dry_run=dry_run, on_step=on_step)
+        return make_plan(lake, number, dry_run=dry_run, on_step=on_step)
 
-    return restate(spark, lake, settings.s3, GOLD, plan, dry_run=dry_run, on_step=on_step)
+    return restate(lake, GOLD, plan, dry_run=dry_run, on_step=on_step)
 
 
 def _keep_late(run: Restating[RepairPlan], plan: RepairPlan) -> None:
     """Appends the events that were too late for silver to ``silver/late_events``."""
     if plan.late_events:
         run.on_step(f"{plan.late_events:,} late events into {LATE_EVENTS.path}")
-        rows = run.spark.read.parquet(run.lake.uri(late_key(plan.folder)))
+        rows = run.lake.read_parquet(late_key(plan.folder))
         run.append(rows, LATE_EVENTS, REPAIR, plan.number)
 
 
@@ -113,9 +102,7 @@ GOLD = Changes(
 """The changes of repairs, replays and marks."""
 
 
-def make_plan(
-    spark: SparkSession, settings: Settings, lake: Lake, number: int, *, dry_run: bool, on_step: OnStep
-) -> RepairPlan | None:
+def make_plan(lake: OpenLake, number: int, *, dry_run: bool, on_step: OnStep) -> RepairPlan | None:
     """Plans the repair ``number``, and unless ``dry_run`` writes the rows of the plan.
 
     Returns:
@@ -123,7 +110,7 @@ def make_plan(
     """
     if not lake.has(SILVER_EVENTS):
         return None
-    return _Planning(spark, settings, lake, number, dry_run=dry_run, on_step=on_step).plan()
+    return _Planning(lake, number, dry_run=dry_run, on_step=on_step).plan()
 
 
 def _oldest(wanted: list[TableToCorrect], settings: RepairSettings) -> datetime | None:
@@ -133,17 +120,15 @@ def _oldest(wanted: list[TableToCorrect], settings: RepairSettings) -> datetime 
 
 
 class _Planning:
-    def __init__(
-        self, spark: SparkSession, settings: Settings, lake: Lake, number: int, *, dry_run: bool, on_step: OnStep
-    ) -> None:
-        self._spark, self._settings, self._lake, self._dry_run, self._on_step = spark, settings, lake, dry_run, on_step
+    def __init__(self, lake: OpenLake, number: int, *, dry_run: bool, on_step: OnStep) -> None:
+        self._lake, self._dry_run, self._on_step = lake, dry_run, on_step
         self._number, self._draft = number, uuid4().hex
         self._folder = draft_key(self._number, self._draft)
         self._at = datetime.now(UTC)
-        self._wanted = tables_to_correct(settings, lake)
-        since = _oldest(self._wanted, settings.repair)
-        self._outstanding = PendingLateEvents(spark, settings, lake, last_repair(lake), self._keep_late, since=since)
-        self._marked = PendingMarks.of(spark, lake)
+        self._wanted = tables_to_correct(lake)
+        since = _oldest(self._wanted, lake.settings.repair)
+        self._outstanding = PendingLateEvents(lake, last_repair(lake), self._keep_late, since=since)
+        self._marked = PendingMarks.of(lake)
         self._spans_of_silver: dict[int, tuple[date, date] | None] = {}
 
     def plan(self) -> RepairPlan | None:
@@ -172,11 +157,11 @@ class _Planning:
         # They count once the plan is written, so they need no log of their own.
         place = self._lake.uri(key)
         rows.write.parquet(place)
-        return self._spark.read.parquet(place)
+        return self._lake.spark.read.parquet(place)
 
     def _part(self, one: TableToCorrect) -> TablePlan:
         self._on_step(f"{one.query.writes.name}: recomputing what late events touch")
-        silver = read_up_to(self._spark, self._lake, SILVER_EVENTS, one.silver_version)
+        silver = read_up_to(self._lake, SILVER_EVENTS, one.silver_version)
         events = self._outstanding.events(one, silver)
         found = 0 if events is None else events.count()
         counts = {"events": found, "pending": 0, "inserts": 0, "deletes": 0, "frozen": 0}
@@ -199,12 +184,12 @@ class _Planning:
     def _compare(self, one: TableToCorrect, events: DataFrame, silver: DataFrame) -> dict[str, int]:
         """Writes the planned changes, and the events with whether they wait. Returns the counts."""
         table, late = one.query.writes, self._outstanding.late
-        initial = initial_events(self._spark, self._lake, one.query)
+        initial = initial_events(self._lake, one.query)
         bounds = self._span(one.silver_version, silver, late, initial)
-        live = read_table(self._spark, self._lake, table, version=one.version)
+        live = self._lake.read(table, version=one.version)
         invalid = self._marked.of_dates if self._marked else None
-        there = events_of(silver, late, initial, delay_of(self._settings.deduplicate))
-        scene = CorrectionInput(self._settings, one.watermark, there, live, *bounds, marked=invalid)
+        there = events_of(silver, late, initial, delay_of(self._lake.settings.deduplicate))
+        scene = CorrectionInput(self._lake.settings, one.watermark, there, live, *bounds, marked=invalid)
         touched = checkpointed(one.correction.recompute(events, scene))
         still_open, causes = open_groups(touched, scene), causes_of(touched, events)
         waiting = touched.scope.join(still_open, on=GROUP, how="left_semi").select(*EVENT).distinct()
@@ -214,7 +199,7 @@ class _Planning:
         )
         # In event time, like everything: last year's events, written now, are not frozen at once.
         now = F.lit(one.watermark or self._at)
-        frozen = is_older(F.expr(one.correction.time), now, self._settings.repair.freeze_after)
+        frozen = is_older(F.expr(one.correction.time), now, self._lake.settings.repair.freeze_after)
         closed = [rows.join(still_open, on=GROUP, how="left_anti") for rows in (touched.expected, touched.actual)]
         changed = self._kept(
             changes(closed[0], closed[1], live.columns, causes, frozen), changes_key(self._folder, table.name)

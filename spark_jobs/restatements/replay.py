@@ -23,13 +23,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from uuid import uuid4
 
-from pyspark.sql import SparkSession
-
 from spark_jobs.config.durations import Window
-from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import SILVER_EVENTS
 from spark_jobs.errors import SettingsError
-from spark_jobs.lake.layout import Lake
 from spark_jobs.queries.registry import QUERIES
 from spark_jobs.restatements.apply import OnStep, restate
 from spark_jobs.restatements.compare import sums
@@ -39,6 +35,7 @@ from spark_jobs.restatements.repair import GOLD
 from spark_jobs.restatements.replay_compare import Compared, Comparing
 from spark_jobs.restatements.replay_model import Replay, replay_key
 from spark_jobs.restatements.replay_report import Differing, Judged, judge
+from spark_jobs.spark.open_lake import OpenLake
 
 _SHOWN = 10
 
@@ -53,9 +50,7 @@ class Replayed:
 
 
 def replay(
-    spark: SparkSession,
-    settings: Settings,
-    lake: Lake,
+    lake: OpenLake,
     window: Window,
     *,
     tables: Sequence[str] = (),
@@ -68,8 +63,6 @@ def replay(
     Jobs may be running. A killed repair or replay is completed first.
 
     Args:
-        spark: the session.
-        settings: those of the live jobs.
         lake: the lake.
         window: which rows.
         tables: names of tables of gold; empty: all that are corrected.
@@ -87,13 +80,13 @@ def replay(
 
     def plan(number: int) -> RepairPlan | None:
         nonlocal report
-        run = _Run(spark, settings, lake, window, tuple(tables), shown, on_step)
+        run = _Run(lake, window, tuple(tables), shown, on_step)
         report = run.compare()
         planned = run.plan(number) if is_applied else None
         run.forget()
         return planned
 
-    planned = restate(spark, lake, settings.s3, GOLD, plan, on_step=on_step)
+    planned = restate(lake, GOLD, plan, on_step=on_step)
     # of the last attempt
     found = report.report.model_copy(update={"number": planned.number if planned else None})
     lake.files.write(replay_key(window, tuple(tables)), found.model_dump_json(indent=2).encode())
@@ -110,17 +103,8 @@ def _check(tables: Sequence[str]) -> None:
 class _Run:
     """One attempt."""
 
-    def __init__(
-        self,
-        spark: SparkSession,
-        settings: Settings,
-        lake: Lake,
-        window: Window,
-        tables: tuple[str, ...],
-        shown: int,
-        on_step: OnStep,
-    ) -> None:
-        self._spark, self._settings, self._lake, self._window = spark, settings, lake, window
+    def __init__(self, lake: OpenLake, window: Window, tables: tuple[str, ...], shown: int, on_step: OnStep) -> None:
+        self._lake, self._window = lake, window
         self._tables, self._shown, self._on_step = tables, shown, on_step
         self._at = datetime.now(UTC)
         self._found: list[tuple[Compared, Judged]] = []
@@ -130,11 +114,11 @@ class _Run:
         """Compares the tables."""
         wanted = self._wanted()
         if wanted:
-            self._comparing = Comparing(self._spark, self._settings, self._lake, self._window, self._at)
+            self._comparing = Comparing(self._lake, self._window, self._at)
             for one in wanted:
                 self._on_step(f"{one.query.writes.name}: recomputing from bronze")
                 compared = self._comparing.compare(one)
-                self._found.append((compared, judge(self._spark, self._lake, self._window, compared, self._shown)))
+                self._found.append((compared, judge(self._lake, self._window, compared, self._shown)))
         parts = {compared.one.query.writes.name: judged for compared, judged in self._found}
         report = Replay(
             begin=self._window.begin.astimezone(UTC),
@@ -147,7 +131,7 @@ class _Run:
     def _wanted(self) -> list[TableToCorrect]:
         if not self._lake.has(SILVER_EVENTS):
             return []
-        found = tables_to_correct(self._settings, self._lake)
+        found = tables_to_correct(self._lake)
         return [one for one in found if not self._tables or one.query.writes.name in self._tables]
 
     def plan(self, number: int) -> RepairPlan | None:

@@ -4,14 +4,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.config.durations import Window
-from spark_jobs.config.settings import Settings
 from spark_jobs.contract.events import HEARTBEAT, KEY
 from spark_jobs.contract.tables import BRONZE_EVENTS, SILVER_EVENTS
-from spark_jobs.lake.layout import Lake
 from spark_jobs.queries.arrivals import read_up_to
 from spark_jobs.queries.correction import DUE, GROUP, AffectedRows, Correction, CorrectionInput
 from spark_jobs.queries.identity import delay_of
@@ -31,7 +29,7 @@ from spark_jobs.restatements.late_events import late_in_silver
 from spark_jobs.restatements.pending import PendingLateEvents, TableToCorrect
 from spark_jobs.restatements.pending_marks import PendingMarks
 from spark_jobs.restatements.plans import last_repair
-from spark_jobs.spark.read_delta import read_table
+from spark_jobs.spark.open_lake import OpenLake
 
 _DAY = timedelta(days=1)
 _FEW_EVENTS = 20_000
@@ -71,13 +69,13 @@ class Comparing:
         at: the time of the replay.
     """
 
-    def __init__(self, spark: SparkSession, settings: Settings, lake: Lake, window: Window, at: datetime) -> None:
-        self._spark, self._settings, self._lake, self._window, self._at = spark, settings, lake, window, at
-        self._outstanding = PendingLateEvents(spark, settings, lake, last_repair(lake), lambda rows: rows.persist())
-        bronze = read_up_to(spark, lake, BRONZE_EVENTS, self._outstanding.bronze_version)
-        self._silver = read_up_to(spark, lake, SILVER_EVENTS, self._outstanding.silver_version)
-        self._marked = PendingMarks.of(spark, lake)
-        self._delay = delay_of(settings.deduplicate)
+    def __init__(self, lake: OpenLake, window: Window, at: datetime) -> None:
+        self._lake, self._window, self._at = lake, window, at
+        self._outstanding = PendingLateEvents(lake, last_repair(lake), lambda rows: rows.persist())
+        bronze = read_up_to(lake, BRONZE_EVENTS, self._outstanding.bronze_version)
+        self._silver = read_up_to(lake, SILVER_EVENTS, self._outstanding.silver_version)
+        self._marked = PendingMarks.of(lake)
+        self._delay = delay_of(lake.settings.deduplicate)
         self._truth = BronzeTruth(bronze, self._silver, self._outstanding.known, self._delay)
         self._dates = _dates(window.begin - _DAY, window.end + _DAY)
 
@@ -89,14 +87,14 @@ class Comparing:
 
     def compare(self, one: TableToCorrect) -> Compared:
         """Compares a table."""
-        live = read_table(self._spark, self._lake, one.query.writes, version=one.version)
-        initial = initial_events(self._spark, self._lake, one.query)
+        live = self._lake.read(one.query.writes, version=one.version)
+        initial = initial_events(self._lake, one.query)
         late = self._late(one)
         events = self._events(one, initial, late)
         is_small = events.count() <= _FEW_EVENTS
         # A chain may be of any length, but each step reads one more date.
         scene = CorrectionInput(
-            self._settings,
+            self._lake.settings,
             one.watermark,
             self._all(initial),
             live,
@@ -117,7 +115,7 @@ class Comparing:
         still_open = expected.where(F.col(_IS_OPEN) & is_in).localCheckpoint()
         settled = _there_already(still_open, actual, one, columns)
         now = F.lit(one.watermark or self._at)
-        frozen = is_older(F.expr(one.correction.time), now, self._settings.repair.freeze_after)
+        frozen = is_older(F.expr(one.correction.time), now, self._lake.settings.repair.freeze_after)
         closed = [rows.where(~F.col(_IS_OPEN)) for rows in (expected, actual)]
         found = changes(closed[0], closed[1], columns, self._causes(touched, late), frozen).localCheckpoint()
         strange = unexpected_rows(live, touched.actual, columns).localCheckpoint()
@@ -139,7 +137,7 @@ class Comparing:
 
     def _events(self, one: TableToCorrect, initial: DataFrame | None, late: DataFrame | None) -> DataFrame:
         """The events behind the rows of the window, as if all were late; and copies that do not count."""
-        begin = self._window.begin - one.correction.reach(self._settings)
+        begin = self._window.begin - one.correction.reach(self._lake.settings)
         dates = _dates(begin, self._window.end)
         near = (F.col("event_time") >= F.lit(begin)) & (F.col("event_time") < F.lit(self._window.end))
         # The dates around are read too, so all are computed together.
@@ -168,7 +166,7 @@ class Comparing:
 
     def _late_events(self, one: TableToCorrect, dates: Sequence[date]) -> DataFrame | None:
         """The events of ``dates`` that were late for a table, or will be, and that no repair has applied yet."""
-        silver = read_up_to(self._spark, self._lake, SILVER_EVENTS, one.silver_version)
+        silver = read_up_to(self._lake, SILVER_EVENTS, one.silver_version)
         late = self._outstanding.events(one, silver, dates)
         if one.silver_version == self._outstanding.silver_version:
             return late
@@ -180,7 +178,7 @@ class Comparing:
 
     def _far(self) -> timedelta:
         """How far an event may lie from a row that it changes, except in chains, which may be of any length."""
-        settings = self._settings
+        settings = self._lake.settings
         average = settings.moving_average
         pairs = settings.attribute.window + settings.campaign_stats.window
         return max(_DAY, pairs, (average.size + 2) * average.timeout)

@@ -3,19 +3,18 @@
 import json
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.config.durations import Window
 from spark_jobs.contract.tables import RESTATEMENTS, SUMS
-from spark_jobs.lake.layout import Lake
 from spark_jobs.queries.correction import GROUP
 from spark_jobs.restatements.compare import COPIES, restatement_rows
 from spark_jobs.restatements.plan import Cause, ChangeOutcome
 from spark_jobs.restatements.replay_compare import Compared
 from spark_jobs.restatements.replay_model import CampaignDifference, ReplayedTable
 from spark_jobs.spark.columns import between, exact_sum
-from spark_jobs.spark.read_delta import read_table
+from spark_jobs.spark.open_lake import OpenLake
 
 _RECORDED = ("table_name", "row_key", "before", "after")
 _IS_LATE, _IS_ON_RECORD = "is_late", "is_on_record"
@@ -56,7 +55,7 @@ class Judged:
     new: DataFrame
 
 
-def judge(spark: SparkSession, lake: Lake, window: Window, compared: Compared, shown: int) -> Judged:
+def judge(lake: OpenLake, window: Window, compared: Compared, shown: int) -> Judged:
     """The report on ``compared``, with the first ``shown`` rows that differ."""
     one, changed = compared.one, compared.changed
     correction, name = one.correction, one.query.writes.name
@@ -64,7 +63,7 @@ def judge(spark: SparkSession, lake: Lake, window: Window, compared: Compared, s
         changed, correction.key(compared.columns), compared.columns, correction.time, correction.counts
     )
     rows = rows.withColumn("table_name", F.lit(name)).localCheckpoint()
-    rows = _marked(spark, lake, rows).localCheckpoint()
+    rows = _marked(lake, rows).localCheckpoint()
     within = rows.where(_is_in("row_time", window))
     late, unknown = _counts(within)
     table = ReplayedTable(
@@ -80,12 +79,12 @@ def judge(spark: SparkSession, lake: Lake, window: Window, compared: Compared, s
     return Judged(table, _first(within, shown), changed.join(on_record, on=GROUP, how="left_anti"))
 
 
-def _marked(spark: SparkSession, lake: Lake, rows: DataFrame) -> DataFrame:
+def _marked(lake: OpenLake, rows: DataFrame) -> DataFrame:
     """``rows`` with ``is_late``: a late event explains the row; ``is_on_record``: it is on record as frozen."""
     explained = F.col("cause") != Cause.REPLAY.value
     if not lake.has(RESTATEMENTS):
         return rows.withColumns({_IS_LATE: explained, _IS_ON_RECORD: F.lit(False)})
-    on_record = between(read_table(spark, lake, RESTATEMENTS), "row_time", rows, "row_time", "row_time")
+    on_record = between(lake.read(RESTATEMENTS), "row_time", rows, "row_time", "row_time")
     frozen = on_record.where(F.col("outcome") == ChangeOutcome.FROZEN.value)
     by_late_event = F.max(explained).alias("by_late_event")
     record = frozen.groupBy(*[F.col(name).alias(f"told_{name}") for name in _RECORDED]).agg(by_late_event)

@@ -9,13 +9,11 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark_jobs.config.settings import Settings
 from spark_jobs.contract.contract import Contract
 from spark_jobs.contract.tables import BRONZE_EVENTS, SILVER_EVENTS
 from spark_jobs.ingest.arriving import arriving_files, folders_of
 from spark_jobs.lake.contracts import record
-from spark_jobs.lake.layout import Lake
-from spark_jobs.lake.lock import Check, hold_job
+from spark_jobs.lake.lock import Check
 from spark_jobs.ledger.cut import LiveLedger
 from spark_jobs.ledger.update import balance
 from spark_jobs.places import REQUEUE
@@ -27,6 +25,7 @@ from spark_jobs.queries.query import Query
 from spark_jobs.queries.registry import JOB_OF_QUERY, QUERIES, TABLES
 from spark_jobs.spark.failures import naming_the_cause
 from spark_jobs.spark.names import UNCOUNTED_STATE_CONF
+from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.spark.write_delta import create_table
 from spark_jobs.streams import checkpoints
 from spark_jobs.streams.drain import drain_lake
@@ -49,9 +48,7 @@ class RunResult:
 
 
 def run(
-    spark: SparkSession,
-    settings: Settings,
-    lake: Lake,
+    lake: OpenLake,
     source: Path | None,
     *,
     drain: bool = False,
@@ -68,8 +65,6 @@ def run(
     restarted.
 
     Args:
-        spark: from :func:`spark_jobs.spark.session.start_session` with the same settings.
-        settings: of this run.
         lake: where the tables are; created where it does not exist.
         source: the folder of files; None: those of the sources in the settings, or else only what the lake has.
         drain: at the end, close everything that is open: impressions, clicks, sessions, windows, users.
@@ -85,7 +80,7 @@ def run(
         QueryFailedError: a query ended with an error.
         LedgerError: the ledger does not balance.
     """
-    records = arriving_files(spark, settings, source) if folders_of(settings, source) else None
+    records = arriving_files(lake.spark, lake.settings, source) if folders_of(lake.settings, source) else None
     jobs = jobs_of_run(measure=measure)
     # What is only drained may have come from Kafka.
     queries = [query for query in QUERIES if query.job in jobs and (records is not None or query.reads)]
@@ -97,28 +92,28 @@ def run(
         # These end with what there is; the others go on, for whatever the ones before them write.
         trigger = ASAP if query.reads else AVAILABLE_NOW
         conf = UNCOUNTED_STATE_CONF if query.name in uncounted else {}
-        return start(query, spark, settings, lake, records=taken, trigger=trigger, within=within, conf=conf)
+        return start(query, lake, records=taken, trigger=trigger, within=within, conf=conf)
 
     flow = Flow(queries, lake, begin)
     with (
-        _holding(jobs, lake, settings, spark) as check_locks,
-        listening(spark, progress),
-        _stopping_all(spark),
+        _holding(jobs, lake) as check_locks,
+        listening(lake.spark, progress),
+        _stopping_all(lake.spark),
         naming_the_cause(lambda: list(flow.running.values())),
     ):
-        checkpoints.claim(lake, settings, [query.name for query in queries], source=FILES)
+        checkpoints.claim(lake, lake.settings, [query.name for query in queries], source=FILES)
         if contract and records is not None:
             record(lake, contract)
-        copy_initial(spark, settings, lake, queries)
+        copy_initial(lake, queries)
         for _ in _process_all(flow):
             check_locks()
             on_progress(progress)
         for table in TABLES:  # those without a batch so far
-            create_table(spark, lake, table)
-        drained_to = drain_lake(spark, settings, lake, flow) if drain else None
+            create_table(lake.spark, lake, table)
+        drained_to = drain_lake(lake, flow) if drain else None
         flow.stop()
     on_progress(progress)  # by now it has heard of every batch
-    return RunResult(balance(settings, lake, drained=drain), progress, drained_to)
+    return RunResult(balance(lake.settings, lake, drained=drain), progress, drained_to)
 
 
 def _process_all(flow: Flow) -> Iterator[None]:
@@ -131,11 +126,11 @@ def _process_all(flow: Flow) -> Iterator[None]:
 
 
 @contextmanager
-def _holding(jobs: Iterable[str], lake: Lake, settings: Settings, spark: SparkSession) -> Iterator[Check]:
+def _holding(jobs: Iterable[str], lake: OpenLake) -> Iterator[Check]:
     """Holds the locks of ``jobs``, and keeps requeues away; gives what checks that the locks are still held."""
     with ExitStack() as held:
         # What is requeued meanwhile might reach bronze after its last reader, and be missing from the ledger.
-        checks = [held.enter_context(hold_job(lake, job, settings.s3, spark=spark)) for job in (*jobs, REQUEUE)]
+        checks = [held.enter_context(lake.hold(job)) for job in (*jobs, REQUEUE)]
 
         def check() -> None:
             for one in checks:

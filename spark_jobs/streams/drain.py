@@ -2,7 +2,6 @@
 
 from datetime import datetime, timedelta
 
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -11,14 +10,14 @@ from spark_jobs.config.settings import Settings
 from spark_jobs.contract.events import HEARTBEAT
 from spark_jobs.contract.tables import SILVER_EVENTS
 from spark_jobs.errors import QueryFailedError
-from spark_jobs.lake.layout import Lake
 from spark_jobs.queries.registry import QUERIES, readers_of
-from spark_jobs.spark.read_delta import newest_event_time, read_table
+from spark_jobs.spark.event_times import newest_event_time
+from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.streams.heartbeats import append_heartbeat
 from spark_jobs.streams.lockstep import Flow
 
 
-def drain_lake(spark: SparkSession, settings: Settings, lake: Lake, flow: Flow) -> datetime | None:
+def drain_lake(lake: OpenLake, flow: Flow) -> datetime | None:
     """Moves event time past everything that the queries of ``flow`` hold open.
 
     Afterwards, events up to the times of :func:`late_up_to` are late.
@@ -33,17 +32,17 @@ def drain_lake(spark: SparkSession, settings: Settings, lake: Lake, flow: Flow) 
     Raises:
         QueryFailedError: a query still holds state.
     """
-    events = read_table(spark, lake, SILVER_EVENTS).where(F.col("event_type") != HEARTBEAT)
+    events = lake.read(SILVER_EVENTS).where(F.col("event_type") != HEARTBEAT)
     last = newest_event_time(events)
     if last is None:
         return None
-    beat_time = last + drain_lead(settings)
+    beat_time = last + drain_lead(lake.settings)
     for beat in (1, 2):
         event_id = f"drain-{beat_time.isoformat()}-{beat}"
-        append_heartbeat(spark, lake, beat_time, event_id, writer=f"heartbeat {event_id}", number=0)
+        append_heartbeat(lake, beat_time, event_id, writer=f"heartbeat {event_id}", number=0)
         flow.finish(SILVER_EVENTS)
     for query, running in flow.running.items():
-        if query.watermark(settings) is not None:  # event time closes nothing in the others
+        if query.watermark(lake.settings) is not None:  # event time closes nothing in the others
             _check_closed(running)
     return beat_time
 

@@ -4,20 +4,19 @@ import threading
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_jobs.config.choices import Trigger
 from spark_jobs.config.durations import EPOCH, microseconds
-from spark_jobs.config.sections import HeartbeatSettings, JobSettings
+from spark_jobs.config.sections import JobSettings
 from spark_jobs.contract.events import HEARTBEAT
 from spark_jobs.contract.tables import SILVER_EVENTS
 from spark_jobs.lake.batches import keep_up
-from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.notes import CommitNote
 from spark_jobs.queries.output import interval_of
 from spark_jobs.queries.query import Query
+from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.spark.write_delta import append_rows
 from spark_jobs.streams.reports import QueryReport
 from spark_jobs.streams.silence import Moment, QueryView, Silence
@@ -58,17 +57,15 @@ class Heartbeats:
     One heartbeat moves the watermark, and the next triggers the batch that runs under it.
     """
 
-    def __init__(self, spark: SparkSession, lake: Lake, settings: HeartbeatSettings, silver: threading.Lock) -> None:
+    def __init__(self, lake: OpenLake, silver: threading.Lock) -> None:
         """Starts to listen for silence.
 
         Args:
-            spark: the session.
             lake: whose silver gets the heartbeats.
-            settings: how long silence must last.
             silver: held while silver is written: it has one writer at a time.
         """
-        self._spark, self._lake, self._silver = spark, lake, silver
-        self._silence, self._times = Silence(settings.idle_after), SilverTimes(lake)
+        self._lake, self._silver = lake, silver
+        self._silence, self._times = Silence(lake.settings.heartbeat.idle_after), SilverTimes(lake)
         self._base: datetime | None = None
         """The newest time in silver when the silence began."""
         self._batch: int | None = None
@@ -95,7 +92,7 @@ class Heartbeats:
         return self._beat(now) if is_due else None
 
     def _beat(self, now: Moment) -> datetime | None:
-        newest = self._times.newest(self._spark)
+        newest = self._times.newest()
         if newest is None:  # nothing is open
             self._silence.postpone()
             return None
@@ -117,25 +114,17 @@ class Heartbeats:
         event_id, number = f"idle-{beat.isoformat()}", microseconds(beat - EPOCH)
         # Events that were received by then lie before it in silver, and those after it were received later.
         as_of = self._silence.through.wall
-        append_heartbeat(self._spark, self._lake, beat, event_id, writer=_WRITER, number=number, as_of=as_of)
+        append_heartbeat(self._lake, beat, event_id, writer=_WRITER, number=number, as_of=as_of)
 
 
 def append_heartbeat(
-    spark: SparkSession,
-    lake: Lake,
-    event_time: datetime,
-    event_id: str,
-    *,
-    writer: str,
-    number: int,
-    as_of: datetime | None = None,
+    lake: OpenLake, event_time: datetime, event_id: str, *, writer: str, number: int, as_of: datetime | None = None
 ) -> None:
     """Appends a heartbeat at ``event_time`` to silver, unless ``writer`` has already appended this ``number``.
 
     Must be called while no batch of the query ``deduplicate`` is being written: silver has one writer.
 
     Args:
-        spark: the session.
         lake: whose silver.
         event_time: up to where it moves event time; with zone.
         event_id: its id.
@@ -146,7 +135,7 @@ def append_heartbeat(
     ingest_time = F.current_timestamp() if as_of is None else F.lit(as_of)
     beat = {"event_type": F.lit(HEARTBEAT), "event_id": F.lit(event_id), "event_time": F.lit(event_time)}
     beat |= {"ingest_time": ingest_time, "event_date": F.to_date(F.lit(event_time)), "is_last": F.lit(False)}
-    row = spark.range(1).select(
+    row = lake.spark.range(1).select(
         *[
             beat.get(column.name, F.lit(None)).cast(column.sql_type).alias(column.name)
             for column in SILVER_EVENTS.columns

@@ -53,13 +53,13 @@ def rebuild(at: ResumePoint, version: int, manifest: Manifest) -> int:
     events = query.open_events(at).dropDuplicates([*KEY, "event_time"]).localCheckpoint()
     sides = _sides(at, events)
     known = query.known_state(at)
-    first = query.rows(at.settings, _streamed(sides), known)
+    first = query.rows(at.lake.settings, _streamed(sides), known)
     add_columns(lake, query.writes, first)
     folder = checkpoint_key(query.name, version)
-    held_ms = at.note.watermark_ms if query.watermark(at.settings) is not None else 0
+    held_ms = at.note.watermark_ms if query.watermark(at.lake.settings) is not None else 0
     _run_batch(at, first, version, query.write_rebuilt(at))
     next_ms = _replace_watermark(lake, f"{folder}/commits/0", held_ms)
-    _run_batch(at, query.rows(at.settings, _streamed(sides), None), version, _write_due(at, manifest, held_ms))
+    _run_batch(at, query.rows(at.lake.settings, _streamed(sides), None), version, _write_due(at, manifest, held_ms))
     _replace_watermark(lake, f"{folder}/commits/1", max(next_ms, held_ms))
     for batch in (0, 1):
         _replace_offsets(at, f"{folder}/offsets/{batch}")
@@ -105,7 +105,7 @@ def _run_batch(at: ResumePoint, rows: DataFrame, version: int, write: _Write | N
         finally:
             kept.unpersist()
 
-    with using(at.spark, at.query.spark_conf):
+    with using(at.lake.spark, at.query.spark_conf):
         writer = rows.writeStream.queryName(f"{at.query.name} rebuilt").foreachBatch(compute).trigger(once=True)
         started = writer.option("checkpointLocation", at.lake.uri(checkpoint_key(at.query.name, version))).start()
     with naming_the_cause(lambda: [started]):
@@ -115,7 +115,7 @@ def _run_batch(at: ResumePoint, rows: DataFrame, version: int, write: _Write | N
 def _write_due(at: ResumePoint, manifest: Manifest, held_ms: int) -> _Write:
     """Writes the rows that come due at the position as an ordinary batch would; without rows, nothing is committed."""
     query, note = at.query, note_of_reset(at.note).model_copy(update={"watermark_ms": held_ms})
-    outputs = query.outputs(at.settings, at.lake, manifest) or [TableOutput(at.lake, query.writes)]
+    outputs = query.outputs(at.lake.settings, at.lake, manifest) or [TableOutput(at.lake, query.writes)]
 
     def write(rows: DataFrame) -> None:
         if rows.isEmpty():

@@ -10,14 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.config.settings import Settings
 from spark_jobs.errors import CheckpointError
 from spark_jobs.ingest.arriving import arriving_files, folders_of
-from spark_jobs.lake.layout import Lake
-from spark_jobs.lake.lock import hold_job
 from spark_jobs.lake.notes import CommitNote
 from spark_jobs.queries.manifest import FILES, KAFKA
 from spark_jobs.queries.manifests import new_manifest, read_manifest, with_initial_state_of, write_manifest
@@ -28,7 +24,7 @@ from spark_jobs.queries.query import Query
 from spark_jobs.queries.registry import find_query
 from spark_jobs.queries.resume_point import ResumePoint
 from spark_jobs.spark.failures import naming_the_cause
-from spark_jobs.spark.read_delta import read_table
+from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.streams.rebuild import rebuild
 from spark_jobs.streams.start import start
 
@@ -42,7 +38,7 @@ class Reset:
     open_events: int
 
 
-def reset(spark: SparkSession, settings: Settings, lake: Lake, name: str, source: Path | None = None) -> Reset:
+def reset(lake: OpenLake, name: str, source: Path | None = None) -> Reset:
     """Creates a new version of the checkpoint of the query ``name``: no row of its output is lost or repeated.
 
     Decisions of the query stay; everything else follows the new settings, whichever of them changed:
@@ -67,8 +63,6 @@ def reset(spark: SparkSession, settings: Settings, lake: Lake, name: str, source
     starts from that version; run the reset again.
 
     Args:
-        spark: the session.
-        settings: those that the query will run with.
         lake: the lake; the job of the query must not be running.
         name: of the query.
         source: for ``ingest``, the folder it reads; None: folders or Kafka, as configured. New files are
@@ -81,30 +75,32 @@ def reset(spark: SparkSession, settings: Settings, lake: Lake, name: str, source
         QueryFailedError: the state could not be rebuilt.
     """
     query = find_query(name)
-    with hold_job(lake, query.job, settings.s3, spark=spark):
+    with lake.hold(query.job):
         version = checkpoint_in_use(lake, name) + 1
         # A reset that was killed may have left it: without a manifest no query uses it.
         lake.files.delete_folder(checkpoint_key(name, version))
-        note = _last_note(spark, lake, query)
-        manifest = new_manifest(name, settings, FILES if query.reads or folders_of(settings, source) else KAFKA)
+        note = _last_note(lake, query)
+        manifest = new_manifest(
+            name, lake.settings, FILES if query.reads or folders_of(lake.settings, source) else KAFKA
+        )
         open_events = 0
         if not query.reads:
-            begins_at = _restart_at_end(spark, settings, lake, query, note, source, version)
+            begins_at = _restart_at_end(lake, query, note, source, version)
             manifest = manifest.model_copy(update={"begins_at": begins_at})
         elif note:
-            at = ResumePoint(spark, settings, lake, query, note)
+            at = ResumePoint(lake, query, note)
             manifest = manifest.model_copy(update={"final_before_ms": query.final_before_ms(at)})
             open_events = rebuild(at, version, manifest)
             note = last_note(lake, name)
         if note:
             manifest = manifest.model_copy(update={"follows": note.writer})
             before = read_manifest(lake, name, version - 1)
-            manifest = with_initial_state_of(manifest, before, query, settings, lake)
+            manifest = with_initial_state_of(manifest, before, query, lake.settings, lake)
         write_manifest(lake, manifest, version)
     return Reset(name, version, open_events)
 
 
-def _last_note(spark: SparkSession, lake: Lake, query: Query) -> CommitNote | None:
+def _last_note(lake: OpenLake, query: Query) -> CommitNote | None:
     """The note of the last batch of ``query`` that its table holds; None if it holds none.
 
     Raises:
@@ -113,7 +109,7 @@ def _last_note(spark: SparkSession, lake: Lake, query: Query) -> CommitNote | No
     if note := last_note(lake, query.name):
         return note
     table = query.writes
-    if lake.has(table) and not read_table(spark, lake, table).isEmpty():
+    if lake.has(table) and not lake.read(table).isEmpty():
         raise CheckpointError(
             f"table {table.name} of {lake.root} does not say how far query {query.name} had come: an older adloom "
             "wrote it, or its log was cleaned; start a new lake from the source"
@@ -121,23 +117,15 @@ def _last_note(spark: SparkSession, lake: Lake, query: Query) -> CommitNote | No
     return None
 
 
-def _restart_at_end(
-    spark: SparkSession,
-    settings: Settings,
-    lake: Lake,
-    query: Query,
-    note: CommitNote | None,
-    source: Path | None,
-    version: int,
-) -> str:
+def _restart_at_end(lake: OpenLake, query: Query, note: CommitNote | None, source: Path | None, version: int) -> str:
     """Restarts ``ingest`` where bronze ends. Returns that position in Kafka; empty for files and at the start."""
-    if not folders_of(settings, source):
+    if not folders_of(lake.settings, source):
         return json.dumps(note.reached[0]) if note and _is_kafka(note.reached[0]) else ""
-    records = arriving_files(spark, settings, source)
+    records = arriving_files(lake.spark, lake.settings, source)
     if lake.has(query.writes):
-        known = read_table(spark, lake, query.writes).select(_file_of("source").alias("file")).distinct()
+        known = lake.read(query.writes).select(_file_of("source").alias("file")).distinct()
         records = records.withColumn("file", _file_of("source")).join(known, on="file", how="left_anti").drop("file")
-    started = start(query, spark, settings, lake, records=records, trigger=AVAILABLE_NOW, version=version)
+    started = start(query, lake, records=records, trigger=AVAILABLE_NOW, version=version)
     with naming_the_cause(lambda: [started]):
         started.awaitTermination()
     return ""

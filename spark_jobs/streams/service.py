@@ -8,7 +8,7 @@ from contextlib import contextmanager, nullcontext
 from enum import Enum, auto
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_jobs.config.choices import Trigger
@@ -21,7 +21,7 @@ from spark_jobs.ingest.arriving import arriving_files, arriving_in_kafka, folder
 from spark_jobs.ingest.schemas import schemas_of
 from spark_jobs.lake.contracts import record
 from spark_jobs.lake.layout import Lake
-from spark_jobs.lake.lock import Check, hold_job
+from spark_jobs.lake.lock import Check
 from spark_jobs.queries.initial_state import copy_initial, is_ready
 from spark_jobs.queries.manifest import FILES, KAFKA
 from spark_jobs.queries.manifests import read_manifest
@@ -30,6 +30,7 @@ from spark_jobs.queries.places import checkpoint_in_use
 from spark_jobs.queries.query import Query
 from spark_jobs.queries.registry import QUERIES_OF_JOB, queries_of, writer_of
 from spark_jobs.spark.failures import naming_the_cause
+from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.streams.checkpoints import claim
 from spark_jobs.streams.desired_state import clear_stop_request, stop_requested_at
 from spark_jobs.streams.heartbeats import Heartbeats, view_of
@@ -57,20 +58,11 @@ class ServiceOutcome(Enum):
 
 
 def run_job(
-    spark: SparkSession,
-    settings: Settings,
-    lake: Lake,
-    job: str,
-    stop: StopRequest,
-    *,
-    source: Path | None = None,
-    contract: Contract | None = None,
+    lake: OpenLake, job: str, stop: StopRequest, *, source: Path | None = None, contract: Contract | None = None
 ) -> ServiceOutcome:
     """Runs the queries of ``job`` until ``stop``; each starts once the table that it reads exists.
 
     Args:
-        spark: the session.
-        settings: those the job runs with.
         lake: the lake.
         job: its name.
         stop: polled several times a second.
@@ -85,29 +77,29 @@ def run_job(
         QueryFailedError: a query ended with an error.
     """
     queries, silver = queries_of(job), threading.Lock()
-    progress = ProgressFiles(lake, delays={query.name: query.watermark(settings) for query in queries})
-    records = None if all(query.reads for query in queries) else _records(spark, settings, lake, source)
+    progress = ProgressFiles(lake, delays={query.name: query.watermark(lake.settings) for query in queries})
+    records = None if all(query.reads for query in queries) else _records(lake, source)
     beats = SILVER_EVENTS in [query.writes for query in queries]
-    heartbeats = Heartbeats(spark, lake, settings.heartbeat, silver) if beats else None
+    heartbeats = Heartbeats(lake, silver) if beats else None
 
     def begin(query: Query) -> StreamingQuery:
-        taken, trigger = None if query.reads else records, start_of(settings.job, query)
+        taken, trigger = None if query.reads else records, start_of(lake.settings.job, query)
         # Heartbeats go to silver, too, and it has one writer at a time.
         within: BatchContext = (lambda: silver) if query.writes == SILVER_EVENTS else nullcontext
-        return start(query, spark, settings, lake, records=taken, trigger=trigger, within=within)
+        return start(query, lake, records=taken, trigger=trigger, within=within)
 
     def on_tick(running: Mapping[Query, StreamingQuery]) -> None:
         is_complete = len(running) == len(queries)
-        if heartbeats and is_complete and settings.job.trigger is not Trigger.AVAILABLE_NOW:
-            _beat(heartbeats, progress, running, settings)
+        if heartbeats and is_complete and lake.settings.job.trigger is not Trigger.AVAILABLE_NOW:
+            _beat(heartbeats, progress, running, lake.settings)
 
-    with hold_job(lake, job, settings.s3, spark=spark) as check_lock, _reporting(spark, settings, progress):
-        _claim(lake, settings, job, FILES if folders_of(settings, source) else KAFKA)
+    with lake.hold(job) as check_lock, _reporting(lake, progress):
+        _claim(lake, job, FILES if folders_of(lake.settings, source) else KAFKA)
         if contract and records is not None:
             record(lake, contract)
-        copy_initial(spark, settings, lake, queries)
-        running = _Running(queries, lake, begin, waits_for_end=settings.job.trigger is Trigger.AVAILABLE_NOW)
-        return _run(running, settings, stop, _StopRequests(lake, job), check_lock, on_tick)
+        copy_initial(lake, queries)
+        running = _Running(queries, lake, begin, waits_for_end=lake.settings.job.trigger is Trigger.AVAILABLE_NOW)
+        return _run(running, lake.settings, stop, _StopRequests(lake, job), check_lock, on_tick)
 
 
 def _beat(
@@ -121,25 +113,27 @@ def _beat(
 
 
 @contextmanager
-def _reporting(spark: SparkSession, settings: Settings, progress: ProgressFiles) -> Iterator[None]:
+def _reporting(lake: OpenLake, progress: ProgressFiles) -> Iterator[None]:
     """Writes the progress of the queries to files and serves it as metrics."""
-    with listening(spark, progress), serve_metrics(settings.job.metrics, QueryMetrics(progress.reports)):
+    with listening(lake.spark, progress), serve_metrics(lake.settings.job.metrics, QueryMetrics(progress.reports)):
         yield
 
 
-def _claim(lake: Lake, settings: Settings, job: str, source: str) -> None:
-    for change in claim(lake, settings, QUERIES_OF_JOB[job], source=source):
+def _claim(lake: OpenLake, job: str, source: str) -> None:
+    for change in claim(lake, lake.settings, QUERIES_OF_JOB[job], source=source):
         _log.warning(
             "%s: %s was %s when the checkpoint was created and is %s now: %s, %s",
             *(change.query, change.setting, change.before, change.now, change.verdict, change.why),
         )
 
 
-def _records(spark: SparkSession, settings: Settings, lake: Lake, source: Path | None) -> DataFrame:
-    if folders_of(settings, source):
-        return arriving_files(spark, settings, source)
+def _records(lake: OpenLake, source: Path | None) -> DataFrame:
+    if folders_of(lake.settings, source):
+        return arriving_files(lake.spark, lake.settings, source)
     manifest = read_manifest(lake, ingest.NAME, checkpoint_in_use(lake, ingest.NAME))
-    return arriving_in_kafka(spark, settings, schemas_of(settings, lake), manifest.begins_at if manifest else "")
+    return arriving_in_kafka(
+        lake.spark, lake.settings, schemas_of(lake.settings, lake), manifest.begins_at if manifest else ""
+    )
 
 
 class _StopRequests:

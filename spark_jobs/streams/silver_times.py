@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from spark_jobs.contract.events import HEARTBEAT
 from spark_jobs.contract.tables import SILVER_EVENTS
-from spark_jobs.lake.layout import Lake, commit_key
-from spark_jobs.spark.read_delta import newest_event_time, read_table
+from spark_jobs.lake.layout import commit_key
+from spark_jobs.spark.event_times import newest_event_time
+from spark_jobs.spark.open_lake import OpenLake
 
 _TRUNCATED = timedelta(microseconds=999)
 """Delta truncates the times in its statistics to milliseconds."""
@@ -57,7 +57,7 @@ class SilverTimes:
     statistics reach past the newest time in the last commit.
     """
 
-    def __init__(self, lake: Lake) -> None:
+    def __init__(self, lake: OpenLake) -> None:
         """Nothing is read yet."""
         self._lake = lake
         self._next: int | None = None
@@ -87,15 +87,15 @@ class SilverTimes:
                 self._newest = _latest((self._newest, times.newest + _TRUNCATED))
         return has_moved
 
-    def newest(self, spark: SparkSession) -> datetime | None:
+    def newest(self) -> datetime | None:
         """The largest event time in silver, heartbeats included, or up to a millisecond more; None if it has no row."""
         if not self._is_complete:
-            self._newest = _latest((self._newest, self._asked_of_spark(spark)))
+            self._newest = _latest((self._newest, self._asked_of_spark()))
             self._is_complete = True
         return self._newest
 
-    def _asked_of_spark(self, spark: SparkSession) -> datetime | None:
-        silver = read_table(spark, self._lake, SILVER_EVENTS)
+    def _asked_of_spark(self) -> datetime | None:
+        silver = self._lake.read(SILVER_EVENTS)
         at_least = self._newest_in_last_commit()
         if at_least is not None:
             # By the partition and by the time itself: Delta skips files by either.

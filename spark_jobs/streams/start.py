@@ -4,17 +4,15 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from types import MappingProxyType
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark_jobs.config.settings import Settings
-from spark_jobs.lake.layout import Lake
 from spark_jobs.queries.initial_state import first_rows
 from spark_jobs.queries.manifests import read_manifest
 from spark_jobs.queries.output import ASAP, BatchContext, Start, start_query
 from spark_jobs.queries.places import checkpoint_in_use
 from spark_jobs.queries.query import Query
-from spark_jobs.spark.read_delta import stream_table
+from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.spark.session import using
 from spark_jobs.spark.write_delta import add_columns
 
@@ -23,9 +21,7 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 def start(
     query: Query,
-    spark: SparkSession,
-    settings: Settings,
-    lake: Lake,
+    lake: OpenLake,
     *,
     records: DataFrame | None = None,
     trigger: Start = ASAP,
@@ -37,8 +33,6 @@ def start(
 
     Args:
         query: the query.
-        spark: the session.
-        settings: those it runs with.
         lake: the tables that it reads must exist there.
         records: the input from outside (see :mod:`spark_jobs.ingest`), for a query that reads no table.
         trigger: when its batches start.
@@ -46,11 +40,11 @@ def start(
         version: of its checkpoint; by default the one in use.
         conf: Spark settings for this start, beyond those that the query declares.
     """
-    sides = [records] if records is not None else [stream_table(spark, lake, table) for table in query.reads]
+    sides = [records] if records is not None else [lake.stream(table) for table in query.reads]
     used = version or checkpoint_in_use(lake, query.name)
-    sides, initial = first_rows(spark, settings, lake, query, used, sides)
-    rows = query.rows(settings, sides, initial)
+    sides, initial = first_rows(lake, query, used, sides)
+    rows = query.rows(lake.settings, sides, initial)
     add_columns(lake, query.writes, rows)
-    outputs = query.outputs(settings, lake, read_manifest(lake, query.name, used))
-    with using(spark, {**query.spark_conf, **conf}):
+    outputs = query.outputs(lake.settings, lake, read_manifest(lake, query.name, used))
+    with using(lake.spark, {**query.spark_conf, **conf}):
         return start_query(rows, lake, query, start=trigger, within=within, version=used, outputs=outputs)

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 from urllib.parse import quote
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, LongType, StructType, TimestampType
 
@@ -21,6 +21,7 @@ from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.store.files import hadoop_uri
 from spark_jobs.queries.places import checkpoint_batches, checkpoint_in_use, checkpoint_key
 from spark_jobs.spark.names import STATE_VALUE
+from spark_jobs.spark.open_lake import OpenLake
 
 _JOIN, _KEYED = "symmetricHashJoin", "transformWithState"
 _SIDES = ("left", "right")
@@ -104,13 +105,13 @@ def _operator(lake: Lake, folder: str) -> str:
         ) from error
 
 
-def weigh(spark: SparkSession, lake: Lake, stores: list[Store]) -> dict[Store, list[Part]]:
+def weigh(lake: OpenLake, stores: list[Store]) -> dict[Store, list[Part]]:
     """The content of each of ``stores``, by partition; empty partitions are left out."""
     if not stores:
         return {}
     # All in one job: on a small machine a job for each store takes longer than what it reads.
     parts = [
-        read_state(spark, lake, store)
+        read_state(lake, store)
         .groupBy(F.lit(number).alias("store"), "partition_id")
         .agg(
             F.count("*").alias("rows"), F.sum("bytes").alias("bytes"), F.unix_micros(F.min("oldest")).alias("oldest_us")
@@ -123,7 +124,7 @@ def weigh(spark: SparkSession, lake: Lake, stores: list[Store]) -> dict[Store, l
     return found
 
 
-def read_state(spark: SparkSession, lake: Lake, store: Store) -> DataFrame:
+def read_state(lake: OpenLake, store: Store) -> DataFrame:
     """The entries of ``store``.
 
     Returns:
@@ -131,8 +132,8 @@ def read_state(spark: SparkSession, lake: Lake, store: Store) -> DataFrame:
         not their size on disk; ``oldest``, the earliest time in them, null if they have none.
     """
     # Reading a state needs a part of Spark that exists only once the session has been asked for its streams.
-    _ = spark.streams.active
-    reader = spark.read.format("statestore").option("operatorId", store.operator_id).option("batchId", store.batch)
+    _ = lake.spark.streams.active
+    reader = lake.spark.read.format("statestore").option("operatorId", store.operator_id).option("batchId", store.batch)
     if store.side:
         reader = reader.option("joinSide", store.side)
     if store.operator.startswith(_KEYED):

@@ -11,12 +11,14 @@ from expectations.overview.figures import Figures, count_figures
 from expectations.overview.page import write_overview
 from spark_jobs.config.choices import CreditModel
 from spark_jobs.config.sections import CreditSettings, S3Settings
+from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import ATTRIBUTIONS, CREDITS, PATHS
 from spark_jobs.credit.models import credits_of
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.notes import CommitNote
 from spark_jobs.lake.open import open_lake
 from spark_jobs.queries.registry import TABLES
+from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.spark.write_delta import append_rows
 from tests.expectations.good_rows import append, at, good_rows, write_ledger
 
@@ -38,11 +40,11 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 @pytest.fixture(scope="module")
 def figures(spark: SparkSession, lake: Lake) -> Figures:
-    return count_figures(spark, lake)
+    return count_figures(OpenLake.of(lake, Settings(), spark))
 
 
 def _page(spark: SparkSession, lake: Lake) -> str:
-    key = write_overview(spark, lake, S3Settings(), datetime(2026, 3, 2, tzinfo=UTC))
+    key = write_overview(OpenLake.of(lake, Settings(), spark), datetime(2026, 3, 2, tzinfo=UTC))
     return (lake.files.read(key) or b"").decode()
 
 
@@ -57,7 +59,7 @@ def test_an_impression_that_was_clicked_twice_counts_once_and_its_clicks_twice(
     attributions = next(table for table in TABLES if table.name == "attributions")
     clicked = good_rows(attributions.name)[0]
     append(spark, lake, attributions, [clicked, clicked | {"click_id": "c9"}])
-    totals = count_figures(spark, lake).totals
+    totals = count_figures(OpenLake.of(lake, Settings(), spark)).totals
     assert (totals["impressions"], totals["clicks"], totals["cost_micros"]) == (1, 2, clicked["cost_micros"])
 
 
@@ -82,7 +84,7 @@ def test_endings_verdicts_and_status(figures: Figures) -> None:
 
 def test_the_page_shows_every_chart_and_runs_no_script(spark: SparkSession, lake: Lake) -> None:
     page = (
-        lake.files.read(write_overview(spark, lake, S3Settings(), datetime(2026, 3, 2, tzinfo=UTC))) or b""
+        lake.files.read(write_overview(OpenLake.of(lake, Settings(), spark), datetime(2026, 3, 2, tzinfo=UTC))) or b""
     ).decode()
     for name in ("funnel", "clicks", "ctr", "delays", "lengths", "endings", "status", "shares", "verdicts"):
         assert f'id="{name}"' in page
@@ -97,7 +99,7 @@ def test_the_page_shows_every_chart_and_runs_no_script(spark: SparkSession, lake
 def test_a_lake_without_gold_says_so(spark: SparkSession, tmp_path: Path) -> None:
     lake = open_lake(str(tmp_path / "lake"))
     page = (
-        lake.files.read(write_overview(spark, lake, S3Settings(), datetime(2026, 3, 2, tzinfo=UTC))) or b""
+        lake.files.read(write_overview(OpenLake.of(lake, Settings(), spark), datetime(2026, 3, 2, tzinfo=UTC))) or b""
     ).decode()
     assert "The gold tables are empty" in page
     assert "<svg " not in page

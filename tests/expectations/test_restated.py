@@ -14,11 +14,13 @@ from expectations.restated.count import count_restated
 from expectations.restated.figures import RestatedFigures
 from expectations.restated.page import RestatedPart, restated_part
 from expectations.results import ValidationResult
+from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import RESTATEMENTS
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.notes import CommitNote
 from spark_jobs.lake.open import open_lake
 from spark_jobs.places import REPORTS
+from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.spark.write_delta import append_rows
 from tests.expectations.good_rows import Row
 from tests.support.lakes import live_files
@@ -93,7 +95,7 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 @pytest.fixture(scope="module")
 def figures(spark: SparkSession, lake: Lake) -> RestatedFigures:
-    found = count_restated(spark, lake)
+    found = count_restated(OpenLake.of(lake, Settings(), spark))
     assert found
     return found
 
@@ -167,16 +169,16 @@ def test_the_page_shows_them(lake: Lake, figures: RestatedFigures) -> None:
 
 def test_a_lake_without_restatements_has_no_such_part(spark: SparkSession, tmp_path: Path) -> None:
     lake = open_lake(str(tmp_path / "lake"))
-    assert count_restated(spark, lake) is None
+    assert count_restated(OpenLake.of(lake, Settings(), spark)) is None
     _write(spark, lake, [])
-    assert count_restated(spark, lake) is None
+    assert count_restated(OpenLake.of(lake, Settings(), spark)) is None
     assert "Rows corrected" not in _page(lake, None)
 
 
 def test_what_a_campaign_is_called_is_text_on_the_page(spark: SparkSession, tmp_path: Path) -> None:
     lake = open_lake(str(tmp_path / "lake"))
     _write(spark, lake, [_row(1, campaign_id=_STRANGE)])
-    page = _page(lake, count_restated(spark, lake))
+    page = _page(lake, count_restated(OpenLake.of(lake, Settings(), spark)))
     assert "<strong>1</strong> row of gold changed by 1 run of repair, replay, marks or credit, the last on" in page
     assert "<script" not in page
     assert "\x00" not in page

@@ -21,6 +21,7 @@ from spark_jobs.contract.tables import BRONZE_EVENTS
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_lake
 from spark_jobs.places import REPORTS
+from spark_jobs.spark.open_lake import OpenLake
 from tests.expectations.good_rows import Row, append, at, frame, good_rows
 from tests.support.lakes import live_files
 
@@ -83,7 +84,7 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 @pytest.fixture(scope="module")
 def figures(spark: SparkSession, lake: Lake) -> UnfitFigures:
-    found = count_unfit(spark, lake, 3)
+    found = count_unfit(OpenLake.of(lake, Settings(), spark), 3)
     assert found is not None
     return found
 
@@ -162,7 +163,7 @@ def test_examples_are_the_newest_records(lake: Lake, figures: UnfitFigures) -> N
 
 
 def test_without_examples_no_record_is_read(spark: SparkSession, lake: Lake, figures: UnfitFigures) -> None:
-    found = count_unfit(spark, lake, 0)
+    found = count_unfit(OpenLake.of(lake, Settings(), spark), 0)
     assert found is not None
     assert found.records == figures.records
     assert not any(one.examples for source in found.sources for one in source.verdicts)
@@ -195,7 +196,7 @@ def test_what_a_record_brings_is_text_on_the_page(spark: SparkSession, tmp_path:
     lake, strange = open_lake(str(tmp_path / "lake")), f"{_STRANGE}\x00\u202e"
     row = _record(1, strange, strange, _START, raw=strange, reason=strange, source=strange)
     append(spark, lake, BRONZE_EVENTS, [row, _record(2, "malformed_json", "web", _START, raw="é" * 301)])
-    page = _page(lake, count_unfit(spark, lake, 3))
+    page = _page(lake, count_unfit(OpenLake.of(lake, Settings(), spark), 3))
     assert "<script" not in page
     assert "<img" not in page
     assert "\x00" not in page, "nor did it end the process: the renderer of charts cannot take it"
@@ -213,7 +214,7 @@ def test_a_lake_of_an_older_version_has_reports_too(spark: SparkSession, tmp_pat
     rows[0]["event_time"] = rows[0]["ingest_time"] + timedelta(days=1)  # breaks a rule, so the row is kept
     old = frame(spark, "bronze", rows).drop(*_NEW_COLUMNS)
     old.write.format("delta").option("delta.enableChangeDataFeed", "true").save(lake.table(BRONZE_EVENTS))
-    result = validate_lake(spark, lake, settings)
+    result = validate_lake(OpenLake.of(lake, settings, spark))
     assert {one.expectation for one in result.failures if one.table == "bronze"} == {"event_time_not_in_future"}
     page = (lake.files.read(result.report) or b"").decode()
     assert "<strong>1</strong> of 29 records received (3.45%) did not fit" in page
@@ -224,9 +225,9 @@ def test_a_lake_of_an_older_version_has_reports_too(spark: SparkSession, tmp_pat
 
 def test_a_lake_in_which_every_record_fits_says_so_in_one_line(spark: SparkSession, tmp_path: Path) -> None:
     lake = open_lake(str(tmp_path / "lake"))
-    assert count_unfit(spark, lake, 3) is None
+    assert count_unfit(OpenLake.of(lake, Settings(), spark), 3) is None
     assert "Records that did not fit" not in _page(lake, None)
     append(spark, lake, BRONZE_EVENTS, [row for row in good_rows("bronze") if row["verdict"] == "ok"])
-    page = _page(lake, count_unfit(spark, lake, 3))
+    page = _page(lake, count_unfit(OpenLake.of(lake, Settings(), spark), 3))
     assert "All 28 records received fit" in page
     assert "<details" not in page

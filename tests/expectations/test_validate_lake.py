@@ -24,6 +24,7 @@ from spark_jobs.lake.open import open_lake
 from spark_jobs.lineage.send import report_new
 from spark_jobs.places import VALIDATED
 from spark_jobs.queries.registry import TABLES
+from spark_jobs.spark.open_lake import OpenLake
 from tests.expectations.good_rows import append, at, good_rows
 from tests.support.openlineage import check_event
 
@@ -45,7 +46,7 @@ def test_a_good_lake_passes_and_the_next_validation_reads_only_new_rows(
     spark: SparkSession, good_lake: Lake, settings: Settings
 ) -> None:
     steps: list[str] = []
-    first = validate_lake(spark, good_lake, settings, on_progress=steps.append)
+    first = validate_lake(OpenLake.of(good_lake, settings, spark), on_progress=steps.append)
 
     assert first.succeeded
     assert first.failures == ()
@@ -65,7 +66,7 @@ def test_a_good_lake_passes_and_the_next_validation_reads_only_new_rows(
 
     activity = {**good_rows("silver")[4], "event_id": "new"}
     append(spark, good_lake, SILVER_EVENTS, [activity, {**good_rows("silver")[0], "user_id": "u9"}])
-    second = validate_lake(spark, good_lake, settings)
+    second = validate_lake(OpenLake.of(good_lake, settings, spark))
 
     silver = _of(second, "silver")
     assert (str(silver.range), silver.rows) == ("versions 1 to 1", 2)
@@ -87,7 +88,7 @@ def test_where_credit_is_computed_it_is_validated_and_must_add_up(
         append(spark, good_lake, table, good_rows(table.name))
     credit = {**good_rows("credits")[0], "model": "first_touch", "weight_ppm": 1_000_000}
     append(spark, good_lake, CREDITS, [credit, {**credit, "position": 2, "credit_micros": 0, "weight_ppm": 0}])
-    result = validate_lake(spark, good_lake, settings)
+    result = validate_lake(OpenLake.of(good_lake, settings, spark))
     counts = [(found.table, found.rows) for found in result.tables]
     assert counts[-5:] == [("paths", 4), ("credits", 10), ("net_paths", 4), ("net_credits", 8), ("lake", 1)]
     assert _broken(result) == {("lake", "credits_match_paths")}, "half of the value is credited"
@@ -164,7 +165,10 @@ def test_validating_a_version_twice_stores_its_failing_rows_once(
     rows = good_rows("attributions")
     rows[0]["click_time"] += timedelta(hours=2)
     append(spark, lake, ATTRIBUTIONS, rows)
-    results = [validate_lake(spark, lake, settings), validate_lake(spark, lake, settings, whole=True)]
+    results = [
+        validate_lake(OpenLake.of(lake, settings, spark)),
+        validate_lake(OpenLake.of(lake, settings, spark), whole=True),
+    ]
 
     for result in results:
         failing = _of(result, "attributions").failing
@@ -215,7 +219,11 @@ def test_a_new_row_that_conflicts_with_an_old_one_is_found(
     found = {}
     for suite in table_suites(settings):
         if suite.table in (ATTRIBUTIONS, SESSIONS):
-            rows = read_rows(spark, good_lake, suite.table, range_to_validate(good_lake, suite.table, 0, whole=False))
+            rows = read_rows(
+                OpenLake.of(good_lake, Settings(), spark),
+                suite.table,
+                range_to_validate(good_lake, suite.table, 0, whole=False),
+            )
             reasons = failing_rows(suite.prepare(rows.new, rows.table), suite.rules).select("reasons").collect()
             found[suite.table.name] = {reason.split(":")[0] for row in reasons for reason in row["reasons"]}
     assert found == {"attributions": {"unclicked_unique"}, "sessions": {"no_overlap", "bounds_match_events"}}
@@ -225,7 +233,9 @@ def test_without_a_change_data_feed_the_whole_table_is_read_with_a_note(spark: S
     lake = open_lake(str(tmp_path / "lake"))
     for _ in range(2):
         append(spark, lake, BRONZE_EVENTS, good_rows("bronze")[:3], change_data=False)
-    rows = read_rows(spark, lake, BRONZE_EVENTS, range_to_validate(lake, BRONZE_EVENTS, 0, whole=False))
+    rows = read_rows(
+        OpenLake.of(lake, Settings(), spark), BRONZE_EVENTS, range_to_validate(lake, BRONZE_EVENTS, 0, whole=False)
+    )
     assert rows.range.whole
     assert "no change data feed from version 1 on" in rows.range.note
     assert rows.new.count() == 6
@@ -269,12 +279,12 @@ def _compact_and_lose_one_file(spark: SparkSession, lake: Lake) -> None:
 def test_versions_whose_files_are_gone_are_validated_as_far_as_they_can_be_seen(
     spark: SparkSession, good_lake: Lake, settings: Settings, lose: Callable[[SparkSession, Lake], None]
 ) -> None:
-    validate_lake(spark, good_lake, settings)
+    validate_lake(OpenLake.of(good_lake, settings, spark))
     for number in range(2):  # a duplicate, which is critical: the validated version stays where it is
         append(spark, good_lake, SILVER_EVENTS, [{**good_rows("silver")[0], "user_id": f"u{number}"}])
-    before = validate_lake(spark, good_lake, settings)
+    before = validate_lake(OpenLake.of(good_lake, settings, spark))
     lose(spark, good_lake)
-    after = validate_lake(spark, good_lake, settings)
+    after = validate_lake(OpenLake.of(good_lake, settings, spark))
 
     assert [_of(found, "silver").rows for found in (before, after)] == [2, 30]
     for found in (before, after):
@@ -293,7 +303,7 @@ def test_a_version_that_adds_no_row_counts_as_nothing_new(spark: SparkSession, g
     spark.sql(f"ALTER TABLE delta.`{good_lake.table(SILVER_EVENTS)}` SET TBLPROPERTIES ('comment' = 'x')")
     versions = range_to_validate(good_lake, SILVER_EVENTS, 0, whole=False)
     assert not versions.is_empty
-    assert read_rows(spark, good_lake, SILVER_EVENTS, versions).is_empty
+    assert read_rows(OpenLake.of(good_lake, Settings(), spark), SILVER_EVENTS, versions).is_empty
 
 
 def test_a_recreated_table_is_validated_whole(spark: SparkSession, good_lake: Lake) -> None:
@@ -305,7 +315,7 @@ def test_a_recreated_table_is_validated_whole(spark: SparkSession, good_lake: La
 
 def test_a_missing_lake_is_refused(spark: SparkSession, tmp_path: Path, settings: Settings) -> None:
     with pytest.raises(LakeError, match="holds no table of a lake"):
-        validate_lake(spark, open_lake(str(tmp_path / "nowhere")), settings)
+        validate_lake(OpenLake.of(open_lake(str(tmp_path / "nowhere")), settings, spark))
     assert list(tmp_path.iterdir()) == []
 
 

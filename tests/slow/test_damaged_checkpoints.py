@@ -15,6 +15,7 @@ from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_lake
 from spark_jobs.queries.attribute.query import NAME as ATTRIBUTE
 from spark_jobs.queries.places import checkpoint_key
+from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.streams.reset import reset
 from tests.support.equality import assert_lake_equals_oracle, generate_source
 from tests.support.runs import run_in
@@ -138,5 +139,5 @@ def _run_or_reset(spark: SparkSession, lake: Lake, source: Path, query: str, cas
     else:
         print(f"{case}: went on")
         return
-    reset(spark, _SETTINGS, lake, query, source if query == INGEST else None)
+    reset(OpenLake.of(lake, _SETTINGS, spark), query, source if query == INGEST else None)
     run_in(spark, _SETTINGS, lake, source)

@@ -35,6 +35,7 @@ from spark_jobs.restatements.plan import PlanKind
 from spark_jobs.restatements.plans import GOLD_PLANS, KEPT
 from spark_jobs.restatements.repair import repair
 from spark_jobs.restatements.replay import replay
+from spark_jobs.spark.open_lake import OpenLake
 from tests.support.credited import copy_lake, credit_rows, in_order_of_arrival
 from tests.support.lakes import read_table
 from tests.support.old_plans import credit_plan, gold_plan, write_done
@@ -88,8 +89,8 @@ def young(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tupl
     for number, records in enumerate(before):
         (source / f"{number}.jsonl").write_bytes(b"\n".join(records) + b"\n")
     run_in(spark, _SETTINGS, lake, source)
-    repair(spark, _SETTINGS, lake)
-    credit(spark, _SETTINGS, lake)
+    repair(OpenLake.of(lake, _SETTINGS, spark))
+    credit(OpenLake.of(lake, _SETTINGS, spark))
     for number, records in enumerate((newest, late), start=len(before)):
         (source / f"{number}.jsonl").write_bytes(b"\n".join(records) + b"\n")
     run_in(spark, _SETTINGS, lake, source, drain=True)
@@ -102,17 +103,19 @@ def test_what_corrects_tables_works_however_long_ago_it_last_did(
 ) -> None:
     lake, due = copy_lake(young[0], tmp_path), expected_tables(young[1], _SETTINGS, datetime.now(UTC))
     age(spark, lake)
-    plan = repair(spark, _SETTINGS, lake)
+    plan = repair(OpenLake.of(lake, _SETTINGS, spark))
     assert plan
     assert plan.late_events > 0
     for table in (ATTRIBUTIONS, SESSIONS):
         assert_same_rows(read_table(lake, table), due.rows(table), table)
     age(spark, lake)
-    assert repair(spark, _SETTINGS, lake) is None
-    update_marks(spark, _SETTINGS, lake)
-    credit(spark, _SETTINGS, lake)
+    assert repair(OpenLake.of(lake, _SETTINGS, spark)) is None
+    update_marks(OpenLake.of(lake, _SETTINGS, spark))
+    credit(OpenLake.of(lake, _SETTINGS, spark))
     assert credit_rows(lake, PATHS)
-    found = replay(spark, _SETTINGS, lake, _ALL_TIMES, tables=(SESSIONS.name,)).report.tables[SESSIONS.name]
+    found = replay(OpenLake.of(lake, _SETTINGS, spark), _ALL_TIMES, tables=(SESSIONS.name,)).report.tables[
+        SESSIONS.name
+    ]
     assert (found.unknown, found.late) == (0, 0)
 
 
@@ -131,17 +134,17 @@ def test_old_plans_are_removed_and_what_goes_on_from_plans_does(
     spark: SparkSession, young: tuple[Lake, Path], tmp_path: Path
 ) -> None:
     lake = copy_lake(young[0], tmp_path / "one")
-    assert repair(spark, _SETTINGS, lake)
+    assert repair(OpenLake.of(lake, _SETTINGS, spark))
     young_one = copy_lake(lake, tmp_path / "other")
     _planned_often(lake)
-    done = list(maintain(spark, _SETTINGS, lake, [RESTATEMENTS, PATHS], remove=True))
+    done = list(maintain(OpenLake.of(lake, _SETTINGS, spark), [RESTATEMENTS, PATHS], remove=True))
     assert [care.skipped for care in done] == ["", ""]
     for own in (GOLD_PLANS, CREDIT_PLANS):
         assert len(lake.numbers(own.folder)) == KEPT + 1, "and the last of its kind"
-    assert repair(spark, _SETTINGS, lake) is None
+    assert repair(OpenLake.of(lake, _SETTINGS, spark)) is None
     for one in (lake, young_one):
-        assert credit(spark, _SETTINGS, one)
-        assert credit(spark, _SETTINGS, one) is None
+        assert credit(OpenLake.of(one, _SETTINGS, spark))
+        assert credit(OpenLake.of(one, _SETTINGS, spark)) is None
     assert credit_rows(lake, PATHS) == credit_rows(young_one, PATHS)
     counted, expected = (update_ledger(one, _SETTINGS) for one in (lake, young_one))
     assert counted.figures == expected.figures

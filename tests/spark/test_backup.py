@@ -18,6 +18,7 @@ from spark_jobs.lake.open import open_lake
 from spark_jobs.operations.backup import MANIFEST, Backup, back_up, put_back, read_backup
 from spark_jobs.places import CREDIT, DAYS_WRITER, MARKS_WRITER, REPAIR
 from spark_jobs.queries.registry import QUERIES
+from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.streams.reset import reset
 from spark_jobs.traffic_rules.reached import rules_key
 from tests.expectations.good_rows import append, good_rows
@@ -178,7 +179,9 @@ def test_a_restored_lake_goes_on_where_the_copy_ends(spark: SparkSession, tmp_pa
         _copy(lake, tmp_path / "copy")
     shutil.rmtree(lake.path)
     put_back(open_lake(str(tmp_path / "copy")), restored, report=_nothing)
-    opened = {query.name: reset(spark, settings, restored, query.name, source).open_events for query in QUERIES}
+    opened = {
+        query.name: reset(OpenLake.of(restored, settings, spark), query.name, source).open_events for query in QUERIES
+    }
     assert opened["attribute"] > 0, "nothing was open, so no state had to be made"
     for file in others[2:]:
         shutil.move(later / file.name, source / file.name)

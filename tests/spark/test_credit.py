@@ -39,6 +39,7 @@ from spark_jobs.places import CREDIT_FEED, CREDIT_RUNS
 from spark_jobs.restatements.plan import Cause, PlanKind, RepairDone, RepairPlan, TablePlan, done_key
 from spark_jobs.restatements.plans import GOLD_PLANS
 from spark_jobs.restatements.repair import repair
+from spark_jobs.spark.open_lake import OpenLake
 from tests.support.credited import (
     Facts,
     Key,
@@ -109,11 +110,11 @@ def days(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> _Days
         if drain:
             marked = draw(lake, 0, 1)
             mark(spark, lake, marked)
-        runs.append(credit(spark, _SETTINGS, lake))
+        runs.append(credit(OpenLake.of(lake, _SETTINGS, spark)))
     assert not has_work(lake, _SETTINGS)
-    assert repair(spark, _SETTINGS, lake)
+    assert repair(OpenLake.of(lake, _SETTINGS, spark))
     drained = copy_lake(lake, folder / "drained")
-    runs.append(credit(spark, _SETTINGS, lake))
+    runs.append(credit(OpenLake.of(lake, _SETTINGS, spark)))
     return _Days(lake, drained, facts_of(source, _SETTINGS), marked, runs)
 
 
@@ -124,7 +125,7 @@ def remarked(spark: SparkSession, days: _Days, tmp_path_factory: pytest.TempPath
     for marked, rule in ((draw(lake, 1, 2), "drawn"), (days.marked, "drawn"), (days.marked, "other")):
         mark(spark, lake, marked, rule)
         assert has_work(lake, _SETTINGS)
-        plan = credit(spark, _SETTINGS, lake)
+        plan = credit(OpenLake.of(lake, _SETTINGS, spark))
         assert plan
         assert not has_work(lake, _SETTINGS)
         every = [dict(zip(RESTATEMENTS.column_names, row, strict=True)) for row in read_table(lake, RESTATEMENTS)]
@@ -327,7 +328,7 @@ def test_returns_hold_credits_against_costs(days: _Days) -> None:
 def test_there_is_nothing_more_to_do(spark: SparkSession, days: _Days) -> None:
     versions = {table: days.lake.newest_commit(table.path) for table in (*CREDIT_TABLES, RESTATEMENTS)}
     assert not has_work(days.lake, _SETTINGS)
-    assert credit(spark, _SETTINGS, days.lake) is None
+    assert credit(OpenLake.of(days.lake, _SETTINGS, spark)) is None
     assert {table: days.lake.newest_commit(table.path) for table in versions} == versions
     runs = days.lake.path / CREDIT_RUNS
     assert sorted(str(file.relative_to(runs)) for file in runs.rglob("*") if file.is_file()) == sorted(
@@ -373,9 +374,9 @@ def test_other_settings_hold_for_a_window_that_is_computed_again(
 ) -> None:
     lake = copy_lake(days.lake, tmp_path)
     other = Settings.model_validate({**_SETTINGS.model_dump(exclude_unset=True), "credit": {"models": "linear"}})
-    dry = credit(spark, other, lake, window=_ALL_TIMES, dry_run=True)
+    dry = credit(OpenLake.of(lake, other, spark), window=_ALL_TIMES, dry_run=True)
     assert credit_rows(lake, CREDITS) == days.due(CREDITS)
-    plan = credit(spark, other, lake, window=_ALL_TIMES)
+    plan = credit(OpenLake.of(lake, other, spark), window=_ALL_TIMES)
     assert plan
     assert dry
     assert (dry.tables, dry.again) == (plan.tables, plan.again)
@@ -384,4 +385,4 @@ def test_other_settings_hold_for_a_window_that_is_computed_again(
     assert {table: credit_rows(lake, table) for table in CREDIT_TABLES} == {
         table: days.due(table, other) for table in CREDIT_TABLES
     }
-    assert credit(spark, other, lake) is None
+    assert credit(OpenLake.of(lake, other, spark)) is None

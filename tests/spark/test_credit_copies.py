@@ -18,6 +18,7 @@ from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.notes import CommitNote
 from spark_jobs.lake.open import open_lake
 from spark_jobs.restatements.repair import repair
+from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.spark.write_delta import append_rows
 from tests.golden.runs import STANDARD
 from tests.support.credited import copy_lake, mark
@@ -83,12 +84,12 @@ def copies(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> _Co
     lake = open_lake(str(folder / "lake"))
     run_in(spark, _SETTINGS, lake, write_files(folder / "source", _CASE.files()), drain=False)
     mark(spark, lake, {(IMPRESSION, "copies/i1")})
-    plans = [credit(spark, _SETTINGS, lake)]
+    plans = [credit(OpenLake.of(lake, _SETTINGS, spark))]
     first = copy_lake(lake, folder / "first")
-    repaired = repair(spark, _SETTINGS, lake)
+    repaired = repair(OpenLake.of(lake, _SETTINGS, spark))
     assert repaired
     assert repaired.late_events == 3
-    plans.append(credit(spark, _SETTINGS, lake))
+    plans.append(credit(OpenLake.of(lake, _SETTINGS, spark)))
     return _Copies(first, lake, [plan for plan in plans if plan])
 
 
@@ -146,5 +147,5 @@ def test_a_window_that_is_computed_again_frees_an_older_lake_of_stale_rows(
     append_rows(spark.createDataFrame(rows, PATHS.ddl), lake, PATHS, CommitNote(writer="a test", batch=1))
     assert _values(lake, PATHS) != _THEN
     window = Window(datetime(2024, 5, 1, tzinfo=UTC), datetime(2024, 5, 4, tzinfo=UTC))
-    assert credit(spark, _SETTINGS, lake, window=window)
+    assert credit(OpenLake.of(lake, _SETTINGS, spark), window=window)
     assert _values(lake, PATHS) == _THEN

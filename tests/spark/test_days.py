@@ -28,6 +28,7 @@ from spark_jobs.lake.lock import hold_job
 from spark_jobs.lake.notes import CommitNote
 from spark_jobs.lake.open import open_lake
 from spark_jobs.restatements.repair import repair
+from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.spark.write_delta import append_rows
 from tests.support.lakes import read_table
 from tests.support.runs import run_in
@@ -56,7 +57,7 @@ _GOLD = ("attributions", "sessions")
 _TIME_OF = {"attributions": ("impression_time", "click_time"), "sessions": ("session_start",)}
 
 
-def _no_spark() -> AbstractContextManager[SparkSession]:
+def _no_spark() -> AbstractContextManager[OpenLake]:
     raise AssertionError("Spark was started, and nothing has changed")
 
 
@@ -88,9 +89,9 @@ def repaired(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> _
     generate(GeneratorSpec(events=400, seed=23, files=1, hours=62, late=0), source)
     run_in(spark, _FILE_BY_FILE, lake, source, drain=False)
     _run_files(spark, lake, source, _LATE, drain=True)
-    before = update_days(lake, _FILE_BY_FILE, lambda: nullcontext(spark))
-    assert repair(spark, _FILE_BY_FILE, lake)
-    after = update_days(lake, _FILE_BY_FILE, lambda: nullcontext(spark))
+    before = update_days(lake, _FILE_BY_FILE, lambda: nullcontext(OpenLake.of(lake, _FILE_BY_FILE, spark)))
+    assert repair(OpenLake.of(lake, _FILE_BY_FILE, spark))
+    after = update_days(lake, _FILE_BY_FILE, lambda: nullcontext(OpenLake.of(lake, _FILE_BY_FILE, spark)))
     return _Repaired(lake, before, after)
 
 
@@ -179,7 +180,7 @@ def test_restatements_count_on_the_days_of_their_rows(spark: SparkSession, tmp_p
     )
     first, second = date(2026, 3, 1), date(2026, 3, 2)
     at = {number: _DECIDED + timedelta(hours=number) for number in (2, 3)}
-    assert sorted(changes_since(spark, lake, look), key=repr) == [
+    assert sorted(changes_since(OpenLake.of(lake, Settings(), spark), look), key=repr) == [
         DayChange("attributions", first, 2, at[2], rows=1, clicks=1),
         DayChange("attributions", second, 2, at[2], rows=2, clicks=3),
         DayChange("attributions", second, 3, at[3], rows=1, clicks=-1),
@@ -212,7 +213,10 @@ def test_two_readers_agree_on_the_table(spark: SparkSession, repaired: _Repaired
 def test_what_was_seen_can_be_lost(spark: SparkSession, repaired: _Repaired) -> None:
     version = repaired.lake.newest_commit(DAYS.path)
     repaired.lake.files.delete([DAYS_SEEN])
-    assert update_days(repaired.lake, _FILE_BY_FILE, lambda: nullcontext(spark)) == repaired.after
+    assert (
+        update_days(repaired.lake, _FILE_BY_FILE, lambda: nullcontext(OpenLake.of(repaired.lake, _FILE_BY_FILE, spark)))
+        == repaired.after
+    )
     assert repaired.lake.newest_commit(DAYS.path) == version
     assert update_days(repaired.lake, _FILE_BY_FILE, _no_spark) == repaired.after
 
@@ -222,7 +226,7 @@ def _run(spark: SparkSession, lake: Lake, source: Path, timeline: str) -> list[D
     case = Case("days", timeline, Run("days", _FILE_BY_FILE))
     source.mkdir(exist_ok=True)
     _run_files(spark, lake, source, case, drain=False)
-    return update_days(lake, _FILE_BY_FILE, lambda: nullcontext(spark))
+    return update_days(lake, _FILE_BY_FILE, lambda: nullcontext(OpenLake.of(lake, _FILE_BY_FILE, spark)))
 
 
 @pytest.mark.slow
@@ -259,8 +263,8 @@ def test_a_day_is_complete_just_when_its_last_row_is_there(
             )
     assert read_days(lake) == [], "it died before its commit"
     with hold_job(lake, "days", _FILE_BY_FILE.s3), pytest.raises(LakeInUseError):
-        update_days_with(spark, lake, _FILE_BY_FILE)
-    days = update_days(lake, _FILE_BY_FILE, lambda: nullcontext(spark))
+        update_days_with(OpenLake.of(lake, _FILE_BY_FILE, spark))
+    days = update_days(lake, _FILE_BY_FILE, lambda: nullcontext(OpenLake.of(lake, _FILE_BY_FILE, spark)))
     assert (_words(days, "attributions"), _words(days, "sessions")) == (["open"] * 2, ["open"] * 2)
 
     # One millisecond more.

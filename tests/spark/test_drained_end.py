@@ -12,6 +12,7 @@ from spark_jobs.lake.open import open_lake
 from spark_jobs.ledger.cut import RecordKind
 from spark_jobs.ledger.update import balance
 from spark_jobs.restatements.repair import repair
+from spark_jobs.spark.open_lake import OpenLake
 from tests.golden.runs import STANDARD
 from tests.support.lakes import read_ledger, read_table
 from tests.support.runs import run_in
@@ -34,7 +35,7 @@ def test_the_last_events_of_a_drained_lake_are_credited_and_repaired(spark: Spar
     first, second = Case("end", _ALL, STANDARD).files()
     write_files(source, [first])
     run_in(spark, settings, lake, source)
-    plan = credit(spark, settings, lake)
+    plan = credit(OpenLake.of(lake, settings, spark))
     assert plan
     assert (plan.fresh, plan.waiting) == (2, 0)
     assert {row[0]: row[4] for row in read_table(lake, PATHS)} == {"end/p1": 5, "end/r1": -5}
@@ -43,7 +44,7 @@ def test_the_last_events_of_a_drained_lake_are_credited_and_repaired(spark: Spar
 
     (write_files(tmp_path / "more", [second]) / "0000.jsonl").rename(source / "0001.jsonl")
     run_in(spark, settings, lake, source, drain=False)
-    repaired = repair(spark, settings, lake)
+    repaired = repair(OpenLake.of(lake, settings, spark))
     assert repaired
     assert repaired.tables[ATTRIBUTIONS.name].pending == 0, "the last impression is closed"
     assert [row[0] for row in read_table(lake, ATTRIBUTIONS)] == ["clicked"]

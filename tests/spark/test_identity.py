@@ -27,6 +27,7 @@ from spark_jobs.ledger.cut import RecordKind
 from spark_jobs.ledger.update import balance
 from spark_jobs.restatements.repair import repair
 from spark_jobs.restatements.replay import replay
+from spark_jobs.spark.open_lake import OpenLake
 from tests.support.lakes import GOLD, read_ledger, read_table
 from tests.support.oracle import assert_same_rows, expected_tables
 from tests.support.runs import run_in
@@ -154,13 +155,13 @@ def _run(spark: SparkSession, folder: Path, scenarios: Sequence[Sequence[_Sent]]
         (source / file.name).hardlink_to(file)
         if number + 1 in (_REPAIRED_AFTER, len(files)):
             run_in(spark, _SETTINGS, lake, source, drain=number + 1 == len(files), measure=measure)
-            late += plan.late_events if (plan := repair(spark, _SETTINGS, lake)) else 0
+            late += plan.late_events if (plan := repair(OpenLake.of(lake, _SETTINGS, spark))) else 0
     assert late == len(read_table(lake, LATE_EVENTS)) > 0, "nothing came late: the test shows nothing"
     truth = write_files(folder / "truth", [_lines(_that_count(itertools.chain.from_iterable(files)))])
     expected = expected_tables(truth, _SETTINGS, datetime.now(UTC))
     for table in GOLD if measure else (ATTRIBUTIONS, SESSIONS):
         assert_same_rows(read_table(lake, table), _without_number(expected.rows(table)), table)
-    found = replay(spark, _SETTINGS, lake, _WHOLE).report.tables
+    found = replay(OpenLake.of(lake, _SETTINGS, spark), _WHOLE).report.tables
     assert {name: (table.unknown, table.late) for name, table in found.items() if table.unknown or table.late} == {}
     cut = balance(_SETTINGS, lake, drained=True)
     assert not cut.rows(RecordKind.LATE_AWAITING), "the repair has looked at all of them"

@@ -40,6 +40,7 @@ from spark_jobs.queries.sessionize.query import NAME as SESSIONIZE
 from spark_jobs.queries.user_status.query import NAME as USER_STATUS_QUERY
 from spark_jobs.restatements.replay import replay
 from spark_jobs.spark.conf import streaming_conf
+from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.streams.checkpoints import preflight
 from spark_jobs.streams.reset import reset
 from tests.support.lakes import read_ledger, read_table
@@ -196,10 +197,10 @@ def test_the_state_is_taken_once_and_the_rows_are_those_of_the_whole_day(
     # Were the setting read again, it would name nothing.
     _finish(spark, settings, lake, day, half_way[1])
     _assert_as_expected(day, lake)
-    result = validate_lake(spark, lake, settings)
+    result = validate_lake(OpenLake.of(lake, settings, spark))
     assert result.succeeded, result.failures
     around_start = Window(*((_START + hours).replace(tzinfo=UTC) for hours in (-_HOUR, _HOUR)))
-    again = replay(spark, settings, lake, around_start).report
+    again = replay(OpenLake.of(lake, settings, spark), around_start).report
     assert list(again.tables) == ["attributions", "sessions", "campaign_stats"]
     assert again.tables[SESSIONS.name].same > 0 == again.unknown
 
@@ -213,7 +214,7 @@ def test_a_reset_keeps_the_initial_state(
         spark.conf.set(key, value)
     for name in _QUERIES:
         began_with = _initial_state(lake, name)
-        assert reset(spark, day.settings, lake, name).version == 2
+        assert reset(OpenLake.of(lake, day.settings, spark), name).version == 2
         assert _initial_state(lake, name) == began_with != ""
     _finish(spark, day.settings, lake, day, half_way[1])
     _assert_as_expected(day, lake)
@@ -239,7 +240,7 @@ def test_a_reset_without_the_copy_is_refused(
     lake = open_lake(str(shutil.copytree(half_way[0].path, tmp_path / "lake")))
     shutil.rmtree(lake.path / INITIAL)
     with pytest.raises(CheckpointError, match=r"sessionize began with an initial state, .*_initial/sessionize is gone"):
-        reset(spark, day.settings, lake, SESSIONIZE)
+        reset(OpenLake.of(lake, day.settings, spark), SESSIONIZE)
 
 
 def test_a_missing_file_ends_the_run_before_it_begins(day: Day, spark: SparkSession, tmp_path: Path) -> None:

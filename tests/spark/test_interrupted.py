@@ -24,6 +24,7 @@ from spark_jobs.restatements.marks_to_gold import apply_marks_to_gold
 from spark_jobs.restatements.plans import Plans
 from spark_jobs.restatements.repair import repair
 from spark_jobs.restatements.replay import replay
+from spark_jobs.spark.open_lake import OpenLake
 from tests.support.credited import copy_lake
 from tests.support.invalid import rule_set
 from tests.support.lakes import GOLD, read_table
@@ -65,20 +66,20 @@ class _Clock:
 
 
 def _repair(spark: SparkSession, lake: Lake) -> None:
-    repair(spark, _SETTINGS, lake)
+    repair(OpenLake.of(lake, _SETTINGS, spark))
 
 
 def _marks(spark: SparkSession, lake: Lake) -> None:
-    apply_marks_to_gold(spark, _SETTINGS, lake)
+    apply_marks_to_gold(OpenLake.of(lake, _SETTINGS, spark))
 
 
 def _credit(spark: SparkSession, lake: Lake) -> None:
-    credit(spark, _SETTINGS, lake)
+    credit(OpenLake.of(lake, _SETTINGS, spark))
 
 
 def _replay(spark: SparkSession, lake: Lake) -> None:
     names = (ATTRIBUTIONS.name, SESSIONS.name)
-    replay(spark, _SETTINGS, lake, _ALL_TIMES, tables=names, is_applied=True)
+    replay(OpenLake.of(lake, _SETTINGS, spark), _ALL_TIMES, tables=names, is_applied=True)
 
 
 def _tamper(spark: SparkSession, lake: Lake) -> None:
@@ -109,7 +110,7 @@ def users(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict
     run_in(spark, _SETTINGS, lake, folder / "source")
     _credit(spark, lake)
     found = {"repair": _user(spark, _repair, lake, folder / "repair")}
-    apply_marks(spark, _SETTINGS, lake, _RULES)
+    apply_marks(OpenLake.of(lake, _SETTINGS, spark), _RULES)
     assert lake.has(MARKS)
     found["marks"] = _user(spark, _marks, lake, folder / "marks")
     found["credit"] = _user(spark, _credit, lake, folder / "credit")

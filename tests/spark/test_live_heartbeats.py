@@ -30,7 +30,8 @@ from spark_jobs.ledger.cut import RecordKind
 from spark_jobs.ledger.update import balance
 from spark_jobs.queries.jobs import ATTRIBUTE_JOB, DEDUPLICATE_JOB
 from spark_jobs.spark.conf import streaming_conf
-from spark_jobs.spark.read_delta import newest_event_time
+from spark_jobs.spark.event_times import newest_event_time
+from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.streams import silver_times
 from spark_jobs.streams.drain import drain_lead, late_up_to
 from spark_jobs.streams.heartbeats import append_heartbeat
@@ -114,8 +115,10 @@ def test_what_silver_held_before_is_found_without_reading_all_of_it(
 ) -> None:
     newest = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
     for number, event_time in enumerate((newest - timedelta(days=2), newest - timedelta(hours=1), newest)):
-        append_heartbeat(spark, lake, event_time, f"beat-{number}", writer="test", number=number)
-    times = SilverTimes(lake)
+        append_heartbeat(
+            OpenLake.of(lake, Settings(), spark), event_time, f"beat-{number}", writer="test", number=number
+        )
+    times = SilverTimes(OpenLake.of(lake, Settings(), spark))
     times.follow()
     files: list[int] = []
 
@@ -124,7 +127,7 @@ def test_what_silver_held_before_is_found_without_reading_all_of_it(
         return newest_event_time(rows)
 
     monkeypatch.setattr(silver_times, "newest_event_time", counting)
-    assert times.newest(spark) == newest
+    assert times.newest() == newest
     assert files == [1], "of three"
 
 
@@ -157,8 +160,8 @@ def _running(spark: SparkSession, lake: Lake, source: Path) -> Iterator[None]:
         return thread
 
     threads = [
-        start(lambda: run_job(spark, _SETTINGS, lake, DEDUPLICATE_JOB, stop, source=source)),
-        start(lambda: run_job(spark, _SETTINGS, lake, ATTRIBUTE_JOB, stop)),
+        start(lambda: run_job(OpenLake.of(lake, _SETTINGS, spark), DEDUPLICATE_JOB, stop, source=source)),
+        start(lambda: run_job(OpenLake.of(lake, _SETTINGS, spark), ATTRIBUTE_JOB, stop)),
     ]
     try:
         yield

@@ -32,6 +32,7 @@ from spark_jobs.ledger.update import begin_now, update_ledger
 from spark_jobs.queries.registry import TABLES
 from spark_jobs.restatements.repair import repair
 from spark_jobs.spark.conf import streaming_conf
+from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.streams.bounded_run import run
 from spark_jobs.streams.progress import ProgressFiles
 from tests.support.lakes import read_ledger, read_table
@@ -97,7 +98,7 @@ def day(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> _Day:
 
     for key, value in streaming_conf(settings).items():
         spark.conf.set(key, value)
-    run(spark, settings, found.lake, None, drain=True, measure=True, on_progress=take_cut)
+    run(OpenLake.of(found.lake, settings, spark), None, drain=True, measure=True, on_progress=take_cut)
     return found
 
 
@@ -219,7 +220,7 @@ def test_a_cut_that_is_killed_leaves_the_last_one(day: _Day, tmp_path: Path, mon
 
 def test_after_a_repair_each_late_record_has_its_fate(day: _Day, spark: SparkSession, tmp_path: Path) -> None:
     lake = day.copy(tmp_path / "lake")
-    plan = repair(spark, day.settings, lake)
+    plan = repair(OpenLake.of(lake, day.settings, spark))
     assert plan
     assert plan.late_events
     cut = update_ledger(lake, day.settings)

@@ -25,6 +25,7 @@ from spark_jobs.marks.model import Marking
 from spark_jobs.marks.rules_in_use import rules_in_use
 from spark_jobs.places import MARKS_WRITER
 from spark_jobs.queries.places import checkpoint_key, manifest_key
+from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.spark.write_delta import append_rows
 from spark_jobs.traffic_rules.reached import RULES_IN_USE, RulesInUse
 from tests.support.invalid import HOUR, NOON_US, RULES, SECOND, Event, drawn_events, event, for_oracle, frame, rule_set
@@ -112,25 +113,25 @@ def _gross(lake: Lake) -> dict[str, datetime]:
 
 def test_updates_step_by_step_give_what_one_marking_gives(spark: SparkSession, tmp_path: Path) -> None:
     lake = open_lake(str(tmp_path / "lake"))
-    assert update_marks(spark, _SETTINGS, lake) is None, "there is no silver"
+    assert update_marks(OpenLake.of(lake, _SETTINGS, spark)) is None, "there is no silver"
     _write_silver(spark, lake, _FIRST, 1, 0)
-    assert update_marks(spark, _SETTINGS, lake) is None, "no event is known to be the last of its time"
+    assert update_marks(OpenLake.of(lake, _SETTINGS, spark)) is None, "no event is known to be the last of its time"
     # What the next batch will drop is known before that batch.
     commit = f"v1\n{json.dumps({'nextBatchWatermarkMs': _FIRST_US // 1000})}"
     lake.files.write(manifest_key("deduplicate", 1), b"{}")
     lake.files.write(f"{checkpoint_key('deduplicate', 1)}/commits/0", commit.encode())
-    apply_marks(spark, _SETTINGS, lake, rule_set(*_A))
+    apply_marks(OpenLake.of(lake, _SETTINGS, spark), rule_set(*_A))
     assert _active(lake) == _expected(_A, _FIRST, _FIRST_US)
     _write_silver(spark, lake, _SECOND, 2, _LAST_US)
-    assert update_marks(spark, _SETTINGS, lake)
+    assert update_marks(OpenLake.of(lake, _SETTINGS, spark))
     assert _active(lake) == _expected(_A, [*_FIRST, *_SECOND])
     _write_late(spark, lake, _LATE, repair=1)
     _write_late(spark, lake, [event("clk", "expired", 50, user_id="u1", impression_id="imp1")], repair=2, expired=True)
-    assert update_marks(spark, _SETTINGS, lake)
+    assert update_marks(OpenLake.of(lake, _SETTINGS, spark))
     assert _active(lake) == _expected(_A)
     assert lake.newest_commit(MARKS.path) == 2
     _write_silver(spark, lake, [], 3, _LAST_US)
-    assert update_marks(spark, _SETTINGS, lake) is None
+    assert update_marks(OpenLake.of(lake, _SETTINGS, spark)) is None
 
 
 def test_other_rules_and_back_give_the_marks_of_the_first_and_leave_gross_as_it_is(
@@ -139,22 +140,22 @@ def test_other_rules_and_back_give_the_marks_of_the_first_and_leave_gross_as_it_
     gross = _gross(lake)
     begin, end = (datetime(2026, 3, 1, 12, minute, 5, tzinfo=UTC) for minute in (0, 2))
     begin_us, end_us = (round(time.timestamp()) * SECOND for time in (begin, end))
-    apply_marks(spark, _SETTINGS, lake, rule_set(*_A), until=end)
+    apply_marks(OpenLake.of(lake, _SETTINGS, spark), rule_set(*_A), until=end)
     assert _active(lake) == {mark for mark in _expected(_A) if mark[2] < end_us}
-    assert update_marks(spark, _SETTINGS, lake), "not everything was marked yet"
+    assert update_marks(OpenLake.of(lake, _SETTINGS, spark)), "not everything was marked yet"
     assert _active(lake) == _expected(_A)
     version = lake.newest_commit(MARKS.path)
-    dry = apply_marks(spark, _SETTINGS, lake, rule_set(*_B), dry_run=True)
+    dry = apply_marks(OpenLake.of(lake, _SETTINGS, spark), rule_set(*_B), dry_run=True)
     assert lake.newest_commit(MARKS.path) == version
     assert rules_in_use(lake) == rule_set(*_A)
-    done = apply_marks(spark, _SETTINGS, lake, rule_set(*_B))
+    done = apply_marks(OpenLake.of(lake, _SETTINGS, spark), rule_set(*_B))
     assert done == dry
     _check_sums(done, before=_expected(_A), after=_expected(_B))
     assert _active(lake) == _expected(_B)
-    apply_marks(spark, _SETTINGS, lake, rule_set(*_A), since=begin, until=end)
+    apply_marks(OpenLake.of(lake, _SETTINGS, spark), rule_set(*_A), since=begin, until=end)
     within = {mark for mark in _expected(_A) if begin_us <= mark[2] < end_us}
     assert _active(lake) == within | {mark for mark in _expected(_B) if not begin_us <= mark[2] < end_us}
-    apply_marks(spark, _SETTINGS, lake, rule_set(*_A))
+    apply_marks(OpenLake.of(lake, _SETTINGS, spark), rule_set(*_A))
     assert _active(lake) == _expected(_A)
     assert rules_in_use(lake) == rule_set(*_A)
     assert _gross(lake) == gross
@@ -198,13 +199,13 @@ def test_a_marking_that_is_killed_is_made_whole_by_the_next(
     with monkeypatch.context() as patched:
         patched.setattr(marking, step, dying)
         with pytest.raises(_Killed):
-            apply_marks(spark, _SETTINGS, lake, rule_set(*_A))
+            apply_marks(OpenLake.of(lake, _SETTINGS, spark), rule_set(*_A))
     was_written = step != "keep_rules"
     assert lake.has(MARKS) == was_written
     if was_written:
-        assert update_marks(spark, _SETTINGS, lake) is None, "there is nothing left to mark"
+        assert update_marks(OpenLake.of(lake, _SETTINGS, spark)) is None, "there is nothing left to mark"
     else:
-        apply_marks(spark, _SETTINGS, lake, rule_set(*_A))
+        apply_marks(OpenLake.of(lake, _SETTINGS, spark), rule_set(*_A))
     assert _active(lake) == _expected(_A)
     assert len(read_table(lake, MARKS)) == len(_expected(_A)), "each mark is there once"
     named = RulesInUse.model_validate_json(lake.files.read(RULES_IN_USE) or b"")
@@ -214,11 +215,8 @@ def test_a_marking_that_is_killed_is_made_whole_by_the_next(
 def test_what_cannot_be_marked_is_refused(spark: SparkSession, lake: Lake, tmp_path: Path) -> None:
     noon = datetime(2026, 3, 1, 12, tzinfo=UTC)
     with pytest.raises(SettingsError, match=r"--to 2026-03-01T12:00:00\+00:00 is not after --from"):
-        apply_marks(spark, _SETTINGS, lake, rule_set(*_A), since=noon, until=noon)
+        apply_marks(OpenLake.of(lake, _SETTINGS, spark), rule_set(*_A), since=noon, until=noon)
     with pytest.raises(LakeError, match="silver has no watermark"):
-        apply_marks(spark, _SETTINGS, open_lake(str(tmp_path / "empty")), rule_set(*_A))
-    with (
-        hold_job(lake, MARKS_WRITER, _SETTINGS.s3),
-        pytest.raises(LakeInUseError, match=MARKS_WRITER),
-    ):
-        update_marks(spark, _SETTINGS, lake)
+        apply_marks(OpenLake.of(open_lake(str(tmp_path / "empty")), _SETTINGS, spark), rule_set(*_A))
+    with hold_job(lake, MARKS_WRITER, _SETTINGS.s3), pytest.raises(LakeInUseError, match=MARKS_WRITER):
+        update_marks(OpenLake.of(lake, _SETTINGS, spark))

@@ -30,6 +30,7 @@ from spark_jobs.restatements.plan import PlanKind
 from spark_jobs.restatements.plans import GOLD_PLANS
 from spark_jobs.restatements.repair import repair
 from spark_jobs.restatements.replay import replay
+from spark_jobs.spark.open_lake import OpenLake
 from tests.support.invalid import rule_set
 from tests.support.lakes import read_table
 from tests.support.oracle import Mark, Row, assert_same_rows, expected_tables
@@ -75,12 +76,12 @@ def day(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> _Day:
     generate(GeneratorSpec(events=400, seed=64, files=5, late=0.2, conversions=0.5, users=30), source)
     run_in(spark, _SETTINGS, late, source, measure=True)
     repaired = _copy(late, folder / "repaired")
-    plan = repair(spark, _SETTINGS, repaired)
+    plan = repair(OpenLake.of(repaired, _SETTINGS, spark))
     assert plan
     assert plan.late_events, "nothing is late: the tests show less"
     marked = _copy(repaired, folder / "marked")
-    apply_marks(spark, _SETTINGS, marked, _A)
-    assert apply_marks_to_gold(spark, _SETTINGS, marked)
+    apply_marks(OpenLake.of(marked, _SETTINGS, spark), _A)
+    assert apply_marks_to_gold(OpenLake.of(marked, _SETTINGS, spark))
     return _Day(source, late, repaired, marked)
 
 
@@ -147,13 +148,15 @@ def test_each_changed_row_is_told_with_the_event_that_is_marked(day: _Day) -> No
 
 def test_there_is_nothing_more_to_do(spark: SparkSession, day: _Day) -> None:
     newest = GOLD_PLANS.newest(day.marked)
-    assert apply_marks_to_gold(spark, _SETTINGS, day.marked) is None
-    assert repair(spark, _SETTINGS, day.marked) is None
+    assert apply_marks_to_gold(OpenLake.of(day.marked, _SETTINGS, spark)) is None
+    assert repair(OpenLake.of(day.marked, _SETTINGS, spark)) is None
     assert GOLD_PLANS.newest(day.marked) == newest
 
 
 def test_days_are_restated_by_marks(spark: SparkSession, day: _Day) -> None:
-    found = changes_since(spark, day.marked, replace(take_snapshot(day.marked, _SETTINGS, None), last_repair=1))
+    found = changes_since(
+        OpenLake.of(day.marked, Settings(), spark), replace(take_snapshot(day.marked, _SETTINGS, None), last_repair=1)
+    )
     plan = GOLD_PLANS.read(day.marked, 2)
     assert plan
     rows = Counter[str]()
@@ -166,10 +169,10 @@ def test_days_are_restated_by_marks(spark: SparkSession, day: _Day) -> None:
 @pytest.mark.slow
 def test_other_rules_and_back_give_the_gold_of_the_first(spark: SparkSession, day: _Day, tmp_path: Path) -> None:
     lake = _copy(day.marked, tmp_path / "lake")
-    dry = apply_marks(spark, _SETTINGS, lake, _B, dry_run=True)
+    dry = apply_marks(OpenLake.of(lake, _SETTINGS, spark), _B, dry_run=True)
     before = rows_of(lake, _CAMPAIGNS)
-    apply_marks(spark, _SETTINGS, lake, _B)
-    assert apply_marks_to_gold(spark, _SETTINGS, lake)
+    apply_marks(OpenLake.of(lake, _SETTINGS, spark), _B)
+    assert apply_marks_to_gold(OpenLake.of(lake, _SETTINGS, spark))
     _assert_equal(lake, day.source)
     assert _rows(lake) != _rows(day.marked)
     assert _gross(lake) == _gross(day.marked)
@@ -180,8 +183,8 @@ def test_other_rules_and_back_give_the_gold_of_the_first(spark: SparkSession, da
     }
     told = {one.campaign_id: (one.impressions, one.clicks, one.cost_micros) for one in dry.net}
     assert told == {campaign: counts for campaign, counts in differences.items() if any(counts)}
-    apply_marks(spark, _SETTINGS, lake, _A)
-    assert apply_marks_to_gold(spark, _SETTINGS, lake)
+    apply_marks(OpenLake.of(lake, _SETTINGS, spark), _A)
+    assert apply_marks_to_gold(OpenLake.of(lake, _SETTINGS, spark))
     assert _rows(lake) == _rows(day.marked)
 
 
@@ -196,16 +199,16 @@ FROM daily_campaigns GROUP BY campaign_id ORDER BY campaign_id
 def test_marks_before_a_repair_and_after_it_agree(spark: SparkSession, day: _Day, tmp_path: Path) -> None:
     lake = _copy(day.late, tmp_path / "lake")
     gross = _gross(lake)
-    apply_marks(spark, _SETTINGS, lake, _A)
-    told = replay(spark, _SETTINGS, lake, _ALL_TIMES, tables=[ATTRIBUTIONS.name])
+    apply_marks(OpenLake.of(lake, _SETTINGS, spark), _A)
+    told = replay(OpenLake.of(lake, _SETTINGS, spark), _ALL_TIMES, tables=[ATTRIBUTIONS.name])
     assert told.report.tables[ATTRIBUTIONS.name].unknown == 0, "marks that gold lacks explain why it differs"
-    assert apply_marks_to_gold(spark, _SETTINGS, lake)
+    assert apply_marks_to_gold(OpenLake.of(lake, _SETTINGS, spark))
     assert _gross(lake) == gross
-    assert repair(spark, _SETTINGS, lake)
-    assert update_marks(spark, _SETTINGS, lake), "late events are held against the rules too"
-    assert apply_marks_to_gold(spark, _SETTINGS, lake)
+    assert repair(OpenLake.of(lake, _SETTINGS, spark))
+    assert update_marks(OpenLake.of(lake, _SETTINGS, spark)), "late events are held against the rules too"
+    assert apply_marks_to_gold(OpenLake.of(lake, _SETTINGS, spark))
     _assert_equal(lake, day.source)
-    found = replay(spark, _SETTINGS, lake, _ALL_TIMES, tables=[table.name for table in _NET])
+    found = replay(OpenLake.of(lake, _SETTINGS, spark), _ALL_TIMES, tables=[table.name for table in _NET])
     assert all(table.audited for table in found.report.tables.values())
 
 
@@ -214,13 +217,13 @@ def test_a_row_whose_gross_is_not_what_its_events_give_waits(spark: SparkSession
     lake = _copy(day.repaired, tmp_path / "lake")
     spark.sql(f"UPDATE delta.`{lake.table(CAMPAIGN_STATS)}` SET cost_micros = cost_micros + 1")
     gross = _gross(lake)
-    apply_marks(spark, _SETTINGS, lake, _A)
-    plan = apply_marks_to_gold(spark, _SETTINGS, lake)
+    apply_marks(OpenLake.of(lake, _SETTINGS, spark), _A)
+    plan = apply_marks_to_gold(OpenLake.of(lake, _SETTINGS, spark))
     assert plan
     part = plan.tables[CAMPAIGN_STATS.name]
     assert (part.pending, part.inserts) == (part.events, 0)
     assert _gross(lake) == gross
-    replay(spark, _SETTINGS, lake, _ALL_TIMES, tables=[CAMPAIGN_STATS.name], is_applied=True)
+    replay(OpenLake.of(lake, _SETTINGS, spark), _ALL_TIMES, tables=[CAMPAIGN_STATS.name], is_applied=True)
     _assert_equal(lake, day.source)
 
 
@@ -270,7 +273,7 @@ def test_the_overview_shows_gross_and_net(spark: SparkSession, day: _Day) -> Non
     assert 0 < net.cost_micros < gross.cost_micros
     assert [one.rule for one in figures.rules] == ["again", "many", "soon"]
     lake = day.marked
-    page = (lake.files.read(write_overview(spark, lake, S3Settings(), datetime.now(UTC))) or b"").decode()
+    page = (lake.files.read(write_overview(OpenLake.of(lake, Settings(), spark), datetime.now(UTC))) or b"").decode()
     assert 'id="invalid"' in page
     assert 'id="net_clicks"' in page
     assert 'id="net_cost"' in page
@@ -285,15 +288,15 @@ def test_what_is_open_waits_for_a_later_look(spark: SparkSession, day: _Day, tmp
     for file in files[:-1]:
         shutil.copy2(file, source)
     run_in(spark, _SETTINGS, lake, source, drain=False)
-    apply_marks(spark, _SETTINGS, lake, _A)
-    plan = apply_marks_to_gold(spark, _SETTINGS, lake)
+    apply_marks(OpenLake.of(lake, _SETTINGS, spark), _A)
+    plan = apply_marks_to_gold(OpenLake.of(lake, _SETTINGS, spark))
     assert plan
     assert plan.tables[ATTRIBUTIONS.name].pending > 0
     shutil.copy2(files[-1], source)
     run_in(spark, _SETTINGS, lake, source, measure=True)
-    repair(spark, _SETTINGS, lake)
-    update_marks(spark, _SETTINGS, lake)
-    plan = apply_marks_to_gold(spark, _SETTINGS, lake)
+    repair(OpenLake.of(lake, _SETTINGS, spark))
+    update_marks(OpenLake.of(lake, _SETTINGS, spark))
+    plan = apply_marks_to_gold(OpenLake.of(lake, _SETTINGS, spark))
     assert plan
     assert plan.pending == 0
     assert plan.tables[CAMPAIGN_STATS.name].inserts > 0, "a table that came later gets all marks"
@@ -310,12 +313,12 @@ def test_a_table_of_an_earlier_version_gets_the_columns(spark: SparkSession, day
         writer = old.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
         writer.partitionBy(*table.partition_by).option("userMetadata", note.as_metadata()).save(lake.table(table))
     assert {row["valid_impressions"] == row["impressions"] for row in rows_of(lake, "FROM daily_campaigns")} == {True}
-    apply_marks(spark, _SETTINGS, lake, _A)
-    assert apply_marks_to_gold(spark, _SETTINGS, lake)
+    apply_marks(OpenLake.of(lake, _SETTINGS, spark), _A)
+    assert apply_marks_to_gold(OpenLake.of(lake, _SETTINGS, spark))
     assert {table.name: _plain(lake, table) for table in _NET} == {
         table.name: _plain(day.marked, table) for table in _NET
     }
-    found = replay(spark, _SETTINGS, lake, _ALL_TIMES, tables=[table.name for table in _NET])
+    found = replay(OpenLake.of(lake, _SETTINGS, spark), _ALL_TIMES, tables=[table.name for table in _NET])
     assert all(table.audited for table in found.report.tables.values()), "null means that nothing is marked"
 
 

@@ -12,6 +12,7 @@ from spark_jobs.lake.open import open_lake
 from spark_jobs.queries.jobs import MEASURE_JOB
 from spark_jobs.queries.places import checkpoint_key
 from spark_jobs.queries.registry import QUERIES_OF_JOB
+from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.streams.reset import reset
 from tests.support.equality import MEASURED, assert_lake_equals_oracle, generate_source
 from tests.support.lakes import read_table
@@ -66,7 +67,7 @@ def test_lost_checkpoints_that_are_reset_change_no_row(spark: SparkSession, tmp_
     assert all(read_table(lake, table) for table in MEASURED), "no row could be written twice"
     for query in QUERIES_OF_JOB[MEASURE_JOB]:
         lake.files.delete_folder(checkpoint_key(query, 1))
-        assert reset(spark, settings, lake, query).open_events
+        assert reset(OpenLake.of(lake, settings, spark), query).open_events
     for file in coming:
         shutil.move(file, source)
     run_in(spark, settings, lake, source, measure=True)

@@ -23,6 +23,7 @@ from spark_jobs.ledger.update import balance, update_ledger
 from spark_jobs.restatements.plan import RepairPlan
 from spark_jobs.restatements.repair import repair
 from spark_jobs.restatements.replay import replay
+from spark_jobs.spark.open_lake import OpenLake
 from tests.support.lakes import GOLD, read_ledger, read_table
 from tests.support.oracle import Expected, Row, assert_same_rows, comparable, compared_columns, expected_tables
 from tests.support.runs import run_in
@@ -56,7 +57,7 @@ def day(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> _Day:
     expected = expected_tables(source, _FILE_BY_FILE, datetime.now(UTC))
     before = {table: comparable(read_table(lake, table), table) for table in GOLD}
     cut = update_ledger(lake, _FILE_BY_FILE)
-    plan = repair(spark, _FILE_BY_FILE, lake)
+    plan = repair(OpenLake.of(lake, _FILE_BY_FILE, spark))
     assert plan
     return _Day(lake, expected, before, cut, plan)
 
@@ -118,7 +119,7 @@ def test_a_replay_finds_the_row_that_somebody_deleted_and_nothing_else(
     (session, *_) = sorted(read_table(lake, SESSIONS))
     spark.sql(f"DELETE FROM delta.`{lake.table(SESSIONS)}` WHERE session_id = '{session[0]}'")
     names = (SESSIONS.name, ATTRIBUTIONS.name)
-    found = replay(spark, _FILE_BY_FILE, lake, _ALL_TIMES, tables=names).report.tables
+    found = replay(OpenLake.of(lake, _FILE_BY_FILE, spark), _ALL_TIMES, tables=names).report.tables
     sessions, attributions = (found[name] for name in names)
     assert (sessions.same, sessions.unknown) == (len(day.expected.rows(SESSIONS)) - 1, 1)
     assert (attributions.same, attributions.audited) == (len(day.expected.rows(ATTRIBUTIONS)), True)
@@ -127,5 +128,5 @@ def test_a_replay_finds_the_row_that_somebody_deleted_and_nothing_else(
 def test_a_second_repair_changes_nothing(spark: SparkSession, day: _Day) -> None:
     tables = (*GOLD, RESTATEMENTS, LATE_EVENTS)
     before = {table: day.lake.newest_commit(table.path) for table in tables}
-    assert repair(spark, _FILE_BY_FILE, day.lake) is None
+    assert repair(OpenLake.of(day.lake, _FILE_BY_FILE, spark)) is None
     assert {table: day.lake.newest_commit(table.path) for table in tables} == before

@@ -22,6 +22,7 @@ from spark_jobs.restatements import repair as repairing
 from spark_jobs.restatements.plan import RepairPlan, changes_key, late_key, plan_folder
 from spark_jobs.restatements.plans import GOLD_PLANS
 from spark_jobs.restatements.repair import make_plan, repair
+from spark_jobs.spark.open_lake import OpenLake
 from tests.support.lakes import read_table
 from tests.support.oracle import Row
 from tests.support.runs import run_in
@@ -49,7 +50,7 @@ def drained(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> La
 @pytest.fixture(scope="module")
 def whole(spark: SparkSession, drained: Lake, tmp_path_factory: pytest.TempPathFactory) -> dict[Table, list[Row]]:
     lake = _copy(drained, tmp_path_factory.mktemp("whole"))
-    assert repair(spark, _FILE_BY_FILE, lake)
+    assert repair(OpenLake.of(lake, _FILE_BY_FILE, spark))
     return _rows(lake)
 
 
@@ -74,23 +75,23 @@ def test_what_an_earlier_version_planned_is_completed_although_its_rows_lack_col
     with monkeypatch.context() as patched:
         patched.setattr(restating, "append_rows", dying)
         with pytest.raises(_Killed):
-            repair(spark, _FILE_BY_FILE, lake)
+            repair(OpenLake.of(lake, _FILE_BY_FILE, spark))
     plan = GOLD_PLANS.unfinished(lake)
     assert plan
     for file in (lake.path / late_key(plan.folder)).glob("*.parquet"):
         planned = pq.read_table(file)
         pq.write_table(planned.drop_columns([*PERSONAL_FIELDS, *TYPE_FIELDS[CONVERSION]]), file)
         (file.parent / f".{file.name}.crc").unlink(missing_ok=True)
-    repair(spark, _FILE_BY_FILE, lake)
+    repair(OpenLake.of(lake, _FILE_BY_FILE, spark))
     assert _rows(lake) == whole
 
 
 def test_a_dry_run_plans_the_same_and_leaves_no_file(spark: SparkSession, drained: Lake, tmp_path: Path) -> None:
     lake = _copy(drained, tmp_path)
     there = _files(lake)
-    dry = repair(spark, _FILE_BY_FILE, lake, dry_run=True)
+    dry = repair(OpenLake.of(lake, _FILE_BY_FILE, spark), dry_run=True)
     assert _files(lake) - there == set()
-    plan = repair(spark, _FILE_BY_FILE, lake)
+    plan = repair(OpenLake.of(lake, _FILE_BY_FILE, spark))
     assert dry
     assert plan
     assert dry.changes == plan.changes > 0
@@ -102,12 +103,12 @@ def test_a_table_that_is_there_only_after_a_repair_is_corrected_by_the_next(
 ) -> None:
     lake = _copy(drained, tmp_path)
     gold = (lake.path / "gold").rename(tmp_path / "gold")
-    first = repair(spark, _FILE_BY_FILE, lake)
+    first = repair(OpenLake.of(lake, _FILE_BY_FILE, spark))
     assert first
     assert (first.tables, first.late_events) == ({}, len(whole[LATE_EVENTS]))
     shutil.rmtree(lake.path / "gold", ignore_errors=True)
     gold.rename(lake.path / "gold")
-    second = repair(spark, _FILE_BY_FILE, lake)
+    second = repair(OpenLake.of(lake, _FILE_BY_FILE, spark))
     assert second
     assert second.late_events == 0
     rows = _rows(lake)
@@ -127,15 +128,15 @@ def test_of_two_plans_only_the_first_counts(
     def plan_too(_step: str) -> None:
         if not others:
             others.append(None)
-            other = make_plan(spark, _FILE_BY_FILE, lake, 1, dry_run=False, on_step=lambda _: None)
+            other = make_plan(OpenLake.of(lake, _FILE_BY_FILE, spark), 1, dry_run=False, on_step=lambda _: None)
             assert other
             GOLD_PLANS.write(lake, other)
             others.append(other)
 
     with pytest.raises(LakeError, match="another process has planned repair 1 of"):
-        repair(spark, _FILE_BY_FILE, lake, on_step=plan_too)
+        repair(OpenLake.of(lake, _FILE_BY_FILE, spark), on_step=plan_too)
     assert lake.newest_commit(ATTRIBUTIONS.path) == drained.newest_commit(ATTRIBUTIONS.path)
-    repair(spark, _FILE_BY_FILE, lake)
+    repair(OpenLake.of(lake, _FILE_BY_FILE, spark))
     assert _rows(lake) == whole
     (other,) = (one for one in others if one)
     assert lake.files.names(plan_folder(1)) == sorted([other.draft, "plan.json", "done.json"])
@@ -161,7 +162,7 @@ def test_rows_that_somebody_changed_meanwhile_are_planned_anew(
         return plan
 
     monkeypatch.setattr(repairing, "make_plan", planning)
-    repair(spark, _FILE_BY_FILE, lake)
+    repair(OpenLake.of(lake, _FILE_BY_FILE, spark))
     assert len(plans) == 2
     assert plans[0].tables[SESSIONS.name].deletes == plans[1].tables[SESSIONS.name].deletes + 1
     rows = _rows(lake)

@@ -14,6 +14,7 @@ from spark_jobs.lake.open import open_lake
 from spark_jobs.ledger.cut import RecordKind
 from spark_jobs.ledger.update import balance
 from spark_jobs.restatements.repair import repair
+from spark_jobs.spark.open_lake import OpenLake
 from tests.support.lakes import GOLD, read_table
 from tests.support.oracle import assert_same_rows, expected_tables
 from tests.support.runs import run_in
@@ -77,7 +78,7 @@ def _run_and_repair(spark: SparkSession, folder: Path, world: World, repairs: tu
         (source / file.name).hardlink_to(file)
         is_last = file.name == f"{len(files) - 1:04}.jsonl"
         run_in(spark, _IMPATIENT, lake, source, drain=is_last, measure=True)
-        if is_repaired and (plan := repair(spark, _IMPATIENT, lake)):
+        if is_repaired and (plan := repair(OpenLake.of(lake, _IMPATIENT, spark))):
             late += plan.late_events
     expected = expected_tables(whole, _IMPATIENT, datetime.now(UTC))
     assert late == len(read_table(lake, LATE_EVENTS)) > 0, "nothing came late: the test shows nothing"

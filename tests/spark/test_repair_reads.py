@@ -13,6 +13,7 @@ from spark_jobs.contract.tables import BRONZE_EVENTS, SILVER_EVENTS, Table
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_lake
 from spark_jobs.restatements.repair import repair
+from spark_jobs.spark.open_lake import OpenLake
 from tests.support.lakes import GOLD, read_table
 from tests.support.oracle import assert_same_rows, expected_tables
 from tests.support.runs import run_in
@@ -52,12 +53,12 @@ def test_a_repair_succeeds_where_only_the_days_beside_the_late_ones_are_left(
     for day in range(_DAYS):
         _write(source, day, _events(day))
     run_in(spark, _SETTINGS, lake, source, measure=True)
-    assert repair(spark, _SETTINGS, lake)
+    assert repair(OpenLake.of(lake, _SETTINGS, spark))
     _write(source, _DAYS, _events(_LATE_DAY, suffix="-late", minute=2))
     run_in(spark, _SETTINGS, lake, source, measure=True)
     aside = _take_away(lake, {_FIRST + timedelta(days=_LATE_DAY + step) for step in (-1, 0, 1)})
     assert len(aside) >= 2 * len(GOLD), "little was taken away: the test shows little"
-    plan = repair(spark, _SETTINGS, lake)
+    plan = repair(OpenLake.of(lake, _SETTINGS, spark))
     for file, place in aside.items():
         place.rename(file)
     assert plan

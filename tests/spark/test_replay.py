@@ -32,6 +32,7 @@ from spark_jobs.queries.identity import first_of_each
 from spark_jobs.restatements.repair import repair
 from spark_jobs.restatements.replay import Replayed, replay
 from spark_jobs.restatements.replay_model import Replay, replay_key
+from spark_jobs.spark.open_lake import OpenLake
 from tests.support.lakes import GOLD, read_table
 from tests.support.oracle import Expected, assert_same_rows, expected_tables
 from tests.support.runs import run_in
@@ -66,7 +67,7 @@ def day(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> _Day:
 @pytest.fixture(scope="module")
 def repaired(spark: SparkSession, day: _Day, tmp_path_factory: pytest.TempPathFactory) -> Lake:
     lake = _copy(day.late, tmp_path_factory.mktemp("repaired") / "lake")
-    plan = repair(spark, _FILE_BY_FILE, lake)
+    plan = repair(OpenLake.of(lake, _FILE_BY_FILE, spark))
     assert plan
     assert plan.late_events > 0, "nothing is late for silver: the test shows little"
     return lake
@@ -137,7 +138,7 @@ def test_tampering_is_found_to_the_row_and_put_right(
         tampering.do(spark, lake)
     # A changed row of silver proves nothing: gold is what bronze says, and stays so.
     spark.sql(f"UPDATE delta.`{lake.table(SILVER_EVENTS)}` SET user_id = 'x' WHERE event_type = 'click'")
-    found = replay(spark, _FILE_BY_FILE, lake, _WHOLE, is_applied=True)
+    found = replay(OpenLake.of(lake, _FILE_BY_FILE, spark), _WHOLE, is_applied=True)
     assert _counts(found, "unknown") == {table.name: 3 for table in GOLD}
     assert _counts(found, "late") == _counts(found, "open") == {}
     assert _counts(found, "same") == {table.name: len(day.expected.rows(table)) - 2 for table in GOLD}
@@ -149,7 +150,7 @@ def test_tampering_is_found_to_the_row_and_put_right(
     }
     _assert_as_due(lake, day.expected)
     assert _told(lake) - told == {(table.name, "applied", "replay"): 3 for table in GOLD}
-    again = replay(spark, _FILE_BY_FILE, lake, _WHOLE, is_applied=True)
+    again = replay(OpenLake.of(lake, _FILE_BY_FILE, spark), _WHOLE, is_applied=True)
     assert again.plan is None
     assert again.report.audited
     assert Replay.model_validate_json(lake.files.read(replay_key(_WHOLE)) or b"") == again.report
@@ -160,23 +161,23 @@ def test_what_no_repair_has_brought_in_is_late_and_a_repair_finds_nothing_more_t
     spark: SparkSession, day: _Day, repaired: Lake, tmp_path: Path
 ) -> None:
     lake = _copy(day.late, tmp_path / "lake")
-    seen = replay(spark, _FILE_BY_FILE, lake, _WHOLE)
+    seen = replay(OpenLake.of(lake, _FILE_BY_FILE, spark), _WHOLE)
     assert set(_counts(seen, "late")) == {table.name for table in GOLD}
     assert _counts(seen, "unknown") == {}
     assert lake.newest_commit(RESTATEMENTS.path) is None
-    found = replay(spark, _FILE_BY_FILE, lake, _WHOLE, is_applied=True)
+    found = replay(OpenLake.of(lake, _FILE_BY_FILE, spark), _WHOLE, is_applied=True)
     assert found.report.tables == seen.report.tables
     assert found.plan
     _assert_as_due(lake, day.expected)
     assert {cause for _, _, cause in _told(lake)} <= {"late_impression", "late_click", "late_activity"}
     assert _told(lake) == _told(repaired), "the same changes as a repair makes"
-    plan = repair(spark, _FILE_BY_FILE, lake)
+    plan = repair(OpenLake.of(lake, _FILE_BY_FILE, spark))
     assert plan
     assert plan.number == 2
     assert plan.late_events > 0 == plan.changes
     _assert_as_due(lake, day.expected)
-    assert replay(spark, _FILE_BY_FILE, lake, _WHOLE).report.audited
-    assert repair(spark, _FILE_BY_FILE, lake) is None
+    assert replay(OpenLake.of(lake, _FILE_BY_FILE, spark), _WHOLE).report.audited
+    assert repair(OpenLake.of(lake, _FILE_BY_FILE, spark)) is None
 
 
 @pytest.mark.slow
@@ -187,9 +188,9 @@ def test_open_rows_stay_and_the_rest_of_the_day_comes_right(spark: SparkSession,
     for file in (first, *rest[:3]):
         shutil.copy2(file, source)
     run_in(spark, _FILE_BY_FILE, lake, source, drain=False, measure=True)
-    repair(spark, _FILE_BY_FILE, lake)
+    repair(OpenLake.of(lake, _FILE_BY_FILE, spark))
     before = {table: read_table(lake, table) for table in GOLD}
-    found = replay(spark, _FILE_BY_FILE, lake, _WHOLE, is_applied=True)
+    found = replay(OpenLake.of(lake, _FILE_BY_FILE, spark), _WHOLE, is_applied=True)
     assert set(_counts(found, "open")) == {table.name for table in GOLD}
     assert _counts(found, "unknown") == {}
     # A mean closes by itself, though a late value that it has waits for those after it: so it is late, and put right.
@@ -199,9 +200,9 @@ def test_open_rows_stay_and_the_rest_of_the_day_comes_right(spark: SparkSession,
     for file in rest[3:]:
         shutil.copy2(file, source)
     run_in(spark, _FILE_BY_FILE, lake, source, measure=True)
-    repair(spark, _FILE_BY_FILE, lake)
+    repair(OpenLake.of(lake, _FILE_BY_FILE, spark))
     _assert_as_due(lake, day.expected)
-    assert replay(spark, _FILE_BY_FILE, lake, _WHOLE).report.audited
+    assert replay(OpenLake.of(lake, _FILE_BY_FILE, spark), _WHOLE).report.audited
 
 
 @pytest.mark.slow
@@ -210,34 +211,34 @@ def test_frozen_rows_are_recorded_once_and_stay(spark: SparkSession, day: _Day, 
     settings = _FILE_BY_FILE.model_copy(
         update={"repair": _FILE_BY_FILE.repair.model_copy(update={"freeze_after": timedelta(0)})}
     )
-    plan = repair(spark, settings, lake)
+    plan = repair(OpenLake.of(lake, settings, spark))
     assert plan
     assert plan.changes == 0 < sum(part.frozen for part in plan.tables.values())
     told = _told(lake)
     names = (ATTRIBUTIONS.name, CAMPAIGN_STATS.name)
-    found = replay(spark, settings, lake, _WHOLE, tables=names, is_applied=True)
+    found = replay(OpenLake.of(lake, settings, spark), _WHOLE, tables=names, is_applied=True)
     assert _counts(found, "late")
     assert _counts(found, "unknown") == {}
     assert found.plan is None, "all of it is on record"
     _TAMPERINGS[2].do(spark, lake)
     tampered = read_table(lake, CAMPAIGN_STATS)
-    found = replay(spark, settings, lake, _WHOLE, tables=names, is_applied=True)
+    found = replay(OpenLake.of(lake, settings, spark), _WHOLE, tables=names, is_applied=True)
     assert _counts(found, "unknown") == {CAMPAIGN_STATS.name: 3}
     assert Counter(read_table(lake, CAMPAIGN_STATS)) == Counter(tampered)
     assert _told(lake) - told == {(CAMPAIGN_STATS.name, "frozen", "replay"): 3}
-    again = replay(spark, settings, lake, _WHOLE, tables=names, is_applied=True)
+    again = replay(OpenLake.of(lake, settings, spark), _WHOLE, tables=names, is_applied=True)
     assert _counts(again, "unknown") == {CAMPAIGN_STATS.name: 3}
     assert again.plan is None
 
 
 @pytest.mark.slow
 def test_adjacent_windows_count_each_row_once(spark: SparkSession, day: _Day) -> None:
-    whole = replay(spark, _FILE_BY_FILE, day.late, _WHOLE)
+    whole = replay(OpenLake.of(day.late, _FILE_BY_FILE, spark), _WHOLE)
     # Cuts where it hurts: at a session's first event, and one microsecond after another's.
     starts = sorted(row[1].replace(tzinfo=UTC) for row in day.expected.rows(SESSIONS))
     cuts = [starts[len(starts) // 3], starts[2 * len(starts) // 3] + timedelta(microseconds=1)]
     edges = [_WHOLE.begin, *cuts, _WHOLE.end]
-    parts = [replay(spark, _FILE_BY_FILE, day.late, window) for window in map(Window, edges, edges[1:])]
+    parts = [replay(OpenLake.of(day.late, _FILE_BY_FILE, spark), window) for window in map(Window, edges, edges[1:])]
     for kind in ("same", "late", "open", "unknown"):
         sums = Counter[str]()
         for part in parts:

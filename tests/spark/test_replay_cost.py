@@ -25,6 +25,7 @@ from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_lake
 from spark_jobs.restatements.repair import repair
 from spark_jobs.restatements.replay import replay
+from spark_jobs.spark.open_lake import OpenLake
 from tests.support.lakes import live_files
 from tests.support.runs import run_in
 
@@ -48,15 +49,15 @@ def test_a_day_among_many_reads_its_share(spark: SparkSession, tmp_path: Path) -
     source, lake = tmp_path / "source", open_lake(str(tmp_path / "lake"))
     generate(GeneratorSpec(events=500, seed=5, hours=24.0 * _DAYS, files=_DAYS, late=0.02, duplicates=0.1), source)
     run_in(spark, _FILE_BY_FILE, lake, source, measure=True)
-    assert repair(spark, _FILE_BY_FILE, lake)
+    assert repair(OpenLake.of(lake, _FILE_BY_FILE, spark))
     window = Window(_BEGIN + 4 * _DAY, _BEGIN + 5 * _DAY)
-    whole = replay(spark, _FILE_BY_FILE, lake, window).report
+    whole = replay(OpenLake.of(lake, _FILE_BY_FILE, spark), window).report
     assert whole.audited
     assert all(table.same for table in whole.tables.values())
     for table in _TIMES:
         removed, there = _remove_files(lake, table, window.begin - _DAY, window.end + _DAY)
         assert removed >= there / 2, f"{table.name}: {removed} of {there} files can go: the test shows nothing"
-    assert replay(spark, _FILE_BY_FILE, lake, window).report.tables == whole.tables
+    assert replay(OpenLake.of(lake, _FILE_BY_FILE, spark), window).report.tables == whole.tables
 
 
 def _remove_files(lake: Lake, table: Table, begin: datetime, end: datetime) -> tuple[int, int]:

@@ -34,7 +34,7 @@ from spark_jobs.ledger.update import balance
 from spark_jobs.places import REQUEUE
 from spark_jobs.queries.jobs import DEDUPLICATE_JOB
 from spark_jobs.spark.conf import streaming_conf
-from spark_jobs.spark.read_delta import read_table
+from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.spark.write_delta import append_rows
 from spark_jobs.streams.service import ServiceOutcome, run_job
 from spark_jobs.streams.stop_signals import StopRequest
@@ -45,6 +45,7 @@ from tests.support.quarantines import RIGHT, WRONG_TYPES, Record, bronze_rows, p
 from tests.support.runs import run_in
 from tests.support.servers import wait_until
 from tests.support.source_files import read_files, write_files
+from tests.support.tables import read_table
 
 _LONGEST_S = 60
 _PATIENT = {"attribute": {"impression_watermark": "3h"}, "sessionize": {"watermark": "3h"}}
@@ -108,11 +109,11 @@ def quarantine(filled: Lake, lake: Lake) -> Lake:
 def test_what_fits_now_is_appended_once_and_nothing_else_changes(spark: SparkSession, quarantine: Lake) -> None:
     before, files = bronze_rows(quarantine), _files(quarantine)
     assert Counter(row["verdict"] for row in before)["ok"] == 1, "all but one must be in quarantine at first"
-    tried = requeue(spark, _NOW, quarantine, Selection(), dry_run=True)
+    tried = requeue(OpenLake.of(quarantine, _NOW, spark), Selection(), dry_run=True)
     assert tried.at is None
     assert _files(quarantine) == files, "a dry run writes nothing"
 
-    found = requeue(spark, _NOW, quarantine, Selection())
+    found = requeue(OpenLake.of(quarantine, _NOW, spark), Selection())
 
     assert found.judged == tried.judged
     assert {(one.source, one.before, one.now): one.records for one in found.judged} == {
@@ -139,7 +140,7 @@ def test_what_fits_now_is_appended_once_and_nothing_else_changes(spark: SparkSes
         assert (row["received_time"], row["requeued_from"]) == (None, _naive(_NOON))
         assert found.at is not None
         assert row["ingest_time"] == _naive(found.at)
-    again = requeue(spark, _NOW, quarantine, Selection())
+    again = requeue(OpenLake.of(quarantine, _NOW, spark), Selection())
     assert (again.fit, again.at) == (0, None)
     assert again.looked_at == len(_STAY)
     assert _same(_parted(quarantine)[1], added)
@@ -154,8 +155,8 @@ def test_a_lake_of_an_older_version_is_requeued_too(spark: SparkSession, quarant
         hold_job(older, DEDUPLICATE_JOB, S3Settings(), spark=spark),
         pytest.raises(LakeInUseError, match="no column reason, received_time, requeued_from yet"),
     ):
-        requeue(spark, _NOW, older, Selection())
-    found = requeue(spark, _NOW, older, Selection())
+        requeue(OpenLake.of(older, _NOW, spark), Selection())
+    found = requeue(OpenLake.of(older, _NOW, spark), Selection())
     # There nothing says whether the large one was UTF-8; the other stays for the time of its batch.
     added = requeued(read_table(spark, older, BRONZE_EVENTS)).select("event_id").collect()
     assert {row["event_id"] for row in added} == {"c", "twin", "\u00e9", "k"}
@@ -169,7 +170,7 @@ def test_only_what_is_selected_is_looked_at(spark: SparkSession, quarantine: Lak
         (Selection(source="ads", since=_NOON, until=_NOON + _MINUTE), 8, 6),
         (Selection(until=_NOON), 0, 0),
     ):
-        found = requeue(spark, _NOW, quarantine, selection, dry_run=True)
+        found = requeue(OpenLake.of(quarantine, _NOW, spark), selection, dry_run=True)
         assert (found.looked_at, found.fit) == (looked_at, fit), selection
 
 
@@ -190,7 +191,7 @@ def test_any_row_of_requeues_adds_up(seed: int, spark: SparkSession, lake: Lake)
         first, last = sorted((chance.randint(0, 3), chance.randint(0, 3)))
         verdicts = chance.choice([(), ("missing_event_type",), ("record_too_large", "malformed_json")])
         end = _NOON + last * _HOUR + _MINUTE
-        found = requeue(spark, _NOW, lake, Selection(verdicts, _NOON + first * _HOUR, end))
+        found = requeue(OpenLake.of(lake, _NOW, spark), Selection(verdicts, _NOON + first * _HOUR, end))
         chosen = [one for one in left if first <= one[0] <= last and (not verdicts or one[1] in verdicts)]
         assert (found.looked_at, found.fit) == (len(chosen), sum(one[2] for one in chosen))
         due.update(one[3] for one in chosen if one[2])
@@ -224,15 +225,15 @@ def test_a_requeue_that_dies_around_its_commit_adds_all_or_nothing_and_the_next_
 
     monkeypatch.setattr(requeue_job, "append_rows", append_and_die)
     with pytest.raises(RuntimeError, match="struck"):
-        requeue(spark, _NOW, quarantine, Selection())
+        requeue(OpenLake.of(quarantine, _NOW, spark), Selection())
     monkeypatch.undo()
     assert len(_parted(quarantine)[1]) == (len(_FIT) if moment == "after" else 0)
-    requeue(spark, _NOW, quarantine, Selection())
+    requeue(OpenLake.of(quarantine, _NOW, spark), Selection())
     assert sorted(row["raw"] for row in _parted(quarantine)[1]) == sorted(one.raw.decode() for one in _FIT.values())
 
 
 def _other_requeue(spark: SparkSession, lake: Lake) -> None:
-    assert requeue(spark, _NOW, lake, Selection()).fit == len(_FIT)
+    assert requeue(OpenLake.of(lake, _NOW, spark), Selection()).fit == len(_FIT)
 
 
 def _other_batch(spark: SparkSession, lake: Lake) -> None:
@@ -271,10 +272,10 @@ def test_whatever_else_is_appended_meanwhile_each_record_is_requeued_once(
                 append_rows(gate.slow(rows), lake, table, note)
 
     monkeypatch.setattr(requeue_job, "append_rows", append_with_others)
-    found = requeue(spark, _NOW, quarantine, Selection())
+    found = requeue(OpenLake.of(quarantine, _NOW, spark), Selection())
     assert Counter(row["raw"] for row in _parted(quarantine)[1]) == Counter(one.raw.decode() for one in _FIT.values())
     assert (found.at is None) == (meanwhile is _other_requeue), "the other one was faster"
-    assert requeue(spark, _NOW, quarantine, Selection()).fit == (1 if meanwhile is _other_batch else 0)
+    assert requeue(OpenLake.of(quarantine, _NOW, spark), Selection()).fit == (1 if meanwhile is _other_batch else 0)
 
 
 class _Gate:
@@ -345,7 +346,7 @@ def test_to_requeue_before_the_drain_equals_having_had_the_right_mapping_from_th
     clicks = ledger.quarantined["missing_event_type"]
     assert clicks > 0, "the input has no click: the test shows nothing"
     assert covers_present(lake, ledger)
-    assert requeue(spark, now, lake, Selection()).fit == clicks
+    assert requeue(OpenLake.of(lake, now, spark), Selection()).fit == clicks
     assert not covers_present(lake, ledger), "the ledger of the run does not count what was requeued"
     drained = run_in(spark, now, lake, source, drain=True).ledger
     for table in (SILVER_EVENTS, ATTRIBUTIONS, SESSIONS):
@@ -369,12 +370,14 @@ def test_a_running_job_takes_what_is_requeued(spark: SparkSession, lake: Lake, t
     source = write_files(tmp_path / "source", [[_text("i", now, "imp").encode(), _text("k", now).encode()]])
     stop, outcomes = StopRequest(), []
     job = threading.Thread(
-        target=lambda: outcomes.append(run_job(spark, settings, lake, DEDUPLICATE_JOB, stop, source=source))
+        target=lambda: outcomes.append(
+            run_job(OpenLake.of(lake, settings, spark), DEDUPLICATE_JOB, stop, source=source)
+        )
     )
     job.start()
     try:
         wait_until(lambda: _ids(lake) == {"i"}, _LONGEST_S, "the impression never came")
-        assert requeue(spark, RIGHT, lake, Selection()).fit == 1
+        assert requeue(OpenLake.of(lake, RIGHT, spark), Selection()).fit == 1
         wait_until(lambda: _ids(lake) == {"i", "k"}, _LONGEST_S, "the click never came")
     finally:
         stop.ask()
@@ -385,17 +388,17 @@ def test_a_running_job_takes_what_is_requeued(spark: SparkSession, lake: Lake, t
 def test_requeues_and_bounded_runs_keep_each_other_away(spark: SparkSession, quarantine: Lake, day: Day) -> None:
     with hold_job(quarantine, REQUEUE, S3Settings(), spark=spark):
         with pytest.raises(LakeInUseError, match="a requeue or a bounded run is at work"):
-            requeue(spark, _NOW, quarantine, Selection())
+            requeue(OpenLake.of(quarantine, _NOW, spark), Selection())
         with pytest.raises(LakeInUseError, match="a requeue or a bounded run is at work"):
             run_in(spark, Settings(), quarantine, day[1])
-        assert requeue(spark, _NOW, quarantine, Selection(), dry_run=True).fit == len(_FIT), "only looks"
+        assert requeue(OpenLake.of(quarantine, _NOW, spark), Selection(), dry_run=True).fit == len(_FIT), "only looks"
 
 
 def test_what_does_not_exist_is_named(spark: SparkSession, quarantine: Lake, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="no source 'adz' in the settings; there are ads"):
-        requeue(spark, _NOW, quarantine, Selection(source="adz"))
+        requeue(OpenLake.of(quarantine, _NOW, spark), Selection(source="adz"))
     with pytest.raises(LakeError, match="has no table bronze"):
-        requeue(spark, _NOW, open_lake(str(tmp_path / "nothing")), Selection())
+        requeue(OpenLake.of(open_lake(str(tmp_path / "nothing")), _NOW, spark), Selection())
 
 
 def _ids(lake: Lake) -> set[str]:

@@ -29,6 +29,7 @@ from spark_jobs.queries.jobs import ATTRIBUTE_JOB, DEDUPLICATE_JOB
 from spark_jobs.queries.places import checkpoint_in_use, checkpoint_key, checkpoint_versions
 from spark_jobs.queries.registry import QUERIES_OF_JOB, TABLES
 from spark_jobs.spark.conf import streaming_conf
+from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.streams.heartbeats import append_heartbeat
 from spark_jobs.streams.reset import reset
 from tests.expectations.good_rows import append, good_rows
@@ -53,7 +54,7 @@ def half_way(run_lake: RunLake, tmp_path: Path) -> tuple[Lake, Path, list[Path]]
 def _reset_all(spark: SparkSession, settings: Settings, lake: Lake, source: Path) -> dict[str, int]:
     for key, value in streaming_conf(settings).items():
         spark.conf.set(key, value)
-    done = [reset(spark, settings, lake, query, source if query == INGEST else None) for query in _QUERIES]
+    done = [reset(OpenLake.of(lake, settings, spark), query, source if query == INGEST else None) for query in _QUERIES]
     assert {one.version for one in done} == {2}
     return {one.query: one.open_events for one in done}
 
@@ -89,17 +90,19 @@ def _maintain_on_the_way(spark: SparkSession, lake: Lake, settings: Settings) ->
     at_once = settings.model_copy(update={"tables": TablesSettings().model_copy(update={"file_retention": _NOTHING})})
     tables = [table for table in TABLES if table not in MEASURED]
     rows = {table.name: len(read_table(lake, table)) for table in tables}
-    bronze, *others = maintain(spark, at_once, lake, tables, remove=True)
+    bronze, *others = maintain(OpenLake.of(lake, at_once, spark), tables, remove=True)
     assert "query deduplicate has read it up to version" in bronze.not_removed, "the reset of ingest added one"
     for one in others:
         assert one.files_joined > one.files_made > 0, one
         assert one.files_removed == one.files_joined, one
     assert {table.name: len(read_table(lake, table)) for table in tables} == rows
     with hold_job(lake, ATTRIBUTE_JOB, settings.s3, spark=spark):
-        (passed_over,) = maintain(spark, at_once, lake, [SESSIONS], remove=True)
+        (passed_over,) = maintain(OpenLake.of(lake, at_once, spark), [SESSIONS], remove=True)
     assert "is being run by another process" in passed_over.skipped
-    append_heartbeat(spark, lake, datetime(2025, 1, 6, tzinfo=UTC), "unread", writer="test", number=1)
-    (unread,) = maintain(spark, at_once, lake, [SILVER_EVENTS], remove=True)
+    append_heartbeat(
+        OpenLake.of(lake, Settings(), spark), datetime(2025, 1, 6, tzinfo=UTC), "unread", writer="test", number=1
+    )
+    (unread,) = maintain(OpenLake.of(lake, at_once, spark), [SILVER_EVENTS], remove=True)
     assert "query attribute has read it up to version" in unread.not_removed
 
 
@@ -107,11 +110,11 @@ def test_a_table_without_notes_is_refused(spark: SparkSession, tmp_path: Path) -
     lake = open_lake(str(tmp_path / "lake"))
     append(spark, lake, SESSIONS, good_rows(SESSIONS.name))
     with pytest.raises(CheckpointError, match="does not say how far query sessionize had come"):
-        reset(spark, Settings(), lake, "sessionize")
+        reset(OpenLake.of(lake, Settings(), spark), "sessionize")
     assert checkpoint_versions(lake, "sessionize") == []
 
 
 def test_a_query_that_never_ran_starts_at_the_beginning(spark: SparkSession, tmp_path: Path) -> None:
     lake = open_lake(str(tmp_path / "lake"))
-    assert reset(spark, Settings(), lake, "sessionize").open_events == 0
+    assert reset(OpenLake.of(lake, Settings(), spark), "sessionize").open_events == 0
     assert checkpoint_in_use(lake, "sessionize") == 2

@@ -26,6 +26,7 @@ from spark_jobs.queries.registry import find_query
 from spark_jobs.queries.sessionize.query import NAME as SESSIONIZE
 from spark_jobs.queries.user_status.query import NAME as USER_STATUS
 from spark_jobs.spark.conf import streaming_conf
+from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.spark.write_delta import append_rows
 from spark_jobs.streams.checkpoints import claim
 from spark_jobs.streams.reset import reset
@@ -102,7 +103,7 @@ def _start(spark: SparkSession, lake: Lake, query: str) -> StreamingQuery:
     for key, value in streaming_conf(_SETTINGS).items():
         spark.conf.set(key, value)
     claim(lake, _SETTINGS, [query], source=FILES)
-    return start(find_query(query), spark, _SETTINGS, lake)
+    return start(find_query(query), OpenLake.of(lake, _SETTINGS, spark))
 
 
 def _finish(spark: SparkSession, lake: Lake, query: str) -> None:
@@ -116,7 +117,9 @@ def _finish(spark: SparkSession, lake: Lake, query: str) -> None:
 def _compact(spark: SparkSession, lake: Lake, table: Table) -> None:
     """Leaves ``table`` as nightly maintenance has made it after a week: the small files are gone."""
     at_once = _SETTINGS.tables.model_copy(update={"file_retention": timedelta()})
-    (care,) = maintain(spark, _SETTINGS.model_copy(update={"tables": at_once}), lake, [table], remove=False)
+    (care,) = maintain(
+        OpenLake.of(lake, _SETTINGS.model_copy(update={"tables": at_once}), spark), [table], remove=False
+    )
     assert care.files_joined > 1, care
     before = _count_data_files(lake, table)
     # The other queries have not read it, so `maintain` would keep the files.
@@ -156,7 +159,7 @@ def test_what_is_late_before_a_reset_is_late_after_it(query: str, spark: SparkSe
     lake = open_lake(str(shutil.copytree(twin.path, tmp_path / "lake")))
     _finish(spark, twin, query)
     _compact(spark, lake, reads)
-    assert reset(spark, _SETTINGS, lake, query).open_events
+    assert reset(OpenLake.of(lake, _SETTINGS, spark), query).open_events
     _finish(spark, lake, query)
     table = find_query(query).writes
     expected = comparable(read_table(twin, table), table)

@@ -47,6 +47,7 @@ from spark_jobs.queries.registry import find_query, readers_of
 from spark_jobs.queries.sessionize.query import NAME as SESSIONIZE
 from spark_jobs.queries.user_status.query import NAME as USER_STATUS_QUERY
 from spark_jobs.spark.conf import streaming_conf
+from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.streams.checkpoints import claim
 from spark_jobs.streams.drain import drain_lead
 from spark_jobs.streams.heartbeats import append_heartbeat
@@ -120,7 +121,7 @@ def _start(spark: SparkSession, settings: Settings, lake: Lake, query: str) -> S
     for key, value in streaming_conf(settings).items():
         spark.conf.set(key, value)
     claim(lake, settings, [query], source=FILES)
-    return start(find_query(query), spark, settings, lake)
+    return start(find_query(query), OpenLake.of(lake, settings, spark))
 
 
 def _half_way(spark: SparkSession, silver_lake: tuple[Lake, Path], folder: Path, old: Settings, query: str) -> HalfWay:
@@ -151,7 +152,9 @@ def _to_the_end(spark: SparkSession, half: HalfWay, new: Settings, *, drain: boo
     if drain and half.query != DEDUPLICATE:
         end = max(row[2] for row in read_table(half.lake, SILVER_EVENTS)).replace(tzinfo=UTC) + drain_lead(new)
         for beat in (1, 2):
-            append_heartbeat(spark, half.lake, end, f"beat-{beat}", writer=f"beat-{beat}", number=0)
+            append_heartbeat(
+                OpenLake.of(half.lake, Settings(), spark), end, f"beat-{beat}", writer=f"beat-{beat}", number=0
+            )
             running.processAllAvailable()
     running.stop()
 
@@ -255,7 +258,7 @@ def test_campaign_stats(
     else:
         assert set(comparable(found, CAMPAIGN_STATS)) - set(rows["old"]), "no window was half full"
     assert found
-    assert reset(spark, new, half.lake, CAMPAIGN_STATS_QUERY).open_events
+    assert reset(OpenLake.of(half.lake, new, spark), CAMPAIGN_STATS_QUERY).open_events
     assert_feed_equals_table(half.lake, new.campaign_stats.feed)
     _to_the_end(spark, half, new)
     expected = _decided(rows["old"], rows["new"], lambda row: row[1] <= final)
@@ -276,7 +279,7 @@ def test_deduplicate(
     before: _Changes, after: _Changes, spark: SparkSession, silver_lake: tuple[Lake, Path], tmp_path: Path
 ) -> None:
     half = _half_way(spark, silver_lake, tmp_path, _settings(before), DEDUPLICATE)
-    assert reset(spark, _settings(after), half.lake, DEDUPLICATE).open_events
+    assert reset(OpenLake.of(half.lake, _settings(after), spark), DEDUPLICATE).open_events
     _to_the_end(spark, half, _settings(after))
     assert_same_rows(
         read_table(half.lake, SILVER_EVENTS), _oracle(half.source, _settings(after), SILVER_EVENTS), SILVER_EVENTS
@@ -310,7 +313,7 @@ def test_attribute(
     half = _half_way(spark, silver_lake, tmp_path, old, ATTRIBUTE)
     emitted = Counter(comparable(read_table(half.lake, ATTRIBUTIONS), ATTRIBUTIONS))
     watermark = _watermark(half.lake, ATTRIBUTE)
-    assert reset(spark, new, half.lake, ATTRIBUTE).open_events
+    assert reset(OpenLake.of(half.lake, new, spark), ATTRIBUTE).open_events
     _to_the_end(spark, half, new)
     found = comparable(read_table(half.lake, ATTRIBUTIONS), ATTRIBUTIONS)
     assert not emitted - Counter(found), "what was emitted stays"
@@ -399,7 +402,7 @@ def test_sessionize(
     half = _half_way(spark, silver_lake, tmp_path, old, SESSIONIZE)
     emitted = comparable(read_table(half.lake, SESSIONS), SESSIONS)
     watermark = _watermark(half.lake, SESSIONIZE)
-    assert reset(spark, new, half.lake, SESSIONIZE).open_events
+    assert reset(OpenLake.of(half.lake, new, spark), SESSIONIZE).open_events
     _to_the_end(spark, half, new)
     found = comparable(read_table(half.lake, SESSIONS), SESSIONS)
     start, end, events = (compared_columns(SESSIONS).index(name) for name in ("session_start", "session_end", "events"))
@@ -438,7 +441,7 @@ def test_moving_average(
     half = _half_way(spark, silver_lake, tmp_path, old, MOVING_AVERAGE)
     watermark = _watermark(half.lake, MOVING_AVERAGE)
     assert read_table(half.lake, MOVING_AVERAGES)
-    reset(spark, new, half.lake, MOVING_AVERAGE)
+    reset(OpenLake.of(half.lake, new, spark), MOVING_AVERAGE)
     _to_the_end(spark, half, new)
     last, end = (compared_columns(MOVING_AVERAGES).index(name) for name in ("is_last", "window_end"))
     timeout = old.moving_average.timeout
@@ -472,7 +475,7 @@ def test_a_mean_comes_once_for_each_value_whatever_the_clock(
         for clock in (before, after)
     )
     half = _half_way(spark, silver_lake, tmp_path, old, MOVING_AVERAGE)
-    reset(spark, new, half.lake, MOVING_AVERAGE)
+    reset(OpenLake.of(half.lake, new, spark), MOVING_AVERAGE)
     _to_the_end(spark, half, new)
     last, key = (compared_columns(MOVING_AVERAGES).index(name) for name in ("is_last", "key"))
     found = Counter(
@@ -489,7 +492,7 @@ def test_a_user_comes_online_once_whatever_the_clock(
 ) -> None:
     old, new = (_settings({"user_status": {"clock": clock, "idle_after": "30h"}}) for clock in (before, after))
     half = _half_way(spark, silver_lake, tmp_path, old, USER_STATUS_QUERY)
-    reset(spark, new, half.lake, USER_STATUS_QUERY)
+    reset(OpenLake.of(half.lake, new, spark), USER_STATUS_QUERY)
     _to_the_end(spark, half, new)
     user, status = (compared_columns(USER_STATUS).index(name) for name in ("user_id", "status"))
     found = Counter((row[user], row[status]) for row in comparable(read_table(half.lake, USER_STATUS), USER_STATUS))
@@ -514,7 +517,7 @@ def test_user_status(
     old, new = _settings(before), _settings(after)
     half = _half_way(spark, silver_lake, tmp_path, old, USER_STATUS_QUERY)
     watermark = _watermark(half.lake, USER_STATUS_QUERY)
-    reset(spark, new, half.lake, USER_STATUS_QUERY)
+    reset(OpenLake.of(half.lake, new, spark), USER_STATUS_QUERY)
     _to_the_end(spark, half, new)
     since = compared_columns(USER_STATUS).index("since")
     old_rows, new_rows = (_oracle(half.source, one, USER_STATUS) for one in (old, new))

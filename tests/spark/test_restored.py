@@ -26,6 +26,7 @@ from spark_jobs.places import CREDIT_RUNS
 from spark_jobs.queries.registry import QUERIES
 from spark_jobs.restatements.marks_to_gold import apply_marks_to_gold
 from spark_jobs.restatements.repair import repair
+from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.streams.reset import reset
 from tests.support.credited import in_order_of_arrival
 from tests.support.lakes import GOLD, read_table
@@ -53,11 +54,11 @@ class _Away:
 
 def _correct(spark: SparkSession, lake: Lake) -> None:
     """What the DAGs do each day."""
-    repair(spark, _SETTINGS, lake)
-    update_marks(spark, _SETTINGS, lake)
-    apply_marks_to_gold(spark, _SETTINGS, lake)
-    credit(spark, _SETTINGS, lake)
-    update_days_with(spark, lake, _SETTINGS)
+    repair(OpenLake.of(lake, _SETTINGS, spark))
+    update_marks(OpenLake.of(lake, _SETTINGS, spark))
+    apply_marks_to_gold(OpenLake.of(lake, _SETTINGS, spark))
+    credit(OpenLake.of(lake, _SETTINGS, spark))
+    update_days_with(OpenLake.of(lake, _SETTINGS, spark))
     update_ledger(lake, _SETTINGS)
 
 
@@ -96,7 +97,7 @@ def _restored(spark: SparkSession, copy: Lake, source: Path, folder: Path) -> La
     put_back(copy, lake, report=lambda *_: None)
     for query in QUERIES:
         if lake.has(query.writes):
-            reset(spark, _SETTINGS, lake, query.name, source)
+            reset(OpenLake.of(lake, _SETTINGS, spark), query.name, source)
     return lake
 
 
@@ -133,7 +134,7 @@ def test_without_the_plans_of_credit_what_was_written_is_frozen_and_not_computed
     lake.files.delete_folder(CREDIT_RUNS)
     before = _rows(lake)
     own = {**_SETTINGS.model_dump(exclude_unset=True), "credit": {"models": "linear"}, "repair": {"freeze_after": "0s"}}
-    plan = credit(spark, Settings.model_validate(own), lake)
+    plan = credit(OpenLake.of(lake, Settings.model_validate(own), spark))
     assert plan
     assert plan.number > 1, "runs are numbered after those that the tables have seen"
     assert (plan.fresh, plan.changes) == (0, 0)

@@ -20,6 +20,7 @@ from spark_jobs.lake.lock import hold_job
 from spark_jobs.lake.open import open_lake
 from spark_jobs.ledger.cut import RecordKind
 from spark_jobs.ledger.update import balance
+from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.streams.bounded_run import run
 from tests.support.equality import assert_lake_equals_oracle, generate_source
 from tests.support.lakes import RunLake, read_ledger, read_table
@@ -157,7 +158,7 @@ def test_the_lake_refuses_a_second_writer(spark: SparkSession, tmp_path: Path) -
     source = generate_source(tmp_path / "source", events=50, seed=9, files=1)
     lake = open_lake(str(tmp_path / "lake"))
     with hold_job(lake, "attribute", S3Settings(), spark=spark), pytest.raises(LakeInUseError, match="another process"):
-        run(spark, Settings(), lake, source)
+        run(OpenLake.of(lake, Settings(), spark), source)
 
 
 def test_a_row_lost_or_too_many_fails_the_accounts(spark: SparkSession, run_lake: RunLake, tmp_path: Path) -> None:

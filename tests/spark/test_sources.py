@@ -28,6 +28,7 @@ from spark_jobs.lake.open import open_lake
 from spark_jobs.ledger.cut import RecordKind
 from spark_jobs.queries.manifest import FILES
 from spark_jobs.queries.registry import JOB_OF_QUERY
+from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.streams.checkpoints import preflight
 from tests.support.equality import generate_source
 from tests.support.foreign import SOURCE, first_numbers, publisher, settings_for, write_foreign
@@ -104,7 +105,7 @@ def test_each_bad_record_has_a_verdict_and_a_reason(lake: Lake) -> None:
 
 
 def test_the_report_counts_what_the_ledger_counts(spark: SparkSession, lake: Lake) -> None:
-    found, ledger = count_unfit(spark, lake, 3), read_ledger(lake)
+    found, ledger = count_unfit(OpenLake.of(lake, Settings(), spark), 3), read_ledger(lake)
     assert found is not None
     verdicts: Counter[str] = Counter()
     for source in found.sources:

@@ -20,6 +20,7 @@ from spark_jobs.lake.open import open_lake
 from spark_jobs.places import CHECKPOINTS
 from spark_jobs.queries.places import checkpoint_key
 from spark_jobs.queries.registry import JOB_OF_QUERY
+from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.streams.reports import read_report
 from spark_jobs.streams.state_reader import find_stores, read_state
 from tests.support.equality import generate_source
@@ -51,7 +52,9 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, request:
 def test_every_query_has_the_state_rows_it_reports_and_nothing_changes(spark: SparkSession, lake: Lake) -> None:
     before = {file.key: file.bytes for file in lake.files.walk(CHECKPOINTS)}
     for query in _STATEFUL:
-        read = sum(read_state(spark, lake, store).count() for store in find_stores(lake, [query]))
+        read = sum(
+            read_state(OpenLake.of(lake, Settings(), spark), store).count() for store in find_stores(lake, [query])
+        )
         report = read_report(lake, query)
         assert report is not None
         assert read == report.state_rows, query
@@ -64,7 +67,7 @@ def test_the_oldest_entry_is_not_older_than_the_day_nor_newer_than_it(
     query: str, spark: SparkSession, lake: Lake
 ) -> None:
     for store in find_stores(lake, [query]):
-        rows = read_state(spark, lake, store)
+        rows = read_state(OpenLake.of(lake, Settings(), spark), store)
         (oldest,) = rows.agg(F.date_format(F.min("oldest"), "yyyy-MM-dd")).first() or (None,)
         assert oldest in ("2025-01-05", "2025-01-06"), store
 

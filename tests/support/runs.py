@@ -7,6 +7,7 @@ from pyspark.sql import SparkSession
 from spark_jobs.config.settings import Settings
 from spark_jobs.lake.layout import Lake
 from spark_jobs.spark.conf import streaming_conf
+from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.streams.bounded_run import RunResult, run
 
 
@@ -26,4 +27,4 @@ def run_in(
     """
     for key, value in streaming_conf(settings).items():
         spark.conf.set(key, value)
-    return run(spark, settings, lake, source, drain=drain, measure=measure, count_state=count_state)
+    return run(OpenLake.of(lake, settings, spark), source, drain=drain, measure=measure, count_state=count_state)

@@ -8,17 +8,19 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import SILVER_EVENTS
 from spark_jobs.lake.layout import Lake, commit_key
 from spark_jobs.lake.open import open_lake
+from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.streams.silver_times import CommitTimes, SilverTimes, times_in
 
 _NO_SPARK: SparkSession = None  # type: ignore[assignment] # nothing is asked of it
 
 
 @pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    return open_lake(str(tmp_path / "lake"))
+def lake(tmp_path: Path) -> OpenLake:
+    return OpenLake.of(open_lake(str(tmp_path / "lake")), Settings(), _NO_SPARK)
 
 
 def _add(event_type: str, newest: str | None, **more: Any) -> str:
@@ -54,7 +56,7 @@ def test_a_file_without_statistics_is_unknown() -> None:
     assert not times_in(_add("click", None).encode()).is_known
 
 
-def test_only_an_event_newer_than_all_events_moves_time(lake: Lake) -> None:
+def test_only_an_event_newer_than_all_events_moves_time(lake: OpenLake) -> None:
     times = SilverTimes(lake)
     assert not times.follow(), "there is no silver yet"
     timeline = [
@@ -71,18 +73,18 @@ def test_only_an_event_newer_than_all_events_moves_time(lake: Lake) -> None:
     assert not times.follow(), "no row was kept: repeats, or all quarantined"
 
 
-def test_the_newest_time_is_never_earlier_than_the_truth(lake: Lake) -> None:
+def test_the_newest_time_is_never_earlier_than_the_truth(lake: OpenLake) -> None:
     times = SilverTimes(lake)
     times.follow()
     truth = _at("12:00:00.123999")
     _commit(lake, 0, _add("click", "2026-03-01T12:00:00.123Z"))
     times.follow()
-    newest = times.newest(_NO_SPARK)
+    newest = times.newest()
     assert newest is not None
     assert truth <= newest < truth + timedelta(milliseconds=1)
 
 
-def test_a_lake_without_silver_has_no_newest_time(lake: Lake) -> None:
+def test_a_lake_without_silver_has_no_newest_time(lake: OpenLake) -> None:
     times = SilverTimes(lake)
     times.follow()
-    assert times.newest(_NO_SPARK) is None
+    assert times.newest() is None

@@ -64,7 +64,7 @@ class AttributeQuery(Query):
     def adapt_for_reset(self, at: "ResumePoint", sides: "Sequence[DataFrame]") -> "Sequence[DataFrame]":
         from spark_jobs.queries.attribute.rebuild import rejoin_pairs, split_pairs
 
-        before, now = at.longest("attribute.window"), at.settings.attribute.window
+        before, now = at.longest("attribute.window"), at.lake.settings.attribute.window
         pairs = split_pairs(at.read(ATTRIBUTIONS), at.settled_before, before, now)
         return sides[0], rejoin_pairs(sides[1], pairs)
 

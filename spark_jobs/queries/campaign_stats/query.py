@@ -34,7 +34,7 @@ def _final_ms(at: "ResumePoint") -> int:
         return at.note.final_before_ms
     before = at.manifest
     return final_before_ms(
-        at.note, parse_duration(before.settings["attribute.window"]) if before else at.settings.attribute.window
+        at.note, parse_duration(before.settings["attribute.window"]) if before else at.lake.settings.attribute.window
     )
 
 
@@ -86,9 +86,9 @@ class CampaignStatsQuery(Query):
         from spark_jobs.queries.open_events import events_since
 
         # Every window that is not final, in full, and clicks that are not late; for both the impressions of the clicks.
-        own, final = at.settings.campaign_stats, EPOCH + timedelta(milliseconds=_final_ms(at))
+        own, final = at.lake.settings.campaign_stats, EPOCH + timedelta(milliseconds=_final_ms(at))
         begin = min(final - own.window, at.settled_before - own.watermark)
-        return events_since(at.read(SILVER_EVENTS), begin - at.settings.attribute.window)
+        return events_since(at.read(SILVER_EVENTS), begin - at.lake.settings.attribute.window)
 
     def final_before_ms(self, at: "ResumePoint") -> int:
         """A rebuilt query does not emit final windows again.
@@ -96,9 +96,9 @@ class CampaignStatsQuery(Query):
         In update mode it may still add late events to any window, unless the windows have changed: an early one would
         be incomplete.
         """
-        before, now = at.manifest, self.state_settings(at.settings, "")
+        before, now = at.manifest, self.state_settings(at.lake.settings, "")
         has_same_windows = before is not None and all(before.settings.get(name, "") == now[name] for name in _GRID)
-        if at.settings.campaign_stats.output is StatsOutput.UPDATE and before and has_same_windows:
+        if at.lake.settings.campaign_stats.output is StatsOutput.UPDATE and before and has_same_windows:
             return before.final_before_ms
         return _final_ms(at)
 
@@ -107,7 +107,9 @@ class CampaignStatsQuery(Query):
         from spark_jobs.queries.campaign_stats.output import write_rebuilt_windows
 
         note, final_ms = note_of_reset(at.note), _final_ms(at)
-        return lambda rows: write_rebuilt_windows(rows, at.settings.campaign_stats, at.lake, note, final_ms=final_ms)
+        return lambda rows: write_rebuilt_windows(
+            rows, at.lake.settings.campaign_stats, at.lake, note, final_ms=final_ms
+        )
 
     def correction(self) -> "Correction":
         from spark_jobs.queries.campaign_stats.correction import CORRECTION

@@ -64,7 +64,7 @@ class DeduplicateQuery(Query):
     def open_events(self, at: "ResumePoint") -> "DataFrame":
         from spark_jobs.queries.deduplicate.rebuild import remembered_keys
 
-        delay = at.longest("deduplicate.watermark") if _forgets(at.settings) else None
+        delay = at.longest("deduplicate.watermark") if _forgets(at.lake.settings) else None
         return remembered_keys(at.read(SILVER_EVENTS), at.settled_before, delay)
 
     def adapt_for_reset(self, at: "ResumePoint", sides: "Sequence[DataFrame]") -> "Sequence[DataFrame]":

@@ -92,13 +92,13 @@ class MovingAverageQuery(Query):
     def known_state(self, at: "ResumePoint") -> "DataFrame":
         from spark_jobs.queries.state_functions.known_states import last_taken, last_values
 
-        own, initial = at.settings.moving_average, at.read_initial()
+        own, initial = at.lake.settings.moving_average, at.read_initial()
         if emitted_everything(at):
             return last_taken(at.read(SILVER_EVENTS), at.read(MOVING_AVERAGES), own, initial)
         return last_values(at.read(SILVER_EVENTS), at.settled_before, own, initial)
 
     def write_rebuilt(self, at: "ResumePoint") -> "Callable[[DataFrame], None] | None":
-        return write_rebuilt(at, at.settings.moving_average.clock)
+        return write_rebuilt(at, at.lake.settings.moving_average.clock)
 
     def correction(self) -> "Correction":
         from spark_jobs.queries.moving_average.correction import CORRECTION

@@ -90,7 +90,7 @@ class UserStatusQuery(Query):
         return users_there(at.read(SILVER_EVENTS), emitted, at.settled_before, initial)
 
     def write_rebuilt(self, at: "ResumePoint") -> "Callable[[DataFrame], None] | None":
-        return write_rebuilt(at, at.settings.user_status.clock)
+        return write_rebuilt(at, at.lake.settings.user_status.clock)
 
     def correction(self) -> "Correction":
         from spark_jobs.queries.user_status.correction import CORRECTION

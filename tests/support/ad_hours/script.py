@@ -20,6 +20,7 @@ from spark_jobs.lake.open import open_lake
 from spark_jobs.operations.maintain import maintain
 from spark_jobs.queries.jobs import MEASURE_JOB
 from spark_jobs.queries.registry import QUERIES, find_query
+from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.spark.session import start_session
 from spark_jobs.streams.bounded_run import run
 from spark_jobs.streams.checkpoints import preflight
@@ -33,18 +34,22 @@ spark = start_session(settings, log_file=Path(sys.argv[3]).with_suffix(".log"))
 names = [query.name for query in QUERIES]
 
 third, fourth = sorted(later.iterdir())
-run(spark, settings, lake, source)
+run(OpenLake.of(lake, settings, spark), source)
 shutil.move(third, source)
-run(spark, settings, lake, source, measure=False)
-job = run_job(spark, settings, lake, MEASURE_JOB, StopRequest())
+run(OpenLake.of(lake, settings, spark), source, measure=False)
+job = run_job(OpenLake.of(lake, settings, spark), MEASURE_JOB, StopRequest())
 after_job = spark.read.format("delta").load(lake.table(find_query("ad_hours").writes)).count()
 longer = settings.model_copy(update={"attribute": AttributeSettings(impression_watermark=timedelta(hours=3))})
 judged = [(change.setting, change.verdict) for change in preflight(lake, longer, ["ad_hours"], source="files")]
-done = reset(spark, settings, lake, "ad_hours")
+done = reset(OpenLake.of(lake, settings, spark), "ad_hours")
 shutil.move(fourth, source)
-run(spark, settings, lake, source, drain=True)
-validation = {table.table: (table.passed, len(table.failed)) for table in validate_lake(spark, lake, settings).tables}
-cared = [care.table for care in maintain(spark, settings, lake, [find_query("ad_hours").writes], remove=False)]
+run(OpenLake.of(lake, settings, spark), source, drain=True)
+validation = {
+    table.table: (table.passed, len(table.failed)) for table in validate_lake(OpenLake.of(lake, settings, spark)).tables
+}
+cared = [
+    care.table for care in maintain(OpenLake.of(lake, settings, spark), [find_query("ad_hours").writes], remove=False)
+]
 console = Console(width=200, record=True, file=StringIO())
 console.print(status_page(lake, datetime.now(UTC)))
 spark.stop()

@@ -1,0 +1,94 @@
+"""A lake that Spark has opened: what all that reads and changes its tables is given."""
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Self
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark_jobs.config.durations import time_of_us
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import Table
+from spark_jobs.errors import LakeError
+from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.lock import Check, hold_job
+
+_ALL_FILES = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A commit in a table's log. Only the operation ``WRITE`` adds rows."""
+
+    version: int
+    operation: str
+    committed_at: datetime
+
+
+@dataclass(frozen=True)
+class OpenLake(Lake):
+    """A lake, the settings it is used with, and the session that reads and writes its tables."""
+
+    settings: Settings
+    spark: SparkSession
+
+    @classmethod
+    def of(cls, lake: Lake, settings: Settings, spark: SparkSession) -> Self:
+        """``lake``, opened."""
+        return cls(lake.root, lake.files, settings, spark)
+
+    def read(self, table: Table, *, version: int | None = None) -> DataFrame:
+        """The rows of ``table`` as they are now, or as they were in ``version``, with the columns that are kept.
+
+        Raises:
+            LakeError: there is no such table yet.
+        """
+        if not self.has(table):
+            raise LakeError(
+                f"lake {self.root} has no table {table.name} ({table.path}) yet; run `adloom run` on it first"
+            )
+        reader = self.spark.read.format("delta")
+        if version is not None:
+            reader = reader.option("versionAsOf", version)
+        return declared(reader.load(self.table(table)), table)
+
+    def read_parquet(self, key: str) -> DataFrame:
+        """The rows of the Parquet files in the folder ``key``."""
+        return self.spark.read.parquet(self.uri(key))
+
+    def stream(self, table: Table) -> DataFrame:
+        """Streams ``table`` with the columns that are kept, version by version.
+
+        A batch always takes whole versions. Within a version rows lie in no order of time, so a batch that ended in the
+        middle of one would move the watermark past rows that wait in its other files.
+        """
+        rows = (
+            self.spark.readStream.format("delta")
+            # The snapshot that is read otherwise comes in no order of time.
+            .option("startingVersion", 0)
+            .option("maxFilesPerTrigger", _ALL_FILES)
+            .load(self.table(table))
+        )
+        return declared(rows, table)
+
+    def history(self, table: Table) -> list[Commit]:
+        """The commits that the log of ``table`` still holds; their times are with zone (UTC)."""
+        found = self.spark.sql(f"DESCRIBE HISTORY delta.`{self.table(table)}`")
+        commits = found.select("version", "operation", F.unix_micros("timestamp").alias("us")).collect()
+        return [Commit(one.version, one.operation, time_of_us(one.us)) for one in commits]
+
+    def hold(self, job: str) -> AbstractContextManager[Check]:
+        """Holds the lock of ``job`` for the session: see :func:`spark_jobs.lake.lock.hold_job`."""
+        return hold_job(self, job, self.settings.s3, spark=self.spark)
+
+
+def declared(rows: DataFrame, table: Table) -> DataFrame:
+    """``rows`` with the columns of the contract first, null where an older lake lacks one, then those that are kept."""
+    there = rows.columns
+    columns = [
+        F.col(column.name) if column.name in there else F.lit(None).cast(column.sql_type).alias(column.name)
+        for column in table.columns
+    ]
+    return rows.select(*columns, *table.kept(there))
