@@ -30,7 +30,7 @@ Numbers = dict[str, int | None]
 class LakeCounts:
     """The numbers; each is null when unknown: there is no ledger, or a table is empty or missing.
 
-    Names ending in ``_off`` are differences that should be 0. Times are in milliseconds.
+    Names ending in ``_difference`` are differences that should be 0. Times are in milliseconds.
     """
 
     bronze_rows: int
@@ -39,21 +39,21 @@ class LakeCounts:
     sessions: int
     new_rows: int | None
     ledger_received: int | None
-    received_off: int | None
-    ok_off: int | None
+    received_difference: int | None
+    ok_difference: int | None
     unaccounted: int | None
     surplus: int | None
-    bronze_rows_off: int | None
-    bronze_ok_off: int | None
-    bronze_requeued_off: int | None
-    silver_events_off: int | None
-    unattributed_off: int | None
-    unsessioned_off: int | None
+    bronze_rows_difference: int | None
+    bronze_ok_difference: int | None
+    bronze_requeued_difference: int | None
+    silver_events_difference: int | None
+    unattributed_difference: int | None
+    unsessioned_difference: int | None
     silver_behind_ms: int | None
     silver_events_behind_ms: int | None
     attributions_behind_ms: int | None
     sessions_behind_ms: int | None
-    credits_off: int | None = None
+    credits_difference: int | None = None
     """How many times the credits of a conversion and model do not add up to its value."""
 
     def as_frame(self, spark: SparkSession) -> DataFrame:
@@ -95,13 +95,13 @@ def compare(
     new_rows: int | None,
     *,
     is_current: bool = True,
-    credits_off: int | None = None,
+    credits_difference: int | None = None,
 ) -> LakeCounts:
     """Compares the numbers of all tables (by name, from ``measure``) with each other and with the ledger.
 
     ``new_rows`` is the number of rows added to bronze since the last validation; None at the first. A cut that is not
-    current does not cover later rows, so its numbers are compared only with each other. ``credits_off`` is taken as it
-    is.
+    current does not cover later rows, so its numbers are compared only with each other. ``credits_difference`` is
+    taken as it is.
     """
     bronze, silver, attributions, sessions = (
         measured[table.name] for table in (BRONZE_EVENTS, SILVER_EVENTS, ATTRIBUTIONS, SESSIONS)
@@ -118,7 +118,7 @@ def compare(
         silver_events_behind_ms=_behind(bronze["newest_event"], silver["newest_event"]),
         attributions_behind_ms=_behind(bronze["newest_event"], attributions["newest_event"]),
         sessions_behind_ms=_behind(bronze["newest_event"], sessions["newest_event"]),
-        credits_off=credits_off,
+        credits_difference=credits_difference,
     )
 
 
@@ -169,8 +169,8 @@ def _of_ledger(cut: LiveLedger | None) -> Numbers:
         everywhere[one.kind] += one.rows
     numbers = (
         cut.received,
-        cut.received_off,
-        cut.ok_off,
+        cut.received_difference,
+        cut.ok_difference,
         everywhere[RecordKind.UNACCOUNTED] + everywhere[RecordKind.REMOVED],
         everywhere[RecordKind.SURPLUS] + everywhere[RecordKind.ADDED],
     )
@@ -187,18 +187,18 @@ def _against_ledger(
     if cut is None or cut.since_us is not None:
         return dict.fromkeys(_TABLE_NUMBERS)
     numbers: Numbers = {
-        "bronze_rows_off": (bronze["rows"] or 0) - cut.received,
-        "bronze_ok_off": (bronze["ok"] or 0) - cut.ok,
-        "bronze_requeued_off": (bronze["requeued"] or 0) - cut.requeued,
-        "silver_events_off": (silver["events"] or 0) - cut.kept - cut.rows(RecordKind.SURPLUS),
+        "bronze_rows_difference": (bronze["rows"] or 0) - cut.received,
+        "bronze_ok_difference": (bronze["ok"] or 0) - cut.ok,
+        "bronze_requeued_difference": (bronze["requeued"] or 0) - cut.requeued,
+        "silver_events_difference": (silver["events"] or 0) - cut.kept - cut.rows(RecordKind.SURPLUS),
     }
     if cut.repair:  # gold has events that silver lacks, and lacks copies that silver has
         return {**dict.fromkeys(_TABLE_NUMBERS), **numbers}
     attributed = (attributions["impressions"] or 0) + (attributions["clicks"] or 0)
     visits = (silver["events"] or 0) - (silver["conversions"] or 0)
     return numbers | {
-        "unattributed_off": (silver["impressions_and_clicks"] or 0) - attributed - _not_emitted(cut, ATTRIBUTE),
-        "unsessioned_off": visits
+        "unattributed_difference": (silver["impressions_and_clicks"] or 0) - attributed - _not_emitted(cut, ATTRIBUTE),
+        "unsessioned_difference": visits
         + cut.rows(RecordKind.INITIAL, account=SESSIONIZE)
         - cut.rows(RecordKind.USERLESS, account=SESSIONIZE)
         - (sessions["events"] or 0)
@@ -216,16 +216,16 @@ def _behind(ahead: int | None, behind: int | None) -> int | None:
 
 _LEDGER_NUMBERS = (
     "ledger_received",
-    "received_off",
-    "ok_off",
+    "received_difference",
+    "ok_difference",
     "unaccounted",
     "surplus",
 )
 _TABLE_NUMBERS = (
-    "bronze_rows_off",
-    "bronze_ok_off",
-    "bronze_requeued_off",
-    "silver_events_off",
-    "unattributed_off",
-    "unsessioned_off",
+    "bronze_rows_difference",
+    "bronze_ok_difference",
+    "bronze_requeued_difference",
+    "silver_events_difference",
+    "unattributed_difference",
+    "unsessioned_difference",
 )

@@ -10,13 +10,13 @@ from expectations.days.figures import DaysFigures
 from expectations.days.page import days_part
 from expectations.history import KEPT_RUNS, counts_of, remember
 from expectations.live_ledger import LivePart, live_part
+from expectations.rejected_records.figures import RejectedFigures
+from expectations.rejected_records.page import rejected_part
 from expectations.replayed.latest import latest_replays
 from expectations.restated.figures import RestatedFigures
 from expectations.restated.page import restated_part
 from expectations.results import ValidationResult
 from expectations.templates import load_template
-from expectations.unfit.figures import UnfitFigures
-from expectations.unfit.page import unfit_part
 from spark_jobs.lake.layout import Lake
 from spark_jobs.places import OVERVIEW, REPORTS
 
@@ -28,13 +28,13 @@ def write_landing_page(
     lake: Lake,
     result: ValidationResult,
     validated_at: datetime,
-    unfit: UnfitFigures | None = None,
+    rejected: RejectedFigures | None = None,
     restated: RestatedFigures | None = None,
     days: DaysFigures | None = None,
 ) -> None:
     """Writes ``index.html`` of the lake's reports, adds to their history, and drops pages that are too old.
 
-    ``unfit`` are the records that did not fit; None if there is no table of records. ``restated`` is what repairs
+    ``rejected`` are the records that did not fit; None if there is no table of records. ``restated`` is what repairs
     changed; None if there was none. ``days`` says when days are done; None if nobody has asked yet.
     """
     history = remember(lake, result, validated_at)
@@ -46,7 +46,7 @@ def write_landing_page(
         validated_at=validated_at.astimezone(UTC),
         funnel=_funnel(live),
         live=live,
-        unfit=unfit_part(unfit),
+        rejected=rejected_part(rejected),
         restated=restated_part(restated),
         days=days_part(days),
         replays=latest_replays(lake),

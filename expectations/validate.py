@@ -14,12 +14,12 @@ from expectations.history import keep
 from expectations.landing import publish_pages, write_landing_page
 from expectations.quarantine import failing_rows, keep_failing_rows
 from expectations.ranges import Rows, range_to_validate, read_rows, read_state
+from expectations.rejected_records.count import count_rejected
 from expectations.restated.count import count_restated
 from expectations.results import FailedExpectation, TableResult, ValidationResult
 from expectations.rules import Rule, Severity
 from expectations.suites import Suite, lake_rules, table_suites
 from expectations.suites.lake import NAME as LAKE
-from expectations.unfit.count import count_unfit
 from spark_jobs.contract.tables import CREDIT_TABLES
 from spark_jobs.contract.validation import RuleResult
 from spark_jobs.days.day import read_days
@@ -75,7 +75,7 @@ def validate_lake(
         report("comparing the tables with the ledger and with each other")
         results.append(run.validate_together(lake_rules(lake.settings), bronze=results[0]))
         report("counting the records that did not fit")
-        unfit = count_unfit(lake, lake.settings.validation.examples)
+        rejected = count_rejected(lake, lake.settings.validation.examples)
         report("counting what repairs changed")
         restated = count_restated(lake)
         report("writing the report")
@@ -83,7 +83,7 @@ def validate_lake(
     result = ValidationResult(
         f"{REPORTS}/index.html", tuple(replace(found, docs=pages.get(found.table)) for found in results)
     )
-    write_landing_page(lake, result, started, unfit, restated, days_figures(read_days(lake)))
+    write_landing_page(lake, result, started, rejected, restated, days_figures(read_days(lake)))
     keep(lake, result, started)
     lake.files.write(VALIDATED, json_bytes(run.validated | _good_versions(result)))
     return result
@@ -146,7 +146,7 @@ class _Run:
             cut,
             None if first_time else bronze.rows,
             is_current=cut is not None and covers_present(self.lake, cut),
-            credits_off=count_unbalanced(self.lake),
+            credits_difference=count_unbalanced(self.lake),
         )
         outcomes = self.engine.check(counts.as_frame(self.lake.spark).coalesce(1), LAKE, rules)
         result = _as_result(LAKE, outcomes)

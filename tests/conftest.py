@@ -13,7 +13,7 @@ from spark_jobs.config.settings import Settings
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_lake
 from spark_jobs.spark.java import Lifetime
-from spark_jobs.spark.session import start_session
+from spark_jobs.spark.session import start_session, stop_session
 from tests.support.lakes import RunLake
 from tests.support.runs import run_in
 
@@ -37,9 +37,11 @@ hypothesis.settings.load_profile("adloom")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     # As commands do on lakes as small as those of tests.
     log_file = tmp_path_factory.mktemp("spark") / "spark.log"
-    session = start_session(Settings(), log_file=log_file, lifetime=Lifetime.SHORT)
+    # `make mutants` starts pytest hundreds of times.
+    kept = Settings.model_validate({"spark": {"keep_java": os.environ.get("TESTS_KEEP_JAVA", "0s")}})
+    session = start_session(kept, log_file=log_file, lifetime=Lifetime.SHORT)
     yield session
-    session.stop()
+    stop_session(session)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from expectations.rules import Rule, between, in_set, not_null, unique, zero
-from expectations.suites.base import Suite, count_true, days_off, with_repeats
+from expectations.suites.base import Suite, count_true, days_difference, with_repeats
 from spark_jobs.config.choices import JoinType
 from spark_jobs.config.durations import format_duration, microseconds, milliseconds
 from spark_jobs.config.settings import Settings
@@ -84,11 +84,11 @@ def _time_rules(window: timedelta) -> tuple[Rule, ...]:
             minimum=0,
             maximum=milliseconds(window),
         ),
-        zero("click_delay_ms_is_right", "click_delay_ms_off", "click_delay_ms is click_time - impression_time."),
+        zero("click_delay_ms_is_right", "click_delay_ms_difference", "click_delay_ms is click_time - impression_time."),
         not_null("event_date", "Every row has its partition date."),
         zero(
             "event_date_matches",
-            "event_date_days_off",
+            "event_date_days_difference",
             "event_date is the UTC date of the impression, or of the click if there is no impression.",
         ),
     )
@@ -108,7 +108,11 @@ def _key_rules() -> tuple[Rule, ...]:
 
 def _net_rules() -> tuple[Rule, ...]:
     return (
-        zero("invalid_in_order", "invalid_off", "invalid names at least one rule, each once and in order, or is null."),
+        zero(
+            "invalid_in_order",
+            "invalid_difference",
+            "invalid names at least one rule, each once and in order, or is null.",
+        ),
         zero(
             "invalid_impression_has_rules",
             "unnamed_marks",
@@ -135,9 +139,9 @@ def _prepare(rows: DataFrame, whole: DataFrame | None) -> DataFrame:
                 *((status == s) & F.col(c).isNotNull() for s, cs in _EMPTY.items() for c in cs)
             ),
             "true_click_delay_us": true_delay,
-            "click_delay_ms_off": F.col("click_delay_ms") - F.floor(true_delay / 1000),
-            "event_date_days_off": days_off(F.coalesce("impression_time", "click_time")),
-            "invalid_off": count_true(
+            "click_delay_ms_difference": F.col("click_delay_ms") - F.floor(true_delay / 1000),
+            "event_date_days_difference": days_difference(F.coalesce("impression_time", "click_time")),
+            "invalid_difference": count_true(
                 F.size("invalid") == 0,
                 F.exists("invalid", lambda rule: rule.isNull()),
                 F.array_sort(F.array_distinct("invalid")) != F.col("invalid"),

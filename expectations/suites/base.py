@@ -52,7 +52,7 @@ def with_repeats(
     return joined.withColumn(name, F.coalesce(F.col(name), F.lit(1)))
 
 
-def days_off(time: Column) -> Column:
+def days_difference(time: Column) -> Column:
     """The difference in days between ``event_date`` and the date of ``time``."""
     return F.datediff(F.col("event_date"), F.to_date(time))
 

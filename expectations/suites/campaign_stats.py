@@ -26,13 +26,13 @@ def suite(settings: Settings) -> Suite:
                 "missing_net": F.when(F.coalesce(*VALID).isNull(), 0).otherwise(
                     count_true(*(F.col(name).isNull() for name in VALID))
                 ),
-                "net_off": count_true(
+                "net_difference": count_true(
                     *(F.col(name) < 0 for name in VALID),
                     *(F.col(net) > F.col(gross) for gross, net in zip(SUMS, VALID, strict=True)),
                 ),
                 "events_counted": F.col("impressions") + F.col("clicks"),
                 # One is null and the other is not, or the numbers differ.
-                "rate_off": F.when(
+                "rate_difference": F.when(
                     ~F.col("ctr").eqNullSafe(F.expr("CASE WHEN impressions > 0 THEN clicks / impressions END")), 1
                 ).otherwise(0),
             }
@@ -62,6 +62,10 @@ def _row_rules() -> tuple[Rule, ...]:
         between("cost_micros_not_negative", "cost_micros", "cost_micros is never negative.", minimum=0),
         between("not_empty", "events_counted", "A window has at least one event.", minimum=1),
         zero("no_missing_net", "missing_net", "A window has all of the valid sums, or none of them."),
-        zero("net_within_gross", "net_off", "A valid sum is never negative and never larger than that of all events."),
-        zero("ctr_is_right", "rate_off", "ctr is clicks / impressions, and null without impressions."),
+        zero(
+            "net_within_gross",
+            "net_difference",
+            "A valid sum is never negative and never larger than that of all events.",
+        ),
+        zero("ctr_is_right", "rate_difference", "ctr is clicks / impressions, and null without impressions."),
     )

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from expectations.rules import Rule, between, in_set, not_null, unique, zero
-from expectations.suites.base import Suite, count_true, days_off, with_repeats
+from expectations.suites.base import Suite, count_true, days_difference, with_repeats
 from spark_jobs.config.choices import CreditModel
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import CREDITS
@@ -43,7 +43,7 @@ def _row_rules() -> tuple[Rule, ...]:
         zero("organic_is_empty", "surplus_fields", "What no touch led to is no ad's credit.", "position = 0"),
         not_null("conversion_time", "Every credit has the time of its conversion."),
         not_null("event_date", "Every credit has its partition date."),
-        zero("event_date_matches", "event_date_days_off", "event_date is the UTC date of conversion_time."),
+        zero("event_date_matches", "event_date_days_difference", "event_date is the UTC date of conversion_time."),
     )
 
 
@@ -52,12 +52,12 @@ def _path_rules() -> tuple[Rule, ...]:
         unique("credit_unique", "credit_occurrences", "A model credits a touch of a conversion once."),
         zero(
             "weights_add_up",
-            "weights_off",
+            "weights_difference",
             f"The weights of a conversion's touches add up to {WHOLE_PPM:,} in each model.",
         ),
         zero(
             "positions_without_gaps",
-            "positions_off",
+            "positions_difference",
             "A model credits all touches of a conversion, from position 1 on without gaps, or position 0 alone.",
         ),
     )
@@ -70,22 +70,22 @@ def _prepare(rows: DataFrame, whole: DataFrame | None) -> DataFrame:
         {
             "missing_fields": count_true(*(F.col(name).isNull() for name in _OF_TOUCH)),
             "surplus_fields": count_true(*(F.col(name).isNotNull() for name in filled)),
-            "event_date_days_off": days_off(F.col("conversion_time")),
+            "event_date_days_difference": days_difference(F.col("conversion_time")),
         }
     )
 
 
 def _with_sums(rows: DataFrame, whole: DataFrame | None) -> DataFrame:
-    """Adds ``weights_off`` and ``positions_off``, of all rows that share a value with a row."""
+    """Adds ``weights_difference`` and ``positions_difference``, of all rows that share a value with a row."""
     table = rows if whole is None else whole.join(rows.select(*_SHARED).distinct(), _SHARED, how="left_semi")
     sums = table.groupBy(*(F.col(key).alias(f"_{key}") for key in _SHARED)).agg(
-        (F.sum("weight_ppm") - WHOLE_PPM).alias("weights_off"),
-        F.expr(_POSITIONS_OFF).alias("positions_off"),
+        (F.sum("weight_ppm") - WHOLE_PPM).alias("weights_difference"),
+        F.expr(_POSITIONS_DIFFERENCE).alias("positions_difference"),
     )
     same = [F.col(key) == F.col(f"_{key}") for key in _SHARED]
     return rows.join(sums, same, how="left").drop(*(f"_{key}" for key in _SHARED))
 
 
-_POSITIONS_OFF = (
+_POSITIONS_DIFFERENCE = (
     "CASE WHEN max(position) = 0 THEN count(*) - 1 ELSE abs(max(position) - count(*)) + abs(min(position) - 1) END"
 )

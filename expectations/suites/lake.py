@@ -28,25 +28,31 @@ def _ledger_rules() -> tuple[Rule, ...]:
             "There is a ledger; without one there is nothing to compare the counts with.",
             severity=Severity.WARNING,
         ),
-        zero("received_is_accounted_for", "received_off", "received = ok + quarantined."),
-        zero("ok_is_accounted_for", "ok_off", "ok = kept + duplicates + late."),
+        zero("received_is_accounted_for", "received_difference", "received = ok + quarantined."),
+        zero("ok_is_accounted_for", "ok_difference", "ok = kept + duplicates + late."),
         zero("nothing_unaccounted", "unaccounted", "Every accepted record is accounted for."),
         zero("nothing_surplus", "surplus", "Every event in silver comes from a record in bronze."),
         zero(
-            "bronze_matches_ledger", "bronze_rows_off", "bronze has as many records as the ledger says were received."
+            "bronze_matches_ledger",
+            "bronze_rows_difference",
+            "bronze has as many records as the ledger says were received.",
         ),
-        zero("ok_matches_ledger", "bronze_ok_off", "bronze has as many accepted records as the ledger says."),
+        zero("ok_matches_ledger", "bronze_ok_difference", "bronze has as many accepted records as the ledger says."),
         zero(
             "requeued_matches_ledger",
-            "bronze_requeued_off",
+            "bronze_requeued_difference",
             "bronze has as many requeued records as the ledger says.",
         ),
-        zero("silver_matches_ledger", "silver_events_off", "silver has as many events as the ledger says were kept."),
+        zero(
+            "silver_matches_ledger",
+            "silver_events_difference",
+            "silver has as many events as the ledger says were kept.",
+        ),
     )
 
 
 def _table_rules(join: JoinType) -> tuple[Rule, ...]:
-    column = "unattributed_off"
+    column = "unattributed_difference"
     if join is JoinType.FULL_OUTER:
         reason = f"Every impression and click in silver is in attributions, or counted as late or pending{_UNREPAIRED}."
         attributed = zero("attributions_match_silver", column, reason)
@@ -57,12 +63,12 @@ def _table_rules(join: JoinType) -> tuple[Rule, ...]:
         attributed,
         zero(
             "sessions_match_silver",
-            "unsessioned_off",
+            "unsessioned_difference",
             f"Every event in silver but conversions is in a session, or counted as late or pending{_UNREPAIRED}.",
         ),
         zero(
             "credits_match_paths",
-            "credits_off",
+            "credits_difference",
             "The credits of a conversion add up to its value, in each model, where credit is computed.",
         ),
     )

@@ -4,7 +4,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from expectations.rules import Rule, between, in_set, not_null, unique, zero
-from expectations.suites.base import Suite, days_off, with_repeats
+from expectations.suites.base import Suite, days_difference, with_repeats
 from spark_jobs.config.choices import PathOutcome, TouchKind
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import PATHS
@@ -35,7 +35,7 @@ def _conversion_rules(settings: Settings) -> tuple[Rule, ...]:
         ),
         not_null("currency", "A value other than 0 has a currency.", "value_micros <> 0"),
         not_null("event_date", "Every path has its partition date."),
-        zero("event_date_matches", "event_date_days_off", "event_date is the UTC date of conversion_time."),
+        zero("event_date_matches", "event_date_days_difference", "event_date is the UTC date of conversion_time."),
     )
 
 
@@ -43,11 +43,15 @@ def _touch_rules() -> tuple[Rule, ...]:
     return (
         not_null("outcome", "Every path has an outcome."),
         in_set("outcome", _OUTCOMES, f"outcome is one of {', '.join(_OUTCOMES)}."),
-        zero("outcome_fits_touches", "outcome_off", "outcome says whether a click, only views or nothing led here."),
+        zero(
+            "outcome_fits_touches",
+            "outcome_difference",
+            "outcome says whether a click, only views or nothing led here.",
+        ),
         not_null("touches", "Every path has its touches, if only an empty list."),
         not_null("path_length", "Every path has its length."),
-        zero("path_length_is_right", "path_length_off", "path_length is the number of touches."),
-        zero("positions_count_up", "positions_off", "The positions of touches are 1, 2, 3 and so on."),
+        zero("path_length_is_right", "path_length_difference", "path_length is the number of touches."),
+        zero("positions_count_up", "positions_difference", "The positions of touches are 1, 2, 3 and so on."),
         zero(
             "touches_are_complete",
             "incomplete_touches",
@@ -62,7 +66,7 @@ def _touch_rules() -> tuple[Rule, ...]:
 def _prepare(rows: DataFrame, whole: DataFrame | None) -> DataFrame:
     counted = with_repeats(rows, whole, ["conversion_id", "conversion_time"], "conversion_occurrences")
     return counted.withColumns(
-        {"event_date_days_off": days_off(F.col("conversion_time"))}
+        {"event_date_days_difference": days_difference(F.col("conversion_time"))}
         | {name: F.expr(sql) for name, sql in _FOUND.items()}
     )
 
@@ -83,9 +87,9 @@ _OUT_OF_ORDER = (
     f"(a, b) -> {_PLACE.format('a')} > {_PLACE.format('b')})"
 )
 _FOUND = {
-    "outcome_off": f"CAST(outcome <> {_FITTING} AS INT)",
-    "path_length_off": "path_length - size(touches)",
-    "positions_off": "size(filter(touches, (t, place) -> coalesce(t.position, 0) <> place + 1))",
+    "outcome_difference": f"CAST(outcome <> {_FITTING} AS INT)",
+    "path_length_difference": "path_length - size(touches)",
+    "positions_difference": "size(filter(touches, (t, place) -> coalesce(t.position, 0) <> place + 1))",
     "incomplete_touches": f"size(filter(touches, t -> NOT coalesce({_IS_COMPLETE}, false)))",
     "touches_out_of_order": f"size(filter({_OUT_OF_ORDER}, wrong -> wrong))",
     "impressions_repeated": "size(touches) - size(array_distinct(transform(touches, t -> t.impression_id)))",

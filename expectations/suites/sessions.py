@@ -4,7 +4,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from expectations.rules import Rule, between, in_set, not_null, unique, zero
-from expectations.suites.base import Suite, count_true, days_off, with_repeats
+from expectations.suites.base import Suite, count_true, days_difference, with_repeats
 from spark_jobs.config.durations import format_duration, microseconds
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.events import SESSION_ENDINGS, VISIT_TYPES
@@ -42,7 +42,7 @@ def _row_rules() -> tuple[Rule, ...]:
         not_null("ended_by", "Every session has a reason for its end."),
         in_set("ended_by", SESSION_ENDINGS, "A session ends by is_last or by silence (timeout)."),
         not_null("event_date", "Every session has its partition date."),
-        zero("event_date_matches", "event_date_days_off", "event_date is the UTC date of session_start."),
+        zero("event_date_matches", "event_date_days_difference", "event_date is the UTC date of session_start."),
     )
 
 
@@ -50,11 +50,13 @@ def _event_rules() -> tuple[Rule, ...]:
     return (
         between("event_count_positive", "event_count", "A session has at least one event.", minimum=1),
         zero("no_missing_counts", "missing_counts", "Every session has its events and all its counts."),
-        zero("counts_add_up", "count_off", "event_count is the sum of impressions, clicks and activities."),
-        zero("events_are_all_there", "events_off", "events has exactly event_count entries."),
-        zero("type_counts_match", "type_counts_off", "The count of each event type matches events."),
+        zero("counts_add_up", "count_difference", "event_count is the sum of impressions, clicks and activities."),
+        zero("events_are_all_there", "events_difference", "events has exactly event_count entries."),
+        zero("type_counts_match", "type_counts_difference", "The count of each event type matches events."),
         zero("events_in_order", "events_out_of_order", "Events are ordered by time, then id."),
-        zero("bounds_match_events", "bounds_off", "A session starts with its first event and ends with its last."),
+        zero(
+            "bounds_match_events", "bounds_difference", "A session starts with its first event and ends with its last."
+        ),
     )
 
 
@@ -66,14 +68,14 @@ def _prepare(rows: DataFrame, whole: DataFrame | None) -> DataFrame:
     return counted.withColumns(
         {
             "duration_us": F.unix_micros("session_end") - F.unix_micros("session_start"),
-            "event_date_days_off": days_off(F.col("session_start")),
+            "event_date_days_difference": days_difference(F.col("session_start")),
             "missing_counts": count_true(*(F.col(c).isNull() for c in ("event_count", "events", *_COUNTS))),
-            "count_off": F.expr(f"event_count - ({' + '.join(_COUNTS)})"),
-            "events_off": F.col("event_count") - F.size(events),
-            "type_counts_off": count_true(*of_type),
+            "count_difference": F.expr(f"event_count - ({' + '.join(_COUNTS)})"),
+            "events_difference": F.col("event_count") - F.size(events),
+            "type_counts_difference": count_true(*of_type),
             "events_out_of_order": F.expr(_OUT_OF_ORDER),
             "widest_gap_us": F.expr(_WIDEST_GAP),
-            "bounds_off": count_true(
+            "bounds_difference": count_true(
                 first["event_time"] != F.col("session_start"), last["event_time"] != F.col("session_end")
             ),
         }

@@ -4,7 +4,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from expectations.rules import Rule, between, in_set, length, not_null, unique, zero
-from expectations.suites.base import Suite, count_true, days_off, with_repeats
+from expectations.suites.base import Suite, count_true, days_difference, with_repeats
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.events import (
     CLICK,
@@ -41,7 +41,7 @@ def _event_rules() -> tuple[Rule, ...]:
         in_set("event_type", (*EVENT_TYPES, HEARTBEAT), "A row is an event of a known type or a heartbeat."),
         not_null("event_time", "Every row has an event time; without one it would stay in state for ever."),
         not_null("event_date", "Every row has its partition date."),
-        zero("event_date_matches", "event_date_days_off", "event_date is the UTC date of event_time."),
+        zero("event_date_matches", "event_date_days_difference", "event_date is the UTC date of event_time."),
         not_null("event_id", "Every event has an id.", _EVENTS),
         not_null("is_last", "Every event says whether it ends its session; the default is false.", _EVENTS),
         not_null("ingest_time", "Every event has its time of receipt.", _EVENTS),
@@ -91,7 +91,7 @@ def _prepare(rows: DataFrame, whole: DataFrame | None) -> DataFrame:
     ]
     return with_repeats(rows, whole, ["event_type", "event_id"], "event_occurrences").withColumns(
         {
-            "event_date_days_off": days_off(F.col("event_time")),
+            "event_date_days_difference": days_difference(F.col("event_time")),
             "foreign_fields": count_true(*foreign),
             "heartbeat_fields": count_true(*filled),
             "revokes_itself": count_true(F.col("revokes") == F.col("event_id")),

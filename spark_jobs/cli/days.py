@@ -1,5 +1,6 @@
 """``adloom days``: a grid of tables and dates, in the colors of their status."""
 
+from spark_jobs.spark.open_lake import OpenLake
 import json
 import os
 from collections.abc import Iterator, Sequence

@@ -1,5 +1,6 @@
 """``adloom marks``: the rules, what they mark and revoke, in events and money, and what that changes in gold."""
 
+from spark_jobs.spark.open_lake import OpenLake
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress

@@ -1,5 +1,6 @@
 """Starting Spark for a command."""
 
+from spark_jobs.spark.open_lake import OpenLake
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,5 +1,6 @@
 """``adloom report``: the overview page, with charts of the tables."""
 
+from spark_jobs.spark.open_lake import OpenLake
 import os
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING

@@ -1,5 +1,6 @@
 """``adloom run``: progress bars while it runs, then the ledger as a table."""
 
+from spark_jobs.spark.open_lake import OpenLake
 import os
 import threading
 from collections.abc import Sequence

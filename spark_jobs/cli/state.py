@@ -1,5 +1,6 @@
 """``adloom state``: the state of the queries after their last batch."""
 
+from spark_jobs.spark.open_lake import OpenLake
 import os
 from contextlib import contextmanager
 from datetime import UTC, datetime

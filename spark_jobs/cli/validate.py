@@ -1,5 +1,6 @@
 """``adloom validate``: checks the expectations and writes the report."""
 
+from spark_jobs.spark.open_lake import OpenLake
 import os
 from typing import TYPE_CHECKING
 

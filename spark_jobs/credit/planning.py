@@ -20,14 +20,12 @@ from spark_jobs.places import CREDIT_RUNS
 from spark_jobs.queries.correction import GROUP
 from spark_jobs.restatements.compare import changes, is_older, sums
 from spark_jobs.restatements.plan import ChangedTable, draft_key
-from spark_jobs.spark.columns import dates_of
+from spark_jobs.spark.columns import dates_of, few
 from spark_jobs.spark.open_lake import OpenLake
 
 OnStep = Callable[[str], None]
 _TIME = "conversion_time"
 _MICROSECOND = timedelta(microseconds=1)
-_FEW = 20_000
-"""Up to this many conversions are sent to every task."""
 
 
 @dataclass(frozen=True)
@@ -128,32 +126,25 @@ class CreditPlanning:
         if not fresh + again:
             return _Part()
         self._on_step(f"{fresh + again:,} conversions: {variant.paths.path} and {variant.credits.path}")
-        tables = self._compare(variant, conversions, wanted, causes, is_few=fresh + again <= _FEW)
+        tables = self._compare(variant, conversions, wanted, causes)
         return _Part(fresh, again, tables)
 
     def _compare(
-        self,
-        variant: GrossOrNet,
-        conversions: ConversionsToCompute,
-        wanted: DataFrame,
-        causes: DataFrame,
-        *,
-        is_few: bool,
+        self, variant: GrossOrNet, conversions: ConversionsToCompute, wanted: DataFrame, causes: DataFrame
     ) -> dict[str, ChangedTable]:
         own = self._lake.settings.credit
         each = wanted.groupBy(F.col("event_id").alias("conversion_id"), F.col("event_time").alias(_TIME))
-        ids = each.agg(F.min(GROUP).alias(GROUP)).localCheckpoint()
+        ids = few(each.agg(F.min(GROUP).alias(GROUP)).localCheckpoint())
         dates = dates_of(ids.select(F.to_date(_TIME).alias("event_date")))
         # A refund, the conversion that it takes back, and the one of the same order before that.
         begin = dates[0] - 2 * own.conversion_lookback
         near = variant.conversions(conversions.counted(begin, dates[-1]), begin, dates[-1])
 
         def of_wanted(rows: DataFrame) -> DataFrame:
-            return rows.join(F.broadcast(ids) if is_few else ids, on=["conversion_id", _TIME], how="inner")
+            return rows.join(ids, on=["conversion_id", _TIME], how="inner")
 
         due = of_wanted(creditable(near, own)).drop(GROUP).localCheckpoint()
-        near_due = F.broadcast(due) if is_few else due
-        found = paths_of(near_due, self._attributions(variant, due), own).localCheckpoint()
+        found = paths_of(few(due), self._attributions(variant, due), own).localCheckpoint()
         reasons = causes.select(GROUP, *[F.col(f"{WHY}.{name}").alias(name) for name in REASON])
         is_final = is_older(F.col(_TIME), F.lit(self._reach.until), self._lake.settings.repair.freeze_after)
         frozen = conversions.was_due(_TIME) & is_final

@@ -26,7 +26,7 @@ from spark_jobs.queries.arrivals import rows_between
 from spark_jobs.queries.correction import GROUP
 from spark_jobs.restatements.late_events import CAUSE
 from spark_jobs.restatements.plan import Cause, ChangeOutcome
-from spark_jobs.spark.columns import dates_of, dates_within, from_json_row, interval
+from spark_jobs.spark.columns import dates_of, dates_within, few, from_json_row, interval
 from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.traffic_rules.kinds.common import EVENT
 
@@ -148,7 +148,7 @@ class ConversionsToCompute:
             return []
         first, last = ends
         others = self._between(first, last + lookback).where(F.col("revokes").isNull() & self.was_due("event_time"))
-        after = F.broadcast(bought.select(order_of(), F.col("event_time").alias("changed_time"), WHY))
+        after = few(bought.select(order_of(), F.col("event_time").alias("changed_time"), WHY))
         same = others.select("event_id", "event_time", order_of()).join(after, on=ORDER, how="inner")
         is_after = (F.col("event_time") >= F.col("changed_time")) & (
             F.col("event_time") <= F.col("changed_time") + interval(lookback)
@@ -168,7 +168,7 @@ class ConversionsToCompute:
         reason = why(*[F.col(name) for name in (CAUSE, "received_at", "event_type", "event_id", REPAIR)])
         rows = restated.select(reason, F.explode(F.array("before", "after")).alias("row")).where("row IS NOT NULL")
         touches = rows.select(WHY, from_json_row("row", _TOUCH).alias("touch")).select(WHY, "touch.*")
-        return self._reached(touches, are_few=True)
+        return self._reached(touches)
 
     def _touches_of(self, events: DataFrame) -> DataFrame:
         """The rows of attributions that have one of ``events``."""
@@ -186,12 +186,11 @@ class ConversionsToCompute:
             found.append(joined.select(WHY, "user_id", "impression_time", "click_time"))
         return found[0].unionByName(found[1])
 
-    def _reached(self, touches: DataFrame, *, are_few: bool = False) -> list[DataFrame]:
+    def _reached(self, touches: DataFrame) -> list[DataFrame]:
         """Conversions that come soon enough after a click or an impression of ``touches`` to have it as a touch.
 
         Args:
             touches: ``why``, ``user_id``, ``impression_time`` and ``click_time``.
-            are_few: whether they can be sent to every task.
         """
         times = F.explode(F.array("impression_time", "click_time")).alias("touch_time")
         touches = touches.select(WHY, "user_id", times).where(F.col("touch_time").isNotNull()).localCheckpoint()
@@ -199,8 +198,7 @@ class ConversionsToCompute:
             return []
         lookback = self._lake.settings.credit.click_lookback
         near = self._between(ends[0], ends[1] + lookback).where(self.was_due("event_time"))
-        side = F.broadcast(touches) if are_few else touches
-        reached = near.select("event_id", "event_time", "user_id").join(side, on="user_id", how="inner")
+        reached = near.select("event_id", "event_time", "user_id").join(few(touches), on="user_id", how="inner")
         is_reached = (F.col("event_time") >= F.col("touch_time")) & (
             F.col("event_time") <= F.col("touch_time") + interval(lookback)
         )
@@ -214,7 +212,7 @@ class ConversionsToCompute:
             return []
         since = self._between(ends[0], ends[1] + self._lake.settings.credit.conversion_lookback)
         refunds = since.where(F.col("revokes").isNotNull() & self.was_due("event_time"))
-        revoked = F.broadcast(changed.select(F.col("event_id").alias("revokes"), WHY))
+        revoked = few(changed.select(F.col("event_id").alias("revokes"), WHY))
         return [_wanted(refunds.join(revoked, on="revokes"), F.col(WHY))]
 
 

@@ -1,7 +1,6 @@
 """The note in the user metadata of a table's commit: its batch, and the progress of its writer."""
 
 import json
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
@@ -51,23 +50,6 @@ class CommitNote(BaseModel):
     def as_metadata(self) -> str:
         """The note as user metadata of a commit, without unset fields."""
         return self.model_dump_json(exclude_defaults=True)
-
-
-def commit_notes(lake: Lake, table: Table, *, until: int | None = None) -> Iterator[CommitNote]:
-    """The notes in the commits of ``table``, newest first. Lazy: a commit is read when its note is asked for.
-
-    Args:
-        lake: the lake.
-        table: the table.
-        until: the last version whose note counts; None: the newest.
-    """
-    newest = lake.newest_commit(table.path) if until is None else until
-    for version in range(-1 if newest is None else newest, -1, -1):
-        commit = lake.files.read(commit_key(table, version))
-        if commit is None:
-            return  # the log was cleaned up to here
-        if note := note_in(commit):
-            yield note
 
 
 def first_version_with_rows(lake: Lake, table: Table) -> int | None:

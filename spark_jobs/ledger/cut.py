@@ -191,12 +191,12 @@ class LiveLedger(_Frozen):
         return [one for one in self.figures if one.kind in ALARMS and one.rows]
 
     @property
-    def received_off(self) -> int:
+    def received_difference(self) -> int:
         """By how much received differs from ok + quarantined."""
         return self.received - self.ok - self.total_quarantined
 
     @property
-    def ok_off(self) -> int:
+    def ok_difference(self) -> int:
         """By how much ok differs from kept + duplicates + late + unaccounted."""
         return self.ok - self.kept - self.duplicates - self.late - self.rows(RecordKind.UNACCOUNTED)
 
@@ -204,10 +204,10 @@ class LiveLedger(_Frozen):
     def wrong(self) -> list[str]:
         """Why it does not balance, in words."""
         found = [f"{one.rows:,} {one.kind.value} ({one.account})" for one in self.alarms]
-        if self.received_off:
-            found.append(f"received differs from ok + quarantined by {self.received_off:,}")
-        if self.ok_off:
-            found.append(f"ok differs from kept + duplicates + late by {self.ok_off:,}")
+        if self.received_difference:
+            found.append(f"received differs from ok + quarantined by {self.received_difference:,}")
+        if self.ok_difference:
+            found.append(f"ok differs from kept + duplicates + late by {self.ok_difference:,}")
         return found
 
     @property

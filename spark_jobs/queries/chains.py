@@ -28,13 +28,24 @@ def touched_chains(late: DataFrame, scene: CorrectionInput, gap: timedelta) -> t
         The events of these chains, also ``late`` ones that do not count: the columns of silver, ``is_counted``,
         ``is_late``, ``group``, ``chain_start``, ``chain_end``; and their dates.
     """
-    dates = scene.near(late, gap)
+    dates, ahead = scene.near(late, gap), 0
     while True:
         chains = _chains(late, scene, dates, gap).localCheckpoint()
-        more = _dates_missed(chains, dates, scene, gap)
-        if not more:
+        missed = _dates_missed(chains, dates, scene, gap)
+        if not missed:
             return chains, dates
-        dates = sorted({*dates, *more})
+        # A chain may last for months: each round reads twice as far.
+        dates = sorted({*dates, *(day for one in missed for day in _around(one, ahead, scene))})
+        ahead = 2 * ahead + 1
+
+
+def _around(day: date, days: int, scene: CorrectionInput) -> list[date]:
+    """``day``, and so many ``days`` before and after it, of those with events."""
+    first, last = scene.first_date.toordinal(), scene.last_date.toordinal()
+    return [
+        date.fromordinal(one)
+        for one in range(max(day.toordinal() - days, first), min(day.toordinal() + days, last) + 1)
+    ]
 
 
 def _chains(late: DataFrame, scene: CorrectionInput, dates: Sequence[date], gap: timedelta) -> DataFrame:

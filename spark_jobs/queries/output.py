@@ -12,12 +12,14 @@ from pyspark.sql.streaming.query import StreamingQuery
 from spark_jobs.config.choices import Trigger
 from spark_jobs.config.durations import milliseconds
 from spark_jobs.config.sections import JobSettings
+from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import Table
 from spark_jobs.lake.batches import keep_up
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.notes import CommitNote, read_plan
+from spark_jobs.queries.manifest import Manifest
 from spark_jobs.queries.notes import last_note
-from spark_jobs.queries.places import checkpoint_in_use, checkpoint_key
+from spark_jobs.queries.places import checkpoint_key
 from spark_jobs.queries.query import Query
 from spark_jobs.spark.write_delta import append_rows
 
@@ -85,6 +87,11 @@ class TableOutput:
         keep_up(self.lake, self.table)
 
 
+def outputs_of(query: Query, settings: Settings, lake: Lake, manifest: Manifest | None) -> Sequence[Output]:
+    """What gets the batches of ``query``: its table, to which they are appended, unless it has outputs of its own."""
+    return query.outputs(settings, lake, manifest) or (TableOutput(lake, query.writes),)
+
+
 def note_of_batch(lake: Lake, query: str, checkpoint: str, *, writer: str, batch_id: int) -> CommitNote:
     """The note of a running batch, from the plan that Spark wrote to ``checkpoint`` (a key) before it started it."""
     plan = read_plan(lake.files.read(f"{checkpoint}/offsets/{batch_id}") or b"")
@@ -98,8 +105,8 @@ def start_query(
     *,
     start: Start = ASAP,
     within: BatchContext = nullcontext,
-    version: int | None = None,
-    outputs: Sequence[Output] | None = None,
+    version: int,
+    outputs: Sequence[Output],
 ) -> StreamingQuery:
     """Starts the streaming query that writes ``rows`` to the table of ``query``, each batch exactly once.
 
@@ -112,13 +119,11 @@ def start_query(
         query: the query; the checkpoint has its name.
         start: when its batches start.
         within: returns a context manager; a batch is written within it.
-        version: of the checkpoint; by default the one in use.
-        outputs: get each batch, one after the other. By default it is appended to the table, which is created if
-            missing.
+        version: of the checkpoint.
+        outputs: get each batch, one after the other: see :func:`outputs_of`.
     """
     spark, name = rows.sparkSession, query.name
-    checkpoint = checkpoint_key(name, version or checkpoint_in_use(lake, name))
-    places = outputs or (TableOutput(lake, query.writes),)
+    checkpoint = checkpoint_key(name, version)
     is_first = True
 
     def write(batch: DataFrame, batch_id: int) -> None:
@@ -132,7 +137,7 @@ def start_query(
         # Only the first batch after a start can be in the table without Spark knowing it, after a crash. Its rows are
         # there, but it must still run: Spark computes the watermark of the next batch from them.
         note = note_of_batch(lake, name, checkpoint, writer=query_id, batch_id=batch_id)
-        _write_batch(batch, [output for output in places if not (is_first and output.has(note))], note)
+        _write_batch(batch, [output for output in outputs if not (is_first and output.has(note))], note)
         is_first = False
 
     # A thread that Java created within a batch inherits its tags, and PySpark's listeners fail on a query with tags.

@@ -32,11 +32,9 @@ from spark_jobs.restatements.pending_marks import PendingMarks
 from spark_jobs.restatements.plan import PlanKind, RepairPlan, TablePlan, changes_key, draft_key, events_key
 from spark_jobs.restatements.plans import GOLD_PLANS
 from spark_jobs.restatements.repair import GOLD
+from spark_jobs.spark.columns import FEW_ROWS
 from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.traffic_rules.kinds.common import EVENT
-
-_FEW_EVENTS = 20_000
-"""Up to this many events, the rows that they touch are sent to every task."""
 
 
 def apply_marks_to_gold(lake: OpenLake, *, on_step: OnStep = lambda _line: None) -> RepairPlan | None:
@@ -120,7 +118,7 @@ class _Planning:
         found = events.count()
         counts = {"events": found, "pending": 0, "inserts": 0, "deletes": 0, "frozen": 0}
         if found:
-            counts |= self._compare(one, events, span, is_small=found <= _FEW_EVENTS)
+            counts |= self._compare(one, events, span, is_small=found <= FEW_ROWS)
         return TablePlan(
             version=one.version,
             silver_version=one.silver_version,

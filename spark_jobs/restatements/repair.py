@@ -41,6 +41,7 @@ from spark_jobs.restatements.pending import IS_PENDING, PendingLateEvents, Table
 from spark_jobs.restatements.pending_marks import PendingMarks
 from spark_jobs.restatements.plan import RepairPlan, TablePlan, changes_key, draft_key, events_key, late_key
 from spark_jobs.restatements.plans import GOLD_PLANS, last_repair
+from spark_jobs.spark.columns import FEW_ROWS
 from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.traffic_rules.kinds.common import EVENT
 
@@ -166,7 +167,7 @@ class _Planning:
         found = 0 if events is None else events.count()
         counts = {"events": found, "pending": 0, "inserts": 0, "deletes": 0, "frozen": 0}
         if events is not None and found:
-            counts |= self._compare(one, events, silver)
+            counts |= self._compare(one, events, silver, is_small=found <= FEW_ROWS)
         return TablePlan(
             version=one.version,
             silver_version=one.silver_version,
@@ -181,7 +182,7 @@ class _Planning:
         spans = [span for span in (self._spans_of_silver[version], span_of(*others)) if span]
         return min(first for first, _ in spans), max(last for _, last in spans)
 
-    def _compare(self, one: TableToCorrect, events: DataFrame, silver: DataFrame) -> dict[str, int]:
+    def _compare(self, one: TableToCorrect, events: DataFrame, silver: DataFrame, *, is_small: bool) -> dict[str, int]:
         """Writes the planned changes, and the events with whether they wait. Returns the counts."""
         table, late = one.query.writes, self._outstanding.late
         initial = initial_events(self._lake, one.query)
@@ -189,7 +190,7 @@ class _Planning:
         live = self._lake.read(table, version=one.version)
         invalid = self._marked.of_dates if self._marked else None
         there = events_of(silver, late, initial, delay_of(self._lake.settings.deduplicate))
-        scene = CorrectionInput(self._lake.settings, one.watermark, there, live, *bounds, marked=invalid)
+        scene = CorrectionInput(self._lake.settings, one.watermark, there, live, *bounds, is_small, invalid)
         touched = checkpointed(one.correction.recompute(events, scene))
         still_open, causes = open_groups(touched, scene), causes_of(touched, events)
         waiting = touched.scope.join(still_open, on=GROUP, how="left_semi").select(*EVENT).distinct()

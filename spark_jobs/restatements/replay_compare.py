@@ -29,11 +29,10 @@ from spark_jobs.restatements.late_events import late_in_silver
 from spark_jobs.restatements.pending import PendingLateEvents, TableToCorrect
 from spark_jobs.restatements.pending_marks import PendingMarks
 from spark_jobs.restatements.plans import last_repair
+from spark_jobs.spark.columns import FEW_ROWS
 from spark_jobs.spark.open_lake import OpenLake
 
 _DAY = timedelta(days=1)
-_FEW_EVENTS = 20_000
-"""Up to this many events, the rows that they touch are sent to every task."""
 _IS_OPEN = "is_open"
 _EVENT = ("cause", "event_type", "event_id", "received_at")
 
@@ -91,7 +90,7 @@ class Comparing:
         initial = initial_events(self._lake, one.query)
         late = self._late(one)
         events = self._events(one, initial, late)
-        is_small = events.count() <= _FEW_EVENTS
+        is_small = events.count() <= FEW_ROWS
         # A chain may be of any length, but each step reads one more date.
         scene = CorrectionInput(
             self._lake.settings,

@@ -1,4 +1,4 @@
-"""Time: of batches, and of events."""
+"""Columns of time, and sides of joins."""
 
 from datetime import date, timedelta
 
@@ -8,6 +8,8 @@ from pyspark.sql import functions as F
 from spark_jobs.config.durations import microseconds
 from spark_jobs.contract.events import AMOUNT_LIMITS
 
+FEW_ROWS = 1_000_000
+"""The most rows of events that are sent to every task; they pass through the driver's memory."""
 _TIMES = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
 
 
@@ -37,6 +39,11 @@ def after_watermark(time: str, condition: Column) -> Column:
     out would no longer advance the watermark: the common clock of all events, heartbeats included, would be lost.
     """
     return F.when(F.col(time).isNull(), F.lit(False)).otherwise(condition)
+
+
+def few(rows: DataFrame) -> DataFrame:
+    """``rows``, which are cheap to count, as a side of a join: sent to every task only if they are few."""
+    return F.broadcast(rows) if rows.limit(FEW_ROWS + 1).count() <= FEW_ROWS else rows
 
 
 def dates_of(rows: DataFrame, column: str = "event_date") -> list[date]:

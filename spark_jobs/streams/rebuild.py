@@ -22,7 +22,7 @@ from spark_jobs.contract.events import KEY
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries.append_missing import note_of_reset
 from spark_jobs.queries.manifest import Manifest
-from spark_jobs.queries.output import TableOutput
+from spark_jobs.queries.output import outputs_of
 from spark_jobs.queries.places import checkpoint_key
 from spark_jobs.queries.resume_point import ResumePoint
 from spark_jobs.spark.failures import naming_the_cause
@@ -115,7 +115,7 @@ def _run_batch(at: ResumePoint, rows: DataFrame, version: int, write: _Write | N
 def _write_due(at: ResumePoint, manifest: Manifest, held_ms: int) -> _Write:
     """Writes the rows that come due at the position as an ordinary batch would; without rows, nothing is committed."""
     query, note = at.query, note_of_reset(at.note).model_copy(update={"watermark_ms": held_ms})
-    outputs = query.outputs(at.lake.settings, at.lake, manifest) or [TableOutput(at.lake, query.writes)]
+    outputs = outputs_of(query, at.lake.settings, at.lake, manifest)
 
     def write(rows: DataFrame) -> None:
         if rows.isEmpty():

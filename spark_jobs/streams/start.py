@@ -9,7 +9,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_jobs.queries.initial_state import first_rows
 from spark_jobs.queries.manifests import read_manifest
-from spark_jobs.queries.output import ASAP, BatchContext, Start, start_query
+from spark_jobs.queries.output import ASAP, BatchContext, Start, outputs_of, start_query
 from spark_jobs.queries.places import checkpoint_in_use
 from spark_jobs.queries.query import Query
 from spark_jobs.spark.open_lake import OpenLake
@@ -45,6 +45,6 @@ def start(
     sides, initial = first_rows(lake, query, used, sides)
     rows = query.rows(lake.settings, sides, initial)
     add_columns(lake, query.writes, rows)
-    outputs = query.outputs(lake.settings, lake, read_manifest(lake, query.name, used))
+    outputs = outputs_of(query, lake.settings, lake, read_manifest(lake, query.name, used))
     with using(lake.spark, {**query.spark_conf, **conf}):
         return start_query(rows, lake, query, start=trigger, within=within, version=used, outputs=outputs)

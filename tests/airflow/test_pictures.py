@@ -100,7 +100,7 @@ def _film_quality(person: Person, report: FrameLocator) -> None:
         (".pair", "Where every record went: none is lost without a trace"),
         ("#days", "Which days are done, in each table"),
         ("#restated", "What was corrected afterwards, and why"),
-        ("#unfit", "Which records did not fit, by source and reason"),
+        ("#rejected", "Which records did not fit, by source and reason"),
     ):
         film.scroll_to(report.locator(part), caption, _LOOK_S)
     film.scroll_to(report.locator("header"), "Charts of the same tables are a click away", 1)

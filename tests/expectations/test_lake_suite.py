@@ -32,7 +32,7 @@ class LakeFault:
     ledger: Mapping[str, int] | None = field(default_factory=dict)
     tables: Mapping[str, Spoil | None] = field(default_factory=dict)
     new_rows: int | None = None
-    credits_off: int | None = None
+    credits_difference: int | None = None
     companions: tuple[str, ...] = ()
 
 
@@ -78,7 +78,7 @@ _FAULTS = (
     ),
     LakeFault("sessions_has_rows", tables={"sessions": None}, companions=("sessions_match_silver",)),
     LakeFault("something_new", new_rows=0),
-    LakeFault("credits_match_paths", credits_off=1),
+    LakeFault("credits_match_paths", credits_difference=1),
 )
 
 
@@ -95,7 +95,7 @@ def _counts(spark: SparkSession, measured: dict[str, Numbers], fault: LakeFault)
             spoil(rows)
         numbers[name] = measure(TABLES_BY_NAME[name], frame(spark, name, rows) if spoil else None)
     cut = None if fault.ledger is None else good_cut(**fault.ledger)
-    return compare(numbers, cut, fault.new_rows, credits_off=fault.credits_off)
+    return compare(numbers, cut, fault.new_rows, credits_difference=fault.credits_difference)
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,13 @@ def test_the_numbers_of_the_ledger_say_whether_it_balances(written: WrittenLake)
     cut = _cut(written, [GOOD, {**GOOD, "event_id": "lost"}], [GOOD])
     assert compare(_NOTHING, None, None).ledger_received is None
     counts = compare(_NOTHING, cut, None)
-    found = (counts.ledger_received, counts.received_off, counts.ok_off, counts.unaccounted, counts.surplus)
+    found = (
+        counts.ledger_received,
+        counts.received_difference,
+        counts.ok_difference,
+        counts.unaccounted,
+        counts.surplus,
+    )
     assert found == (2, 0, 0, 1, 0)
 
 
@@ -49,15 +55,15 @@ def test_tables_are_compared_with_a_ledger_that_counts_them_alone(written: Writt
     assert covers_present(written.lake, cut), "rows that are in no batch are what a ledger is to find"
     written.batch(BRONZE_EVENTS, "ingest", [{**GOOD, "event_id": "newer"}])
     assert not covers_present(written.lake, cut)
-    assert compare(_NOTHING, cut, None, is_current=False).silver_events_off is None
-    assert compare(_NOTHING, cut, None).silver_events_off == -1
+    assert compare(_NOTHING, cut, None, is_current=False).silver_events_difference is None
+    assert compare(_NOTHING, cut, None).silver_events_difference == -1
 
 
 def test_events_that_a_repair_brought_are_not_missing_from_silver() -> None:
     repaired = good_cut().model_copy(update={"repair": 1})
-    assert compare(_NOTHING, good_cut(), None).unsessioned_off is not None
-    assert compare(_NOTHING, repaired, None).unsessioned_off is None
-    assert compare(_NOTHING, repaired, None).silver_events_off is not None
+    assert compare(_NOTHING, good_cut(), None).unsessioned_difference is not None
+    assert compare(_NOTHING, repaired, None).unsessioned_difference is None
+    assert compare(_NOTHING, repaired, None).silver_events_difference is not None
 
 
 @pytest.mark.parametrize(("lost", "said"), [(0, "Balances to the row"), (1, "Does not balance:")])

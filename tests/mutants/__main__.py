@@ -1,21 +1,26 @@
 """Puts faults into the code, one at a time, and says which of them no test notices: ``make mutants``.
 
-Every answer is kept in ``answers.json`` at once, so that runs add up and one that was interrupted goes on. A fault that
-cannot be noticed, because no row changes with it, is explained in ``explained.toml``.
+A fault is shown to the tests that run its line. Every answer is kept in ``answers.json`` at once, so that runs add up
+and one that was interrupted goes on. A fault that cannot be noticed, because no row changes with it, is explained in
+``explained.toml``.
 """
 
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import tomllib
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
+from tests.mutants.covered import Covered
 from tests.mutants.mutations import Mutation, draw, mutations_in
 from tests.mutants.rooms import ROOMS, Room
 
@@ -24,7 +29,12 @@ _ROOT = _HERE.parents[1]
 _ANSWERS, _EXPLAINED = _HERE / "answers.json", _HERE / "explained.toml"
 _SEED, _COUNT = 37, 200
 _LIMIT_S = 900
+_KEEP_JAVA = "10min"
 _WANTED = 0.95
+_QUIET = ("-W", "ignore::pytest.PytestUnraisableExceptionWarning")
+"""The Java that is shared goes on after the test that has started it."""
+_OPTIONS = ("-x", "-q", "--no-header", "--tb=no", "-rfE", "-m", "not slow", *_QUIET)
+_FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 _SURVIVED = "survived"
 
 
@@ -34,45 +44,81 @@ class _Workplaces:
     def __init__(self, folder: Path, count: int) -> None:
         self._free = [folder / str(number) for number in range(count)]
         self._lock = threading.Lock()
+        self._covered: dict[str, Covered] = {}
         tracked = subprocess.run(["git", "ls-files"], cwd=_ROOT, check=True, capture_output=True, text=True).stdout
         for copy in self._free:
             for name in tracked.splitlines():
                 if (_ROOT / name).is_file():
                     (copy / name).parent.mkdir(parents=True, exist_ok=True)
                     shutil.copy2(_ROOT / name, copy / name)
-        self._passes: dict[str, bool] = {}
+
+    def cover(self, room: Room) -> None:
+        """Runs the tests of ``room`` on the code as it is, and keeps which of them run which line.
+
+        Raises:
+            SystemExit: a test fails. One that fails without any fault proves nothing.
+        """
+        with self._one() as copy:
+            sources = sorted({str(Path(path).parent).replace("/", ".") for path in room.sources(copy)})
+            measured = [*(f"--cov={source}" for source in sources), "--cov-context=test", "--cov-report="]
+            failed = _first_failure(copy, room, [*measured, *room.tests], limit_s=_LIMIT_S * 3)
+            if failed:
+                raise SystemExit(f"{failed} fails on the code as it is: mend it first")
+            self._covered[room.name] = Covered.read(copy / ".coverage", copy)
 
     def answer(self, room: Room, fault: Mutation) -> str:
-        """The first test file of ``room`` that notices ``fault``, or that none does."""
-        with self._lock:
-            copy = self._free.pop()
-        try:
+        """The first test of ``room`` that notices ``fault``, or that none does."""
+        with self._one() as copy:
             source = (copy / fault.path).read_text()
             (copy / fault.path).write_text(fault.applied(source))
             try:
-                noticed = [test for test in room.tests if (copy / test).exists()]
-                killer = next((test for test in noticed if not _passes(copy, test)), None)
+                chosen = self._covered[room.name].tests_of(fault.path, fault.line, room.tests)
+                killer = _first_failure(copy, room, chosen) if chosen else ""
+                if not killer and (room.runs_in_workers or not chosen):
+                    killer = _first_failure(copy, room, list(room.tests))
             finally:
                 (copy / fault.path).write_text(source)
-            if killer is None:
-                return _SURVIVED
-            # A test that fails without any fault proves nothing.
-            if not self._passes.setdefault(killer, _passes(copy, killer) if killer not in self._passes else True):
-                raise SystemExit(f"{killer} fails on the code as it is: mend it first")
-            return killer
+            return killer or _SURVIVED
+
+    @contextmanager
+    def _one(self) -> Iterator[Path]:
+        with self._lock:
+            copy = self._free.pop()
+        try:
+            yield copy
         finally:
             with self._lock:
                 self._free.append(copy)
 
 
-def _passes(copy: Path, test: str) -> bool:
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:randomly", "-m", "not slow", test]
-    environment = os.environ | {"PYTHONPATH": f"{copy}:{copy / 'dags'}", "PYTHONDONTWRITEBYTECODE": "1"}
+def _first_failure(copy: Path, room: Room, arguments: list[str], *, limit_s: float = _LIMIT_S) -> str:
+    """Runs pytest in ``copy`` until a test fails, and gives its name; empty if none does."""
+    command = [sys.executable, "-m", "pytest", *_OPTIONS, *arguments]
+    environment = os.environ | {
+        "PYTHONPATH": f"{copy}:{copy / 'dags'}",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        # The copies do not share Java: its Python workers import from where it was started.
+        "TMPDIR": str(copy.with_name(f"t{copy.name}")),
+        "TESTS_KEEP_JAVA": "0s" if room.runs_in_workers else _KEEP_JAVA,
+    }
+    Path(environment["TMPDIR"]).mkdir(exist_ok=True)
     try:
-        done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, timeout=_LIMIT_S, check=False)
+        done = subprocess.run(
+            command,
+            cwd=copy,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=limit_s,
+            check=False,
+        )
     except subprocess.TimeoutExpired:
-        return False
-    return done.returncode in (0, 5)
+        return "none in time"
+    if done.returncode == 0:
+        return ""
+    if failed := _FAILED.search(done.stdout):
+        return failed[1]
+    raise SystemExit(f"pytest ended with {done.returncode}:\n{done.stdout}{done.stderr}")
 
 
 def main() -> None:
@@ -105,6 +151,9 @@ def _drawn() -> list[tuple[Room, Mutation]]:
 def _try_all(todo: list[tuple[Room, Mutation]], answers: dict[str, str], jobs: int) -> None:
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder, ThreadPoolExecutor(jobs) as pool:
         places = _Workplaces(Path(folder), jobs)
+        rooms = list(dict.fromkeys(room for room, _ in todo))
+        for room, _ in zip(rooms, pool.map(places.cover, rooms), strict=True):
+            print(f"{room.name}: its tests pass on the code as it is", flush=True)
         runs = [(fault, pool.submit(places.answer, room, fault)) for room, fault in todo]
         for number, (fault, run) in enumerate(runs, 1):
             answers[fault.key] = run.result()

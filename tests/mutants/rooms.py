@@ -12,6 +12,8 @@ class Room:
     modules: tuple[str, ...]
     """Patterns of paths."""
     tests: tuple[str, ...]
+    runs_in_workers: bool = False
+    """Whether Spark's workers run it too, where nobody sees which line a test runs."""
 
     def sources(self, root: Path) -> list[str]:
         """The paths of its modules, relative to ``root``."""
@@ -38,6 +40,7 @@ ROOMS = (
             "tests/spark/test_properties.py",
             "tests/spark/test_reset.py",
         ),
+        runs_in_workers=True,
     ),
     Room(
         "rules",

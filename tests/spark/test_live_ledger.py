@@ -112,7 +112,7 @@ def test_each_cut_balances_to_the_row(day: _Day) -> None:
     assert len(stages) >= 4, "hardly a cut was taken between two batches: the test shows nothing"
     assert any(cut.rows(RecordKind.PENDING, account="sessionize") for cut, _ in day.cuts)
     for cut, _ in day.cuts:
-        assert cut.balances, (cut.number, cut.alarms, cut.received_off, cut.ok_off)
+        assert cut.balances, (cut.number, cut.alarms, cut.received_difference, cut.ok_difference)
 
 
 def test_each_hour_of_each_source_balances(day: _Day) -> None:
@@ -252,7 +252,7 @@ def test_what_others_delete_is_unaccounted(day: _Day, spark: SparkSession, tmp_p
         ("sessionize", RecordKind.UNACCOUNTED, events),
     }
     assert not cut.balances
-    assert cut.ok_off == 0
+    assert cut.ok_difference == 0
 
 
 def _without_last(rows: pa.Table) -> pa.Table:

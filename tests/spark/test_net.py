@@ -65,7 +65,9 @@ def _expected(
     values = [tuple(row[name] for name in table.column_names) for row in live or ()]
     events, there = frame(spark, _EVENTS), spark.createDataFrame(values, table.ddl)
     marked = _marked(spark, marks)
-    scene = CorrectionInput(_SETTINGS, None, lambda _: events, there, _DAY, _DAY, marked=lambda _: marked)
+    scene = CorrectionInput(
+        _SETTINGS, None, lambda _: events, there, _DAY, _DAY, is_small=True, marked=lambda _: marked
+    )
     late = events.withColumn("is_counted", F.lit(True))
     return [row.asDict() for row in correction.recompute(late, scene).expected.select(*table.column_names).collect()]
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from expectations.unfit.count import count_unfit
+from expectations.rejected_records.count import count_rejected
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.compatibility import Compatibility
 from spark_jobs.contract.tables import (
@@ -105,7 +105,7 @@ def test_each_bad_record_has_a_verdict_and_a_reason(lake: Lake) -> None:
 
 
 def test_the_report_counts_what_the_ledger_counts(spark: SparkSession, lake: Lake) -> None:
-    found, ledger = count_unfit(OpenLake.of(lake, Settings(), spark), 3), read_ledger(lake)
+    found, ledger = count_rejected(OpenLake.of(lake, Settings(), spark), 3), read_ledger(lake)
     assert found is not None
     verdicts: Counter[str] = Counter()
     for source in found.sources:

@@ -90,7 +90,7 @@ def test_the_commands_print_sizes_keys_and_entries(
     spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     console = Console(record=True, width=200)
-    monkeypatch.setattr(state, "_open", lambda *_: _Opened(console, spark, lake))
+    monkeypatch.setattr(state, "_open", lambda *_: _Opened(console, OpenLake.of(lake, Settings(), spark)))
     state.summary(lake.shown(), [], None)
     printed = console.export_text(clear=True)
     assert re.search(r"attribute +0 symmetricHashJoin left +\d+ +\d+ ", printed)
@@ -111,7 +111,7 @@ def test_an_empty_state_is_shown_as_zeros_with_all_columns_where_there_is_no_ter
     lake = open_lake(str(tmp_path / "a lake in a folder whose name is longer than the lines of most terminals"))
     run_in(spark, Settings(), lake, source, measure=True)
     console = terminal(is_uncut=True)
-    monkeypatch.setattr(state, "_open", lambda *_: _Opened(console, spark, lake))
+    monkeypatch.setattr(state, "_open", lambda *_: _Opened(console, OpenLake.of(lake, Settings(), spark)))
     state.summary(lake.shown(), [], None)
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     (heading,) = (line for line in lines if line[:2] == ["query", "operator"])
@@ -123,7 +123,7 @@ def test_an_empty_state_is_shown_as_zeros_with_all_columns_where_there_is_no_ter
 
 
 class _Opened:
-    """Passes the open session and lake to the commands."""
+    """Passes the open lake to the commands."""
 
     def __init__(self, *opened: object) -> None:
         self._opened = opened

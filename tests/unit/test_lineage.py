@@ -123,7 +123,10 @@ def test_from_now_begins_with_what_comes_next(lake: Lake) -> None:
 def test_a_validation_tells_what_each_rule_found_in_the_version_that_it_looked_at(lake: Lake) -> None:
     unique = _rule("session_unique", "session_occurrences", found=3, holds=False)
     share = _rule("most_are_long", "event_count", found=1, mostly=0.9, is_critical=False)
-    off, unknown = _rule("sessions_match_ledger", "sessions_off", found=-4, holds=False), _rule("x", "y", found=None)
+    off, unknown = (
+        _rule("sessions_match_ledger", "sessions_difference", found=-4, holds=False),
+        _rule("x", "y", found=None),
+    )
     _validate(lake, 7, _rule("user_id_not_null", "user_id", kind="not_null"), unique, share, together=(off, unknown))
     (event,) = _told(lake)
     assert (event["job"]["namespace"], event["job"]["name"], event["outputs"]) == ("adloom", "validate", [])

@@ -123,7 +123,7 @@ def test_what_others_delete_and_add_is_unaccounted_and_surplus(written: WrittenL
         (RECORDS, RecordKind.SURPLUS, 1),
         ("sessionize", RecordKind.UNACCOUNTED, 2),
     }
-    assert cut.ok_off == 0
+    assert cut.ok_difference == 0
     written.commit(BRONZE_EVENTS, [a], None)
     written.batch(SILVER_EVENTS, "deduplicate", [], reached=1)
     (added,) = (one for one in _cut(written).alarms if one.account == BRONZE_EVENTS.name)
@@ -511,7 +511,7 @@ def _loaded(written: WrittenLake, monkeypatch: pytest.MonkeyPatch) -> int:
 def _is_right(cut: LiveLedger) -> bool:
     """Whether no record is lost; `attribute` and `sessionize` write no row here."""
     lost = [one for one in cut.alarms if one.account not in ("attribute", "sessionize")]
-    return (lost, cut.ok_off, cut.received_off) == ([], 0, 0)
+    return (lost, cut.ok_difference, cut.received_difference) == ([], 0, 0)
 
 
 def _a_day(written: WrittenLake, day: int) -> None:

@@ -10,7 +10,7 @@ import pytest
 from spark_jobs.contract.tables import SESSIONS
 from spark_jobs.errors import LakeError
 from spark_jobs.lake.layout import Lake, commit_key
-from spark_jobs.lake.notes import BatchPlan, CommitNote, commit_notes, read_plan
+from spark_jobs.lake.notes import BatchPlan, CommitNote, read_plan
 from spark_jobs.lake.open import open_lake
 from spark_jobs.lake.table_files import TableFile, live_files
 from spark_jobs.queries.output import TableOutput
@@ -42,14 +42,6 @@ def test_the_latest_version_is_found_whatever_the_last_checkpoint_says(lake: Lak
     lake.files.write(f"{_LOG}/{4:020}.checkpoint.parquet", b"")
     lake.files.write(f"{_LOG}/_last_checkpoint", last_checkpoint)
     assert lake.newest_commit(SESSIONS.path) == 4
-
-
-def test_notes_come_newest_first_and_end_where_the_log_was_cleaned(lake: Lake) -> None:
-    for version in (1, 3, 5, 6):
-        _commit(lake, version, CommitNote(writer="w", batch=version))
-    _commit(lake, 4)
-    lake.files.write(f"{_LOG}/_last_checkpoint", b'{"version":5}')
-    assert [note.batch for note in commit_notes(lake, SESSIONS)] == [6, 5, 3]
 
 
 @pytest.mark.parametrize("writer", ["a later query", "w"])

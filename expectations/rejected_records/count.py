@@ -12,8 +12,14 @@ from pyspark.sql import functions as F
 from expectations.bars import count_bars
 from expectations.intervals import interval_between
 from expectations.ranges import current_version
+from expectations.rejected_records.figures import (
+    SHOWN_CHARACTERS,
+    Example,
+    RejectedFigures,
+    SourceFigures,
+    VerdictFigures,
+)
 from expectations.timelines import Timelines
-from expectations.unfit.figures import SHOWN_CHARACTERS, Example, SourceFigures, UnfitFigures, VerdictFigures
 from spark_jobs.config.durations import time_of_us
 from spark_jobs.contract.events import OK
 from spark_jobs.contract.tables import BRONZE_EVENTS
@@ -36,11 +42,11 @@ class _Counted:
     newest_us: set[int] = field(default_factory=set)
 
     @property
-    def unfit(self) -> dict[_Group, Row]:
+    def rejected(self) -> dict[_Group, Row]:
         return {group: row for group, row in self.rows.items() if group[1] != OK and row["records"]}
 
 
-def count_unfit(lake: OpenLake, examples: int) -> UnfitFigures | None:
+def count_rejected(lake: OpenLake, examples: int) -> RejectedFigures | None:
     """The figures of one version of the bronze table of ``lake``; None if there is no such table.
 
     The columns ``reason``, ``source_name`` and ``requeued_from`` count as null where the table lacks them. A row with
@@ -59,14 +65,14 @@ def count_unfit(lake: OpenLake, examples: int) -> UnfitFigures | None:
     ends_us = [row["last_us"] for row in counted.rows.values() if row["last_us"] is not None]
     last = _time(max(ends_us, default=None))
     requeued = _requeued(rows, counted) if any(row["requeued"] for row in counted.rows.values()) else {}
-    if not counted.unfit and not requeued:
-        return UnfitFigures(version, received, timelines=Timelines(last=last))
+    if not counted.rejected and not requeued:
+        return RejectedFigures(version, received, timelines=Timelines(last=last))
     shown = _examples(rows, counted.newest_us, examples) if counted.newest_us else {}
-    starts_us = [row["first_us"] for row in counted.unfit.values() if row["first_us"] is not None]
+    starts_us = [row["first_us"] for row in counted.rejected.values() if row["first_us"] is not None]
     interval = interval_between(_time(min(starts_us, default=None)), last)
-    timed = rows.where(_is_unfit() & F.col("ingest_time").isNotNull())
+    timed = rows.where(_is_rejected() & F.col("ingest_time").isNotNull())
     timelines = Timelines(count_bars(timed, "ingest_time", "source_name", "verdict", interval), interval, last)
-    return UnfitFigures(version, received, _sources(counted, requeued, shown), timelines)
+    return RejectedFigures(version, received, _sources(counted, requeued, shown), timelines)
 
 
 def _read(bronze: DataFrame) -> DataFrame:
@@ -100,7 +106,7 @@ def _examples(rows: DataFrame, batches_us: Iterable[int], most: int) -> dict[_Gr
     received_us = F.unix_micros("ingest_time").alias("received_us")
     example = F.struct(_cut("reason"), F.col("source").alias("place"), received_us, _cut("raw"))
     newest = F.max_by(example, F.struct(received_us, "source", _cut("raw"), _cut("reason")), most)
-    grouped = rows.where(_is_unfit() & in_batches).groupBy("source_name", "verdict").agg(newest.alias("examples"))
+    grouped = rows.where(_is_rejected() & in_batches).groupBy("source_name", "verdict").agg(newest.alias("examples"))
     return {
         (row["source_name"], row["verdict"]): tuple(
             Example(one["reason"], one["place"], _time(one["received_us"]), one["raw"]) for one in row["examples"]
@@ -120,7 +126,7 @@ def _requeued(rows: DataFrame, counted: _Counted) -> dict[tuple[str | None, str 
     is_near = F.col("ingest_time").between(F.timestamp_micros(F.lit(first)), F.timestamp_micros(F.lit(last)))
     text = F.xxhash64("raw")
     then = (
-        rows.where(_is_unfit() & is_near)
+        rows.where(_is_rejected() & is_near)
         .groupBy(text.alias("then_text"), F.col("source").alias("then_place"), F.col("ingest_time").alias("then_time"))
         .agg(F.first("source_name").alias("then_source"), F.first("verdict").alias("then_verdict"))
     )
@@ -140,7 +146,7 @@ def _sources(
     requeued: Mapping[tuple[str | None, str | None], int],
     examples: Mapping[_Group, tuple[Example, ...]],
 ) -> tuple[SourceFigures, ...]:
-    names = {name for name, _ in counted.unfit} | {name for name, _ in requeued}
+    names = {name for name, _ in counted.rejected} | {name for name, _ in requeued}
     sources = []
     for name in names:
         verdicts = [
@@ -152,7 +158,7 @@ def _sources(
                 requeued.get((source, verdict), 0),
                 examples.get((source, verdict), ()),
             )
-            for (source, verdict), row in counted.unfit.items()
+            for (source, verdict), row in counted.rejected.items()
             if source == name
         ]
         verdicts.sort(key=lambda one: (-one.records, one.verdict))
@@ -162,7 +168,7 @@ def _sources(
     return tuple(sorted(sources, key=lambda source: (-source.records, source.name or "")))
 
 
-def _is_unfit() -> Column:
+def _is_rejected() -> Column:
     return F.col("verdict") != OK
 
 

@@ -7,8 +7,8 @@ from datetime import datetime
 
 from expectations import charts
 from expectations.intervals import describe
+from expectations.rejected_records.figures import SHOWN_CHARACTERS, Example, RejectedFigures
 from expectations.timelines import OTHERS, TIME, draw
-from expectations.unfit.figures import SHOWN_CHARACTERS, Example, UnfitFigures
 
 _MOST_SOURCES = 8
 """How many sources get a chart of their own."""
@@ -17,7 +17,7 @@ _LEAST_SHARE = 0.0001
 
 
 @dataclass(frozen=True)
-class UnfitPart:
+class RejectedPart:
     """The figures, and what else the template shows.
 
     Attributes:
@@ -28,7 +28,7 @@ class UnfitPart:
         interval: the length of a bar in words.
     """
 
-    figures: UnfitFigures
+    figures: RejectedFigures
     colors: Mapping[str, str]
     chart: str
     charted: int
@@ -67,7 +67,7 @@ class UnfitPart:
         return charts.printable(text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…")
 
 
-def unfit_part(figures: UnfitFigures | None) -> UnfitPart | None:
+def rejected_part(figures: RejectedFigures | None) -> RejectedPart | None:
     """The part for ``figures``; None without a table of records."""
     if figures is None:
         return None
@@ -78,7 +78,7 @@ def unfit_part(figures: UnfitFigures | None) -> UnfitPart | None:
     charted = {bar.row for bar in figures.timelines.bars}
     shown = [source.name for source in figures.sources if source.name in charted][:_MOST_SOURCES]
     chart = draw(figures.timelines, {name: _name_of(name) for name in shown}, colors)
-    return UnfitPart(figures, colors, chart, len(shown), describe(figures.timelines.interval))
+    return RejectedPart(figures, colors, chart, len(shown), describe(figures.timelines.interval))
 
 
 def _name_of(source: str | None) -> str:

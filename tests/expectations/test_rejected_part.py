@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from expectations.intervals import MOST_BARS, describe, interval_between, start_of
+from expectations.rejected_records.figures import RejectedFigures, SourceFigures, VerdictFigures
+from expectations.rejected_records.page import RejectedPart, rejected_part
 from expectations.timelines import Bar, Timelines
-from expectations.unfit.figures import SourceFigures, UnfitFigures, VerdictFigures
-from expectations.unfit.page import UnfitPart, unfit_part
 
 _MONDAY = datetime(2026, 3, 2, tzinfo=UTC)
 _MINUTE, _HOUR, _DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
@@ -62,15 +62,15 @@ def test_weeks_begin_on_mondays() -> None:
     ],
 )
 def test_a_share_that_is_not_none_is_not_shown_as_none(records: int, received: int, shown: str) -> None:
-    assert UnfitPart.share(records, received) == shown
+    assert RejectedPart.share(records, received) == shown
 
 
-def _figures(sources: int, verdicts: int) -> UnfitFigures:
+def _figures(sources: int, verdicts: int) -> RejectedFigures:
     """Sources of which each has every verdict once, at the same time."""
     names = [f"source_{number:02}" for number in range(sources)]
     kinds = [f"verdict_{number:02}" for number in range(verdicts)]
     found = tuple(VerdictFigures(kind, 1, _MONDAY, _MONDAY) for kind in kinds)
-    return UnfitFigures(
+    return RejectedFigures(
         version=0,
         received=sources * verdicts,
         sources=tuple(SourceFigures(name, verdicts, 0, found) for name in names),
@@ -79,7 +79,7 @@ def _figures(sources: int, verdicts: int) -> UnfitFigures:
 
 
 def test_rare_verdicts_share_a_color_and_a_part_of_each_bar() -> None:
-    part = unfit_part(_figures(sources=1, verdicts=9))
+    part = rejected_part(_figures(sources=1, verdicts=9))
     assert part is not None
     assert [*part.colors] == [*(f"verdict_{number:02}" for number in range(6)), "others"]
     assert part.color("verdict_08") == part.colors["others"]
@@ -88,14 +88,14 @@ def test_rare_verdicts_share_a_color_and_a_part_of_each_bar() -> None:
 
 
 def test_six_verdicts_have_a_color_each() -> None:
-    part = unfit_part(_figures(sources=1, verdicts=6))
+    part = rejected_part(_figures(sources=1, verdicts=6))
     assert part is not None
     assert "others" not in part.colors
     assert len(set(part.colors.values())) == 6
 
 
 def test_the_chart_shows_the_sources_with_the_most_records() -> None:
-    part = unfit_part(_figures(sources=11, verdicts=1))
+    part = rejected_part(_figures(sources=11, verdicts=1))
     assert part is not None
     assert part.charted == 8
     assert "source_07" in part.chart

@@ -62,7 +62,7 @@ class SourceFigures:
 
 
 @dataclass(frozen=True)
-class UnfitFigures:
+class RejectedFigures:
     """Everything the part shows.
 
     Attributes:

@@ -12,9 +12,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from expectations.landing import write_landing_page
+from expectations.rejected_records.count import count_rejected
+from expectations.rejected_records.figures import RejectedFigures
 from expectations.results import ValidationResult
-from expectations.unfit.count import count_unfit
-from expectations.unfit.figures import UnfitFigures
 from expectations.validate import validate_lake
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import BRONZE_EVENTS
@@ -75,7 +75,7 @@ def _requeue(spark: SparkSession, lake: Lake, rows: list[Row], source: str) -> N
 
 @pytest.fixture(scope="module")
 def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    own, rows = open_lake(str(tmp_path_factory.mktemp("unfit") / "lake")), _many()
+    own, rows = open_lake(str(tmp_path_factory.mktemp("rejected") / "lake")), _many()
     for part in (rows[:500], rows[500:]):
         append(spark, own, BRONZE_EVENTS, part)
     _requeue(spark, own, [row for row in rows[:300] if row["source_name"] is None], "web")
@@ -83,8 +83,8 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 
 @pytest.fixture(scope="module")
-def figures(spark: SparkSession, lake: Lake) -> UnfitFigures:
-    found = count_unfit(OpenLake.of(lake, Settings(), spark), 3)
+def figures(spark: SparkSession, lake: Lake) -> RejectedFigures:
+    found = count_rejected(OpenLake.of(lake, Settings(), spark), 3)
     assert found is not None
     return found
 
@@ -106,7 +106,7 @@ def _micros(time: datetime | None) -> int | None:
     return None if time is None else (time - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
-def test_counts_and_times_by_source_and_verdict_are_those_of_duckdb(lake: Lake, figures: UnfitFigures) -> None:
+def test_counts_and_times_by_source_and_verdict_are_those_of_duckdb(lake: Lake, figures: RejectedFigures) -> None:
     due = _ask(
         lake,
         "SELECT source_name, verdict, count(*), min(ingest_time), max(ingest_time) FROM bronze "
@@ -127,7 +127,7 @@ def test_counts_and_times_by_source_and_verdict_are_those_of_duckdb(lake: Lake, 
     assert figures.records == sum(row[2] for row in due)
 
 
-def test_requeued_records_count_where_they_were_in_quarantine(lake: Lake, figures: UnfitFigures) -> None:
+def test_requeued_records_count_where_they_were_in_quarantine(lake: Lake, figures: RejectedFigures) -> None:
     due = _ask(
         lake,
         "SELECT source_name, verdict, count(*) FROM bronze AS old WHERE verdict <> 'ok' AND EXISTS (FROM bronze AS new "
@@ -140,7 +140,7 @@ def test_requeued_records_count_where_they_were_in_quarantine(lake: Lake, figure
     assert [(figures.requeued,)] == _ask(lake, "SELECT count(requeued_from) FROM bronze")
 
 
-def test_a_bar_counts_what_was_received_in_its_interval(lake: Lake, figures: UnfitFigures) -> None:
+def test_a_bar_counts_what_was_received_in_its_interval(lake: Lake, figures: RejectedFigures) -> None:
     length = figures.timelines.interval // timedelta(microseconds=1)
     assert figures.timelines.interval == timedelta(hours=6), "nine days, but not 60 bars of three hours"
     rows = _ask(lake, "SELECT source_name, verdict, ingest_time FROM bronze WHERE verdict <> 'ok' AND ingest_time > 0")
@@ -148,7 +148,7 @@ def test_a_bar_counts_what_was_received_in_its_interval(lake: Lake, figures: Unf
     assert starts == Counter((source, verdict, micros - micros % length) for source, verdict, micros in rows)
 
 
-def test_examples_are_the_newest_records(lake: Lake, figures: UnfitFigures) -> None:
+def test_examples_are_the_newest_records(lake: Lake, figures: RejectedFigures) -> None:
     newest = _ask(
         lake,
         "SELECT source_name, verdict, reason, source, ingest_time, raw FROM bronze "
@@ -162,15 +162,15 @@ def test_examples_are_the_newest_records(lake: Lake, figures: UnfitFigures) -> N
             assert found == [row[2:] for row in newest if row[:2] == (source.name, one.verdict)]
 
 
-def test_without_examples_no_record_is_read(spark: SparkSession, lake: Lake, figures: UnfitFigures) -> None:
-    found = count_unfit(OpenLake.of(lake, Settings(), spark), 0)
+def test_without_examples_no_record_is_read(spark: SparkSession, lake: Lake, figures: RejectedFigures) -> None:
+    found = count_rejected(OpenLake.of(lake, Settings(), spark), 0)
     assert found is not None
     assert found.records == figures.records
     assert not any(one.examples for source in found.sources for one in source.verdicts)
     assert "reason 1" not in _page(lake, found)
 
 
-def test_the_page_shows_every_count_and_the_chart_adds_up(lake: Lake, figures: UnfitFigures) -> None:
+def test_the_page_shows_every_count_and_the_chart_adds_up(lake: Lake, figures: RejectedFigures) -> None:
     page = _page(lake, figures)
     for source in figures.sources:
         for one in source.verdicts:
@@ -186,7 +186,7 @@ def test_the_page_shows_every_count_and_the_chart_adds_up(lake: Lake, figures: U
     assert "no source" in page
 
 
-def _page(lake: Lake, figures: UnfitFigures | None) -> str:
+def _page(lake: Lake, figures: RejectedFigures | None) -> str:
     """The page of a validation that checked nothing else."""
     write_landing_page(lake, ValidationResult(f"{REPORTS}/index.html"), _START, figures)
     return (lake.files.read(f"{REPORTS}/index.html") or b"").decode()
@@ -196,7 +196,7 @@ def test_what_a_record_brings_is_text_on_the_page(spark: SparkSession, tmp_path:
     lake, strange = open_lake(str(tmp_path / "lake")), f"{_STRANGE}\x00\u202e"
     row = _record(1, strange, strange, _START, raw=strange, reason=strange, source=strange)
     append(spark, lake, BRONZE_EVENTS, [row, _record(2, "malformed_json", "web", _START, raw="é" * 301)])
-    page = _page(lake, count_unfit(OpenLake.of(lake, Settings(), spark), 3))
+    page = _page(lake, count_rejected(OpenLake.of(lake, Settings(), spark), 3))
     assert "<script" not in page
     assert "<img" not in page
     assert "\x00" not in page, "nor did it end the process: the renderer of charts cannot take it"
@@ -225,9 +225,9 @@ def test_a_lake_of_an_older_version_has_reports_too(spark: SparkSession, tmp_pat
 
 def test_a_lake_in_which_every_record_fits_says_so_in_one_line(spark: SparkSession, tmp_path: Path) -> None:
     lake = open_lake(str(tmp_path / "lake"))
-    assert count_unfit(OpenLake.of(lake, Settings(), spark), 3) is None
+    assert count_rejected(OpenLake.of(lake, Settings(), spark), 3) is None
     assert "Records that did not fit" not in _page(lake, None)
     append(spark, lake, BRONZE_EVENTS, [row for row in good_rows("bronze") if row["verdict"] == "ok"])
-    page = _page(lake, count_unfit(OpenLake.of(lake, Settings(), spark), 3))
+    page = _page(lake, count_rejected(OpenLake.of(lake, Settings(), spark), 3))
     assert "All 28 records received fit" in page
     assert "<details" not in page
