@@ -44,7 +44,7 @@ check: setup ## Lint, format, types, import rules, phrases to avoid
 test: setup ## Every test except those below
 	$(PY) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --durations 20 -m "not slow and not derived and not stack and not airflow and not compose" tests
 
-test-derived: setup ## Repairs, replays, days, credit and marks: tables that no job writes, on lakes of a day
+test-derived: setup ## Repairs, replays, days, credit, marks, resets and older lakes, on lakes of a day
 	$(PY) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --durations 20 -m "derived and not slow" tests/spark
 
 test-stack: setup ## The jobs on real Kafka and MinIO (fetched, and built with Go, the first time)
@@ -99,7 +99,7 @@ bench-operators: setup ## Each stateful operator by itself: 10,000 and 1,000,000
 bench-mappings: setup ## What a mapping costs: ingest alone, over the same events in four formats
 	$(PY) -m benchmarks.mappings
 
-bench-ledger: setup ## CPU seconds of the live ledger, compared with those of the jobs
+bench-ledger: setup ## CPU seconds of the ledger, compared with those of the jobs
 	$(PY) -m benchmarks.ledger
 
 bench-peers: setup ## adloom, PyFlink, plain PySpark, Pathway, DuckDB, Polars: the same work on the same files, rows compared

@@ -16,16 +16,16 @@ from benchmarks.measure import cpu_seconds
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.lake.open import open_lake
-from spark_jobs.ledger.cut_files import last_cut
+from spark_jobs.ledger.ledger_files import last_ledger
 
 _SAMPLE_S = 0.2
 _EVENTS_PER_FILE = 25_000
-"""So that a run has batches enough to take cuts between them."""
+"""So that a run has batches enough for updates between them."""
 
 
 def main(
     events: Annotated[int, typer.Option(help="Good events to generate.")] = 500_000,
-    every: Annotated[float, typer.Option(help="Seconds from cut to cut; the DAG takes one every 600 s.")] = 600,
+    every: Annotated[float, typer.Option(help="Seconds between two updates; the DAG makes one every 600 s.")] = 600,
     out: Annotated[Path, typer.Option(help="Folder for input and lake; replaces its ledger-*.")] = Path("build"),
     measure: Annotated[bool, typer.Option(help="Also run the job `measure`.")] = False,
 ) -> None:
@@ -42,37 +42,38 @@ def main(
         jobs = subprocess.Popen(
             [*run, "--measure" if measure else "--no-measure"], stdout=log, stderr=subprocess.STDOUT, env=environment
         )
-        spent, cuts, due = 0.0, [], time.monotonic() + every
+        spent, updates, due = 0.0, [], time.monotonic() + every
         while jobs.poll() is None:
             spent = max(spent, cpu_seconds(jobs.pid))
             if time.monotonic() >= due:
-                cuts += _cut(lake)
+                updates += _update(lake)
                 due = time.monotonic() + every
             time.sleep(_SAMPLE_S)
         if jobs.returncode:
             raise SystemExit(f"the run failed: see {work / 'run.txt'}")
-        cuts += _cut(lake)
-    _report(console, records, spent, cuts)
-    last = last_cut(open_lake(lake))
+        updates += _update(lake)
+    _report(console, records, spent, updates)
+    last = last_ledger(open_lake(lake))
     if last is None or not last.balances:
         raise SystemExit("the ledger does not balance: the figures are worth nothing")
 
 
-def _cut(lake: str) -> list[float]:
-    """Takes a cut; returns its CPU seconds, or nothing if there is no lake yet."""
+def _update(lake: str) -> list[float]:
+    """Updates the ledger; returns its CPU seconds, or nothing if there is no lake yet."""
     process = subprocess.Popen([*ADLOOM, "ledger", "--lake", lake], stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     return [] if process.returncode else [used.ru_utime + used.ru_stime]
 
 
-def _report(console: Console, records: int, spent: float, cuts: list[float]) -> None:
+def _report(console: Console, records: int, spent: float, updates: list[float]) -> None:
     table = Table(title=f"{records:,} records")
     for heading in ("", "CPU s", "µs a record", "of the jobs"):
         table.add_column(heading, justify="right" if heading else "left")
     table.add_row("jobs", f"{spent:.1f}", f"{spent / records * 1e6:.1f}", "")
-    name = f"ledger, {len(cuts)} cut{'s' if len(cuts) > 1 else ''}"
-    table.add_row(name, f"{sum(cuts):.2f}", f"{sum(cuts) / records * 1e6:.2f}", f"{sum(cuts) / spent:.1%}")
+    name = f"ledger, {len(updates)} update{'s' if len(updates) > 1 else ''}"
+    used = sum(updates)
+    table.add_row(name, f"{used:.2f}", f"{used / records * 1e6:.2f}", f"{used / spent:.1%}")
     console.print(table)
 
 

@@ -13,7 +13,7 @@ from spark_jobs.errors import LakeError
 from spark_jobs.ingest.query import NAME as INGEST
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.log import commits
-from spark_jobs.ledger.cut import ALARMS, LiveLedger, RecordKind
+from spark_jobs.ledger.model import ALARMS, Ledger, RecordKind
 from spark_jobs.places import REQUEUE
 from spark_jobs.queries.attribute.query import NAME as ATTRIBUTE
 from spark_jobs.queries.deduplicate.query import NAME as DEDUPLICATE
@@ -63,18 +63,18 @@ class LakeCounts:
         return spark.createDataFrame([tuple(getattr(self, name) for name in names)], schema)
 
 
-def covers_present(lake: Lake, cut: LiveLedger) -> bool:
-    """Whether ``cut`` counts all batches that are in the tables now.
+def covers_present(lake: Lake, ledger: Ledger) -> bool:
+    """Whether ``ledger`` counts all batches that are in the tables now.
 
     Rows that are in no batch do not matter: those are what a ledger is to find.
     """
-    versions = {INGEST: cut.bronze, DEDUPLICATE: cut.silver}
-    versions |= {name: position.version for name, position in cut.positions.items()}
+    versions = {INGEST: ledger.bronze, DEDUPLICATE: ledger.silver}
+    versions |= {name: position.version for name, position in ledger.positions.items()}
     if any(last_note(lake, name) != last_note(lake, name, until=version) for name, version in versions.items()):
         return False
     newest = lake.newest_commit(BRONZE_EVENTS.path)
     try:
-        newer = commits(lake, BRONZE_EVENTS, cut.bronze + 1, -1 if newest is None else newest)
+        newer = commits(lake, BRONZE_EVENTS, ledger.bronze + 1, -1 if newest is None else newest)
         return not any(commit.is_by(REQUEUE) for commit in newer)
     except LakeError:
         return False  # nobody knows any more
@@ -91,7 +91,7 @@ def measure(table: Table, rows: DataFrame | None) -> Numbers:
 
 def compare(
     measured: Mapping[str, Numbers],
-    cut: LiveLedger | None,
+    ledger: Ledger | None,
     new_rows: int | None,
     *,
     is_current: bool = True,
@@ -99,9 +99,9 @@ def compare(
 ) -> LakeCounts:
     """Compares the numbers of all tables (by name, from ``measure``) with each other and with the ledger.
 
-    ``new_rows`` is the number of rows added to bronze since the last validation; None at the first. A cut that is not
-    current does not cover later rows, so its numbers are compared only with each other. ``credits_difference`` is
-    taken as it is.
+    ``new_rows`` is the number of rows added to bronze since the last validation; None at the first. If the ledger
+    is not current, later rows are missing in it, so its numbers are compared only with each other.
+    ``credits_difference`` is taken as it is.
     """
     bronze, silver, attributions, sessions = (
         measured[table.name] for table in (BRONZE_EVENTS, SILVER_EVENTS, ATTRIBUTIONS, SESSIONS)
@@ -112,8 +112,8 @@ def compare(
         attributions=attributions["rows"] or 0,
         sessions=sessions["rows"] or 0,
         new_rows=new_rows,
-        **_of_ledger(cut),
-        **_against_ledger(cut if is_current else None, bronze, silver, attributions, sessions),
+        **_of_ledger(ledger),
+        **_against_ledger(ledger if is_current else None, bronze, silver, attributions, sessions),
         silver_behind_ms=_behind(bronze["newest_receipt"], silver["newest_receipt"]),
         silver_events_behind_ms=_behind(bronze["newest_event"], silver["newest_event"]),
         attributions_behind_ms=_behind(bronze["newest_event"], attributions["newest_event"]),
@@ -161,16 +161,16 @@ _MEASURES = {
 }
 
 
-def _of_ledger(cut: LiveLedger | None) -> Numbers:
-    if cut is None:
+def _of_ledger(ledger: Ledger | None) -> Numbers:
+    if ledger is None:
         return dict.fromkeys(_LEDGER_NUMBERS)
     everywhere = Counter(dict.fromkeys(ALARMS, 0))
-    for one in cut.alarms:
+    for one in ledger.alarms:
         everywhere[one.kind] += one.rows
     numbers = (
-        cut.received,
-        cut.received_difference,
-        cut.ok_difference,
+        ledger.received,
+        ledger.received_difference,
+        ledger.ok_difference,
         everywhere[RecordKind.UNACCOUNTED] + everywhere[RecordKind.REMOVED],
         everywhere[RecordKind.SURPLUS] + everywhere[RecordKind.ADDED],
     )
@@ -178,36 +178,38 @@ def _of_ledger(cut: LiveLedger | None) -> Numbers:
 
 
 def _against_ledger(
-    cut: LiveLedger | None,
+    ledger: Ledger | None,
     bronze: Numbers,
     silver: Numbers,
     attributions: Numbers,
     sessions: Numbers,
 ) -> Numbers:
-    if cut is None or cut.since_us is not None:
+    if ledger is None or ledger.since_us is not None:
         return dict.fromkeys(_TABLE_NUMBERS)
     numbers: Numbers = {
-        "bronze_rows_difference": (bronze["rows"] or 0) - cut.received,
-        "bronze_ok_difference": (bronze["ok"] or 0) - cut.ok,
-        "bronze_requeued_difference": (bronze["requeued"] or 0) - cut.requeued,
-        "silver_events_difference": (silver["events"] or 0) - cut.kept - cut.rows(RecordKind.SURPLUS),
+        "bronze_rows_difference": (bronze["rows"] or 0) - ledger.received,
+        "bronze_ok_difference": (bronze["ok"] or 0) - ledger.ok,
+        "bronze_requeued_difference": (bronze["requeued"] or 0) - ledger.requeued,
+        "silver_events_difference": (silver["events"] or 0) - ledger.kept - ledger.rows(RecordKind.SURPLUS),
     }
-    if cut.repair:  # gold has events that silver lacks, and lacks copies that silver has
+    if ledger.repair:  # gold has events that silver lacks, and lacks copies that silver has
         return {**dict.fromkeys(_TABLE_NUMBERS), **numbers}
     attributed = (attributions["impressions"] or 0) + (attributions["clicks"] or 0)
     visits = (silver["events"] or 0) - (silver["conversions"] or 0)
     return numbers | {
-        "unattributed_difference": (silver["impressions_and_clicks"] or 0) - attributed - _not_emitted(cut, ATTRIBUTE),
+        "unattributed_difference": (silver["impressions_and_clicks"] or 0)
+        - attributed
+        - _not_emitted(ledger, ATTRIBUTE),
         "unsessioned_difference": visits
-        + cut.rows(RecordKind.INITIAL, account=SESSIONIZE)
-        - cut.rows(RecordKind.USERLESS, account=SESSIONIZE)
+        + ledger.rows(RecordKind.INITIAL, account=SESSIONIZE)
+        - ledger.rows(RecordKind.USERLESS, account=SESSIONIZE)
         - (sessions["events"] or 0)
-        - _not_emitted(cut, SESSIONIZE),
+        - _not_emitted(ledger, SESSIONIZE),
     }
 
 
-def _not_emitted(cut: LiveLedger, query: str) -> int:
-    return cut.rows(RecordKind.LATE, RecordKind.PENDING, account=query)
+def _not_emitted(ledger: Ledger, query: str) -> int:
+    return ledger.rows(RecordKind.LATE, RecordKind.PENDING, account=query)
 
 
 def _behind(ahead: int | None, behind: int | None) -> int | None:

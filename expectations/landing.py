@@ -9,7 +9,7 @@ from expectations import charts
 from expectations.days.figures import DaysFigures
 from expectations.days.page import days_part
 from expectations.history import KEPT_RUNS, counts_of, remember
-from expectations.live_ledger import LivePart, live_part
+from expectations.ledger import LedgerPart, ledger_part
 from expectations.rejected_records.figures import RejectedFigures
 from expectations.rejected_records.page import rejected_part
 from expectations.replayed.latest import latest_replays
@@ -38,14 +38,14 @@ def write_landing_page(
     changed; None if there was none. ``days`` says when days are done; None if nobody has asked yet.
     """
     history = remember(lake, result, validated_at)
-    live = live_part(lake)
+    live = ledger_part(lake)
     page = load_template("index.html.j2").render(
         has_overview=lake.files.read(OVERVIEW) is not None,
         result=result,
         lake=lake,
         validated_at=validated_at.astimezone(UTC),
         funnel=_funnel(live),
-        live=live,
+        ledger=live,
         rejected=rejected_part(rejected),
         restated=restated_part(restated),
         days=days_part(days),
@@ -82,11 +82,11 @@ def _history_chart(entries: Sequence[Mapping[str, Any]], size: tuple[int, int]) 
     return charts.svg(charts.validations(entries, KEPT_RUNS, size))
 
 
-def _funnel(live: LivePart | None) -> str:
+def _funnel(live: LedgerPart | None) -> str:
     """The steps of the ledger as a chart; empty without records."""
     if live is None:
         return ""
-    steps = [("received", live.cut.received), ("ok", live.cut.ok), ("kept", live.cut.kept)]
+    steps = [("received", live.last.received), ("ok", live.last.ok), ("kept", live.last.kept)]
     chart = charts.funnel(steps, _FUNNEL_WIDTH)
     return "" if chart is None else charts.svg(chart)
 

@@ -25,7 +25,7 @@ from spark_jobs.contract.validation import RuleResult
 from spark_jobs.days.day import read_days
 from spark_jobs.errors import LakeError
 from spark_jobs.lake.store.files import json_bytes
-from spark_jobs.ledger.cut_files import last_cut
+from spark_jobs.ledger.ledger_files import last_ledger
 from spark_jobs.places import REPORTS, VALIDATED
 from spark_jobs.queries.registry import TABLES
 from spark_jobs.spark.open_lake import OpenLake
@@ -140,12 +140,12 @@ class _Run:
             table.name: measure(table, self.lake.read(table) if self.lake.has(table) else None) for table in COMPARED
         }
         first_time = bronze.range is None or bronze.range.whole
-        cut = last_cut(self.lake)
+        ledger = last_ledger(self.lake)
         counts = compare(
             measured,
-            cut,
+            ledger,
             None if first_time else bronze.rows,
-            is_current=cut is not None and covers_present(self.lake, cut),
+            is_current=ledger is not None and covers_present(self.lake, ledger),
             credits_difference=count_unbalanced(self.lake),
         )
         outcomes = self.engine.check(counts.as_frame(self.lake.spark).coalesce(1), LAKE, rules)

@@ -6,7 +6,7 @@ from expectations.overview.credit import CreditFigures
 from expectations.overview.figures import Figures
 from expectations.overview.invalid import GROSS, NET, InvalidFigures
 from spark_jobs.config.choices import CreditModel
-from spark_jobs.ledger.cut import RecordKind
+from spark_jobs.ledger.model import RecordKind
 from spark_jobs.queries.attribute.query import NAME as ATTRIBUTE
 from spark_jobs.queries.sessionize.query import NAME as SESSIONIZE
 

@@ -8,8 +8,8 @@ from pyspark.sql import functions as F
 from expectations.charts import Records
 from spark_jobs.contract.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, USER_STATUS, Table
 from spark_jobs.ingest.quarantine import in_quarantine
-from spark_jobs.ledger.cut import LiveLedger
-from spark_jobs.ledger.cut_files import last_cut
+from spark_jobs.ledger.ledger_files import last_ledger
+from spark_jobs.ledger.model import Ledger
 from spark_jobs.queries.user_status.operator import in_order
 from spark_jobs.spark.open_lake import OpenLake
 
@@ -26,7 +26,7 @@ class Figures:
     """Everything the page shows; a list is empty where there is no data.
 
     Attributes:
-        ledger: the last cut; None without one.
+        ledger: as last updated; None without one.
         totals: ``impressions``, ``clicks``, ``cost_micros``, ``sessions``, ``users``.
         verdicts: ``verdict``, ``records``, for records that are still in quarantine.
         campaigns: ``time`` (ISO), ``campaign``, ``impressions``, ``clicks``, ``ctr``, by impression time.
@@ -36,7 +36,7 @@ class Figures:
         status: ``status``, ``users``, by each user's latest status.
     """
 
-    ledger: LiveLedger | None
+    ledger: Ledger | None
     totals: dict[str, int]
     verdicts: Records
     campaigns: Records
@@ -62,7 +62,7 @@ def count_figures(lake: OpenLake) -> Figures:
     impressions = _impressions(attributions).cache()
     try:
         return Figures(
-            ledger=last_cut(lake),
+            ledger=last_ledger(lake),
             totals=_totals(impressions, sessions),
             verdicts=_records(in_quarantine(rows(BRONZE_EVENTS)).groupBy("verdict").agg(F.count("*").alias("records"))),
             campaigns=_campaigns(impressions),

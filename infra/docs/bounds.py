@@ -51,7 +51,7 @@ FOLDERS: Final = {
     "_feeds": "two small files",
     places.INITIAL: "one table per query with an initial state, written once",
     places.PROGRESS: "a few files per job and per query, of at most a day; Spark's log, up to 80 MB; the last two "
-    "cuts of the ledger, which hold open events and one entry per late event",
+    "states of the ledger, which hold open events and one entry per late event",
     places.RELEASES: "one folder per release that you build: adloom deletes none",
     places.REPAIRS: f"the newest {KEPT:,} plans, and what the next one of each kind goes on from. Each holds the "
     "events that were late for it",

@@ -46,8 +46,8 @@ _VALIDATION = Section(
             alarm=1,
         ),
         Panel(
-            "Last cut of the ledger",
-            "Time since the last cut. It is due every 10 minutes; an hour raises LedgerMissing.",
+            "Last update of the ledger",
+            "Time since the last update. It is due every 10 minutes; an hour raises LedgerMissing.",
             "time() - max(adloom_ledger_time_seconds)",
             "s",
             Kind.NUMBER,
@@ -110,7 +110,7 @@ _LEDGER = Section(
     (
         Panel(
             "Records received in an hour",
-            "By how much the count grew, from cut to cut.",
+            "By how much the count grew, from update to update.",
             "sum(delta(adloom_ledger_received[1h]))",
             "short",
             legend="received",
@@ -132,7 +132,7 @@ _LEDGER = Section(
         ),
         Panel(
             "Late events in each query",
-            "Events that came too late for a query, up to the last cut.",
+            "Events that came too late for a query, up to the last update.",
             'sum by (account) (adloom_ledger_late_events{account!="records"})',
             "short",
             legend="{{account}}",

@@ -1,6 +1,5 @@
 """``adloom days``: a grid of tables and dates, in the colors of their status."""
 
-from spark_jobs.spark.open_lake import OpenLake
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -21,6 +20,7 @@ from spark_jobs.cli.terminal import terminal, utc
 from spark_jobs.config.settings import load_settings
 from spark_jobs.days.day import Day, DayStatus, read_days
 from spark_jobs.lake.open import open_existing
+from spark_jobs.spark.open_lake import OpenLake
 
 if TYPE_CHECKING:
     from spark_jobs.spark.open_lake import OpenLake

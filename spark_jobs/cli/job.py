@@ -1,6 +1,5 @@
 """``adloom job``: runs a job until it is stopped, logging to stderr for a supervisor."""
 
-from spark_jobs.spark.open_lake import OpenLake
 import logging
 import os
 import sys

@@ -17,10 +17,10 @@ from spark_jobs.config.durations import EPOCH, time_of_us
 from spark_jobs.config.settings import load_settings
 from spark_jobs.errors import LakeError, SettingsError
 from spark_jobs.lake.open import open_existing
-from spark_jobs.ledger.cut import DUPLICATES, LATE_KINDS, RECORDS, LiveLedger, RecordKind
+from spark_jobs.ledger.model import DUPLICATES, LATE_KINDS, RECORDS, Ledger, RecordKind
 
 if TYPE_CHECKING:
-    from spark_jobs.ledger.cut_files import Row
+    from spark_jobs.ledger.ledger_files import Row
 
 app = typer.Typer()
 
@@ -68,51 +68,51 @@ def ledger(
     or late there. The account covers versions of the tables that belong together and must balance to the row. Spark is
     not started: only what is new since the last time is read, from the tables' logs and files.
     """
-    from spark_jobs.ledger.cut_files import last_cut, rows_of
+    from spark_jobs.ledger.ledger_files import last_ledger, rows_of
     from spark_jobs.ledger.update import update_ledger
 
     if restart and from_now:
         raise SettingsError("--restart counts everything and --from-now nothing that is there: give one of them")
     settings = load_settings(config, os.environ)
     lake = open_existing(location, settings.s3)
-    cut = update_ledger(lake, settings, restart=restart, from_now=from_now) if update else last_cut(lake)
-    if cut is None:
+    ledger = update_ledger(lake, settings, restart=restart, from_now=from_now) if update else last_ledger(lake)
+    if ledger is None:
         raise LakeError(f"{lake.shown()} has no ledger yet; run `adloom ledger` without --no-update")
     console = terminal(is_uncut=True)
     if as_json:
-        console.print_json(cut.model_dump_json(include={"number", "taken_at", "bronze", "silver", "figures"}))
-        _end(cut)
+        console.print_json(ledger.model_dump_json(include={"number", "taken_at", "bronze", "silver", "figures"}))
+        _end(ledger)
         return
     if by is None:
-        print_account(console, cut, lake.shown())
+        print_account(console, ledger, lake.shown())
     else:
-        console.print(_headline(cut, lake.shown()), soft_wrap=True)
-        _print_by(console, rows_of(lake, cut), by)
-    _end(cut)
+        console.print(_headline(ledger, lake.shown()), soft_wrap=True)
+        _print_by(console, rows_of(lake, ledger), by)
+    _end(ledger)
 
 
-def print_account(console: Console, cut: LiveLedger, place: str) -> None:
+def print_account(console: Console, ledger: Ledger, place: str) -> None:
     """Prints where the records of the lake at ``place`` went."""
-    console.print(_headline(cut, place), soft_wrap=True)
-    _print_records(console, cut)
-    _print_queries(console, cut)
+    console.print(_headline(ledger, place), soft_wrap=True)
+    _print_records(console, ledger)
+    _print_queries(console, ledger)
 
 
-def _end(cut: LiveLedger) -> None:
-    if not cut.balances:
+def _end(ledger: Ledger) -> None:
+    if not ledger.balances:
         raise typer.Exit(1)
 
 
-def _headline(cut: LiveLedger, place: str) -> str:
+def _headline(ledger: Ledger, place: str) -> str:
     upto = (
-        f"{place} up to version {cut.bronze} of bronze and {cut.silver} of silver, taken at "
-        f"{cut.taken_at:%Y-%m-%d %H:%M:%S} UTC"
+        f"{place} up to version {ledger.bronze} of bronze and {ledger.silver} of silver, taken at "
+        f"{ledger.taken_at:%Y-%m-%d %H:%M:%S} UTC"
     )
-    if cut.since_us is not None:
-        upto += f"; it counts from {time_of_us(cut.since_us):%Y-%m-%d %H:%M} UTC on"
-    if cut.balances:
+    if ledger.since_us is not None:
+        upto += f"; it counts from {time_of_us(ledger.since_us):%Y-%m-%d %H:%M} UTC on"
+    if ledger.balances:
         return f"balances to the row: {upto}"
-    return f"DOES NOT BALANCE: {', '.join(cut.wrong)}; {upto}"
+    return f"DOES NOT BALANCE: {', '.join(ledger.wrong)}; {upto}"
 
 
 def _table(title: str, *headings: str) -> Table:
@@ -123,26 +123,26 @@ def _table(title: str, *headings: str) -> Table:
     return table
 
 
-def _print_records(console: Console, cut: LiveLedger) -> None:
+def _print_records(console: Console, ledger: Ledger) -> None:
     table = _table("records", "", "rows")
-    table.add_row("received", f"{cut.received:,}")
-    table.add_row("  quarantined", f"{cut.total_quarantined:,}")
-    for verdict, rows in sorted(cut.quarantined.items(), key=lambda item: -item[1]):
+    table.add_row("received", f"{ledger.received:,}")
+    table.add_row("  quarantined", f"{ledger.total_quarantined:,}")
+    for verdict, rows in sorted(ledger.quarantined.items(), key=lambda item: -item[1]):
         table.add_row(f"    {verdict}", f"{rows:,}")
-    requeued = cut.requeued
-    table.add_row("  ok" + (f", {requeued:,} of them requeued" if requeued else ""), f"{cut.ok:,}")
-    table.add_row("    kept", f"{cut.kept:,}")
-    table.add_row("    duplicates", f"{cut.rows(RecordKind.DUPLICATE):,}")
+    requeued = ledger.requeued
+    table.add_row("  ok" + (f", {requeued:,} of them requeued" if requeued else ""), f"{ledger.ok:,}")
+    table.add_row("    kept", f"{ledger.kept:,}")
+    table.add_row("    duplicates", f"{ledger.rows(RecordKind.DUPLICATE):,}")
     for kind in (RecordKind.UNPROVED, *LATE_KINDS, RecordKind.UNACCOUNTED):
-        if rows := cut.rows(kind):
+        if rows := ledger.rows(kind):
             table.add_row(f"    {kind.value}", f"{rows:,}")
-    if surplus := cut.rows(RecordKind.SURPLUS):
+    if surplus := ledger.rows(RecordKind.SURPLUS):
         table.add_row("rows of silver without a record", f"{surplus:,}")
     console.print(table)
 
 
-def _print_queries(console: Console, cut: LiveLedger) -> None:
-    if not cut.accounts:
+def _print_queries(console: Console, ledger: Ledger) -> None:
+    if not ledger.accounts:
         return
     kinds = (
         RecordKind.READ,
@@ -153,10 +153,10 @@ def _print_queries(console: Console, cut: LiveLedger) -> None:
         RecordKind.UNACCOUNTED,
         RecordKind.SURPLUS,
     )
-    shown = [kind for kind in kinds if any(cut.rows(kind, account=name) for name in cut.accounts)]
+    shown = [kind for kind in kinds if any(ledger.rows(kind, account=name) for name in ledger.accounts)]
     table = _table("events of silver in each query", "query", *[kind.value for kind in shown])
-    for name in cut.accounts:
-        table.add_row(name, *[f"{cut.rows(kind, account=name):,}" for kind in shown])
+    for name in ledger.accounts:
+        table.add_row(name, *[f"{ledger.rows(kind, account=name):,}" for kind in shown])
     console.print(table)
 
 

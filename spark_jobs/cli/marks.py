@@ -1,6 +1,5 @@
 """``adloom marks``: the rules, what they mark and revoke, in events and money, and what that changes in gold."""
 
-from spark_jobs.spark.open_lake import OpenLake
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -20,6 +19,7 @@ from spark_jobs.errors import LakeInUseError
 from spark_jobs.lake.open import open_existing
 from spark_jobs.marks.model import Marking, Sum
 from spark_jobs.restatements.plan import RepairPlan
+from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.traffic_rules.rules import Rule
 
 if TYPE_CHECKING:

@@ -1,6 +1,5 @@
 """Starting Spark for a command."""
 
-from spark_jobs.spark.open_lake import OpenLake
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +12,7 @@ from spark_jobs.contract.tables import BRONZE_EVENTS
 from spark_jobs.lake.layout import Lake
 from spark_jobs.spark.java import Lifetime
 from spark_jobs.spark.logs import spark_log
+from spark_jobs.spark.open_lake import OpenLake
 
 if TYPE_CHECKING:
     from spark_jobs.spark.open_lake import OpenLake

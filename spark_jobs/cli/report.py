@@ -1,6 +1,5 @@
 """``adloom report``: the overview page, with charts of the tables."""
 
-from spark_jobs.spark.open_lake import OpenLake
 import os
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from spark_jobs.cli.terminal import terminal
 from spark_jobs.config.settings import load_settings
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_existing
+from spark_jobs.spark.open_lake import OpenLake
 
 if TYPE_CHECKING:
     from spark_jobs.spark.open_lake import OpenLake

@@ -1,6 +1,5 @@
 """``adloom run``: progress bars while it runs, then the ledger as a table."""
 
-from spark_jobs.spark.open_lake import OpenLake
 import os
 import threading
 from collections.abc import Sequence
@@ -23,6 +22,7 @@ from spark_jobs.errors import SourceError
 from spark_jobs.lake.open import check_store, open_lake
 from spark_jobs.queries.jobs import jobs_of_run
 from spark_jobs.queries.registry import QUERIES_OF_JOB
+from spark_jobs.spark.open_lake import OpenLake
 
 if TYPE_CHECKING:
     from spark_jobs.spark.open_lake import OpenLake

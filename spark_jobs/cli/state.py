@@ -1,6 +1,5 @@
 """``adloom state``: the state of the queries after their last batch."""
 
-from spark_jobs.spark.open_lake import OpenLake
 import os
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -20,6 +19,7 @@ from spark_jobs.errors import SettingsError
 from spark_jobs.ingest.query import NAME as INGEST
 from spark_jobs.lake.open import open_existing
 from spark_jobs.queries.registry import JOB_OF_QUERY
+from spark_jobs.spark.open_lake import OpenLake
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

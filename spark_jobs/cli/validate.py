@@ -1,6 +1,5 @@
 """``adloom validate``: checks the expectations and writes the report."""
 
-from spark_jobs.spark.open_lake import OpenLake
 import os
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from spark_jobs.cli.terminal import terminal
 from spark_jobs.config.settings import load_settings
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_existing
+from spark_jobs.spark.open_lake import OpenLake
 
 if TYPE_CHECKING:
     from expectations.results import ValidationResult

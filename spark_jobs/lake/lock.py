@@ -12,7 +12,7 @@ from spark_jobs.config.sections import S3Settings
 from spark_jobs.errors import LakeInUseError
 from spark_jobs.lake.file_lock import locked
 from spark_jobs.lake.layout import Lake
-from spark_jobs.places import CREDIT, DAYS_WRITER, LINEAGE, LIVE_LEDGER, MARKS_WRITER, REPAIR, REQUEUE, lock_key
+from spark_jobs.places import CREDIT, DAYS_WRITER, LEDGER, LINEAGE, MARKS_WRITER, REPAIR, REQUEUE, lock_key
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,7 +25,7 @@ _WORK = {
     CREDIT: "credit, or maintenance or a backup of its tables",
     MARKS_WRITER: "an update of marks, or maintenance or a backup of its table",
     DAYS_WRITER: "an update of gold/days, or maintenance or a backup of it",
-    LIVE_LEDGER: "a cut of the ledger, or a backup",
+    LEDGER: "an update of the ledger, or a backup",
     LINEAGE: "lineage",
 }
 """By lock that is no job's, what may hold it."""

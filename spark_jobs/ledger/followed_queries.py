@@ -25,10 +25,10 @@ from spark_jobs.contract.events import CLICK, EVENT_TYPES, IMPRESSION, VISIT_TYP
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.log import Commit
 from spark_jobs.lake.table_files import TableFile
-from spark_jobs.ledger.cut import CutPosition, RecordKind
+from spark_jobs.ledger.model import QueryPosition, RecordKind
 from spark_jobs.ledger.read_files import TEXT, TIME, Batch, Columns, read_files
 from spark_jobs.ledger.records import differences
-from spark_jobs.ledger.workbench import CutDatabase
+from spark_jobs.ledger.workbench import LedgerDatabase
 from spark_jobs.places import REPAIR
 from spark_jobs.queries.attribute import query as attribute
 from spark_jobs.queries.sessionize import query as sessionize
@@ -109,9 +109,9 @@ def followed(settings: Settings) -> tuple[Followed, ...]:
 
 
 class Follower:
-    """Follows one query through one cut: its open events are in the table ``open_<name>``."""
+    """Follows one query through one step: its open events are in the table ``open_<name>``."""
 
-    def __init__(self, desk: CutDatabase, lake: Lake, query: Followed, since_us: int | None) -> None:
+    def __init__(self, desk: LedgerDatabase, lake: Lake, query: Followed, since_us: int | None) -> None:
         self._desk, self._lake, self._query = desk, lake, query
         self.table = f"open_{query.name}"
         # An event from before the ledger began may have been read before, and is not known here.
@@ -119,7 +119,9 @@ class Follower:
         codes = [EVENT_TYPES.index(kind) for kind in query.kinds]
         self._is_own = f"kind IN ({', '.join(map(str, codes))})" if codes else "false"
 
-    def take(self, found: Sequence[Commit], batches: Sequence[Batch], before: CutPosition, now: CutPosition) -> None:
+    def take(
+        self, found: Sequence[Commit], batches: Sequence[Batch], before: QueryPosition, now: QueryPosition
+    ) -> None:
         """Brings the account from position ``before`` to ``now``; ``event`` is the table of silver's events."""
         self._read(batches, before)
         self._write(found)
@@ -136,7 +138,7 @@ class Follower:
             given = "SELECT epoch_us(event_time) AS event_us FROM given"
             self._desk.count(self._query.name, RecordKind.INITIAL, given, source="NULL")
 
-    def _read(self, batches: Sequence[Batch], before: CutPosition) -> None:
+    def _read(self, batches: Sequence[Batch], before: QueryPosition) -> None:
         desk, name = self._desk, self._query.name
         watermarks, first = [], before.silver + 1
         for batch in batches:
@@ -194,7 +196,7 @@ class Follower:
             self._desk.count(self._query.name, RecordKind.UNACCOUNTED, lost, source="NULL")
             self._desk.count(self._query.name, RecordKind.SURPLUS, gained, source="NULL")
 
-    def _judge(self, now: CutPosition) -> None:
+    def _judge(self, now: QueryPosition) -> None:
         """Counts what is open, and forgets what is settled."""
         desk, name, reach = self._desk, self._query.name, microseconds(self._query.reach)
         # An impression may be in more rows, as long as the watermark has not passed it.

@@ -17,10 +17,10 @@ import pyarrow as pa
 from spark_jobs.contract.tables import LATE_EVENTS, RESTATEMENTS, Table
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.log import commits
-from spark_jobs.ledger.cut import RECORDS, LiveLedger, RecordKind
 from spark_jobs.ledger.merging import merged_files
+from spark_jobs.ledger.model import RECORDS, Ledger, RecordKind
 from spark_jobs.ledger.read_files import TEXT, TIME, Columns, Files, newest_version, read_files, read_parquet
-from spark_jobs.ledger.workbench import CutDatabase, nearness
+from spark_jobs.ledger.workbench import LedgerDatabase, nearness
 from spark_jobs.places import REPAIR, REPAIRS
 from spark_jobs.restatements.plan import Cause, ChangeOutcome, RepairDone, RepairPlan, done_key, events_key, plan_key
 
@@ -35,7 +35,7 @@ _MERGED = (
 )
 
 
-def explain_late_records(desk: CutDatabase, lake: Lake, ledger: LiveLedger) -> LiveLedger:
+def explain_late_records(desk: LedgerDatabase, lake: Lake, ledger: Ledger) -> Ledger:
     """Gives the records in the table ``late`` the fate that repairs found for them, and counts the others.
 
     Returns:
@@ -68,7 +68,7 @@ def explain_late_records(desk: CutDatabase, lake: Lake, ledger: LiveLedger) -> L
     return ledger
 
 
-def _look(desk: CutDatabase, looked_at: str) -> None:
+def _look(desk: LedgerDatabase, looked_at: str) -> None:
     """Counts the late records that a repair has looked at; those that wait stay in ``late``."""
     # A frozen change names its cause by the time when that was received.
     desk.run(
@@ -101,7 +101,7 @@ def _look(desk: CutDatabase, looked_at: str) -> None:
     )
 
 
-def _read_named(desk: CutDatabase, lake: Lake, ledger: LiveLedger, versions: dict[Table, int]) -> tuple[str, ...]:
+def _read_named(desk: LedgerDatabase, lake: Lake, ledger: Ledger, versions: dict[Table, int]) -> tuple[str, ...]:
     """Creates the table ``named`` of events that repairs name: as late, or as the cause of a change not applied.
 
     Returns:
@@ -146,7 +146,7 @@ def _added(lake: Lake, table: Table, counted: int, newest: int, columns: Columns
     return read_files(lake, files, columns, {})
 
 
-def _waiting(desk: CutDatabase, lake: Lake, plan: RepairPlan, done: RepairDone) -> None:
+def _waiting(desk: LedgerDatabase, lake: Lake, plan: RepairPlan, done: RepairDone) -> None:
     """Creates the table ``waiting`` of the events that wait, in whichever table, for a later repair."""
     desk.run("CREATE TABLE waiting (hash BIGINT, event_us BIGINT)")
     for name, part in plan.tables.items():

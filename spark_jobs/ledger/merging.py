@@ -1,19 +1,19 @@
-"""Files that each cut adds to, merged from time to time, so that their number stays small however many cuts there were.
+"""Files that each update adds to, merged from time to time, so that their number stays small.
 
-Parts of silver are merged eight by eight, in two steps: then one part has the events of 64 cuts, and goes as a whole
+Parts of silver are merged eight by eight, in two steps: then one part has the events of 64 updates, and goes as a whole
 once none of them is needed. Other files are merged into one when there are 64.
 """
 
 from collections.abc import Sequence
 
-from spark_jobs.ledger.cut import Part
+from spark_jobs.ledger.model import Part
 from spark_jobs.ledger.records import KEPT_SCHEMA
-from spark_jobs.ledger.workbench import CutDatabase
+from spark_jobs.ledger.workbench import LedgerDatabase
 
 _PARTS_MERGED, _LEVELS, _FILES_MERGED = 8, 2, 64
 
 
-def merged_parts(desk: CutDatabase, parts: Sequence[Part], watermark_us: int) -> tuple[Part, ...]:
+def merged_parts(desk: LedgerDatabase, parts: Sequence[Part], watermark_us: int) -> tuple[Part, ...]:
     """``parts``, of which eight are merged if there are eight in a row that the watermark has passed."""
     for level in range(_LEVELS):
         first = next((at for at, part in enumerate(parts) if part.level == level), 0)
@@ -24,14 +24,14 @@ def merged_parts(desk: CutDatabase, parts: Sequence[Part], watermark_us: int) ->
     return tuple(parts)
 
 
-def merged_files(desk: CutDatabase, name: str, keys: Sequence[str], schema: str, query: str) -> tuple[str, ...]:
+def merged_files(desk: LedgerDatabase, name: str, keys: Sequence[str], schema: str, query: str) -> tuple[str, ...]:
     """``keys``; if there are 64, the one file with what ``query`` makes of their rows, in the table ``merging``."""
     if len(keys) < _FILES_MERGED:
         return tuple(keys)
     return (_rows_of(desk, name, keys, schema, query),)
 
 
-def _merged(desk: CutDatabase, parts: Sequence[Part], level: int) -> Part:
+def _merged(desk: LedgerDatabase, parts: Sequence[Part], level: int) -> Part:
     return Part(
         key=_rows_of(desk, f"kept-{level}", [part.key for part in parts], KEPT_SCHEMA, "FROM merging ORDER BY version"),
         first=parts[0].first,
@@ -42,7 +42,7 @@ def _merged(desk: CutDatabase, parts: Sequence[Part], level: int) -> Part:
     )
 
 
-def _rows_of(desk: CutDatabase, name: str, keys: Sequence[str], schema: str, query: str) -> str:
+def _rows_of(desk: LedgerDatabase, name: str, keys: Sequence[str], schema: str, query: str) -> str:
     desk.run(f"CREATE OR REPLACE TABLE merging ({schema})")
     for key in keys:
         desk.fill("merging", key)

@@ -2,7 +2,7 @@
 
 ::
 
-    bronze (versions that deduplicate has read since the last cut)
+    bronze (versions that deduplicate has read since the last update)
       ├─ verdict not ok ────────────────────────────▶ quarantined
       └─ ok ─┬─ in silver, same time and batch ─────▶ kept
              ├─ the same event is in silver ────────▶ duplicate, proved
@@ -25,9 +25,9 @@ from spark_jobs.ingest.query import NAME as INGEST
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.log import Commit
 from spark_jobs.lake.table_files import TableFile
-from spark_jobs.ledger.cut import RECORDS, LiveLedger, RecordKind
+from spark_jobs.ledger.model import RECORDS, Ledger, RecordKind
 from spark_jobs.ledger.read_files import NUMBER, TEXT, TIME, Batch, Columns, late_us_of, read_files
-from spark_jobs.ledger.workbench import CutDatabase, nearness
+from spark_jobs.ledger.workbench import LedgerDatabase, nearness
 from spark_jobs.queries.deduplicate.query import NAME as DEDUPLICATE
 
 REQUEUE = "requeue"
@@ -47,7 +47,7 @@ LATE_SCHEMA = "hash BIGINT, event_us BIGINT, source VARCHAR, version BIGINT, is_
 QUARANTINE_SCHEMA = "origin BIGINT, ingest_us BIGINT, event_us BIGINT, source VARCHAR, verdict VARCHAR"
 
 
-def take_records(desk: CutDatabase, lake: Lake, bronze: Sequence[Commit], batches: Sequence[Batch]) -> None:
+def take_records(desk: LedgerDatabase, lake: Lake, bronze: Sequence[Commit], batches: Sequence[Batch]) -> None:
     """Creates the table ``record`` from the commits of bronze, and counts what was received and quarantined."""
     added = [
         (file, {"version": change.version, "late_us": late_us_of(change.version, batches)})
@@ -77,7 +77,7 @@ def take_records(desk: CutDatabase, lake: Lake, bronze: Sequence[Commit], batche
     _count_foreign(desk, lake, BRONZE_EVENTS.name, bronze)
 
 
-def take_requeued(desk: CutDatabase, ledger: LiveLedger) -> None:
+def take_requeued(desk: LedgerDatabase, ledger: Ledger) -> None:
     """Moves requeued records out of quarantine, to the hour and source that they have now."""
     if not desk.one("SELECT count(*) FROM record WHERE requeued_us IS NOT NULL"):
         return
@@ -95,7 +95,7 @@ def take_requeued(desk: CutDatabase, ledger: LiveLedger) -> None:
     desk.count(RECORDS, RecordKind.REQUEUED, "FROM record WHERE requeued_us IS NOT NULL")
 
 
-def take_kept(desk: CutDatabase, lake: Lake, silver: Sequence[Commit]) -> None:
+def take_kept(desk: LedgerDatabase, lake: Lake, silver: Sequence[Commit]) -> None:
     """Creates the table ``kept`` from the commits of silver: its events, each with its batch."""
     added = [
         (file, {"version": change.version, "event_type": file.partition["event_type"]})
@@ -118,7 +118,7 @@ def take_kept(desk: CutDatabase, lake: Lake, silver: Sequence[Commit]) -> None:
         )
 
 
-def settle(desk: CutDatabase, ledger: LiveLedger) -> None:
+def settle(desk: LedgerDatabase, ledger: Ledger) -> None:
     """Gives each good record its fate. ``late`` is the table of records whose fate is not known yet."""
     desk.run(f"CREATE VIEW fit AS FROM record WHERE verdict = '{OK}'")
     by, by_event = "USING (hash, event_us, ingest_us)", "hash, event_us"
@@ -149,7 +149,7 @@ def settle(desk: CutDatabase, ledger: LiveLedger) -> None:
     )
 
 
-def count_foreign_silver(desk: CutDatabase, lake: Lake, silver: Sequence[Commit]) -> None:
+def count_foreign_silver(desk: LedgerDatabase, lake: Lake, silver: Sequence[Commit]) -> None:
     """Counts events that others than ``deduplicate`` took from silver, or put there."""
     for change in silver:
         if change.is_empty or change.is_of(DEDUPLICATE):
@@ -169,7 +169,9 @@ def count_foreign_silver(desk: CutDatabase, lake: Lake, silver: Sequence[Commit]
         desk.count(RECORDS, RecordKind.SURPLUS, gained, source="NULL")
 
 
-def differences(desk: CutDatabase, removed: pa.Table, added: pa.Table, *, events: str = "FROM rows") -> tuple[str, str]:
+def differences(
+    desk: LedgerDatabase, removed: pa.Table, added: pa.Table, *, events: str = "FROM rows"
+) -> tuple[str, str]:
     """Queries for the events that only one of two tables has.
 
     ``events`` gives their ``event_type``, ``event_id`` and ``event_time``, in SQL over ``rows``.
@@ -183,7 +185,7 @@ def differences(desk: CutDatabase, removed: pa.Table, added: pa.Table, *, events
     return "FROM rows_out EXCEPT ALL FROM rows_in", "FROM rows_in EXCEPT ALL FROM rows_out"
 
 
-def _count_copies_in_one_batch(desk: CutDatabase) -> None:
+def _count_copies_in_one_batch(desk: LedgerDatabase) -> None:
     """Of equal copies in one batch one was kept; their sources do not say which: the first by name is."""
     desk.run(
         """
@@ -201,14 +203,14 @@ def _count_copies_in_one_batch(desk: CutDatabase) -> None:
     desk.run(f"INSERT INTO tally SELECT '{RECORDS}', '{RecordKind.SURPLUS.value}', NULL, NULL, NULL, {counts}")
 
 
-def _count_quarantined(desk: CutDatabase, rows: str, sign: int) -> None:
+def _count_quarantined(desk: LedgerDatabase, rows: str, sign: int) -> None:
     desk.run(
         f"INSERT INTO tally SELECT '{RECORDS}', '{RecordKind.QUARANTINED.value}', verdict, hour_of(event_us), source, "
         f"{sign} * count(*) FROM {rows} GROUP BY ALL"
     )
 
 
-def _count_foreign(desk: CutDatabase, lake: Lake, table: str, found: Sequence[Commit]) -> None:
+def _count_foreign(desk: LedgerDatabase, lake: Lake, table: str, found: Sequence[Commit]) -> None:
     """Counts the rows of bronze that others removed and added, without asking which."""
     for change in found:
         if change.is_empty or change.is_of(INGEST) or change.is_by(REQUEUE):

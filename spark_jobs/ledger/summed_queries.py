@@ -13,9 +13,9 @@ from spark_jobs.config.settings import Settings
 from spark_jobs.contract.events import EVENT_TYPES, IMPRESSION
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.log import Commit
-from spark_jobs.ledger.cut import CutPosition, RecordKind
+from spark_jobs.ledger.model import QueryPosition, RecordKind
 from spark_jobs.ledger.read_files import NUMBER, TIME, Batch, Files, read_files
-from spark_jobs.ledger.workbench import CutDatabase
+from spark_jobs.ledger.workbench import LedgerDatabase
 from spark_jobs.queries.campaign_stats import query as campaign_stats
 from spark_jobs.queries.query import Query
 
@@ -24,7 +24,12 @@ _ROUNDING_US = microseconds(ROUNDING)
 
 
 def take_measured(
-    desk: CutDatabase, query: Query, settings: Settings, batches: Sequence[Batch], before: CutPosition, now: CutPosition
+    desk: LedgerDatabase,
+    query: Query,
+    settings: Settings,
+    batches: Sequence[Batch],
+    before: QueryPosition,
+    now: QueryPosition,
 ) -> None:
     """Counts what ``query`` has read between two positions, and what is open; ``event`` has the events for that."""
     lines, first, line = [], before.silver + 1, before.watermark_ms
@@ -54,7 +59,12 @@ def take_measured(
 
 
 def prove_windows(
-    desk: CutDatabase, lake: Lake, settings: Settings, found: Sequence[Commit], now: CutPosition, since_us: int | None
+    desk: LedgerDatabase,
+    lake: Lake,
+    settings: Settings,
+    found: Sequence[Commit],
+    now: QueryPosition,
+    since_us: int | None,
 ) -> None:
     """Holds the impressions in final windows against those read, right after :func:`take_measured`."""
     own = settings.campaign_stats

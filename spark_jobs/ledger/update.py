@@ -10,40 +10,40 @@ from spark_jobs.errors import LakeError, LedgerError
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.lock import hold_patiently
 from spark_jobs.lake.notes import version_reached
-from spark_jobs.ledger.cut import CutPosition, LiveLedger, RecordKind
-from spark_jobs.ledger.cut_files import last_cut, numbers, save_cut
+from spark_jobs.ledger.advance import advance
 from spark_jobs.ledger.followed_queries import followed
+from spark_jobs.ledger.ledger_files import last_ledger, numbers, save_ledger
+from spark_jobs.ledger.model import Ledger, QueryPosition, RecordKind
 from spark_jobs.ledger.read_files import newest_version
-from spark_jobs.ledger.take_cut import take_cuts
-from spark_jobs.places import LIVE_LEDGER, REPAIRS
+from spark_jobs.places import LEDGER, REPAIRS
 from spark_jobs.queries.deduplicate.query import NAME as DEDUPLICATE
 from spark_jobs.queries.notes import last_note
 from spark_jobs.queries.registry import readers_of
 
 _PATIENCE = timedelta(minutes=10)
-"""How long a run waits for a cut, a backup or maintenance that holds the ledger."""
+"""How long a run waits for another update, a backup or maintenance that holds the ledger."""
 
 
 def update_ledger(
     lake: Lake, settings: Settings, *, restart: bool = False, from_now: bool = False, patience: timedelta = timedelta()
-) -> LiveLedger:
+) -> Ledger:
     """Brings the ledger of ``lake`` up to now.
 
     A lake whose log no longer reaches back to its start when the ledger begins is counted from now on.
 
     Raises:
-        LakeError: see :func:`spark_jobs.ledger.take_cut.take_cuts`.
+        LakeError: see :func:`spark_jobs.ledger.advance.advance`.
         LakeInUseError: another process is at it, for longer than ``patience``.
     """
-    with hold_patiently(lake, LIVE_LEDGER, settings.s3, patience) as check_lock:
-        begins_late = not restart and last_cut(lake) is None and _has_lost_its_start(lake)
+    with hold_patiently(lake, LEDGER, settings.s3, patience) as check_lock:
+        begins_late = not restart and last_ledger(lake) is None and _has_lost_its_start(lake)
         if from_now or begins_late:
             return begin_now(settings, lake, datetime.now(UTC), check_lock)
-        *_, last = take_cuts(settings, lake, lambda: datetime.now(UTC), restart=restart, check_lock=check_lock)
+        *_, last = advance(settings, lake, lambda: datetime.now(UTC), restart=restart, check_lock=check_lock)
         return last
 
 
-def balance(settings: Settings, lake: Lake, *, drained: bool) -> LiveLedger:
+def balance(settings: Settings, lake: Lake, *, drained: bool) -> Ledger:
     """Brings the ledger of ``lake`` up to now, and checks it.
 
     Args:
@@ -55,25 +55,25 @@ def balance(settings: Settings, lake: Lake, *, drained: bool) -> LiveLedger:
         LedgerError: a row is not accounted for, or one is accounted for that was never received.
         LakeError: see :func:`update_ledger`.
     """
-    cut = update_ledger(lake, settings, patience=_PATIENCE)
-    wrong = cut.wrong
+    ledger = update_ledger(lake, settings, patience=_PATIENCE)
+    wrong = ledger.wrong
     for query in followed(settings) if drained else ():
-        if rows := cut.rows(RecordKind.PENDING, account=query.name):
+        if rows := ledger.rows(RecordKind.PENDING, account=query.name):
             wrong.append(f"{rows:,} events are still pending in {query.name}, although everything was closed")
     if wrong:
         raise LedgerError(
             f"the accounts of {lake.root} do not balance: {'; '.join(wrong)}; do not count money from these tables: "
             "keep them for inspection and run again into a new lake"
         )
-    return cut
+    return ledger
 
 
 def _has_lost_its_start(lake: Lake) -> bool:
     return min(lake.commits(SILVER_EVENTS.path), default=0) > 0
 
 
-def begin_now(settings: Settings, lake: Lake, now: datetime, check_lock: Callable[[], None]) -> LiveLedger:
-    """Begins the ledger of ``lake`` with what comes from now on: a cut that counts nothing.
+def begin_now(settings: Settings, lake: Lake, now: datetime, check_lock: Callable[[], None]) -> Ledger:
+    """Begins the ledger of ``lake`` with what comes from now on: it has counted nothing.
 
     For a lake whose log no longer reaches back to its start, or whose files were compacted and vacuumed since.
 
@@ -90,11 +90,11 @@ def begin_now(settings: Settings, lake: Lake, now: datetime, check_lock: Callabl
         own = last_note(lake, query.name, until=version) if version >= 0 else None
         if own is not None:
             read = min(map(version_reached, own.reached))
-            positions[query.name] = CutPosition(
+            positions[query.name] = QueryPosition(
                 version=version, silver=read, before=read, watermark_ms=own.watermark_ms, previous_ms=own.watermark_ms
             )
     skew = settings.ingest.max_future_skew
-    cut = LiveLedger(
+    ledger = Ledger(
         number=max(numbers(lake), default=0) + 1,
         taken_at=now,
         bronze=min(map(version_reached, note.reached)),
@@ -107,5 +107,5 @@ def begin_now(settings: Settings, lake: Lake, now: datetime, check_lock: Callabl
         restatements=newest_version(lake, RESTATEMENTS),
     )
     check_lock()
-    save_cut(lake, cut)
-    return cut
+    save_ledger(lake, ledger)
+    return ledger

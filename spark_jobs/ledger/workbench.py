@@ -1,4 +1,4 @@
-"""Where a cut is worked out: tables in memory, a tally of rows by kind, and the files that the next cut needs."""
+"""Where a step is worked out: tables in memory, a tally of rows by kind, and the files that the next step needs."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,13 +14,13 @@ import pyarrow.parquet as pq
 from spark_jobs.config.durations import microseconds
 from spark_jobs.errors import LakeError
 from spark_jobs.lake.layout import Lake
-from spark_jobs.ledger.cut import LEDGERS, Figure, RecordKind
+from spark_jobs.ledger.model import LEDGERS, Figure, RecordKind
 
 _MACROS = """
 -- 63 bits: with 100 million events in memory, one lookup in 100 billion finds a stranger.
 CREATE MACRO key_of(kind, id) AS (md5_number(kind || ':' || id) & 9223372036854775807::UHUGEINT)::BIGINT;
 CREATE MACRO hour_of(us) AS us // 3600000000;
--- Of two records of one id, as in spark_jobs.queries.identity. Files of older cuts lack some times.
+-- Of two records of one id, as in spark_jobs.queries.identity. Older files lack some times.
 CREATE MACRO are_near(one_us, other_us) AS {};
 """
 _MEMORY = "2GB"
@@ -28,16 +28,16 @@ _MEMORY = "2GB"
 _CUBE = "account VARCHAR, kind VARCHAR, verdict VARCHAR, hour BIGINT, source VARCHAR, rows BIGINT"
 
 
-class CutDatabase:
+class LedgerDatabase:
     """A DuckDB in memory, with the tally.
 
     ``tally`` has columns ``account``, ``kind``, ``verdict``, ``hour`` (hours of event time since 1970; null
-    without one), ``source`` (null: unknown) and ``rows``. At the start it has what earlier cuts counted. ``state`` has
-    the same columns, for what each cut counts again.
+    without one), ``source`` (null: unknown) and ``rows``. At the start it has what was counted before. ``state`` has
+    the same columns, for what each step counts again.
 
     Args:
         lake: the lake.
-        number: of the cut.
+        number: of the state that it makes.
         delay: how far apart two records of one id may lie to be the same event; None: at any distance.
     """
 

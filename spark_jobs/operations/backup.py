@@ -7,8 +7,8 @@ copied table ends. For that, a table must hold all that the tables made from it 
     copied     gold/* at 12:00:01    silver at 12:00:07    bronze at 12:00:19
     restored   gold has read silver up to 12:00:00, and the rest of silver is there; bronze likewise; then Kafka
 
-Repairs, credit, days, marks and cuts of the ledger write several tables or files that belong together, so none of them
-may be running. :data:`_OWNERS` says which folder each of them keeps next to its tables.
+Repairs, credit, days, marks and the ledger are several tables or files each that belong together, so none of them may
+be changed meanwhile. :data:`_OWNERS` says which folder each of them keeps next to its tables.
 """
 
 import json
@@ -38,7 +38,7 @@ from spark_jobs.places import (
     CREDIT_RUNS,
     DAYS_WRITER,
     INITIAL,
-    LIVE_LEDGER,
+    LEDGER,
     MARKS_WRITER,
     PROGRESS,
     REPAIR,
@@ -60,7 +60,7 @@ _OWNERS = {
     CREDIT: CREDIT_RUNS,
     MARKS_WRITER: RULES,
     DAYS_WRITER: f"{PROGRESS}/{DAYS_WRITER}",
-    LIVE_LEDGER: f"{PROGRESS}/{LIVE_LEDGER}",
+    LEDGER: f"{PROGRESS}/{LEDGER}",
 }
 """By lock, the folder of what is written under it besides tables."""
 _FOLDERS = (BATCHES, CONTRACTS, SCHEMAS, INITIAL, *_OWNERS.values())
@@ -121,7 +121,7 @@ def back_up(lake: Lake, target: Lake, s3: S3Settings, *, now: datetime, report: 
 
     Raises:
         LakeError: ``target`` holds something else, or a table cannot be read.
-        LakeInUseError: a repair, a replay, credit, a marking, an update of days or a cut of the ledger is running.
+        LakeInUseError: a repair, a replay, credit, a marking, or an update of days or of the ledger is running.
     """
     _check_target(lake, target)
     copying = _Copying(lake, target, report)

@@ -35,17 +35,9 @@ def touched_chains(late: DataFrame, scene: CorrectionInput, gap: timedelta) -> t
         if not missed:
             return chains, dates
         # A chain may last for months: each round reads twice as far.
-        dates = sorted({*dates, *(day for one in missed for day in _around(one, ahead, scene))})
+        around = {day + timedelta(days=days) for day in missed for days in range(-ahead, ahead + 1)}
+        dates = sorted({*dates, *(day for day in around if scene.first_date <= day <= scene.last_date)})
         ahead = 2 * ahead + 1
-
-
-def _around(day: date, days: int, scene: CorrectionInput) -> list[date]:
-    """``day``, and so many ``days`` before and after it, of those with events."""
-    first, last = scene.first_date.toordinal(), scene.last_date.toordinal()
-    return [
-        date.fromordinal(one)
-        for one in range(max(day.toordinal() - days, first), min(day.toordinal() + days, last) + 1)
-    ]
 
 
 def _chains(late: DataFrame, scene: CorrectionInput, dates: Sequence[date], gap: timedelta) -> DataFrame:

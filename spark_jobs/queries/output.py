@@ -88,7 +88,7 @@ class TableOutput:
 
 
 def outputs_of(query: Query, settings: Settings, lake: Lake, manifest: Manifest | None) -> Sequence[Output]:
-    """What gets the batches of ``query``: its table, to which they are appended, unless it has outputs of its own."""
+    """The outputs of ``query``: its table, to which each batch is appended, unless it has outputs of its own."""
     return query.outputs(settings, lake, manifest) or (TableOutput(lake, query.writes),)
 
 

@@ -14,7 +14,7 @@ from spark_jobs.contract.tables import BRONZE_EVENTS, SILVER_EVENTS
 from spark_jobs.ingest.arriving import arriving_files, folders_of
 from spark_jobs.lake.contracts import record
 from spark_jobs.lake.lock import Check
-from spark_jobs.ledger.cut import LiveLedger
+from spark_jobs.ledger.model import Ledger
 from spark_jobs.ledger.update import balance
 from spark_jobs.places import REQUEUE
 from spark_jobs.queries.initial_state import copy_initial
@@ -41,7 +41,7 @@ OnProgress = Callable[[ProgressFiles], None]
 class RunResult:
     """The result of a run: the lake's ledger after it, and the progress of its queries."""
 
-    ledger: LiveLedger
+    ledger: Ledger
     progress: ProgressFiles
     drained_to: datetime | None = None
     """The event time that a drain moved to; None if there was none, or no event."""

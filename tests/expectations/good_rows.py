@@ -23,7 +23,7 @@ from spark_jobs.contract.tables import (
 )
 from spark_jobs.ingest.requeue_model import REJECTIONS
 from spark_jobs.lake.layout import Lake
-from spark_jobs.ledger.cut import RECORDS, Figure, LiveLedger, RecordKind, cut_key
+from spark_jobs.ledger.model import RECORDS, Figure, Ledger, RecordKind, ledger_key
 from spark_jobs.queries.registry import SHOWN_TABLES
 
 Row = dict[str, Any]
@@ -226,7 +226,7 @@ _GOOD_LEDGER: dict[str, int] = {
 }
 
 
-def good_cut(**changes: int) -> LiveLedger:
+def good_ledger(**changes: int) -> Ledger:
     """The ledger of the good rows: the rows of each kind, of each verdict and of kinds in queries, with ``changes``."""
     figures = []
     for name, rows in (_GOOD_LEDGER | changes).items():
@@ -235,7 +235,7 @@ def good_cut(**changes: int) -> LiveLedger:
             figures.append(Figure(account=RECORDS, kind=RecordKind.QUARANTINED, rows=rows, verdict=name))
         else:
             figures.append(Figure(account=account or RECORDS, kind=RecordKind(kind), rows=rows))
-    return LiveLedger(number=1, taken_at=NOON, figures=tuple(figures))
+    return Ledger(number=1, taken_at=NOON, figures=tuple(figures))
 
 
 def good_rows(table: str) -> list[Row]:
@@ -279,4 +279,4 @@ def append(spark: SparkSession, lake: Lake, table: Table, rows: list[Row], *, ch
 
 def write_ledger(lake: Lake) -> None:
     """Writes the ledger of the good rows."""
-    lake.files.write(cut_key(1), good_cut().model_dump_json().encode())
+    lake.files.write(ledger_key(1), good_ledger().model_dump_json().encode())

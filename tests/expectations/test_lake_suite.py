@@ -16,7 +16,7 @@ from spark_jobs.config.choices import JoinType
 from spark_jobs.config.sections import AttributeSettings
 from spark_jobs.config.settings import Settings
 from spark_jobs.queries.registry import TABLES_BY_NAME
-from tests.expectations.good_rows import Row, frame, good_cut, good_rows
+from tests.expectations.good_rows import Row, frame, good_ledger, good_rows
 
 if TYPE_CHECKING:
     from expectations.engine import Engine
@@ -94,8 +94,8 @@ def _counts(spark: SparkSession, measured: dict[str, Numbers], fault: LakeFault)
         if spoil:
             spoil(rows)
         numbers[name] = measure(TABLES_BY_NAME[name], frame(spark, name, rows) if spoil else None)
-    cut = None if fault.ledger is None else good_cut(**fault.ledger)
-    return compare(numbers, cut, fault.new_rows, credits_difference=fault.credits_difference)
+    ledger = None if fault.ledger is None else good_ledger(**fault.ledger)
+    return compare(numbers, ledger, fault.new_rows, credits_difference=fault.credits_difference)
 
 
 @pytest.fixture(scope="module")

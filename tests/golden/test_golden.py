@@ -9,7 +9,7 @@ import pytest
 
 from spark_jobs.contract.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, Table
 from spark_jobs.lake.open import open_lake
-from spark_jobs.ledger.cut import LiveLedger
+from spark_jobs.ledger.model import Ledger
 from spark_jobs.queries.registry import TABLES
 from tests.golden.cases import GOLDEN, cases_of
 from tests.golden.late_cases import TWICE
@@ -25,7 +25,7 @@ class _Outcome:
     """The tables a run wrote, by name and with all columns, and what the oracle computes from its input."""
 
     tables: dict[str, list[Row]]
-    ledger: LiveLedger
+    ledger: Ledger
     expected: Expected
 
 

@@ -87,6 +87,6 @@ ROOMS = (
     Room(
         "ledger",
         ("spark_jobs/ledger/*.py",),
-        ("tests/unit/test_live_ledger.py", _GOLDEN, "tests/spark/test_live_ledger.py", "tests/spark/test_run.py"),
+        ("tests/unit/test_ledger.py", _GOLDEN, "tests/spark/test_ledger.py", "tests/spark/test_run.py"),
     ),
 )

@@ -26,7 +26,7 @@ from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.lake.batches import save
 from spark_jobs.lake.layout import Lake, commit_key
 from spark_jobs.lake.open import open_lake
-from spark_jobs.ledger.cut import RecordKind
+from spark_jobs.ledger.model import RecordKind
 from spark_jobs.ledger.update import update_ledger
 from spark_jobs.marks.mark import update_marks
 from spark_jobs.operations.maintain import maintain

@@ -9,7 +9,7 @@ from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import ATTRIBUTIONS, PATHS
 from spark_jobs.credit.run import credit
 from spark_jobs.lake.open import open_lake
-from spark_jobs.ledger.cut import RecordKind
+from spark_jobs.ledger.model import RecordKind
 from spark_jobs.ledger.update import balance
 from spark_jobs.restatements.repair import repair
 from spark_jobs.spark.open_lake import OpenLake

@@ -23,7 +23,7 @@ from spark_jobs.contract.events import ACTIVITY, CLICK, IMPRESSION
 from spark_jobs.contract.tables import ATTRIBUTIONS, LATE_EVENTS, SESSIONS, SILVER_EVENTS
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_lake
-from spark_jobs.ledger.cut import RecordKind
+from spark_jobs.ledger.model import RecordKind
 from spark_jobs.ledger.update import balance
 from spark_jobs.restatements.repair import repair
 from spark_jobs.restatements.replay import replay
@@ -163,8 +163,8 @@ def _run(spark: SparkSession, folder: Path, scenarios: Sequence[Sequence[_Sent]]
         assert_same_rows(read_table(lake, table), _without_number(expected.rows(table)), table)
     found = replay(OpenLake.of(lake, _SETTINGS, spark), _WHOLE).report.tables
     assert {name: (table.unknown, table.late) for name, table in found.items() if table.unknown or table.late} == {}
-    cut = balance(_SETTINGS, lake, drained=True)
-    assert not cut.rows(RecordKind.LATE_AWAITING), "the repair has looked at all of them"
+    ledger = balance(_SETTINGS, lake, drained=True)
+    assert not ledger.rows(RecordKind.LATE_AWAITING), "the repair has looked at all of them"
     return lake
 
 

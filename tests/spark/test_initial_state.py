@@ -28,7 +28,7 @@ from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_lake
-from spark_jobs.ledger.cut import RecordKind
+from spark_jobs.ledger.model import RecordKind
 from spark_jobs.places import INITIAL
 from spark_jobs.queries.initial_state import read_initial
 from spark_jobs.queries.manifest import FILES

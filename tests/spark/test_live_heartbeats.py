@@ -26,7 +26,7 @@ from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, Table
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_lake
-from spark_jobs.ledger.cut import RecordKind
+from spark_jobs.ledger.model import RecordKind
 from spark_jobs.ledger.update import balance
 from spark_jobs.queries.jobs import ATTRIBUTE_JOB, DEDUPLICATE_JOB
 from spark_jobs.spark.conf import streaming_conf

@@ -24,6 +24,8 @@ from tests.support.runs import run_in
 from tests.support.source_files import read_files, write_files
 from tests.support.verdicts import judge
 
+pytestmark = pytest.mark.derived
+
 _SETTINGS = Settings.model_validate({"sessionize": {"watermark": "3h"}, **PATIENT})
 _SPEC = GeneratorSpec(events=800, seed=3, files=2, hours=1.5, bots=0.2, conversions=0.9, late=0, duplicates=0.1)
 _NEW = (*TYPE_FIELDS[CONVERSION], *PERSONAL_FIELDS)

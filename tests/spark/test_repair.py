@@ -18,7 +18,7 @@ from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_lake
-from spark_jobs.ledger.cut import DUPLICATES, LiveLedger, RecordKind
+from spark_jobs.ledger.model import DUPLICATES, Ledger, RecordKind
 from spark_jobs.ledger.update import balance, update_ledger
 from spark_jobs.restatements.plan import RepairPlan
 from spark_jobs.restatements.repair import repair
@@ -36,12 +36,12 @@ _FILE_BY_FILE = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}})
 
 @dataclass
 class _Day:
-    """A drained day with late events: the rows of gold and the live ledger before its repair, and the repair."""
+    """A drained day with late events: the rows of gold and the ledger before its repair, and the repair."""
 
     lake: Lake
     expected: Expected
     before: dict[Table, list[Row]]
-    cut: LiveLedger
+    ledger: Ledger
     plan: RepairPlan
 
 
@@ -56,10 +56,10 @@ def day(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> _Day:
     run_in(spark, _FILE_BY_FILE, lake, source, measure=True)
     expected = expected_tables(source, _FILE_BY_FILE, datetime.now(UTC))
     before = {table: comparable(read_table(lake, table), table) for table in GOLD}
-    cut = update_ledger(lake, _FILE_BY_FILE)
+    ledger = update_ledger(lake, _FILE_BY_FILE)
     plan = repair(OpenLake.of(lake, _FILE_BY_FILE, spark))
     assert plan
-    return _Day(lake, expected, before, cut, plan)
+    return _Day(lake, expected, before, ledger, plan)
 
 
 @pytest.mark.parametrize("table", GOLD, ids=lambda table: table.name)
@@ -91,7 +91,7 @@ def test_late_events_keep_the_devices_that_they_name(day: _Day) -> None:
 def test_the_accounts_balance_after_a_repair(day: _Day) -> None:
     after = balance(_FILE_BY_FILE, day.lake, drained=True)
     assert covers_present(day.lake, after)
-    assert (after.late, after.rows(RecordKind.LATE_EXPIRED)) == (day.cut.late, 0)
+    assert (after.late, after.rows(RecordKind.LATE_EXPIRED)) == (day.ledger.late, 0)
 
 
 def test_each_changed_row_is_told(day: _Day) -> None:
@@ -102,8 +102,8 @@ def test_each_changed_row_is_told(day: _Day) -> None:
         assert told[name, "delete"] + updates == part.deletes
 
 
-def test_the_live_ledger_learns_what_became_of_each_late_record(day: _Day) -> None:
-    before, after, of_run = day.cut, update_ledger(day.lake, _FILE_BY_FILE), read_ledger(day.lake)
+def test_the_ledger_learns_what_became_of_each_late_record(day: _Day) -> None:
+    before, after, of_run = day.ledger, update_ledger(day.lake, _FILE_BY_FILE), read_ledger(day.lake)
     assert before.balances
     assert (before.rows(RecordKind.KEPT), before.quarantined) == (of_run.kept, of_run.quarantined)
     assert before.rows(RecordKind.LATE_AWAITING) == before.late >= of_run.late

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import LATE_EVENTS
 from spark_jobs.lake.open import open_lake
-from spark_jobs.ledger.cut import RecordKind
+from spark_jobs.ledger.model import RecordKind
 from spark_jobs.ledger.update import balance
 from spark_jobs.restatements.repair import repair
 from spark_jobs.spark.open_lake import OpenLake

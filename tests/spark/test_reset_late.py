@@ -35,6 +35,8 @@ from tests.expectations.good_rows import RECEIVED, at
 from tests.support.lakes import read_table
 from tests.support.oracle import assert_same_rows, comparable
 
+pytestmark = pytest.mark.derived
+
 _Row = dict[str, Any]
 _SHORT = {"watermark": "10min"}
 _SETTINGS = Settings.model_validate(

@@ -18,7 +18,7 @@ from spark_jobs.errors import LakeInUseError, LedgerError, QueryFailedError, Sou
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.lock import hold_job
 from spark_jobs.lake.open import open_lake
-from spark_jobs.ledger.cut import RecordKind
+from spark_jobs.ledger.model import RecordKind
 from spark_jobs.ledger.update import balance
 from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.streams.bounded_run import run

@@ -25,7 +25,7 @@ from spark_jobs.contract.tables import (
 )
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_lake
-from spark_jobs.ledger.cut import RecordKind
+from spark_jobs.ledger.model import RecordKind
 from spark_jobs.queries.manifest import FILES
 from spark_jobs.queries.registry import JOB_OF_QUERY
 from spark_jobs.spark.open_lake import OpenLake

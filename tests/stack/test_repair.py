@@ -1,4 +1,4 @@
-"""Repairs and the live ledger while all three jobs run, on real servers, with the rights of the jobs."""
+"""Repairs and the ledger while all three jobs run, on real servers, with the rights of the jobs."""
 
 import os
 import subprocess
@@ -12,8 +12,8 @@ from spark_jobs.contract.tables import LATE_EVENTS, RESTATEMENTS, SILVER_EVENTS
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.lake.layout import Lake
-from spark_jobs.ledger.cut import RecordKind
-from spark_jobs.ledger.cut_files import last_cut
+from spark_jobs.ledger.ledger_files import last_ledger
+from spark_jobs.ledger.model import RecordKind
 from spark_jobs.places import REPAIRS
 from spark_jobs.restatements.plan import RepairPlan, done_key, plan_key
 from tests.stack.conftest import JOBS_USER, StartJob
@@ -62,11 +62,11 @@ def test_repairs_beside_the_jobs_correct_gold_and_disturb_nothing(
     due = {row[:2] for row in expected.rows(SILVER_EVENTS)}
     assert len(late) == len(set(late))
     assert set(late) == due - set(silver)
-    cut = last_cut(lake)
-    assert cut
-    assert (cut.rows(RecordKind.RECEIVED), cut.rows(RecordKind.KEPT)) == (len(records), len(silver))
-    assert (cut.rows(RecordKind.LATE_AWAITING), cut.rows(RecordKind.LATE_PENDING)) == (0, 0)
-    assert cut.rows(RecordKind.LATE_REPAIRED) >= len(late)
+    ledger = last_ledger(lake)
+    assert ledger
+    assert (ledger.rows(RecordKind.RECEIVED), ledger.rows(RecordKind.KEPT)) == (len(records), len(silver))
+    assert (ledger.rows(RecordKind.LATE_AWAITING), ledger.rows(RecordKind.LATE_PENDING)) == (0, 0)
+    assert ledger.rows(RecordKind.LATE_REPAIRED) >= len(late)
     assert len(read_table(lake, RESTATEMENTS)) >= sum(plan.changes for plan in while_running) // 2
 
 

@@ -14,7 +14,7 @@ from spark_jobs.credit.plan import CreditedCampaign, CreditFeed
 from spark_jobs.lake.open import open_lake
 from spark_jobs.lake.records import write_record
 from spark_jobs.lake.store.files import json_bytes
-from spark_jobs.ledger.take_cut import take_cuts
+from spark_jobs.ledger.advance import advance
 from spark_jobs.operations.exporter.gold_metrics import GoldMetrics
 from spark_jobs.operations.exporter.lake_metrics import LakeMetrics
 from spark_jobs.places import CREDIT_FEED, FEED
@@ -57,7 +57,7 @@ def full_lake(folder: str) -> WrittenLake:
     written.batch(BRONZE_EVENTS, "ingest", [GOOD, {**GOOD, "verdict": "missing_user_id", "source": "t/0/2"}])
     written.batch(SILVER_EVENTS, "deduplicate", [GOOD], reached=0)
     written.batch(SESSIONS, "sessionize", [session("s", GOOD)])
-    list(take_cuts(Settings(), written.lake, lambda: NOON))
+    list(advance(Settings(), written.lake, lambda: NOON))
     written.lake.files.write(FEED, json_bytes({"windows": [window(0)]}))
     write_record(written.lake, CREDIT_FEED, CreditFeed(run=1, until=NOON, credited=(credited(),)))
     written.lake.files.write("_reports/history.json", json_bytes({"validations": [VALIDATION]}))

@@ -25,8 +25,8 @@ from spark_jobs.contract.tables import (
     Table,
 )
 from spark_jobs.lake.layout import Lake
-from spark_jobs.ledger.cut import LiveLedger
-from spark_jobs.ledger.cut_files import last_cut
+from spark_jobs.ledger.ledger_files import last_ledger
+from spark_jobs.ledger.model import Ledger
 from tests.support.oracle import Row
 
 GOLD = (ATTRIBUTIONS, SESSIONS, CAMPAIGN_STATS, MOVING_AVERAGES, USER_STATUS)
@@ -137,9 +137,9 @@ def live_files(folder: Path) -> dict[str, dict[str, str | None]]:
     return snapshot.files
 
 
-def read_ledger(lake: Lake) -> LiveLedger:
+def read_ledger(lake: Lake) -> Ledger:
     """The last cut of the ledger of ``lake``."""
-    cut = last_cut(lake)
+    cut = last_ledger(lake)
     assert cut is not None, f"{lake.root} has no ledger"
     return cut
 

@@ -19,7 +19,7 @@ from spark_jobs.config.durations import microseconds
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.events import OK
 from spark_jobs.contract.tables import BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, Table
-from spark_jobs.ledger.cut import LiveLedger, RecordKind
+from spark_jobs.ledger.model import Ledger, RecordKind
 from spark_jobs.queries.attribute.query import NAME as ATTRIBUTE
 from spark_jobs.queries.sessionize.query import NAME as SESSIONIZE
 from tests.support.source_files import read_files
@@ -328,7 +328,7 @@ def assert_same_rows(actual: Iterable[Row], expected: Sequence[Row], table: Tabl
     assert there == due, "\n".join(differences)
 
 
-def assert_same_accounts(actual: LiveLedger, expected: Accounts, *, gold: bool = True) -> None:
+def assert_same_accounts(actual: Ledger, expected: Accounts, *, gold: bool = True) -> None:
     """Fail unless a cut counts what is expected, and balances; with ``gold`` also unless gold has every event."""
     said = (actual.received, actual.quarantined, actual.ok, actual.kept, actual.duplicates + actual.late)
     due = (expected.received, expected.quarantined, expected.ok, expected.kept, expected.duplicates + expected.late)

@@ -201,12 +201,12 @@ def test_a_kafka_that_is_away_is_named(lake: Lake, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_ledger_that_does_not_balance_is_named(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    def cut(*, balances: bool) -> Callable[[Lake], object]:
+    def ledger(*, balances: bool) -> Callable[[Lake], object]:
         return lambda _: SimpleNamespace(balances=balances, taken_at=_NOW, rows=lambda *_: 1234)
 
-    monkeypatch.setattr(ledger_check, "last_cut", cut(balances=True))
+    monkeypatch.setattr(ledger_check, "last_ledger", ledger(balances=True))
     assert "balances: 1,234 records" in _found(lake, "ledger")[0].text
-    monkeypatch.setattr(ledger_check, "last_cut", cut(balances=False))
+    monkeypatch.setattr(ledger_check, "last_ledger", ledger(balances=False))
     assert _worst(_found(lake, "ledger")).severity is Severity.WRONG
 
 

@@ -14,7 +14,7 @@ from spark_jobs.contract.tables import BRONZE_EVENTS, SILVER_EVENTS
 from spark_jobs.errors import SettingsError
 from spark_jobs.lake.open import open_lake
 from spark_jobs.lake.records import write_record
-from spark_jobs.ledger.take_cut import take_cuts
+from spark_jobs.ledger.advance import advance
 from spark_jobs.operations.exporter.lake_metrics import LakeMetrics
 from spark_jobs.queries.places import progress_key
 from spark_jobs.streams.desired_state import RunState, set_desired
@@ -109,7 +109,7 @@ def test_of_the_ledger_each_kind_is_told(tmp_path: Path) -> None:
     bad = {**good, "verdict": "missing_user_id", "source": "t/0/2"}
     written.batch(BRONZE_EVENTS, "ingest", [good, good, {**good, "event_id": "lost"}, bad])
     written.batch(SILVER_EVENTS, "deduplicate", [good], reached=0)
-    list(take_cuts(Settings(), written.lake, lambda: _NOW))
+    list(advance(Settings(), written.lake, lambda: _NOW))
     exported = generate_latest(LakeMetrics(written.lake)).decode().splitlines()
     for line in (
         "adloom_ledger_received 4.0",

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from spark_jobs.config.choices import JoinType
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import ATTRIBUTIONS, SESSIONS, SILVER_EVENTS, Table
-from spark_jobs.ledger.cut import RECORDS, Figure, LiveLedger, RecordKind
+from spark_jobs.ledger.model import RECORDS, Figure, Ledger, RecordKind
 from spark_jobs.queries.registry import TABLES
 from tests.golden.cases import GOLDEN, cases_of
 from tests.golden.runs import LATE, STANDARD
@@ -172,10 +172,10 @@ def test_repeated_session_ids_are_refused() -> None:
 
 
 def test_accounts_that_differ_are_refused() -> None:
-    def cut(pending: int, **rows: int) -> LiveLedger:
+    def cut(pending: int, **rows: int) -> Ledger:
         counted = [Figure(account=RECORDS, kind=RecordKind(kind), rows=number) for kind, number in rows.items()]
         waiting = Figure(account="attribute", kind=RecordKind.PENDING, rows=pending)
-        return LiveLedger(number=1, taken_at=_RECEIPT, figures=(*counted, waiting))
+        return Ledger(number=1, taken_at=_RECEIPT, figures=(*counted, waiting))
 
     accounts = Accounts(1, {}, 1, 1, 0, 0)
     assert_same_accounts(cut(0, received=1, ok=1, kept=1), accounts)

@@ -4,7 +4,7 @@ Runs daily, after the tables were maintained, while jobs keep running. What an e
 is not copied again. Without a place for the copy, the run is skipped: set `ADLOOM_BACKUP`, or the field `backup` of the
 connection, to a folder or to `s3a://bucket/prefix`, outside of the lake.
 
-A copy is refused while a repair, a replay, credit, a marking, an update of days or a cut of the ledger is running, so
+A copy is refused while a repair, a replay, credit, a marking, or an update of days or of the ledger is running, so
 the task tries again for half an hour. During a copy these are refused in turn: the first copy of a large lake may make
 their tasks fail; they resume when it is done. A task that is killed or runs out of time leaves what it has copied, and
 the next run continues from there.

@@ -1,8 +1,8 @@
 """Keeps the ledger: where every record went, up to versions of the tables that belong together.
 
-Runs every 10 minutes. It reads what was added to the tables since the last time, without Spark, and takes a cut: how
-many records were received, quarantined, kept, are duplicates or late, and how many events are pending in each query.
-The page Data quality, `adloom ledger` and Prometheus show the last cut; the task's log has it too. Jobs keep running.
+Runs every 10 minutes. It reads what was added to the tables since the last time, without Spark, and counts how many
+records were received, quarantined, kept, are duplicates or late, and how many events are pending in each query.
+The page Data quality, `adloom ledger`, Prometheus and the task's log show it. Jobs keep running.
 
 The task fails if the account does not balance to the row: a row is lost, or is there twice.
 """

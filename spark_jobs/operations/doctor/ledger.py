@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from spark_jobs.ledger.cut import RecordKind
-from spark_jobs.ledger.cut_files import last_cut
+from spark_jobs.ledger.ledger_files import last_ledger
+from spark_jobs.ledger.model import RecordKind
 from spark_jobs.operations.doctor.description import Check, Finding, Subject, fine, wrong
 
 
 def _look(subject: Subject) -> Iterator[Finding]:
-    ledger = last_cut(subject.lake)
+    ledger = last_ledger(subject.lake)
     if ledger is None:
         yield fine("no ledger is kept; `adloom ledger` begins one")
     elif ledger.balances:

@@ -9,8 +9,8 @@ from prometheus_client.registry import Collector
 from expectations.history import last_validation
 from spark_jobs.errors import AdloomError
 from spark_jobs.lake.layout import Lake
-from spark_jobs.ledger.cut import DUPLICATES, LATE_KINDS, RECORDS, RecordKind
-from spark_jobs.ledger.cut_files import last_cut
+from spark_jobs.ledger.ledger_files import last_ledger
+from spark_jobs.ledger.model import DUPLICATES, LATE_KINDS, RECORDS, RecordKind
 from spark_jobs.queries.registry import QUERIES_OF_JOB
 from spark_jobs.streams.desired_state import read_desired
 from spark_jobs.streams.reports import read_report
@@ -63,8 +63,8 @@ class LakeMetrics(Collector):
         yield GaugeMetricFamily("adloom_validation_time_seconds", "Unix time of the latest validation", value=at)
 
     def _ledger(self) -> Iterator[Metric]:
-        cut = last_cut(self._lake)
-        if cut is None:
+        ledger = last_ledger(self._lake)
+        if ledger is None:
             return
         sums = {
             "adloom_ledger_received": ("records received", (RecordKind.RECEIVED,)),
@@ -73,17 +73,17 @@ class LakeMetrics(Collector):
             "adloom_ledger_duplicates": ("records that are copies of kept events", DUPLICATES),
         }
         for name, (meaning, kinds) in sums.items():
-            yield GaugeMetricFamily(name, f"{meaning}, up to the last cut", value=cut.rows(*kinds))
+            yield GaugeMetricFamily(name, f"{meaning}, up to the last update", value=ledger.rows(*kinds))
         late = GaugeMetricFamily(
             "adloom_ledger_late", "records that came too late for silver, by outcome", labels=["fate"]
         )
         for kind in LATE_KINDS:
-            late.add_metric([kind.value.removeprefix("late, ")], cut.rows(kind))
+            late.add_metric([kind.value.removeprefix("late, ")], ledger.rows(kind))
         yield late
         quarantined = GaugeMetricFamily(
             "adloom_ledger_quarantined", "records that are in quarantine", labels=["verdict", "source"]
         )
-        for one in cut.figures:
+        for one in ledger.figures:
             if one.kind is RecordKind.QUARANTINED:
                 quarantined.add_metric([one.verdict or "", one.source or ""], one.rows)
         yield quarantined
@@ -94,8 +94,8 @@ class LakeMetrics(Collector):
             "adloom_ledger_surplus": (RecordKind.SURPLUS, RecordKind.ADDED),
         }.items():
             metric = GaugeMetricFamily(name, f"rows in each account: {kinds[0].value}", labels=["account"])
-            for account in (RECORDS, *cut.accounts):
-                metric.add_metric([account], cut.rows(*kinds, account=account))
+            for account in (RECORDS, *ledger.accounts):
+                metric.add_metric([account], ledger.rows(*kinds, account=account))
             yield metric
-        at = cut.taken_at.timestamp()
-        yield GaugeMetricFamily("adloom_ledger_time_seconds", "Unix time of the last cut", value=at)
+        at = ledger.taken_at.timestamp()
+        yield GaugeMetricFamily("adloom_ledger_time_seconds", "Unix time of the last update", value=at)

@@ -1,4 +1,4 @@
-"""The live ledger, taken while a lake is written: each cut balances, and the end equals independent counts."""
+"""The ledger, updated while a lake is written: it balances each time, and the end equals independent counts."""
 
 import os
 import shutil
@@ -24,10 +24,10 @@ from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.log import commits
 from spark_jobs.lake.open import open_lake
-from spark_jobs.ledger import take_cut as take
-from spark_jobs.ledger.cut import ALARMS, DUPLICATES, LATE_KINDS, LEDGERS, RECORDS, CutPosition, LiveLedger, RecordKind
-from spark_jobs.ledger.cut_files import Row, last_cut, rows_of
-from spark_jobs.ledger.take_cut import take_cuts
+from spark_jobs.ledger import advance as advancing
+from spark_jobs.ledger.advance import advance
+from spark_jobs.ledger.ledger_files import Row, last_ledger, rows_of
+from spark_jobs.ledger.model import ALARMS, DUPLICATES, LATE_KINDS, LEDGERS, RECORDS, Ledger, QueryPosition, RecordKind
 from spark_jobs.ledger.update import begin_now, update_ledger
 from spark_jobs.queries.registry import TABLES
 from spark_jobs.restatements.repair import repair
@@ -46,18 +46,18 @@ pytestmark = pytest.mark.slow
 
 @dataclass
 class _Day:
-    """A day of two sources, run file by file and drained, with the cuts that were taken meanwhile."""
+    """A day of two sources, run file by file and drained, with the states of the ledger meanwhile."""
 
     lake: Lake
     settings: Settings
     files: list[Path]
-    cuts: list[tuple[LiveLedger, list[Row]]] = field(default_factory=list)
+    ledgers: list[tuple[Ledger, list[Row]]] = field(default_factory=list)
     late: dict[str, int] = field(default_factory=dict)
     """By query, the rows that Spark says it dropped as late."""
 
     @property
-    def last(self) -> LiveLedger:
-        return self.cuts[-1][0]
+    def last(self) -> Ledger:
+        return self.ledgers[-1][0]
 
     def copy(self, place: Path) -> Lake:
         """The lake before any repair, at another place."""
@@ -88,17 +88,17 @@ def day(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> _Day:
 
     seen: list[int | None] = []
 
-    def take_cut(progress: ProgressFiles) -> None:
+    def update(progress: ProgressFiles) -> None:
         versions = [found.lake.newest_commit(table.path) for table in TABLES]
         if found.lake.has(SILVER_EVENTS) and versions != seen:
             seen[:] = versions
-            cut = update_ledger(found.lake, settings)
-            found.cuts.append((cut, rows_of(found.lake, cut)))
+            ledger = update_ledger(found.lake, settings)
+            found.ledgers.append((ledger, rows_of(found.lake, ledger)))
         found.late.update({report.query: report.late_rows for report in progress.reports()})
 
     for key, value in streaming_conf(settings).items():
         spark.conf.set(key, value)
-    run(OpenLake.of(found.lake, settings, spark), None, drain=True, measure=True, on_progress=take_cut)
+    run(OpenLake.of(found.lake, settings, spark), None, drain=True, measure=True, on_progress=update)
     return found
 
 
@@ -107,16 +107,16 @@ def _expected(day: _Day) -> Accounts:
     return expected_tables(day.files[0].parent, day.settings, _now(), batches=batches).ledger
 
 
-def test_each_cut_balances_to_the_row(day: _Day) -> None:
-    stages = {(cut.bronze, cut.silver) for cut, _ in day.cuts}
-    assert len(stages) >= 4, "hardly a cut was taken between two batches: the test shows nothing"
-    assert any(cut.rows(RecordKind.PENDING, account="sessionize") for cut, _ in day.cuts)
-    for cut, _ in day.cuts:
-        assert cut.balances, (cut.number, cut.alarms, cut.received_difference, cut.ok_difference)
+def test_each_update_balances_to_the_row(day: _Day) -> None:
+    stages = {(ledger.bronze, ledger.silver) for ledger, _ in day.ledgers}
+    assert len(stages) >= 4, "hardly an update came between two batches: the test shows nothing"
+    assert any(ledger.rows(RecordKind.PENDING, account="sessionize") for ledger, _ in day.ledgers)
+    for ledger, _ in day.ledgers:
+        assert ledger.balances, (ledger.number, ledger.alarms, ledger.received_difference, ledger.ok_difference)
 
 
 def test_each_hour_of_each_source_balances(day: _Day) -> None:
-    for _, rows in day.cuts:
+    for _, rows in day.ledgers:
         sums: dict[tuple[int | None, str | None], Counter[str]] = defaultdict(Counter)
         for row in rows:
             if row.account == RECORDS:
@@ -127,12 +127,12 @@ def test_each_hour_of_each_source_balances(day: _Day) -> None:
             assert counts[RecordKind.OK] == sum(counts[kind] for kind in fates), place
 
 
-def test_each_cut_has_received_what_its_files_hold(day: _Day) -> None:
+def test_each_update_has_received_what_its_files_hold(day: _Day) -> None:
     """A batch is a file, and its records belong to the source of its folder."""
     sizes = [len(records) for records in read_files(day.files[0].parent)]
-    for cut, rows in day.cuts:
-        there = sizes[: cut.bronze + 1]
-        assert cut.rows(RecordKind.RECEIVED) == sum(there)
+    for ledger, rows in day.ledgers:
+        there = sizes[: ledger.bronze + 1]
+        assert ledger.rows(RecordKind.RECEIVED) == sum(there)
         received: Counter[str | None] = Counter()
         for row in rows:
             received[row.source] += row.rows if row.kind == RecordKind.RECEIVED else 0
@@ -142,18 +142,18 @@ def test_each_cut_has_received_what_its_files_hold(day: _Day) -> None:
             assert received[name] <= sum(there[number :: len(_SOURCES)]) <= received[name] + received[None]
 
 
-def test_each_cut_has_emitted_what_is_in_gold(day: _Day) -> None:
-    """Counted by DuckDB from the versions of gold that the cut covers."""
+def test_each_update_has_emitted_what_is_in_gold(day: _Day) -> None:
+    """Counted by DuckDB from the versions of gold that the ledger covers."""
     counted = 0
-    for cut, _ in day.cuts:
-        position = cut.positions.get("sessionize", CutPosition())
+    for ledger, _ in day.ledgers:
+        position = ledger.positions.get("sessionize", QueryPosition())
         files = _files_up_to(day.lake, SESSIONS, position.version)
         if files:
             counts = f"SELECT sum(event_count)::BIGINT FROM read_parquet({files})"
             ((found,),) = duckdb.execute(counts).fetchall()
-            unread = _kept_after(day.lake, position.silver, cut.silver)
-            open_now = cut.rows(RecordKind.PENDING, RecordKind.LATE, account="sessionize") - unread
-            assert cut.rows(RecordKind.READ, account="sessionize") - open_now == found
+            unread = _kept_after(day.lake, position.silver, ledger.silver)
+            open_now = ledger.rows(RecordKind.PENDING, RecordKind.LATE, account="sessionize") - unread
+            assert ledger.rows(RecordKind.READ, account="sessionize") - open_now == found
             counted += bool(found)
     assert counted >= 2
 
@@ -185,37 +185,39 @@ def test_late_in_measure_is_what_spark_dropped(day: _Day) -> None:
     assert day.last.rows(RecordKind.LATE, account="user_status") == day.late["user_status"]
 
 
-@pytest.mark.parametrize("rows_a_cut", [1, 10**9], ids=["batch by batch", "in one step"])
-def test_counted_from_the_start_it_is_the_same(rows_a_cut: int, day: _Day, tmp_path: Path) -> None:
+@pytest.mark.parametrize("rows_at_once", [1, 10**9], ids=["batch by batch", "in one step"])
+def test_counted_from_the_start_it_is_the_same(rows_at_once: int, day: _Day, tmp_path: Path) -> None:
     lake = day.copy(tmp_path / "lake")
-    cuts = list(take_cuts(day.settings, lake, _now, restart=True, rows_a_cut=rows_a_cut))
-    assert all(cut.balances for cut in cuts)
-    assert (len(cuts) > _FILES - 2) == (rows_a_cut == 1)
-    assert cuts[-1].figures == day.last.figures
-    assert rows_of(lake, cuts[-1]) == day.cuts[-1][1]
+    ledgers = list(advance(day.settings, lake, _now, restart=True, rows_at_once=rows_at_once))
+    assert all(ledger.balances for ledger in ledgers)
+    assert (len(ledgers) > _FILES - 2) == (rows_at_once == 1)
+    assert ledgers[-1].figures == day.last.figures
+    assert rows_of(lake, ledgers[-1]) == day.ledgers[-1][1]
 
 
-def test_a_cut_that_is_killed_leaves_the_last_one(day: _Day, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_update_that_is_killed_leaves_the_last_one(
+    day: _Day, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lake = day.copy(tmp_path / "lake")
     shutil.rmtree(tmp_path / "lake" / LEDGERS)
-    steps = take_cuts(day.settings, lake, _now, rows_a_cut=1)
+    steps = advance(day.settings, lake, _now, rows_at_once=1)
     before = next(steps)
     with monkeypatch.context() as patched:
 
         def die(*_: object) -> None:
             raise KeyboardInterrupt
 
-        patched.setattr(take, "save_cut", die)
+        patched.setattr(advancing, "save_ledger", die)
         with pytest.raises(KeyboardInterrupt):
             next(steps)
-    assert last_cut(lake) == before
-    *_, after = take_cuts(day.settings, lake, _now)
+    assert last_ledger(lake) == before
+    *_, after = advance(day.settings, lake, _now)
     assert after.figures == day.last.figures
-    *_, after = take_cuts(day.settings, lake, _now)
+    *_, after = advance(day.settings, lake, _now)
     named = {f"{lake.path}/{key}" for key in after.keys}
     written = {str(path) for path in (lake.path / LEDGERS).rglob("*.parquet")}
     assert named <= written
-    assert len(written - named) <= 8, "the files of the cut that was killed, and of older ones, are deleted"
+    assert len(written - named) <= 8, "the files of the update that was killed, and of older ones, are deleted"
 
 
 def test_after_a_repair_each_late_record_has_its_fate(day: _Day, spark: SparkSession, tmp_path: Path) -> None:
@@ -223,18 +225,18 @@ def test_after_a_repair_each_late_record_has_its_fate(day: _Day, spark: SparkSes
     plan = repair(OpenLake.of(lake, day.settings, spark))
     assert plan
     assert plan.late_events
-    cut = update_ledger(lake, day.settings)
-    assert cut.balances
+    ledger = update_ledger(lake, day.settings)
+    assert ledger.balances
     assert (
-        cut.rows(RecordKind.LATE_AWAITING),
-        cut.rows(RecordKind.LATE_PENDING),
-        cut.rows(RecordKind.LATE_FROZEN),
+        ledger.rows(RecordKind.LATE_AWAITING),
+        ledger.rows(RecordKind.LATE_PENDING),
+        ledger.rows(RecordKind.LATE_FROZEN),
     ) == (0, 0, 0)
-    assert cut.rows(RecordKind.LATE_EXPIRED) == plan.expired
+    assert ledger.rows(RecordKind.LATE_EXPIRED) == plan.expired
     expected = _expected(day)
-    assert (cut.late, cut.duplicates) == (expected.late, expected.duplicates)
-    *_, again = take_cuts(day.settings, lake, _now, restart=True, rows_a_cut=1)
-    assert again.figures == cut.figures
+    assert (ledger.late, ledger.duplicates) == (expected.late, expected.duplicates)
+    *_, again = advance(day.settings, lake, _now, restart=True, rows_at_once=1)
+    assert again.figures == ledger.figures
 
 
 def test_what_others_delete_is_unaccounted(day: _Day, spark: SparkSession, tmp_path: Path) -> None:
@@ -245,14 +247,14 @@ def test_what_others_delete_is_unaccounted(day: _Day, spark: SparkSession, tmp_p
         f"DELETE FROM delta.`{lake.table(SILVER_EVENTS)}` WHERE event_type = '{event[0]}' AND event_id = '{event[1]}'"
     )
     spark.sql(f"DELETE FROM delta.`{lake.table(SESSIONS)}` WHERE session_id = '{session[0]}'")
-    cut = update_ledger(lake, day.settings)
+    ledger = update_ledger(lake, day.settings)
     events = session[SESSIONS.column_names.index("event_count")]
-    assert {(one.account, one.kind, one.rows) for one in cut.alarms} == {
+    assert {(one.account, one.kind, one.rows) for one in ledger.alarms} == {
         (RECORDS, RecordKind.UNACCOUNTED, 1),
         ("sessionize", RecordKind.UNACCOUNTED, events),
     }
-    assert not cut.balances
-    assert cut.ok_difference == 0
+    assert not ledger.balances
+    assert ledger.ok_difference == 0
 
 
 def _without_last(rows: pa.Table) -> pa.Table:
@@ -289,12 +291,12 @@ def test_a_row_that_a_query_lost_or_wrote_twice_is_found(
     file = _first_file(lake, table)
     rows = pq.read_table(pa.BufferReader(file.read_bytes()), coerce_int96_timestamp_unit="us")
     pq.write_table(change(rows), file)
-    *_, cut = take_cuts(day.settings, lake, _now, restart=True)
-    found = {(one.account, one.kind): one.rows for one in cut.alarms}
+    *_, ledger = advance(day.settings, lake, _now, restart=True)
+    found = {(one.account, one.kind): one.rows for one in ledger.alarms}
     assert found.get((account, kind), 0) >= 1
     if account == RECORDS:
         assert found[account, kind] == 1
-    assert not cut.balances
+    assert not ledger.balances
     assert all(one in ALARMS for _, one in found)
 
 
@@ -304,11 +306,11 @@ def test_a_ledger_can_begin_with_what_comes_from_now_on(day: _Day, tmp_path: Pat
     first = lake.path / SILVER_EVENTS.path / "_delta_log" / f"{0:020}.json"
     first.unlink()
     with pytest.raises(LakeError, match="--from-now"):
-        list(take_cuts(day.settings, lake, _now))
+        list(advance(day.settings, lake, _now))
     begun = begin_now(day.settings, lake, _now(), lambda: None)
     assert begun.balances
-    *_, cut = take_cuts(day.settings, lake, _now)
-    assert (cut.balances, cut.rows(RecordKind.RECEIVED), cut.silver) == (True, 0, begun.silver)
+    *_, ledger = advance(day.settings, lake, _now)
+    assert (ledger.balances, ledger.rows(RecordKind.RECEIVED), ledger.silver) == (True, 0, begun.silver)
 
 
 def _files_up_to(lake: Lake, table: Table, version: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""The live ledger over lakes that are written by hand, each commit as a query writes it."""
+"""The ledger over lakes that are written by hand, each commit as a query writes it."""
 
 import json
 import shutil
@@ -29,9 +29,9 @@ from spark_jobs.errors import LakeError
 from spark_jobs.lake.notes import CommitNote
 from spark_jobs.lake.open import open_lake
 from spark_jobs.ledger import merging
-from spark_jobs.ledger.cut import LATE_KINDS, LEDGERS, RECORDS, LiveLedger, RecordKind, cut_key
-from spark_jobs.ledger.cut_files import rows_of
-from spark_jobs.ledger.take_cut import _Cutting, take_cuts
+from spark_jobs.ledger.advance import _Step, advance
+from spark_jobs.ledger.ledger_files import rows_of
+from spark_jobs.ledger.model import LATE_KINDS, LEDGERS, RECORDS, Ledger, RecordKind, ledger_key
 from spark_jobs.ledger.unread import UNREAD
 from spark_jobs.places import REPAIR
 from tests.support.written_lakes import NOON, Record, WrittenLake, at
@@ -46,8 +46,8 @@ def written(tmp_path: Path) -> WrittenLake:
     return WrittenLake(open_lake(str(tmp_path / "lake")))
 
 
-def _cut(written: WrittenLake, own: Settings | None = None) -> LiveLedger:
-    *_, last = take_cuts(own or Settings(), written.lake, lambda: datetime.now(UTC))
+def _ledger(written: WrittenLake, own: Settings | None = None) -> Ledger:
+    *_, last = advance(own or Settings(), written.lake, lambda: datetime.now(UTC))
     return last
 
 
@@ -82,22 +82,22 @@ def test_of_two_copies_one_is_kept_and_one_is_a_duplicate(written: WrittenLake) 
     a, b = _event("a", 0, 1), _event("b", 0, 1)
     _arrive(written, [a, b, a], [a, b], 0)
     _arrive(written, [_event("a", 0, 2)], [], 1)
-    cut = _cut(written)
-    assert cut.balances
-    assert (cut.rows(RecordKind.OK), cut.rows(RecordKind.KEPT), cut.rows(RecordKind.DUPLICATE)) == (4, 2, 2)
+    ledger = _ledger(written)
+    assert ledger.balances
+    assert (ledger.rows(RecordKind.OK), ledger.rows(RecordKind.KEPT), ledger.rows(RecordKind.DUPLICATE)) == (4, 2, 2)
 
 
 def test_a_good_record_that_is_nowhere_is_unaccounted(written: WrittenLake) -> None:
     a, b = _event("a", 0, 1), _event("b", 0, 1)
     _arrive(written, [a, b], [a], 0)
-    cut = _cut(written)
-    assert not cut.balances
-    assert [(one.account, one.kind, one.rows) for one in cut.alarms] == [(RECORDS, RecordKind.UNACCOUNTED, 1)]
+    ledger = _ledger(written)
+    assert not ledger.balances
+    assert [(one.account, one.kind, one.rows) for one in ledger.alarms] == [(RECORDS, RecordKind.UNACCOUNTED, 1)]
 
 
 def test_a_row_of_silver_without_a_record_is_surplus(written: WrittenLake) -> None:
     _arrive(written, [_event("a", 0, 1)], [_event("a", 0, 1), _event("b", 0, 1)], 0)
-    assert [(one.kind, one.rows) for one in _cut(written).alarms] == [(RecordKind.SURPLUS, 1)]
+    assert [(one.kind, one.rows) for one in _ledger(written).alarms] == [(RecordKind.SURPLUS, 1)]
 
 
 def test_compaction_and_repairs_add_nothing(written: WrittenLake) -> None:
@@ -105,8 +105,8 @@ def test_compaction_and_repairs_add_nothing(written: WrittenLake) -> None:
     written.batch(BRONZE_EVENTS, "ingest", [a])
     files = written.batch(SILVER_EVENTS, "deduplicate", [a], reached=0)
     written.commit(SILVER_EVENTS, [a], removed=files, moves=True)
-    cut = _cut(written)
-    assert (cut.balances, cut.rows(RecordKind.KEPT), cut.silver) == (True, 1, 1)
+    ledger = _ledger(written)
+    assert (ledger.balances, ledger.rows(RecordKind.KEPT), ledger.silver) == (True, 1, 1)
 
 
 def test_what_others_delete_and_add_is_unaccounted_and_surplus(written: WrittenLake) -> None:
@@ -114,19 +114,19 @@ def test_what_others_delete_and_add_is_unaccounted_and_surplus(written: WrittenL
     written.batch(BRONZE_EVENTS, "ingest", [a, b])
     files = written.batch(SILVER_EVENTS, "deduplicate", [a, b], reached=0)
     sessions = written.batch(SESSIONS, "sessionize", [_session(a, b)], reached=0)
-    assert _cut(written).balances
+    assert _ledger(written).balances
     written.commit(SILVER_EVENTS, [a, c], removed=files)
     written.commit(SESSIONS, [], removed=sessions)
-    cut = _cut(written)
-    assert {(one.account, one.kind, one.rows) for one in cut.alarms} == {
+    ledger = _ledger(written)
+    assert {(one.account, one.kind, one.rows) for one in ledger.alarms} == {
         (RECORDS, RecordKind.UNACCOUNTED, 1),
         (RECORDS, RecordKind.SURPLUS, 1),
         ("sessionize", RecordKind.UNACCOUNTED, 2),
     }
-    assert cut.ok_difference == 0
+    assert ledger.ok_difference == 0
     written.commit(BRONZE_EVENTS, [a], None)
     written.batch(SILVER_EVENTS, "deduplicate", [], reached=1)
-    (added,) = (one for one in _cut(written).alarms if one.account == BRONZE_EVENTS.name)
+    (added,) = (one for one in _ledger(written).alarms if one.account == BRONZE_EVENTS.name)
     assert (added.kind, added.rows) == (RecordKind.ADDED, 1)
 
 
@@ -134,15 +134,15 @@ def test_a_requeued_record_leaves_quarantine_for_its_hour(written: WrittenLake) 
     bad = _event("a", 0, 1, verdict="missing_user_id", event_time=None)
     other = _event("b", 0, 1, verdict="invalid_event_time", event_time=None)
     _arrive(written, [bad, other], [], 0)
-    assert _cut(written).quarantined == {"invalid_event_time": 1, "missing_user_id": 1}
+    assert _ledger(written).quarantined == {"invalid_event_time": 1, "missing_user_id": 1}
     again = {**_event("a", 0, 2), "requeued_from": at(1), "source": bad["source"]}
     written.commit(BRONZE_EVENTS, [again], CommitNote(writer="requeue after 0", batch=0))
     written.batch(SILVER_EVENTS, "deduplicate", [again], reached=1)
-    cut = _cut(written)
-    assert cut.balances
-    assert cut.quarantined == {"invalid_event_time": 1}
-    assert (cut.rows(RecordKind.RECEIVED), cut.rows(RecordKind.OK), cut.rows(RecordKind.REQUEUED)) == (2, 1, 1)
-    received = {row.hour: row.rows for row in rows_of(written.lake, cut) if row.kind == RecordKind.RECEIVED}
+    ledger = _ledger(written)
+    assert ledger.balances
+    assert ledger.quarantined == {"invalid_event_time": 1}
+    assert (ledger.rows(RecordKind.RECEIVED), ledger.rows(RecordKind.OK), ledger.rows(RecordKind.REQUEUED)) == (2, 1, 1)
+    received = {row.hour: row.rows for row in rows_of(written.lake, ledger) if row.kind == RecordKind.RECEIVED}
     assert received == {None: 1, int(NOON.timestamp()) // 3600: 1}
 
 
@@ -151,17 +151,17 @@ def test_what_is_late_has_the_fate_that_repairs_tell(written: WrittenLake) -> No
     late = {name: _event(name, -300, 2) for name in ("expired", "repaired", "frozen", "slow", "copy")}
     _arrive(written, [_event("a", 0, 1)], [_event("a", 0, 1)], 0)
     _arrive(written, [*late.values(), late["repaired"]], [], 1, watermark=-_DELAY_MIN)
-    cut = _cut(written)
-    assert (cut.balances, cut.rows(RecordKind.LATE_AWAITING), cut.rows(RecordKind.DUPLICATE)) == (True, 6, 0)
+    ledger = _ledger(written)
+    assert (ledger.balances, ledger.rows(RecordKind.LATE_AWAITING), ledger.rows(RecordKind.DUPLICATE)) == (True, 6, 0)
 
     found = [{**late[name], "is_expired": name == "expired", "repair": 1} for name in late if name != "copy"]
     written.commit(LATE_EVENTS, found, _REPAIR)
     written.repair(1, 1, [late["slow"], late["frozen"]])
-    cut = _cut(written)
+    ledger = _ledger(written)
     fates = {
-        kind: cut.rows(kind)
+        kind: ledger.rows(kind)
         for kind in RecordKind
-        if cut.rows(kind) and (kind.startswith("late") or kind == "duplicate")
+        if ledger.rows(kind) and (kind.startswith("late") or kind == "duplicate")
     }
     # Both copies of what was repaired share its fate.
     assert fates == {
@@ -170,30 +170,38 @@ def test_what_is_late_has_the_fate_that_repairs_tell(written: WrittenLake) -> No
         RecordKind.LATE_PENDING: 2,
         RecordKind.DUPLICATE: 1,
     }
-    assert cut.balances
+    assert ledger.balances
 
     told = _frozen(late["frozen"], repair=2)
     # That a mark would change a row that is too old says nothing of the late event.
     marked = {**told, "event_id": "repaired", "cause": "invalid_traffic"}
     written.commit(RESTATEMENTS, [told, marked], CommitNote(writer=f"{REPAIR} sessions", batch=2))
     written.repair(2, 1, [late["slow"]])
-    cut = _cut(written)
-    assert (cut.rows(RecordKind.LATE_FROZEN), cut.rows(RecordKind.LATE_PENDING), cut.late) == (1, 1, 5)
+    ledger = _ledger(written)
+    assert (ledger.rows(RecordKind.LATE_FROZEN), ledger.rows(RecordKind.LATE_PENDING), ledger.late) == (1, 1, 5)
     written.repair(3, -1)
-    assert _cut(written).rows(RecordKind.LATE_PENDING) == 1, "that one has changed rows for another reason"
+    assert _ledger(written).rows(RecordKind.LATE_PENDING) == 1, "that one has changed rows for another reason"
     written.repair(4, 1)
-    cut = _cut(written)
-    assert (cut.rows(RecordKind.LATE_REPAIRED), cut.rows(RecordKind.LATE_PENDING), cut.balances) == (3, 0, True)
+    ledger = _ledger(written)
+    assert (ledger.rows(RecordKind.LATE_REPAIRED), ledger.rows(RecordKind.LATE_PENDING), ledger.balances) == (
+        3,
+        0,
+        True,
+    )
 
 
 def test_a_late_record_whose_later_copy_was_kept_is_a_duplicate(written: WrittenLake) -> None:
     _arrive(written, [_event("a", 0, 1)], [_event("a", 0, 1)], 0)
     _arrive(written, [_event("b", -190, 2)], [], 1, watermark=-_DELAY_MIN)
-    assert _cut(written).rows(RecordKind.LATE_AWAITING) == 1
+    assert _ledger(written).rows(RecordKind.LATE_AWAITING) == 1
     again = _event("b", -15, 3)
     _arrive(written, [again], [again], 2, watermark=-_DELAY_MIN)
-    cut = _cut(written)
-    assert (cut.rows(RecordKind.LATE_AWAITING), cut.rows(RecordKind.DUPLICATE), cut.rows(RecordKind.KEPT)) == (0, 1, 2)
+    ledger = _ledger(written)
+    assert (ledger.rows(RecordKind.LATE_AWAITING), ledger.rows(RecordKind.DUPLICATE), ledger.rows(RecordKind.KEPT)) == (
+        0,
+        1,
+        2,
+    )
 
 
 def _frozen(cause: Record, **more: Any) -> Record:
@@ -202,18 +210,18 @@ def _frozen(cause: Record, **more: Any) -> Record:
     return {**event, "received_at": cause["ingest_time"], "outcome": "frozen", "cause": "late_click", **more}
 
 
-def _fates(cut: LiveLedger) -> dict[RecordKind, int]:
+def _fates(ledger: Ledger) -> dict[RecordKind, int]:
     """What became of good records; those that were late by what repairs found."""
-    assert cut.balances, cut.alarms
+    assert ledger.balances, ledger.alarms
     kinds = (RecordKind.KEPT, RecordKind.DUPLICATE, *LATE_KINDS)
-    return {kind: rows for kind in kinds if (rows := cut.rows(kind))}
+    return {kind: rows for kind in kinds if (rows := ledger.rows(kind))}
 
 
 _MICROSECOND = 1 / 60_000_000
 _FOREVER = Settings.model_validate({"deduplicate": {"mode": "forever"}})
 
 
-@pytest.mark.parametrize("in_steps", [False, True], ids=["one cut", "a cut for each batch"])
+@pytest.mark.parametrize("in_steps", [False, True], ids=["one update", "an update for each batch"])
 @pytest.mark.parametrize(
     ("minutes", "watermark", "own", "fate"),
     [
@@ -231,26 +239,26 @@ def test_a_record_that_silver_lacks_is_a_copy_of_what_lies_within_the_delay(
     first = _event("a", 0, 1)
     _arrive(written, [first], [first], 0)
     if in_steps:
-        _cut(written, own)
+        _ledger(written, own)
     _arrive(written, [_event("a", minutes, 2)], [], 1, watermark=watermark)
-    assert _fates(_cut(written, own)) == {RecordKind.KEPT: 1, fate: 1}
+    assert _fates(_ledger(written, own)) == {RecordKind.KEPT: 1, fate: 1}
 
 
 def test_a_copy_on_the_other_side_of_midnight_is_a_duplicate(written: WrittenLake) -> None:
     midnight = 12 * 60
     first, copy, late_copy = (_event("a", midnight + minutes, 1) for minutes in (10, 60, -170))
     _arrive(written, [first, copy, late_copy], [first], 0)
-    assert _fates(_cut(written)) == {RecordKind.KEPT: 1, RecordKind.DUPLICATE: 2}
+    assert _fates(_ledger(written)) == {RecordKind.KEPT: 1, RecordKind.DUPLICATE: 2}
 
 
-def test_each_use_of_an_id_is_told_from_the_others_over_many_cuts(written: WrittenLake) -> None:
+def test_each_use_of_an_id_is_told_from_the_others_over_many_updates(written: WrittenLake) -> None:
     uses = [_event("a", day * 24 * 60, day) for day in range(4)]
     for day, use in enumerate(uses):
         _arrive(written, [use], [use], day, watermark=(day - 1) * 24 * 60)
-        _cut(written)
+        _ledger(written)
     near, between = _event("a", 60, 4), _event("a", 12 * 60, 4)
     _arrive(written, [near, between], [], 4, watermark=3 * 24 * 60)
-    assert _fates(_cut(written)) == {RecordKind.KEPT: 4, RecordKind.DUPLICATE: 1, RecordKind.LATE_AWAITING: 1}
+    assert _fates(_ledger(written)) == {RecordKind.KEPT: 4, RecordKind.DUPLICATE: 1, RecordKind.LATE_AWAITING: 1}
 
 
 def test_an_id_that_is_forgotten_in_steps_is_known_until_the_step_is_over(written: WrittenLake) -> None:
@@ -259,20 +267,20 @@ def test_an_id_that_is_forgotten_in_steps_is_known_until_the_step_is_over(writte
     _arrive(written, [first], [first], 0)
     _arrive(written, [], [], 1, watermark=_DELAY_MIN + 1)
     _read_by_all(written, 1, _DELAY_MIN + 1)
-    _cut(written)
+    _ledger(written)
     _arrive(written, [again], [], 2, watermark=_DELAY_MIN + 1)
-    assert _fates(_cut(written)) == {RecordKind.KEPT: 1, RecordKind.LATE_AWAITING: 1}
+    assert _fates(_ledger(written)) == {RecordKind.KEPT: 1, RecordKind.LATE_AWAITING: 1}
 
 
 def test_a_late_record_is_no_copy_of_a_later_use_of_its_id(written: WrittenLake) -> None:
     _arrive(written, [_event("a", -300, 1)], [], 0, watermark=-_DELAY_MIN)
-    _cut(written)
+    _ledger(written)
     again = _event("a", 0, 2)
     _arrive(written, [again], [again], 1, watermark=-_DELAY_MIN)
-    assert _fates(_cut(written)) == {RecordKind.KEPT: 1, RecordKind.LATE_AWAITING: 1}
+    assert _fates(_ledger(written)) == {RecordKind.KEPT: 1, RecordKind.LATE_AWAITING: 1}
 
 
-@pytest.mark.parametrize("in_steps", [False, True], ids=["one cut", "a cut for each repair"])
+@pytest.mark.parametrize("in_steps", [False, True], ids=["one update", "an update for each repair"])
 def test_the_late_uses_of_an_id_have_each_its_own_fate(written: WrittenLake, *, in_steps: bool) -> None:
     """One use after the other: too old, brought in, waiting, frozen, a copy of an event that was kept long ago."""
     expired, repaired, slow, frozen, copy = (_event("a", -1500 + 300 * use, 10 + use) for use in range(5))
@@ -282,19 +290,19 @@ def test_the_late_uses_of_an_id_have_each_its_own_fate(written: WrittenLake, *, 
     written.repair(1, 0, [slow, frozen])
     due = {RecordKind.LATE_EXPIRED: 1, RecordKind.LATE_REPAIRED: 2, RecordKind.DUPLICATE: 1}
     if in_steps:
-        assert _fates(_cut(written)) == {**due, RecordKind.LATE_PENDING: 2}
+        assert _fates(_ledger(written)) == {**due, RecordKind.LATE_PENDING: 2}
     written.commit(RESTATEMENTS, [_frozen(frozen, repair=2)], CommitNote(writer=f"{REPAIR} sessions", batch=2))
     written.repair(2, 0, [slow])
-    assert _fates(_cut(written)) == {**due, RecordKind.LATE_PENDING: 1, RecordKind.LATE_FROZEN: 1}
+    assert _fates(_ledger(written)) == {**due, RecordKind.LATE_PENDING: 1, RecordKind.LATE_FROZEN: 1}
 
 
-def test_late_events_of_which_older_cuts_kept_only_the_ids_explain_every_use(written: WrittenLake) -> None:
+def test_late_events_of_which_older_updates_kept_only_the_ids_explain_every_use(written: WrittenLake) -> None:
     late = _event("a", -300, 1)
     _arrive(written, [late], [], 0, watermark=0)
     written.commit(LATE_EVENTS, [{**late, "is_expired": False, "repair": 1}], _REPAIR)
     written.repair(1, 0, [late])
-    cut = _cut(written)
-    for key in cut.found_late:
+    ledger = _ledger(written)
+    for key in ledger.found_late:
         rows = pq.read_table(pa.BufferReader(written.lake.files.read(key) or b""))
         sink = pa.BufferOutputStream()
         pq.write_table(rows.select(["hash", "is_late", "is_expired", "is_frozen"]), sink)
@@ -302,34 +310,34 @@ def test_late_events_of_which_older_cuts_kept_only_the_ids_explain_every_use(wri
     _arrive(written, [_event("a", -900, 2)], [], 1, watermark=0)
     written.commit(RESTATEMENTS, [_frozen(late, repair=2)], CommitNote(writer=f"{REPAIR} sessions", batch=2))
     written.repair(2, 1)
-    assert _fates(_cut(written)) == {RecordKind.LATE_FROZEN: 2}
+    assert _fates(_ledger(written)) == {RecordKind.LATE_FROZEN: 2}
 
 
 def test_keys_are_remembered_for_as_long_as_a_copy_can_be_on_time(written: WrittenLake) -> None:
     _arrive(written, [_event("a", 0, 1)], [_event("a", 0, 1)], 0)
     _arrive(written, [_event("b", 2 * _DELAY_MIN, 2)], [_event("b", 2 * _DELAY_MIN, 2)], 1, watermark=-_DELAY_MIN)
     _read_by_all(written, 1, -_DELAY_MIN)
-    assert len(_cut(written).parts) == 1
+    assert len(_ledger(written).parts) == 1
     c = _event("c", 2 * _DELAY_MIN + 1, 3)
     _arrive(written, [c], [c], 2, watermark=_DELAY_MIN)
     _read_by_all(written, 2, _DELAY_MIN)
-    cut = _cut(written)
-    assert [part.first for part in cut.parts] == [0, 2], "the newest event of the first part is b, not a"
+    ledger = _ledger(written)
+    assert [part.first for part in ledger.parts] == [0, 2], "the newest event of the first part is b, not a"
     d = _event("d", 9 * _DELAY_MIN, 4)
     _arrive(written, [d], [d], 3, watermark=4 * _DELAY_MIN)
     _read_by_all(written, 3, 4 * _DELAY_MIN)
-    assert [part.first for part in _cut(written).parts] == [3]
+    assert [part.first for part in _ledger(written).parts] == [3]
 
 
 def test_where_nothing_is_ever_forgotten_neither_does_the_ledger(written: WrittenLake) -> None:
     _arrive(written, [_event("a", 0, 1)], [_event("a", 0, 1)], 0)
     _read_by_all(written, 0, 0)
-    assert [part.until_us for part in _cut(written, _FOREVER).parts] == [None]
+    assert [part.until_us for part in _ledger(written, _FOREVER).parts] == [None]
     far = _event("b", 100_000, 2)
     _arrive(written, [far, _event("a", 0, 2)], [far], 1)
     _read_by_all(written, 1, 0)
-    cut = _cut(written, _FOREVER)
-    assert (cut.balances, cut.rows(RecordKind.DUPLICATE), len(cut.parts)) == (True, 1, 2)
+    ledger = _ledger(written, _FOREVER)
+    assert (ledger.balances, ledger.rows(RecordKind.DUPLICATE), len(ledger.parts)) == (True, 1, 2)
 
 
 def _read_by_all(written: WrittenLake, silver: int, watermark: float) -> None:
@@ -345,16 +353,16 @@ def _session(*events: Record) -> Record:
 def test_an_event_is_pending_until_the_row_with_it_is_there(written: WrittenLake) -> None:
     a, b = _event("a", 0, 1), _event("b", 2, 1)
     _arrive(written, [a, b], [a, b], 0)
-    assert _cut(written).accounts == [], "no query has a table yet"
+    assert _ledger(written).accounts == [], "no query has a table yet"
     written.batch(SESSIONS, "sessionize", [], reached=0)
-    assert _cut(written).rows(RecordKind.PENDING, account="sessionize") == 2
+    assert _ledger(written).rows(RecordKind.PENDING, account="sessionize") == 2
     _arrive(written, [_event("c", 60, 2)], [_event("c", 60, 2)], 1)
-    cut = _cut(written)
-    assert cut.rows(RecordKind.READ, account="sessionize") == 2
-    assert cut.rows(RecordKind.PENDING, account="sessionize") == 3, "what is not read yet is pending too"
+    ledger = _ledger(written)
+    assert ledger.rows(RecordKind.READ, account="sessionize") == 2
+    assert ledger.rows(RecordKind.PENDING, account="sessionize") == 3, "what is not read yet is pending too"
     written.batch(SESSIONS, "sessionize", [_session(a, b)], reached=1, watermark=50)
-    cut = _cut(written)
-    assert (cut.rows(RecordKind.PENDING, account="sessionize"), cut.balances) == (1, True)
+    ledger = _ledger(written)
+    assert (ledger.rows(RecordKind.PENDING, account="sessionize"), ledger.balances) == (1, True)
 
 
 def test_an_event_that_the_watermark_has_passed_is_late_or_lost(written: WrittenLake) -> None:
@@ -366,10 +374,10 @@ def test_an_event_that_the_watermark_has_passed_is_late_or_lost(written: Written
     written.batch(SESSIONS, "sessionize", [], reached=1, watermark=30)
     _arrive(written, [c], [c], 2)
     written.batch(SESSIONS, "sessionize", [], reached=2, watermark=90)
-    cut = _cut(written)
+    ledger = _ledger(written)
     kinds = (RecordKind.LATE, RecordKind.UNACCOUNTED, RecordKind.PENDING)
-    assert [cut.rows(kind, account="sessionize") for kind in kinds] == [1, 1, 1]
-    assert not cut.balances
+    assert [ledger.rows(kind, account="sessionize") for kind in kinds] == [1, 1, 1]
+    assert not ledger.balances
 
 
 def test_an_event_waits_for_the_end_of_its_users_session(written: WrittenLake) -> None:
@@ -379,8 +387,8 @@ def test_an_event_waits_for_the_end_of_its_users_session(written: WrittenLake) -
     last = _event("last", 59, 2)
     _arrive(written, [last], [last], 1)
     written.batch(SESSIONS, "sessionize", [], reached=1, watermark=50)
-    cut = _cut(written)
-    assert (cut.rows(RecordKind.PENDING, account="sessionize"), cut.balances) == (len(events) + 1, True)
+    ledger = _ledger(written)
+    assert (ledger.rows(RecordKind.PENDING, account="sessionize"), ledger.balances) == (len(events) + 1, True)
 
 
 def test_a_row_has_the_use_of_an_id_that_it_names(written: WrittenLake) -> None:
@@ -389,13 +397,13 @@ def test_a_row_has_the_use_of_an_id_that_it_names(written: WrittenLake) -> None:
     first = {"impression_id": "a", "impression_time": at(0)}
     written.batch(ATTRIBUTIONS, "attribute", [first], reached=0)
     written.batch(SESSIONS, "sessionize", [_session(uses[0]), _session(uses[2])], reached=0)
-    cut = _cut(written)
-    assert cut.balances
-    assert [cut.rows(RecordKind.PENDING, account=account) for account in ("attribute", "sessionize")] == [3, 2]
+    ledger = _ledger(written)
+    assert ledger.balances
+    assert [ledger.rows(RecordKind.PENDING, account=account) for account in ("attribute", "sessionize")] == [3, 2]
     _arrive(written, [], [], 1)
     written.batch(ATTRIBUTIONS, "attribute", [], reached=1, watermark=300)
     written.batch(SESSIONS, "sessionize", [_session(uses[0])], reached=1, watermark=300)
-    assert {(one.account, one.kind, one.rows) for one in _cut(written).alarms} == {
+    assert {(one.account, one.kind, one.rows) for one in _ledger(written).alarms} == {
         ("attribute", RecordKind.UNACCOUNTED, 1),
         ("sessionize", RecordKind.SURPLUS, 1),
     }
@@ -405,7 +413,7 @@ def test_a_row_of_gold_with_an_event_that_was_never_read_is_surplus(written: Wri
     a = _event("a", 0, 1)
     _arrive(written, [a], [a], 0)
     written.batch(SESSIONS, "sessionize", [_session(a, _event("stranger", 1, 1))], reached=0, watermark=30)
-    assert [(one.account, one.kind, one.rows) for one in _cut(written).alarms] == [
+    assert [(one.account, one.kind, one.rows) for one in _ledger(written).alarms] == [
         ("sessionize", RecordKind.SURPLUS, 1)
     ]
 
@@ -414,9 +422,9 @@ def test_events_without_a_user_are_in_no_session(written: WrittenLake) -> None:
     a = _event("a", 0, 1, user_id=None)
     _arrive(written, [a], [a], 0)
     written.batch(SESSIONS, "sessionize", [], reached=0)
-    cut = _cut(written)
+    ledger = _ledger(written)
     assert [
-        cut.rows(kind, account="sessionize") for kind in (RecordKind.USERLESS, RecordKind.READ, RecordKind.PENDING)
+        ledger.rows(kind, account="sessionize") for kind in (RecordKind.USERLESS, RecordKind.READ, RecordKind.PENDING)
     ] == [1, 0, 0]
 
 
@@ -431,14 +439,14 @@ def test_conversions_are_kept_and_are_no_business_of_the_join_and_of_sessions(wr
     written.batch(ATTRIBUTIONS, "attribute", [pair], reached=0)
     written.batch(SESSIONS, "sessionize", [_session(events[1])], reached=0)
     written.batch(USER_STATUS, "user_status", [], reached=0)
-    cut = _cut(written)
-    assert (cut.balances, cut.rows(RecordKind.KEPT), cut.rows(RecordKind.DUPLICATE)) == (True, 3, 1)
+    ledger = _ledger(written)
+    assert (ledger.balances, ledger.rows(RecordKind.KEPT), ledger.rows(RecordKind.DUPLICATE)) == (True, 3, 1)
     counts = {
         account: [
-            cut.rows(kind, account=account)
+            ledger.rows(kind, account=account)
             for kind in (RecordKind.READ, RecordKind.USERLESS, RecordKind.PENDING, RecordKind.LATE)
         ]
-        for account in cut.accounts
+        for account in ledger.accounts
     }
     assert counts == {"attribute": [1, 0, 0, 0], "sessionize": [1, 0, 0, 0], "user_status": [3, 0, 3, 0]}
 
@@ -453,9 +461,12 @@ def test_an_impression_may_be_in_several_rows(written: WrittenLake) -> None:
     ]
     for row in rows:
         written.batch(ATTRIBUTIONS, "attribute", [row], reached=0)
-    cut = _cut(written)
-    assert (cut.rows(RecordKind.READ, account="attribute"), cut.rows(RecordKind.PENDING, account="attribute")) == (3, 0)
-    assert cut.balances
+    ledger = _ledger(written)
+    assert (
+        ledger.rows(RecordKind.READ, account="attribute"),
+        ledger.rows(RecordKind.PENDING, account="attribute"),
+    ) == (3, 0)
+    assert ledger.balances
 
 
 @pytest.mark.parametrize(("join", "read"), [("full_outer", 2), ("left_outer", 1), ("right_outer", 1), ("inner", 0)])
@@ -463,17 +474,17 @@ def test_only_sides_that_the_join_must_emit_are_followed(join: str, read: int, w
     events = [_event("i", 0, 1), _event("k", 1, 1, "click")]
     _arrive(written, events, events, 0)
     written.batch(ATTRIBUTIONS, "attribute", [], reached=0)
-    cut = _cut(written, Settings.model_validate({"attribute": {"join": join}}))
-    assert cut.rows(RecordKind.READ, account="attribute") == read
+    ledger = _ledger(written, Settings.model_validate({"attribute": {"join": join}}))
+    assert ledger.rows(RecordKind.READ, account="attribute") == read
 
 
-def test_a_batch_that_has_read_more_than_the_cut_is_left_for_the_next(written: WrittenLake) -> None:
+def test_a_batch_that_has_read_more_than_the_update_is_left_for_the_next(written: WrittenLake) -> None:
     a, b = _event("a", 0, 1), _event("b", 1, 2)
     _arrive(written, [a], [a], 0)
     _arrive(written, [b], [b], 1)
     written.batch(SESSIONS, "sessionize", [], reached=0)
     written.batch(SESSIONS, "sessionize", [_session(a, b)], reached=1, watermark=30)
-    first, second = take_cuts(Settings(), written.lake, lambda: NOON, rows_a_cut=1)
+    first, second = advance(Settings(), written.lake, lambda: NOON, rows_at_once=1)
     assert (first.silver, first.positions["sessionize"].version) == (0, 0)
     assert (second.silver, second.positions["sessionize"].version, second.balances) == (1, 1, True)
 
@@ -483,35 +494,38 @@ def test_late_for_measure_is_what_lies_behind_the_watermark_of_the_batch_before(
         row = _event(f"e{version}", minutes, version)
         _arrive(written, [row], [row], version)
         written.batch(USER_STATUS, "user_status", [], reached=version, watermark=watermark)
-    cut = _cut(written)
+    ledger = _ledger(written)
     # The third was read when the batch before had left -10, the fourth when it had left 50.
-    assert (cut.rows(RecordKind.READ, account="user_status"), cut.rows(RecordKind.LATE, account="user_status")) == (
+    assert (
+        ledger.rows(RecordKind.READ, account="user_status"),
+        ledger.rows(RecordKind.LATE, account="user_status"),
+    ) == (
         4,
         1,
     )
-    assert cut.rows(RecordKind.PENDING, account="user_status") == 1
+    assert ledger.rows(RecordKind.PENDING, account="user_status") == 1
 
 
 def _loaded(written: WrittenLake, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Takes a cut and returns how many events it loaded for its queries."""
+    """Updates the ledger and returns how many events it loaded for its queries."""
     counted = []
-    load = _Cutting._load_events
+    load = _Step._load_events
 
-    def count(own: _Cutting, *parts_and_taken: Any) -> None:
+    def count(own: _Step, *parts_and_taken: Any) -> None:
         load(own, *parts_and_taken)
         counted.append(own._desk.one("SELECT count(*) FROM event"))
 
     with monkeypatch.context() as patched:
-        patched.setattr(_Cutting, "_load_events", count)
-        cut = _cut(written)
-    assert _is_right(cut)
+        patched.setattr(_Step, "_load_events", count)
+        ledger = _ledger(written)
+    assert _is_right(ledger)
     return sum(counted)
 
 
-def _is_right(cut: LiveLedger) -> bool:
+def _is_right(ledger: Ledger) -> bool:
     """Whether no record is lost; `attribute` and `sessionize` write no row here."""
-    lost = [one for one in cut.alarms if one.account not in ("attribute", "sessionize")]
-    return (lost, cut.ok_difference, cut.received_difference) == ([], 0, 0)
+    lost = [one for one in ledger.alarms if one.account not in ("attribute", "sessionize")]
+    return (lost, ledger.ok_difference, ledger.received_difference) == ([], 0, 0)
 
 
 def _a_day(written: WrittenLake, day: int) -> None:
@@ -528,7 +542,7 @@ def test_a_query_that_nobody_runs_costs_nothing(written: WrittenLake, monkeypatc
         _a_day(written, day)
         loaded.append(_loaded(written, monkeypatch))
     assert max(loaded) <= 20, loaded
-    assert "user_status" not in _cut(written).accounts
+    assert "user_status" not in _ledger(written).accounts
 
 
 def test_what_waits_for_a_query_that_stands_still_is_counted_without_being_loaded(
@@ -540,35 +554,37 @@ def test_what_waits_for_a_query_that_stands_still_is_counted_without_being_loade
         if day == 0:
             written.batch(USER_STATUS, "user_status", [], reached=day, watermark=-_DELAY_MIN)
         loaded.append(_loaded(written, monkeypatch))
-    assert max(loaded) <= 90, "not the events of more than eight cuts, which are merged"
+    assert max(loaded) <= 90, "not the events of more than eight updates, which are merged"
     assert max(loaded[:7]) <= 20
     _a_day(written, 12)
-    cut = _cut(written)
-    assert cut.rows(RecordKind.READ, account="user_status") == 10
-    assert cut.rows(RecordKind.PENDING, account="user_status") == 120
-    assert len(cut.parts) < 8, "parts are merged"
+    ledger = _ledger(written)
+    assert ledger.rows(RecordKind.READ, account="user_status") == 10
+    assert ledger.rows(RecordKind.PENDING, account="user_status") == 120
+    assert len(ledger.parts) < 8, "parts are merged"
     # It goes on, and what it reads is found in merged parts.
     written.batch(USER_STATUS, "user_status", [], reached=10, watermark=10 * 1440 - _DELAY_MIN)
-    cut = _cut(written)
-    assert cut.rows(RecordKind.READ, account="user_status") == 110
-    assert cut.rows(RecordKind.PENDING, account="user_status") == 30
+    ledger = _ledger(written)
+    assert ledger.rows(RecordKind.READ, account="user_status") == 110
+    assert ledger.rows(RecordKind.PENDING, account="user_status") == 30
     written.batch(USER_STATUS, "user_status", [], reached=12, watermark=13 * 1440)
-    assert _cut(written).rows(RecordKind.READ, account="user_status") == 130
-    assert _cut(written).rows(RecordKind.PENDING, account="user_status") == 0
+    assert _ledger(written).rows(RecordKind.READ, account="user_status") == 130
+    assert _ledger(written).rows(RecordKind.PENDING, account="user_status") == 0
 
 
-def test_a_cut_of_the_version_before_goes_on(written: WrittenLake) -> None:
+def test_an_update_of_the_version_before_goes_on(written: WrittenLake) -> None:
     for day in range(2):
         _a_day(written, day)
         if day == 0:
             written.batch(USER_STATUS, "user_status", [], reached=day, watermark=-_DELAY_MIN)
-    cut = _cut(written)
-    files = {name: key for name, key in cut.files.items() if name != UNREAD}
-    written.lake.files.write(cut_key(cut.number), cut.model_copy(update={"files": files}).model_dump_json().encode())
+    ledger = _ledger(written)
+    files = {name: key for name, key in ledger.files.items() if name != UNREAD}
+    written.lake.files.write(
+        ledger_key(ledger.number), ledger.model_copy(update={"files": files}).model_dump_json().encode()
+    )
     _a_day(written, 2)
-    cut = _cut(written)
-    assert _is_right(cut)
-    assert [cut.rows(kind, account="user_status") for kind in (RecordKind.READ, RecordKind.PENDING)] == [10, 30]
+    ledger = _ledger(written)
+    assert _is_right(ledger)
+    assert [ledger.rows(kind, account="user_status") for kind in (RecordKind.READ, RecordKind.PENDING)] == [10, 30]
 
 
 def test_the_files_of_quarantined_records_are_merged(written: WrittenLake, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -576,13 +592,13 @@ def test_the_files_of_quarantined_records_are_merged(written: WrittenLake, monke
     bad = [_event(f"b{number}", 0, number, verdict="missing_user_id", event_time=None) for number in range(6)]
     for number, record in enumerate(bad):
         _arrive(written, [record], [], number)
-        cut = _cut(written)
-        assert len(cut.quarantine) < 4
+        ledger = _ledger(written)
+        assert len(ledger.quarantine) < 4
     again = {**_event("b0", 0, 100), "requeued_from": at(0), "source": bad[0]["source"]}
     written.commit(BRONZE_EVENTS, [again], CommitNote(writer="requeue after 0", batch=0))
     written.batch(SILVER_EVENTS, "deduplicate", [again], reached=6)
-    cut = _cut(written)
-    assert (cut.balances, cut.quarantined, cut.rows(RecordKind.REQUEUED)) == (True, {"missing_user_id": 5}, 1)
+    ledger = _ledger(written)
+    assert (ledger.balances, ledger.quarantined, ledger.rows(RecordKind.REQUEUED)) == (True, {"missing_user_id": 5}, 1)
 
 
 _RECORDS = st.lists(
@@ -594,7 +610,7 @@ _RECORDS = st.lists(
 
 @given(batches=_RECORDS, steps=st.integers(1, 6))
 @settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_however_often_a_cut_is_taken_each_record_has_the_fate_that_was_its_own(
+def test_however_often_an_update_is_taken_each_record_has_the_fate_that_was_its_own(
     batches: list[list[tuple[int, int, bool]]], steps: int, tmp_path: Path
 ) -> None:
     """A deduplicate in plain Python says what became of each record; hours pass from batch to batch."""
@@ -625,11 +641,11 @@ def test_however_often_a_cut_is_taken_each_record_has_the_fate_that_was_its_own(
                 newest = max(minutes, newest if newest is not None else minutes)
         _arrive(written, records, rows, number, watermark)
         if number % steps == 0:
-            last = _cut(written)
+            last = _ledger(written)
             assert last.balances
-    last = _cut(written)
+    last = _ledger(written)
     assert last.balances
-    *_, whole = take_cuts(Settings(), written.lake, lambda: NOON, restart=True)
+    *_, whole = advance(Settings(), written.lake, lambda: NOON, restart=True)
     assert whole.figures == last.figures
     assert rows_of(written.lake, whole) == rows_of(written.lake, last)
     assert last.rows(RecordKind.QUARANTINED) == quarantined
@@ -647,9 +663,9 @@ def test_the_files_of_the_ledger_are_replaced(written: WrittenLake) -> None:
         row = _event(f"e{version}", version, version)
         _arrive(written, [row], [row], version)
         _read_by_all(written, version, 0)
-        cut = _cut(written)
+        ledger = _ledger(written)
     there = {file.key for file in written.lake.files.walk(LEDGERS)}
-    assert cut.keys <= there
+    assert ledger.keys <= there
     assert {name for name in written.lake.files.names(LEDGERS) if name.endswith(".json")} == {"3.json", "4.json"}
 
 

@@ -9,8 +9,8 @@ from expectations.intervals import describe, interval_between, start_of
 from expectations.timelines import TIME, Bar, Timelines, draw
 from spark_jobs.config.durations import EPOCH, time_of_us
 from spark_jobs.lake.layout import Lake
-from spark_jobs.ledger.cut import DUPLICATES, LATE_KINDS, RECORDS, LiveLedger, RecordKind
-from spark_jobs.ledger.cut_files import Row, last_cut, rows_of
+from spark_jobs.ledger.ledger_files import Row, last_ledger, rows_of
+from spark_jobs.ledger.model import DUPLICATES, LATE_KINDS, RECORDS, Ledger, RecordKind
 
 _HOUR = timedelta(hours=1)
 _COLORS = {
@@ -47,11 +47,11 @@ class Line:
 
 
 @dataclass(frozen=True)
-class LivePart:
+class LedgerPart:
     """The content of the template.
 
     Attributes:
-        cut: the last cut.
+        last: the ledger as of its last update.
         lines: the account of records, from the top.
         queries: for each query its name and its counts, in the order of ``kinds``.
         chart: SVG of records by hour of event time; empty if none has one.
@@ -59,7 +59,7 @@ class LivePart:
         colors: by kind, as in the chart.
     """
 
-    cut: LiveLedger
+    last: Ledger
     lines: tuple[Line, ...]
     queries: tuple[tuple[str, tuple[int, ...]], ...]
     chart: str
@@ -69,49 +69,49 @@ class LivePart:
 
     @property
     def taken(self) -> str:
-        """When the cut was taken, to the minute."""
-        return self.cut.taken_at.strftime(TIME)
+        """When it was last updated, to the minute."""
+        return self.last.taken_at.strftime(TIME)
 
     @property
     def since(self) -> str:
         """From when on the ledger counts; empty if it counts all."""
-        return "" if self.cut.since_us is None else time_of_us(self.cut.since_us).strftime(TIME)
+        return "" if self.last.since_us is None else time_of_us(self.last.since_us).strftime(TIME)
 
 
-def live_part(lake: Lake) -> LivePart | None:
+def ledger_part(lake: Lake) -> LedgerPart | None:
     """The part for ``lake``; None if it has no ledger."""
-    cut = last_cut(lake)
-    if cut is None:
+    ledger = last_ledger(lake)
+    if ledger is None:
         return None
-    timelines = _timelines(rows_of(lake, cut))
+    timelines = _timelines(rows_of(lake, ledger))
     drawn = {bar.kind for bar in timelines.bars}
     colors = {kind: color for kind, color in _COLORS.items() if kind in drawn}
-    return LivePart(
-        cut,
-        tuple(_lines(cut)),
-        tuple((name, tuple(cut.rows(kind, account=name) for kind in _QUERY_KINDS)) for name in cut.accounts),
+    return LedgerPart(
+        ledger,
+        tuple(_lines(ledger)),
+        tuple((name, tuple(ledger.rows(kind, account=name) for kind in _QUERY_KINDS)) for name in ledger.accounts),
         draw(timelines, {None: "records by hour of their event"}, colors),
         describe(timelines.interval),
         colors,
     )
 
 
-def _lines(cut: LiveLedger) -> list[Line]:
-    late = [Line(2, _LATE_NAMES[kind], rows) for kind in LATE_KINDS if (rows := cut.rows(kind))]
-    verdicts = sorted(cut.quarantined.items(), key=lambda item: (-item[1], item[0]))
-    requeued = cut.requeued
+def _lines(ledger: Ledger) -> list[Line]:
+    late = [Line(2, _LATE_NAMES[kind], rows) for kind in LATE_KINDS if (rows := ledger.rows(kind))]
+    verdicts = sorted(ledger.quarantined.items(), key=lambda item: (-item[1], item[0]))
+    requeued = ledger.requeued
     return [
-        Line(0, "received", cut.received),
-        Line(0, "quarantined", cut.total_quarantined),
+        Line(0, "received", ledger.received),
+        Line(0, "quarantined", ledger.total_quarantined),
         *(Line(2, verdict, rows) for verdict, rows in verdicts[:4]),
         *([Line(2, f"{len(verdicts) - 4} other verdicts", sum(n for _, n in verdicts[4:]))] if verdicts[4:] else []),
-        Line(0, "ok", cut.ok),
+        Line(0, "ok", ledger.ok),
         *([Line(2, "requeued from quarantine", requeued)] if requeued else []),
-        Line(1, "kept", cut.kept),
-        Line(1, "duplicates", cut.duplicates),
-        Line(1, "late", cut.late),
+        Line(1, "kept", ledger.kept),
+        Line(1, "duplicates", ledger.duplicates),
+        Line(1, "late", ledger.late),
         *late,
-        Line(1, "unaccounted", cut.rows(RecordKind.UNACCOUNTED)),
+        Line(1, "unaccounted", ledger.rows(RecordKind.UNACCOUNTED)),
     ]
 
 

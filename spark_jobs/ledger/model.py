@@ -9,11 +9,11 @@ from pydantic import BaseModel, ConfigDict
 from spark_jobs.places import PROGRESS
 
 LEDGERS = f"{PROGRESS}/ledger/cuts"
-"""Folder of the ledger: a file ``<number>.json`` for each cut, and what the next cut needs to know."""
+"""Folder of the ledger: a file ``<number>.json`` for each state, and what the next update needs to know."""
 RECORDS = "records"
 """The account of all records, from their arrival to silver. The others are named after queries."""
 LEDGER_FORMAT = 1
-"""Raised whenever a change of the code makes earlier cuts unusable: the next one is then counted from the start."""
+"""Raised whenever a change of the code makes earlier states unusable: the next one is then counted from the start."""
 
 
 class RecordKind(StrEnum):
@@ -61,7 +61,7 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
-class CutPosition(_Frozen):
+class QueryPosition(_Frozen):
     """Where a query stood: the version of its table, and what it had read of silver by then.
 
     ``before`` is what it had read before its last batch, whose watermark is ``watermark_ms``; that of the batch before
@@ -100,8 +100,8 @@ class Figure(_Frozen):
     source: str | None = None
 
 
-class LiveLedger(_Frozen):
-    """A cut: the account up to versions that belong together, and the files from which the next cut goes on.
+class Ledger(_Frozen):
+    """The account up to versions that belong together, and the files from which the next update goes on.
 
     received = ok + quarantined; ok = kept + duplicates (:data:`DUPLICATES`) + late (:data:`LATE_KINDS`) + unaccounted,
     which must be 0. ``surplus`` counts rows of silver without a record, and must be 0 too. In the account of a query,
@@ -116,7 +116,7 @@ class LiveLedger(_Frozen):
     silver: int = -1
     watermark_ms: int = 0
     """Watermark of the last batch of ``deduplicate``."""
-    positions: dict[str, CutPosition] = {}
+    positions: dict[str, QueryPosition] = {}
     """By name, the queries that read silver."""
     since_us: int | None = None
     """Events up to then (microseconds since 1970) may be from before the ledger began; None: it counts all."""
@@ -130,7 +130,7 @@ class LiveLedger(_Frozen):
     found_late: tuple[str, ...] = ()
     """Keys of Parquet files: the records in quarantine, and the events in ``silver/late_events``."""
     files: dict[str, str] = {}
-    """By name, the key of each Parquet file that each cut writes again."""
+    """By name, the key of each Parquet file that each update writes again."""
     figures: tuple[Figure, ...] = ()
 
     def rows(self, *kinds: RecordKind, account: str = RECORDS) -> int:
@@ -221,6 +221,6 @@ class LiveLedger(_Frozen):
         return {*(part.key for part in self.parts), *self.quarantine, *self.found_late, *self.files.values()}
 
 
-def cut_key(number: int) -> str:
-    """A cut, as JSON: see :class:`LiveLedger`."""
+def ledger_key(number: int) -> str:
+    """A state of the ledger, as JSON: see :class:`Ledger`."""
     return f"{LEDGERS}/{number}.json"

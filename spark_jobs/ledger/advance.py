@@ -1,7 +1,7 @@
-"""Taking a cut of the ledger: from the last one to what the tables hold now.
+"""Updates the ledger: from where it stands to what the tables hold now.
 
-A cut is complete once its JSON file is there; the files that it names are written before. So a process that is killed
-leaves the last cut, or the next.
+A state of the ledger is complete once its JSON file is there; the files that it names are written before. So a process
+that is killed leaves the state of before, or the new one.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,15 +16,15 @@ from spark_jobs.contract.tables import BRONZE_EVENTS, CAMPAIGN_STATS, SILVER_EVE
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.log import Commit, commits
 from spark_jobs.ledger import records
-from spark_jobs.ledger.cut import CutPosition, LiveLedger, Part
-from spark_jobs.ledger.cut_files import ACCOUNT, last_cut, numbers, save_cut
 from spark_jobs.ledger.followed_queries import OPEN_SCHEMA, Follower, followed
 from spark_jobs.ledger.late_records import explain_late_records
+from spark_jobs.ledger.ledger_files import ACCOUNT, last_ledger, numbers, save_ledger
 from spark_jobs.ledger.merging import merged_files, merged_parts
+from spark_jobs.ledger.model import Ledger, Part, QueryPosition
 from spark_jobs.ledger.read_files import Batch, batches_in, initial_events, newest_version
 from spark_jobs.ledger.summed_queries import WINDOWS_SCHEMA, prove_windows, take_measured
 from spark_jobs.ledger.unread import UNREAD, count_unread, is_wanted
-from spark_jobs.ledger.workbench import CutDatabase
+from spark_jobs.ledger.workbench import LedgerDatabase
 from spark_jobs.queries.deduplicate.query import NAME as DEDUPLICATE
 from spark_jobs.queries.jobs import OPTIONAL_JOBS
 from spark_jobs.queries.places import checkpoint_versions
@@ -32,8 +32,8 @@ from spark_jobs.queries.query import Query
 from spark_jobs.queries.registry import readers_of
 from spark_jobs.queries.sessionize import query as sessionize
 
-ROWS_A_CUT = 2_000_000
-"""Rows of silver that one cut takes at most, so that a long history is counted in steps that fit into memory."""
+ROWS_AT_ONCE = 2_000_000
+"""Rows of silver that one step takes at most, so that a long history is counted in steps that fit into memory."""
 _FORGETS_IN = 64
 """``deduplicate`` forgets ids in steps, each such a part of its delay."""
 _SUMS = (
@@ -41,70 +41,70 @@ _SUMS = (
 )
 
 
-def take_cuts(
+def advance(
     settings: Settings,
     lake: Lake,
     now: Callable[[], datetime],
     *,
     restart: bool = False,
-    rows_a_cut: int = ROWS_A_CUT,
+    rows_at_once: int = ROWS_AT_ONCE,
     check_lock: Callable[[], None] = lambda: None,
-) -> Iterator[LiveLedger]:
-    """Brings the ledger of ``lake`` up to what its tables hold now, cut by cut. Jobs may be running.
+) -> Iterator[Ledger]:
+    """Brings the ledger of ``lake`` up to what its tables hold now, step by step. Jobs may be running.
 
     Args:
         settings: those of the live jobs.
         lake: the lake; only its log and files are read, without Spark.
         now: the time.
-        restart: count everything from the start, whatever the last cut says.
-        rows_a_cut: how many rows of silver a cut takes at most; more take several.
-        check_lock: called before a cut is written.
+        restart: count everything from the start, whatever it says now.
+        rows_at_once: how many rows of silver a step takes at most.
+        check_lock: called before a state is written.
 
     Yields:
-        Each cut, once it is written; the last one covers all.
+        The ledger after each step, once it is written; the last one covers all.
 
     Raises:
-        LakeError: the log of a table does not reach back to where the last cut stopped, or a file is gone.
+        LakeError: the log of a table does not reach back to where the ledger stopped, or a file is gone.
     """
-    last = None if restart else last_cut(lake)
+    last = None if restart else last_ledger(lake)
     while True:
         number = max(numbers(lake), default=0) + 1
-        cutting = _Cutting(settings, lake, last or LiveLedger(number=0, taken_at=now()), number, rows_a_cut)
-        with closing(cutting):
-            cut = cutting.take(now())
+        step = _Step(settings, lake, last or Ledger(number=0, taken_at=now()), number, rows_at_once)
+        with closing(step):
+            ledger = step.take(now())
         check_lock()
-        save_cut(lake, cut)
-        yield cut
-        if not cutting.has_more:
+        save_ledger(lake, ledger)
+        yield ledger
+        if not step.has_more:
             return
-        last = cut
+        last = ledger
 
 
 @dataclass(frozen=True)
 class _Taken:
-    """The commits of a query since the last cut, and its position."""
+    """The commits of a query since the last update, and its position."""
 
     found: Sequence[Commit]
     batches: Sequence[Batch]
-    before: CutPosition
-    now: CutPosition
+    before: QueryPosition
+    now: QueryPosition
 
 
-class _Cutting:
-    def __init__(self, settings: Settings, lake: Lake, last: LiveLedger, number: int, rows_a_cut: int) -> None:
+class _Step:
+    def __init__(self, settings: Settings, lake: Lake, last: Ledger, number: int, rows_at_once: int) -> None:
         self._settings, self._lake, self._last = settings, lake, last
         own = settings.deduplicate
         self._delay = None if own.mode is DeduplicateMode.FOREVER else own.watermark
         self._number = number
-        self._silver, self.has_more = self._next_of_silver(rows_a_cut)
+        self._silver, self.has_more = self._next_of_silver(rows_at_once)
         self.silver_version = self._silver[-1].version if self._silver else last.silver
         self._batches = batches_in(DEDUPLICATE, self._silver)
-        self._desk = CutDatabase(lake, number, self._delay)
+        self._desk = LedgerDatabase(lake, number, self._delay)
 
     def close(self) -> None:
         self._desk.close()
 
-    def take(self, at: datetime) -> LiveLedger:
+    def take(self, at: datetime) -> Ledger:
         last, desk = self._last, self._desk
         if "tally" in last.files:
             desk.fill("tally", last.files["tally"])
@@ -133,14 +133,14 @@ class _Cutting:
             }
         )
 
-    def _next_of_silver(self, rows_a_cut: int) -> tuple[list[Commit], bool]:
+    def _next_of_silver(self, rows_at_once: int) -> tuple[list[Commit], bool]:
         """The commits of silver to count, up to the end of a batch; and whether there are more."""
         newest = newest_version(self._lake, SILVER_EVENTS)
         found, rows = [], 0
         for change in commits(self._lake, SILVER_EVENTS, self._last.silver + 1, newest):
             found.append(change)
             rows += sum(file.rows or 0 for file in change.added)
-            if rows >= rows_a_cut and change.is_of(DEDUPLICATE):
+            if rows >= rows_at_once and change.is_of(DEDUPLICATE):
                 break
         return found, bool(found) and found[-1].version < newest
 
@@ -154,7 +154,7 @@ class _Cutting:
         records.count_foreign_silver(desk, lake, self._silver)
 
     def _with_new_part(self) -> tuple[Part, ...]:
-        """The parts of the last cut, and one for what is new in silver."""
+        """The parts of the ledger of before, and one for what is new in silver."""
         desk = self._desk
         if not desk.one("SELECT count(*) FROM kept"):
             return self._last.parts
@@ -174,7 +174,7 @@ class _Cutting:
             if before is None and not self._is_followed_event_by_event(query) and self._forgot_the_start():
                 continue  # a job that is started later: what it reads first is not remembered here
             if self._lake.has(query.writes):
-                found = self._position(query, before or CutPosition())
+                found = self._position(query, before or QueryPosition())
                 # The tables of an optional job are there even if nobody runs it.
                 if (
                     found.now.silver >= 0
@@ -184,7 +184,7 @@ class _Cutting:
                     taken[query.name] = found
         return taken
 
-    def _position(self, query: Query, before: CutPosition) -> _Taken:
+    def _position(self, query: Query, before: QueryPosition) -> _Taken:
         found = []
         for change in commits(self._lake, query.writes, before.version + 1, newest_version(self._lake, query.writes)):
             if any(batch.reached > self.silver_version for batch in batches_in(query.name, [change])):
@@ -194,7 +194,7 @@ class _Cutting:
         now = before.model_copy(update={"version": found[-1].version if found else before.version})
         for batch in batches:
             if batch.reached > now.silver:
-                now = CutPosition(
+                now = QueryPosition(
                     version=now.version,
                     silver=batch.reached,
                     before=now.silver,
@@ -204,7 +204,7 @@ class _Cutting:
         return _Taken(found, batches, before, now)
 
     def _load_events(self, taken: dict[str, _Taken]) -> None:
-        """Creates the table ``event``: what queries have read since the last cut, or have open."""
+        """Creates the table ``event``: what queries have read since the last update, or have open."""
         self._desk.run('CREATE TABLE event AS SELECT hash, event_us, version, kind, "user" FROM kept')
         for part in self._last.parts:
             if any(is_wanted(self._last, name, one.before, one.now, part) for name, one in taken.items()):
@@ -240,8 +240,8 @@ class _Cutting:
     def _forgot_the_start(self) -> bool:
         return self._last.silver >= 0 and (not self._last.parts or self._last.parts[0].first > 0)
 
-    def _is_needed(self, part: Part, watermark_ms: int, positions: dict[str, CutPosition]) -> bool:
-        read = min(positions.get(one.name, CutPosition()).silver for one in followed(self._settings))
+    def _is_needed(self, part: Part, watermark_ms: int, positions: dict[str, QueryPosition]) -> bool:
+        read = min(positions.get(one.name, QueryPosition()).silver for one in followed(self._settings))
         read = min([read, *(position.silver for position in positions.values())])
         return part.until_us is None or part.until_us > watermark_ms * 1000 or part.last > read
 
