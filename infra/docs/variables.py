@@ -259,7 +259,9 @@ DEVELOPMENT = Group(
         Variable("PICTURES", "`docs/images`", "folder where `make pictures` puts them"),
         Variable("LOGS", "", "folder where `make test-compose` keeps the containers' logs"),
         Variable("CRASH_AFTER", "", "set by tests: the moment in which a job kills itself"),
-        Variable("TESTS_KEEP_JAVA", "0s", "how long the Java of the tests waits for the next pytest, for `make mutants`"),
+        Variable(
+            "TESTS_KEEP_JAVA", "0s", "how long the Java of the tests waits for the next pytest, for `make mutants`"
+        ),
         Variable("JDK_JAVA_OPTIONS", "", "options of Java; tests set a default that starts faster"),
         Variable("WITH_ENGINE", "", "`.ci/run`: a command that runs another one with a Docker engine"),
     ),

@@ -21,8 +21,9 @@ from spark_jobs.contract.tables import LATE_EVENTS, SILVER_EVENTS
 from spark_jobs.credit.plan import CreditHorizon
 from spark_jobs.places import REPAIR
 from spark_jobs.queries.correction import GROUP
+from spark_jobs.queries.facts import IS_EXPIRED
 from spark_jobs.queries.identity import delay_of, is_replaced, not_replaced
-from spark_jobs.restatements.late_events import CAUSE, IS_EXPIRED
+from spark_jobs.restatements.late_events import CAUSE
 from spark_jobs.spark.columns import dates_within
 from spark_jobs.spark.open_lake import OpenLake
 

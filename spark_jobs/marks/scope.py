@@ -15,11 +15,11 @@ from spark_jobs.contract.tables import LATE_EVENTS, SILVER_EVENTS, Table
 from spark_jobs.marks.model import TimeSpan
 from spark_jobs.queries.arrivals import rows_between
 from spark_jobs.queries.deduplicate.query import QUERY as DEDUPLICATE
+from spark_jobs.queries.facts import IS_EXPIRED, events_of, span_of
 from spark_jobs.queries.identity import delay_of, replaced_in
 from spark_jobs.queries.kept_columns import with_columns
 from spark_jobs.queries.notes import last_note, next_watermark
-from spark_jobs.restatements.facts import events_of, span_of
-from spark_jobs.restatements.late_events import IS_EXPIRED, copies_near
+from spark_jobs.restatements.late_events import copies_near
 from spark_jobs.spark.event_times import newest_event_time
 from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.traffic_rules.kinds.common import is_within

@@ -10,11 +10,12 @@ from pyspark.sql import functions as F
 from spark_jobs.config.durations import microseconds, time_of_us
 from spark_jobs.config.sections import DeduplicateSettings
 from spark_jobs.config.settings import Settings
-from spark_jobs.contract.events import HEARTBEAT, KEY, OK
+from spark_jobs.contract.events import HEARTBEAT, KEY
 from spark_jobs.contract.tables import BRONZE_EVENTS, LATE_EVENTS, SILVER_EVENTS
 from spark_jobs.lake.batch import EVER_US
 from spark_jobs.lake.log import BatchSpan
 from spark_jobs.queries.arrivals import rows_added
+from spark_jobs.queries.facts import IS_EXPIRED, as_silver
 from spark_jobs.queries.identity import COPY, IS_KEPT, delay_of, first_of_each, replaced_in, with_kept
 from spark_jobs.restatements.plan import Cause
 from spark_jobs.spark.columns import dates_within
@@ -23,7 +24,6 @@ from spark_jobs.spark.open_lake import OpenLake
 CAUSE = "cause"
 WATERMARK = "watermark"
 """Column: the watermark that an event was behind."""
-IS_EXPIRED = "is_expired"
 
 
 def behind(rows: DataFrame, spans: Sequence[BatchSpan]) -> DataFrame:
@@ -58,23 +58,6 @@ def with_watermark(rows: DataFrame, spans: Sequence[BatchSpan]) -> DataFrame:
     return rows.join(F.broadcast(known), on="ingest_time")
 
 
-def as_silver(bronze: DataFrame) -> DataFrame:
-    """The events of ``bronze`` with the columns of ``silver/events``, ``source`` and ``cause``.
-
-    And ``watermark``, if ``bronze`` has it.
-    """
-    names = [name for name in SILVER_EVENTS.column_names if name != "event_date"]
-    cause = F.when(F.col("requeued_from").isNotNull(), F.lit(Cause.REQUEUE.value)).otherwise(_cause_of_type())
-    return bronze.where(F.col("verdict") == OK).select(
-        *names,
-        F.to_date("event_time").alias("event_date"),
-        *[name for name in BRONZE_EVENTS.kept(bronze.columns) if name != WATERMARK],
-        "source",
-        cause.alias(CAUSE),
-        *[name for name in (WATERMARK,) if name in bronze.columns],
-    )
-
-
 def late_in_silver(silver: DataFrame) -> DataFrame:
     """The rows of ``silver`` that are events, with ``cause``."""
     return silver.where(F.col("event_type") != HEARTBEAT).withColumn(CAUSE, _cause_of_type()).drop(WATERMARK)
@@ -107,7 +90,9 @@ def new_late_events(lake: OpenLake, spans: list[BatchSpan], silver: DataFrame) -
     if not read:
         return None
     late = lake.read(LATE_EVENTS) if lake.has(LATE_EVENTS) else None
-    records = as_silver(with_watermark(rows_added(lake, BRONZE_EVENTS, spans), spans))
+    cause = F.when(F.col("requeued_from").isNotNull(), F.lit(Cause.REQUEUE.value)).otherwise(_cause_of_type())
+    added = with_watermark(rows_added(lake, BRONZE_EVENTS, spans), spans)
+    records = as_silver(added, cause.alias(CAUSE))
     # A cleaned log no longer says when its rows came: their range has no end, and so no latest time.
     begin, end = min(first for first, _ in read), max(last for _, last in read)
     kept = silver.where(F.col("ingest_time") >= F.lit(time_of_us(begin)))

@@ -22,11 +22,10 @@ from pyspark.sql import functions as F
 from spark_jobs.contract.tables import LATE_EVENTS, SILVER_EVENTS
 from spark_jobs.queries.arrivals import read_up_to
 from spark_jobs.queries.correction import GROUP, AffectedRows, CorrectionInput
+from spark_jobs.queries.facts import IS_EXPIRED, events_of, span_of
 from spark_jobs.queries.identity import delay_of
 from spark_jobs.restatements.apply import OnStep, restate
 from spark_jobs.restatements.compare import IS_FROZEN, causes_of, changes, checkpointed, is_older, open_groups, sums
-from spark_jobs.restatements.facts import events_of, span_of
-from spark_jobs.restatements.late_events import IS_EXPIRED
 from spark_jobs.restatements.pending import IS_PENDING, TableToCorrect, tables_to_correct
 from spark_jobs.restatements.pending_marks import PendingMarks
 from spark_jobs.restatements.plan import PlanKind, RepairPlan, TablePlan, changes_key, draft_key, events_key

@@ -18,12 +18,13 @@ from spark_jobs.lake.notes import CommitNote, version_reached
 from spark_jobs.queries.arrivals import read_up_to, spans_read
 from spark_jobs.queries.correction import Correction
 from spark_jobs.queries.deduplicate.query import QUERY as DEDUPLICATE
+from spark_jobs.queries.facts import IS_EXPIRED
 from spark_jobs.queries.initial_state import has_taken
 from spark_jobs.queries.kept_columns import with_columns
 from spark_jobs.queries.notes import last_note
 from spark_jobs.queries.query import Query
 from spark_jobs.queries.registry import QUERIES
-from spark_jobs.restatements.late_events import IS_EXPIRED, late_for, new_late_events, replaced
+from spark_jobs.restatements.late_events import late_for, new_late_events, replaced
 from spark_jobs.restatements.plan import events_key
 from spark_jobs.restatements.plans import LastRepair
 from spark_jobs.spark.open_lake import OpenLake

@@ -30,13 +30,12 @@ from spark_jobs.contract.tables import LATE_EVENTS, SILVER_EVENTS, Table
 from spark_jobs.places import REPAIR
 from spark_jobs.queries.arrivals import read_up_to
 from spark_jobs.queries.correction import GROUP, CorrectionInput
+from spark_jobs.queries.facts import IS_EXPIRED, events_of, span_of
 from spark_jobs.queries.identity import delay_of
 from spark_jobs.queries.initial_state import initial_events
 from spark_jobs.queries.registry import QUERIES, writer_of
 from spark_jobs.restatements.apply import Changes, OnStep, Restating, restate
 from spark_jobs.restatements.compare import causes_of, changes, checkpointed, is_older, open_groups, restatements, sums
-from spark_jobs.restatements.facts import events_of, span_of
-from spark_jobs.restatements.late_events import IS_EXPIRED
 from spark_jobs.restatements.pending import IS_PENDING, PendingLateEvents, TableToCorrect, tables_to_correct
 from spark_jobs.restatements.pending_marks import PendingMarks
 from spark_jobs.restatements.plan import RepairPlan, TablePlan, changes_key, draft_key, events_key, late_key

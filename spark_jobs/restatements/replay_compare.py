@@ -12,6 +12,7 @@ from spark_jobs.contract.events import HEARTBEAT, KEY
 from spark_jobs.contract.tables import BRONZE_EVENTS, SILVER_EVENTS
 from spark_jobs.queries.arrivals import read_up_to
 from spark_jobs.queries.correction import DUE, GROUP, AffectedRows, Correction, CorrectionInput
+from spark_jobs.queries.facts import BronzeTruth, events_of
 from spark_jobs.queries.identity import delay_of
 from spark_jobs.queries.initial_state import initial_events
 from spark_jobs.restatements.compare import (
@@ -24,7 +25,6 @@ from spark_jobs.restatements.compare import (
     unexpected_rows,
     unexplained,
 )
-from spark_jobs.restatements.facts import BronzeTruth, events_of
 from spark_jobs.restatements.late_events import late_in_silver
 from spark_jobs.restatements.pending import PendingLateEvents, TableToCorrect
 from spark_jobs.restatements.pending_marks import PendingMarks

@@ -68,6 +68,7 @@ ROOMS = (
         "restatements",
         (
             "spark_jobs/restatements/[!m]*.py",
+            "spark_jobs/queries/facts.py",
             "spark_jobs/queries/identity.py",
         ),
         (

@@ -21,11 +21,20 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.contract.events import HEARTBEAT, KEY, OK
+from spark_jobs.contract.tables import BRONZE_EVENTS, SILVER_EVENTS
 from spark_jobs.queries.identity import COPY, dates_around, first_of_each, not_replaced, replaced_in, with_kept
 from spark_jobs.queries.kept_columns import with_columns
-from spark_jobs.restatements.late_events import IS_EXPIRED, as_silver
 
+IS_EXPIRED = "is_expired"
+"""Column of late events: whether one came too late to correct anything."""
 _DAY = timedelta(days=1)
+
+
+def as_silver(bronze: DataFrame, *more: Column) -> DataFrame:
+    """The events of ``bronze`` with the columns of ``silver/events``, ``source`` and ``more``."""
+    names = [name for name in SILVER_EVENTS.column_names if name != "event_date"]
+    kept, event_date = BRONZE_EVENTS.kept(bronze.columns), F.to_date("event_time").alias("event_date")
+    return bronze.where(F.col("verdict") == OK).select(*names, event_date, *kept, "source", *more)
 
 
 class BronzeTruth:
