@@ -96,7 +96,7 @@ def _time_rules(window: timedelta) -> tuple[Rule, ...]:
 
 def _key_rules() -> tuple[Rule, ...]:
     return (
-        unique("click_unique", "click_occurrences", "A click counts once: click_id is unique.", "click_id IS NOT NULL"),
+        unique("click_unique", "click_occurrences", "A click, by id and time, counts once.", "click_id IS NOT NULL"),
         unique(
             "unclicked_unique",
             "unclicked_occurrences",
@@ -130,8 +130,10 @@ def _prepare(rows: DataFrame, whole: DataFrame | None) -> DataFrame:
     status = F.col("status")
     # Orphan clicks do not count here: several may refer to one impression, and that one may have come late.
     rows_if_unclicked = F.when(F.count_if(status == _UNCLICKED) > 0, F.count_if(status != _ORPHAN))
-    counted = with_repeats(rows, whole, ["click_id"], "click_occurrences")
-    counted = with_repeats(counted, whole, ["impression_id"], "unclicked_occurrences", rows_if_unclicked)
+    counted = with_repeats(rows, whole, ["click_id", "click_time"], "click_occurrences")
+    counted = with_repeats(
+        counted, whole, ["impression_id", "impression_time"], "unclicked_occurrences", rows_if_unclicked
+    )
     return counted.withColumns(
         {
             "missing_fields": count_true(*((status == s) & F.col(c).isNull() for s, cs in _FILLED.items() for c in cs)),

@@ -29,7 +29,13 @@ class Suite:
 
 
 def with_repeats(
-    rows: DataFrame, whole: DataFrame | None, keys: list[str], name: str, measure: Column | None = None
+    rows: DataFrame,
+    whole: DataFrame | None,
+    keys: list[str],
+    name: str,
+    measure: Column | None = None,
+    *,
+    near: Column | None = None,
 ) -> DataFrame:
     """Adds to ``rows`` the column ``name``: how often the row's ``keys`` occur in the whole table; 1 for null keys.
 
@@ -42,11 +48,15 @@ def with_repeats(
         keys: The columns that form the key.
         name: The column to add.
         measure: Aggregate over the rows of one key to use as the number of occurrences; a count by default.
+        near: The same, but over the rows of a repeated key only; it decides.
     """
     table = rows if whole is None else whole.join(rows.select(*keys).distinct(), keys, how="left_semi")
     aliases = {key: f"_{name}_{key}" for key in keys}
     counted = table.groupBy(*keys).agg((F.count(F.lit(1)) if measure is None else measure).alias(name))
-    repeated = counted.where(F.col(name) > 1).select(*(F.col(k).alias(a) for k, a in aliases.items()), name)
+    repeated = counted.where(F.col(name) > 1)
+    if near is not None:
+        repeated = table.join(repeated.select(*keys), keys, how="left_semi").groupBy(*keys).agg(near.alias(name))
+    repeated = repeated.select(*(F.col(k).alias(a) for k, a in aliases.items()), name)
     same = [F.col(key) == F.col(alias) for key, alias in aliases.items()]
     joined = rows.join(repeated, same, how="left").drop(*aliases.values())
     return joined.withColumn(name, F.coalesce(F.col(name), F.lit(1)))

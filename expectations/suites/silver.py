@@ -1,10 +1,14 @@
 """silver/events: each event once, plus heartbeat rows."""
 
-from pyspark.sql import DataFrame
+from datetime import timedelta
+from functools import partial
+
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from expectations.rules import Rule, between, in_set, length, not_null, unique, zero
 from expectations.suites.base import Suite, count_true, days_difference, with_repeats
+from spark_jobs.config.durations import ROUNDING, microseconds
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.events import (
     CLICK,
@@ -14,11 +18,13 @@ from spark_jobs.contract.events import (
     HEARTBEAT,
     ID_FIELDS,
     IMPRESSION,
+    KEY,
     MAX_ID_CHARACTERS,
     TEXT_LIMITS,
     TYPE_FIELDS,
 )
 from spark_jobs.contract.tables import SILVER_EVENTS
+from spark_jobs.queries.identity import delay_of
 
 _EVENTS = f"event_type <> '{HEARTBEAT}'"
 _IMPRESSIONS = f"event_type = '{IMPRESSION}'"
@@ -30,13 +36,15 @@ _ID_LENGTH = f"Ids have 1 to {MAX_ID_CHARACTERS} characters."
 def suite(settings: Settings) -> Suite:
     """The rules for silver."""
     return Suite(
-        SILVER_EVENTS, (*_event_rules(), *_user_rules(settings), *_type_rules(), *_conversion_rules()), _prepare
+        SILVER_EVENTS,
+        (*_event_rules(), *_user_rules(settings), *_type_rules(), *_conversion_rules()),
+        partial(_prepare, delay=delay_of(settings.deduplicate)),
     )
 
 
 def _event_rules() -> tuple[Rule, ...]:
     return (
-        unique("event_unique", "event_occurrences", "Each event appears once: ids are unique per type.", _EVENTS),
+        unique("event_unique", "event_occurrences", "Each event, by type, id and time, appears once.", _EVENTS),
         not_null("event_type", "Every row has an event type."),
         in_set("event_type", (*EVENT_TYPES, HEARTBEAT), "A row is an event of a known type or a heartbeat."),
         not_null("event_time", "Every row has an event time; without one it would stay in state for ever."),
@@ -78,7 +86,18 @@ def _conversion_rules() -> tuple[Rule, ...]:
     )
 
 
-def _prepare(rows: DataFrame, whole: DataFrame | None) -> DataFrame:
+def _copies(delay: timedelta | None) -> Column | None:
+    """One more than the pairs of neighbours among the rows of an id that are one event; None: all of them are."""
+    if delay is None:
+        return None
+    times = F.array_sort(F.collect_list(F.unix_micros("event_time")))
+    # A watermark has whole milliseconds.
+    longest = F.lit(microseconds(delay - ROUNDING))
+    apart = F.zip_with(times, F.slice(times, 2, F.size(times)), lambda one, after: after - one)
+    return F.size(F.filter(apart, lambda us: us <= longest)) + 1
+
+
+def _prepare(rows: DataFrame, whole: DataFrame | None, delay: timedelta | None) -> DataFrame:
     is_heartbeat = F.col("event_type") == HEARTBEAT
     foreign = [
         (F.col("event_type") != owner) & ~is_heartbeat & F.col(field).isNotNull()
@@ -89,7 +108,7 @@ def _prepare(rows: DataFrame, whole: DataFrame | None) -> DataFrame:
         is_heartbeat & F.col(field).isNotNull()
         for field in ("user_id", *TEXT_LIMITS, *(f for fs in TYPE_FIELDS.values() for f in fs))
     ]
-    return with_repeats(rows, whole, ["event_type", "event_id"], "event_occurrences").withColumns(
+    return with_repeats(rows, whole, list(KEY), "event_occurrences", near=_copies(delay)).withColumns(
         {
             "event_date_days_difference": days_difference(F.col("event_time")),
             "foreign_fields": count_true(*foreign),

@@ -128,7 +128,7 @@ def _planted_fault_found(person: Person, lake: Lake) -> None:
     person.airflow.wait_for("validate_tables", run, "failed")
     report = person.open_page("Data quality").frame_locator("#report")
     expect(report.locator(".banner")).to_contain_text("Failed", timeout=_LONGEST_MS)
-    expect(report.locator("body")).to_contain_text("A click counts once: click_id is unique.")
+    expect(report.locator("body")).to_contain_text("A click, by id and time, counts once.")
     card = report.locator("article", has=report.get_by_role("heading", name="attributions"))
     card.get_by_role("link", name="Every expectation").click()
     expect(report.locator("body")).to_contain_text("click_unique", timeout=_LONGEST_MS)

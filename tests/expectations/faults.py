@@ -120,7 +120,10 @@ ATTRIBUTIONS = (
     Fault("event_date_not_null", change(_ORPHAN, event_date=None)),
     Fault("event_date_matches", change(_ORPHAN, event_date=(NOON + timedelta(days=1)).date())),
     Fault("click_unique", repeat(_CLICKED, impression_id="i3")),
-    Fault("unclicked_unique", repeat(_CLICKED, impression_id="i2", click_id="c3")),
+    Fault(
+        "unclicked_unique",
+        repeat(_CLICKED, impression_id="i2", impression_time=at(1), click_id="c3", click_delay_ms=60_000),
+    ),
     Fault("invalid_in_order", change(_CLICKED, invalid=["b", "a"])),
     Fault("invalid_in_order", change(_ORPHAN, invalid=[])),
     Fault("invalid_impression_has_rules", change(_CLICKED, invalid=None)),

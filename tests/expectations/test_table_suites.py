@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,8 +11,8 @@ from pyspark.sql import functions as F
 
 from expectations.quarantine import failing_rows
 from expectations.suites import Suite, table_suites
-from spark_jobs.config.choices import Clock
-from spark_jobs.config.sections import MovingAverageSettings, UserStatusSettings
+from spark_jobs.config.choices import Clock, DeduplicateMode
+from spark_jobs.config.sections import DeduplicateSettings, MovingAverageSettings, UserStatusSettings
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import GROSS_CREDIT_TABLES, NET_CREDIT_TABLES
 from tests.expectations.faults import FAULTS, Fault, Spoil
@@ -132,6 +133,38 @@ def test_in_processing_time_rows_may_have_any_order_of_event_times(spark: SparkS
     rows = good_rows(name)
     fault.spoil(rows)
     assert failing_rows(suite.prepare(frame(spark, name, rows, [rule] * len(rows)), None), suite.rules).isEmpty()
+
+
+@pytest.mark.parametrize(
+    ("hours_later", "settings", "broken"),
+    [
+        (2.9, Settings(), {"event_unique"}),
+        (3.1, Settings(), set()),
+        (3.1, Settings(deduplicate=DeduplicateSettings(mode=DeduplicateMode.FOREVER)), {"event_unique"}),
+    ],
+)
+def test_an_id_that_is_used_again_is_another_event(
+    spark: SparkSession, hours_later: float, settings: Settings, broken: set[str]
+) -> None:
+    """Nearer than ``deduplicate.watermark`` it would be a copy."""
+    (suite,) = (suite for suite in table_suites(settings) if suite.table.name == "silver")
+    first, *others = good_rows("silver")
+    again = first["event_time"] + timedelta(hours=hours_later)
+    rows = [first, *others, {**first, "event_time": again, "event_date": again.date()}]
+    failing = failing_rows(suite.prepare(frame(spark, "silver", rows, ["all"] * len(rows)), None), suite.rules)
+    assert {reason.split(":")[0] for row in failing.collect() for reason in row["reasons"]} == broken
+
+
+def test_rows_of_two_events_of_one_id_are_two_rows(spark: SparkSession) -> None:
+    (suite,) = (suite for suite in table_suites(Settings()) if suite.table.name == "attributions")
+    rows, times = good_rows("attributions"), ("impression_time", "click_time")
+    moved = [{name: row[name] + timedelta(days=1) for name in times if row.get(name)} for row in rows]
+    later = [
+        {**row, **own, "event_date": (own.get("impression_time") or own["click_time"]).date()}
+        for row, own in zip(rows, moved, strict=True)
+    ]
+    both = frame(spark, "attributions", [*rows, *later], ["all"] * 2 * len(rows))
+    assert failing_rows(suite.prepare(both, None), suite.rules).isEmpty()
 
 
 @pytest.mark.parametrize("name", _NAMES)

@@ -121,7 +121,7 @@ def _assert_kept(spark: SparkSession, silver: TableResult) -> None:
     assert silver.failing is not None
     kept = spark.read.format("delta").load(silver.failing.place).collect()
     assert [(row["event_id"], row["user_id"], row["version"]) for row in kept] == [("i1", "u9", 1)]
-    assert kept[0]["reasons"] == ["event_unique: Each event appears once: ids are unique per type."]
+    assert kept[0]["reasons"] == ["event_unique: Each event, by type, id and time, appears once."]
     assert kept[0]["validated_at"] is not None
     assert silver.failing.count == 1
 
@@ -129,7 +129,7 @@ def _assert_kept(spark: SparkSession, silver: TableResult) -> None:
 def _assert_shown(lake: Lake, report: str, silver: TableResult) -> None:
     page = (lake.files.read(report) or b"").decode()
     assert "Failed" in page
-    assert "Each event appears once: ids are unique per type." in page
+    assert "Each event, by type, id and time, appears once." in page
     assert silver.failing is not None
     assert silver.failing.place in page
     assert "29" in page, "the ledger's received records"
