@@ -47,6 +47,8 @@ from tests.support.servers import wait_until
 from tests.support.source_files import read_files, write_files
 from tests.support.tables import read_table
 
+pytestmark = pytest.mark.derived
+
 _LONGEST_S = 60
 _PATIENT = {"attribute": {"impression_watermark": "3h"}, "sessionize": {"watermark": "3h"}}
 _NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -15,6 +16,8 @@ from spark_jobs.ingest.arriving import places_of_files
 from spark_jobs.ingest.judge import judge
 from spark_jobs.ingest.quarantine import as_received
 from tests.support.avro_schemas import encoded
+
+pytestmark = pytest.mark.derived
 
 _AVRO = {"type": "record", "name": "E", "fields": [{"name": "id", "type": "string"}, {"name": "ts", "type": "long"}]}
 _THEN = datetime(2026, 3, 1, 13, tzinfo=UTC)

@@ -36,6 +36,8 @@ from tests.expectations.good_rows import append, good_rows
 from tests.support.equality import MEASURED, assert_lake_equals_oracle, generate_source
 from tests.support.lakes import RunLake, read_table
 
+pytestmark = pytest.mark.derived
+
 _QUERIES = [query for job in (DEDUPLICATE_JOB, ATTRIBUTE_JOB) for query in QUERIES_OF_JOB[job]]
 _NOTHING = timedelta()
 _FILE_BY_FILE = IngestSettings(max_bytes_per_batch=1)

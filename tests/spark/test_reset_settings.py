@@ -60,6 +60,8 @@ from tests.support.lateness import PATIENT
 from tests.support.oracle import Expected, Row, assert_same_rows, comparable, compared_columns, expected_tables
 from tests.support.runs import run_in
 
+pytestmark = pytest.mark.derived
+
 _Changes = dict[str, dict[str, Any]]
 _BASE: _Changes = {"ingest": {"max_bytes_per_batch": 1}, **PATIENT}
 _FILES, _HALF, _DISORDER = 6, 3, 150
