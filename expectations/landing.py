@@ -38,14 +38,14 @@ def write_landing_page(
     changed; None if there was none. ``days`` says when days are done; None if nobody has asked yet.
     """
     history = remember(lake, result, validated_at)
-    live = ledger_part(lake)
+    ledger = ledger_part(lake)
     page = load_template("index.html.j2").render(
         has_overview=lake.files.read(OVERVIEW) is not None,
         result=result,
         lake=lake,
         validated_at=validated_at.astimezone(UTC),
-        funnel=_funnel(live),
-        ledger=live,
+        funnel=_funnel(ledger),
+        ledger=ledger,
         rejected=rejected_part(rejected),
         restated=restated_part(restated),
         days=days_part(days),
@@ -82,11 +82,11 @@ def _history_chart(entries: Sequence[Mapping[str, Any]], size: tuple[int, int]) 
     return charts.svg(charts.validations(entries, KEPT_RUNS, size))
 
 
-def _funnel(live: LedgerPart | None) -> str:
+def _funnel(ledger: LedgerPart | None) -> str:
     """The steps of the ledger as a chart; empty without records."""
-    if live is None:
+    if ledger is None:
         return ""
-    steps = [("received", live.last.received), ("ok", live.last.ok), ("kept", live.last.kept)]
+    steps = [("received", ledger.last.received), ("ok", ledger.last.ok), ("kept", ledger.last.kept)]
     chart = charts.funnel(steps, _FUNNEL_WIDTH)
     return "" if chart is None else charts.svg(chart)
 
