@@ -3,6 +3,7 @@
 The verdicts are such that what is safe from A to B and from B to C is safe from A to C.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -36,8 +37,12 @@ KINDS: list[ChangeKind] = []
 """All of them, in the order of the docs."""
 
 
-def declare(group: str, what: str, verdict: Compatibility, whom: Whom, why: str) -> ChangeKind:
-    """A kind, which is added to :data:`KINDS`."""
-    kind = ChangeKind(group, what, verdict, whom, why)
-    KINDS.append(kind)
-    return kind
+def group(name: str) -> Callable[[str, Compatibility, Whom, str], ChangeKind]:
+    """Returns what makes a kind of the group ``name`` and adds it to :data:`KINDS`."""
+
+    def declare(what: str, verdict: Compatibility, whom: Whom, why: str) -> ChangeKind:
+        kind = ChangeKind(name, what, verdict, whom, why)
+        KINDS.append(kind)
+        return kind
+
+    return declare
