@@ -190,17 +190,17 @@ class _Step:
             if any(batch.reached > self.silver_version for batch in batches_in(query.name, [change])):
                 break
             found.append(change)
-        batches = [batch for batch in batches_in(query.name, found) if batch.reached > before.silver]
+        batches = batches_in(query.name, found)
         now = before.model_copy(update={"version": found[-1].version if found else before.version})
         for batch in batches:
-            if batch.reached > now.silver:
-                now = QueryPosition(
-                    version=now.version,
-                    silver=batch.reached,
-                    before=now.silver,
-                    watermark_ms=batch.watermark_ms,
-                    previous_ms=now.watermark_ms,
-                )
+            # One that reaches no further ran under a watermark of its own all the same.
+            now = QueryPosition(
+                version=now.version,
+                silver=max(now.silver, batch.reached),
+                before=now.silver,
+                watermark_ms=batch.watermark_ms,
+                previous_ms=now.watermark_ms,
+            )
         return _Taken(found, batches, before, now)
 
     def _load_events(self, taken: dict[str, _Taken]) -> None:

@@ -506,6 +506,22 @@ def test_late_for_measure_is_what_lies_behind_the_watermark_of_the_batch_before(
     assert ledger.rows(RecordKind.PENDING, account="user_status") == 1
 
 
+@pytest.mark.parametrize("in_steps", [False, True], ids=["one update", "an update for each batch"])
+def test_a_batch_that_reaches_no_further_counts_with_its_watermark(written: WrittenLake, *, in_steps: bool) -> None:
+    """Whether the ledger is updated between it and the batch that reads the next event, or not."""
+    for version, reached, watermark in ((0, 0, None), (1, 0, 50), (2, 1, 60)):
+        rows = [_event(f"e{version}", 40 if version else 0, version)] if version != 1 else []
+        if rows:
+            _arrive(written, rows, rows, reached)
+        written.batch(USER_STATUS, "user_status", [], reached=reached, watermark=watermark)
+        if in_steps:
+            _ledger(written)
+    ledger = _ledger(written)
+    assert ledger.rows(RecordKind.READ, account="user_status") == 2
+    assert ledger.rows(RecordKind.LATE, account="user_status") == 1
+    assert ledger.rows(RecordKind.PENDING, account="user_status") == 0
+
+
 def _loaded(written: WrittenLake, monkeypatch: pytest.MonkeyPatch) -> int:
     """Updates the ledger and returns how many events it loaded for its queries."""
     counted = []
