@@ -1,8 +1,8 @@
 """Puts faults into the code, one at a time, and says which of them no test notices: ``make mutants``.
 
-A fault is shown to the tests that run its line. Every answer is kept in ``answers.json`` at once, so that runs add up
-and one that was interrupted goes on. A fault that cannot be noticed, because no row changes with it, is explained in
-``explained.toml``.
+A fault is shown to the tests that run its line. Every answer is kept at once in adloom's cache, so that runs add up and
+one that was interrupted goes on; without the file ``mutants.json`` there, they begin again. A fault that cannot be
+noticed, because no row changes with it, is explained in ``explained.toml``.
 """
 
 import argparse
@@ -20,13 +20,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+from spark_jobs.spark.jars.cache import CACHE
 from tests.mutants.covered import Covered
 from tests.mutants.mutations import Mutation, draw, mutations_in
 from tests.mutants.rooms import ROOMS, Room
 
 _HERE = Path(__file__).parent
 _ROOT = _HERE.parents[1]
-_ANSWERS, _EXPLAINED = _HERE / "answers.json", _HERE / "explained.toml"
+_ANSWERS, _EXPLAINED = CACHE / "mutants.json", _HERE / "explained.toml"
 _SEED, _COUNT = 37, 200
 _LIMIT_S = 900
 _KEEP_JAVA = "10min"

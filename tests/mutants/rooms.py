@@ -51,6 +51,7 @@ ROOMS = (
             "tests/unit/test_days.py",
             "tests/unit/test_check_events.py",
             "tests/unit/test_credit_rule.py",
+            "tests/spark/test_days.py",
             "tests/spark/test_verdict_agreement.py",
         ),
     ),
@@ -60,6 +61,7 @@ ROOMS = (
         (
             "tests/spark/test_repair.py",
             "tests/spark/test_repair_properties.py",
+            "tests/spark/test_chains.py",
             "tests/spark/test_replay.py",
             "tests/spark/test_marks_effects.py",
         ),
@@ -75,6 +77,7 @@ ROOMS = (
             "tests/spark/test_repair.py",
             "tests/spark/test_repair_properties.py",
             "tests/spark/test_replay.py",
+            "tests/spark/test_facts.py",
             "tests/spark/test_repair_interrupted.py",
             "tests/spark/test_marks_effects.py",
             "tests/spark/test_credit.py",
@@ -83,7 +86,12 @@ ROOMS = (
     Room(
         "credit",
         ("spark_jobs/credit/*.py",),
-        ("tests/spark/test_credit_rows.py", "tests/spark/test_credit.py", "tests/spark/test_net.py"),
+        (
+            "tests/spark/test_credit_rows.py",
+            "tests/spark/test_credit.py",
+            "tests/spark/test_credit_copies.py",
+            "tests/spark/test_net.py",
+        ),
     ),
     Room(
         "ledger",
