@@ -211,7 +211,8 @@ def test_a_new_row_that_conflicts_with_an_old_one_is_found(
     from expectations.quarantine import failing_rows
     from expectations.suites import table_suites
 
-    click = {**good_rows("attributions")[0], "impression_id": "i2", "click_id": "c5"}
+    of_unclicked = {"impression_id": "i2", "impression_time": at(1), "click_id": "c5", "click_delay_ms": 60_000}
+    click = {**good_rows("attributions")[0], **of_unclicked}
     append(spark, good_lake, ATTRIBUTIONS, [click])
     session = {**good_rows("sessions")[0], "session_id": "s9", "session_start": at(1), "event_date": at(1).date()}
     append(spark, good_lake, SESSIONS, [session])
