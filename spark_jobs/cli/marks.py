@@ -19,7 +19,6 @@ from spark_jobs.errors import LakeInUseError
 from spark_jobs.lake.open import open_existing
 from spark_jobs.marks.model import Marking, Sum
 from spark_jobs.restatements.plan import RepairPlan
-from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.traffic_rules.rules import Rule
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from spark_jobs.contract.tables import BRONZE_EVENTS
 from spark_jobs.lake.layout import Lake
 from spark_jobs.spark.java import Lifetime
 from spark_jobs.spark.logs import spark_log
-from spark_jobs.spark.open_lake import OpenLake
 
 if TYPE_CHECKING:
     from spark_jobs.spark.open_lake import OpenLake

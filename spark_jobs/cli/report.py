@@ -13,7 +13,6 @@ from spark_jobs.cli.terminal import terminal
 from spark_jobs.config.settings import load_settings
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_existing
-from spark_jobs.spark.open_lake import OpenLake
 
 if TYPE_CHECKING:
     from spark_jobs.spark.open_lake import OpenLake

@@ -22,7 +22,6 @@ from spark_jobs.errors import SourceError
 from spark_jobs.lake.open import check_store, open_lake
 from spark_jobs.queries.jobs import jobs_of_run
 from spark_jobs.queries.registry import QUERIES_OF_JOB
-from spark_jobs.spark.open_lake import OpenLake
 
 if TYPE_CHECKING:
     from spark_jobs.spark.open_lake import OpenLake

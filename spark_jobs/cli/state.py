@@ -19,7 +19,6 @@ from spark_jobs.errors import SettingsError
 from spark_jobs.ingest.query import NAME as INGEST
 from spark_jobs.lake.open import open_existing
 from spark_jobs.queries.registry import JOB_OF_QUERY
-from spark_jobs.spark.open_lake import OpenLake
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,6 +20,8 @@ from tests.support.credit_cases import CREDIT_CASES, START_US, CreditCase, apart
 from tests.support.credit_models import DECAY, Touch, shares, weights
 from tests.support.credit_oracle import Conversion, Expected, Row, Shown, expected_credit, in_order
 
+pytestmark = pytest.mark.derived
+
 _HIGHEST = 10**15
 
 

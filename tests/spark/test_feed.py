@@ -18,6 +18,8 @@ from spark_jobs.queries.campaign_stats.query import NAME as CAMPAIGN_STATS_QUERY
 from tests.support.feed import assert_feed_equals_table
 from tests.support.lakes import read_table
 
+pytestmark = pytest.mark.derived
+
 _NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 _WINDOW, _LENGTH, _REACH = timedelta(minutes=10), timedelta(hours=1), timedelta(hours=1)
 

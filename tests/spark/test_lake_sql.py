@@ -36,6 +36,8 @@ from tests.support.lakes import read_table
 from tests.support.quarantines import Record, put
 from tests.support.queried import NOW, comparable, open_sql, queried_lake, rows_of
 
+pytestmark = pytest.mark.derived
+
 _NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 

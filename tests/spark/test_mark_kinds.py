@@ -20,6 +20,8 @@ from spark_jobs.traffic_rules.rules import RuleSet
 from tests.support.invalid import MINUTE, NOON_US, RULES, Event, drawn_events, event, for_oracle, frame, rule_set
 from tests.support.marks_oracle import Mark, expected
 
+pytestmark = pytest.mark.derived
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNTIL_US = NOON_US + 10 * MINUTE
 

@@ -16,6 +16,8 @@ from spark_jobs.queries.correction import Correction, CorrectionInput
 from spark_jobs.traffic_rules.valid_columns import rules_by_event
 from tests.support.invalid import NOON_US, SECOND, Event, event, frame
 
+pytestmark = pytest.mark.derived
+
 _DAY = date(2026, 3, 1)
 _SETTINGS = Settings.model_validate({"campaign_stats": {"window": "10min", "slide": "10min"}})
 _Marks = Iterable[tuple[str, str, float, str]]

@@ -25,6 +25,9 @@ from tests.support.drivers import ADLOOM
 from tests.support.queried import comparable, rows_of
 
 
+pytestmark = pytest.mark.derived
+
+
 @pytest.fixture(scope="module")
 def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """Rows of two days; its path has a space."""
