@@ -24,7 +24,6 @@ from tests.expectations.good_rows import append, good_rows
 from tests.support.drivers import ADLOOM
 from tests.support.queried import comparable, rows_of
 
-
 pytestmark = pytest.mark.derived
 
 
