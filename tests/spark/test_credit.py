@@ -33,6 +33,7 @@ from spark_jobs.credit.run import credit
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.log import commits
 from spark_jobs.lake.open import open_lake
 from spark_jobs.lake.records import find_record, write_record
 from spark_jobs.places import CREDIT_FEED, CREDIT_RUNS
@@ -228,6 +229,12 @@ def test_what_was_written_and_what_was_told_give_what_is_there(days: _Days) -> N
         assert {row["repair"] for row in own} == {1}
         assert all(row["event_id"] and row["received_at"] for row in own)
     assert {"insert", "update", "delete"} <= {row["change"] for row in told if row["table_name"] == CREDITS.name}
+
+
+def test_no_commit_of_restatements_is_empty(days: _Days) -> None:
+    """Each one makes the next update of gold/days start Spark."""
+    newest = days.lake.newest_commit(RESTATEMENTS.path) or 0
+    assert all(any(file.rows for file in one.added) for one in commits(days.lake, RESTATEMENTS, 0, newest))
 
 
 def test_views_add_up_what_is_in_the_tables(days: _Days) -> None:
