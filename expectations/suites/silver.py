@@ -91,8 +91,8 @@ def _copies(delay: timedelta | None) -> Column | None:
     if delay is None:
         return None
     times = F.array_sort(F.collect_list(F.unix_micros("event_time")))
-    # A watermark has whole milliseconds.
-    longest = F.lit(microseconds(delay - ROUNDING))
+    # A watermark has whole milliseconds. Rows of one time are copies whatever it is.
+    longest = F.lit(microseconds(max(delay - ROUNDING, timedelta())))
     apart = F.zip_with(times, F.slice(times, 2, F.size(times)), lambda one, after: after - one)
     return F.size(F.filter(apart, lambda us: us <= longest)) + 1
 

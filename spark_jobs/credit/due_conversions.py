@@ -42,8 +42,6 @@ class DueConversions:
     """The conversions of a lake that are due by a reach.
 
     Args:
-        spark: the session.
-        settings: those of the live jobs.
         lake: the lake.
         reach: how far the tables have come.
     """

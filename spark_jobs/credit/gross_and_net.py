@@ -59,7 +59,6 @@ class NetView:
     """The marks of a lake in one version of their table.
 
     Args:
-        spark: the session.
         lake: the lake.
         version: of ``silver/marks``.
     """

@@ -41,8 +41,6 @@ class CreditPlanning:
     """Plans a run.
 
     Args:
-        spark: the session.
-        settings: those of the live jobs.
         lake: the lake.
         number: of the run.
         last: the run that this one continues from; None: it is the first.
@@ -195,6 +193,6 @@ class CreditPlanning:
         """``changed``, written and read from there: a plan does not change afterwards."""
         if self._dry_run:
             return changed.persist()
-        place = self._lake.uri(f"{draft_key(self._number, self._draft, CREDIT_RUNS)}/{table.name}")
-        changed.write.parquet(place)
-        return self._lake.spark.read.parquet(place)
+        key = f"{draft_key(self._number, self._draft, CREDIT_RUNS)}/{table.name}"
+        changed.write.parquet(self._lake.uri(key))
+        return self._lake.read_parquet(key)

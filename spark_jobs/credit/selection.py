@@ -26,7 +26,7 @@ from spark_jobs.queries.arrivals import rows_between
 from spark_jobs.queries.correction import GROUP
 from spark_jobs.restatements.late_events import CAUSE
 from spark_jobs.restatements.plan import Cause, ChangeOutcome
-from spark_jobs.spark.columns import dates_of, dates_within, few, from_json_row, interval
+from spark_jobs.spark.columns import MOST_ROWS, dates_of, dates_within, few, from_json_row, interval
 from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.traffic_rules.kinds.common import EVENT
 
@@ -49,8 +49,6 @@ class ConversionsToCompute:
     Selected rows have the columns :data:`WANTED` and ``why``.
 
     Args:
-        spark: the session.
-        settings: those of the live jobs.
         lake: the lake.
         reach: how far the tables have come.
         last: the reach of the last run; None: this is the first.
@@ -148,7 +146,7 @@ class ConversionsToCompute:
             return []
         first, last = ends
         others = self._between(first, last + lookback).where(F.col("revokes").isNull() & self.was_due("event_time"))
-        after = few(bought.select(order_of(), F.col("event_time").alias("changed_time"), WHY))
+        after = few(bought.select(order_of(), F.col("event_time").alias("changed_time"), WHY), MOST_ROWS)
         same = others.select("event_id", "event_time", order_of()).join(after, on=ORDER, how="inner")
         is_after = (F.col("event_time") >= F.col("changed_time")) & (
             F.col("event_time") <= F.col("changed_time") + interval(lookback)
@@ -198,7 +196,9 @@ class ConversionsToCompute:
             return []
         lookback = self._lake.settings.credit.click_lookback
         near = self._between(ends[0], ends[1] + lookback).where(self.was_due("event_time"))
-        reached = near.select("event_id", "event_time", "user_id").join(few(touches), on="user_id", how="inner")
+        reached = near.select("event_id", "event_time", "user_id").join(
+            few(touches, MOST_ROWS), on="user_id", how="inner"
+        )
         is_reached = (F.col("event_time") >= F.col("touch_time")) & (
             F.col("event_time") <= F.col("touch_time") + interval(lookback)
         )
@@ -212,7 +212,7 @@ class ConversionsToCompute:
             return []
         since = self._between(ends[0], ends[1] + self._lake.settings.credit.conversion_lookback)
         refunds = since.where(F.col("revokes").isNotNull() & self.was_due("event_time"))
-        revoked = few(changed.select(F.col("event_id").alias("revokes"), WHY))
+        revoked = few(changed.select(F.col("event_id").alias("revokes"), WHY), MOST_ROWS)
         return [_wanted(refunds.join(revoked, on="revokes"), F.col(WHY))]
 
 

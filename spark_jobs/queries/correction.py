@@ -26,8 +26,7 @@ class CorrectionInput:
             columns of ``silver/events``.
         live: the rows of the table, as the query's last batch left it.
         first_date, last_date: of the existing events.
-        is_small: whether the late events, and so the rows that they touch, are at most
-            :data:`spark_jobs.spark.columns.FEW_ROWS`.
+        is_small: whether late events are few enough to send the rows that they touch to every task.
         marked: returns the events with an ``event_date`` among the given ones that rules mark as invalid traffic, as
             :func:`spark_jobs.traffic_rules.valid_columns.rules_by_event` does; None: nothing was ever marked.
     """

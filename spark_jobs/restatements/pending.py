@@ -71,8 +71,6 @@ class PendingLateEvents:
     """The late events since the last repair, and those that waited then.
 
     Args:
-        spark: the session.
-        settings: how late an event may be.
         lake: the lake.
         before: the last repair; None: this is the first.
         kept: stores the new late events, so that they are computed once.

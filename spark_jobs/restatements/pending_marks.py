@@ -37,7 +37,6 @@ class PendingMarks:
     """The marks of a lake, at one version of ``silver/marks``.
 
     Args:
-        spark: the session.
         lake: the lake.
         version: of the table.
     """

@@ -40,7 +40,7 @@ from spark_jobs.restatements.pending import IS_PENDING, PendingLateEvents, Table
 from spark_jobs.restatements.pending_marks import PendingMarks
 from spark_jobs.restatements.plan import RepairPlan, TablePlan, changes_key, draft_key, events_key, late_key
 from spark_jobs.restatements.plans import GOLD_PLANS, last_repair
-from spark_jobs.spark.columns import FEW_ROWS
+from spark_jobs.spark.columns import MOST_ROWS
 from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.traffic_rules.kinds.common import EVENT
 
@@ -155,9 +155,8 @@ class _Planning:
         if self._dry_run:
             return rows.persist()
         # They count once the plan is written, so they need no log of their own.
-        place = self._lake.uri(key)
-        rows.write.parquet(place)
-        return self._lake.spark.read.parquet(place)
+        rows.write.parquet(self._lake.uri(key))
+        return self._lake.read_parquet(key)
 
     def _part(self, one: TableToCorrect) -> TablePlan:
         self._on_step(f"{one.query.writes.name}: recomputing what late events touch")
@@ -166,7 +165,7 @@ class _Planning:
         found = 0 if events is None else events.count()
         counts = {"events": found, "pending": 0, "inserts": 0, "deletes": 0, "frozen": 0}
         if events is not None and found:
-            counts |= self._compare(one, events, silver, is_small=found <= FEW_ROWS)
+            counts |= self._compare(one, events, silver, is_small=found <= MOST_ROWS)
         return TablePlan(
             version=one.version,
             silver_version=one.silver_version,

@@ -61,8 +61,6 @@ class Comparing:
     """Compares tables with bronze, in one window.
 
     Args:
-        spark: the session.
-        settings: those of the live queries.
         lake: the lake. No repair is under way.
         window: rows with event times in it are compared.
         at: the time of the replay.

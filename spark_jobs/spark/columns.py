@@ -8,8 +8,9 @@ from pyspark.sql import functions as F
 from spark_jobs.config.durations import microseconds
 from spark_jobs.contract.events import AMOUNT_LIMITS
 
-FEW_ROWS = 1_000_000
-"""The most rows of events that are sent to every task; they pass through the driver's memory."""
+FEW_ROWS, MOST_ROWS = 20_000, 1_000_000
+"""The most rows of a join's side that are sent to every task, through the driver's memory: of any columns, and of a few
+narrow ones."""
 _TIMES = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
 
 
@@ -41,9 +42,9 @@ def after_watermark(time: str, condition: Column) -> Column:
     return F.when(F.col(time).isNull(), F.lit(False)).otherwise(condition)
 
 
-def few(rows: DataFrame) -> DataFrame:
-    """``rows``, which are cheap to count, as a side of a join: sent to every task only if they are few."""
-    return F.broadcast(rows) if rows.limit(FEW_ROWS + 1).count() <= FEW_ROWS else rows
+def few(rows: DataFrame, most: int = FEW_ROWS) -> DataFrame:
+    """``rows``, which are cheap to count, as a side of a join: sent to every task if they are at most ``most``."""
+    return F.broadcast(rows) if rows.limit(most + 1).count() <= most else rows
 
 
 def dates_of(rows: DataFrame, column: str = "event_date") -> list[date]:

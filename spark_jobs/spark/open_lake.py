@@ -1,4 +1,4 @@
-"""A lake that Spark has opened: what all that reads and changes its tables is given."""
+"""A lake opened with Spark: it is passed to everything that reads or changes its tables."""
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass

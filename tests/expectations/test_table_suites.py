@@ -22,6 +22,13 @@ if TYPE_CHECKING:
     from expectations.engine import Engine
 
 _NAMES = tuple(FAULTS)
+_SHORTEST = {"watermark": "1ms"}
+_SHORT = Settings.model_validate(
+    {
+        "attribute": {"window": "1ms", "impression_watermark": "1ms", "click_watermark": "1ms"},
+        **dict.fromkeys(("deduplicate", "sessionize", "campaign_stats", "moving_average", "user_status"), _SHORTEST),
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -140,6 +147,7 @@ def test_in_processing_time_rows_may_have_any_order_of_event_times(spark: SparkS
     [
         (2.9, Settings(), {"event_unique"}),
         (3.1, Settings(), set()),
+        (0, _SHORT, {"event_unique"}),
         (3.1, Settings(deduplicate=DeduplicateSettings(mode=DeduplicateMode.FOREVER)), {"event_unique"}),
     ],
 )
