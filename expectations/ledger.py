@@ -111,6 +111,7 @@ def _lines(ledger: Ledger) -> list[Line]:
         Line(1, "duplicates", ledger.duplicates),
         Line(1, "late", ledger.late),
         *late,
+        *([Line(1, "held back in a backlog", held)] if (held := ledger.rows(RecordKind.HELD)) else []),
         Line(1, "unaccounted", ledger.rows(RecordKind.UNACCOUNTED)),
     ]
 

@@ -133,7 +133,7 @@ def _print_records(console: Console, ledger: Ledger) -> None:
     table.add_row("  ok" + (f", {requeued:,} of them requeued" if requeued else ""), f"{ledger.ok:,}")
     table.add_row("    kept", f"{ledger.kept:,}")
     table.add_row("    duplicates", f"{ledger.rows(RecordKind.DUPLICATE):,}")
-    for kind in (RecordKind.UNPROVED, *LATE_KINDS, RecordKind.UNACCOUNTED):
+    for kind in (RecordKind.UNPROVED, RecordKind.HELD, *LATE_KINDS, RecordKind.UNACCOUNTED):
         if rows := ledger.rows(kind):
             table.add_row(f"    {kind.value}", f"{rows:,}")
     if surplus := ledger.rows(RecordKind.SURPLUS):

@@ -20,6 +20,8 @@ _PEM_OPTIONS = {
 """By Java's name of an option, librdkafka's names of it where the store is PEM, which holds key and certificate."""
 _SAME_OPTIONS = frozenset({"client.id", "ssl.key.password", "ssl.endpoint.identification.algorithm"})
 """The options that both clients call by the same name."""
+ISOLATION = "isolation.level"
+"""Kafka's option for which records of transactions a reader gets."""
 _STORE_TYPES = ("ssl.keystore.type", "ssl.truststore.type")
 
 
@@ -34,6 +36,11 @@ def java_options(settings: KafkaSettings) -> dict[str, str]:
     if settings.ca_file:
         options |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(settings.ca_file)}
     return options
+
+
+def reader_options(settings: KafkaSettings) -> dict[str, str]:
+    """:func:`java_options` of a client that reads records: without those of transactions that were broken off."""
+    return {ISOLATION: "read_committed", **java_options(settings)}
 
 
 def librdkafka_options(settings: KafkaSettings) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.config.kafka import java_options
+from spark_jobs.config.kafka import reader_options
 from spark_jobs.config.sections import KafkaSettings
 from spark_jobs.errors import SourceError
 from spark_jobs.ingest.decode import decode, raw_text
@@ -97,5 +97,5 @@ def _options(settings: KafkaSettings) -> dict[str, str]:
         "startingOffsets": settings.starting_offsets,
         "maxOffsetsPerTrigger": str(settings.max_offsets_per_trigger),
         "failOnDataLoss": str(settings.fail_on_data_loss).lower(),
-        **{f"kafka.{name}": value for name, value in java_options(settings).items()},
+        **{f"kafka.{name}": value for name, value in reader_options(settings).items()},
     }

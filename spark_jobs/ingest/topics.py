@@ -4,13 +4,13 @@ The client is Java's own with the very options that Spark's reader gets. So a ch
 ``kafka.options`` name: a client certificate, OAuth, a login module of a cloud.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
-from spark_jobs.config.kafka import java_options
+from spark_jobs.config.kafka import ISOLATION, java_options, reader_options
 from spark_jobs.config.sections import KafkaSettings
 from spark_jobs.errors import SourceError
 
@@ -45,6 +45,32 @@ def require_topics(jvm: Any, settings: KafkaSettings) -> dict[str, list[str]]:
             f"sees: {has}); create it (`adloom init` does), or change kafka.topics or the topics of the source"
         )
     return known
+
+
+def unread_partitions(jvm: Any, settings: KafkaSettings, reached: Mapping[str, Mapping[str, int]]) -> set[str]:
+    """The partitions, as ``<topic>/<partition>``, that have records after the offsets ``reached``.
+
+    Args:
+        jvm: Java's classes, as py4j gives them.
+        settings: of Kafka.
+        reached: by topic and partition the next offset to read, as Spark writes it.
+
+    Raises:
+        SourceError: see :func:`partitions_of_topics`.
+    """
+    kafka = jvm.org.apache.kafka
+    with _admin(jvm, settings) as admin:
+        known = _partitions(jvm, admin, settings, _names(admin))
+        places = [kafka.common.TopicPartition(topic, int(one)) for topic, numbers in known.items() for one in numbers]
+        wanted = jvm.java.util.HashMap()
+        for place in places:
+            wanted[place] = kafka.clients.admin.OffsetSpec.latest()
+        level = kafka.common.IsolationLevel.valueOf(reader_options(settings)[ISOLATION].upper())
+        ends = admin.listOffsets(wanted, kafka.clients.admin.ListOffsetsOptions(level)).all().get()
+        offsets = {(place.topic(), str(place.partition())): ends[place].offset() for place in places}
+    return {
+        f"{topic}/{number}" for (topic, number), end in offsets.items() if end > reached.get(topic, {}).get(number, 0)
+    }
 
 
 def names_of_topics(jvm: Any, settings: KafkaSettings) -> list[str]:

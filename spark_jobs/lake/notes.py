@@ -20,6 +20,8 @@ class BatchPlan(BaseModel):
 
     watermark_ms: int
     reached: list[JsonValue]
+    at_ms: int = 0
+    """When it was planned, in milliseconds since 1970: the ``ingest_time`` of its rows."""
 
 
 class CommitNote(BaseModel):
@@ -105,12 +107,30 @@ def read_plan(text: bytes) -> BatchPlan:
     try:
         _version, metadata, *reached = text.decode().splitlines()
         offsets = [json.loads(offset) for offset in reached if offset != _NO_OFFSET]
-        return BatchPlan(watermark_ms=json.loads(metadata)["batchWatermarkMs"], reached=offsets)
+        known = json.loads(metadata)
+        return BatchPlan(watermark_ms=known["batchWatermarkMs"], reached=offsets, at_ms=known["batchTimestampMs"])
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"not the plan of a batch: {error!r}") from error
 
 
 def version_reached(offset: Any) -> int:
-    """The last version of a Delta table that a batch took in, from the source's own note of its end."""
+    """The last version of a Delta table that a batch took in, from the source's own note of its end.
+
+    Where rows are held back (see :mod:`spark_jobs.ingest.alignment`), the last version before those that have such
+    rows: it and all before are read to the last row.
+    """
+    if frontier_of(offset) is None:
+        return version_opened(offset)
+    return version_opened(offset["held_from"]) if offset["held_from"] else -1
+
+
+def version_opened(offset: Any) -> int:
+    """The last version of which a batch read rows, and perhaps not all: see :func:`version_reached`."""
     version, index = int(offset["reservoirVersion"]), int(offset["index"])
     return version - 1 if index < 0 else version
+
+
+def frontier_of(offset: Any) -> int | None:
+    """The event time (microseconds since 1970) after which rows are held back; None: none is."""
+    found = offset.get("frontier_us")
+    return None if found is None else int(found)

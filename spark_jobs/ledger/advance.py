@@ -109,6 +109,7 @@ class _Step:
         if "tally" in last.files:
             desk.fill("tally", last.files["tally"])
         desk.load("late", last.files.get("late"), records.LATE_SCHEMA)
+        desk.load(records.HELD, last.files.get(records.HELD), records.HELD_SCHEMA)
         bronze = max([last.bronze, *(batch.reached for batch in self._batches)])
         self._count_arrivals(bronze)
         parts = self._with_new_part()
@@ -116,7 +117,8 @@ class _Step:
         self._load_events(taken)
         files = self._count_queries(taken)
         ledger = explain_late_records(desk, self._lake, last)
-        watermark_ms = self._batches[-1].watermark_ms if self._batches else last.watermark_ms
+        newest = self._newest_batch
+        watermark_ms = newest.watermark_ms
         positions = {name: one.now for name, one in taken.items()}
         return ledger.model_copy(
             update={
@@ -124,6 +126,8 @@ class _Step:
                 "taken_at": at,
                 "bronze": bronze,
                 "silver": self.silver_version,
+                "settled": newest.settled,
+                "frontier_us": newest.frontier_us,
                 "watermark_ms": watermark_ms,
                 "positions": positions,
                 "parts": tuple(part for part in parts if self._is_needed(part, watermark_ms, positions)),
@@ -150,8 +154,16 @@ class _Step:
         records.take_records(desk, lake, found, self._batches)
         records.take_requeued(desk, self._last)
         records.take_kept(desk, lake, self._silver)
+        records.hold_back(desk, self._newest_batch.settled, self._newest_batch.frontier_us)
         records.settle(desk, self._last)
         records.count_foreign_silver(desk, lake, self._silver)
+
+    @property
+    def _newest_batch(self) -> Batch:
+        """The last batch of ``deduplicate`` that is counted."""
+        last = self._last
+        before = Batch(last.silver, last.bronze, last.watermark_ms, last.settled, last.frontier_us)
+        return self._batches[-1] if self._batches else before
 
     def _with_new_part(self) -> tuple[Part, ...]:
         """The parts of the ledger of before, and one for what is new in silver."""
@@ -255,5 +267,6 @@ class _Step:
         return {
             "tally": self._desk.store("tally", _SUMS.format("tally")),
             "late": self._desk.store("late", "FROM late"),
+            records.HELD: self._desk.store(records.HELD, f"FROM {records.HELD}"),
             ACCOUNT: self._desk.store(ACCOUNT, _SUMS.format("(FROM tally UNION ALL FROM state)") + " ORDER BY ALL"),
         }

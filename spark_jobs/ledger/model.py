@@ -26,6 +26,7 @@ class RecordKind(StrEnum):
     KEPT = "kept"
     DUPLICATE = "duplicate"
     UNPROVED = "duplicate, not proved"
+    HELD = "held back"
     LATE_AWAITING = "late, no repair yet"
     LATE_PENDING = "late, pending"
     LATE_REPAIRED = "late, repaired"
@@ -103,9 +104,9 @@ class Figure(_Frozen):
 class Ledger(_Frozen):
     """The account up to versions that belong together, and the files from which the next update goes on.
 
-    received = ok + quarantined; ok = kept + duplicates (:data:`DUPLICATES`) + late (:data:`LATE_KINDS`) + unaccounted,
-    which must be 0. ``surplus`` counts rows of silver without a record, and must be 0 too. In the account of a query,
-    read + initial = emitted + pending + late + unaccounted.
+    received = ok + quarantined; ok = kept + duplicates (:data:`DUPLICATES`) + late (:data:`LATE_KINDS`) + held back
+    + unaccounted, which must be 0. ``surplus`` counts rows of silver without a record, and must be 0 too. In the
+    account of a query, read + initial = emitted + pending + late + unaccounted.
     """
 
     format: int = LEDGER_FORMAT
@@ -114,6 +115,9 @@ class Ledger(_Frozen):
     bronze: int = -1
     """Version of bronze that ``deduplicate`` had read when it wrote version ``silver``; -1: none."""
     silver: int = -1
+    settled: int = -1
+    frontier_us: int | None = None
+    """Of the versions of bronze after ``settled`` the records after this event time are held back; None: none is."""
     watermark_ms: int = 0
     """Watermark of the last batch of ``deduplicate``."""
     positions: dict[str, QueryPosition] = {}
@@ -197,8 +201,9 @@ class Ledger(_Frozen):
 
     @property
     def ok_difference(self) -> int:
-        """By how much ok differs from kept + duplicates + late + unaccounted."""
-        return self.ok - self.kept - self.duplicates - self.late - self.rows(RecordKind.UNACCOUNTED)
+        """By how much ok differs from kept + duplicates + late + held back + unaccounted."""
+        others = self.rows(RecordKind.HELD, RecordKind.UNACCOUNTED)
+        return self.ok - self.kept - self.duplicates - self.late - others
 
     @property
     def wrong(self) -> list[str]:
@@ -207,7 +212,7 @@ class Ledger(_Frozen):
         if self.received_difference:
             found.append(f"received differs from ok + quarantined by {self.received_difference:,}")
         if self.ok_difference:
-            found.append(f"ok differs from kept + duplicates + late by {self.ok_difference:,}")
+            found.append(f"ok differs from kept + duplicates + late + held back by {self.ok_difference:,}")
         return found
 
     @property

@@ -12,7 +12,7 @@ from spark_jobs.contract.tables import Table
 from spark_jobs.errors import LakeError
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.log import Commit
-from spark_jobs.lake.notes import version_reached
+from spark_jobs.lake.notes import frontier_of, version_opened, version_reached
 from spark_jobs.lake.table_files import TableFile, live_files
 from spark_jobs.queries.places import initial_key
 
@@ -26,11 +26,17 @@ _COLUMNS = {"event_type": TEXT, "event_id": TEXT, "event_time": TIME, "user_id":
 
 @dataclass(frozen=True)
 class Batch:
-    """A batch of a query: it read its table up to version ``reached``, under a watermark; ``version`` is its commit."""
+    """A batch of a query: it read its table up to version ``reached``, under a watermark; ``version`` is its commit.
+
+    Of the versions after ``settled`` it read the rows up to ``frontier_us`` (microseconds since 1970), if that is
+    given; the others are held back.
+    """
 
     version: int
     reached: int
     watermark_ms: int
+    settled: int
+    frontier_us: int | None = None
 
 
 def batches_in(query: str, found: Iterable[Commit]) -> list[Batch]:
@@ -38,8 +44,10 @@ def batches_in(query: str, found: Iterable[Commit]) -> list[Batch]:
     batches = []
     for change in found:
         if change.is_of(query) and change.note and change.note.reached:
-            reached = min(version_reached(offset) for offset in change.note.reached)
-            batches.append(Batch(change.version, reached, change.note.watermark_ms))
+            ends: list[Any] = change.note.reached
+            frontier_us = frontier_of(ends[0])
+            reached, settled = (min(map(last, ends)) for last in (version_opened, version_reached))
+            batches.append(Batch(change.version, reached, change.note.watermark_ms, settled, frontier_us))
     return batches
 
 

@@ -4,7 +4,8 @@
 
     bronze (versions that deduplicate has read since the last update)
       ├─ verdict not ok ────────────────────────────▶ quarantined
-      └─ ok ─┬─ in silver, same time and batch ─────▶ kept
+      └─ ok ─┬─ after the frontier ─────────────────▶ held back: silver has not read it yet
+             ├─ in silver, same time and batch ─────▶ kept
              ├─ the same event is in silver ────────▶ duplicate, proved
              ├─ behind the watermark of its batch ─┬▶ late: see spark_jobs.ledger.late_records
              ├─ another event of its id is there ──┘
@@ -44,6 +45,8 @@ _BRONZE: Columns = {
 _SILVER: Columns = {"event_id": TEXT, "event_time": TIME, "ingest_time": TIME, "user_id": TEXT}
 KEPT_SCHEMA = 'hash BIGINT, event_us BIGINT, version BIGINT, kind TINYINT, "user" BIGINT'
 LATE_SCHEMA = "hash BIGINT, event_us BIGINT, source VARCHAR, version BIGINT, is_pending BOOLEAN"
+HELD = "held"
+HELD_SCHEMA = "hash BIGINT, event_us BIGINT, ingest_us BIGINT, source VARCHAR, version BIGINT, late_us BIGINT"
 QUARANTINE_SCHEMA = "origin BIGINT, ingest_us BIGINT, event_us BIGINT, source VARCHAR, verdict VARCHAR"
 
 
@@ -118,9 +121,27 @@ def take_kept(desk: LedgerDatabase, lake: Lake, silver: Sequence[Commit]) -> Non
         )
 
 
+def hold_back(desk: LedgerDatabase, settled: int, frontier_us: int | None) -> None:
+    """Creates the table ``fit`` of good records that silver has read, and leaves the others in ``held``.
+
+    Args:
+        desk: with ``record``, and in ``held`` those of before.
+        settled: the last version of bronze that silver has read to the last row.
+        frontier_us: of later ones it has read the rows up to this event time; None: all.
+    """
+    columns = "hash, event_us, ingest_us, source, version, late_us"
+    is_held = "false" if frontier_us is None else f"version > {settled} AND event_us > {frontier_us}"
+    desk.run(f"INSERT INTO {HELD} SELECT {columns} FROM record WHERE verdict = '{OK}'")
+    desk.run(f"CREATE TABLE fit AS FROM {HELD} WHERE NOT ({is_held})")
+    desk.run(f"DELETE FROM {HELD} WHERE NOT ({is_held})")
+    desk.run(
+        f"INSERT INTO state SELECT '{RECORDS}', '{RecordKind.HELD.value}', NULL, hour_of(event_us), source, count(*) "
+        f"FROM {HELD} GROUP BY ALL"
+    )
+
+
 def settle(desk: LedgerDatabase, ledger: Ledger) -> None:
-    """Gives each good record its fate. ``late`` is the table of records whose fate is not known yet."""
-    desk.run(f"CREATE VIEW fit AS FROM record WHERE verdict = '{OK}'")
+    """Gives each record in ``fit`` its fate. ``late`` is the table of records whose fate is not known yet."""
     by, by_event = "USING (hash, event_us, ingest_us)", "hash, event_us"
     desk.run(f"CREATE TABLE matched AS SELECT f.* FROM fit f SEMI JOIN kept {by}")
     desk.run(f"CREATE TABLE rest AS SELECT f.* FROM fit f ANTI JOIN kept {by}")

@@ -25,7 +25,10 @@ from uuid import uuid4
 
 from spark_jobs.config.durations import Window
 from spark_jobs.contract.tables import SILVER_EVENTS
-from spark_jobs.errors import SettingsError
+from spark_jobs.errors import LakeError, SettingsError
+from spark_jobs.lake.notes import frontier_of
+from spark_jobs.queries.deduplicate.query import QUERY as DEDUPLICATE
+from spark_jobs.queries.notes import last_note
 from spark_jobs.queries.registry import QUERIES
 from spark_jobs.restatements.apply import OnStep, restate
 from spark_jobs.restatements.compare import sums
@@ -72,7 +75,7 @@ def replay(
 
     Raises:
         SettingsError: a table is not corrected.
-        LakeError: see :func:`spark_jobs.restatements.apply.restate`.
+        LakeError: a backlog is being read; or see :func:`spark_jobs.restatements.apply.restate`.
         LakeInUseError: a repair or another replay is at work.
     """
     _check(tables)
@@ -100,6 +103,16 @@ def _check(tables: Sequence[str]) -> None:
             raise SettingsError(f"no table {name!r} is recomputed; those that are: {', '.join(known)}")
 
 
+def _check_backlog(lake: OpenLake) -> None:
+    note = last_note(lake, DEDUPLICATE.name)
+    frontier_us = frontier_of(note.reached[0]) if note else None
+    if frontier_us is not None:
+        raise LakeError(
+            "job deduplicate is reading a backlog, and events wait in bronze for slower partitions, so gold cannot be "
+            "compared with it yet; replay once the job has caught up (`adloom ledger` shows no records held back)"
+        )
+
+
 class _Run:
     """One attempt."""
 
@@ -114,6 +127,7 @@ class _Run:
         """Compares the tables."""
         wanted = self._wanted()
         if wanted:
+            _check_backlog(self._lake)
             self._comparing = Comparing(self._lake, self._window, self._at)
             for one in wanted:
                 self._on_step(f"{one.query.writes.name}: recomputing from bronze")

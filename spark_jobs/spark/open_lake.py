@@ -14,6 +14,7 @@ from spark_jobs.contract.tables import Table
 from spark_jobs.errors import LakeError
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.lock import Check, hold_job
+from spark_jobs.spark.aligned import source_of_streams
 
 _ALL_FILES = 2**31 - 1
 
@@ -62,10 +63,11 @@ class OpenLake(Lake):
         """Streams ``table`` with the columns that are kept, version by version.
 
         A batch always takes whole versions. Within a version rows lie in no order of time, so a batch that ended in the
-        middle of one would move the watermark past rows that wait in its other files.
+        middle of one would move the watermark past rows that wait in its other files. Of an aligned table
+        (:mod:`spark_jobs.spark.aligned`) it takes the rows up to a frontier.
         """
         rows = (
-            self.spark.readStream.format("delta")
+            self.spark.readStream.format(source_of_streams(self.spark))
             # The snapshot that is read otherwise comes in no order of time.
             .option("startingVersion", 0)
             .option("maxFilesPerTrigger", _ALL_FILES)

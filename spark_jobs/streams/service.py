@@ -4,7 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from enum import Enum, auto
 from pathlib import Path
 
@@ -31,6 +31,7 @@ from spark_jobs.queries.query import Query
 from spark_jobs.queries.registry import QUERIES_OF_JOB, queries_of, writer_of
 from spark_jobs.spark.failures import naming_the_cause
 from spark_jobs.spark.open_lake import OpenLake
+from spark_jobs.streams.backlog import NoBacklog, kafka_backlog
 from spark_jobs.streams.checkpoints import claim
 from spark_jobs.streams.desired_state import clear_stop_request, stop_requested_at
 from spark_jobs.streams.heartbeats import Heartbeats, view_of
@@ -81,23 +82,26 @@ def run_job(
     records = None if all(query.reads for query in queries) else _records(lake, source)
     beats = SILVER_EVENTS in [query.writes for query in queries]
     heartbeats = Heartbeats(lake, silver) if beats else None
+    is_kafka = records is not None and not folders_of(lake.settings, source)
 
     def begin(query: Query) -> StreamingQuery:
         taken, trigger = None if query.reads else records, start_of(lake.settings.job, query)
         # Heartbeats go to silver, too, and it has one writer at a time.
         within: BatchContext = (lambda: silver) if query.writes == SILVER_EVENTS else nullcontext
-        return start(query, lake, records=taken, trigger=trigger, within=within)
+        return start(query, lake, records=taken, trigger=trigger, within=within if query.reads else backlog.batch)
 
     def on_tick(running: Mapping[Query, StreamingQuery]) -> None:
-        is_complete = len(running) == len(queries)
+        backlog.catch_up()
+        is_complete = len(running) == len(queries) and not backlog.is_held
         if heartbeats and is_complete and lake.settings.job.trigger is not Trigger.AVAILABLE_NOW:
             _beat(heartbeats, progress, running, lake.settings)
 
-    with lake.hold(job) as check_lock, _reporting(lake, progress):
+    with lake.hold(job) as check_lock, _reporting(lake, progress), ExitStack() as held:
         _claim(lake, job, FILES if folders_of(lake.settings, source) else KAFKA)
         if contract and records is not None:
             record(lake, contract)
         copy_initial(lake, queries)
+        backlog = held.enter_context(kafka_backlog(lake) if is_kafka else nullcontext(NoBacklog()))
         running = _Running(queries, lake, begin, waits_for_end=lake.settings.job.trigger is Trigger.AVAILABLE_NOW)
         return _run(running, lake.settings, stop, _StopRequests(lake, job), check_lock, on_tick)
 

@@ -138,10 +138,10 @@ def live_files(folder: Path) -> dict[str, dict[str, str | None]]:
 
 
 def read_ledger(lake: Lake) -> Ledger:
-    """The last cut of the ledger of ``lake``."""
-    cut = last_ledger(lake)
-    assert cut is not None, f"{lake.root} has no ledger"
-    return cut
+    """The ledger of ``lake`` as of its last update."""
+    ledger = last_ledger(lake)
+    assert ledger is not None, f"{lake.root} has no ledger"
+    return ledger
 
 
 def _actions(log: Path) -> Iterator[dict[str, Any]]:

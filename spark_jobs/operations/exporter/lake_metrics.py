@@ -71,6 +71,7 @@ class LakeMetrics(Collector):
             "adloom_ledger_ok": ("records that fit", (RecordKind.OK,)),
             "adloom_ledger_kept": ("events in silver that records account for", (RecordKind.KEPT,)),
             "adloom_ledger_duplicates": ("records that are copies of kept events", DUPLICATES),
+            "adloom_ledger_held": ("records that wait in bronze for slower partitions", (RecordKind.HELD,)),
         }
         for name, (meaning, kinds) in sums.items():
             yield GaugeMetricFamily(name, f"{meaning}, up to the last update", value=ledger.rows(*kinds))
