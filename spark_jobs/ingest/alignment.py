@@ -29,7 +29,7 @@ STEP_US: Final = 3_600_000_000
 
 @dataclass(frozen=True)
 class Taken:
-    """What a batch of ``ingest`` has taken, by origin; times are in microseconds since 1970.
+    """The records that a batch of ``ingest`` has taken, by origin; times are in microseconds since 1970.
 
     ``newest``: the newest event. ``unread``: the origins with more to read. ``rows``: how many events there are from
     each multiple of ``STEP_US`` on.

@@ -35,8 +35,8 @@ ASAP: Start = {"processingTime": "200 milliseconds"}
 """Starts the next batch when the last one is done. An idle query polls its source at this interval."""
 
 
-BatchContext = Callable[[], AbstractContextManager[object]]
-"""Returns the context manager within which a batch is written; called once per batch."""
+BatchContext = Callable[[CommitNote], AbstractContextManager[object]]
+"""Returns the context manager within which the batch of a note is written; called once per batch."""
 
 
 Write = Callable[[DataFrame, Lake, Table, CommitNote], None]
@@ -118,7 +118,7 @@ def start_query(
         lake: where the table and the checkpoint lie.
         query: the query; the checkpoint has its name.
         start: when its batches start.
-        within: returns a context manager; a batch is written within it.
+        within: returns a context manager for the note of a batch; the batch is written within it.
         version: of the checkpoint.
         outputs: get each batch, one after the other: see :func:`outputs_of`.
     """
@@ -127,17 +127,14 @@ def start_query(
     is_first = True
 
     def write(batch: DataFrame, batch_id: int) -> None:
-        with within():
-            write_once(batch, batch_id)
-
-    def write_once(batch: DataFrame, batch_id: int) -> None:
         nonlocal is_first
         # The id of a query lives in its checkpoint, so the batches of a new checkpoint do not count as written.
         (query_id,) = (active.id for active in spark.streams.active if active.name == name)
-        # Only the first batch after a start can be in the table without Spark knowing it, after a crash. Its rows are
-        # there, but it must still run: Spark computes the watermark of the next batch from them.
         note = note_of_batch(lake, name, checkpoint, writer=query_id, batch_id=batch_id)
-        _write_batch(batch, [output for output in outputs if not (is_first and output.has(note))], note)
+        with within(note):
+            # Only the first batch after a start can be in the table without Spark knowing it, after a crash. Its rows
+            # are there, but it must still run: Spark computes the watermark of the next batch from them.
+            _write_batch(batch, [output for output in outputs if not (is_first and output.has(note))], note)
         is_first = False
 
     # A thread that Java created within a batch inherits its tags, and PySpark's listeners fail on a query with tags.

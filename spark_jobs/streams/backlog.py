@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from spark_jobs.config.durations import time_of_us
 from spark_jobs.contract.events import OK
 from spark_jobs.contract.tables import BRONZE_EVENTS
+from spark_jobs.errors import SourceError
 from spark_jobs.ingest.alignment import EVERYTHING, NOTHING, STEP_US, Alignment, Taken
 from spark_jobs.ingest.query import NAME as INGEST
 from spark_jobs.ingest.topics import unread_partitions
@@ -30,11 +31,7 @@ _log = logging.getLogger(__name__)
 
 @contextmanager
 def kafka_backlog(lake: OpenLake) -> Iterator["Backlog"]:
-    """Aligns bronze while a job reads Kafka; until a batch was taken, what is new in bronze waits.
-
-    Raises:
-        SourceError: the brokers do not answer.
-    """
+    """Aligns bronze while a job reads Kafka; until a batch was taken, what is new in bronze waits."""
     bronze = AlignedTable(lake.spark, lake.table(BRONZE_EVENTS))
     try:
         yield _KafkaBacklog(lake, bronze)
@@ -50,8 +47,8 @@ class Backlog(Protocol):
         """Whether events are held back, or may be."""
         ...
 
-    def batch(self) -> AbstractContextManager[None]:
-        """The context in which a batch of ``ingest`` is written."""
+    def batch(self, note: CommitNote) -> AbstractContextManager[None]:
+        """The context in which the batch of ``ingest`` with that note is written."""
         ...
 
     def catch_up(self) -> None:
@@ -65,7 +62,7 @@ class NoBacklog(Backlog):
     is_held = False
 
     @contextmanager
-    def batch(self) -> Iterator[None]:
+    def batch(self, note: CommitNote) -> Iterator[None]:  # noqa: ARG002 it is the same for all
         """See :class:`Backlog`."""
         yield
 
@@ -78,8 +75,10 @@ class _KafkaBacklog(Backlog):
         self._lake, self._bronze, self._lock = lake, bronze, threading.Lock()
         self._alignment = Alignment(lake.settings.kafka.max_offsets_per_trigger)
         note = last_note(lake, INGEST)
-        if note and self._unread(note):
+        if note and self._unread(note.reached[0]):
             self._alignment.frontier_us = NOTHING
+        # The first batch may be one that was written before a crash, so it begins before its own note.
+        self._reached: Any = None
         self._publish([self._alignment.frontier_us])
 
     @property
@@ -87,11 +86,10 @@ class _KafkaBacklog(Backlog):
         return self._alignment.frontier_us != EVERYTHING
 
     @contextmanager
-    def batch(self) -> Iterator[None]:
+    def batch(self, note: CommitNote) -> Iterator[None]:
         with self._lock:
             yield
-            if note := last_note(self._lake, INGEST):
-                self._publish(self._alignment.advance(self._taken(note)))
+            self._publish(self._alignment.advance(self._taken(note)))
 
     def catch_up(self) -> None:
         if self._bronze.is_overtaken:
@@ -104,41 +102,39 @@ class _KafkaBacklog(Backlog):
         self._bronze.publish(-1 if newest is None else newest, frontiers)
 
     def _taken(self, note: CommitNote) -> Taken:
-        folder = f"{checkpoint_key(INGEST, checkpoint_in_use(self._lake, INGEST))}/offsets"
-        before = self._lake.files.read(f"{folder}/{note.batch - 1}")
-        start = read_plan(before).reached if before else []
-        if start and not self._is_full(start[0], note.reached[0]):
-            return Taken({}, (), {})
-        unread = self._unread(note)
+        begin, self._reached = self._reached, note.reached[0]
+        is_full = begin is None or self._is_full(begin, self._reached)
+        unread = self._unread(self._reached) if is_full else set()
         if not unread:
             return Taken({}, (), {})
-        plan = read_plan(self._lake.files.read(f"{folder}/{note.batch}") or b"")
-        taken = self._read(plan.at_ms, unread)
-        _log.info(
-            "%d partitions have more to read: events after %s wait for %s",
-            len(unread),
-            *_slowest(taken),
-        )
+        taken = self._read(note, unread)
+        _log.info("%d partitions have more to read: events after %s wait for %s", len(unread), *_slowest(taken))
         return taken
 
-    def _is_full(self, start: Any, end: Any) -> bool:
+    def _is_full(self, begin: Any, end: Any) -> bool:
         # A new partition begins wherever its first record is.
-        taken: list[int] = [
-            offset - start.get(topic, {}).get(number, 0)
-            for topic, ends in end.items()
-            for number, offset in ends.items()
+        taken = [
+            offset - begin.get(topic, {}).get(number, 0)
+            for topic, offsets in end.items()
+            for number, offset in offsets.items()
         ]
         # Spark rounds the share of each partition down.
-        return sum(taken) >= self._lake.settings.kafka.max_offsets_per_trigger - len(taken)
+        return bool(sum(taken) >= self._lake.settings.kafka.max_offsets_per_trigger - len(taken))
 
-    def _unread(self, note: CommitNote) -> set[str]:
+    def _unread(self, reached: Any) -> set[str]:
+        """The partitions with more to read; all, if the brokers do not answer."""
         jvm = self._lake.spark.sparkContext._jvm  # noqa: SLF001 there is no public API for the JVM
-        reached: Any = note.reached[0]
-        return unread_partitions(jvm, self._lake.settings.kafka_of_sources, reached)
+        try:
+            return unread_partitions(jvm, self._lake.settings.kafka_of_sources, reached)
+        except SourceError as error:
+            _log.warning("%s; what is ahead waits until they answer", error)
+            return {f"{topic}/{number}" for topic, numbers in reached.items() for number in numbers}
 
-    def _read(self, at_ms: int, unread: set[str]) -> Taken:
-        """What the batch that was planned at ``at_ms`` has brought, by partition."""
-        rows = self._lake.read(BRONZE_EVENTS).where(F.col("ingest_time") == F.lit(time_of_us(at_ms * 1000)))
+    def _read(self, note: CommitNote, unread: set[str]) -> Taken:
+        """The events that the batch of ``note`` has brought, by partition."""
+        key = f"{checkpoint_key(INGEST, checkpoint_in_use(self._lake, INGEST))}/offsets/{note.batch}"
+        planned_at = time_of_us(read_plan(self._lake.files.read(key) or b"").at_ms * 1000)
+        rows = self._lake.read(BRONZE_EVENTS).where(F.col("ingest_time") == F.lit(planned_at))
         time_us = F.unix_micros("event_time")
         step = (time_us - F.pmod(time_us, F.lit(STEP_US))).alias("step")
         origin = F.substring_index("source", "/", 2).alias("origin")

@@ -8,6 +8,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_jobs.contract.tables import Table
 from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.notes import CommitNote
 from spark_jobs.queries.initial_state import is_ready
 from spark_jobs.queries.output import BatchContext
 from spark_jobs.queries.query import Query
@@ -80,7 +81,7 @@ class Flow:
         return self._running[query]
 
     @contextmanager
-    def _caught_up(self, table: Table) -> Iterator[None]:
+    def _caught_up(self, table: Table, _note: CommitNote) -> Iterator[None]:
         self.catch_up(table)
         yield
 

@@ -87,7 +87,7 @@ def run_job(
     def begin(query: Query) -> StreamingQuery:
         taken, trigger = None if query.reads else records, start_of(lake.settings.job, query)
         # Heartbeats go to silver, too, and it has one writer at a time.
-        within: BatchContext = (lambda: silver) if query.writes == SILVER_EVENTS else nullcontext
+        within: BatchContext = (lambda _: silver) if query.writes == SILVER_EVENTS else nullcontext
         return start(query, lake, records=taken, trigger=trigger, within=within if query.reads else backlog.batch)
 
     def on_tick(running: Mapping[Query, StreamingQuery]) -> None:

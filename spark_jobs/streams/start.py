@@ -36,7 +36,7 @@ def start(
         lake: the tables that it reads must exist there.
         records: the input from outside (see :mod:`spark_jobs.ingest`), for a query that reads no table.
         trigger: when its batches start.
-        within: returns a context manager, within which each batch is written.
+        within: returns a context manager for the note of a batch, within which that is written.
         version: of its checkpoint; by default the one in use.
         conf: Spark settings for this start, beyond those that the query declares.
     """

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 
 from spark_jobs.contract.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS
 from spark_jobs.ingest.files import read_records
@@ -114,6 +115,23 @@ def test_on_the_way_to_gold_a_query_follows_the_one_before_it_and_others_wait_fo
     gold.wait_for_log("attribute: batch 1")
     gold.stop()
     assert "sessionize: batch 1" not in gold.output
+
+
+def test_records_of_a_transaction_that_was_broken_off_are_not_read(
+    kafka: Kafka, topic: str, job: StartJob, lake: Lake, tmp_path: Path
+) -> None:
+    records = list(read_records(generate_source(tmp_path / "source", events=20, seed=16)))[:10]
+    producer = Producer({"bootstrap.servers": kafka.address, "transactional.id": topic})
+    producer.init_transactions(60)
+    for part, ends in ((records[:5], producer.abort_transaction), (records[5:], producer.commit_transaction)):
+        producer.begin_transaction()
+        for record in part:
+            producer.produce(topic, record, partition=0)
+        producer.flush(60)
+        ends(60)
+    assert job("deduplicate", ADLOOM_JOB__TRIGGER="available_now").wait() == 0
+    raw = BRONZE_EVENTS.column_names.index("raw")
+    assert sorted(row[raw].encode() for row in read_table(lake, BRONZE_EVENTS)) == sorted(records[5:])
 
 
 def test_records_that_are_gone_stop_the_job_with_the_reason_in_the_last_line(

@@ -98,10 +98,24 @@ class WrittenLake:
         return added
 
     def batch(
-        self, table: Table, query: str, rows: Sequence[Record], *, reached: int = 0, watermark: float | None = None
+        self,
+        table: Table,
+        query: str,
+        rows: Sequence[Record],
+        *,
+        reached: int = 0,
+        watermark: float | None = None,
+        frontier: float | None = None,
+        settled: int = -1,
     ) -> list[str]:
-        """A batch of ``query``, which has read version ``reached``, under a watermark at some minutes after noon."""
-        offset = {"reservoirVersion": reached, "index": 5}
+        """A batch of ``query``, which has read version ``reached``, under a watermark at some minutes after noon.
+
+        Of the versions after ``settled`` it has read the rows up to ``frontier``, in minutes after noon; None: all.
+        """
+        offset: dict[str, Any] = {"reservoirVersion": reached, "index": 5}
+        if frontier is not None:
+            held_from = {"reservoirVersion": settled, "index": 5} if settled >= 0 else None
+            offset |= {"frontier_us": ms_at(frontier) * 1000, "held_from": held_from}
         note = CommitNote(
             writer="w",
             batch=self._next[table.path],

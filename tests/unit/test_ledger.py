@@ -95,6 +95,27 @@ def test_a_good_record_that_is_nowhere_is_unaccounted(written: WrittenLake) -> N
     assert [(one.account, one.kind, one.rows) for one in ledger.alarms] == [(RECORDS, RecordKind.UNACCOUNTED, 1)]
 
 
+@pytest.mark.parametrize("in_steps", [False, True], ids=["in one update", "in three updates"])
+def test_a_record_is_held_back_until_silver_has_read_it(written: WrittenLake, *, in_steps: bool) -> None:
+    def look(held: int, kept: int, duplicates: int) -> None:
+        if in_steps or not held:
+            found = _ledger(written)
+            assert found.balances, found.wrong
+            assert (found.rows(RecordKind.HELD), found.kept, found.duplicates) == (held, kept, duplicates)
+
+    before = _event("late for nobody", 500, 0)
+    _arrive(written, [before], [before], 0)
+    a, ahead, copy = _event("a", 0, 1), _event("ahead", 300, 1), _event("ahead", 300, 2)
+    written.batch(BRONZE_EVENTS, "ingest", [a, ahead])
+    written.batch(SILVER_EVENTS, "deduplicate", [a], reached=1, settled=0, frontier=0)
+    look(held=1, kept=2, duplicates=0)
+    written.batch(BRONZE_EVENTS, "ingest", [copy])
+    written.batch(SILVER_EVENTS, "deduplicate", [], reached=2, settled=0, frontier=200, watermark=-180)
+    look(held=2, kept=2, duplicates=0)
+    written.batch(SILVER_EVENTS, "deduplicate", [ahead], reached=2, watermark=20)
+    look(held=0, kept=3, duplicates=1)
+
+
 def test_a_row_of_silver_without_a_record_is_surplus(written: WrittenLake) -> None:
     _arrive(written, [_event("a", 0, 1)], [_event("a", 0, 1), _event("b", 0, 1)], 0)
     assert [(one.kind, one.rows) for one in _ledger(written).alarms] == [(RecordKind.SURPLUS, 1)]
