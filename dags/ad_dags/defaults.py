@@ -52,6 +52,7 @@ class DagDefaults:
         tag: str,
         schedule: Any = None,
         params: dict[str, Any] | None = None,
+        is_serial: bool = False,
         **tasks: Any,
     ) -> DAG:
         """A DAG with these defaults.
@@ -62,9 +63,10 @@ class DagDefaults:
             tag: its group: ``streams``, ``maintenance`` or ``quality``.
             schedule: as Airflow takes it; without one the DAG runs only when triggered.
             params: the fields of its form.
+            is_serial: whether its tasks run one after the other, in whatever order.
             tasks: default arguments of its tasks that differ from the usual ones.
         """
-        return DAG(
+        dag = DAG(
             self.lake.named(name),
             description=(page or "").partition("\n")[0],
             doc_md=page,
@@ -76,3 +78,6 @@ class DagDefaults:
             default_args={"owner": self.owner, "on_failure_callback": self.on_failure, **_TASKS, **tasks},
             params=params or {},
         )
+        if is_serial:
+            dag.max_active_tasks = 1
+        return dag

@@ -11,7 +11,14 @@ from spark_jobs.errors import EnvironmentMissingError
 
 _JAVA_VERSIONS = (17, 21)
 _LOG4J = Path(__file__).with_name("log4j2.properties")
+_LOCALE = tuple(
+    # Where people write other digits, Delta would name its commits with them, and find none.
+    f"-Duser.{name}{kind}={value}"
+    for kind in ("", ".format", ".display")
+    for name, value in (("language", "en"), ("country", "US"), ("script", ""), ("variant", ""), ("extensions", ""))
+)
 _ALWAYS = (
+    *_LOCALE,
     # Spark's generated code for judging a record exceeds the size up to which the JVM compiles a method by default: it
     # would be 3 times slower.
     "-XX:-DontCompileHugeMethods",
@@ -20,7 +27,7 @@ _ALWAYS = (
     # With the defaults the whole heap is collected several times while Spark's classes are loaded.
     "-XX:MetaspaceSize=256m",
 )
-EXECUTOR_OPTIONS = ("-XX:-DontCompileHugeMethods", "-XX:+UseParallelGC")
+EXECUTOR_OPTIONS = (*_LOCALE, "-XX:-DontCompileHugeMethods", "-XX:+UseParallelGC")
 """For the JVMs of executors on a cluster."""
 
 

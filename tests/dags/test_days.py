@@ -21,6 +21,7 @@ from ad_dags.dags.close_days import (
     last_announced,
     unannounced,
 )
+from ad_dags.defaults import DagDefaults
 from ad_dags.drivers.launchers import DriverState
 from spark_jobs.config.settings import Settings
 from spark_jobs.days.day import Day, DayStatus
@@ -215,3 +216,7 @@ def test_a_date_that_is_complete_in_all_tables_is_told_once(lake_days: list[Day]
         {"dates": ["2026-03-01"]},
         {"dates": ["2026-03-02"]},
     ]
+
+
+def test_two_assets_are_never_announced_at_the_same_moment() -> None:
+    assert tasks.declare(DagDefaults(LAKE)).max_active_tasks == 1

@@ -1,6 +1,7 @@
 """Supervising a driver, on a real lake and with a launcher that only records its calls."""
 
 import asyncio
+import json
 import threading
 import time
 from datetime import UTC, datetime, timedelta
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.module_loading import import_string
 from airflow.triggers.base import TriggerEvent
 
 from ad_dags.connection.lake_connection import LakeConnection, connect
@@ -181,6 +183,43 @@ def test_a_trigger_is_recreated_from_its_serialized_form() -> None:
     path, kwargs = trigger.serialize()
     assert path == "ad_dags.drivers.triggers.supervise.SuperviseDriverTrigger"
     assert SuperviseDriverTrigger(**kwargs).serialize() == (path, kwargs)
+
+
+_LIMITS_STORED = '{"stall_after_s": 600.0, "most_restarts": 5, "within_s": 1800.0, "first_pause_s": 5.0}'
+
+
+@pytest.mark.parametrize(
+    ("path", "arguments"),
+    [
+        pytest.param(
+            "ad_dags.triggers.supervise.SuperviseDriverTrigger",
+            f'{{"job": "attribute", "limits": {_LIMITS_STORED}, "poll_s": 5.0, "connection": ""}}',
+            id="before 0.1.0",
+        ),
+        pytest.param(
+            "ad_dags.drivers.triggers.supervise.SuperviseDriverTrigger",
+            f'{{"job": "attribute", "limits": {_LIMITS_STORED}, "poll_s": 5.0, "connection": ""}}',
+            id="0.1.0",
+        ),
+        pytest.param(
+            "ad_dags.triggers.new_versions.NewVersionsTrigger",
+            '{"pause_s": 900.0, "poll_s": 30.0, "connection": ""}',
+            id="new versions, before 0.1.0",
+        ),
+        pytest.param(
+            "ad_dags.drivers.triggers.new_versions.NewVersionsTrigger",
+            '{"pause_s": 900.0, "poll_s": 30.0, "connection": ""}',
+            id="new versions, 0.1.0",
+        ),
+    ],
+)
+def test_a_trigger_that_an_earlier_version_has_stored_goes_on_after_an_upgrade(path: str, arguments: str) -> None:
+    trigger = import_string(path)(**json.loads(arguments))
+    _, kwargs = trigger.serialize()
+    stored = json.loads(arguments)
+    assert {name: kwargs[name] for name in stored} == stored
+    if limits := stored.get("limits"):
+        assert Limits.of(limits).numbers() == limits
 
 
 def test_damaged_progress_does_not_end_the_watch(connection: LakeConnection, launcher: RecordingLauncher) -> None:

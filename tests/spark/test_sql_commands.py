@@ -62,6 +62,8 @@ def test_the_command_prints_each_format_to_a_file_or_not(lake: Lake, tmp_path: P
         assert [row["session_id"] for row in rows] == [row["session_id"] for row in expected]
         assert rows[0]["session_start"] == f"{expected[0]['session_start']:%Y-%m-%dT%H:%M:%S.%fZ}"
         assert len(json.loads(rows[0]["events"])) == len(expected[0]["events"])
+    formula = _adloom("sql", "SELECT '=1+1' AS campaign_id", "--lake", place, "--format", "csv")
+    assert formula.stdout.splitlines() == ["campaign_id", "=1+1"], "programs read it, so a text is written as it is"
     printed = json.loads(_adloom(*query, "--format", "json").stdout)
     assert [row["session_id"] for row in printed] == [row["session_id"] for row in expected]
     assert _adloom(*query, "--output", str(tmp_path / "rows.parquet")).returncode == 0

@@ -7,6 +7,7 @@ import pytest
 
 from spark_jobs.config.sections import S3Settings
 from spark_jobs.lake.open import open_lake
+from spark_jobs.lake.store.objects import Objects
 from tests.stack.conftest import JOBS_USER
 from tests.stack.kafka import Kafka
 from tests.stack.minio import Minio
@@ -85,3 +86,31 @@ def test_a_user_cannot_be_created_by_a_check(minio: Minio) -> None:
     refused = _check(_LAKE, "--user", "somebody", ADLOOM_S3__ENDPOINT=minio.endpoint)
     assert refused.returncode == 1
     assert "--check creates no user" in refused.stderr
+
+
+def test_rules_of_others_that_delete_what_a_lake_needs_are_refused_and_found(minio: Minio) -> None:
+    place = "s3a://ruled/lake"
+    settings = S3Settings(endpoint=minio.endpoint)
+    objects = Objects(place, settings)
+    administrator = {**os.environ, "ADLOOM_S3__ENDPOINT": minio.endpoint, "ADLOOM_S3__PROFILE": ""}
+
+    def run(*command: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [*ADLOOM, *command, "--lake", place],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+            env=administrator,
+        )
+
+    assert run("init").returncode == 0
+    objects.write("_progress/reports/x.json", b"{}")
+    rule = {"ID": "tidy", "Status": "Enabled", "Filter": {"Prefix": ""}, "Expiration": {"Days": 30}}
+    objects.client.put_bucket_lifecycle_configuration(Bucket="ruled", LifecycleConfiguration={"Rules": [rule]})
+    refused = run("init")
+    assert refused.returncode == 1
+    assert "rule tidy deletes files of the whole bucket after 30 days" in refused.stderr
+    looked = run("doctor")
+    assert looked.returncode == 1
+    assert "rule tidy deletes files of the whole bucket" in " ".join(looked.stdout.split())

@@ -1,12 +1,14 @@
-"""A conditional write whose answer is lost, and that is sent again."""
+"""What is asked of an object store: conditional writes that are sent again, checksums, rules of others."""
 
 from io import BytesIO
 from typing import Any
 
 import pytest
+from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from botocore.exceptions import ClientError
 
 from spark_jobs.config.sections import S3Settings
+from spark_jobs.lake.store.bucket import harmful_rules
 from spark_jobs.lake.store.files import StoreKeys
 from spark_jobs.lake.store.objects import Objects
 
@@ -38,3 +40,59 @@ def test_a_repeated_request_finds_what_the_first_has_written(there: bytes, retri
     objects.client = _Store(there, retries)
     assert objects.create("plan.json", b"own") == is_created
     assert objects.replace("plan.json", b"own", "tag") is None
+
+
+class _Answer:
+    def stream(self) -> list[bytes]:
+        return []
+
+
+def test_a_store_from_before_2025_gets_no_checksum_that_it_would_refuse() -> None:
+    objects = Objects("s3a://bucket/lake", S3Settings(endpoint="http://localhost:1"), keys=StoreKeys("key", "secret"))
+    sent: list[AWSPreparedRequest] = []
+
+    def answer(request: AWSPreparedRequest, **_: Any) -> AWSResponse:
+        sent.append(request)
+        return AWSResponse(request.url, 200, {}, _Answer())
+
+    objects.client.meta.events.register("before-send.s3.PutObject", answer)
+    objects.write("plan.json", b"own")
+    names = [name.lower() for name in sent[0].headers]
+    assert not [name for name in names if "checksum" in name or "trailer" in name]
+
+
+_DAYS_30 = {"Expiration": {"Days": 30}}
+_GLACIER = {"Transitions": [{"Days": 90, "StorageClass": "GLACIER"}]}
+
+
+@pytest.mark.parametrize(
+    ("rule", "says"),
+    [
+        ({"Filter": {"Prefix": ""}, **_DAYS_30}, "rule r deletes files of the whole bucket after 30 days"),
+        ({"Filter": {}, **_DAYS_30}, "rule r deletes files of the whole bucket after 30 days"),
+        ({"Prefix": "ads", **_GLACIER}, "rule r moves files of ads to GLACIER after 90 days"),
+        (
+            {"Filter": {"Prefix": "ads/lake/bronze/"}, **_DAYS_30},
+            "rule r deletes files of ads/lake/bronze/ after 30 days",
+        ),
+        ({"Filter": {"And": {"Prefix": "ads/", "ObjectSizeGreaterThan": 1}}, **_DAYS_30}, "deletes files of ads/"),
+        ({"Filter": {"Prefix": "ads/lake2/"}, **_DAYS_30}, None),
+        ({"Filter": {"Prefix": "adserver"}, **_DAYS_30}, None),
+        ({"Filter": {"Tag": {"Key": "k", "Value": "v"}}, **_DAYS_30}, None),
+        ({"Filter": {"Prefix": ""}, "Status": "Disabled", **_DAYS_30}, None),
+        ({"Filter": {"Prefix": ""}, "Expiration": {"ExpiredObjectDeleteMarker": True}}, None),
+        ({"Filter": {"Prefix": ""}, "NoncurrentVersionExpiration": {"NoncurrentDays": 7}}, None),
+        ({"Filter": {"Prefix": ""}, "Transitions": [{"Days": 30, "StorageClass": "STANDARD_IA"}]}, None),
+    ],
+)
+def test_rules_of_others_that_take_files_of_the_lake_away_are_found(rule: dict[str, Any], says: str | None) -> None:
+    objects = Objects("s3a://bucket/ads/lake", S3Settings(), keys=StoreKeys("key", "secret"))
+
+    class Rules:
+        def get_bucket_lifecycle_configuration(self, **_: Any) -> dict[str, Any]:
+            return {"Rules": [{"ID": "r", "Status": "Enabled", **rule}]}
+
+    objects.client = Rules()
+    found = list(harmful_rules(objects))
+    assert len(found) == (says is not None)
+    assert (says or "") in "".join(found)

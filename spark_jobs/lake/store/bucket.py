@@ -7,6 +7,7 @@ from botocore.exceptions import ClientError
 
 from spark_jobs.config.choices import Role
 from spark_jobs.config.sections import S3Settings
+from spark_jobs.errors import LakeError
 from spark_jobs.lake.store.minio_admin import MinioServer
 from spark_jobs.lake.store.objects import Objects, explaining
 from spark_jobs.places import PROGRESS, RELEASES, REPORTS
@@ -23,6 +24,10 @@ _READ: dict[Role, tuple[str, ...]] = {Role.JOBS: ("", "*"), Role.AIRFLOW: ("", "
 """The keys that each role may list and read."""
 
 
+_ARCHIVES = ("GLACIER", "DEEP_ARCHIVE")
+"""Classes of storage whose objects cannot be read before they are restored."""
+
+
 def prepare_bucket(objects: Objects, settings: S3Settings, server: MinioServer | None) -> Iterator[str]:
     """Creates the bucket of a lake, with versioning and lifecycle rules; changes nothing that is already in place.
 
@@ -35,12 +40,18 @@ def prepare_bucket(objects: Objects, settings: S3Settings, server: MinioServer |
         A line for each step, whether it was needed or not.
 
     Raises:
-        LakeError: a request to the store failed.
+        LakeError: a request to the store failed, or a rule of the bucket would take files of the lake away.
     """
     client, bucket = objects.client, objects.bucket
     with explaining(settings, objects.root, bucket, "creating the bucket"):
         yield f"bucket {bucket}: {'created' if _create(client, bucket, settings) else 'exists'}"
         versioned = client.get_bucket_versioning(Bucket=bucket).get("Status") == "Enabled"
+        harm = list(harmful_rules(objects))
+    if harm:
+        raise LakeError(
+            f"a lifecycle rule of bucket {bucket} would damage {objects.root}: {'; '.join(harm)}; a lake needs its "
+            "oldest files as much as its newest: leave its prefix out of the rule, or give the lake another bucket"
+        )
     with explaining(settings, objects.root, bucket, "enabling versioning"):
         if server:
             # Lock renewals and progress reports would leave thousands of versions a day.
@@ -66,15 +77,48 @@ def _create(client: Any, bucket: str, settings: S3Settings) -> bool:
     return False
 
 
-def _set_lifecycle(client: Any, bucket: str, prefix: str) -> bool:
-    """Adds the rules of the lake at ``prefix`` to those of others. Returns whether any was new."""
-    wanted = {rule["ID"]: rule for rule in _rules(prefix)}
+def harmful_rules(objects: Objects) -> Iterator[str]:
+    """The lifecycle rules of the bucket that delete or archive current files of the lake, each in words.
+
+    Raises:
+        ClientError: the rules cannot be read.
+    """
+    folder = f"{objects.prefix}/".lstrip("/")
+    for rule in _rules_of(objects.client, objects.bucket):
+        chosen = rule.get("Filter", {})
+        chosen = chosen.get("And", chosen)
+        prefix = str(chosen.get("Prefix", rule.get("Prefix", "")))
+        is_near = folder.startswith(prefix) or prefix.startswith(folder)
+        # The files of a lake have no tags.
+        if rule["Status"] != "Enabled" or not is_near or "Tag" in chosen or chosen.get("Tags"):
+            continue
+        name = f"rule {rule.get('ID') or 'without a name'}"
+        if when := _age(rule.get("Expiration", {})):
+            yield f"{name} deletes files of {prefix or 'the whole bucket'} {when}"
+        for move in rule.get("Transitions", ()):
+            if move.get("StorageClass") in _ARCHIVES:
+                yield f"{name} moves files of {prefix or 'the whole bucket'} to {move['StorageClass']} {_age(move)}"
+
+
+def _age(when: dict[str, Any]) -> str:
+    if "Days" in when:
+        return f"after {when['Days']} days"
+    return f"on {when['Date']:%Y-%m-%d}" if "Date" in when else ""
+
+
+def _rules_of(client: Any, bucket: str) -> list[dict[str, Any]]:
     try:
-        found = client.get_bucket_lifecycle_configuration(Bucket=bucket)["Rules"]
+        return list(client.get_bucket_lifecycle_configuration(Bucket=bucket)["Rules"])
     except ClientError as error:
         if error.response["Error"]["Code"] != "NoSuchLifecycleConfiguration":
             raise
-        found = []
+        return []
+
+
+def _set_lifecycle(client: Any, bucket: str, prefix: str) -> bool:
+    """Adds the rules of the lake at ``prefix`` to those of others. Returns whether any was new."""
+    wanted = {rule["ID"]: rule for rule in _rules(prefix)}
+    found = _rules_of(client, bucket)
     if all(any(rule.items() <= other.items() for other in found) for rule in wanted.values()):
         return False
     others = [rule for rule in found if rule["ID"] not in wanted]

@@ -164,6 +164,9 @@ def client(settings: S3Settings, *, is_patient: bool = False, keys: StoreKeys | 
             read_timeout=_READ_S,
             retries={"mode": "standard", "total_max_attempts": _PATIENT_ATTEMPTS if is_patient else _ATTEMPTS},
             s3={"addressing_style": "path" if settings.path_style else "auto"},
+            # Stores from before 2025 refuse the checksums that boto3 adds otherwise.
+            request_checksum_calculation="when_required",
+            response_checksum_validation="when_required",
         ),
     )
 

@@ -31,6 +31,7 @@ def _look(subject: Subject) -> Iterator[Finding]:
     assert isinstance(lake.files, Objects)  # noqa: S101 what is not local is in an object store
     yield _clock(subject, lake.files)
     yield from _versioning(subject, lake.files)
+    yield from _lifecycle(lake.files)
 
 
 def _clock(subject: Subject, objects: "Objects") -> Finding:
@@ -59,6 +60,23 @@ def _versioning(subject: Subject, objects: "Objects") -> Iterator[Finding]:
         yield fine("the bucket keeps old versions, so that a deleted file can be restored")
     else:
         yield warning("the bucket keeps no old versions: what is deleted is gone", "run `adloom init` as administrator")
+
+
+def _lifecycle(objects: "Objects") -> Iterator[Finding]:
+    from botocore.exceptions import ClientError  # noqa: PLC0415
+
+    from spark_jobs.lake.store.bucket import harmful_rules  # noqa: PLC0415
+
+    try:
+        harm = list(harmful_rules(objects))
+    except ClientError as error:
+        why = error.response["Error"]["Code"]
+        yield fine(f"the bucket's lifecycle rules cannot be read with these keys ({why}); `adloom init` looks at them")
+        return
+    for one in harm:
+        yield wrong(f"lifecycle {one}", "leave the lake's prefix out of the rule: a lake needs its oldest files")
+    if not harm:
+        yield fine("no lifecycle rule of the bucket deletes or archives files of the lake")
 
 
 CHECK = Check(2, "store", _look, is_basis=True)

@@ -1,11 +1,13 @@
 """The cost of each campaign, and what it brings."""
 
+from spark_jobs.sql.views.credited import UNSOLD
 from spark_jobs.sql.views.description import View
 
 VIEW = View(
     "campaign_returns",
     "One row per campaign, model and currency: spend, conversions, value, and what follows from them. Spend is that of "
-    "all its impressions, so a campaign that still runs has spent for conversions to come.",
+    "all its impressions, so a campaign that still runs has spent for conversions to come. A campaign that is credited "
+    "with nothing has a row for each model, without a currency.",
     (
         ("campaign_id", "the campaign"),
         ("model", "how the touches of a conversion share its value"),
@@ -16,14 +18,18 @@ VIEW = View(
         ("cpa_micros", "cost per conversion: cost_micros / conversions of all currencies"),
         ("roas", "return on ad spend: value_micros / cost_micros, which says something if both are of one currency"),
     ),
-    """
+    f"""
 WITH spent AS (
     SELECT campaign_id, sum(cost_micros)::BIGINT AS cost_micros FROM daily_campaigns GROUP BY campaign_id
 ), credited AS (
     SELECT
         campaign_id, model, currency,
         sum(conversions) - sum(refunds) AS conversions, sum(value_micros)::BIGINT AS value_micros
-    FROM daily_credits
+    FROM (
+        SELECT * EXCLUDE (event_date) FROM daily_credits
+        UNION ALL BY NAME
+        {UNSOLD}
+    )
     WHERE campaign_id IS NOT NULL
     GROUP BY ALL
 )

@@ -1,6 +1,7 @@
 """The models side by side."""
 
 from spark_jobs.config.choices import CreditModel
+from spark_jobs.sql.views.credited import UNSOLD
 from spark_jobs.sql.views.description import View
 
 _VALUES = ",\n    ".join(
@@ -20,7 +21,7 @@ SELECT
     campaign_id,
     currency,
     {_VALUES}
-FROM daily_credits
+FROM (SELECT campaign_id, model, currency, value_micros FROM daily_credits UNION ALL BY NAME {UNSOLD})
 GROUP BY campaign_id, currency
 ORDER BY campaign_id, currency
 """,

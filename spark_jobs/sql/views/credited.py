@@ -1,6 +1,19 @@
 """The conversions and value that touches are credited with, in SQL: the same for gross and net."""
 
+from spark_jobs.config.choices import CreditModel
 from spark_jobs.contract.tables import Table
+
+_MODELS = ", ".join(f"'{model.value}'" for model in CreditModel)
+UNSOLD = f"""\
+-- Campaigns that have shown ads and are credited with nothing.
+SELECT
+    campaign_id, model, NULL::VARCHAR AS currency,
+    0::DOUBLE AS conversions, 0::DOUBLE AS refunds, 0::BIGINT AS value_micros
+FROM (SELECT DISTINCT campaign_id FROM daily_campaigns) CROSS JOIN (
+    SELECT DISTINCT model FROM daily_credits
+    UNION ALL SELECT unnest([{_MODELS}]) WHERE NOT EXISTS (FROM daily_credits)
+) ANTI JOIN daily_credits USING (campaign_id, model)"""
+"""SQL of ``campaign_id``, ``model``, ``currency`` and the columns of :func:`credited`."""
 
 
 def credited(credits_: Table, paths: Table, *keys: str) -> str:

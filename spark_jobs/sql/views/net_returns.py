@@ -1,7 +1,7 @@
 """The returns of each campaign, gross and net of invalid traffic."""
 
 from spark_jobs.contract.tables import CREDITS, NET_CREDITS, NET_PATHS, PATHS
-from spark_jobs.sql.views.credited import credited
+from spark_jobs.sql.views.credited import UNSOLD, credited
 from spark_jobs.sql.views.description import View
 
 _KEYS = ("campaign_id", "model", "currency")
@@ -34,8 +34,11 @@ WITH gross AS (
 {credited(CREDITS, PATHS, *_KEYS)}
 ), net AS (
 {credited(NET_CREDITS, NET_PATHS, *_KEYS)}
+), unsold AS (
+{UNSOLD}
 ), together AS (
     SELECT *, false AS is_net FROM gross UNION ALL SELECT *, true AS is_net FROM net
+    UNION ALL BY NAME SELECT *, false AS is_net FROM unsold
 )
 SELECT
     campaign_id,
