@@ -32,7 +32,8 @@ def requeue(
     verdict: Annotated[
         list[str] | None,
         typer.Option(
-            help="Only records with this verdict; may be given several times. Default: all.",
+            help="Only records with this verdict; may be given several times. Default: all. event_time_in_future must "
+            "be named for such records to be judged by the time that it is now.",
             metavar="VERDICT",
             show_default=False,
         ),

@@ -1,6 +1,7 @@
 """Kafka topics as a stream of records."""
 
 import json
+from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from spark_jobs.formats.decoding import Decoder
 
 _ALL_JSON: "Mapping[str, Decoder]" = MappingProxyType({})
+_EARLIEST_TIME = datetime(2011, 1, 1, tzinfo=UTC)
+"""Kafka is not older."""
 _EARLIEST = -2
 """Spark's value, in place of an offset, for the first record that the broker still has."""
 
@@ -68,8 +71,8 @@ def read_kafka(
         ``raw`` (string: the record's value, of topics with a decoder as ISO-8859-1; empty where it has none),
         ``source`` (string, ``<topic>/<partition>/<offset>``), ``origin`` (string: the topic), ``ingest_time``
         (timestamp: when the batch was planned; a replayed batch keeps it), ``received_time`` (timestamp: the record's
-        own or ``ingest_time``, whichever is earlier); with decoders also what
-        :func:`spark_jobs.ingest.decode.decode` adds.
+        own or ``ingest_time``, whichever is earlier; one from before there was Kafka does not count); with decoders
+        also what :func:`spark_jobs.ingest.decode.decode` adds.
 
     Source: Spark's `Kafka integration guide <https://spark.apache.org/docs/latest/streaming/>`_.
     """
@@ -80,8 +83,9 @@ def read_kafka(
         place.alias("source"),
         F.col("topic").alias("origin"),
         batch_time().alias("ingest_time"),
-        # Records written by brokers before 0.10 have no timestamp: it reads as a time before 1970.
-        F.when(F.col("timestampType").isin(0, 1), F.col("timestamp")).alias("kafka_time"),
+        # Records written by brokers before 0.10 have no timestamp: it reads as a time before 1970. And a producer that
+        # gives seconds where Kafka wants milliseconds dates its records into that year.
+        F.when(F.col("timestamp") >= F.lit(_EARLIEST_TIME), F.col("timestamp")).alias("kafka_time"),
     )
     times = taken.withColumn("received_time", F.least("kafka_time", "ingest_time")).drop("kafka_time")
     if not decoders:

@@ -32,7 +32,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.config.durations import EPOCH, microseconds, time_of_us
-from spark_jobs.contract.events import OK
+from spark_jobs.contract.events import EVENT_TIME_IN_FUTURE, OK
 from spark_jobs.contract.tables import BRONZE_EVENTS
 from spark_jobs.errors import LakeError, LakeInUseError
 from spark_jobs.formats.sources import decoders
@@ -156,6 +156,10 @@ def _judge(lake: OpenLake, selection: Selection, on_step: OnStep) -> _Batch:
     records = as_received(
         chosen, now, decoders(lake.settings, schemas_of(lake.settings, lake)), places_of_files(lake.settings)
     )
+    if EVENT_TIME_IN_FUTURE in selection.verdicts:
+        # Whoever names the verdict says that a clock was wrong, so what was received when says nothing.
+        is_meant = F.col(BEFORE_VERDICT) == EVENT_TIME_IN_FUTURE
+        records = records.withColumn("received_time", F.when(is_meant, now).otherwise(F.col("received_time")))
     judged = judge(records, lake.settings, carried=(BEFORE_VERDICT, BEFORE_SOURCE))
     if selection.source is not None:
         judged = judged.where(_source() == selection.source)

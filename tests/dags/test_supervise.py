@@ -5,11 +5,11 @@ import json
 import threading
 import time
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 from airflow.sdk.exceptions import AirflowFailException
-from airflow.sdk.module_loading import import_string
 from airflow.triggers.base import TriggerEvent
 
 from ad_dags.connection.lake_connection import LakeConnection, connect
@@ -214,7 +214,8 @@ _LIMITS_STORED = '{"stall_after_s": 600.0, "most_restarts": 5, "within_s": 1800.
     ],
 )
 def test_a_trigger_that_an_earlier_version_has_stored_goes_on_after_an_upgrade(path: str, arguments: str) -> None:
-    trigger = import_string(path)(**json.loads(arguments))
+    module, _, name = path.rpartition(".")
+    trigger = getattr(import_module(module), name)(**json.loads(arguments))
     _, kwargs = trigger.serialize()
     stored = json.loads(arguments)
     assert {name: kwargs[name] for name in stored} == stored

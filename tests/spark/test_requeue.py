@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from expectations.counts import covers_present
 from spark_jobs.config.sections import S3Settings
 from spark_jobs.config.settings import Settings
+from spark_jobs.contract import events
 from spark_jobs.contract.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, Table
 from spark_jobs.errors import LakeError, LakeInUseError, LedgerError, SettingsError
 from spark_jobs.generator.generate import generate
@@ -146,6 +147,16 @@ def test_what_fits_now_is_appended_once_and_nothing_else_changes(spark: SparkSes
     assert (again.fit, again.at) == (0, None)
     assert again.looked_at == len(_STAY)
     assert _same(_parted(quarantine)[1], added)
+
+
+def test_a_time_that_was_in_the_future_fits_once_somebody_says_that_a_clock_was_wrong(
+    spark: SparkSession, quarantine: Lake
+) -> None:
+    assert requeue(OpenLake.of(quarantine, _NOW, spark), Selection(source="ads"), dry_run=True).fit == len(_FIT)
+    named = requeue(OpenLake.of(quarantine, _NOW, spark), Selection(verdicts=(events.EVENT_TIME_IN_FUTURE,)))
+    assert named.fit == 1
+    (added,) = _parted(quarantine)[1]
+    assert (added["event_id"], added["event_time"]) == ("f", _naive(_NOON + _HOUR))
 
 
 @pytest.mark.slow

@@ -134,6 +134,20 @@ def test_records_of_a_transaction_that_was_broken_off_are_not_read(
     assert sorted(row[raw].encode() for row in read_table(lake, BRONZE_EVENTS)) == sorted(records[5:])
 
 
+def test_a_record_dated_in_seconds_counts_as_received_with_its_batch(
+    kafka: Kafka, topic: str, job: StartJob, lake: Lake
+) -> None:
+    event = {"event_type": "click", "event_id": "k1", "user_id": "u1", "impression_id": "i1"}
+    time = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    producer = Producer({"bootstrap.servers": kafka.address})
+    record = json.dumps({**event, "event_time": time.isoformat()})
+    producer.produce(topic, record, timestamp=int(time.timestamp()))  # Kafka wants milliseconds
+    assert producer.flush(60) == 0
+    assert job("deduplicate", ADLOOM_JOB__TRIGGER="available_now").wait() == 0
+    verdict = BRONZE_EVENTS.column_names.index("verdict")
+    assert [row[verdict] for row in read_table(lake, BRONZE_EVENTS)] == ["ok"]
+
+
 def test_records_that_are_gone_stop_the_job_with_the_reason_in_the_last_line(
     kafka: Kafka, topic: str, job: StartJob, tmp_path: Path
 ) -> None:
