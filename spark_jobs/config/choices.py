@@ -12,6 +12,15 @@ class JoinType(StrEnum):
     INNER = "inner"
 
 
+class FileOrder(StrEnum):
+    """In what order the events of files come that wait together."""
+
+    EVENT_TIME = "event_time"
+    """By their own times, whatever file has them: each file is in order by itself."""
+    MODIFICATION_TIME = "modification_time"
+    """By the modification times of the files: one that is newer than another, with older events, brings them late."""
+
+
 class DeduplicateMode(StrEnum):
     """How long an event is remembered."""
 

@@ -23,6 +23,7 @@ from spark_jobs.config.choices import (
     CreditModel,
     CreditViews,
     DeduplicateMode,
+    FileOrder,
     JoinState,
     JoinType,
     LineageTransport,
@@ -110,6 +111,12 @@ class IngestSettings(Section):
         512 * 1024 * 1024,
         ge=1,
         description="a batch takes whole files up to this many bytes on disk, and always at least one file",
+    )
+    file_order: FileOrder = Field(
+        FileOrder.EVENT_TIME,
+        description="of files that wait together: event_time: each is in order by itself, so that no event is late "
+        "because its file is read after another one; modification_time: they follow each other as they were written, "
+        "and an event far behind those in earlier files is late",
     )
 
 

@@ -7,10 +7,10 @@
     imps/1      00:00 … 02:31  02:31 … 12:00    02:24 … 02:31 is held back in bronze
     convs/0     11:59          none             at its end: it holds nothing back, and 11:59 itself waits
 
-*Origin*: whatever keeps its records in order: a partition of a topic. *Frontier*: the least, over the origins that have
-unread records, of the newest event read from each. Events up to it go to silver; later ones wait in bronze, until the
-frontier has come to them. So silver's watermark lies behind the slowest origin, and an event is late only if it is late
-within its own.
+*Origin*: whatever keeps its records in order: a partition of a topic, or a file. *Frontier*: the least, over the
+origins that have unread records, of the newest event read from each; of a file that is not read yet, its first. Events
+up to it go to silver; later ones wait in bronze, until the frontier has come to them. So silver's watermark lies behind
+the slowest origin, and an event is late only if it is late within its own.
 
 Without a backlog every origin is at its end, and nothing is held back.
 """
@@ -31,13 +31,13 @@ STEP_US: Final = 3_600_000_000
 class Taken:
     """The records that a batch of ``ingest`` has taken, by origin; times are in microseconds since 1970.
 
-    ``newest``: the newest event. ``unread``: the origins with more to read. ``rows``: how many events there are from
-    each multiple of ``STEP_US`` on.
+    ``newest``: the newest event; of a file that is not read yet, its first. ``rows``: how many events there are from
+    each multiple of ``STEP_US`` on. ``unread``: the origins with more to read.
     """
 
     newest: Mapping[str, int]
-    unread: Collection[str]
     rows: Mapping[int, int]
+    unread: Collection[str] = ()
 
 
 @dataclass

@@ -1,42 +1,44 @@
 """Keeps silver from running ahead in a backlog: after each batch of ``ingest`` it says how far bronze may be read.
 
-A batch that is not full has taken all there was, so nothing is held back, and nobody is asked. After a full one the
-brokers say which partitions have more, and bronze how far each of them has come. What is decided here is not stored:
-the offsets of ``deduplicate`` record what it has read, and after a restart everything new waits for the next batch.
+Of Kafka, a batch that is not full has taken all there was, so nothing is held back, and nobody is asked. After a full
+one the brokers say which partitions have more, and bronze how far each of them has come. Of folders, each file that is
+not read yet says by its first event where it begins.
+
+What is decided here is not stored: the offsets of ``deduplicate`` record what it has read. After a restart the files
+say the same as before; of Kafka, everything new waits for the next batch.
 """
 
 import logging
 import threading
+from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, Final, Protocol
 
 from pyspark.sql import functions as F
 
+from spark_jobs.config.choices import FileOrder
 from spark_jobs.config.durations import time_of_us
 from spark_jobs.contract.events import OK
 from spark_jobs.contract.tables import BRONZE_EVENTS
 from spark_jobs.errors import SourceError
 from spark_jobs.ingest.alignment import EVERYTHING, NOTHING, STEP_US, Alignment, Taken
+from spark_jobs.ingest.arriving import folders_of
 from spark_jobs.ingest.query import NAME as INGEST
 from spark_jobs.ingest.topics import unread_partitions
+from spark_jobs.ingest.unread_files import UnreadFiles, files_read
 from spark_jobs.lake.notes import CommitNote, read_plan
 from spark_jobs.queries.notes import last_note
 from spark_jobs.queries.places import checkpoint_in_use, checkpoint_key
 from spark_jobs.spark.aligned import AlignedTable
 from spark_jobs.spark.open_lake import OpenLake
 
+_ROWS_AT_ONCE: Final = 1_000_000
+"""The rows of files that go to silver in one batch, where more are held back."""
+_ALL_READ: Final = Taken({}, {})
 _log = logging.getLogger(__name__)
-
-
-@contextmanager
-def kafka_backlog(lake: OpenLake) -> Iterator["Backlog"]:
-    """Aligns bronze while a job reads Kafka; until a batch was taken, what is new in bronze waits."""
-    bronze = AlignedTable(lake.spark, lake.table(BRONZE_EVENTS))
-    try:
-        yield _KafkaBacklog(lake, bronze)
-    finally:
-        bronze.release()
 
 
 class Backlog(Protocol):
@@ -56,6 +58,32 @@ class Backlog(Protocol):
         ...
 
 
+@contextmanager
+def backlog_of(lake: OpenLake, source: Path | None) -> Iterator[Backlog]:
+    """The backlog while ``ingest`` reads: ``source``, or else the folders or topics of the settings.
+
+    Raises:
+        SourceError: a folder does not exist, or has no files to read.
+    """
+    if not folders_of(lake.settings, source):
+        with _aligned(lake) as bronze:
+            yield _KafkaBacklog(lake, bronze)
+    elif lake.settings.ingest.file_order is FileOrder.EVENT_TIME:
+        with _aligned(lake) as bronze:
+            yield _FileBacklog(lake, bronze, source)
+    else:
+        yield NoBacklog()
+
+
+@contextmanager
+def _aligned(lake: OpenLake) -> Iterator[AlignedTable]:
+    bronze = AlignedTable(lake.spark, lake.table(BRONZE_EVENTS))
+    try:
+        yield bronze
+    finally:
+        bronze.release()
+
+
 class NoBacklog(Backlog):
     """Silver reads bronze as it comes."""
 
@@ -70,16 +98,11 @@ class NoBacklog(Backlog):
         """See :class:`Backlog`."""
 
 
-class _KafkaBacklog(Backlog):
-    def __init__(self, lake: OpenLake, bronze: AlignedTable) -> None:
+class _AlignedBacklog(Backlog, ABC):
+    def __init__(self, lake: OpenLake, bronze: AlignedTable, rows_at_once: int) -> None:
         self._lake, self._bronze, self._lock = lake, bronze, threading.Lock()
-        self._alignment = Alignment(lake.settings.kafka.max_offsets_per_trigger)
-        note = last_note(lake, INGEST)
-        if note and self._unread(note.reached[0]):
-            self._alignment.frontier_us = NOTHING
-        # The first batch may be one that was written before a crash, so it begins before its own note.
-        self._reached: Any = None
-        self._publish([self._alignment.frontier_us])
+        self._checkpoint = checkpoint_key(INGEST, checkpoint_in_use(lake, INGEST))
+        self._alignment = Alignment(rows_at_once)
 
     @property
     def is_held(self) -> bool:
@@ -89,7 +112,10 @@ class _KafkaBacklog(Backlog):
     def batch(self, note: CommitNote) -> Iterator[None]:
         with self._lock:
             yield
-            self._publish(self._alignment.advance(self._taken(note)))
+            taken = self._taken(note)
+            self._publish(self._alignment.advance(taken))
+            if taken.unread:
+                _log.info("%d to be read further: events after %s wait for %s", len(taken.unread), *_slowest(taken))
 
     def catch_up(self) -> None:
         if self._bronze.is_overtaken:
@@ -101,15 +127,42 @@ class _KafkaBacklog(Backlog):
         newest = self._lake.newest_commit(BRONZE_EVENTS.path)
         self._bronze.publish(-1 if newest is None else newest, frontiers)
 
+    @abstractmethod
+    def _taken(self, note: CommitNote) -> Taken:
+        """What the batch of ``note`` has taken, once it is in bronze."""
+
+    def _events_of(self, note: CommitNote) -> tuple[dict[str, int], Counter[int]]:
+        """The events that the batch of ``note`` has brought: the newest of each partition, and how many by step."""
+        plan = read_plan(self._lake.files.read(f"{self._checkpoint}/offsets/{note.batch}") or b"")
+        planned_at = time_of_us(plan.at_ms * 1000)
+        rows = self._lake.read(BRONZE_EVENTS).where(F.col("ingest_time") == F.lit(planned_at))
+        time_us = F.unix_micros("event_time")
+        step = (time_us - F.pmod(time_us, F.lit(STEP_US))).alias("step")
+        origin = F.substring_index("source", "/", 2).alias("origin")
+        found = rows.where(F.col("verdict") == OK).groupBy(origin, step).agg(F.max(time_us), F.count("*")).collect()
+        newest: dict[str, int] = {}
+        counts: Counter[int] = Counter()
+        for name, begin, last_us, count in found:
+            newest[name] = max(last_us, newest.get(name, last_us))
+            counts[begin] += count
+        return newest, counts
+
+
+class _KafkaBacklog(_AlignedBacklog):
+    def __init__(self, lake: OpenLake, bronze: AlignedTable) -> None:
+        super().__init__(lake, bronze, lake.settings.kafka.max_offsets_per_trigger)
+        note = last_note(lake, INGEST)
+        if note and self._unread(note.reached[0]):
+            self._alignment.frontier_us = NOTHING
+        # The first batch may be one that was written before a crash, so it begins before its own note.
+        self._reached: Any = None
+        self._publish([self._alignment.frontier_us])
+
     def _taken(self, note: CommitNote) -> Taken:
         begin, self._reached = self._reached, note.reached[0]
         is_full = begin is None or self._is_full(begin, self._reached)
         unread = self._unread(self._reached) if is_full else set()
-        if not unread:
-            return Taken({}, (), {})
-        taken = self._read(note, unread)
-        _log.info("%d partitions have more to read: events after %s wait for %s", len(unread), *_slowest(taken))
-        return taken
+        return Taken(*self._events_of(note), unread=unread) if unread else _ALL_READ
 
     def _is_full(self, begin: Any, end: Any) -> bool:
         # A new partition begins wherever its first record is.
@@ -130,25 +183,31 @@ class _KafkaBacklog(Backlog):
             _log.warning("%s; what is ahead waits until they answer", error)
             return {f"{topic}/{number}" for topic, numbers in reached.items() for number in numbers}
 
-    def _read(self, note: CommitNote, unread: set[str]) -> Taken:
-        """The events that the batch of ``note`` has brought, by partition."""
-        key = f"{checkpoint_key(INGEST, checkpoint_in_use(self._lake, INGEST))}/offsets/{note.batch}"
-        planned_at = time_of_us(read_plan(self._lake.files.read(key) or b"").at_ms * 1000)
-        rows = self._lake.read(BRONZE_EVENTS).where(F.col("ingest_time") == F.lit(planned_at))
-        time_us = F.unix_micros("event_time")
-        step = (time_us - F.pmod(time_us, F.lit(STEP_US))).alias("step")
-        origin = F.substring_index("source", "/", 2).alias("origin")
-        found = rows.where(F.col("verdict") == OK).groupBy(origin, step).agg(F.max(time_us), F.count("*")).collect()
-        newest: dict[str, int] = {}
-        counts: dict[int, int] = {}
-        for name, begin, last_us, count in found:
-            newest[name] = max(last_us, newest.get(name, last_us))
-            counts[begin] = counts.get(begin, 0) + count
-        return Taken(newest, unread, counts)
+
+class _FileBacklog(_AlignedBacklog):
+    def __init__(self, lake: OpenLake, bronze: AlignedTable, source: Path | None) -> None:
+        super().__init__(lake, bronze, _ROWS_AT_ONCE)
+        self._files = UnreadFiles(lake.settings, source)
+        note = last_note(lake, INGEST)
+        self._publish(self._alignment.advance(self._beginning_of_rest(note)))
+
+    def _taken(self, note: CommitNote) -> Taken:
+        rest = self._beginning_of_rest(note)
+        if not rest.unread and not self.is_held:
+            return _ALL_READ
+        _, rows = self._events_of(note)
+        return Taken(rest.newest, rows, unread=rest.unread)
+
+    def _beginning_of_rest(self, note: CommitNote | None) -> Taken:
+        """Where the files begin that are not read after the batch of ``note``."""
+        read = files_read(self._lake, self._checkpoint, note.reached) if note else set()
+        first = self._files.first_events(read)
+        known = {file: time_us for file, time_us in first.items() if time_us is not None}
+        return Taken(known, {}, unread=set(first))
 
 
 def _slowest(taken: Taken) -> tuple[str, str]:
-    """The event time of the slowest partition, and its name."""
+    """The event time of the slowest origin, and its name."""
     name = min(taken.unread, key=lambda one: (taken.newest.get(one, NOTHING), one))
     time_us = taken.newest.get(name)
     return "any time" if time_us is None else time_of_us(time_us).isoformat(timespec="seconds"), name

@@ -1,7 +1,7 @@
 """A bounded run: the jobs in one process, over all files of a folder, to the end."""
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -14,6 +14,7 @@ from spark_jobs.contract.tables import BRONZE_EVENTS, SILVER_EVENTS
 from spark_jobs.ingest.arriving import arriving_files, folders_of
 from spark_jobs.lake.contracts import record
 from spark_jobs.lake.lock import Check
+from spark_jobs.lake.notes import CommitNote
 from spark_jobs.ledger.model import Ledger
 from spark_jobs.ledger.update import balance
 from spark_jobs.places import REQUEUE
@@ -28,6 +29,7 @@ from spark_jobs.spark.names import UNCOUNTED_STATE_CONF
 from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.spark.write_delta import create_table
 from spark_jobs.streams import checkpoints
+from spark_jobs.streams.backlog import NoBacklog, backlog_of
 from spark_jobs.streams.drain import drain_lake
 from spark_jobs.streams.lockstep import Flow
 from spark_jobs.streams.progress import ProgressFiles, listening
@@ -89,10 +91,16 @@ def run(
 
     def begin(query: Query, within: BatchContext) -> StreamingQuery:
         taken = None if query.reads else records
+
+        @contextmanager
+        def aligned(note: CommitNote) -> Iterator[None]:
+            with within(note), backlog.batch(note):
+                yield
+
         # These end with what there is; the others go on, for whatever the ones before them write.
         trigger = ASAP if query.reads else AVAILABLE_NOW
         conf = UNCOUNTED_STATE_CONF if query.name in uncounted else {}
-        return start(query, lake, records=taken, trigger=trigger, within=within, conf=conf)
+        return start(query, lake, records=taken, trigger=trigger, within=within if query.reads else aligned, conf=conf)
 
     flow = Flow(queries, lake, begin)
     with (
@@ -105,9 +113,12 @@ def run(
         if contract and records is not None:
             record(lake, contract)
         copy_initial(lake, queries)
-        for _ in _process_all(flow):
-            check_locks()
-            on_progress(progress)
+        with nullcontext(NoBacklog()) if records is None else backlog_of(lake, source) as backlog:
+            for _ in _take_in(flow):
+                check_locks()
+                on_progress(progress)
+        flow.finish(BRONZE_EVENTS)
+        flow.stop_writers_of(SILVER_EVENTS)
         for table in TABLES:  # those without a batch so far
             create_table(lake.spark, lake, table)
         drained_to = drain_lake(lake, flow) if drain else None
@@ -116,13 +127,11 @@ def run(
     return RunResult(balance(lake.settings, lake, drained=drain), progress, drained_to)
 
 
-def _process_all(flow: Flow) -> Iterator[None]:
-    """Takes everything through to gold; yields several times a second while files are read."""
+def _take_in(flow: Flow) -> Iterator[None]:
+    """Takes in all files; yields several times a second while they are read."""
     reading = flow.take_in()
     while not all(query.awaitTermination(_TICK_S) for query in reading):  # type: ignore[arg-type] # its stub says int
         yield
-    flow.finish(BRONZE_EVENTS)
-    flow.stop_writers_of(SILVER_EVENTS)
 
 
 @contextmanager

@@ -31,7 +31,7 @@ from spark_jobs.queries.query import Query
 from spark_jobs.queries.registry import QUERIES_OF_JOB, queries_of, writer_of
 from spark_jobs.spark.failures import naming_the_cause
 from spark_jobs.spark.open_lake import OpenLake
-from spark_jobs.streams.backlog import NoBacklog, kafka_backlog
+from spark_jobs.streams.backlog import NoBacklog, backlog_of
 from spark_jobs.streams.checkpoints import claim
 from spark_jobs.streams.desired_state import clear_stop_request, stop_requested_at
 from spark_jobs.streams.heartbeats import Heartbeats, view_of
@@ -82,7 +82,6 @@ def run_job(
     records = None if all(query.reads for query in queries) else _records(lake, source)
     beats = SILVER_EVENTS in [query.writes for query in queries]
     heartbeats = Heartbeats(lake, silver) if beats else None
-    is_kafka = records is not None and not folders_of(lake.settings, source)
 
     def begin(query: Query) -> StreamingQuery:
         taken, trigger = None if query.reads else records, start_of(lake.settings.job, query)
@@ -101,7 +100,7 @@ def run_job(
         if contract and records is not None:
             record(lake, contract)
         copy_initial(lake, queries)
-        backlog = held.enter_context(kafka_backlog(lake) if is_kafka else nullcontext(NoBacklog()))
+        backlog = held.enter_context(nullcontext(NoBacklog()) if records is None else backlog_of(lake, source))
         running = _Running(queries, lake, begin, waits_for_end=lake.settings.job.trigger is Trigger.AVAILABLE_NOW)
         return _run(running, lake.settings, stop, _StopRequests(lake, job), check_lock, on_tick)
 

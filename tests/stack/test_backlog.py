@@ -64,7 +64,7 @@ def test_one_conversion_of_noon_makes_no_impression_of_the_morning_late(
     )
     wait_until(lambda: _silver_rows(lake) == 10_001, LONGEST_S, "silver never had all events")
     running.stop()
-    assert "have more to read: events after" in running.output
+    assert "to be read further: events after" in running.output
     ledger = update_ledger(lake, Settings())
     assert (ledger.kept, ledger.late, ledger.wrong) == (10_001, 0, [])
 
@@ -113,7 +113,7 @@ def _check(shape: Shape, seed: int, kafka: Kafka, topic: str, job: StartJob, lak
         "ADLOOM_KAFKA__MAX_OFFSETS_PER_TRIGGER": "1000",
     }
     running, gold = job("deduplicate", **settings), job("attribute")
-    running.wait_for_log("have more to read")
+    running.wait_for_log("to be read further")
     running.kill()
     running = job("deduplicate", **settings)
     wait_for_rows(lake, len(records))
