@@ -136,6 +136,11 @@ class KafkaSettings(Section):
     max_offsets_per_trigger: int = Field(
         1_000_000, ge=1, description="most records in one batch of ingest; bounds memory when catching up after a pause"
     )
+    wait_for_silent: Duration = Field(
+        timedelta(),
+        description="how long events wait in bronze for a partition that has been read to its end and lies behind "
+        "them, after its last event; 0s: not at all. For producers that come back one after the other from an outage",
+    )
     fail_on_data_loss: bool = Field(
         True,
         description="fail when the broker has dropped records that were not read yet; false: carry on without them",

@@ -40,7 +40,7 @@ class UnreadFiles:
     def first_events(self, read: set[Path]) -> dict[str, int | None]:
         """By path of each file that is there and not in ``read``, the time of its first event.
 
-        In microseconds since 1970; None: there is none among its first records.
+        In microseconds since 1970; None: its first records are no events.
         """
         unread = [file for file in files_of(self._settings, self._source) if file.resolve() not in read]
         for file in unread:
@@ -91,7 +91,7 @@ def files_read(lake: Lake, checkpoint: str, reached: Sequence[Any]) -> set[Path]
 
 
 def _entries(lake: Lake, folder: str) -> Iterator[Mapping[str, Any]]:
-    """What Spark's source of files has noted in ``folder``: it sums up its notes now and then, in a `.compact`."""
+    """The notes of Spark's source of files in ``folder``; it sums them up now and then, in a ``.compact``."""
     names = [name for name in lake.files.names(folder) if not name.startswith(".")]
     sums = [name for name in names if name.endswith(".compact")]
     last = max((int(name.removesuffix(".compact")) for name in sums), default=-1)

@@ -10,6 +10,7 @@ say the same as before; of Kafka, everything new waits for the next batch.
 
 import logging
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator
@@ -129,7 +130,7 @@ class _AlignedBacklog(Backlog, ABC):
 
     @abstractmethod
     def _taken(self, note: CommitNote) -> Taken:
-        """What the batch of ``note`` has taken, once it is in bronze."""
+        """The records that the batch of ``note`` has taken, once they are in bronze."""
 
     def _events_of(self, note: CommitNote) -> tuple[dict[str, int], Counter[int]]:
         """The events that the batch of ``note`` has brought: the newest of each partition, and how many by step."""
@@ -151,6 +152,10 @@ class _AlignedBacklog(Backlog, ABC):
 class _KafkaBacklog(_AlignedBacklog):
     def __init__(self, lake: OpenLake, bronze: AlignedTable) -> None:
         super().__init__(lake, bronze, lake.settings.kafka.max_offsets_per_trigger)
+        self._patience_s = lake.settings.kafka.wait_for_silent.total_seconds()
+        self._unread_now: set[str] = set()
+        self._heard: dict[str, float] = {}
+        """By partition, when its last event came, if others wait for it when it is silent."""
         note = last_note(lake, INGEST)
         if note and self._unread(note.reached[0]):
             self._alignment.frontier_us = NOTHING
@@ -161,8 +166,24 @@ class _KafkaBacklog(_AlignedBacklog):
     def _taken(self, note: CommitNote) -> Taken:
         begin, self._reached = self._reached, note.reached[0]
         is_full = begin is None or self._is_full(begin, self._reached)
-        unread = self._unread(self._reached) if is_full else set()
-        return Taken(*self._events_of(note), unread=unread) if unread else _ALL_READ
+        self._unread_now = self._unread(self._reached) if is_full else set()
+        if not self._unread_now and not self._patience_s:
+            return _ALL_READ
+        newest, rows = self._events_of(note)
+        if self._patience_s:
+            self._heard |= dict.fromkeys(newest, time.monotonic())
+        return Taken(newest, rows, unread=self._unread_now | self._silent())
+
+    def catch_up(self) -> None:
+        """See :class:`Backlog`; partitions may also have been silent for too long meanwhile."""
+        super().catch_up()
+        if self._heard and self.is_held and not self._lock.locked():
+            with self._lock:
+                self._publish(self._alignment.advance(Taken({}, {}, unread=self._unread_now | self._silent())))
+
+    def _silent(self) -> set[str]:
+        """The partitions that are waited for although they have been read to their end."""
+        return {one for one, at_s in self._heard.items() if time.monotonic() - at_s < self._patience_s}
 
     def _is_full(self, begin: Any, end: Any) -> bool:
         # A new partition begins wherever its first record is.

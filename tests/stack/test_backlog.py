@@ -69,6 +69,24 @@ def test_one_conversion_of_noon_makes_no_impression_of_the_morning_late(
     assert (ledger.kept, ledger.late, ledger.wrong) == (10_001, 0, [])
 
 
+@pytest.mark.slow
+def test_a_topic_whose_producer_comes_back_later_is_waited_for_if_it_is_said_how_long(
+    kafka: Kafka, topic: str, job: StartJob, lake: Lake
+) -> None:
+    kafka.make_topic(other := f"{topic}-other")
+    _send(kafka, {(topic, 0): [_impression(1, _MORNING + timedelta(hours=15))]})
+    _send(kafka, {(other, 0): [_impression(2, _MORNING + timedelta(hours=9))]})
+    running = job("deduplicate", ADLOOM_KAFKA__TOPICS=f"{topic},{other}", ADLOOM_KAFKA__WAIT_FOR_SILENT="60s")
+    wait_for_rows(lake, 2)
+    _send(kafka, {(other, 0): [_impression(3, _MORNING + timedelta(hours=10))]})
+    wait_for_rows(lake, 3)
+    assert _silver_rows(lake) < 3, "the event of 15:00 waits"
+    wait_until(lambda: _silver_rows(lake) == 3, LONGEST_S, "what waited was never let through")
+    running.stop()
+    ledger = update_ledger(lake, Settings())
+    assert (ledger.kept, ledger.late, ledger.wrong) == (3, 0, [])
+
+
 Shape = Callable[[list[bytes], Random], dict[Place, list[bytes]]]
 
 
