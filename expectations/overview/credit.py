@@ -55,7 +55,7 @@ class CreditFigures:
         lengths: ``touches`` (text), ``order``, ``conversions``.
         delays: ``length`` (from the last touch to the conversion), ``order``, ``conversions``.
         model: whose ``returns`` these are.
-        returns: of the campaigns with the most value.
+        returns: of the campaigns with the most value or cost.
     """
 
     conversions: int
@@ -103,7 +103,7 @@ def _of_currency(sql: LakeSql, currency: str, model: str) -> dict[str, Any]:
     returns = _rows(
         sql,
         "SELECT campaign_id, cost_micros, conversions, value_micros, cpa_micros, roas FROM campaign_returns "
-        f"WHERE ({of_currency} OR currency IS NULL) AND model = '{model}' "
+        f"WHERE ({of_currency} OR (currency IS NULL AND conversions = 0)) AND model = '{model}' "
         f"ORDER BY greatest(value_micros, cost_micros) DESC, campaign_id LIMIT {_CAMPAIGNS}",
     )
     ((value,),) = (row.values() for row in _rows(sql, f"SELECT sum(value_micros) FROM paths WHERE {of_currency}"))

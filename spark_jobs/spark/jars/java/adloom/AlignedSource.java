@@ -57,20 +57,12 @@ public class AlignedSource implements Source, SupportsAdmissionControl, Supports
     Alignments known = Alignments.of(path);
     org.apache.spark.sql.connector.read.streaming.Offset found =
         ((SupportsAdmissionControl) table).latestOffset(before == null ? null : before.inTable(), limit);
-    Position now = found != null ? new Position(found.json()) : before;
+    Position now = found == null ? before : new Position(found.json());
     if (now == null || (known != null && !known.covers(now.version()))) {
-      return before == null ? null : before.asOffset();
+      return start;
     }
-    boolean isHolding = before != null && before.frontier != Alignments.ALL;
-    long frontier = known == null ? Alignments.ALL : isHolding ? known.after(before.frontier) : known.last();
-    if (frontier == Alignments.ALL) {
-      return now.inTable();
-    }
-    if (isHolding) {
-      return now.with(frontier, before.held).asOffset();
-    }
-    boolean isNew = before == null || !now.own.equals(before.own);
-    return isNew ? now.with(frontier, before == null ? null : before.own).asOffset() : before.asOffset();
+    Position next = now.upTo(known, before);
+    return before != null && next.isAt(before) ? start : next.asOffset();
   }
 
   @Override
@@ -156,8 +148,18 @@ public class AlignedSource implements Source, SupportsAdmissionControl, Supports
       this.held = held;
     }
 
-    Position with(long frontier, JsonNode held) {
-      return new Position(own, frontier, held);
+    /** The same version, read as far as is {@code known} by a batch that comes after {@code before}. */
+    Position upTo(Alignments known, Position before) {
+      if (before != null && before.frontier != Alignments.ALL) {
+        long next = known == null ? Alignments.ALL : known.after(before.frontier);
+        return new Position(own, next, before.held);
+      }
+      boolean isNew = before == null || !own.equals(before.own);
+      return known == null || !isNew ? this : new Position(own, known.last(), before == null ? null : before.own);
+    }
+
+    boolean isAt(Position other) {
+      return own.equals(other.own) && frontier == other.frontier;
     }
 
     /** The last version that the batch has read. */
