@@ -4,9 +4,10 @@ from spark_jobs.config.choices import JoinState
 from spark_jobs.config.sections import IngestSettings, SparkSettings
 from spark_jobs.config.settings import Settings
 from tests.support.lateness import PATIENT
+from tests.support.runs import ONE_BY_ONE
 from tests.support.timeline import Run
 
-_FILE_BY_FILE = IngestSettings(max_bytes_per_batch=1)
+_FILE_BY_FILE = IngestSettings.model_validate(ONE_BY_ONE)
 
 STANDARD = Run(
     "standard",

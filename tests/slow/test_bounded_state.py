@@ -14,7 +14,7 @@ from spark_jobs.lake.open import open_lake
 from spark_jobs.queries.attribute.query import NAME as ATTRIBUTE
 from spark_jobs.queries.deduplicate.query import NAME as DEDUPLICATE
 from spark_jobs.queries.sessionize.query import NAME as SESSIONIZE
-from tests.support.runs import run_in
+from tests.support.runs import ONE_BY_ONE, run_in
 
 pytestmark = pytest.mark.slow
 
@@ -36,7 +36,7 @@ def _peak_state_rows(spark: SparkSession, folder: Path, days: int) -> dict[str, 
         events=_EVENTS_A_DAY * days, seed=1, hours=24 * days, files=_FILES_A_DAY * days, late=0, malformed=0
     )
     generate(spec, folder / "source")
-    settings = Settings(ingest=IngestSettings(max_bytes_per_batch=1))
+    settings = Settings(ingest=IngestSettings.model_validate(ONE_BY_ONE))
     progress = run_in(spark, settings, open_lake(str(folder / "lake")), folder / "source", count_state=True).progress
     reports = {query: progress.report(query) for query in _STATEFUL}
     return {query: report.peak_state_rows or 0 for query, report in reports.items() if report}

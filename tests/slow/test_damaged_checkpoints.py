@@ -18,11 +18,11 @@ from spark_jobs.queries.places import checkpoint_key
 from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.streams.reset import reset
 from tests.support.equality import assert_lake_equals_oracle, generate_source
-from tests.support.runs import run_in
+from tests.support.runs import ONE_BY_ONE, run_in
 
 pytestmark = pytest.mark.slow
 
-_SETTINGS = Settings(ingest=IngestSettings(max_bytes_per_batch=1))
+_SETTINGS = Settings(ingest=IngestSettings.model_validate(ONE_BY_ONE))
 _NOW_AND_THEN = {
     # So that a short run makes snapshots of its state too, not only logs of its changes.
     "spark.sql.streaming.stateStore.minDeltasForSnapshot": "1",

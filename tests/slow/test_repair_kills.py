@@ -26,7 +26,10 @@ from tests.support.oracle import Expected, assert_same_rows, expected_tables
 pytestmark = pytest.mark.slow
 _KILLS = int(os.environ.get("KILLS", "20"))
 _LONGEST_S = 300
-_ONE_EACH = {"ADLOOM_INGEST__MAX_BYTES_PER_BATCH": "1"}
+_ONE_EACH = {
+    "ADLOOM_INGEST__MAX_BYTES_PER_BATCH": "1",
+    "ADLOOM_INGEST__FILE_ORDER": "modification_time",
+}
 _REPAIR = ("repair",)
 _CREDIT = ("credit",)
 _REPLAY = ("replay", "--from", "2025-01-05T00:00:00Z", "--to", "2025-01-08T00:00:00Z", "--apply")

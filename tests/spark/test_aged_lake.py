@@ -40,11 +40,11 @@ from tests.support.credited import copy_lake, credit_rows, in_order_of_arrival
 from tests.support.lakes import read_table
 from tests.support.old_plans import credit_plan, gold_plan, write_done
 from tests.support.oracle import assert_same_rows, expected_tables
-from tests.support.runs import run_in
+from tests.support.runs import ONE_BY_ONE, run_in
 
 pytestmark = [pytest.mark.derived, pytest.mark.slow]
 
-_SETTINGS = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}})
+_SETTINGS = Settings.model_validate({"ingest": ONE_BY_ONE})
 _ALL_TIMES = Window(datetime(2025, 1, 1, tzinfo=UTC), datetime(2025, 2, 1, tzinfo=UTC))
 _STREAMED = (BRONZE_EVENTS, SILVER_EVENTS, ATTRIBUTIONS, SESSIONS, MARKS)
 

@@ -9,11 +9,12 @@ from spark_jobs.config.settings import Settings
 from spark_jobs.ingest.arriving import arriving_files
 from spark_jobs.ingest.judge import judge
 from tests.support.equality import generate_source
+from tests.support.runs import ONE_BY_ONE
 
 
 def test_each_batch_has_a_time_of_its_own_and_no_new_code(spark: SparkSession, tmp_path: Path) -> None:
     source = generate_source(tmp_path / "source", events=400, seed=5, files=4)
-    settings = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}})
+    settings = Settings.model_validate({"ingest": ONE_BY_ONE})
     java = spark._jvm
     assert java is not None
     compiled = java.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME()

@@ -54,12 +54,12 @@ from tests.support.credited import (
 )
 from tests.support.lakes import read_table
 from tests.support.queried import rows_of
-from tests.support.runs import run_in
+from tests.support.runs import ONE_BY_ONE, run_in
 from tests.support.source_files import write_files
 
 pytestmark = pytest.mark.derived
 
-_SETTINGS = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}, "credit": {"view_lookback": "1h"}})
+_SETTINGS = Settings.model_validate({"ingest": ONE_BY_ONE, "credit": {"view_lookback": "1h"}})
 _ALL_TIMES = Window(datetime(2025, 1, 1, tzinfo=UTC), datetime(2025, 2, 1, tzinfo=UTC))
 _DECIDED = RESTATEMENTS.column_names.index("decided_at")
 

@@ -23,13 +23,13 @@ from spark_jobs.spark.write_delta import append_rows
 from tests.golden.runs import STANDARD
 from tests.support.credited import copy_lake, mark
 from tests.support.lakes import read_table
-from tests.support.runs import run_in
+from tests.support.runs import ONE_BY_ONE, run_in
 from tests.support.source_files import write_files
 from tests.support.timeline import Case
 
 pytestmark = pytest.mark.derived
 
-_SETTINGS = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}})
+_SETTINGS = Settings.model_validate({"ingest": ONE_BY_ONE})
 _CASE = Case(
     "copies",
     """

@@ -31,12 +31,12 @@ from spark_jobs.restatements.repair import repair
 from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.spark.write_delta import append_rows
 from tests.support.lakes import read_table
-from tests.support.runs import run_in
+from tests.support.runs import ONE_BY_ONE, run_in
 from tests.support.timeline import Case, Run
 
 pytestmark = pytest.mark.derived
 
-_FILE_BY_FILE = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}})
+_FILE_BY_FILE = Settings.model_validate({"ingest": ONE_BY_ONE})
 _LATE = Case(
     "late",
     """

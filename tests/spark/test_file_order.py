@@ -1,8 +1,6 @@
 """Files that are read in any order: nothing is late because of it."""
 
-import os
 from pathlib import Path
-from random import Random
 
 import pytest
 from pyspark.sql import SparkSession
@@ -10,18 +8,8 @@ from pyspark.sql import SparkSession
 from spark_jobs.config.settings import Settings
 from spark_jobs.lake.open import open_lake
 from tests.support.equality import assert_lake_equals_oracle, generate_source
-from tests.support.runs import run_in
-
-_ONE_FILE_A_BATCH = {"max_bytes_per_batch": 1}
-
-
-def _shuffle(source: Path, seed: int) -> None:
-    """Gives the files of ``source`` other modification times, as a copy or an archive does."""
-    files = sorted(source.iterdir())
-    times = [file.stat().st_mtime for file in files]
-    Random(seed).shuffle(times)
-    for file, time in zip(files, times, strict=True):
-        os.utime(file, (time, time))
+from tests.support.runs import ONE_BY_ONE, run_in
+from tests.support.source_files import shuffle_times
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -29,15 +17,15 @@ def test_the_rows_are_those_of_a_computation_in_which_nothing_is_late(
     spark: SparkSession, tmp_path: Path, seed: int
 ) -> None:
     source = generate_source(tmp_path / "source", events=4000, seed=seed, files=8)
-    _shuffle(source, seed)
+    shuffle_times(source, seed)
     lake = open_lake(str(tmp_path / "lake"))
-    result = run_in(spark, Settings.model_validate({"ingest": _ONE_FILE_A_BATCH}), lake, source)
+    result = run_in(spark, Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}}), lake, source)
     assert_lake_equals_oracle(lake, source)
     assert result.ledger.late == 0
 
 
 def test_by_modification_time_events_of_a_file_that_is_read_late_are_late(spark: SparkSession, tmp_path: Path) -> None:
     source = generate_source(tmp_path / "source", events=4000, seed=1, files=8)
-    _shuffle(source, 1)
-    settings = Settings.model_validate({"ingest": {**_ONE_FILE_A_BATCH, "file_order": "modification_time"}})
+    shuffle_times(source, 1)
+    settings = Settings.model_validate({"ingest": ONE_BY_ONE})
     assert run_in(spark, settings, open_lake(str(tmp_path / "lake")), source).ledger.late > 0

@@ -30,7 +30,7 @@ from spark_jobs.restatements.replay import replay
 from spark_jobs.spark.open_lake import OpenLake
 from tests.support.lakes import GOLD, read_ledger, read_table
 from tests.support.oracle import assert_same_rows, expected_tables
-from tests.support.runs import run_in
+from tests.support.runs import ONE_BY_ONE, run_in
 from tests.support.source_files import write_files
 
 pytestmark = pytest.mark.derived
@@ -40,7 +40,7 @@ _WHOLE = Window(_MIDNIGHT - timedelta(days=1), _MIDNIGHT + timedelta(days=3))
 _DELAY = timedelta(hours=1)
 _SETTINGS = Settings.model_validate(
     {
-        "ingest": {"max_bytes_per_batch": 1},
+        "ingest": ONE_BY_ONE,
         "deduplicate": {"watermark": "1h"},
         "attribute": {"impression_watermark": "1h", "click_watermark": "1h"},
         "sessionize": {"watermark": "0s"},

@@ -45,7 +45,7 @@ from spark_jobs.streams.checkpoints import preflight
 from spark_jobs.streams.reset import reset
 from tests.support.lakes import read_ledger, read_table
 from tests.support.oracle import Expected, Row, assert_same_rows, compared_columns, expected_tables
-from tests.support.runs import run_in
+from tests.support.runs import ONE_BY_ONE, run_in
 from tests.support.source_files import read_files, write_files
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def day(tmp_path_factory: pytest.TempPathFactory) -> Day:
     whole = expected_tables(folder / "all", Settings(), datetime.now(UTC))
     events = _open_sessions(before, folder / "sessions.parquet")
     settings = {
-        "ingest": {"max_bytes_per_batch": 1},
+        "ingest": ONE_BY_ONE,
         "sessionize": {"initial_state": str(folder / "sessions.parquet")},
         "moving_average": {"initial_state": _last_values(before, folder / "values.jsonl").as_uri()},
         "user_status": {"initial_state": str(_users(before, folder / "users.csv"))},
@@ -190,7 +190,7 @@ def test_the_state_is_taken_once_and_the_rows_are_those_of_the_whole_day(
 ) -> None:
     lake = open_lake(str(shutil.copytree(half_way[0].path, tmp_path / "lake")))
     changed = {name: {"initial_state": "/another/table"} for name in _QUERIES}
-    settings = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}, **changed})
+    settings = Settings.model_validate({"ingest": ONE_BY_ONE, **changed})
     found = preflight(lake, settings, _QUERIES, source=FILES)
     assert [(one.query, one.verdict) for one in found] == [(name, Compatibility.IGNORED) for name in _QUERIES]
     assert all("first start only" in one.why for one in found)

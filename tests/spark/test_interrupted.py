@@ -28,11 +28,11 @@ from spark_jobs.spark.open_lake import OpenLake
 from tests.support.credited import copy_lake
 from tests.support.invalid import rule_set
 from tests.support.lakes import GOLD, read_table
-from tests.support.runs import run_in
+from tests.support.runs import ONE_BY_ONE, run_in
 
 pytestmark = pytest.mark.derived
 
-_SETTINGS = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}, "credit": {"view_lookback": "1h"}})
+_SETTINGS = Settings.model_validate({"ingest": ONE_BY_ONE, "credit": {"view_lookback": "1h"}})
 _ALL_TIMES = Window(datetime(2025, 1, 1, tzinfo=UTC), datetime(2025, 2, 1, tzinfo=UTC))
 _TABLES = (*GOLD, LATE_EVENTS, *CREDIT_TABLES, RESTATEMENTS)
 _RULES = rule_set(

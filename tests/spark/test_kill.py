@@ -16,12 +16,15 @@ from spark_jobs.queries import output
 from spark_jobs.spark import write_delta
 from tests.support.equality import assert_lake_equals_oracle, generate_source
 from tests.support.lakes import RunLake
+from tests.support.source_files import shuffle_times
 
 
 def test_a_failure_between_the_commit_of_a_table_and_the_commit_of_its_query_changes_no_row(
     run_lake: RunLake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = generate_source(tmp_path / "source", events=1000, seed=5, files=4)
+    # So that rows are held back when it fails.
+    shuffle_times(source, seed=5)
     settings, lake = Settings(ingest=IngestSettings(max_bytes_per_batch=1)), open_lake(str(tmp_path / "lake"))
     append_rows = write_delta.append_rows
     for doomed in (("bronze", 1), ("silver", 2), ("attributions", 3), ("sessions", 4)):

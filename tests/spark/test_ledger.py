@@ -37,6 +37,7 @@ from spark_jobs.streams.bounded_run import run
 from spark_jobs.streams.progress import ProgressFiles
 from tests.support.lakes import read_ledger, read_table
 from tests.support.oracle import Accounts, expected_tables
+from tests.support.runs import ONE_BY_ONE
 from tests.support.source_files import read_files
 
 _SOURCES = ("mobile", "web")
@@ -83,7 +84,7 @@ def day(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> _Day:
         place.parent.mkdir(exist_ok=True)
         shutil.copy2(file, place)
         os.utime(place, (1_700_000_000 + number, 1_700_000_000 + number))
-    settings = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}, "source": sources})
+    settings = Settings.model_validate({"ingest": ONE_BY_ONE, "source": sources})
     found = _Day(open_lake(str(folder / "lake")), settings, files)
 
     seen: list[int | None] = []

@@ -35,11 +35,11 @@ from tests.support.invalid import rule_set
 from tests.support.lakes import read_table
 from tests.support.oracle import Mark, Row, assert_same_rows, expected_tables
 from tests.support.queried import rows_of
-from tests.support.runs import run_in
+from tests.support.runs import ONE_BY_ONE, run_in
 
 pytestmark = pytest.mark.derived
 
-_SETTINGS = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}})
+_SETTINGS = Settings.model_validate({"ingest": ONE_BY_ONE})
 _NET = (ATTRIBUTIONS, CAMPAIGN_STATS)
 _NET_COLUMNS = ("invalid", "invalid_impression", "valid_impressions", "valid_clicks", "valid_cost_micros")
 _ALL_TIMES = Window(datetime(2025, 1, 1, tzinfo=UTC), datetime(2025, 2, 1, tzinfo=UTC))

@@ -17,11 +17,11 @@ from spark_jobs.streams.reset import reset
 from tests.support.equality import MEASURED, assert_lake_equals_oracle, generate_source
 from tests.support.lakes import read_table
 from tests.support.lateness import PATIENT
-from tests.support.runs import run_in
+from tests.support.runs import ONE_BY_ONE, run_in
 
 # Each file is a batch here, and nothing in the next file may be late.
 _Changes = dict[str, dict[str, Any]]
-_PATIENT: _Changes = {"ingest": {"max_bytes_per_batch": 1}, **PATIENT}
+_PATIENT: _Changes = {"ingest": ONE_BY_ONE, **PATIENT}
 
 
 def _patient(changes: _Changes) -> Settings:

@@ -24,7 +24,7 @@ from spark_jobs.queries.sessionize.query import NAME as SESSIONIZE
 from spark_jobs.streams.progress import after_batch
 from spark_jobs.streams.reports import QueryReport, read_report
 from tests.support.equality import generate_source
-from tests.support.runs import run_in
+from tests.support.runs import ONE_BY_ONE, run_in
 
 _WHEN_WRITTEN = {"process_id", "started_at", "updated_at", "watermark_lag_s", "state", "version"}
 _RATES = {"input_rows_per_s", "processed_rows_per_s"}
@@ -54,7 +54,7 @@ def finished_run(
     own = open_lake(str(folder / "lake"))
     spark.streams.addListener(listener)
     try:
-        settings = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}})
+        settings = Settings.model_validate({"ingest": ONE_BY_ONE})
         run_in(spark, settings, own, source, count_state=True)
     finally:
         spark.streams.removeListener(listener)

@@ -26,12 +26,12 @@ from spark_jobs.restatements.replay import replay
 from spark_jobs.spark.open_lake import OpenLake
 from tests.support.lakes import GOLD, read_ledger, read_table
 from tests.support.oracle import Expected, Row, assert_same_rows, comparable, compared_columns, expected_tables
-from tests.support.runs import run_in
+from tests.support.runs import ONE_BY_ONE, run_in
 
 pytestmark = pytest.mark.derived
 
 _ALL_TIMES = Window(datetime(2025, 1, 1, tzinfo=UTC), datetime(2025, 2, 1, tzinfo=UTC))
-_FILE_BY_FILE = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}})
+_FILE_BY_FILE = Settings.model_validate({"ingest": ONE_BY_ONE})
 
 
 @dataclass

@@ -25,10 +25,10 @@ from spark_jobs.restatements.repair import make_plan, repair
 from spark_jobs.spark.open_lake import OpenLake
 from tests.support.lakes import read_table
 from tests.support.oracle import Row
-from tests.support.runs import run_in
+from tests.support.runs import ONE_BY_ONE, run_in
 
 pytestmark = pytest.mark.slow
-_FILE_BY_FILE = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}})
+_FILE_BY_FILE = Settings.model_validate({"ingest": ONE_BY_ONE})
 _CORRECTED = (ATTRIBUTIONS, SESSIONS, LATE_EVENTS)
 _TABLES = (*_CORRECTED, RESTATEMENTS)
 _DECIDED = RESTATEMENTS.column_names.index("decided_at")

@@ -17,14 +17,14 @@ from spark_jobs.restatements.repair import repair
 from spark_jobs.spark.open_lake import OpenLake
 from tests.support.lakes import GOLD, read_table
 from tests.support.oracle import assert_same_rows, expected_tables
-from tests.support.runs import run_in
+from tests.support.runs import ONE_BY_ONE, run_in
 from tests.support.scenarios import World, records_of, worlds
 from tests.support.source_files import write_files
 
 _SCENARIOS_PER_RUN = 60
 _IMPATIENT = Settings.model_validate(
     {
-        "ingest": {"max_bytes_per_batch": 1},
+        "ingest": ONE_BY_ONE,
         "deduplicate": {"watermark": "1h"},
         "attribute": {"impression_watermark": "1h", "click_watermark": "1h"},
         "sessionize": {"watermark": "0s"},

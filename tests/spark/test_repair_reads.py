@@ -16,12 +16,12 @@ from spark_jobs.restatements.repair import repair
 from spark_jobs.spark.open_lake import OpenLake
 from tests.support.lakes import GOLD, read_table
 from tests.support.oracle import assert_same_rows, expected_tables
-from tests.support.runs import run_in
+from tests.support.runs import ONE_BY_ONE, run_in
 
 _FIRST = date(2026, 3, 1)
 _DAYS = 6
 _LATE_DAY = 3
-_SETTINGS = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}})
+_SETTINGS = Settings.model_validate({"ingest": ONE_BY_ONE})
 
 
 def _events(day: int, *, suffix: str = "", minute: int = 0) -> list[dict[str, object]]:

@@ -35,9 +35,9 @@ from spark_jobs.restatements.replay_model import Replay, replay_key
 from spark_jobs.spark.open_lake import OpenLake
 from tests.support.lakes import GOLD, read_table
 from tests.support.oracle import Expected, assert_same_rows, expected_tables
-from tests.support.runs import run_in
+from tests.support.runs import ONE_BY_ONE, run_in
 
-_FILE_BY_FILE = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}})
+_FILE_BY_FILE = Settings.model_validate({"ingest": ONE_BY_ONE})
 _DAY = datetime(2025, 1, 6, tzinfo=UTC)
 _WHOLE = Window(_DAY - timedelta(days=1), _DAY + timedelta(days=2))
 _FILES = 8

@@ -27,10 +27,10 @@ from spark_jobs.restatements.repair import repair
 from spark_jobs.restatements.replay import replay
 from spark_jobs.spark.open_lake import OpenLake
 from tests.support.lakes import live_files
-from tests.support.runs import run_in
+from tests.support.runs import ONE_BY_ONE, run_in
 
 pytestmark = pytest.mark.slow
-_FILE_BY_FILE = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}})
+_FILE_BY_FILE = Settings.model_validate({"ingest": ONE_BY_ONE})
 _DAYS = 10
 _BEGIN = datetime(2025, 1, 6, tzinfo=UTC)
 _DAY = timedelta(days=1)

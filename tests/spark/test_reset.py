@@ -35,12 +35,13 @@ from spark_jobs.streams.reset import reset
 from tests.expectations.good_rows import append, good_rows
 from tests.support.equality import MEASURED, assert_lake_equals_oracle, generate_source
 from tests.support.lakes import RunLake, read_table
+from tests.support.runs import ONE_BY_ONE
 
 pytestmark = pytest.mark.derived
 
 _QUERIES = [query for job in (DEDUPLICATE_JOB, ATTRIBUTE_JOB) for query in QUERIES_OF_JOB[job]]
 _NOTHING = timedelta()
-_FILE_BY_FILE = IngestSettings(max_bytes_per_batch=1)
+_FILE_BY_FILE = IngestSettings.model_validate(ONE_BY_ONE)
 
 
 @pytest.fixture

@@ -58,12 +58,12 @@ from tests.support.feed import assert_feed_equals_table
 from tests.support.lakes import read_table
 from tests.support.lateness import PATIENT
 from tests.support.oracle import Expected, Row, assert_same_rows, comparable, compared_columns, expected_tables
-from tests.support.runs import run_in
+from tests.support.runs import ONE_BY_ONE, run_in
 
 pytestmark = pytest.mark.derived
 
 _Changes = dict[str, dict[str, Any]]
-_BASE: _Changes = {"ingest": {"max_bytes_per_batch": 1}, **PATIENT}
+_BASE: _Changes = {"ingest": ONE_BY_ONE, **PATIENT}
 _FILES, _HALF, _DISORDER = 6, 3, 150
 
 

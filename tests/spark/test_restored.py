@@ -30,13 +30,13 @@ from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.streams.reset import reset
 from tests.support.credited import in_order_of_arrival
 from tests.support.lakes import GOLD, read_table
-from tests.support.runs import run_in
+from tests.support.runs import ONE_BY_ONE, run_in
 from tests.support.source_files import write_files
 
 pytestmark = pytest.mark.derived
 
 # Nothing is late for one query only: a reset may take in what was late for it.
-_SETTINGS = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}, "credit": {"view_lookback": "1h"}})
+_SETTINGS = Settings.model_validate({"ingest": ONE_BY_ONE, "credit": {"view_lookback": "1h"}})
 _TABLES = (SILVER_EVENTS, *GOLD, LATE_EVENTS, *CREDIT_TABLES, MARKS, RESTATEMENTS, DAYS)
 _CLOCKS = ("ingest_time", "decided_at", "marked_at", "updated_at", "complete_at", "restated_at", "received_at")
 _CLOCKS_OF_DAYS = ("version", "repair")

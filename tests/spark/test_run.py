@@ -24,9 +24,9 @@ from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.streams.bounded_run import run
 from tests.support.equality import assert_lake_equals_oracle, generate_source
 from tests.support.lakes import RunLake, read_ledger, read_table
-from tests.support.runs import run_in
+from tests.support.runs import ONE_BY_ONE, run_in
 
-FILE_BY_FILE = IngestSettings(max_bytes_per_batch=1)
+FILE_BY_FILE = IngestSettings.model_validate(ONE_BY_ONE)
 
 
 @pytest.fixture(scope="module")

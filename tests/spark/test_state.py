@@ -24,7 +24,7 @@ from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.streams.reports import read_report
 from spark_jobs.streams.state_reader import find_stores, read_state
 from tests.support.equality import generate_source
-from tests.support.runs import run_in
+from tests.support.runs import ONE_BY_ONE, run_in
 
 _STATEFUL = [query for query in JOB_OF_QUERY if query != INGEST]
 
@@ -36,7 +36,7 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, request:
     source = generate_source(folder / "source", events=1000, seed=31, files=2)
     first, _second = sorted(source.iterdir())
     own = open_lake(str(folder / "lake"))
-    settings = Settings.model_validate({"ingest": {"max_bytes_per_batch": 1}, "spark": {"join_state": request.param}})
+    settings = Settings.model_validate({"ingest": ONE_BY_ONE, "spark": {"join_state": request.param}})
     arrived = folder / "arrived"
     arrived.mkdir()
     shutil.copy2(first, arrived)

@@ -1,6 +1,7 @@
 """One way to run the pipeline in the process of the tests."""
 
 from pathlib import Path
+from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
@@ -9,6 +10,9 @@ from spark_jobs.lake.layout import Lake
 from spark_jobs.spark.conf import streaming_conf
 from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.streams.bounded_run import RunResult, run
+
+ONE_BY_ONE: Final[dict[str, Any]] = {"max_bytes_per_batch": 1, "file_order": "modification_time"}
+"""Settings of ``[ingest]``: files follow each other, each a batch, so that a later one may bring late events."""
 
 
 def run_in(

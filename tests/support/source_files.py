@@ -4,6 +4,7 @@ import gzip
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from random import Random
 
 from tests.support.verdicts import UTF8_BOM
 
@@ -31,3 +32,12 @@ def write_files(source: Path, files: Sequence[Sequence[bytes]]) -> Path:
         path.write_bytes(b"".join(record + b"\n" for record in records))
         os.utime(path, (_FIRST_MTIME + number, _FIRST_MTIME + number))
     return source
+
+
+def shuffle_times(source: Path, seed: int) -> None:
+    """Gives the files of ``source`` each other's modification times, as a copy or an archive may."""
+    files = sorted(source.iterdir())
+    times = [file.stat().st_mtime for file in files]
+    Random(seed).shuffle(times)
+    for file, time in zip(files, times, strict=True):
+        os.utime(file, (time, time))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from spark_jobs.config.durations import ROUNDING
 from spark_jobs.days.day import Day, DayStatus
-from spark_jobs.days.status import QUIET_DAYS, Audit, DayChange, Evidence, TableProgress, days_of, next_days
+from spark_jobs.days.status import QUIET_DAYS, Audit, DayChange, Evidence, TableProgress, days_of, next_days, passed
 
 _TABLE, _DATE = "attributions", date(2026, 3, 1)
 _START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -273,12 +273,12 @@ _STEPS = st.lists(
 def test_no_day_becomes_open_again_and_no_restatement_is_forgotten(steps: list[tuple[int, int, bool, bool]]) -> None:
     days: list[Day] = []
     done, told, before = 0, list[int](), Day(_TABLE, _DATE)
-    for hour, (passed, repairs, has_changed, is_audited) in enumerate(steps):
+    for hour, (hours_passed, repairs, has_changed, is_audited) in enumerate(steps):
         told += [done + number for number in range(1, repairs + 1)] if has_changed else []
         done += repairs
         now = _WALL + timedelta(hours=10 * hour)
         audits = [Audit(_TABLE, _START, _END, now)] if is_audited else []
-        watermark = _END + timedelta(hours=passed)
+        watermark = _END + timedelta(hours=hours_passed)
         days = next_days(
             days, _evidence(_standing(watermark), last_repair=done, changes=_changes(told), audits=audits, now=now)
         )
@@ -289,3 +289,15 @@ def test_no_day_becomes_open_again_and_no_restatement_is_forgotten(steps: list[t
         assert day.complete_at in (before.complete_at, now)
         assert day.restated <= len(told)
         before = day
+
+
+def test_an_event_of_long_ago_does_not_make_the_days_since_then_quiet_ones() -> None:
+    long_ago = _DATE - timedelta(days=QUIET_DAYS)
+    assert days_of([long_ago, _DATE], None) == [long_ago, _DATE]
+    assert len(days_of([long_ago + timedelta(days=1), _DATE], None)) == QUIET_DAYS
+
+
+def test_the_days_that_have_passed_are_the_open_ones_of_the_table() -> None:
+    open_day, closed = Day(_TABLE, _DATE), replace(Day(_TABLE, _DATE - timedelta(days=1)), complete_at=_WALL)
+    coming, other = Day(_TABLE, _DATE + timedelta(days=1)), Day("sessions", _DATE)
+    assert passed([coming, open_day, closed, other], _standing()) == [open_day]
