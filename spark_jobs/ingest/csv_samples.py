@@ -1,12 +1,15 @@
 """The delimiter of a CSV file for which no settings give it yet."""
 
 import gzip
+import re
 import zlib
 from pathlib import Path
 
 from spark_jobs.errors import SourceError
 
 _DELIMITERS = ",\t;|"
+_OF_ACCESS_LOG = re.compile(r"\S+ \S+ \S+ \[\d{2}/[A-Z][a-z]{2}/\d{4}:")
+"""How a line of the log of a web server begins."""
 _HEAD = 64 * 1024
 
 
@@ -14,7 +17,8 @@ def delimiter_of(file: Path) -> str:
     """The delimiter that the first line of ``file`` (``.gz``: decompressed) has most often.
 
     Raises:
-        SourceError: it cannot be read, its first line is not UTF-8, has one column only, or names none.
+        SourceError: it cannot be read, is an access log, or its first line is not UTF-8, has one column only, or
+            names none.
     """
     try:
         with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as lines:
@@ -23,6 +27,12 @@ def delimiter_of(file: Path) -> str:
         raise SourceError(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}") from error
     except UnicodeDecodeError as error:
         raise SourceError(f"{file} is not UTF-8: byte {error.start}; convert it, as with iconv") from error
+    if _OF_ACCESS_LOG.match(header):
+        raise SourceError(
+            f"{file} is the access log of a web server, and no table: make each line a record, as with "
+            f"jq -Rc '{{line: .}}' {file} > records.jsonl, and take the fields from it by regexp_extract($.line, …) "
+            "(docs/mapping.md)"
+        )
     found = max(_DELIMITERS, key=header.count)
     if found not in header:
         raise SourceError(

@@ -145,6 +145,21 @@ def test_a_user_who_is_in_one_of_two_places() -> None:
     assert one_source(records)["map"]["user_id"] == "coalesce($.uid, $.device.ifa)"
 
 
+def test_what_is_the_same_in_all_records_is_no_user() -> None:
+    records = [{"cookie": "1", "ip": f"198.51.100.{n % 40}", "page": n} for n in range(200)]
+    assert one_source(records)["map"].get("user_id") != "$.cookie"
+
+
+def test_an_id_that_many_records_have_is_asked_about() -> None:
+    nobody = "00000000-0000-0000-0000-000000000000"
+    draft = draft_of([{"id": n, "uid": nobody if n % 3 == 0 else f"u{n % 50}"} for n in range(300)])
+    (check,) = [check for check in draft.sources[0].fields["user_id"].checks if nobody in check]
+    assert "is in 33% of the records" in check
+    assert f"nullif($.uid, '{nobody}')" in check
+    fine = draft_of([{"id": n, "uid": f"u{n % 50}"} for n in range(300)])
+    assert not fine.sources[0].fields["user_id"].checks
+
+
 def test_records_without_a_user_are_let_through_and_said() -> None:
     draft = draft_of([{"id": n, **({"uid": f"u{n % 6}"} if n % 10 else {})} for n in range(120)])
     assert draft.settings()["x"]["may_lack"] == "user_id"

@@ -1,5 +1,6 @@
 """Which column of a group of records is which field."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ _SOME = 0.3
 _ADDED = 0.01
 _MAX_ALTERNATIVES = 3
 _MANY = 50
+_NOBODY = 0.2
+"""The share of records from which on one id is suspected to stand for no person."""
 _FEW_USERS = 10
 _LONG_TEXT = 20
 
@@ -66,16 +69,28 @@ def user_field(group: Profile, readings: Mapping[str, TimeReading]) -> tuple[Dra
         strong = [max(found, key=lambda one: (one.score, one.column.share(group.rows)))]
         checks.append("nothing is named like a user; this one has ids that repeat: is it whom sessions belong to?")
     chosen, covered = alternatives(strong, group)
+    checks += [check for one in chosen if (check := _nobody(one, group.rows))]
     return (field_of(chosen, group, checks) if chosen else None), covered
+
+
+def _nobody(column: Column, rows: int) -> str:
+    """A question about an id that so many records have that it may mean no person; empty without one."""
+    ((value, count),) = Counter({one: column.counts[one] for one in column.distinct}).most_common(1)
+    if rows <= _MANY or count < _NOBODY * rows:
+        return ""
+    return (
+        f'"{_short(value)}" is in {count / rows:.0%} of the records: if it means that nobody is known, write '
+        f"nullif({column.expression}, '{value}'), or all of them become one person"
+    )
 
 
 def _user_score(column: Column, rows: int) -> float:
     score = name_score(column.keys, names.USER_ID)
     if not score and words(column.keys[-1])[-1:] == ("id",) and not all_words(column.keys) & names.NOT_A_USER:
         score = 1.5 if column.uniqueness < _FAIR and len(column.distinct) > 1 else 0.0
-    if rows > _MANY and (column.uniqueness > NEARLY_ALL or len(column.distinct) == 1):
-        score -= 3.0  # a user comes back, and is not alone
-    return score
+    if rows > _MANY and len(column.distinct) == 1:
+        return 0.0  # a flag, or a constant: a user is not alone
+    return score - 3.0 if rows > _MANY and column.uniqueness > NEARLY_ALL else score  # a user comes back
 
 
 def alternatives(found: Sequence[Scored], group: Profile) -> tuple[list[Column], AbstractSet[int]]:
