@@ -28,10 +28,11 @@ def delimiter_of(file: Path) -> str:
     except UnicodeDecodeError as error:
         raise SourceError(f"{file} is not UTF-8: byte {error.start}; convert it, as with iconv") from error
     if _OF_ACCESS_LOG.match(header):
+        cat = "zcat" if file.suffix == ".gz" else "cat"
         raise SourceError(
             f"{file} is the access log of a web server, and no table: make each line a record, as with "
-            f"jq -Rc '{{line: .}}' {file} > records.jsonl, and take the fields from it by regexp_extract($.line, …) "
-            "(docs/mapping.md)"
+            f"{cat} {file} | jq -Rc '{{line: .}}' > records.jsonl, and take the fields from it by "
+            "regexp_extract($.line, …) (docs/mapping.md)"
         )
     found = max(_DELIMITERS, key=header.count)
     if found not in header:

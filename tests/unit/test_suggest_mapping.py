@@ -185,7 +185,7 @@ def test_repetitions_and_broken_lines_do_not_change_a_draft(tmp_path: Path) -> N
         pytest.param("a.jsonl", "", "holds no record", id="empty"),
         pytest.param(
             "a.log",
-            '198.18.0.0 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 3 "-" "Mozilla/5.0 (KHTML, like Gecko)"\n',
+            '198.18.0.0 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 3 "-" "Mozilla (KHTML, like Gecko)"\n',
             "is the access log of a web server, and no table: make each line a record",
             id="access log",
         ),
