@@ -35,7 +35,10 @@ UNKNOWN_FIELD: Final = "unknown_field"
 INVALID_KEPT_COLUMN: Final = "invalid_kept_column"
 
 TEXT_LIMITS: Final = {"ip": 64, "user_agent": 1024}
-"""The optional fields whose text may have any content, and how many characters they have at most."""
+"""The optional fields whose text may have any content, and how many characters they have at most. A longer one does not
+count, and neither does an empty one."""
+CUT_FIELDS: Final = ("user_agent",)
+"""Those of which the beginning counts if they are longer."""
 PERSONAL_FIELDS: Final = tuple(TEXT_LIMITS)
 """The data about a person's device. It goes no further than silver."""
 COMMON_FIELDS: Final = ("event_type", "event_id", "event_time", "user_id", "is_last", *TEXT_LIMITS)

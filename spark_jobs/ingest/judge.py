@@ -98,7 +98,7 @@ def _event_rules(how: Records, settings: IngestSettings) -> list[_Rule]:
         (events.EVENT_TIME_IN_FUTURE, time.value > too_late, time.reason),
         *_needed(fields, "user_id", _is_no_id(fields["user_id"]), unless=how.may_lack("user_id")),
         *_optional(fields, "is_last", fields["is_last"].is_wrong),
-        *(rule for name in events.TEXT_LIMITS for rule in _optional(fields, name, _is_no_text(name, fields[name]))),
+        *(rule for name in events.TEXT_LIMITS for rule in _optional(fields, name, fields[name].is_wrong)),
         *_of_type(
             events.IMPRESSION,
             [
@@ -153,10 +153,6 @@ def _is_no_id(field: Field) -> Column:
     return ~(has_length & ~F.contains(field.value, F.lit("\0"))) | field.is_wrong
 
 
-def _is_no_text(name: str, field: Field) -> Column:
-    return ~F.char_length(field.value).between(1, events.TEXT_LIMITS[name]) | field.is_wrong
-
-
 def _is_no_amount(name: str, fields: dict[str, Field]) -> Column:
     return ~fields[name].value.between(0, events.AMOUNT_LIMITS[name]) | fields[name].is_wrong
 
@@ -205,6 +201,10 @@ def _values(fields: dict[str, Field]) -> dict[str, Column]:
     values = {name: field.value for name, field in fields.items()}
     values["is_last"] = F.coalesce(values["is_last"], F.lit(False))
     values["cost_micros"] = F.coalesce(values["cost_micros"], F.lit(0))
+    for name, most in events.TEXT_LIMITS.items():
+        text, length = values[name], F.char_length(values[name])
+        cut = F.when(length > 0, F.substring(text, 1, most)) if name in events.CUT_FIELDS else None
+        values[name] = F.when(length.between(1, most), text) if cut is None else cut
     event_type = values["event_type"]
     for kind, names in events.TYPE_FIELDS.items():
         for name in names:

@@ -126,8 +126,8 @@ def _event(fields: dict[str, object], earliest: int, latest: int) -> Event:
         event_time=_EPOCH.replace(tzinfo=None) + timedelta(microseconds=event_time),
         user_id=_required(fields, "user_id", _id_text),
         is_last=_optional(fields, "is_last", lambda value: value if isinstance(value, bool) else None, default=False),
-        ip=_optional(fields, "ip", _text_of_at_most(64), default=None),
-        user_agent=_optional(fields, "user_agent", _text_of_at_most(1024), default=None),
+        ip=_whole(_optional(fields, "ip", _text, default=None), 64),
+        user_agent=(_optional(fields, "user_agent", _text, default=None) or "")[:1024] or None,
     )
     if event_type == IMPRESSION:
         return event._replace(
@@ -185,12 +185,8 @@ def _id_text(value: object) -> str | None:
     return text if text is not None and 1 <= len(text) <= MAX_ID_CHARACTERS and "\0" not in text else None
 
 
-def _text_of_at_most(most: int) -> Callable[[object], str | None]:
-    def read(value: object) -> str | None:
-        text = _text(value)
-        return text if text and len(text) <= most else None
-
-    return read
+def _whole(text: str | None, most: int) -> str | None:
+    return text if text and len(text) <= most else None
 
 
 def _micros(name: str) -> Callable[[object], int | None]:

@@ -51,8 +51,8 @@ def check(fields: Mapping[str, Given], earliest: datetime, latest: datetime, may
         raise RuleBrokenError(events.EVENT_TIME_IN_FUTURE, fields["event_time"].reason)
     _needed(fields, "user_id", _is_id, may_lack=may_lack)
     _optional(fields, "is_last", lambda _: True)
-    for name, most in events.TEXT_LIMITS.items():
-        _optional(fields, name, _is_text_up_to(most))
+    for name in events.TEXT_LIMITS:
+        _optional(fields, name, lambda _: True)
     if event_type == events.IMPRESSION:
         _needed(fields, "campaign_id", _is_id)
         _needed(fields, "ad_id", _is_id)
@@ -70,6 +70,9 @@ def event_of(fields: Mapping[str, Given]) -> dict[str, Value | None]:
     given = {name: fields[name].value if name in fields else None for name in FIELDS}
     given["is_last"] = bool(given["is_last"])
     given["cost_micros"] = given["cost_micros"] or 0
+    for name, most in events.TEXT_LIMITS.items():
+        text = str(given[name] or "")
+        given[name] = (text[:most] if name in events.CUT_FIELDS or len(text) <= most else "") or None
     for event_type, names in events.TYPE_FIELDS.items():
         if given["event_type"] != event_type:
             given |= dict.fromkeys(names)
@@ -106,10 +109,6 @@ def _optional(fields: Mapping[str, Given], name: str, is_good: Callable[[Value],
 
 def _is_id(value: Value) -> bool:
     return isinstance(value, str) and 1 <= len(value) <= events.MAX_ID_CHARACTERS and "\0" not in value
-
-
-def _is_text_up_to(most: int) -> Callable[[Value], bool]:
-    return lambda value: isinstance(value, str) and 1 <= len(value) <= most
 
 
 def _is_amount_of(name: str) -> Callable[[Value], bool]:

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from ipaddress import ip_address
 
-from spark_jobs.contract.events import TEXT_LIMITS
 from spark_jobs.mapping.suggest import names
 from spark_jobs.mapping.suggest.draft import DraftField
 from spark_jobs.mapping.suggest.fields import GOOD_NAME, NEARLY_ALL, Scored, alternatives, field_of
@@ -15,7 +14,7 @@ def device_fields(whole: Profile) -> dict[str, DraftField]:
     """By field, what was found among the columns of all records."""
     found = {
         "ip": _named(whole, names.IP, _is_address),
-        "user_agent": _named(whole, names.USER_AGENT, lambda text: len(text) <= TEXT_LIMITS["user_agent"]),
+        "user_agent": _named(whole, names.USER_AGENT, lambda _: True),
     }
     return {name: field for name, field in found.items() if field}
 
