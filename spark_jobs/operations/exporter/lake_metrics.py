@@ -71,7 +71,6 @@ class LakeMetrics(Collector):
             "adloom_ledger_ok": ("records that fit", (RecordKind.OK,)),
             "adloom_ledger_kept": ("events in silver that records account for", (RecordKind.KEPT,)),
             "adloom_ledger_duplicates": ("records that are copies of kept events", DUPLICATES),
-            "adloom_ledger_held": ("records that wait in bronze for slower partitions", (RecordKind.HELD,)),
         }
         for name, (meaning, kinds) in sums.items():
             yield GaugeMetricFamily(name, f"{meaning}, up to the last update", value=ledger.rows(*kinds))
@@ -89,7 +88,7 @@ class LakeMetrics(Collector):
                 quarantined.add_metric([one.verdict or "", one.source or ""], one.rows)
         yield quarantined
         for name, kinds in {
-            "adloom_ledger_pending": (RecordKind.PENDING,),
+            "adloom_ledger_pending": (RecordKind.PENDING, RecordKind.HELD),
             "adloom_ledger_late_events": (RecordKind.LATE,),
             "adloom_ledger_unaccounted": (RecordKind.UNACCOUNTED, RecordKind.REMOVED),
             "adloom_ledger_surplus": (RecordKind.SURPLUS, RecordKind.ADDED),
