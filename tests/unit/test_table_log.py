@@ -69,7 +69,7 @@ def test_names_behind_another(lake: Lake) -> None:
 
 def test_a_plan_gives_the_ends_of_the_sources_that_have_one() -> None:
     text = b'v1\n{"batchWatermarkMs":5,"batchTimestampMs":9}\n{"a":1}\n-\n"x"'
-    assert read_plan(text) == BatchPlan(watermark_ms=5, reached=[{"a": 1}, "x"])
+    assert read_plan(text) == BatchPlan(watermark_ms=5, reached=[{"a": 1}, "x"], at_ms=9)
 
 
 @pytest.mark.parametrize(
