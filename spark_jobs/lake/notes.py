@@ -108,8 +108,8 @@ def read_plan(text: bytes) -> BatchPlan:
         _version, metadata, *reached = text.decode().splitlines()
         offsets = [json.loads(offset) for offset in reached if offset != _NO_OFFSET]
         known = json.loads(metadata)
-        at_ms = known.get("batchTimestampMs", 0)
-        return BatchPlan(watermark_ms=known["batchWatermarkMs"], reached=offsets, at_ms=at_ms)
+        watermark_ms = known["batchWatermarkMs"]
+        return BatchPlan(watermark_ms=watermark_ms, reached=offsets, at_ms=known.get("batchTimestampMs", 0))
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"not the plan of a batch: {error!r}") from error
 
