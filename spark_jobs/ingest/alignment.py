@@ -69,11 +69,6 @@ class Alignment:
         self._held = {step: rows for step, rows in self._held.items() if step + STEP_US > self.frontier_us}
         return [*steps, self.frontier_us]
 
-    @property
-    def held(self) -> int:
-        """About how many events are held back."""
-        return sum(self._held.values())
-
     def _slowest(self, taken: Taken) -> int:
         # The next event of an origin that has given none may be of any time.
         return min((self._newest.get(one, NOTHING) for one in taken.unread), default=EVERYTHING)
