@@ -74,7 +74,7 @@ def user_field(group: Profile, readings: Mapping[str, TimeReading]) -> tuple[Dra
 
 
 def _nobody(column: Column, rows: int) -> str:
-    """A question about an id that so many records have that it may mean no person; empty without one."""
+    """A question about an id in a large share of the records, which may mean no person; empty without one."""
     ((value, count),) = Counter({one: column.counts[one] for one in column.distinct}).most_common(1)
     if rows <= _MANY or count < _NOBODY * rows:
         return ""
