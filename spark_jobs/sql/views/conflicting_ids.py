@@ -9,9 +9,9 @@ _DIFFERING = ",\n        ".join(
 )
 VIEW = View(
     "conflicting_ids",
-    "One row per event type and id whose records are not all alike. Copies differ in nothing that matters, so these are "
-    "different events, and those within `deduplicate.watermark` of the first are not in silver. Two sources that number "
-    "their events alike show here, and ids that are used again. It reads all of bronze.",
+    "One row per event type and id whose records are not all alike. Copies differ in nothing that matters, so these "
+    "are different events, and those within `deduplicate.watermark` of the first are not in silver. Two sources that "
+    "number their events alike show here, and ids that are used again. It reads all of bronze.",
     (
         ("event_type", "impression, click, activity or conversion"),
         ("event_id", "the id"),
