@@ -47,6 +47,8 @@ _NOISE = (
     b'{"v": 2, "type": "act", "id": "bad position", "uid": "u", "ts": 1736121600000000, "site": {"position": "top"}}',
     b"{",
 )
+
+pytestmark = pytest.mark.derived
 _VERDICTS = {
     "no_source": 1,
     "missing_event_time": 1,
