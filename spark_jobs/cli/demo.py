@@ -16,7 +16,7 @@ from spark_jobs.cli.run import run_with_bars
 from spark_jobs.cli.sql import query_lake
 from spark_jobs.cli.terminal import terminal
 from spark_jobs.cli.validate import print_validation, validate_with_status
-from spark_jobs.config.choices import RowFormat
+from spark_jobs.config.choices import FileOrder, RowFormat
 from spark_jobs.config.settings import Settings, load_settings
 from spark_jobs.errors import SettingsError
 from spark_jobs.generator.spec import GeneratorSpec
@@ -62,7 +62,8 @@ def demo(
 
 def _file_by_file(settings: Settings) -> Settings:
     """``settings`` with one batch per file, as if files arrived one by one; otherwise nothing would ever be late."""
-    return settings.model_copy(update={"ingest": settings.ingest.model_copy(update={"max_bytes_per_batch": 1})})
+    one_by_one = {"max_bytes_per_batch": 1, "file_order": FileOrder.MODIFICATION_TIME}
+    return settings.model_copy(update={"ingest": settings.ingest.model_copy(update=one_by_one)})
 
 
 def _clear(out: Path) -> None:
