@@ -2,6 +2,7 @@
 
 import gzip
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -35,7 +36,11 @@ def list_files(folder: Path, more: Sequence[str] = ()) -> list[Path]:
     files = [file for pattern in patterns for file in folder.glob(pattern) if not file.name.startswith((".", "_"))]
     if not files:
         raise SourceError(f"source {folder} has no file named {', '.join(patterns)}; give the folder of the events")
-    return sorted(files, key=lambda file: (file.stat().st_mtime_ns, file.name))
+    times: dict[Path, int] = {}
+    for file in files:
+        with suppress(FileNotFoundError):  # somebody moves it away
+            times[file] = file.stat().st_mtime_ns
+    return sorted(times, key=lambda file: (times[file], file.name))
 
 
 def open_file(file: Path) -> BinaryIO:

@@ -42,11 +42,18 @@ class UnreadFiles:
 
         In microseconds since 1970; None: its first records are no events.
         """
-        unread = [file for file in files_of(self._settings, self._source) if file.resolve() not in read]
+        # A file may be a link: Spark notes where it lies, not where that leads.
+        unread = [file for file in self._there() if file.parent.resolve() / file.name not in read]
         for file in unread:
             if file not in self._first:
                 self._first[file] = self._first_event(file)
         return {str(file): self._first[file] for file in unread}
+
+    def _there(self) -> list[Path]:
+        try:
+            return files_of(self._settings, self._source)
+        except SourceError:
+            return []  # those that were read have been moved away
 
     def _first_event(self, file: Path) -> int | None:
         kind, now = format_of_file(file.name), datetime.now(UTC)
