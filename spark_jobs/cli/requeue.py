@@ -32,8 +32,8 @@ def requeue(
     verdict: Annotated[
         list[str] | None,
         typer.Option(
-            help="Only records with this verdict; may be given several times. Default: all. event_time_in_future must "
-            "be named for such records to be judged by the time that it is now.",
+            help="Only records with this verdict; may be given several times. Default: all. Name "
+            "event_time_in_future to judge such records against the current time.",
             metavar="VERDICT",
             show_default=False,
         ),

@@ -42,7 +42,7 @@ class Taken:
 
 @dataclass
 class Alignment:
-    """Where the frontier is. A new one knows no origin, and holds everything back until each was heard of."""
+    """Where the frontier is. A new one holds nothing back until the first batch."""
 
     rows_at_once: int
     """The rows that go to silver in one batch, as nearly as whole steps allow, where the frontier moves far."""

@@ -83,8 +83,8 @@ def read_kafka(
         place.alias("source"),
         F.col("topic").alias("origin"),
         batch_time().alias("ingest_time"),
-        # Records written by brokers before 0.10 have no timestamp: it reads as a time before 1970. And a producer that
-        # gives seconds where Kafka wants milliseconds dates its records into that year.
+        # Records written by brokers before 0.10 have no timestamp: it reads as a time before 1970. A producer that
+        # gives seconds where Kafka wants milliseconds dates its records to January 1970.
         F.when(F.col("timestamp") >= F.lit(_EARLIEST_TIME), F.col("timestamp")).alias("kafka_time"),
     )
     times = taken.withColumn("received_time", F.least("kafka_time", "ingest_time")).drop("kafka_time")
