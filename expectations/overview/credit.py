@@ -6,9 +6,9 @@ from typing import Any
 
 from expectations.charts import Records
 from expectations.overview.answers import rows_of as _rows
-from spark_jobs.config.choices import CreditModel
+from spark_jobs.config.choices import CreditModel, LeftOut
 from spark_jobs.config.sections import S3Settings
-from spark_jobs.contract.tables import GROSS_CREDIT_TABLES
+from spark_jobs.contract.tables import GROSS_CREDIT_TABLES, LEFT_OUT
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.store.arrow import row_store
 from spark_jobs.sql.lake_sql import LakeSql
@@ -19,6 +19,13 @@ _LONGEST = 6
 """Paths of this many touches or more are one bar."""
 _MICROS = 1_000_000
 _NO_TOUCH = "no touch"
+_MOST_LEFT_OUT = 12
+_REASONS = {
+    LeftOut.REPEAT: "repeat of an order",
+    LeftOut.NO_CONVERSION: "refund of what is not there",
+    LeftOut.OTHER_CURRENCY: "refund in another currency",
+    LeftOut.MORE_THAN_LEFT: "refund of more than is left",
+}
 _DELAYS = (("1 min", 60), ("10 min", 600), ("1 h", 3600), ("6 h", 21600), ("1 day", 86400), ("7 days", 604800))
 """Upper bounds of the bars, and how many seconds they are."""
 _TOTALS = """
@@ -44,6 +51,17 @@ class Return:
 
 
 @dataclass(frozen=True)
+class LeftOutValue:
+    """Value that credit leaves out of a campaign, for one reason, in one currency; negative for refunds."""
+
+    reason: str
+    campaign: str
+    currency: str
+    conversions: int
+    value_micros: int
+
+
+@dataclass(frozen=True)
 class CreditFigures:
     """Everything that the page shows of conversions.
 
@@ -56,6 +74,7 @@ class CreditFigures:
         delays: ``length`` (from the last touch to the conversion), ``order``, ``conversions``.
         model: whose ``returns`` these are.
         returns: of the campaigns with the most value or cost.
+        left_out: what is not credited, the largest values first.
     """
 
     conversions: int
@@ -66,6 +85,7 @@ class CreditFigures:
     delays: Records = field(default_factory=list)
     model: str = ""
     returns: tuple[Return, ...] = ()
+    left_out: tuple[LeftOutValue, ...] = ()
 
 
 def count_credit(lake: Lake, s3: S3Settings) -> CreditFigures | None:
@@ -82,6 +102,8 @@ def count_credit(lake: Lake, s3: S3Settings) -> CreditFigures | None:
         if not totals["conversions"]:
             return None
         found: dict[str, Any] = {"lengths": _lengths(sql), "delays": _delays(sql)}
+        if lake.has(LEFT_OUT):
+            found["left_out"] = _left_out(sql)
         if currency := totals["currency"]:
             model = CreditModel.LAST_CLICK.value if totals["clicks"] else totals["model"]
             found |= _of_currency(sql, currency, model)
@@ -113,6 +135,24 @@ def _of_currency(sql: LakeSql, currency: str, model: str) -> dict[str, Any]:
         "model": model,
         "returns": tuple(Return(*row.values()) for row in returns),
     }
+
+
+def _left_out(sql: LakeSql) -> tuple[LeftOutValue, ...]:
+    rows = _rows(
+        sql,
+        "SELECT reason, campaign_id, currency, conversions, value_micros FROM left_out_by_campaign "
+        f"ORDER BY abs(value_micros) DESC, conversions DESC, ALL LIMIT {_MOST_LEFT_OUT}",
+    )
+    return tuple(
+        LeftOutValue(
+            _REASONS[LeftOut(row["reason"])],
+            row["campaign_id"] or _NO_TOUCH,
+            row["currency"] or "",
+            row["conversions"],
+            row["value_micros"],
+        )
+        for row in rows
+    )
 
 
 def _lengths(sql: LakeSql) -> Records:

@@ -117,6 +117,15 @@ class PathOutcome(StrEnum):
     ORGANIC = "organic"
 
 
+class LeftOut(StrEnum):
+    """Why value of a conversion is left out of credit."""
+
+    REPEAT = "repeat"
+    NO_CONVERSION = "no_conversion"
+    OTHER_CURRENCY = "other_currency"
+    MORE_THAN_LEFT = "more_than_left"
+
+
 class Trigger(StrEnum):
     """When a query of a long-running job starts its next batch."""
 

@@ -433,7 +433,18 @@ class CreditSettings(Section):
     conversion_lookback: Duration = Field(
         90 * _DAY,
         le=_LONGEST_LOOKBACK,
-        description="how long after a conversion another one with its order_id is a repeat, and a refund finds it",
+        description="how long after a conversion a refund still takes it back",
+    )
+    repeat_within: Duration = Field(
+        2 * _DAY,
+        le=_LONGEST_LOOKBACK,
+        description="how long after a conversion another one of its order is a repeat, which does not count; both ends "
+        "included",
+    )
+    same_order: Annotated[tuple[str, ...], BeforeValidator(comma_separated)] = Field(
+        ("conversion_type", "currency"),
+        description="comma-separated columns that are equal, besides order_id, in conversions of one order: "
+        "conversion_type, currency, user_id, and columns that sources keep, such as the shop",
     )
 
     @model_validator(mode="after")

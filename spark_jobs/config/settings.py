@@ -44,6 +44,10 @@ from spark_jobs.errors import SettingsError
 ENV_PREFIX = "ADLOOM_"
 
 
+_OF_ORDERS = ("conversion_type", "currency", "user_id")
+"""Columns of silver that ``credit.same_order`` may name."""
+
+
 class Settings(Section):
     """All settings of a run."""
 
@@ -140,6 +144,7 @@ class Settings(Section):
                 "an order; set spark.state_store to rocksdb, or spark.join_state to by_key"
             )
         self._check_measure()
+        self._check_orders()
         self._check_kafka()
         self._check_sources()
         self._check_registry()
@@ -175,6 +180,14 @@ class Settings(Section):
             numbers = ", ".join(name for name, sql_type in columns.items() if sql_type == "BIGINT")
             raise ValueError(
                 f"moving_average.values {wrong[0]}: no such integer column in silver; choose one of {numbers}"
+            )
+
+    def _check_orders(self) -> None:
+        known = [*_OF_ORDERS, *(column.name for column in kept_columns(self.source))]
+        if unknown := [name for name in self.credit.same_order if name not in known]:
+            raise ValueError(
+                f"credit.same_order {unknown[0]}: no column of that name can distinguish orders; choose from "
+                f"{', '.join(known)}, or keep it in a source, as source.NAME.keep"
             )
 
     def _check_sources(self) -> None:

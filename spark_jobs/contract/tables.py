@@ -382,15 +382,17 @@ DAYS = Table(
 PATHS = Table(
     "paths",
     "gold/paths",
-    "One row for each conversion that counts, with the touches that led to it; written by `adloom credit`. A second "
-    "conversion with the same order_id has none. A refund has the touches of the conversion that it takes back.",
+    "One row for each conversion that counts, with the touches that led to it; written by `adloom credit`. A repeat "
+    "of an order has none. A refund has the touches of the conversion that it takes back.",
     (
         Column("conversion_id", "STRING", "event_id of the conversion"),
         Column("user_id", "STRING", "user of the conversion"),
         Column("conversion_time", "TIMESTAMP", "event_time of the conversion"),
         Column("conversion_type", "STRING", "what the user did, such as purchase or signup"),
         Column(
-            "value_micros", "BIGINT", "what it is worth, in millionths of its currency; of a refund, negative or zero"
+            "value_micros",
+            "BIGINT",
+            "what it is worth, in millionths of its currency; of a refund what it takes back, negative or zero",
         ),
         Column("currency", "STRING", "ISO 4217 code; may be null if value_micros is 0"),
         Column("order_id", "STRING", "the order it belongs to, as the shop names it; may be null"),
@@ -439,6 +441,39 @@ CREDITS = Table(
     key=("conversion_id", "model", "position"),
 )
 
+LEFT_OUT = Table(
+    "left_out",
+    "gold/left_out",
+    "Value of conversions that is in no path, and why: of repeats of an order, and of refunds that do not fit the "
+    "conversion that they name. Gross; written by `adloom credit`.",
+    (
+        Column("conversion_id", "STRING", "event_id of the conversion"),
+        Column("user_id", "STRING", "user of the conversion"),
+        Column("conversion_time", "TIMESTAMP", "event_time of the conversion"),
+        Column("conversion_type", "STRING", "what the user did, such as purchase or signup"),
+        Column(
+            "reason",
+            "STRING",
+            "repeat: another conversion of its order counts; of a refund, no_conversion: what it takes back is not "
+            "there, or too old; other_currency: that has another currency; more_than_left: less is left of it",
+        ),
+        Column(
+            "left_out_micros",
+            "BIGINT",
+            "the value that is left out, in millionths of its currency; of a refund, negative or zero",
+        ),
+        Column("currency", "STRING", "ISO 4217 code; may be null if the value is 0"),
+        Column("order_id", "STRING", "the order it belongs to, as the shop names it; may be null"),
+        Column("revokes", "STRING", "conversion_id of the conversion that a refund takes back; null: it is no refund"),
+        Column("counted_id", "STRING", "the conversion that counts instead, or that the refund goes to; null: none"),
+        Column("campaign_id", "STRING", "campaign of the last touch of that conversion; null: it has none"),
+        Column("event_date", "DATE", "date of conversion_time"),
+    ),
+    partition_by=("event_date",),
+    stats_columns=("conversion_time",),
+    key=("conversion_id", "conversion_time"),
+)
+
 NET_PATHS = replace(
     PATHS,
     name="net_paths",
@@ -457,7 +492,7 @@ NET_CREDITS = replace(
 GROSS_CREDIT_TABLES = (PATHS, CREDITS)
 NET_CREDIT_TABLES = (NET_PATHS, NET_CREDITS)
 """Those that only lakes with marks have."""
-CREDIT_TABLES = (*GROSS_CREDIT_TABLES, *NET_CREDIT_TABLES)
+CREDIT_TABLES = (*GROSS_CREDIT_TABLES, LEFT_OUT, *NET_CREDIT_TABLES)
 """The tables that no query writes, but `adloom credit`."""
 
 MARKS = Table(

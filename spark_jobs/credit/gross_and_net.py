@@ -2,7 +2,7 @@
 
 ::
 
-    conversions, attributions ──────────────────────▶ gold/paths, gold/credits
+    conversions, attributions ──────────────────────▶ gold/paths, gold/credits, gold/left_out
              │
              └── without what silver/marks says ────▶ gold/net_paths, gold/net_credits
 
@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.config.durations import time_of_us
-from spark_jobs.contract.tables import CREDITS, MARKS, NET_CREDITS, NET_PATHS, PATHS, Table
+from spark_jobs.contract.tables import CREDITS, LEFT_OUT, MARKS, NET_CREDITS, NET_PATHS, PATHS, Table
 from spark_jobs.credit.selection import why
 from spark_jobs.restatements.pending_marks import marked_at_us
 from spark_jobs.restatements.plan import Cause
@@ -40,19 +40,21 @@ class GrossOrNet:
         credits: its table of credits.
         conversions: which conversions count, of rows with the columns of silver.
         attributions: the parts of attributions that count.
+        left_out: its table of value that is left out; None: it has none.
     """
 
     paths: Table
     credits: Table
     conversions: Counted
     attributions: Counted
+    left_out: Table | None = None
 
 
 def _all(rows: DataFrame, _first: date, _last: date) -> DataFrame:
     return rows
 
 
-GROSS = GrossOrNet(PATHS, CREDITS, _all, _all)
+GROSS = GrossOrNet(PATHS, CREDITS, _all, _all, LEFT_OUT)
 
 
 class NetView:

@@ -1,4 +1,4 @@
-"""``gold/paths``: the touches that led to each conversion.
+"""``gold/paths``: the touches that led to each conversion; ``gold/left_out``: the value that has no path.
 
 ::
 
@@ -13,89 +13,36 @@
     views = always      1 click k2 (i2), 2 view i3
     views = never       1 click k2 (i2)
 
-A clicked impression is one touch, at the last of its clicks that counts.
+A clicked impression is one touch, at the last of its clicks that counts. Which conversions count, and what a refund
+takes back, is decided by :mod:`spark_jobs.credit.orders`.
 """
 
-from datetime import timedelta
-
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import Window as Over
 from pyspark.sql import functions as F
 
 from spark_jobs.config.choices import CreditViews, PathOutcome, TouchKind
-from spark_jobs.config.durations import microseconds
 from spark_jobs.config.sections import CreditSettings
-from spark_jobs.contract.events import ATTRIBUTION_STATUSES, CONVERSION
-from spark_jobs.contract.tables import PATHS
-from spark_jobs.spark.columns import amount
+from spark_jobs.contract.events import ATTRIBUTION_STATUSES
+from spark_jobs.contract.tables import LEFT_OUT, PATHS
+from spark_jobs.credit.orders import BASIS_TIME, BASIS_USER, JUDGED, lies_within
 
-ORDER = "order"
-"""Column of :func:`order_of`."""
-BASIS_USER, BASIS_TIME = "basis_user", "basis_time"
-"""Columns: the user and the time for which touches are looked up; null: no touches."""
-_OF_CONVERSION = (
-    *("conversion_id", "user_id", "conversion_time", "conversion_type", "value_micros", "currency", "order_id"),
-    *("revokes", "event_date"),
-)
 _, _, _ORPHAN = ATTRIBUTION_STATUSES
 
 
-def creditable(conversions: DataFrame, own: CreditSettings) -> DataFrame:
-    """The conversions that have a path.
-
-    A repeated conversion has none: one within ``credit.conversion_lookback`` of another one before it with the same
-    order_id, or without an order with the same id. A refund has the touches of the conversion that it takes back, the
-    last one before it if its id was used again; if that is missing or has no path, the refund has no touches.
+def with_touches(conversions: DataFrame, attributions: DataFrame, own: CreditSettings) -> DataFrame:
+    """``conversions`` with the touches that led to each, or to the one that it takes back or repeats.
 
     Args:
-        conversions: rows with the columns of silver, each event once. The rows up to ``credit.conversion_lookback``
-            before the wanted ones must be among them.
-        own: the settings.
-
-    Returns:
-        The columns of ``gold/paths`` about the conversion, ``value_micros`` negated if it is a refund; ``basis_user``
-        and ``basis_time``.
-    """
-    is_refund = F.col("revokes").isNotNull()
-    priced = conversions.withColumns({"value_micros": amount("value_micros"), ORDER: order_of()})
-    reported = priced.where(F.col("event_type") == CONVERSION).select(
-        F.col("event_id").alias("conversion_id"),
-        F.col("event_time").alias("conversion_time"),
-        *(name for name in _OF_CONVERSION if name not in ("conversion_id", "conversion_time", "event_date")),
-        F.to_date("event_time").alias("event_date"),
-        _is_repeat(is_refund, own.conversion_lookback).alias("is_repeat"),
-    )
-    basis = (F.col("user_id").alias(BASIS_USER), F.col("conversion_time").alias(BASIS_TIME))
-    counted = reported.where(~is_refund & ~F.col("is_repeat"))
-    bought = counted.select(*_OF_CONVERSION, *basis)
-    revoked = counted.select(F.col("conversion_id").alias("revoked_id"), *basis)
-    is_taken_back = (F.col("revokes") == F.col("revoked_id")) & _lies_within(BASIS_TIME, own.conversion_lookback)
-    refunds = reported.where(is_refund).withColumn("value_micros", -F.col("value_micros"))
-    traced = refunds.join(revoked, on=is_taken_back, how="left").groupBy(*_OF_CONVERSION)
-    last = traced.agg(F.max(F.struct(BASIS_TIME, BASIS_USER)).alias("last"))
-    return bought.unionByName(last.select(*_OF_CONVERSION, "last.*"))
-
-
-def order_of() -> Column:
-    """``order``, equal for conversions of which only the first counts: their order, or without one their id."""
-    of_order, alone = F.concat(F.lit("order "), "order_id"), F.concat(F.lit("id "), "event_id")
-    return F.coalesce(of_order, alone).alias(ORDER)
-
-
-def paths_of(conversions: DataFrame, attributions: DataFrame, own: CreditSettings) -> DataFrame:
-    """The path of each of ``conversions``.
-
-    Args:
-        conversions: rows of :func:`creditable`.
+        conversions: rows of :func:`spark_jobs.credit.orders.judged`.
         attributions: rows of ``gold/attributions``: all those with a click or an impression within the lookbacks of a
             conversion; more do no harm.
         own: the settings.
 
     Returns:
-        The columns of ``gold/paths``.
+        The columns of ``conversions`` and of ``gold/paths``.
     """
     touches = _one_per_impression(_candidates(conversions, attributions, own), own)
-    by_path = touches.groupBy(*_OF_CONVERSION, BASIS_USER).agg(F.collect_list("touch").alias("found"))
+    by_path = touches.groupBy(*JUDGED).agg(F.collect_list("touch").alias("found"))
     is_click = F.exists("found", lambda touch: touch["kind"] == TouchKind.CLICK.value)
     found = by_path.withColumn("has_click", is_click)
     if own.views is CreditViews.FALLBACK:
@@ -109,18 +56,22 @@ def paths_of(conversions: DataFrame, attributions: DataFrame, own: CreditSetting
     )
     return found.withColumns(
         {"outcome": outcome, "path_length": length, "touches": F.transform(F.sort_array("found"), _numbered)}
-    ).select(*PATHS.column_names)
+    )
 
 
-def _is_repeat(is_refund: Column, lookback: timedelta) -> Column:
-    of_order = Over.partitionBy(is_refund, ORDER).orderBy("event_time", "event_id")
-    since_last = F.unix_micros("event_time") - F.lag(F.unix_micros("event_time")).over(of_order)
-    return ~is_refund & F.coalesce(since_last <= microseconds(lookback), F.lit(False))
+def paths_of(touched: DataFrame) -> DataFrame:
+    """The rows of ``gold/paths`` among those of :func:`with_touches`."""
+    return touched.where(F.col("value_micros").isNotNull()).select(*PATHS.column_names)
 
 
-def _lies_within(time: str, lookback: timedelta, before: str = "conversion_time") -> Column:
-    """Whether ``time`` is not after ``before`` and at most ``lookback`` before it; null if ``time`` is."""
-    return (F.unix_micros(before) - F.unix_micros(time)).between(0, microseconds(lookback))
+def left_out_of(touched: DataFrame) -> DataFrame:
+    """The rows of ``gold/left_out`` among those of :func:`with_touches`."""
+    last = F.try_element_at("touches", F.lit(-1))
+    return (
+        touched.where(F.col("reason").isNotNull())
+        .withColumn("campaign_id", last["campaign_id"])
+        .select(*LEFT_OUT.column_names)
+    )
 
 
 def _candidates(conversions: DataFrame, attributions: DataFrame, own: CreditSettings) -> DataFrame:
@@ -129,8 +80,8 @@ def _candidates(conversions: DataFrame, attributions: DataFrame, own: CreditSett
         F.col("user_id").alias("touched_user"),
         *("impression_id", "impression_time", "campaign_id", "ad_id", "click_id", "click_time"),
     )
-    is_click = _lies_within("click_time", own.click_lookback, BASIS_TIME)
-    is_view = _lies_within("impression_time", own.view_lookback, BASIS_TIME)
+    is_click = lies_within(F.col("click_time"), own.click_lookback, BASIS_TIME)
+    is_view = lies_within(F.col("impression_time"), own.view_lookback, BASIS_TIME)
     counts = is_click if own.views is CreditViews.NEVER else is_click | is_view
     joined = conversions.join(shown, on=(F.col(BASIS_USER) == F.col("touched_user")) & counts, how="left")
     return joined.withColumns(
@@ -146,7 +97,7 @@ def _one_per_impression(candidates: DataFrame, own: CreditSettings) -> DataFrame
 
     The keys include the user, by which the join distributed the rows, so they are not distributed again.
     """
-    by_impression = candidates.groupBy(*_OF_CONVERSION, BASIS_USER, "impression_id").agg(
+    by_impression = candidates.groupBy(*JUDGED, "impression_id").agg(
         F.max("clicked").alias("clicked"),
         F.max("seen").alias("seen"),
         F.max("campaign_id").alias("campaign_id"),

@@ -13,7 +13,8 @@ from spark_jobs.contract.tables import ATTRIBUTIONS, NET_PATHS, PATHS, Table
 from spark_jobs.credit.due_conversions import ends_of
 from spark_jobs.credit.gross_and_net import GROSS, GrossOrNet, NetView
 from spark_jobs.credit.models import credits_of
-from spark_jobs.credit.paths import BASIS_TIME, creditable, paths_of
+from spark_jobs.credit.orders import BASIS_TIME, judged
+from spark_jobs.credit.paths import left_out_of, paths_of, with_touches
 from spark_jobs.credit.plan import CreditHorizon, CreditPlan
 from spark_jobs.credit.selection import REASON, WHY, ConversionsToCompute, first_reasons
 from spark_jobs.places import CREDIT_RUNS
@@ -135,18 +136,21 @@ class CreditPlanning:
         ids = few(each.agg(F.min(GROUP).alias(GROUP)).localCheckpoint())
         dates = dates_of(ids.select(F.to_date(_TIME).alias("event_date")))
         # A refund, the conversion that it takes back, and the one of the same order before that.
-        begin = dates[0] - 2 * own.conversion_lookback
+        begin = dates[0] - own.conversion_lookback - own.repeat_within
         near = variant.conversions(conversions.counted(begin, dates[-1]), begin, dates[-1])
 
         def of_wanted(rows: DataFrame) -> DataFrame:
             return rows.join(ids, on=["conversion_id", _TIME], how="inner")
 
-        due = of_wanted(creditable(near, own)).drop(GROUP).localCheckpoint()
-        found = paths_of(few(due), self._attributions(variant, due), own).localCheckpoint()
+        due = of_wanted(judged(near, own)).drop(GROUP).localCheckpoint()
+        touched = with_touches(few(due), self._attributions(variant, due), own).localCheckpoint()
+        found = paths_of(touched)
         reasons = causes.select(GROUP, *[F.col(f"{WHY}.{name}").alias(name) for name in REASON])
         is_final = is_older(F.col(_TIME), F.lit(self._reach.until), self._lake.settings.repair.freeze_after)
         frozen = conversions.was_due(_TIME) & is_final
         expected = {variant.paths: found, variant.credits: credits_of(found, own)}
+        if variant.left_out:
+            expected[variant.left_out] = left_out_of(touched)
         return {
             table.name: self._compare_table(
                 table, of_wanted(rows), of_wanted(self._actual(table, rows, dates)), reasons, frozen

@@ -2,10 +2,10 @@
 
 A conversion is computed when it becomes due, and again when
 
-- it came late, or an earlier one of its order did; then a copy that had counted is selected too: its rows are deleted,
+- it came late; then a copy that had counted is selected too: its rows are deleted,
 - a repair or a replay has changed an attribution that can be a touch of it,
-- it is a refund, and the conversion that it takes back is computed again,
-- for net credit, also when a mark of it, of an earlier one of its order, or of a possible touch was set or revoked.
+- for net credit, also when a mark of it or of a possible touch was set or revoked,
+- it is of the order of one of these, or a refund of a conversion of such an order, and so may count differently.
 """
 
 from datetime import UTC, date, datetime
@@ -19,7 +19,7 @@ from spark_jobs.config.durations import Window
 from spark_jobs.contract.events import CLICK, CONVERSION, IMPRESSION
 from spark_jobs.contract.tables import ATTRIBUTIONS, RESTATEMENTS, SILVER_EVENTS
 from spark_jobs.credit.due_conversions import LATE_TIME, DueConversions, ends_of, group_of
-from spark_jobs.credit.paths import ORDER, order_of
+from spark_jobs.credit.orders import ORDER, order_of
 from spark_jobs.credit.plan import CreditHorizon
 from spark_jobs.places import REPAIR
 from spark_jobs.queries.arrivals import rows_between
@@ -40,7 +40,8 @@ _TOUCH = "user_id STRING, impression_time TIMESTAMP, click_time TIMESTAMP"
 WANTED: Final = (GROUP, "event_id", "event_time")
 """Columns of a selected row: a conversion, and the group in which its rows are compared: its own, or that of the late
 copy that replaces it."""
-_OF_ORDER = ("order_id", "revokes", "event_date")
+_FOUND: Final = (*WANTED, WHY, ORDER, "revokes")
+"""Columns of a conversion whose order is still to be looked through."""
 
 
 class ConversionsToCompute:
@@ -95,9 +96,7 @@ class ConversionsToCompute:
         Args:
             events: ``event_type``, ``event_id``, ``event_time``, ``event_date`` and ``why``.
         """
-        own = self._among(events).localCheckpoint()
-        found = [own.select(*WANTED, WHY), *self._next_of_orders(own), *self._reached(self._touches_of(events))]
-        return self._with_refunds(found)
+        return self._with_orders([self._among(events), *self._reached(self._touches_of(events))])
 
     def _between(self, first: datetime, last: datetime) -> DataFrame:
         """Conversions on the dates from ``first`` to ``last``, and perhaps more at its ends."""
@@ -105,53 +104,64 @@ class ConversionsToCompute:
 
     def _again(self, last: CreditHorizon) -> DataFrame:
         """Conversions that were due and have changed: each once, with the reason received first."""
-        late = self._late(last).localCheckpoint()
-        return self._with_refunds([late.select(*WANTED, WHY), *self._next_of_orders(late), *self._touched(last)])
+        return self._with_orders([self._late(last), *self._touched(last)])
 
-    def _with_refunds(self, found: list[DataFrame]) -> DataFrame:
-        """The ``found`` conversions and refunds of them: each once, with the reason received first."""
-        changed = first_reasons(reduce(DataFrame.unionByName, found)).localCheckpoint()
-        return first_reasons(reduce(DataFrame.unionByName, [changed, *self._refunds_of(changed)]))
+    def _with_orders(self, found: list[DataFrame]) -> DataFrame:
+        """The ``found`` conversions, those of their orders, and refunds of any: each once, with the first reason."""
+        changed = reduce(DataFrame.unionByName, found).localCheckpoint()
+        if not (ends := ends_of(changed, "event_time")):
+            return first_reasons(changed)
+        both = changed.select(*WANTED, WHY).unionByName(self._of_orders(changed, *ends)).localCheckpoint()
+        return first_reasons(both.unionByName(self._refunds_of(both, ends_of(both, "event_time") or ends)))
 
     def _late(self, last: CreditHorizon) -> DataFrame:
-        """Conversions that came late since the last run, and copies that they replace, with their order."""
+        """Conversions that came late since the last run, and copies that they replace."""
         why_late = why(F.col(CAUSE), F.col("ingest_time"), F.col("event_type"), F.col("event_id"), F.col(REPAIR))
-        names, was_due = (*WANTED, WHY, *_OF_ORDER), self.was_due("event_time")
+        was_due = self.was_due("event_time")
         # One that was applied before it was due has replaced nothing yet.
         brought_in = self._due.late().where((F.col(REPAIR) > last.repair) | ~was_due).select("*", group_of(), why_late)
         copies = self._due.replaced(brought_in, WHY)
-        found = [rows.where(was_due).select(*names) for rows in (brought_in, copies)]
+        found = [self._found(rows.where(was_due)) for rows in (brought_in, copies)]
         first, newest = last.silver_version + 1, self._reach.silver_version
         if first <= newest:
             cause = {CAUSE: F.lit(Cause.LATE_CONVERSION.value), REPAIR: F.lit(0).cast("bigint")}
             added = rows_between(self._lake, SILVER_EVENTS, first, newest)
             more = added.where((F.col("event_type") == CONVERSION) & was_due).withColumns(cause)
-            found.append(more.select("*", group_of(), why_late).select(*names))
+            found.append(self._found(more.select("*", group_of(), why_late)))
         return reduce(DataFrame.unionByName, found)
 
     def _among(self, events: DataFrame) -> DataFrame:
-        """The conversions among ``events``, with their order and time."""
+        """The conversions among ``events``."""
         conversions = events.where(F.col("event_type") == CONVERSION)
         dates = dates_of(conversions)
         near = self.counted(dates[0], dates[-1]) if dates else self.counted()
         due = near.where(F.col("event_date").isin(dates) & self.was_due("event_time"))
         found = due.join(conversions.select(*EVENT, WHY), on=list(EVENT), how="inner")
-        return found.select(group_of(), "event_id", "event_time", WHY, *_OF_ORDER)
+        return self._found(found.withColumn(GROUP, group_of()))
 
-    def _next_of_orders(self, changed: DataFrame) -> list[DataFrame]:
-        """Later conversions of the same order as ``changed`` ones: they may have become repeats, or ceased to be."""
-        lookback = self._lake.settings.credit.conversion_lookback
-        bought = changed.where("revokes IS NULL")
-        if not (ends := ends_of(bought, "event_time")):
-            return []
-        first, last = ends
-        others = self._between(first, last + lookback).where(F.col("revokes").isNull() & self.was_due("event_time"))
-        after = few(bought.select(order_of(), F.col("event_time").alias("changed_time"), WHY), MOST_ROWS)
-        same = others.select("event_id", "event_time", order_of()).join(after, on=ORDER, how="inner")
-        is_after = (F.col("event_time") >= F.col("changed_time")) & (
-            F.col("event_time") <= F.col("changed_time") + interval(lookback)
-        )
-        return [_wanted(same.where(is_after), F.col(WHY))]
+    def _found(self, conversions: DataFrame) -> DataFrame:
+        """``conversions``, which have ``group`` and ``why``, with the columns :data:`_FOUND`."""
+        return conversions.withColumn(ORDER, order_of(conversions, self._lake.settings.credit)).select(*_FOUND)
+
+    def _of_orders(self, changed: DataFrame, first: datetime, last: datetime) -> DataFrame:
+        """The purchases of the orders of ``changed`` conversions, which lie between ``first`` and ``last``.
+
+        A purchase may make a later one of its order a repeat, or cease to do so. Refunds share what is left of a
+        purchase, so a refund belongs to the orders of all purchases with the id that it revokes; an id that is used
+        again takes refunds away from the one before.
+        """
+        own = self._lake.settings.credit
+        # A repeat looks back for the purchase that counts by the first; the second decides whether that one counts.
+        after = last + own.conversion_lookback + own.repeat_within
+        purchases = self._between(first - own.conversion_lookback, after)
+        purchases = purchases.where(F.col("revokes").isNull() & self.was_due("event_time"))
+        purchases = purchases.withColumn(ORDER, order_of(purchases, own))
+        named = changed.groupBy(F.coalesce("revokes", "event_id").alias("event_id")).agg(F.min(WHY).alias(WHY))
+        of_named = purchases.join(few(named.localCheckpoint(), MOST_ROWS), on="event_id", how="inner")
+        of_changed = changed.where(F.col("revokes").isNull()).select(ORDER, WHY)
+        orders = of_named.select(ORDER, WHY).unionByName(of_changed).groupBy(ORDER).agg(F.min(WHY).alias(WHY))
+        same = purchases.join(few(orders.localCheckpoint(), MOST_ROWS), on=ORDER, how="inner")
+        return _wanted(same, F.col(WHY))
 
     def _touched(self, last: CreditHorizon) -> list[DataFrame]:
         """Conversions that a changed attribution is a touch of, or was."""
@@ -196,24 +206,18 @@ class ConversionsToCompute:
             return []
         lookback = self._lake.settings.credit.click_lookback
         near = self._between(ends[0], ends[1] + lookback).where(self.was_due("event_time"))
-        reached = near.select("event_id", "event_time", "user_id").join(
-            few(touches, MOST_ROWS), on="user_id", how="inner"
-        )
+        reached = near.join(few(touches, MOST_ROWS), on="user_id", how="inner")
         is_reached = (F.col("event_time") >= F.col("touch_time")) & (
             F.col("event_time") <= F.col("touch_time") + interval(lookback)
         )
-        return [_wanted(reached.where(is_reached), F.col(WHY))]
+        return [self._found(reached.where(is_reached).withColumn(GROUP, group_of()))]
 
-    def _refunds_of(self, changed: DataFrame) -> list[DataFrame]:
-        """Refunds of ``changed`` conversions that were due too."""
-        if self._last is None:
-            return []
-        if not (ends := ends_of(changed, "event_time")):
-            return []
+    def _refunds_of(self, changed: DataFrame, ends: tuple[datetime, datetime]) -> DataFrame:
+        """Refunds of ``changed`` conversions, whose times have these ``ends``, that were due too."""
         since = self._between(ends[0], ends[1] + self._lake.settings.credit.conversion_lookback)
         refunds = since.where(F.col("revokes").isNotNull() & self.was_due("event_time"))
-        revoked = few(changed.select(F.col("event_id").alias("revokes"), WHY), MOST_ROWS)
-        return [_wanted(refunds.join(revoked, on="revokes"), F.col(WHY))]
+        revoked = changed.groupBy(F.col("event_id").alias("revokes")).agg(F.min(WHY).alias(WHY)).localCheckpoint()
+        return _wanted(refunds.join(few(revoked, MOST_ROWS), on="revokes"), F.col(WHY))
 
 
 def _wanted(events: DataFrame, reason: Column) -> DataFrame:

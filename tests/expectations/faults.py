@@ -286,6 +286,23 @@ CREDITS = (
     Fault("positions_without_gaps", change(1, position=3)),
 )
 
+_REPEAT, _TOO_MUCH = 0, 1
+LEFT_OUT = (
+    Fault("conversion_id_not_null", change(_REPEAT, conversion_id=None)),
+    Fault("conversion_unique", repeat(_REPEAT, user_id="u9")),
+    Fault("conversion_time_not_null", change(_REPEAT, conversion_time=None)),
+    Fault("conversion_type_not_null", change(_REPEAT, conversion_type=None)),
+    Fault("reason_not_null", change(_TOO_MUCH, reason=None)),
+    Fault("reason_in_set", change(_TOO_MUCH, reason="bad_luck")),
+    Fault("reason_fits_conversion", change(_REPEAT, revokes="p1")),
+    Fault("left_out_micros_not_null", change(_REPEAT, left_out_micros=None)),
+    Fault("value_not_negative", change(_REPEAT, left_out_micros=-1)),
+    Fault("refund_not_positive", change(_TOO_MUCH, left_out_micros=1)),
+    Fault("currency_not_null", change(_REPEAT, currency=None)),
+    Fault("event_date_not_null", change(_REPEAT, event_date=None)),
+    Fault("event_date_matches", change(_REPEAT, event_date=(NOON - timedelta(days=1)).date())),
+)
+
 FAULTS: dict[str, tuple[Fault, ...]] = {
     "bronze": BRONZE,
     "silver": SILVER,
@@ -296,4 +313,5 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
     "user_status": USER_STATUS,
     "paths": PATHS,
     "credits": CREDITS,
+    "left_out": LEFT_OUT,
 }

@@ -12,6 +12,7 @@ from spark_jobs.contract.tables import (
     BRONZE_EVENTS,
     CAMPAIGN_STATS,
     CREDITS,
+    LEFT_OUT,
     MOVING_AVERAGES,
     NET_CREDITS,
     NET_PATHS,
@@ -139,6 +140,19 @@ def _path(conversion: Row, outcome: str, *touches: Row) -> Row:
     }
 
 
+def _left_out(conversion: Row, reason: str, micros: int) -> Row:
+    names = ("user_id", "conversion_type", "currency", "order_id", "revokes", "event_date")
+    return {
+        **{name: conversion.get(name) for name in names},
+        "conversion_id": conversion["event_id"],
+        "conversion_time": conversion["event_time"],
+        "reason": reason,
+        "left_out_micros": micros,
+        "counted_id": "p1",
+        "campaign_id": "spring",
+    }
+
+
 def _credits(path: Row, model: str, *shares: tuple[int, int]) -> list[Row]:
     """A credit for each of ``shares``: micros and parts of a million."""
     touches = path["touches"] or [{"position": 0}]
@@ -172,6 +186,10 @@ _CREDITS = [
     *_credits(_PATHS[1], "linear", (-12_500_000, 500_000), (-12_500_000, 500_000)),
     *_credits(_PATHS[2], "linear", (0, 1_000_000)),
     *_credits(_PATHS[3], "linear", (0, 1_000_000)),
+]
+_LEFT_OUT = [
+    _left_out({**_BOUGHT, "event_id": "p1-again"}, "repeat", _BOUGHT["value_micros"]),
+    _left_out({**_REFUND, "event_id": "r1-again"}, "more_than_left", -1_000_000),
 ]
 _OF_I1 = {"impression_id": "i1", "impression_time": at(0), "user_id": "u1"}
 _OF_I2 = {"impression_id": "i2", "impression_time": at(1), "user_id": "u2"}
@@ -214,6 +232,7 @@ _GOOD: dict[str, list[Row]] = {
     ],
     PATHS.name: _PATHS,
     CREDITS.name: _CREDITS,
+    LEFT_OUT.name: _LEFT_OUT,
     NET_PATHS.name: _PATHS,
     NET_CREDITS.name: _CREDITS,
 }

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_jobs.config.sections import AttributeSettings, CampaignStatsSettings, CreditSettings
 from spark_jobs.contract.events import AMOUNT_LIMITS
 from spark_jobs.contract.tables import SILVER_EVENTS
-from spark_jobs.credit.paths import creditable
+from spark_jobs.credit.orders import judged
 from spark_jobs.queries.attribute.operator import attribute
 from spark_jobs.queries.campaign_stats.operator import campaign_stats
 
@@ -42,5 +42,5 @@ def test_a_conversion_of_such_a_value_is_worth_nothing(spark: SparkSession) -> N
     bought = {"event_type": "conversion", "conversion_type": "purchase", "currency": "EUR"}
     values = {"p0": _LARGEST, "p1": _VALUE + 1, "p2": _VALUE}
     events = _silver(spark, [bought | {"event_id": name, "value_micros": value} for name, value in values.items()])
-    found = {row.conversion_id: row.value_micros for row in creditable(events, CreditSettings()).collect()}
+    found = {row.conversion_id: row.value_micros for row in judged(events, CreditSettings()).collect()}
     assert found == {"p0": 0, "p1": 0, "p2": _VALUE}

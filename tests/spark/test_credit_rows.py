@@ -10,15 +10,17 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.config.choices import CreditModel, CreditViews, TouchKind
+from spark_jobs.config.choices import CreditModel, CreditViews, LeftOut, TouchKind
 from spark_jobs.config.durations import EPOCH, microseconds, time_of_us
 from spark_jobs.config.sections import CreditSettings
-from spark_jobs.contract.tables import ATTRIBUTIONS, CREDITS, PATHS, SILVER_EVENTS, Table
+from spark_jobs.contract.tables import ATTRIBUTIONS, CREDITS, LEFT_OUT, PATHS, SILVER_EVENTS, Table
 from spark_jobs.credit.models import _decayed, credits_of
-from spark_jobs.credit.paths import creditable, paths_of
+from spark_jobs.credit.orders import judged
+from spark_jobs.credit.paths import left_out_of, paths_of, with_touches
 from tests.support.credit_cases import CREDIT_CASES, START_US, CreditCase, apart
 from tests.support.credit_models import DECAY, Touch, shares, weights
 from tests.support.credit_oracle import Conversion, Expected, Row, Shown, expected_credit, in_order
+from tests.support.order_cases import ORDER_CASES, OrderCase
 
 pytestmark = pytest.mark.derived
 
@@ -66,12 +68,14 @@ def _attributions(spark: SparkSession, shown: Sequence[Shown]) -> DataFrame:
 def _computed(
     spark: SparkSession, conversions: Sequence[Conversion], shown: Sequence[Shown], own: CreditSettings
 ) -> Expected:
-    counted = creditable(_silver(spark, conversions), own)
-    found = paths_of(counted, _attributions(spark, shown), own).persist()
+    touched = with_touches(judged(_silver(spark, conversions), own), _attributions(spark, shown), own).persist()
+    found = paths_of(touched)
     try:
-        return Expected(_rows(found, PATHS), _rows(credits_of(found, own), CREDITS))
+        return Expected(
+            _rows(found, PATHS), _rows(credits_of(found, own), CREDITS), _rows(left_out_of(touched), LEFT_OUT)
+        )
     finally:
-        found.unpersist()
+        touched.unpersist()
 
 
 @pytest.fixture(scope="module")
@@ -80,13 +84,18 @@ def golden(spark: SparkSession) -> dict[str, str]:
     conversions = [apart(row, number) for number, case in enumerate(CREDIT_CASES) for row in case.conversions]
     shown = [apart(row, number) for number, case in enumerate(CREDIT_CASES) for row in case.shown]
     own = CreditSettings()
-    found = paths_of(creditable(_silver(spark, conversions), own), _attributions(spark, shown), own)
+    touched = with_touches(judged(_silver(spark, conversions), own), _attributions(spark, shown), own).persist()
     told = {}
+    for row in (dict(zip(LEFT_OUT.column_names, row, strict=True)) for row in _rows(left_out_of(touched), LEFT_OUT)):
+        told[row["conversion_id"]] = f"{row['reason']} {row['left_out_micros']}"
+    found = paths_of(touched)
     for row in (dict(zip(PATHS.column_names, row, strict=True)) for row in _rows(found, PATHS)):
         touches = [
             (click_id or impression_id).partition("/")[2] for _, _, impression_id, click_id, *_ in row["touches"]
         ]
-        told[row["conversion_id"]] = " ".join([row["outcome"], str(row["value_micros"]), *touches])
+        path = " ".join([row["outcome"], str(row["value_micros"]), *touches])
+        told[row["conversion_id"]] = ", ".join([path, *filter(None, [told.get(row["conversion_id"])])])
+    touched.unpersist()
     return told
 
 
@@ -98,12 +107,32 @@ def test_a_golden_case_has_the_paths_as_written(golden: dict[str, str], number: 
     assert own == case.due
 
 
+@pytest.fixture(scope="module")
+def of_trade(spark: SparkSession) -> dict[str, tuple[int | None, str | None]]:
+    """By conversion of :data:`ORDER_CASES`, what it is credited with, and why value is left out."""
+    rows = [apart(Conversion(*row), number) for number, case in enumerate(ORDER_CASES) for row in case.bought]
+    found = judged(_silver(spark, rows), CreditSettings()).select("conversion_id", "value_micros", "reason").collect()
+    return {row["conversion_id"]: (row["value_micros"], row["reason"]) for row in found}
+
+
+@pytest.mark.parametrize(
+    ("number", "case"), [pytest.param(number, case, id=case.title) for number, case in enumerate(ORDER_CASES)]
+)
+def test_orders_and_refunds_are_those_of_the_trade(
+    of_trade: dict[str, tuple[int | None, str | None]], number: int, case: OrderCase
+) -> None:
+    own = {key.partition("/")[2]: found for key, found in of_trade.items() if key.startswith(f"{number}/")}
+    assert {key: value for key, (value, _) in own.items()} == case.due
+    assert {key: reason for key, (_, reason) in own.items() if reason} == case.left_out
+
+
 _HALF_HOUR = 1_800_000_000
 _OWN: dict[str, Any] = {
     "click_lookback": "6h",
     "view_lookback": "2h",
     "half_life": "37min",
-    "conversion_lookback": "8h",
+    "conversion_lookback": "16h",
+    "repeat_within": "4h",
 }
 _VALUES = (0, 1, 2, 7, 99, 100, 1_999_999, 123_456_789_012_345, _HIGHEST)
 
@@ -129,9 +158,12 @@ def _world(seed: int) -> tuple[list[Conversion], list[Shown]]:
     conversions = []
     for number in range(360):
         order = f"o{chance.randrange(60)}" if chance.random() < 0.6 else None
-        revokes = f"p{chance.randrange(380)}" if chance.random() < 0.3 else None
+        # Some are revoked again and again, some refunds revoke nothing.
+        revokes = f"p{chance.choice((chance.randrange(380), chance.randrange(20)))}" if chance.random() < 0.4 else None
         value, user = chance.choice(_VALUES), chance.choice(users)
-        kind, currency = chance.choice((("purchase", "EUR"), ("signup", None)))
+        kind, currency = chance.choice(
+            (("purchase", "EUR"), ("purchase", "EUR"), ("purchase", "GBP"), ("signup", None))
+        )
         conversions.append(
             Conversion(f"p{number}", user, at(chance.randrange(60)), kind, value, currency, order, revokes)
         )
@@ -143,7 +175,7 @@ def _world(seed: int) -> tuple[list[Conversion], list[Shown]]:
 def compared(request: pytest.FixtureRequest, spark: SparkSession) -> tuple[CreditSettings, Expected, Expected]:
     """The settings, what Spark finds and what the oracle does."""
     own = CreditSettings.model_validate({**_OWN, "views": request.param})
-    conversions, shown = _world(24)
+    conversions, shown = _world(28)
     return own, _computed(spark, conversions, shown, own), expected_credit(conversions, shown, own)
 
 
@@ -157,6 +189,31 @@ def test_paths_are_those_of_the_oracle(compared: tuple[CreditSettings, Expected,
     assert max(row["path_length"] for row in rows) > 5
     assert any(row["revokes"] and row["touches"] for row in rows)
     assert {abs(row["value_micros"]) for row in rows if row["touches"]} == set(_VALUES)
+
+
+def test_what_is_left_out_is_that_of_the_oracle(compared: tuple[CreditSettings, Expected, Expected]) -> None:
+    _, found, expected = compared
+    assert found.left_out == expected.left_out
+    rows = [dict(zip(LEFT_OUT.column_names, row, strict=True)) for row in found.left_out]
+    reasons = Counter(row["reason"] for row in rows)
+    assert {*reasons} == {*LeftOut}, "there are too few cases"
+    assert min(reasons.values()) >= 5
+    assert {row["campaign_id"] for row in rows} > {None, "c1"}
+
+
+def test_no_value_is_lost_and_no_refund_takes_more_than_was_bought(
+    compared: tuple[CreditSettings, Expected, Expected],
+) -> None:
+    _, found, _ = compared
+    paths = [dict(zip(PATHS.column_names, row, strict=True)) for row in found.paths]
+    left_out = [dict(zip(LEFT_OUT.column_names, row, strict=True)) for row in found.left_out]
+    value = sum(row["value_micros"] for row in paths) + sum(row["left_out_micros"] for row in left_out)
+    conversions, _ = _world(28)
+    assert value == sum(-one.value_micros if one.revokes else one.value_micros for one in conversions)
+    for currency in ("EUR", "GBP", None):
+        of_currency = [row["value_micros"] for row in paths if row["currency"] == currency]
+        assert sum(of_currency) >= 0
+        assert any(value < 0 for value in of_currency) or currency is None
 
 
 def test_credits_are_those_of_the_oracle(compared: tuple[CreditSettings, Expected, Expected]) -> None:
@@ -196,7 +253,8 @@ def test_a_refund_of_an_id_that_was_used_again_takes_back_the_last_of_its_conver
     refund = again._replace(event_id="r", user_id="x", time_us=START_US + 2 * hour, order_id=None, revokes="p")
     seen = [Shown("unclicked", f"i-{user}", START_US - hour, "spring", "ad", user, None, None) for user in "uvwx"]
     conversions = _silver(spark, [bought, again, later, refund])
-    paths = paths_of(creditable(conversions, CreditSettings()), _attributions(spark, seen), CreditSettings())
+    own = CreditSettings()
+    paths = paths_of(with_touches(judged(conversions, own), _attributions(spark, seen), own))
     rows = [dict(zip(PATHS.column_names, row, strict=True)) for row in _rows(paths, PATHS)]
     found = [(row["conversion_id"], row["value_micros"], [touch[2] for touch in row["touches"]]) for row in rows]
     assert sorted(found) == [("p", 100, ["i-u"]), ("p", 100, ["i-v"]), ("p", 100, ["i-w"]), ("r", -100, ["i-v"])]

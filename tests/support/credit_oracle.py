@@ -1,6 +1,7 @@
 """The oracle of credit: paths and credits, computed by DuckDB from rows of conversions and attributions.
 
-It is written from the contract and shares no code with the jobs. Times are microseconds since 1970.
+It is written from the contract and shares no code with the jobs; which conversions count is decided by
+:mod:`tests.support.order_book`. Times are microseconds since 1970.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,6 +14,7 @@ import pyarrow as pa
 
 from spark_jobs.config.durations import microseconds
 from spark_jobs.config.sections import CreditSettings
+from tests.support.order_book import judge_orders
 
 Row = tuple[Any, ...]
 
@@ -30,6 +32,25 @@ class Conversion(NamedTuple):
     revokes: str | None
 
 
+class _Judged(NamedTuple):
+    """A conversion, what it is credited with and the purchase that counts."""
+
+    event_id: str
+    user_id: str | None
+    time_us: int
+    conversion_type: str
+    value_micros: int
+    currency: str | None
+    order_id: str | None
+    revokes: str | None
+    value: int | None
+    reason: str | None
+    left_out: int
+    counted_id: str | None
+    basis_user: str | None
+    basis_us: int | None
+
+
 class Shown(NamedTuple):
     """A row of attributions."""
 
@@ -45,34 +66,12 @@ class Shown(NamedTuple):
 
 @dataclass(frozen=True)
 class Expected:
-    """Sorted rows with the columns of the two tables; touches are tuples."""
+    """Sorted rows with the columns of the three tables; touches are tuples."""
 
     paths: list[Row]
     credits: list[Row]
+    left_out: list[Row]
 
-
-_BASES = """
-CREATE TABLE bases AS
-WITH counted AS (
-  SELECT * FROM conversions c
-  WHERE revokes IS NULL AND NOT EXISTS (
-    SELECT 1 FROM conversions e
-    WHERE e.revokes IS NULL AND (
-      e.order_id = c.order_id OR (e.order_id IS NULL AND c.order_id IS NULL AND e.event_id = c.event_id)
-    )
-      AND (e.time_us < c.time_us OR (e.time_us = c.time_us AND e.event_id < c.event_id))
-      AND e.time_us >= c.time_us - {conversion_lookback}
-  )
-)
-SELECT *, value_micros AS value, user_id AS basis_user, time_us AS basis_us FROM counted
-UNION ALL
-SELECT r.*, -r.value_micros, o.user_id, o.time_us
-FROM conversions r
-LEFT JOIN counted o
-  ON o.event_id = r.revokes AND o.time_us BETWEEN r.time_us - {conversion_lookback} AND r.time_us
-WHERE r.revokes IS NOT NULL
-QUALIFY row_number() OVER (PARTITION BY r.event_id, r.time_us ORDER BY o.time_us DESC NULLS LAST) = 1
-"""
 
 _TOUCHES = """
 CREATE TABLE touches AS
@@ -120,6 +119,18 @@ SELECT b.event_id, b.user_id, b.time_us, b.conversion_type, b.value, b.currency,
   CAST(make_timestamp(b.time_us) AS DATE) AS event_date
 FROM bases b LEFT JOIN touches t ON t.conversion_id = b.event_id
 GROUP BY ALL
+"""
+
+_LEFT_OUT = """
+SELECT b.event_id, b.user_id, b.time_us, b.conversion_type, b.reason, b.left_out, b.currency, b.order_id, b.revokes,
+  b.counted_id, t.campaign_id, CAST(make_timestamp(b.time_us) AS DATE) AS event_date
+FROM bases b LEFT JOIN touches t ON t.conversion_id = b.event_id AND t.position = t.n
+WHERE b.reason IS NOT NULL
+"""
+
+_ONLY_PATHS = """
+DELETE FROM touches WHERE conversion_id IN (SELECT event_id FROM bases WHERE value IS NULL);
+DELETE FROM bases WHERE value IS NULL
 """
 
 _CREDITS = """
@@ -185,14 +196,32 @@ def expected_credit(conversions: Sequence[Conversion], shown: Sequence[Shown], o
     }
     values_and_texts = {**values, "views": own.views.value, "models": [model.value for model in own.models]}
     with duckdb.connect() as connection:
-        connection.register("conversions", _arrow(Conversion._fields, conversions))
+        connection.register("judged", _arrow(_Judged._fields, _judged(conversions, own)))
         connection.register("attributions", _arrow(Shown._fields, shown))
         connection.register("decay", _decay())
-        for statement in (_BASES, _TOUCHES):
-            connection.execute(statement.format(**values_and_texts))
+        connection.execute("CREATE TABLE bases AS FROM judged")
+        connection.execute(_TOUCHES.format(**values_and_texts))
+        left_out = connection.execute(_LEFT_OUT).fetchall()
+        connection.execute(_ONLY_PATHS)
         paths = connection.execute(_PATHS).fetchall()
         credits_ = connection.execute(_CREDITS.format(**values_and_texts)).fetchall()
-    return Expected(paths=in_order(paths), credits=in_order(credits_))
+    return Expected(paths=in_order(paths), credits=in_order(credits_), left_out=in_order(left_out))
+
+
+def _judged(conversions: Sequence[Conversion], own: CreditSettings) -> list[_Judged]:
+    by_key = {(one.event_id, one.time_us): one for one in conversions}
+    judged = judge_orders(
+        conversions,
+        same_order=own.same_order,
+        repeat_within_us=microseconds(own.repeat_within),
+        lookback_us=microseconds(own.conversion_lookback),
+    )
+    rows = []
+    for key, one in judged.items():
+        counted = by_key[one.counts_as] if one.counts_as else None
+        basis = (counted.event_id, counted.user_id, counted.time_us) if counted else (None, None, None)
+        rows.append(_Judged(*by_key[key], one.credited_micros, one.reason, one.left_out_micros, *basis))
+    return rows
 
 
 def in_order(rows: Iterable[Sequence[Any]]) -> list[Row]:
@@ -202,7 +231,7 @@ def in_order(rows: Iterable[Sequence[Any]]) -> list[Row]:
 
 
 def _arrow(names: Sequence[str], rows: Sequence[Row]) -> pa.Table:
-    numbers = ("time_us", "impression_us", "click_us", "value_micros")
+    numbers = ("time_us", "impression_us", "click_us", "value_micros", "value", "left_out", "basis_us")
     columns = zip(*rows, strict=True) if rows else [()] * len(names)
     return pa.table(
         {

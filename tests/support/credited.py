@@ -14,7 +14,16 @@ from pyspark.sql import SparkSession
 from spark_jobs.config.durations import EPOCH, microseconds
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.events import CLICK, CONVERSION, HEARTBEAT, IMPRESSION
-from spark_jobs.contract.tables import ATTRIBUTIONS, LATE_EVENTS, MARKS, NET_PATHS, PATHS, SILVER_EVENTS, Table
+from spark_jobs.contract.tables import (
+    ATTRIBUTIONS,
+    LATE_EVENTS,
+    LEFT_OUT,
+    MARKS,
+    NET_PATHS,
+    PATHS,
+    SILVER_EVENTS,
+    Table,
+)
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.notes import CommitNote
 from spark_jobs.lake.open import open_lake
@@ -74,6 +83,8 @@ def credit_rows(lake: Lake, table: Table) -> list[tuple[Any, ...]]:
 
 def due_rows(expected: Expected, table: Table) -> list[tuple[Any, ...]]:
     """Those that are due."""
+    if table == LEFT_OUT:
+        return expected.left_out
     return expected.paths if table in (PATHS, NET_PATHS) else expected.credits
 
 
