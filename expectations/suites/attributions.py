@@ -14,7 +14,7 @@ from spark_jobs.contract.events import ATTRIBUTION_STATUSES
 from spark_jobs.contract.tables import ATTRIBUTIONS
 
 _CLICKED, _UNCLICKED, _ORPHAN = ATTRIBUTION_STATUSES
-_OF_IMPRESSION = ("impression_time", "campaign_id", "ad_id", "cost_micros")
+_OF_IMPRESSION = ("impression_time", "campaign_id", "ad_id")
 _OF_CLICK = ("click_id", "click_time")
 _STATUSES = {
     JoinType.FULL_OUTER: ATTRIBUTION_STATUSES,
@@ -27,7 +27,7 @@ _FILLED = {
     _UNCLICKED: _OF_IMPRESSION,
     _ORPHAN: _OF_CLICK,
 }
-_EMPTY = {_UNCLICKED: (*_OF_CLICK, "click_delay_ms"), _ORPHAN: (*_OF_IMPRESSION, "click_delay_ms")}
+_EMPTY = {_UNCLICKED: (*_OF_CLICK, "click_delay_ms"), _ORPHAN: (*_OF_IMPRESSION, "cost_micros", "click_delay_ms")}
 
 
 def suite(settings: Settings) -> Suite:

@@ -1,6 +1,8 @@
 """gold/campaign_stats: one row per campaign and window."""
 
-from pyspark.sql import DataFrame
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from expectations.rules import Rule, between, length, not_null, unique, zero
@@ -21,11 +23,9 @@ def suite(settings: Settings) -> Suite:
             {
                 "length_off_us": F.unix_micros("window_end") - F.unix_micros("window_start") - microseconds(window),
                 "start_off_us": F.unix_micros("window_start") % microseconds(slide),
-                "missing_sums": count_true(*(F.col(name).isNull() for name in SUMS)),
+                "missing_sums": _missing(SUMS),
                 # All or none: null means that net equals gross.
-                "missing_net": F.when(F.coalesce(*VALID).isNull(), 0).otherwise(
-                    count_true(*(F.col(name).isNull() for name in VALID))
-                ),
+                "missing_net": F.when(F.coalesce(*VALID).isNull(), 0).otherwise(_missing(VALID)),
                 "net_difference": count_true(
                     *(F.col(name) < 0 for name in VALID),
                     *(F.col(net) > F.col(gross) for gross, net in zip(SUMS, VALID, strict=True)),
@@ -45,6 +45,13 @@ def suite(settings: Settings) -> Suite:
     return Suite(CAMPAIGN_STATS, (*windows, *_row_rules()), prepare)
 
 
+def _missing(names: Sequence[str]) -> Column:
+    """How many of the sums ``names`` (impressions, clicks, cost) are missing; impressions may have no cost."""
+    impressions, clicks, cost = names
+    has_no_cost = F.col(cost).isNull() & ~F.coalesce(F.col(impressions) > 0, F.lit(False))
+    return count_true(F.col(impressions).isNull(), F.col(clicks).isNull(), has_no_cost)
+
+
 def _row_rules() -> tuple[Rule, ...]:
     return (
         not_null("window_start", "Every window has a start."),
@@ -56,7 +63,11 @@ def _row_rules() -> tuple[Rule, ...]:
             "window_occurrences",
             "Each campaign (and value of campaign_stats.group_by) has one row per window.",
         ),
-        zero("no_missing_sums", "missing_sums", "Every window has impressions, clicks and cost."),
+        zero(
+            "no_missing_sums",
+            "missing_sums",
+            "Every window has impressions and clicks, and without impressions a cost of 0.",
+        ),
         between("impressions_not_negative", "impressions", "impressions is never negative.", minimum=0),
         between("clicks_not_negative", "clicks", "clicks is never negative.", minimum=0),
         between("cost_micros_not_negative", "cost_micros", "cost_micros is never negative.", minimum=0),

@@ -66,7 +66,6 @@ def _type_rules() -> tuple[Rule, ...]:
     return (
         not_null("campaign_id", "An impression has a campaign.", _IMPRESSIONS),
         not_null("ad_id", "An impression has an ad.", _IMPRESSIONS),
-        not_null("cost_micros", "An impression has a cost; the default is 0.", _IMPRESSIONS),
         between("cost_micros_not_negative", "cost_micros", "A cost is never negative.", minimum=0),
         not_null("impression_id", "A click has the id of its impression.", _CLICKS),
         zero("no_foreign_fields", "foreign_fields", "An event has no field that belongs to another event type."),

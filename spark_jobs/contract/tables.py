@@ -62,7 +62,7 @@ _EVENT_FIELDS = (
     Column("is_last", "BOOLEAN", "whether this event ends the user's session"),
     Column("campaign_id", "STRING", "impressions only"),
     Column("ad_id", "STRING", "impressions only"),
-    Column("cost_micros", "BIGINT", "impressions only: cost in micro-units of currency"),
+    Column("cost_micros", "BIGINT", "impressions only: cost in micro-units of currency; null if it came without one"),
     Column("impression_id", "STRING", "clicks only: event_id of the clicked impression"),
     Column("data", "STRING", "activity only: free text"),
     Column("conversion_type", "STRING", "conversions only: what the user did, such as purchase or signup"),
@@ -140,7 +140,7 @@ ATTRIBUTIONS = Table(
         Column("campaign_id", "STRING", "null for orphan_click"),
         Column("ad_id", "STRING", "null for orphan_click"),
         Column("user_id", "STRING", "user of the impression; for orphan_click, of the click"),
-        Column("cost_micros", "BIGINT", "null for orphan_click"),
+        Column("cost_micros", "BIGINT", "null for orphan_click, and if the impression came without a cost"),
         Column("click_id", "STRING", "null for unclicked", ("event_id",)),
         Column("click_time", "TIMESTAMP", "null for unclicked", ("event_time",)),
         Column(
@@ -221,7 +221,12 @@ CAMPAIGN_STATS = Table(
         Column(
             "clicks", "BIGINT", "clicks in the window, by their own time", ("event_type", "event_time", "impression_id")
         ),
-        Column("cost_micros", "BIGINT", "cost of the impressions, in micro-units of currency"),
+        Column(
+            "cost_micros",
+            "BIGINT",
+            "cost of the impressions that have one, in micro-units of currency; null if none of them has one, 0 if the "
+            "window has no impression",
+        ),
         Column(
             "ctr",
             "DOUBLE",
@@ -240,7 +245,7 @@ CAMPAIGN_STATS = Table(
             f"clicks without those that are marked or whose impression is. {_VALID}",
             ("event_type", "event_time", "impression_id"),
         ),
-        Column("valid_cost_micros", "BIGINT", f"cost of valid_impressions. {_VALID}", ("cost_micros",)),
+        Column("valid_cost_micros", "BIGINT", f"cost of valid_impressions, as cost_micros. {_VALID}", ("cost_micros",)),
     ),
     stats_columns=("window_start", "window_end"),
 )

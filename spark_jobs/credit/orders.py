@@ -70,7 +70,7 @@ def judged(conversions: DataFrame, own: CreditSettings) -> DataFrame:
         F.col("event_time").alias("conversion_time"),
         *(name for name in _OF_CONVERSION if name not in ("conversion_id", "conversion_time", "event_date")),
         F.to_date("event_time").alias("event_date"),
-        amount("value_micros").alias(_VALUE),
+        F.coalesce(amount("value_micros"), F.lit(0)).alias(_VALUE),
         order_of(reported, own),
     )
     is_refund = F.col("revokes").isNotNull()

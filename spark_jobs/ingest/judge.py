@@ -200,7 +200,6 @@ def _values(fields: dict[str, Field]) -> dict[str, Column]:
     """The fields; if the record is not ok, as many as could be read."""
     values = {name: field.value for name, field in fields.items()}
     values["is_last"] = F.coalesce(values["is_last"], F.lit(False))
-    values["cost_micros"] = F.coalesce(values["cost_micros"], F.lit(0))
     for name, most in events.TEXT_LIMITS.items():
         text, length = values[name], F.char_length(values[name])
         cut = F.when(length > 0, F.substring(text, 1, most)) if name in events.CUT_FIELDS else None

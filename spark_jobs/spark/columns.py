@@ -88,12 +88,12 @@ def from_json_row(text: str, ddl: str) -> Column:
 
 
 def amount(name: str) -> Column:
-    """The column ``name`` of events (one of ``MICROS``); 0 where it is above its limit, as for what has no price.
+    """The column ``name`` of events (one of ``MICROS``); null where it is above its limit, as for what has no price.
 
     Silver holds larger ones only if they were accepted before there was a limit. All that adds up money reads it by
     this function, so that live rows, corrections and credit agree.
     """
-    return F.when(F.col(name) > AMOUNT_LIMITS[name], F.lit(0).cast("bigint")).otherwise(F.col(name))
+    return F.when(F.col(name) <= AMOUNT_LIMITS[name], F.col(name))
 
 
 def exact_sum(name: str) -> Column:

@@ -60,7 +60,9 @@ def with_valid(rows: DataFrame, valid: DataFrame, key: Sequence[str]) -> DataFra
     """
     same = [F.col(f"gross.{name}").eqNullSafe(F.col(f"net.{name}")) for name in key]
     joined = rows.alias("gross").join(valid.select(*key, *SUMS).alias("net"), on=same, how="left")
-    net = [F.coalesce(f"net.{name}", F.lit(0)).alias(own) for name, own in zip(SUMS, VALID, strict=True)]
+    impressions, clicks = (F.coalesce(f"net.{name}", F.lit(0)) for name in SUMS[:2])
+    cost = F.when(impressions > 0, F.col("net.cost_micros")).otherwise(F.lit(0))
+    net = [one.alias(own) for one, own in zip((impressions, clicks, cost), VALID, strict=True)]
     return joined.select(*[f"gross.{name}" for name in rows.columns if name not in VALID], *net)
 
 
@@ -77,7 +79,7 @@ def as_before(expected: DataFrame, actual: DataFrame, key: Sequence[str]) -> Dat
     joined = expected.alias("wanted").join(old.alias("old"), on=same, how="left").select("wanted.*", _IS_OLD)
     is_told_by_null = F.coalesce(_IS_OLD, F.lit(False))
     for name, own in zip(SUMS, VALID, strict=True):
-        is_told_by_null &= F.col(name) == F.col(own)
+        is_told_by_null &= F.col(name).eqNullSafe(F.col(own))
     net = {name: F.when(~is_told_by_null, F.col(name)) for name in VALID}
     # All at once, so that each is compared with the others as they were.
     return joined.withColumns(net).select(*expected.columns)

@@ -32,9 +32,13 @@ from spark_jobs.sql.lake_sql import LakeSql
 from spark_jobs.sql.names import NAMES
 from spark_jobs.sql.views import VIEWS
 from tests.expectations.good_rows import append, good_rows
+from tests.golden.runs import STANDARD
 from tests.support.lakes import read_table
 from tests.support.quarantines import Record, put
 from tests.support.queried import NOW, comparable, open_sql, queried_lake, rows_of
+from tests.support.runs import run_in
+from tests.support.source_files import write_files
+from tests.support.timeline import Case
 
 pytestmark = pytest.mark.derived
 
@@ -150,16 +154,24 @@ def test_the_funnel_equals_what_plain_python_counts(lake: Lake) -> None:
 
 
 def test_impressions_without_a_cost_are_counted_and_not_taken_for_free(spark: SparkSession, tmp_path: Path) -> None:
+    timeline = """
+        12:00:00  imp  i1 u1 a cost=5
+        12:00:01  imp  i2 u1 a
+        12:00:02  imp  i3 u2 b
+        12:00:03  imp  i4 u2 c cost=0
+        12:00:04  clk  k1 u2 ->i3
+        12:15:00  clk  k2 u2 ->i1
+    """
+    settings = Settings.model_validate({"attribute": {"window": "1h"}})
+    source = write_files(tmp_path / "source", Case("prices", timeline, STANDARD).files())
     lake = open_lake(str(tmp_path / "lake"))
-    row = next(row for row in good_rows("attributions") if row["status"] == "unclicked")
-    costs = [("a", 5), ("a", None), ("b", None)]
-    rows = [
-        {**row, "impression_id": f"i{n}", "campaign_id": campaign, "cost_micros": cost}
-        for n, (campaign, cost) in enumerate(costs)
-    ]
-    append(spark, lake, ATTRIBUTIONS, rows)
+    run_in(spark, settings, lake, source, measure=True)
     chosen = "SELECT campaign_id, impressions, cost_micros, impressions_without_cost FROM daily_campaigns"
-    assert _values(lake, chosen) == [("a", 2, 5, 1), ("b", 1, None, 1)]
+    assert _values(lake, chosen) == [("a", 2, 5, 1), ("b", 1, None, 1), ("c", 1, 0, 0)]
+    windows = "SELECT campaign_id, impressions, clicks, cost_micros, valid_cost_micros FROM campaign_stats ORDER BY ALL"
+    assert _values(lake, windows) == [("a", 0, 1, 0, 0), ("a", 2, 0, 5, 5), ("b", 1, 1, None, None), ("c", 1, 0, 0, 0)]
+    averages = "SELECT key, value_count FROM moving_averages WHERE is_last ORDER BY ALL"
+    assert _values(lake, averages) == [("a", 1), ("c", 1)], "an average of what is not known is not 0"
 
 
 def test_the_quarantine_is_what_was_not_requeued(spark: SparkSession, tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def drawn_events(seed: int, count: int, *, seconds: int = 240) -> list[Event]:
             "user_agent": draw.choice(_AGENTS),
         }
         if kind == "imp":
-            fields |= {"cost_micros": draw.randrange(1000), "campaign_id": "c", "ad_id": "a"}
+            fields |= {"cost_micros": draw.choice([None, draw.randrange(1000)]), "campaign_id": "c", "ad_id": "a"}
         elif kind == "clk":
             fields["impression_id"] = draw.choice([None, f"imp{draw.randrange(60)}", f"imp{draw.randrange(count)}"])
         elif kind == "cnv":

@@ -114,7 +114,7 @@ WITH counted AS (
     NOT (event_type, event_id, epoch_us(event_time)) IN (SELECT (event_type, event_id, us) FROM marks) AS is_valid
   FROM silver WHERE event_type = 'impression'
   UNION ALL
-  SELECT epoch_us(c.event_time), i.campaign_id, 0, 1, 0,
+  SELECT epoch_us(c.event_time), i.campaign_id, 0, 1, NULL,
     NOT ('impression', i.event_id, epoch_us(i.event_time)) IN (SELECT (event_type, event_id, us) FROM marks)
     AND NOT ('click', c.event_id, epoch_us(c.event_time)) IN (SELECT (event_type, event_id, us) FROM marks)
   FROM (FROM silver WHERE event_type = 'click') c
@@ -133,11 +133,13 @@ SELECT
   campaign_id,
   CAST(sum(impression) AS BIGINT) AS impressions,
   CAST(sum(click) AS BIGINT) AS clicks,
-  CAST(sum(cost) AS BIGINT) AS cost_micros,
+  CASE WHEN sum(impression) = 0 THEN 0 ELSE CAST(sum(cost) AS BIGINT) END AS cost_micros,
   CASE WHEN sum(impression) > 0 THEN sum(click) / sum(impression) END AS ctr,
   CAST(coalesce(sum(impression) FILTER (is_valid), 0) AS BIGINT) AS valid_impressions,
   CAST(coalesce(sum(click) FILTER (is_valid), 0) AS BIGINT) AS valid_clicks,
-  CAST(coalesce(sum(cost) FILTER (is_valid), 0) AS BIGINT) AS valid_cost_micros
+  CASE
+    WHEN coalesce(sum(impression) FILTER (is_valid), 0) = 0 THEN 0 ELSE CAST(sum(cost) FILTER (is_valid) AS BIGINT)
+  END AS valid_cost_micros
 FROM placed
 GROUP BY start_us, campaign_id
 """

@@ -133,7 +133,7 @@ def _event(fields: dict[str, object], earliest: int, latest: int) -> Event:
         return event._replace(
             campaign_id=_required(fields, "campaign_id", _id_text),
             ad_id=_required(fields, "ad_id", _id_text),
-            cost_micros=_optional(fields, "cost_micros", _micros("cost_micros"), default=0),
+            cost_micros=_optional(fields, "cost_micros", _micros("cost_micros"), default=None),
         )
     if event_type == CLICK:
         return event._replace(impression_id=_required(fields, "impression_id", _id_text))

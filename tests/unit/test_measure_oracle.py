@@ -45,7 +45,7 @@ def test_a_click_counts_at_its_own_time_for_the_campaign_of_its_impression(tmp_p
     assert list(map(_gross, _expected(tmp_path, _TIMELINE).campaign_stats)) == [
         (0, 10, "c1", 2, 0, 350, 0.0),
         (10, 20, "c1", 0, 1, 0, None),
-        (10, 20, "c2", 1, 0, 0, 0.0),
+        (10, 20, "c2", 1, 0, None, 0.0),
         (60, 70, "c1", 0, 2, 0, None),
     ]
 

@@ -90,7 +90,7 @@ _GOOD = (
     pytest.param(
         {"event_type": "impression", "event_time": "2024-05-01T12:00:00Z", "campaign_id": "c", "ad_id": "a"}
         | {"cost_micros": None, "is_last": None, "impression_id": True},
-        Event("impression", "e", _NOON, "u", is_last=False, campaign_id="c", ad_id="a", cost_micros=0),
+        Event("impression", "e", _NOON, "u", is_last=False, campaign_id="c", ad_id="a", cost_micros=None),
         id="an impression with its defaults",
     ),
     pytest.param(

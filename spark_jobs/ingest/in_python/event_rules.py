@@ -69,7 +69,6 @@ def event_of(fields: Mapping[str, Given]) -> dict[str, Value | None]:
     """The event that good fields are: those of other types are null."""
     given = {name: fields[name].value if name in fields else None for name in FIELDS}
     given["is_last"] = bool(given["is_last"])
-    given["cost_micros"] = given["cost_micros"] or 0
     for name, most in events.TEXT_LIMITS.items():
         text = str(given[name] or "")
         given[name] = (text[:most] if name in events.CUT_FIELDS or len(text) <= most else "") or None

@@ -76,7 +76,7 @@ def campaign_stats(
         .where(after_watermark("event_time", F.col("event_type") == IMPRESSION))
     )
     pairs = _clicks(with_columns(clicked, groups), clicks, delay, reach, by)
-    counted = _counted(shown, by, impressions=1, cost=F.coalesce(amount("cost_micros"), F.lit(0))).unionByName(
+    counted = _counted(shown, by, impressions=1, cost=amount("cost_micros")).unionByName(
         _counted(pairs, by, impressions=0, cost=F.lit(0))
     )
     window = windows(settings).alias("window")

@@ -5,6 +5,7 @@ what the query emits as events arrive (``update``). A reset keeps that: see :fun
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -27,7 +28,7 @@ from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.notes import CommitNote
 from spark_jobs.lake.store.files import json_bytes
 from spark_jobs.places import FEED
-from spark_jobs.queries.campaign_stats.windows import KEY, key_of, rate, summed
+from spark_jobs.queries.campaign_stats.windows import KEY, cost_of, key_of, rate, summed
 from spark_jobs.queries.manifest import Manifest
 from spark_jobs.queries.output import Output, TableOutput
 from spark_jobs.spark.write_delta import append_rows, create_table, replace_rows
@@ -117,8 +118,7 @@ def add_to_windows(rows: DataFrame, lake: Lake, table: Table, note: CommitNote) 
         return
     there = DeltaTable.forPath(spark, lake.table(table)).alias("there")
     same = " AND ".join(f"there.{name} <=> new.{name}" for name in key_of(rows.columns))
-    # Null net means that it equals gross; that must hold for the sum too.
-    total = {name: F.col(f"there.{name}") + F.col(f"new.{name}") for name in (*SUMS, *VALID)}
+    total = _total(SUMS) | _total(VALID)
     # A merge takes these from the session only. Each query has its own session, so no other writer sees them; the
     # query's next batch must not see them either, because it may be an append.
     marks = {
@@ -138,6 +138,16 @@ def add_to_windows(rows: DataFrame, lake: Lake, table: Table, note: CommitNote) 
     finally:
         for key in marks:
             spark.conf.unset(key)
+
+
+def _total(names: Sequence[str]) -> dict[str, Column]:
+    """The sums ``names`` (impressions, clicks, cost) of the rows ``there`` and ``new`` together."""
+    impressions, clicks, cost = names
+    counts = {name: F.col(f"there.{name}") + F.col(f"new.{name}") for name in (impressions, clicks)}
+    there, new = (F.when(F.col(f"{side}.{impressions}") > 0, F.col(f"{side}.{cost}")) for side in ("there", "new"))
+    priced = cost_of(counts[impressions], F.coalesce(there + new, there, new))
+    # Null net means that it equals gross; that must hold for the sum too.
+    return {**counts, cost: F.when(counts[impressions].isNotNull(), priced)}
 
 
 def _execute(merge: DeltaMergeBuilder) -> None:

@@ -17,8 +17,17 @@ def key_of(columns: Iterable[str]) -> list[str]:
 
 
 def sums() -> list[Column]:
-    """The sums of the columns in :data:`SUMS`, under the same names."""
-    return [F.sum(name).alias(name) for name in SUMS]
+    """The sums of the columns in :data:`SUMS`, under the same names: see :func:`cost_of` for the last."""
+    return [
+        F.sum("impressions").alias("impressions"),
+        F.sum("clicks").alias("clicks"),
+        F.sum(F.when(F.col("impressions") > 0, F.col("cost_micros"))).alias("cost_micros"),
+    ]
+
+
+def cost_of(impressions: Column, cost: Column) -> Column:
+    """The cost of a window: 0 without ``impressions``; ``cost``, null if none of them has one, with them."""
+    return F.when(impressions > 0, cost).otherwise(F.lit(0))
 
 
 def summed(rows: DataFrame) -> DataFrame:
@@ -28,8 +37,10 @@ def summed(rows: DataFrame) -> DataFrame:
 
 def with_rate(rows: DataFrame) -> DataFrame:
     """``rows`` (key and sums) with all columns of ``gold/campaign_stats``; nothing is marked."""
+    impressions = F.col("impressions")
+    priced = rows.withColumn("cost_micros", cost_of(impressions, F.col("cost_micros")))
     net = {valid: F.col(name) for name, valid in zip(SUMS, VALID, strict=True)}
-    rated = rows.withColumns({"ctr": rate(F.col("impressions"), F.col("clicks")), **net})
+    rated = priced.withColumns({"ctr": rate(impressions, F.col("clicks")), **net})
     return rated.select(*CAMPAIGN_STATS.column_names, *CAMPAIGN_STATS.kept(rows.columns))
 
 
