@@ -68,5 +68,9 @@ class SqlError(AdloomError):
     """Raised when a statement of SQL is wrong, or fails."""
 
 
+class AirflowApiError(AdloomError):
+    """Raised when Airflow does not answer a request to its REST API, or refuses it."""
+
+
 class LineageError(AdloomError):
     """Raised when an event of lineage cannot be sent."""

@@ -20,7 +20,7 @@ _COMMAND = "ADLOOM_COMMAND"
 """Names the command adloom; by default the one next to Airflow's own Python."""
 _MAINTENANCE_PROFILE = "ADLOOM_MAINTENANCE_PROFILE"
 _PASSED_ON = re.compile(r"(?:AWS|ADLOOM|SPARK|JAVA|HADOOP|YARN|LC|SSL|XDG)_\w+|PATH|HOME|LANG|TMPDIR|TZ|USER")
-_KEPT_BACK = {"ADLOOM_SUPERVISOR_PASSWORD", "ADLOOM_ALERT_URL"}
+_KEPT_BACK = {"ADLOOM_SUPERVISOR_PASSWORD", "ADLOOM_ALERT_URL", "ADLOOM_AIRFLOW_TOKEN"}
 _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _LINES_KEPT = 200
 _log = logging.getLogger(__name__)

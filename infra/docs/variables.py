@@ -31,6 +31,8 @@ COMMAND = Group(
     (
         Variable("ADLOOM_LAKE", "", "root of the lake, instead of `--lake`"),
         Variable("ADLOOM_CONFIG", "", "TOML file with settings, instead of `--config`; a release takes it along"),
+        Variable("ADLOOM_AIRFLOW", "", "address of Airflow for `adloom missed-days`, instead of `--airflow`"),
+        Variable("ADLOOM_AIRFLOW_TOKEN", "", "token of Airflow's REST API, for `adloom missed-days`"),
         Variable("AWS_ACCESS_KEY_ID", "", "key of the object store, unless `s3.profile` names an AWS profile"),
         Variable("AWS_SECRET_ACCESS_KEY", "", "its secret"),
         Variable("AWS_SESSION_TOKEN", "", "the token that belongs to them, if they are temporary"),

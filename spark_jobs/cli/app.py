@@ -28,6 +28,7 @@ from spark_jobs.cli import (
     lineage,
     maintain,
     marks,
+    missed_days,
     preflight,
     releases,
     repair,
@@ -52,7 +53,7 @@ PANELS = {
     "Stream": (init, run, job, driver, submit, status, stop, drain),
     "Correct": (requeue, repair, replay),
     "Credit and marks": (credit, marks),
-    "Look": (sql, export, days, ledger, validate, report),
+    "Look": (sql, export, days, missed_days, ledger, validate, report),
     "Operate": (
         *(settings, contract, preflight, checkpoints, state, releases, doctor, maintain, backup, exporter, lineage),
     ),

@@ -56,6 +56,7 @@ def test_airflows_own_secrets_are_not_passed_on() -> None:
         "AIRFLOW_CONN_POSTGRES": "x",
         "ADLOOM_SUPERVISOR_PASSWORD": "x",
         "ADLOOM_ALERT_URL": "x",
+        "ADLOOM_AIRFLOW_TOKEN": "x",
         "DATABASE_PASSWORD": "x",
         "AWS_ACCESS_KEY_ID": "key",
         "ADLOOM_LAKE": "lake",

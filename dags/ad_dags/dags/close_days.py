@@ -34,6 +34,7 @@ from ad_dags.connection.lake_connection import connect_started
 from ad_dags.connection.lakes import LakeRef
 from ad_dags.defaults import DagDefaults
 from spark_jobs.days.day import Day, read_days
+from spark_jobs.days.missed import day_asset
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries.registry import QUERIES
 
@@ -60,7 +61,7 @@ class DayAsset:
     @property
     def asset(self) -> Asset:
         """The asset, as DAGs name it."""
-        return Asset(self.lake.named(f"adloom_{self.table}_day_{self.event.value}"))
+        return Asset(self.lake.named(day_asset(self.table, self.event.value)))
 
     @property
     def task_id(self) -> str:
