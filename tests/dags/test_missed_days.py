@@ -20,6 +20,8 @@ import pytest
 
 from tests.support.servers import free_port, running
 
+pytestmark = pytest.mark.derived
+
 _BIN = Path(sys.executable).parent
 _COMPLETE, _RESTATED = "adloom_attributions_day_complete", "adloom_attributions_day_restated"
 _BOTH = ("eu_adloom_attributions_day_complete", "eu_adloom_sessions_day_complete")

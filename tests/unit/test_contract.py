@@ -255,10 +255,17 @@ def test_the_sql_of_a_quality_check_counts_the_rows_that_break_the_rule() -> Non
                 assert connection.execute(query.replace("{object}", one["name"])).fetchall() == [(0,)]
                 ran += 1
             if one["name"] == "silver":
-                for event_type, cost in (("impression", 5), ("impression", -5), ("impression", None), ("click", None)):
-                    connection.execute("INSERT INTO silver (event_type, cost_micros) VALUES (?, ?)", [event_type, cost])
+                for row in (
+                    ("impression", "c", 5),
+                    ("impression", "c", -5),
+                    ("impression", None, 5),
+                    ("click", None, None),
+                ):
+                    connection.execute(
+                        "INSERT INTO silver (event_type, campaign_id, cost_micros) VALUES (?, ?, ?)", row
+                    )
                 negative = queries["cost_micros_not_negative"].replace("{object}", "silver")
-                missing = queries["cost_micros_not_null"].replace("{object}", "silver")
+                missing = queries["campaign_id_not_null"].replace("{object}", "silver")
                 assert connection.execute(negative).fetchall() == [(1,)]
                 assert connection.execute(missing).fetchall() == [(1,)]
     assert ran > 20

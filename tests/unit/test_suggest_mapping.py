@@ -61,7 +61,7 @@ def test_every_field_of_a_format_is_right(name: str, tmp_path: Path) -> None:
     [
         pytest.param("$.uid", "$.ad", {"user_id": "wrong"}, id="another-path"),
         pytest.param("timestamp_millis($.ts)", "timestamp_millis($.rcv)", {"event_time": "wrong"}, id="another-time"),
-        pytest.param("micros($.price)", "micros($.none)", {"cost_micros": "wrong"}, id="no-price-is-0"),
+        pytest.param("micros($.price)", "micros($.none)", {"cost_micros": "missing"}, id="no-price"),
         pytest.param('"$.page"', '"$.none"', {"data": "missing"}, id="no-data"),
         pytest.param("'imp' then 'impression'", "'imp' then 'activity'", {"event_type": "wrong"}, id="another-type"),
     ],
