@@ -45,7 +45,7 @@ test: setup ## Every test except those below
 	$(PY) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --durations 20 -m "not slow and not derived and not stack and not airflow and not compose" tests
 
 test-derived: setup ## Repairs, replays, requeues, days, credit, marks, feeds, resets, older lakes, SQL, mapped sources
-	$(PY) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --durations 20 -m "derived and not slow" tests/spark
+	$(PY) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --durations 20 -m "derived and not slow" tests/spark tests/dags
 
 test-stack: setup ## The jobs on real Kafka and MinIO (fetched, and built with Go, the first time)
 	@$(PY) -m tests.stack.gobuilt
