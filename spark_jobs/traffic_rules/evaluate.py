@@ -13,6 +13,7 @@ from spark_jobs.contract.tables import MARKS
 from spark_jobs.traffic_rules.kinds.cidr import cidr
 from spark_jobs.traffic_rules.kinds.common import EVENT, is_within, micros_literal
 from spark_jobs.traffic_rules.kinds.delay import delay
+from spark_jobs.traffic_rules.kinds.elsewhere import elsewhere
 from spark_jobs.traffic_rules.kinds.rate import rate
 from spark_jobs.traffic_rules.kinds.repeat import repeat
 from spark_jobs.traffic_rules.kinds.sequence import sequence
@@ -24,6 +25,7 @@ _KINDS: dict[str, Callable[[DataFrame, Any], DataFrame]] = {
     "cidr": cidr,
     "rate": rate,
     "repeat": repeat,
+    "elsewhere": elsewhere,
     "delay": delay,
     "sequence": sequence,
 }

@@ -4,7 +4,6 @@ A rule is data. Its version is computed from its whole content, including its li
 wherever they were read from.
 """
 
-import ipaddress
 import json
 from collections.abc import Iterable
 from datetime import UTC, timedelta
@@ -26,13 +25,14 @@ from pydantic import (
 
 from spark_jobs.config.durations import Duration
 from spark_jobs.contract.events import CLICK, CONVERSION, EVENT_TYPES
+from spark_jobs.traffic_rules.networks import network_order, parse_network
 from spark_jobs.traffic_rules.patterns import parse_pattern
 
 CRAWLER_LIST = "crawler-user-agents"
 """The package of PyPI with the patterns of crawlers."""
+ELSEWHERE_WINDOW = timedelta(hours=1)
+"""How long after its impression a ``repeat`` rule compares a click with it: as the default of ``attribute.window``."""
 _VERSION_DIGITS = 12
-_MAPPED = ipaddress.IPv6Network("::ffff:0:0/96")
-_IPV4_BITS_BEFORE = 96
 
 
 class TrafficClass(StrEnum):
@@ -133,7 +133,7 @@ class CidrRule(_Rule):
     @field_validator("networks")
     @classmethod
     def _in_order(cls, networks: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(map(str, sorted({parse_network(text) for text in networks}, key=_order)))
+        return tuple(map(str, sorted({parse_network(text) for text in networks}, key=network_order)))
 
 
 class RateRule(_Rule):
@@ -157,6 +157,21 @@ class RepeatRule(_Rule):
     kind: Literal["repeat"]
     window: Length
     threshold: int = Field(ge=1)
+    # None rather than false keeps the field out of the version: rules from before it existed keep theirs.
+    without_elsewhere: Annotated[bool | None, AfterValidator(lambda given: given or None)] = None
+
+    @property
+    def reach(self) -> timedelta:
+        """See :class:`_Rule`; the impression of an earlier click can matter too."""
+        return self.window + ELSEWHERE_WINDOW if self.without_elsewhere else self.window
+
+
+class ElsewhereRule(_Rule):
+    """A click up to ``window`` after its impression that differs from it in both address and user agent."""
+
+    allowed_types: ClassVar[tuple[str, ...]] = (CLICK,)
+    kind: Literal["elsewhere"]
+    window: Length
 
     @property
     def reach(self) -> timedelta:
@@ -199,11 +214,12 @@ class SequenceRule(_Rule):
 
 
 Rule = Annotated[
-    UserAgentRule | CidrRule | RateRule | RepeatRule | DelayRule | SequenceRule, Field(discriminator="kind")
+    UserAgentRule | CidrRule | RateRule | RepeatRule | ElsewhereRule | DelayRule | SequenceRule,
+    Field(discriminator="kind"),
 ]
 RULE: TypeAdapter[Rule] = TypeAdapter(Rule)
 """Checks a rule."""
-KINDS = ("user_agent_list", "cidr", "rate", "repeat", "delay", "sequence")
+KINDS = ("user_agent_list", "cidr", "rate", "repeat", "elsewhere", "delay", "sequence")
 """The kinds of rules."""
 
 
@@ -233,26 +249,6 @@ class RuleSet(BaseModel):
     def reach(self) -> timedelta:
         """How far from an event others can matter to any of the rules."""
         return max((rule.reach for rule in self.rules), default=timedelta())
-
-
-def parse_network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
-    """The network that ``text`` names; one of IPv4 addresses within IPv6 as one of IPv4.
-
-    Raises:
-        ValueError: it is not a network.
-    """
-    try:
-        network = ipaddress.ip_network(text)
-    except ValueError as error:
-        raise ValueError(f"{text!r} is not a network: {error}; write it as in 10.0.0.0/8 or 2001:db8::/32") from error
-    if isinstance(network, ipaddress.IPv6Network) and network.subnet_of(_MAPPED):
-        first = ipaddress.IPv4Address(int(network.network_address) & 0xFFFFFFFF)
-        return ipaddress.IPv4Network((first, network.prefixlen - _IPV4_BITS_BEFORE))
-    return network
-
-
-def _order(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> tuple[int, int, int]:
-    return network.version, int(network.network_address), network.prefixlen
 
 
 def _canonical(value: Any) -> str:

@@ -17,7 +17,18 @@ from spark_jobs.traffic_rules.evaluate import expected_marks
 from spark_jobs.traffic_rules.kinds.addresses import with_address_bits
 from spark_jobs.traffic_rules.rule_files import load_rules
 from spark_jobs.traffic_rules.rules import RuleSet
-from tests.support.invalid import MINUTE, NOON_US, RULES, Event, drawn_events, event, for_oracle, frame, rule_set
+from tests.support.invalid import (
+    MINUTE,
+    NOON_US,
+    RULES,
+    Event,
+    drawn_clicks,
+    drawn_events,
+    event,
+    for_oracle,
+    frame,
+    rule_set,
+)
 from tests.support.marks_oracle import Mark, expected
 
 pytestmark = pytest.mark.derived
@@ -46,6 +57,8 @@ class _Case:
 
 _MICRO = 0.000001
 _START = "2026-03-01T12:00:00.000Z"
+_MAC = {"ip": "198.51.100.7", "user_agent": "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7)"}
+_SCANNER = {"ip": "203.0.113.9", "user_agent": "Mozilla/5.0 (Windows NT 10.0; Win64; x64)"}
 _CASES = {
     "rate-marks-all-of-a-window-and-none-beside-it": _Case(
         {"kind": "rate", "event_type": "click", "key": "user_id", "window": "1min", "threshold": 2},
@@ -87,6 +100,89 @@ _CASES = {
             event("clk", "g", 5),
         ],
         {"b": {"earlier_clicks": 1, "within_ms": 10_000}, "c": {"earlier_clicks": 1, "within_ms": 0}},
+    ),
+    "repeat-takes-a-click-from-elsewhere-for-nobodys": _Case(
+        {"kind": "repeat", "event_type": "click", "window": "10s", "threshold": 1, "without_elsewhere": True},
+        [
+            event("imp", "i", 0, **_MAC),
+            event("clk", "scanner", 1, impression_id="i", **_SCANNER),
+            event("clk", "scanner-again", 2, impression_id="i", **_SCANNER),
+            event("clk", "person", 3, impression_id="i", **_MAC),
+            event("clk", "scanner-once-more", 4, impression_id="i", **_SCANNER),
+            event("clk", "person-again", 5, impression_id="i", **_MAC),
+            event("clk", "unknown", 6, impression_id="i", ip=_SCANNER["ip"]),
+            event("imp", "j", -3600, **_MAC),
+            event("clk", "hour", 0, impression_id="j", **_SCANNER),
+            event("clk", "after-the-hour", _MICRO, impression_id="j", **_SCANNER),
+            event("clk", "person-then", 1, impression_id="j", **_MAC),
+        ],
+        {
+            "person-again": {"earlier_clicks": 1, "within_ms": 2000},
+            "unknown": {"earlier_clicks": 1, "within_ms": 1000},
+            "person-then": {"earlier_clicks": 1, "within_ms": 999},
+        },
+    ),
+    "elsewhere-needs-another-address-and-another-user-agent": _Case(
+        {"kind": "elsewhere", "event_type": "click", "window": "1min"},
+        [
+            event("imp", "i", 0, **_MAC),
+            event("clk", "same-time", 0, impression_id="i", **_SCANNER),
+            event("clk", "scanner", 1.2345, impression_id="i", **_SCANNER),
+            event("clk", "person", 2, impression_id="i", **_MAC),
+            event("clk", "wifi-left", 2, impression_id="i", **_MAC | {"ip": _SCANNER["ip"]}),
+            event("clk", "browser-updated", 2, impression_id="i", **_SCANNER | {"ip": _MAC["ip"]}),
+            event("clk", "before", -_MICRO, impression_id="i", **_SCANNER),
+            event("clk", "last", 60, impression_id="i", **_SCANNER),
+            event("clk", "too-late", 60 + _MICRO, impression_id="i", **_SCANNER),
+            event("clk", "orphan", 2, impression_id="j", **_SCANNER),
+            event("clk", "no-impression", 2, **_SCANNER),
+            event("act", "type", 2, **_SCANNER),
+        ],
+        {"same-time": {"delay_ms": 0}, "scanner": {"delay_ms": 1234}, "last": {"delay_ms": 60_000}},
+    ),
+    "elsewhere-holds-what-is-unknown-against-nobody": _Case(
+        {"kind": "elsewhere", "event_type": "click", "window": "1min"},
+        [
+            event("imp", "i", 0, **_MAC),
+            *(event("clk", f"click-{gap}", 1, impression_id="i", **_SCANNER | {gap: None}) for gap in _MAC),
+            *(event("clk", f"click-empty-{gap}", 1, impression_id="i", **_SCANNER | {gap: ""}) for gap in _MAC),
+            *(event("imp", f"no-{gap}", 0, **_MAC | {gap: None}) for gap in _MAC),
+            *(event("clk", f"impression-{gap}", 1, impression_id=f"no-{gap}", **_SCANNER) for gap in _MAC),
+            *(event("imp", f"empty-{gap}", 0, **_MAC | {gap: ""}) for gap in _MAC),
+            *(event("clk", f"impression-empty-{gap}", 1, impression_id=f"empty-{gap}", **_SCANNER) for gap in _MAC),
+            event("clk", "scanner", 1, impression_id="i", **_SCANNER),
+        ],
+        {"scanner": {"delay_ms": 1000}},
+    ),
+    "elsewhere-compares-addresses-and-other-text-as-it-is": _Case(
+        {"kind": "elsewhere", "event_type": "click", "window": "1min"},
+        [
+            event("imp", "v4", 0, ip="192.0.2.1", user_agent="a"),
+            event("clk", "mapped", 1, impression_id="v4", ip="::FFFF:192.0.2.1", user_agent="b"),
+            event("clk", "hex", 1, impression_id="v4", ip="::ffff:c000:201", user_agent="b"),
+            event("clk", "zeros", 1, impression_id="v4", ip="192.0.2.01", user_agent="b"),
+            event("imp", "v6", 0, ip="2001:db8::a", user_agent="a"),
+            event("clk", "long", 1, impression_id="v6", ip="2001:DB8:0:0:0:0:0:A", user_agent="b"),
+            event("clk", "next", 1, impression_id="v6", ip="2001:db8::b", user_agent="b"),
+            event("imp", "hash", 0, ip="1f3a", user_agent="a"),
+            event("clk", "same-hash", 1, impression_id="hash", ip="1f3a", user_agent="b"),
+            event("clk", "other-hash", 1, impression_id="hash", ip="1F3A", user_agent="b"),
+            event("clk", "user-agent-in-capitals", 1, impression_id="hash", ip="1F3A", user_agent="A"),
+        ],
+        {name: {"delay_ms": 1000} for name in ("zeros", "next", "other-hash", "user-agent-in-capitals")},
+    ),
+    "elsewhere-goes-by-the-last-impression-before-the-click": _Case(
+        {"kind": "elsewhere", "event_type": "click", "window": "1min"},
+        [
+            event("imp", "i", 0, **_MAC),
+            event("imp", "i", 10, **_SCANNER),
+            event("imp", "i", 20, ip=_MAC["ip"]),
+            event("clk", "on-first", 9, impression_id="i", **_SCANNER),
+            event("clk", "on-second", 10, impression_id="i", **_SCANNER),
+            event("clk", "not-on-second", 19, impression_id="i", **_MAC),
+            event("clk", "on-unknown", 20, impression_id="i", **_SCANNER),
+        ],
+        {"on-first": {"delay_ms": 9000}, "not-on-second": {"delay_ms": 9000}},
     ),
     "delay-of-clicks-goes-by-their-impression": _Case(
         {"kind": "delay", "event_type": "click", "threshold": "300ms"},
@@ -220,6 +316,35 @@ def test_drawn_events_are_marked_as_the_oracle_has_it(spark: SparkSession) -> No
     wanted = expected(events, for_oracle(RULES), until_us)
     assert {rule for *_, rule in wanted} == {rule["id"] for rule in RULES}, "each rule is tried"
     assert sorted(found) == sorted(wanted)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_clicks_on_ids_used_again_from_devices_half_known_are_marked_as_the_oracle_has_it(
+    seed: int, spark: SparkSession
+) -> None:
+    events = drawn_clicks(seed, 600)
+    found = _marks(frame(spark, events).persist(), rule_set(*_AWAY), _UNTIL_US)
+    wanted = expected(events, for_oracle(_AWAY), _UNTIL_US)
+    assert {rule for *_, rule in wanted} == {rule["id"] for rule in _AWAY}, "each rule is tried"
+    assert sorted(found) == sorted(wanted)
+    random.Random(seed).shuffle(events)
+    in_another_order = _marks(frame(spark, events).persist(), rule_set(*_AWAY), _UNTIL_US)
+    assert sorted(in_another_order) == sorted(found)
+
+
+_AWAY = [rule for rule in RULES if rule["id"] in ("e", "p", "p-here")]
+
+
+def test_by_default_a_link_scanner_is_marked_and_the_person_behind_it_is_not(spark: SparkSession) -> None:
+    events = [
+        event("imp", "i-1", 0, user_id="u-1", **_MAC),
+        event("clk", "k-1", 1, user_id="u-1", impression_id="i-1", **_SCANNER),
+        event("clk", "k-2", 13, user_id="u-1", impression_id="i-1", **_MAC),
+    ]
+    rows = _evaluate(frame(spark, events), load_rules()).collect()
+    assert [(row["event_id"], row["rule_id"], row["class"], json.loads(row["evidence"])) for row in rows] == [
+        ("k-1", "clicks-from-elsewhere", "sivt", {"delay_ms": 1000})
+    ]
 
 
 def test_the_list_of_crawlers_finds_its_own_examples_by_the_first_pattern(spark: SparkSession) -> None:

@@ -36,7 +36,7 @@ pytestmark = pytest.mark.derived
 
 _SETTINGS = Settings()
 _BY_ID = {rule["id"]: rule for rule in RULES}
-_A = [_BY_ID["p"], _BY_ID["d"], _BY_ID["r-user"], _BY_ID["s"]]
+_A = [_BY_ID[one] for one in ("p", "d", "r-user", "s", "e", "p-here")]
 _B = [{**_BY_ID["r-user"], "threshold": 1}, _BY_ID["c"], _BY_ID["p"]]
 _FIRST_US, _LAST_US = NOON_US + 100 * SECOND, NOON_US + 223 * SECOND
 """The watermarks of the two batches of silver."""
@@ -134,6 +134,24 @@ def test_updates_step_by_step_give_what_one_marking_gives(spark: SparkSession, t
     assert update_marks(OpenLake.of(lake, _SETTINGS, spark)) is None
 
 
+def test_a_late_impression_shows_which_clicks_came_from_elsewhere(spark: SparkSession, tmp_path: Path) -> None:
+    lake = open_lake(str(tmp_path / "lake"))
+    rules = [{**_BY_ID["e"], "window": "1h"}, {**_BY_ID["p-here"], "window": "40min"}]
+    # An update looks again at whole hours: this one ends right after the impression.
+    shown_s = 3600 - 0.000001
+    impression = event("imp", "i", shown_s, ip="10.0.0.1", user_agent="a")
+    scanner = event("clk", "scanner", shown_s + 3600, impression_id="i", ip="10.0.0.2", user_agent="b")
+    person = event("clk", "person", shown_s + 3600 + 2400, impression_id="i", ip="10.0.0.1", user_agent="a")
+    until_us = NOON_US + 12 * HOUR
+    _write_silver(spark, lake, [scanner, person], 1, until_us)
+    apply_marks(OpenLake.of(lake, _SETTINGS, spark), rule_set(*rules))
+    assert _active(lake) == {("click", "person", person["us"], "p-here")}
+    _write_late(spark, lake, [impression], repair=1)
+    assert update_marks(OpenLake.of(lake, _SETTINGS, spark))
+    assert _active(lake) == {("click", "scanner", scanner["us"], "e")}
+    assert _active(lake) == _expected(rules, [impression, scanner, person], until_us)
+
+
 def test_other_rules_and_back_give_the_marks_of_the_first_and_leave_gross_as_it_is(
     spark: SparkSession, lake: Lake
 ) -> None:
@@ -167,7 +185,7 @@ def _check_sums(done: Marking, *, before: set[Mark], after: set[Mark]) -> None:
     found = Counter({(one.rule_id, "marked"): one.marked.events for one in done.changes if one.marked.events})
     found += Counter({(one.rule_id, "revoked"): one.revoked.events for one in done.changes if one.revoked.events})
     wanted = Counter((mark[-1], "marked") for mark in after if mark[-1] in ("r-user", "c"))
-    wanted += Counter((mark[-1], "revoked") for mark in before if mark[-1] in ("r-user", "d", "s"))
+    wanted += Counter((mark[-1], "revoked") for mark in before if mark[-1] not in ("p", "c"))
     assert found == wanted
     networks = next(one.marked for one in done.changes if one.rule_id == "c")
     impressions = [events[mark[:3]] for mark in after if mark[-1] == "c" and mark[0] == "impression"]

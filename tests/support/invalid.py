@@ -19,6 +19,7 @@ _TYPES = {"imp": "impression", "clk": "click", "act": "activity", "cnv": "conver
 _COLUMNS = {**{one.name: one.sql_type for one in SILVER_EVENTS.columns}, "ip": "STRING", "user_agent": "STRING"}
 _DURATIONS = ("window", "threshold")
 _MICROSECOND = timedelta(microseconds=1)
+_MICRO = 0.000001
 
 
 def event(kind: str, event_id: str, seconds: float, **fields: Any) -> Event:
@@ -64,6 +65,9 @@ RULES: list[dict[str, Any]] = [
     {"id": "d", "class": "sivt", "kind": "delay", "event_type": ["click", "conversion"], "threshold": "3s"},
     {"id": "s", "class": "sivt", "kind": "sequence", "event_type": ["click"], "key": "user_id", "window": "20s"}
     | {"threshold": 1, "without": ["activity", "impression"]},
+    {"id": "e", "class": "sivt", "kind": "elsewhere", "event_type": "click", "window": "60s"},
+    {"id": "p-here", "class": "givt", "kind": "repeat", "event_type": "click", "window": "15s", "threshold": 1}
+    | {"without_elsewhere": True},
 ]
 """A rule of each kind, with limits that drawn events often meet."""
 _AGENTS = [
@@ -105,4 +109,24 @@ def drawn_events(seed: int, count: int, *, seconds: int = 240) -> list[Event]:
         elif kind == "cnv":
             fields |= {"value_micros": draw.randrange(1000), "currency": draw.choice(["EUR", "USD"])}
         found.append(event(kind, f"{kind}{number}", time, **fields))
+    return found
+
+
+_FEW_ADDRESSES = [None, "", "10.0.0.1", "::FFFF:10.0.0.1", "::ffff:a00:1", "10.0.0.2", "2001:db8::1", "2001:DB8:0::1"]
+_FEW_AGENTS = [None, "", "Mozilla/5.0", "Mozilla/5.0 ", "curl/8"]
+
+
+def drawn_clicks(seed: int, count: int, *, seconds: int = 240) -> list[Event]:
+    """Clicks and impressions of few ids, which are used again; devices are often the same, nearly so, or missing."""
+    draw = random.Random(seed)
+    found = []
+    for number in range(count):
+        device = {"ip": draw.choice(_FEW_ADDRESSES), "user_agent": draw.choice(_FEW_AGENTS)}
+        impression_id, second = f"imp{draw.randrange(count // 10)}", draw.randrange(seconds)
+        if draw.random() < 0.3:
+            # No two impressions have both id and time in common: they would be one event.
+            found.append(event("imp", impression_id, second + number * _MICRO, **device))
+        else:
+            time = second + draw.randrange(count) * _MICRO
+            found.append(event("clk", f"clk{number}", time, impression_id=impression_id, **device))
     return found

@@ -1,6 +1,7 @@
 """Rules of invalid traffic as text: what is accepted, which versions follow, and how a bad rule is refused."""
 
 import re
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,7 @@ def test_the_default_rules_name_the_version_of_the_list_of_crawlers() -> None:
     assert isinstance(crawlers, UserAgentRule)
     assert len(crawlers.patterns) > 1000
     assert re.fullmatch(r"\d+\.\d+(\.\d+)?", crawlers.list_version or "")
-    assert {rule.kind for rule in rules.values()} == {"user_agent_list", "rate", "repeat", "delay"}
+    assert {rule.kind for rule in rules.values()} == {"user_agent_list", "rate", "repeat", "delay", "elsewhere"}
 
 
 def test_equal_rules_have_equal_versions_and_others_differ(file: Path) -> None:
@@ -51,6 +52,33 @@ def test_equal_rules_have_equal_versions_and_others_differ(file: Path) -> None:
     changes = [('"60s"', '"61s"'), ("5", "6"), ('"ip"', '"user_id"'), ("givt", "sivt"), ('"click"', '"activity"')]
     others = {_load(file, _RATE.replace(*change)).rules[0].version for change in changes}
     assert len(others - {rule.version}) == len(changes)
+
+
+_REPEAT = """
+[[rule]]
+id = "repeated-clicks"
+class = "givt"
+kind = "repeat"
+event_type = "click"
+window = "10min"
+threshold = 1
+"""
+
+
+def test_a_rule_that_counts_clicks_from_elsewhere_keeps_the_version_that_it_had(file: Path) -> None:
+    (rule,) = _load(file, _REPEAT).rules
+    assert rule.version == "d0201ff75fae", "marks of lakes that use it would be revoked and given again"
+    (told,) = _load(file, f"{_REPEAT}without_elsewhere = false").rules
+    assert told == rule
+    (without,) = _load(file, f"{_REPEAT}without_elsewhere = true").rules
+    assert without.version != rule.version
+
+
+def test_the_reach_of_a_rule_includes_the_impressions_of_the_clicks_that_it_counts(file: Path) -> None:
+    elsewhere = _REPEAT.replace('"repeat"', '"elsewhere"').replace("threshold = 1\n", "")
+    assert _load(file, elsewhere).reach == timedelta(minutes=10)
+    assert _load(file, _REPEAT).reach == timedelta(minutes=10)
+    assert _load(file, f"{_REPEAT}without_elsewhere = true").reach == timedelta(minutes=70)
 
 
 def test_times_are_the_same_in_any_zone(file: Path) -> None:
@@ -113,6 +141,12 @@ def test_a_bad_rule_is_refused_with_its_field_and_value(change: tuple[str, str],
     ("fields", "told"),
     [
         ('kind = "repeat"\nevent_type = "impression"\nwindow = "1s"\nthreshold = 1', "this kind is for click only"),
+        ('kind = "elsewhere"\nevent_type = "conversion"\nwindow = "1h"', "this kind is for click only"),
+        ('kind = "elsewhere"\nevent_type = "click"\nwindow = "0s"', "window '0s': no time passes in 0s"),
+        (
+            'kind = "repeat"\nevent_type = "click"\nwindow = "1s"\nthreshold = 1\nwithout_elsewhere = "some"',
+            "without_elsewhere 'some': Input should be a valid boolean",
+        ),
         ('kind = "delay"\nevent_type = "activity"\nthreshold = "1s"', "this kind is for click and conversion only"),
         (
             'kind = "sequence"\nevent_type = "click"\nkey = "ip"\nwindow = "1s"\nthreshold = 1\nwithout = "click"',

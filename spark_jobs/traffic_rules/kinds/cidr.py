@@ -7,7 +7,8 @@ from pyspark.sql import functions as F
 
 from spark_jobs.traffic_rules.kinds.addresses import IPV4_PREFIX, with_address_bits
 from spark_jobs.traffic_rules.kinds.common import marks, wanted
-from spark_jobs.traffic_rules.rules import CidrRule, parse_network
+from spark_jobs.traffic_rules.networks import parse_network
+from spark_jobs.traffic_rules.rules import CidrRule
 
 
 def cidr(events: DataFrame, rule: CidrRule) -> DataFrame:
