@@ -141,7 +141,7 @@ def _left_out(sql: LakeSql) -> tuple[LeftOutValue, ...]:
     rows = _rows(
         sql,
         "SELECT reason, campaign_id, currency, conversions, value_micros FROM left_out_by_campaign "
-        f"ORDER BY abs(value_micros) DESC, conversions DESC, ALL LIMIT {_MOST_LEFT_OUT}",
+        f"ORDER BY abs(value_micros) DESC, reason, campaign_id, currency LIMIT {_MOST_LEFT_OUT}",
     )
     return tuple(
         LeftOutValue(

@@ -12,7 +12,7 @@ from expectations.overview.page import write_overview
 from spark_jobs.config.choices import CreditModel
 from spark_jobs.config.sections import CreditSettings, S3Settings
 from spark_jobs.config.settings import Settings
-from spark_jobs.contract.tables import ATTRIBUTIONS, CREDITS, PATHS
+from spark_jobs.contract.tables import ATTRIBUTIONS, CREDITS, LEFT_OUT, PATHS
 from spark_jobs.credit.models import credits_of
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.notes import CommitNote
@@ -123,6 +123,7 @@ def credited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> L
     append(spark, own, PATHS, paths)
     rows = spark.createDataFrame([tuple(row[name] for name in PATHS.column_names) for row in paths], PATHS.ddl)
     append_rows(credits_of(rows, CreditSettings()), own, CREDITS, CommitNote(writer="test", batch=1))
+    append(spark, own, LEFT_OUT, good_rows("left_out"))
     return own
 
 
@@ -143,11 +144,17 @@ def test_conversions_are_counted_as_the_views_have_them(credited: Lake) -> None:
     assert sold == (1.0, 5_000_000)
     assert returned, "campaigns that spent and sold nothing are shown too"
     assert set(returned.values()) == {(0.0, 0)}
+    assert [
+        (one.reason, one.campaign, one.currency, one.conversions, one.value_micros) for one in figures.left_out
+    ] == [
+        ("repeat of an order", "spring", "EUR", 1, 25_000_000),
+        ("refund of more than is left", "spring", "EUR", 1, -1_000_000),
+    ]
 
 
 def test_the_page_shows_what_conversions_bring(spark: SparkSession, credited: Lake) -> None:
     page = _page(spark, credited)
-    for name in ("models", "paths", "converting", "returns"):
+    for name in ("models", "paths", "converting", "returns", "left_out"):
         assert f'id="{name}"' in page
     assert "value, EUR" in page
     assert "<script" not in page
