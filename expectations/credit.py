@@ -4,25 +4,33 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.contract.tables import GROSS_CREDIT_TABLES, NET_CREDIT_TABLES
+from spark_jobs.credit.plan import CREDIT_PLANS
 from spark_jobs.spark.open_lake import OpenLake
 
 
 def count_unbalanced(lake: OpenLake) -> int | None:
     """How often the credits of ``lake`` do not add up: see :func:`unbalanced`; None if no credit was computed yet.
 
-    Gross and net credits are both counted, where they exist.
+    Gross and net credits are both counted, where they exist. A run writes one table after the other, and a late refund
+    changes the values of later ones: what differs while a run writes says nothing, so the answer is None then, too.
     """
     there = [pair for pair in (GROSS_CREDIT_TABLES, NET_CREDIT_TABLES) if all(lake.has(table) for table in pair)]
     if not there:
         return None
-    return sum(unbalanced(*(lake.read(table) for table in pair)).count() for pair in there)
+    found = sum(unbalanced(*(lake.read(table) for table in pair)).count() for pair in there)
+    return None if found and _is_written(lake) else found
+
+
+def _is_written(lake: OpenLake) -> bool:
+    """Whether the newest run has not written all of its tables."""
+    newest = CREDIT_PLANS.newest(lake)
+    return newest is not None and CREDIT_PLANS.done(lake, newest.number) is None
 
 
 def unbalanced(paths: DataFrame, credits_: DataFrame) -> DataFrame:
     """Each conversion and model whose credits do not add up to the value of the conversion.
 
-    A conversion that one table lacks does not count: while credit is being computed, one of them is ahead. The value of
-    a conversion never changes.
+    A conversion that one table lacks does not count: while credit is being computed, one of them is ahead.
     """
     # Credits that are wrong may add up to more than 64 bits.
     credited = F.sum(F.col("credit_micros").cast("decimal(38,0)"))

@@ -55,7 +55,7 @@ def test_tables_that_no_job_writes_are_maintained_while_all_jobs_run(
     connection: LakeConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake_command(connection.lake.path.parent, monkeypatch, 'echo "$@"')
-    tables = "paths credits net_paths net_credits marks late_events restatements days"
+    tables = "paths credits left_out net_paths net_credits marks late_events restatements days"
     assert maintain_tables.maintain_derived(LAKE).startswith(f"maintain {tables} --lake")
     assert isinstance(connection.launcher, RecordingLauncher)
     assert connection.launcher.calls == []

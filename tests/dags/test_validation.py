@@ -77,6 +77,7 @@ def test_every_table_of_gold_is_an_asset() -> None:
         "user_status": "adloom/gold/user_status",
         "paths": "adloom/gold/paths",
         "credits": "adloom/gold/credits",
+        "left_out": "adloom/gold/left_out",
         "net_paths": "adloom/gold/net_paths",
         "net_credits": "adloom/gold/net_credits",
     }

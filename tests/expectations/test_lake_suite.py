@@ -3,20 +3,28 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.sql import SparkSession
 
 from expectations.counts import COMPARED, LakeCounts, Numbers, compare, measure
-from expectations.credit import unbalanced
+from expectations.credit import count_unbalanced, unbalanced
 from expectations.quarantine import failing_rows
 from expectations.suites import lake_rules
 from spark_jobs.config.choices import JoinType
 from spark_jobs.config.sections import AttributeSettings
 from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import CREDITS, PATHS
+from spark_jobs.credit.plan import CREDIT_PLANS
+from spark_jobs.lake.open import open_lake
+from spark_jobs.places import CREDIT_RUNS
 from spark_jobs.queries.registry import TABLES_BY_NAME
-from tests.expectations.good_rows import Row, frame, good_ledger, good_rows
+from spark_jobs.restatements.plan import RepairDone, done_key
+from spark_jobs.spark.open_lake import OpenLake
+from tests.expectations.good_rows import Row, append, frame, good_ledger, good_rows
+from tests.support.old_plans import credit_plan
 
 if TYPE_CHECKING:
     from expectations.engine import Engine
@@ -173,3 +181,18 @@ def test_credits_that_do_not_add_up_are_found_by_conversion_and_model(spark: Spa
         ("p1", "last_touch"),
         ("p3", "linear"),
     }
+
+
+def test_credits_are_not_compared_while_a_run_is_between_its_tables(spark: SparkSession, tmp_path: Path) -> None:
+    lake = open_lake(str(tmp_path / "lake"))
+    shared = good_rows("credits")
+    shared[0]["credit_micros"] += 1
+    append(spark, lake, PATHS, good_rows("paths"))
+    append(spark, lake, CREDITS, shared)
+    at = OpenLake.of(lake, Settings(), spark)
+    assert count_unbalanced(at) == 1
+    plan = credit_plan(1, is_window=False)
+    CREDIT_PLANS.write(lake, plan)
+    assert count_unbalanced(at) is None
+    lake.files.write(done_key(1, CREDIT_RUNS), RepairDone().model_dump_json().encode())
+    assert count_unbalanced(at) == 1

@@ -90,6 +90,7 @@ ROOMS = (
             "tests/spark/test_credit_rows.py",
             "tests/spark/test_credit.py",
             "tests/spark/test_credit_copies.py",
+            "tests/spark/test_credit_orders.py",
             "tests/spark/test_net.py",
         ),
     ),
