@@ -3,7 +3,7 @@
 Runs whenever the gold tables have new versions, at most every 15 minutes, and each hour after `repair_late`. It
 computes the conversions that have become due, because all their touches must have arrived by now, except late ones, and
 those that late events have changed. Spark starts only if there are any. The task's log has how many, and how many rows
-of `gold/paths` and `gold/credits` they changed; the changes of rows that had been written before are in
+of `gold/paths`, `gold/credits` and `gold/left_out` they changed. Changes of rows that had been written before are in
 `gold/restatements`. If events are marked as invalid traffic, `gold/net_paths` and `gold/net_credits` are brought up to
 date with these marks.
 
