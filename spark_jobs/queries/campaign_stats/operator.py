@@ -77,7 +77,7 @@ def campaign_stats(
     )
     pairs = _clicks(with_columns(clicked, groups), clicks, delay, reach, by)
     counted = _counted(shown, by, impressions=1, cost=amount("cost_micros")).unionByName(
-        _counted(pairs, by, impressions=0, cost=F.lit(0))
+        _counted(pairs, by, impressions=0, cost=F.lit(None))
     )
     window = windows(settings).alias("window")
     if settings.output is StatsOutput.UPDATE:

@@ -17,12 +17,8 @@ def key_of(columns: Iterable[str]) -> list[str]:
 
 
 def sums() -> list[Column]:
-    """The sums of the columns in :data:`SUMS`, under the same names: see :func:`cost_of` for the last."""
-    return [
-        F.sum("impressions").alias("impressions"),
-        F.sum("clicks").alias("clicks"),
-        F.sum(F.when(F.col("impressions") > 0, F.col("cost_micros"))).alias("cost_micros"),
-    ]
+    """The sums of the columns in :data:`SUMS`, under the same names."""
+    return [F.sum(name).alias(name) for name in SUMS]
 
 
 def cost_of(impressions: Column, cost: Column) -> Column:
@@ -32,7 +28,9 @@ def cost_of(impressions: Column, cost: Column) -> Column:
 
 def summed(rows: DataFrame) -> DataFrame:
     """The sums of ``rows`` (the columns of ``gold/campaign_stats``, not streaming, nothing marked): a row per key."""
-    return with_rate(rows.groupBy(*key_of(rows.columns)).agg(*sums()))
+    # The 0 of rows without impressions is no price.
+    priced = rows.withColumn("cost_micros", F.when(F.col("impressions") > 0, F.col("cost_micros")))
+    return with_rate(priced.groupBy(*key_of(rows.columns)).agg(*sums()))
 
 
 def with_rate(rows: DataFrame) -> DataFrame:
