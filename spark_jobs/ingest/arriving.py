@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path
-from urllib.parse import quote
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -14,6 +13,7 @@ from spark_jobs.formats.sources import decoders, readers
 from spark_jobs.ingest.files import PATTERNS, list_files, read_files
 from spark_jobs.ingest.kafka import check_topics, read_kafka, starting_offsets
 from spark_jobs.ingest.row_files import RowFolder, read_row_files
+from spark_jobs.lake.store.files import escaped
 
 
 def folders_of(settings: Settings, source: Path | None) -> tuple[Path, ...]:
@@ -66,7 +66,7 @@ def places_of_files(settings: Settings) -> dict[str, str]:
             kind = RecordFormat.JSON if source.format.is_json else source.format
             folder = str(source.path.resolve()).strip("/")
             # Of JSON Lines, bronze has the URI of the file.
-            folders = "|".join(rf"\Q{name}\E" for name in dict.fromkeys((folder, quote(folder))))
+            folders = "|".join(rf"\Q{name}\E" for name in dict.fromkeys((folder, escaped(folder))))
             found[f"^file:/+(?:{folders})/[^/]*(?:{_endings(kind)})$"] = origin_of_files(source.path, kind)
     return found
 

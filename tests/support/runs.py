@@ -19,13 +19,15 @@ def run_in(
     spark: SparkSession,
     settings: Settings,
     lake: Lake,
-    source: Path,
+    source: Path | None,
     *,
     drain: bool = True,
     measure: bool = False,
     count_state: bool = False,
 ) -> RunResult:
     """Runs ``source`` into ``lake`` with ``settings``, whatever the session was last used with.
+
+    Without a ``source``, the folders that the settings name.
 
     Without ``measure`` by default: most tests are about the other two jobs, and a job more costs seconds.
     """

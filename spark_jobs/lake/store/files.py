@@ -1,18 +1,32 @@
 """The interface to a lake's small files, which adloom itself reads and writes, in any store."""
 
 import json
+import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import PurePath
 from typing import Any, Protocol
+from urllib.parse import quote
 
 LOCAL = "file://"
+_UNESCAPED = "/,;:$&+=@-_.!~'()*"
+_SPACES_AND_CONTROLS = ("Zs", "Zl", "Zp", "Cc")
+"""Categories of Unicode that Java escapes in URIs beyond ASCII."""
 
 
 def hadoop_uri(path: PurePath) -> str:
     """The absolute ``path`` as a URI for Hadoop: nothing is escaped, so ``%20`` would be three characters."""
     return f"{LOCAL}{path}"
+
+
+def escaped(path: str) -> str:
+    """``path`` as Hadoop escapes it where it writes a URI: letters beyond ASCII and ``+`` stay, unlike in Python."""
+    return "".join(one if _stays(one) else quote(one, safe=_UNESCAPED) for one in path)
+
+
+def _stays(character: str) -> bool:
+    return not character.isascii() and unicodedata.category(character) not in _SPACES_AND_CONTROLS
 
 
 def json_bytes(value: dict[str, Any]) -> bytes:
