@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from typing import Annotated
 
 import typer
@@ -16,7 +17,9 @@ from rich.text import Text
 from spark_jobs.cli.options import ConfigOption, LakeOption
 from spark_jobs.cli.terminal import terminal, utc
 from spark_jobs.config.durations import format_duration
+from spark_jobs.config.sections import S3Settings
 from spark_jobs.config.settings import load_settings
+from spark_jobs.errors import AdloomError
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_existing
 from spark_jobs.queries.registry import JOB_OF_QUERY
@@ -26,6 +29,10 @@ app = typer.Typer()
 
 
 _REFRESH_S = 1.0
+_FILES_EVERY = 60
+"""The refreshes from one look at the files to the next."""
+_NAMED = 3
+"""How many of the files that changed are named."""
 _STYLES = {QueryState.RUNNING: "green", QueryState.STOPPED: "dim", QueryState.FAILED: "bold red"}
 _TEXTS = ("query", "state", "seen", "behind")
 _NUMBERS = ("batch", "rows/s", "in state", "late", "backlog")
@@ -40,18 +47,41 @@ def status(
     config: ConfigOption = None,
 ) -> None:
     """Show what each query of a lake is doing: rate, watermark, state, late rows, backlog and last error."""
-    console, lake = terminal(), open_existing(location, load_settings(config, os.environ).s3)
+    console, settings = terminal(), load_settings(config, os.environ)
+    lake = open_existing(location, settings.s3)
     if once or not console.is_terminal:
-        console.print(status_page(lake, datetime.now(UTC)))
+        console.print(status_page(lake, datetime.now(UTC), warning_of_files(lake, settings.s3)))
         return
     with Live(console=console, auto_refresh=False) as live:
-        while True:
-            live.update(status_page(lake, datetime.now(UTC)), refresh=True)
+        for number in count():
+            if number % _FILES_EVERY == 0:
+                warning = warning_of_files(lake, settings.s3)
+            live.update(status_page(lake, datetime.now(UTC), warning), refresh=True)
             time.sleep(_REFRESH_S)
 
 
-def status_page(lake: Lake, now: datetime) -> RenderableType:
-    """A table of all queries, followed by their last errors."""
+def warning_of_files(lake: Lake, s3: S3Settings) -> str:
+    """Which input files changed after they were read, and what to do; empty if none did."""
+    from spark_jobs.ingest.changed_files import changed_files
+
+    try:
+        changed = changed_files(lake, s3)
+    except (AdloomError, OSError) as error:
+        return f"whether files changed after they were read is unknown: {error}"
+    if not changed:
+        return ""
+    named = [f"{one.path} ({one.read:,} bytes then, {one.now:,} now)" for one in changed[:_NAMED]]
+    more = f" and {len(changed) - _NAMED:,} more" if len(changed) > _NAMED else ""
+    return (
+        f"{len(changed):,} of the input files changed after they were read: {', '.join(named)}{more}. A file is read "
+        "once, so what was added is not in the lake, and `adloom requeue` does not bring it in. Copy each file under "
+        "another name: the events that were read already are dropped as duplicates. From now on write files elsewhere "
+        "and move them in when they are complete, or give them a name that begins with . or _ until then"
+    )
+
+
+def status_page(lake: Lake, now: datetime, warning: str = "") -> RenderableType:
+    """A table of all queries, followed by their last errors and a ``warning``."""
     reports = list(read_reports(lake, JOB_OF_QUERY))
     table = Table(
         title=f"{lake.shown()} at {utc(now)}",
@@ -71,7 +101,7 @@ def status_page(lake: Lake, now: datetime) -> RenderableType:
     if not reports:
         return Text(f"no query has run on {lake.root} yet; start `adloom job deduplicate` or `adloom run`")
     errors = [Text(f"{report.query}: {report.last_error}", style="red") for report in reports if report.last_error]
-    return Group(table, *errors)
+    return Group(table, *errors, *([Text(warning, style="yellow")] if warning else []))
 
 
 def _cells(report: QueryReport, now: datetime) -> Iterator[RenderableType]:

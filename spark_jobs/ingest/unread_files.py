@@ -1,12 +1,9 @@
 """Files that are still to be read, and the time of the first event in each."""
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any
-from urllib.parse import unquote
 
 from spark_jobs.config.durations import EPOCH, microseconds
 from spark_jobs.config.encoding import format_of_file
@@ -18,7 +15,6 @@ from spark_jobs.formats.sources import readers
 from spark_jobs.ingest.arriving import files_of
 from spark_jobs.ingest.in_python.judge import Judge
 from spark_jobs.ingest.samples import sample_file
-from spark_jobs.lake.layout import Lake
 
 _LOOKED_AT = 1000
 """The records of a file among which its first event is looked for."""
@@ -37,7 +33,7 @@ class UnreadFiles:
         self._judge = Judge(settings)
         self._first: dict[Path, int | None] = {}
 
-    def first_events(self, read: set[Path]) -> dict[str, int | None]:
+    def first_events(self, read: Collection[Path]) -> dict[str, int | None]:
         """By path of each file that is there and not in ``read``, the time of its first event.
 
         In microseconds since 1970; None: its first records are no events.
@@ -77,33 +73,3 @@ class UnreadFiles:
         except SourceError:
             return None  # its records get their verdicts when it is read
         return None
-
-
-def files_read(lake: Lake, checkpoint: str, reached: Sequence[Any]) -> set[Path]:
-    """The files that the batches of ``ingest`` up to an end have read.
-
-    Args:
-        lake: the lake.
-        checkpoint: the key of the checkpoint of ``ingest``.
-        reached: the end of a batch, as Spark's sources write it.
-    """
-    found: set[Path] = set()
-    for number, offset in enumerate(reached):
-        folder = f"{checkpoint}/sources/{number}"
-        for entry in _entries(lake, folder):
-            if int(entry["batchId"]) <= int(offset["logOffset"]):
-                path = unquote(str(entry["path"])).removeprefix("file:")
-                found.add(Path(f"/{path.lstrip('/')}"))
-    return found
-
-
-def _entries(lake: Lake, folder: str) -> Iterator[Mapping[str, Any]]:
-    """The notes of Spark's source of files in ``folder``; it sums them up now and then, in a ``.compact``."""
-    names = [name for name in lake.files.names(folder) if not name.startswith(".")]
-    sums = [name for name in names if name.endswith(".compact")]
-    last = max((int(name.removesuffix(".compact")) for name in sums), default=-1)
-    chosen = [f"{last}.compact"] if sums else []
-    chosen += [name for name in names if name.isdigit() and int(name) > last]
-    for name in chosen:
-        _version, *lines = (lake.files.read(f"{folder}/{name}") or b"").decode().splitlines()
-        yield from (json.loads(line) for line in lines)

@@ -27,9 +27,10 @@ from spark_jobs.contract.tables import BRONZE_EVENTS
 from spark_jobs.errors import SourceError
 from spark_jobs.ingest.alignment import EVERYTHING, NOTHING, STEP_US, Alignment, Taken
 from spark_jobs.ingest.arriving import folders_of
+from spark_jobs.ingest.files_read import files_read
 from spark_jobs.ingest.query import NAME as INGEST
 from spark_jobs.ingest.topics import unread_partitions
-from spark_jobs.ingest.unread_files import UnreadFiles, files_read
+from spark_jobs.ingest.unread_files import UnreadFiles
 from spark_jobs.lake.notes import CommitNote, read_plan
 from spark_jobs.queries.notes import last_note
 from spark_jobs.queries.places import checkpoint_in_use, checkpoint_key
@@ -221,7 +222,7 @@ class _FileBacklog(_AlignedBacklog):
 
     def _beginning_of_rest(self, note: CommitNote | None) -> Taken:
         """Where the files begin that are not read after the batch of ``note``."""
-        read = files_read(self._lake, self._checkpoint, note.reached) if note else set()
+        read = files_read(self._lake, self._checkpoint, note.reached) if note else {}
         first = self._files.first_events(read)
         known = {file: time_us for file, time_us in first.items() if time_us is not None}
         return Taken(known, {}, unread=set(first))
