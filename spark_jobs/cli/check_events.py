@@ -2,7 +2,7 @@
 
 import json
 import os
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,7 +16,7 @@ from spark_jobs.cli.options import ConfigOption
 from spark_jobs.cli.terminal import terminal
 from spark_jobs.config.encoding import format_of_file
 from spark_jobs.config.settings import Settings, load_settings
-from spark_jobs.contract.events import OK, VERDICTS
+from spark_jobs.contract.events import CLICK, IMPRESSION, OK, VERDICTS
 from spark_jobs.errors import SettingsError, SourceError
 
 if TYPE_CHECKING:
@@ -82,11 +82,24 @@ class Findings:
 
 
 @dataclass
+class OtherCase:
+    """Clicks on impressions whose ids differ in capital and small letters only: how many, and the first of them."""
+
+    clicks: int
+    impression_id: str
+    event_id: str
+
+
+@dataclass
 class Checked:
     """All records that were looked at."""
 
     records: int = 0
     findings: dict[tuple[str | None, str], Findings] = field(default_factory=dict)
+    impressions: set[str] = field(default_factory=set)
+    """Their ids."""
+    clicked: list[str] = field(default_factory=list)
+    """The ids of impressions that clicks name."""
 
     def add(self, sample: "Sample", judged: "Judgement") -> None:
         """Counts a record."""
@@ -96,11 +109,24 @@ class Checked:
             self.findings[key] = Findings(judged.verdict, judged.source, sample.place, text, judged)
         self.findings[key].count += 1
         self.records += 1
+        if judged.event.get("event_type") == IMPRESSION:
+            self.impressions.add(str(judged.event["event_id"]))
+        elif judged.event.get("event_type") == CLICK:
+            self.clicked.append(str(judged.event["impression_id"]))
 
     @property
     def ok(self) -> int:
         """How many fit."""
         return sum(one.count for one in self.findings.values() if one.verdict == OK)
+
+    @property
+    def other_case(self) -> OtherCase | None:
+        """The clicks that match an impression among these records only without case; None if no click does."""
+        from spark_jobs.ingest.in_python.event_rules import lowered
+
+        ids = {lowered(one): one for one in self.impressions}
+        found = [one for one in self.clicked if one not in self.impressions and lowered(one) in ids]
+        return OtherCase(len(found), found[0], ids[lowered(found[0])]) if found else None
 
     @property
     def in_order(self) -> list[Findings]:
@@ -172,6 +198,13 @@ def _print(console: Console, checked: Checked, what: str) -> None:
         verdict = Text(one.verdict, style="green" if one.verdict == OK else "red")
         table.add_row(verdict, one.source or "none", f"{one.count:,}", example)
     console.print(table)
+    if other := checked.other_case:
+        console.print(
+            f"{other.clicks:,} clicks name an impression of these records in another case, such as "
+            f"{other.impression_id} for {other.event_id}, and will not find it; set ingest.lower_ids = true",
+            style="bold yellow",
+            soft_wrap=True,
+        )
 
 
 def _event(judged: "Judgement") -> str:
@@ -191,6 +224,7 @@ def _plain(checked: Checked) -> dict[str, Any]:
     return {
         "records": checked.records,
         "ok": checked.ok,
+        "other_case": asdict(other) if (other := checked.other_case) else None,
         "verdicts": [
             {
                 "verdict": one.verdict,

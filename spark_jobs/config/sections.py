@@ -107,6 +107,11 @@ class IngestSettings(Section):
         datetime(2000, 1, 1, tzinfo=UTC),
         description="an event with an earlier time is quarantined: a clock that was never set shows 1970 or 1980",
     )
+    lower_ids: bool = Field(
+        default=False,
+        description="make ASCII letters of event_id, user_id, impression_id and revokes small, so that 8F3C of an app "
+        "is 8f3c of a server; raw keeps what came, and rows of before stay as they are",
+    )
     max_bytes_per_batch: int = Field(
         512 * 1024 * 1024,
         ge=1,

@@ -57,6 +57,8 @@ ID_FIELDS: Final = (
     *("conversion_type", "order_id", "revokes"),
 )
 """The fields that are text of 1 to ``MAX_ID_CHARACTERS`` characters, or whole numbers taken as text."""
+CASELESS_IDS: Final = ("event_id", "user_id", "impression_id", "revokes")
+"""The ids that different programs write: an app and a server may not agree on capital or small letters in them."""
 MICROS: Final = ("cost_micros", "value_micros")
 """The fields that are whole numbers: millionths of the currency unit, not negative."""
 AMOUNT_LIMITS: Final = {"cost_micros": 10**12, "value_micros": 10**15}

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from string import ascii_lowercase, ascii_uppercase
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from spark_jobs.contract.events import CASELESS_IDS
 from spark_jobs.ingest import parse
 
 SOURCE_NAME = "source_name"
@@ -103,6 +105,16 @@ def by_source(
     return {
         name: Field(*(_chosen(fields, name, sql_type, part) for part in (_value, _is_missing, _is_wrong, _reason)))
         for name, sql_type in types.items()
+    }
+
+
+def with_lower_ids(fields: Mapping[str, Field]) -> dict[str, Field]:
+    """``fields`` with small ASCII letters in the ids of events and users; of others, Java and Python disagree."""
+    return {
+        name: replace(one, value=F.translate(one.value, ascii_uppercase, ascii_lowercase))
+        if name in CASELESS_IDS
+        else one
+        for name, one in fields.items()
     }
 
 

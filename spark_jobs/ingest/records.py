@@ -10,7 +10,7 @@ from spark_jobs.config.sources import FIELDS, SourceSettings, kept_columns
 from spark_jobs.contract import events
 from spark_jobs.contract.tables import BRONZE_EVENTS
 from spark_jobs.ingest import parse
-from spark_jobs.ingest.fields import SOURCE_NAME, by_source, own_fields, own_time
+from spark_jobs.ingest.fields import SOURCE_NAME, by_source, own_fields, own_time, with_lower_ids
 from spark_jobs.ingest.mapped import Mapped
 from spark_jobs.mapping.sources import compile_sources
 
@@ -31,7 +31,8 @@ class Records:
         self._mapped = Mapped(compile_sources(settings))
         self._is_sure = len(self._all) == 1 and not self._mapped.has_conditions
         given = {n: self._mapped.fields(n) if one.has_mapping else own_fields() for n, one in self._all.items()}
-        self.fields = by_source(given, _TYPES, is_sure=self._is_sure)
+        fields = by_source(given, _TYPES, is_sure=self._is_sure)
+        self.fields = with_lower_ids(fields) if settings.ingest.lower_ids else fields
         """By name, the fields of an event."""
         kept = {column.name: column.sql_type for column in kept_columns(self._all)}
         self.kept = by_source({name: self._mapped.kept(name) for name in self._all}, kept, is_sure=self._is_sure)

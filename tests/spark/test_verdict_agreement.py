@@ -126,6 +126,24 @@ def test_native_records_that_a_mapping_reads(spark: SparkSession, tmp_path: Path
     _assert_agreement(spark, records, _EITHER, tmp_path)
 
 
+def test_ids_without_case(spark: SparkSession, tmp_path: Path) -> None:
+    odd = "8F3C-\u00c4\u0130\u1e9e\u212a\u01c5\U00010400-z"
+    ids = {"event_id": odd, "user_id": f"U-{odd}", "impression_id": odd, "campaign_id": "C", "ad_id": "A"}
+    ids |= {"order_id": "O", "conversion_type": "Sale", "revokes": f"R-{odd}"}
+    records = [event | ids for event in _EVENTS]
+    records += [{**event, "event_id": "K9", "revokes": "k9", "user_id": 7} for event in _EVENTS]
+    for sources in ({}, {"ads": SOURCE}):
+        chosen = Settings.model_validate({"source": sources, "ingest": {"lower_ids": True}})
+        lines = [json.dumps(foreign(one, 1) if sources else one).encode() for one in records]
+        _assert_agreement(spark, lines, chosen, tmp_path)
+        found = _by_spark(spark, lines, chosen, tmp_path)
+        assert all(row.raw.encode() == line for line, row in found.items())
+        click = found[lines[1]]
+        assert (click.event_id, click.impression_id) == (odd.replace("F", "f").replace("C", "c"),) * 2
+        assert found[lines[0]].campaign_id == "C"
+        assert found[lines[7]].verdict == "invalid_revokes"
+
+
 def test_a_mapped_record_as_deep_as_allowed(spark: SparkSession, tmp_path: Path) -> None:
     records = {
         json.dumps(foreign(event, 1) | {"deep": "?"}).replace('"?"', "[" * levels + "]" * levels).encode(): levels

@@ -86,7 +86,8 @@ def judge(record: bytes, *, receipt: datetime, ingest: IngestSettings) -> Judged
     try:
         earliest = _since_epoch(ingest.earliest_event_time)
         latest = _since_epoch(receipt) + microseconds(ingest.max_future_skew)
-        return Judged(raw, OK, _event(_root(_sound(record, text, ingest)), earliest, latest))
+        fields = _root(_sound(record, text, ingest))
+        return Judged(raw, OK, _event(_lowered(fields) if ingest.lower_ids else fields, earliest, latest))
     except _RuleBrokenError as broken:
         return Judged(raw, str(broken), None)
 
@@ -110,6 +111,16 @@ def _root(text: str) -> dict[str, object]:
     if len(fields) != len(value.members):
         raise _RuleBrokenError(DUPLICATE_KEY)
     return fields
+
+
+def _lowered(fields: dict[str, object]) -> dict[str, object]:
+    """``fields`` with the ids of events and users in small letters, as far as they are ASCII."""
+    return {
+        name: "".join(chr(ord(one) + 32) if "A" <= one <= "Z" else one for one in value)
+        if isinstance(value, str) and name in ("event_id", "impression_id", "revokes", "user_id")
+        else value
+        for name, value in fields.items()
+    }
 
 
 def _event(fields: dict[str, object], earliest: int, latest: int) -> Event:

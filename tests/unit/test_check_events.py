@@ -95,3 +95,37 @@ def test_sources_that_read_a_format_in_different_ways_need_a_name(tmp_path: Path
     done = CliRunner().invoke(app, ["check-events", str(tmp_path / "a.csv"), "--config", str(tmp_path / "adloom.toml")])
     assert done.exit_code != 0
     assert "--source" in str(done.exception or done.output)
+
+
+def _own(event_type: str, event_id: str, **fields: str) -> str:
+    event = {"event_type": event_type, "event_id": event_id, "event_time": "2026-03-01T12:00:00Z", "user_id": "u"}
+    return f"{json.dumps(event | fields)}\n"
+
+
+def _of_clicks(folder: Path, *clicks: str, lower_ids: bool = False) -> tuple[dict[str, Any], str]:
+    """What check-events says of two impressions and clicks on ``clicks``: as JSON, and as text."""
+    ad = {"campaign_id": "c", "ad_id": "a"}
+    lines = [_own("click", f"k{number}", impression_id=clicked) for number, clicked in enumerate(clicks)]
+    lines += [_own("impression", "8F3C", **ad), _own("impression", "x1", **ad)]
+    (folder / "a.jsonl").write_text("".join(lines), encoding="utf-8")
+    config = folder / "adloom.toml"
+    config.write_text(f"[ingest]\nlower_ids = {str(lower_ids).lower()}\n", encoding="utf-8")
+    command = ["check-events", str(folder / "a.jsonl"), "--config", str(config)]
+    as_json, as_text = (CliRunner().invoke(app, [*command, *more]) for more in (["--json"], []))
+    assert (as_json.exit_code, as_text.exit_code) == (0, 0), as_json.output
+    return json.loads(as_json.output), " ".join(as_text.output.split())
+
+
+def test_clicks_that_match_an_impression_only_without_case_are_counted_with_the_setting_to_use(tmp_path: Path) -> None:
+    found, text = _of_clicks(tmp_path, "8f3c", "8f3C", "x1", "8F3C", "nowhere")
+    assert found["other_case"] == {"clicks": 2, "impression_id": "8f3c", "event_id": "8F3C"}
+    assert "2 clicks name an impression" in text
+    assert "8f3c" in text
+    assert "ingest.lower_ids" in text
+
+
+@pytest.mark.parametrize("lower_ids", [False, True])
+def test_nothing_is_said_of_case_where_ids_match(tmp_path: Path, lower_ids: bool) -> None:  # noqa: FBT001
+    found, text = _of_clicks(tmp_path, "8f3c" if lower_ids else "8F3C", "x1", "nowhere", lower_ids=lower_ids)
+    assert found["other_case"] is None
+    assert "lower_ids" not in text

@@ -138,6 +138,41 @@ def test_the_fields_of_a_good_record_are_read_by_the_contract(fields: dict[str, 
     assert (judged.verdict, judged.event, judged.raw) == ("ok", event, record)
 
 
+_ODD = "8F3C-\u00c4\u0130\u1e9e\u212a\u01c5-z"
+"""Letters of which Java, Python and databases make different small ones."""
+_LOWERED = "8f3c-\u00c4\u0130\u1e9e\u212a\u01c5-z"
+
+
+@pytest.mark.parametrize("lower_ids", [False, True])
+def test_ids_lose_the_case_of_their_ascii_letters_where_the_settings_say_so(lower_ids: bool) -> None:  # noqa: FBT001
+    ids = {"event_id": _ODD, "user_id": "U", "impression_id": "AB1", "campaign_id": "C", "ad_id": "A", "order_id": "O"}
+    ids |= {"conversion_type": "Sale", "revokes": "K9"}
+    settings = Settings.model_validate({"ingest": {"lower_ids": lower_ids}})
+    for kind in ("impression", "click", "conversion"):
+        other = {"event_type": kind, "event_time": "2024-05-01T12:00:00Z", "value_micros": 0}
+        record = json.dumps(other | ids).encode()
+        judged = judge(record, receipt=_RECEIPT, ingest=settings.ingest)
+        by_python = Judge(settings).judge(record, _RECEIPT)
+        assert judged.event is not None
+        assert by_python is not None
+        event = judged.event._asdict()
+        assert {name: by_python.event[name] for name in ids} == {name: event[name] for name in ids}
+        changed = {name: value for name, value in event.items() if name in ids and value and value != ids[name]}
+        expected = {"event_id": _LOWERED, "user_id": "u", "impression_id": "ab1", "revokes": "k9"}
+        assert changed == {name: value for name, value in expected.items() if lower_ids and event[name]}
+        assert judged.raw == record.decode()
+
+
+@pytest.mark.parametrize(("lower_ids", "verdict"), [(False, "ok"), (True, "invalid_revokes")])
+def test_a_conversion_that_takes_itself_back_in_another_case(lower_ids: bool, verdict: str) -> None:  # noqa: FBT001
+    fields = {"event_type": "conversion", "event_id": "K9", "event_time": "2024-05-01T12:00:00Z", "user_id": "u"}
+    record = json.dumps(fields | {"conversion_type": "sale", "value_micros": 0, "revokes": "k9"}).encode()
+    settings = Settings.model_validate({"ingest": {"lower_ids": lower_ids}})
+    judged = Judge(settings).judge(record, _RECEIPT)
+    assert judged is not None
+    assert judged.verdict == judge(record, receipt=_RECEIPT, ingest=settings.ingest).verdict == verdict
+
+
 def test_minus_zero_as_an_id_is_zero() -> None:
     record = _activity_at("2024-05-01T12:00:00Z").replace('"a1"', "-0")
     event = judge(record.encode(), receipt=_RECEIPT, ingest=IngestSettings()).event

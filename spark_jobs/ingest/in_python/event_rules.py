@@ -2,14 +2,16 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from string import ascii_lowercase, ascii_uppercase
 
 from spark_jobs.config.durations import EPOCH
 from spark_jobs.config.sources import FIELDS
 from spark_jobs.contract import events
 from spark_jobs.mapping.types import Value
 
+_SMALL = str.maketrans(ascii_uppercase, ascii_lowercase)
 _CURRENCY = re.compile(events.CURRENCY_PATTERN)
 
 
@@ -63,6 +65,21 @@ def check(fields: Mapping[str, Given], earliest: datetime, latest: datetime, may
         _check_conversion(fields)
     else:
         _optional(fields, "data", lambda _: True)
+
+
+def lowered(text: str) -> str:
+    """``text`` with small ASCII letters, as Spark's side lowers ids."""
+    return text.translate(_SMALL)
+
+
+def with_lower_ids(fields: Mapping[str, Given]) -> dict[str, Given]:
+    """``fields`` with small ASCII letters in the ids of events and users."""
+    return {
+        name: replace(one, value=lowered(one.value))
+        if name in events.CASELESS_IDS and isinstance(one.value, str)
+        else one
+        for name, one in fields.items()
+    }
 
 
 def event_of(fields: Mapping[str, Given]) -> dict[str, Value | None]:

@@ -10,7 +10,7 @@ from spark_jobs.config.settings import Settings
 from spark_jobs.config.sources import FIELDS, TEXTS
 from spark_jobs.contract import events
 from spark_jobs.contract.events import UnknownFields
-from spark_jobs.ingest.in_python.event_rules import Given, RuleBrokenError, check, event_of
+from spark_jobs.ingest.in_python.event_rules import Given, RuleBrokenError, check, event_of, with_lower_ids
 from spark_jobs.ingest.in_python.json_records import (
     Fraction,
     Integer,
@@ -136,6 +136,7 @@ class Judge:
         name = self._meant_by(record, root, origin)
         try:
             fields, kept = self._given(name, record, root)
+            fields = with_lower_ids(fields) if self._limits.lower_ids else fields
             latest = received + self._limits.max_future_skew
             check(fields, self._limits.earliest_event_time, latest, self._sources[name].may_lack)
             _check_kept(kept)
