@@ -14,6 +14,8 @@ from spark_jobs.contract.tables import BRONZE_EVENTS
 
 ACCEPTED_SHARE = 0.95
 """The share of records that must be ok before the report warns."""
+KNOWN_USERS_SHARE = 0.1
+"""The share of records that must have a user before the report warns. Low, because most people may refuse consent."""
 
 _OK_ROWS = f"verdict = '{OK}'"
 
@@ -72,7 +74,22 @@ def _accepted_rules(skew: timedelta) -> tuple[Rule, ...]:
 
 
 def _user_rules(settings: Settings) -> tuple[Rule, ...]:
-    return () if settings.may_lack_user else (not_null("user_id", "An accepted record has a user id.", _OK_ROWS),)
+    if settings.has_userless_source:
+        return ()
+    if not settings.may_lack_user:
+        return (not_null("user_id", "An accepted record has a user id.", _OK_ROWS),)
+    return (
+        Rule(
+            "known_users_share",
+            RuleKind.NOT_NULL,
+            "user_id",
+            f"At most {1 - KNOWN_USERS_SHARE:.0%} of records are accepted with an id that means nobody "
+            "(ingest.nobody); more means that the user is read from the wrong place.",
+            _OK_ROWS,
+            mostly=KNOWN_USERS_SHARE,
+            severity=Severity.WARNING,
+        ),
+    )
 
 
 def _requeue_rules() -> tuple[Rule, ...]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections import Counter
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,6 +31,8 @@ app = typer.Typer()
 
 _SHOWN = 160
 """How much of an example record is shown, in characters."""
+_FEW = 10
+"""How many of the ids that mean nobody are shown."""
 
 
 @app.command(
@@ -95,6 +98,8 @@ class Checked:
     """All records that were looked at."""
 
     records: int = 0
+    nobody: Counter[str] = field(default_factory=Counter)
+    """By user id that means nobody, how many events had it."""
     findings: dict[tuple[str | None, str], Findings] = field(default_factory=dict)
     impressions: set[str] = field(default_factory=set)
     """Their ids."""
@@ -113,6 +118,8 @@ class Checked:
             self.impressions.add(str(judged.event["event_id"]))
         elif judged.event.get("event_type") == CLICK:
             self.clicked.append(str(judged.event["impression_id"]))
+        if judged.nobody is not None:
+            self.nobody[judged.nobody] += 1
 
     @property
     def ok(self) -> int:
@@ -205,6 +212,15 @@ def _print(console: Console, checked: Checked, what: str) -> None:
             style="bold yellow",
             soft_wrap=True,
         )
+    if checked.nobody:
+        ids = ", ".join(f'"{_short(user)}" {count:,}' for user, count in checked.nobody.most_common(_FEW))
+        more = f" and {len(checked.nobody) - _FEW:,} more ids" if len(checked.nobody) > _FEW else ""
+        console.print(
+            f"The user of {checked.nobody.total():,} of them is nobody (ingest.nobody): {ids}{more}",
+            soft_wrap=True,
+            markup=False,
+            highlight=False,
+        )
 
 
 def _event(judged: "Judgement") -> str:
@@ -225,6 +241,7 @@ def _plain(checked: Checked) -> dict[str, Any]:
         "records": checked.records,
         "ok": checked.ok,
         "other_case": asdict(other) if (other := checked.other_case) else None,
+        "nobody": dict(checked.nobody.most_common()),
         "verdicts": [
             {
                 "verdict": one.verdict,

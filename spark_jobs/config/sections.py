@@ -34,7 +34,8 @@ from spark_jobs.config.choices import (
     Trigger,
 )
 from spark_jobs.config.durations import Duration, format_duration
-from spark_jobs.contract.events import DEFAULT_MAX_RECORD_BYTES
+from spark_jobs.contract.events import DEFAULT_MAX_RECORD_BYTES, MAX_ID_CHARACTERS
+from spark_jobs.contract.nobody import NOBODY
 
 _INITIAL_STATE = (
     "table or file with {} at the first start: the folder of a Delta table, or a .parquet, .jsonl, .json or .csv file; "
@@ -112,6 +113,11 @@ class IngestSettings(Section):
         description="make ASCII letters of event_id, user_id, impression_id and revokes small, so that 8F3C of an app "
         "is 8f3c of a server; raw keeps what came, and rows of before stay as they are",
     )
+    nobody: Annotated[tuple[str, ...], BeforeValidator(comma_separated)] = Field(
+        NOBODY,
+        description="comma-separated user ids that mean that no user is known, in upper or lower case: an event with "
+        "one of them has no user; empty: every id is a person",
+    )
     max_bytes_per_batch: int = Field(
         512 * 1024 * 1024,
         ge=1,
@@ -123,6 +129,16 @@ class IngestSettings(Section):
         "because its file is read after another one; modification_time: they follow each other as they were written, "
         "and an event far behind those in earlier files is late",
     )
+
+    @field_validator("nobody")
+    @classmethod
+    def _are_ids(cls, nobody: tuple[str, ...]) -> tuple[str, ...]:
+        if any(not 1 <= len(text) <= MAX_ID_CHARACTERS for text in nobody):
+            raise ValueError(
+                f"no user_id can be empty or longer than {MAX_ID_CHARACTERS} characters, such a record is quarantined; "
+                "leave the text out, or map it with nullif and may_lack"
+            )
+        return nobody
 
 
 class KafkaSettings(Section):

@@ -104,9 +104,14 @@ class Settings(Section):
         return self.kafka.model_copy(update={"topics": self.topics})
 
     @property
-    def may_lack_user(self) -> bool:
+    def has_userless_source(self) -> bool:
         """Whether a source may have events without a user."""
         return any("user_id" in source.may_lack for source in self.sources.values())
+
+    @property
+    def may_lack_user(self) -> bool:
+        """Whether an event may have no user: its source may lack it, or its id may mean nobody."""
+        return bool(self.ingest.nobody) or self.has_userless_source
 
     @model_validator(mode="after")
     def _safe_together(self) -> Self:

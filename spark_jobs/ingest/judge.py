@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from spark_jobs.config.sections import IngestSettings
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract import events
+from spark_jobs.contract.nobody import pattern_of
 from spark_jobs.contract.tables import BRONZE_EVENTS
 from spark_jobs.ingest import decode, parse
 from spark_jobs.ingest.fields import Field, Given, Reason, as_text, quoted
@@ -37,7 +38,7 @@ def judge(records: DataFrame, settings: Settings, carried: Sequence[str] = ()) -
     Returns:
         The columns of ``bronze/events``, one for each column that a source keeps, and those ``carried``. ``raw`` is as
         received; if that is not UTF-8, it is decoded as ISO-8859-1, so encoding it again gives the original bytes.
-        Fields that belong to another event type are null.
+        Fields that belong to another event type are null, and so is a user that ``ingest.nobody`` names.
     """
     how = Records(settings)
     rules = [*_decode_rules(records), *_record_rules(how), *_event_rules(how, settings.ingest)]
@@ -48,7 +49,7 @@ def judge(records: DataFrame, settings: Settings, carried: Sequence[str] = ()) -
         F.decode(F.col("raw").cast("binary"), "ISO-8859-1")
     )
     kept = {name: field.value for name, field in how.kept.items()}
-    columns = {"raw": raw, "reason": _reason(rules), **_of_quarantine(records), **_values(how.fields), **kept}
+    columns = {"raw": raw, "reason": _reason(rules), **_of_quarantine(records), **_values(how.fields, settings), **kept}
     return judged.withColumns(columns).select(*BRONZE_EVENTS.column_names, *kept, *carried)
 
 
@@ -196,9 +197,10 @@ def _reason(rules: Sequence[_Rule]) -> Column:
     return chain
 
 
-def _values(fields: dict[str, Field]) -> dict[str, Column]:
+def _values(fields: dict[str, Field], settings: Settings) -> dict[str, Column]:
     """The fields; if the record is not ok, as many as could be read."""
     values = {name: field.value for name, field in fields.items()}
+    values["user_id"] = _person(values["user_id"], settings.ingest.nobody)
     values["is_last"] = F.coalesce(values["is_last"], F.lit(False))
     for name, most in events.TEXT_LIMITS.items():
         text, length = values[name], F.char_length(values[name])
@@ -209,3 +211,11 @@ def _values(fields: dict[str, Field]) -> dict[str, Column]:
         for name in names:
             values[name] = F.when(event_type == kind, values[name])
     return values
+
+
+def _person(user: Column, nobody: Sequence[str]) -> Column:
+    """``user``, or null if it is one of the ids ``nobody``."""
+    if not nobody:
+        return user
+    # A pattern, not lower(): see spark_jobs.ingest.fields.own_time.
+    return F.when(user.rlike(rf"^{pattern_of(nobody)}\z"), F.lit(None)).otherwise(user)

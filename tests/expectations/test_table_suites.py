@@ -10,11 +10,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from expectations.quarantine import failing_rows
+from expectations.rules import Severity
 from expectations.suites import Suite, table_suites
 from spark_jobs.config.choices import Clock, DeduplicateMode
 from spark_jobs.config.sections import DeduplicateSettings, MovingAverageSettings, UserStatusSettings
 from spark_jobs.config.settings import Settings
-from spark_jobs.contract.tables import GROSS_CREDIT_TABLES, NET_CREDIT_TABLES
+from spark_jobs.contract.tables import BRONZE_EVENTS, GROSS_CREDIT_TABLES, NET_CREDIT_TABLES
 from tests.expectations.faults import FAULTS, Fault, Spoil
 from tests.expectations.good_rows import apart, frame, good_rows
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from expectations.engine import Engine
 
 _NAMES = tuple(FAULTS)
+_USER = "user_id_not_null"
 _SHORTEST = {"watermark": "1ms"}
 _SHORT = Settings.model_validate(
     {
@@ -29,6 +31,9 @@ _SHORT = Settings.model_validate(
         **dict.fromkeys(("deduplicate", "sessionize", "campaign_stats", "moving_average", "user_status"), _SHORTEST),
     }
 )
+
+_STRICT = Settings.model_validate({"ingest": {"nobody": []}})
+"""Every event needs a user."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,7 @@ class _Planted:
 @pytest.fixture(scope="module")
 def planted(spark: SparkSession) -> dict[str, _Planted]:
     """By table name; all cases of a table share one DataFrame, so a dozen of them cost one Spark job."""
-    return {suite.table.name: _plant(spark, suite) for suite in table_suites(Settings()) if suite.table.name in FAULTS}
+    return {suite.table.name: _plant(spark, suite) for suite in table_suites(_STRICT) if suite.table.name in FAULTS}
 
 
 def _plant(spark: SparkSession, suite: Suite) -> _Planted:
@@ -120,6 +125,26 @@ def test_a_planted_fault_breaks_its_rule_and_no_other(
     assert planted[name].broken[fault.rule] == due
     if any(not rule.keeps_rows for rule in planted[name].suite.rules if rule.name in due):
         assert planted[name].unexpected(engine, fault.rule, fault.rule).keys() == due
+
+
+def test_where_an_id_may_mean_nobody_an_event_may_have_no_user_but_a_session_and_a_status_have_one() -> None:
+    def demanding(settings: Settings) -> set[str]:
+        return {suite.table.name for suite in table_suites(settings) for one in suite.rules if one.name == _USER}
+
+    always, of_events = {"sessions", "user_status"}, {"bronze", "silver", "attributions"}
+    assert demanding(Settings()) == always
+    assert demanding(_STRICT) == {*always, *of_events, "paths", "net_paths"}
+
+
+@pytest.mark.parametrize(
+    ("known", "broken"), [(0, {"known_users_share"}), (0.05, {"known_users_share"}), (0.15, set())]
+)
+def test_users_who_are_hardly_ever_known_are_a_warning(spark: SparkSession, known: float, broken: set[str]) -> None:
+    (suite,) = (suite for suite in table_suites(Settings()) if suite.table == BRONZE_EVENTS)
+    rows = [dict(good_rows(BRONZE_EVENTS.name)[0], user_id="u" if n < known * 20 else None) for n in range(20)]
+    prepared = suite.prepare(frame(spark, BRONZE_EVENTS.name, rows, ["all"] * len(rows)), None)
+    assert _broken(prepared, suite, Counter(), "all") == broken
+    assert [rule.severity for rule in suite.rules if rule.name in broken] == [Severity.WARNING] * len(broken)
 
 
 @pytest.mark.parametrize(

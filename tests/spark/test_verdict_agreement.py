@@ -1,6 +1,7 @@
 """``adloom check-events`` judges without Spark: it gives each record the verdict that a run gives it."""
 
 import json
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,13 @@ from spark_jobs.config.durations import EPOCH
 from spark_jobs.config.settings import Settings
 from spark_jobs.config.sources import FIELDS, kept_columns
 from spark_jobs.contract.events import MALFORMED_JSON, OK
+from spark_jobs.contract.nobody import NOBODY
 from spark_jobs.ingest.in_python.judge import Judge
 from spark_jobs.ingest.judge import judge
 from tests.support.foreign import SOURCE, foreign
 from tests.support.mappings import records as random_records
 from tests.support.verdict_cases import VERDICT_CASES
+from tests.support.verdicts import judge as verdict_of
 
 _RECEIVED = datetime(2026, 8, 1, tzinfo=UTC)
 _OTHER = {
@@ -142,6 +145,29 @@ def test_ids_without_case(spark: SparkSession, tmp_path: Path) -> None:
         assert (click.event_id, click.impression_id) == (odd.replace("F", "f").replace("C", "c"),) * 2
         assert found[lines[0]].campaign_id == "C"
         assert found[lines[7]].verdict == "invalid_revokes"
+
+
+_USERS = (
+    *NOBODY,
+    *("NULL", "Unknown", "ANONYMOUS", "(Not Set)", "null ", " null", "null\n", "nullnull", "un\u212anown"),
+    *("a.b", "A.B", "axb", "a.b\n", "niemand|keiner", "\u00c4", "\u00e4", r"\e", 0, -0, 10),
+)
+
+
+@pytest.mark.parametrize(
+    "nobody", [NOBODY, ("a.b", "Niemand|keiner", "\u00e4", r"\E"), ()], ids=["default", "own", "off"]
+)
+def test_ids_that_mean_nobody(spark: SparkSession, tmp_path: Path, nobody: tuple[str, ...]) -> None:
+    events = [_EVENTS[2] | {"event_id": str(n), "user_id": user} for n, user in enumerate(_USERS)]
+    own = Settings.model_validate({"ingest": {"nobody": nobody}})
+    records = [json.dumps(event).encode() for event in events]
+    _assert_agreement(spark, records, own, tmp_path)
+    users = [row.user_id for row in _by_spark(spark, records, own, tmp_path).values()]
+    oracle = [verdict_of(record, receipt=_RECEIVED, ingest=own.ingest) for record in records]
+    assert Counter(users) == Counter(one.event.user_id for one in oracle if one.event)
+    assert users.count(None) == {NOBODY: len(NOBODY) + 6, (): 0}.get(nobody, 5)
+    mapped = Settings.model_validate({"ingest": {"nobody": nobody}, "source": {"ads": SOURCE, "other": _OTHER}})
+    _assert_agreement(spark, [json.dumps(foreign(one, 1)).encode() for one in events], mapped, tmp_path)
 
 
 def test_a_mapped_record_as_deep_as_allowed(spark: SparkSession, tmp_path: Path) -> None:

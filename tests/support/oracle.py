@@ -80,7 +80,7 @@ LEFT JOIN named mc ON mc.event_type = 'click' AND mc.event_id = c.event_id AND m
 _SESSIONS = """
 WITH neighbours AS (
   SELECT *, lag(event_time) OVER in_order AS previous_time, lag(is_last) OVER in_order AS after_last
-  FROM silver WHERE event_type <> 'conversion'
+  FROM silver WHERE event_type <> 'conversion' AND user_id IS NOT NULL
   WINDOW in_order AS (PARTITION BY user_id ORDER BY event_time, event_id, event_type)
 ),
 starts AS (
@@ -183,7 +183,7 @@ WITH neighbours AS (
   SELECT user_id, epoch_us(event_time) AS us,
     epoch_us(event_time) - lag(epoch_us(event_time)) OVER in_order AS silence,
     lead(epoch_us(event_time)) OVER in_order - epoch_us(event_time) AS next_silence
-  FROM silver WHERE event_type <> 'conversion'
+  FROM silver WHERE event_type <> 'conversion' AND user_id IS NOT NULL
   WINDOW in_order AS (PARTITION BY user_id ORDER BY event_time, event_id, event_type)
 ),
 visits AS (

@@ -7,6 +7,7 @@ the whole table can be one input file. The verdicts hold at any receipt from 202
 from typing import Final
 
 from spark_jobs.contract.events import DEFAULT_MAX_RECORD_BYTES, OPTIONAL_FIELDS, VERDICTS
+from spark_jobs.contract.nobody import NOBODY
 
 VerdictCase = tuple[str, bytes, str]
 
@@ -242,6 +243,18 @@ def _ids() -> None:
             _case(f"{field} {name}", build(**{field: text}), f"invalid_{field}")
 
 
+def _ids_of_nobody() -> None:
+    for text in NOBODY:
+        _case(f"user_id {text} means nobody", _clk(user_id=f'"{text}"'), "ok")
+    for text in ("NULL", "Unknown", "(NOT SET)", "N/A"):
+        _case(f"user_id {text} means nobody", _act(user_id=f'"{text}"'), "ok")
+    for text in ("null ", "unknown2", "--", "00000000-0000-0000-0000-000000000001", "un\u212anown"):
+        _case(f"user_id {text} means somebody", _act(user_id=f'"{text}"'), "ok")
+    _case("user_id zero means nobody", _act(user_id="0"), "ok")
+    for field, build in (("event_id", _act), ("campaign_id", _imp), ("impression_id", _clk), ("order_id", _cnv)):
+        _case(f"{field} of nobody", build(**{field: '"unknown"'}), "ok")
+
+
 def _times() -> None:
     good = (
         "2024-05-01T12:00:00.1Z",
@@ -469,6 +482,7 @@ _good_records()
 _records_that_are_no_object()
 _malformed_records()
 _ids()
+_ids_of_nobody()
 _times()
 _other_fields()
 _conversions()

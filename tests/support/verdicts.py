@@ -46,7 +46,7 @@ class Event(NamedTuple):
     event_type: str
     event_id: str
     event_time: datetime
-    user_id: str
+    user_id: str | None
     is_last: bool
     campaign_id: str | None = None
     ad_id: str | None = None
@@ -87,7 +87,7 @@ def judge(record: bytes, *, receipt: datetime, ingest: IngestSettings) -> Judged
         earliest = _since_epoch(ingest.earliest_event_time)
         latest = _since_epoch(receipt) + microseconds(ingest.max_future_skew)
         fields = _root(_sound(record, text, ingest))
-        return Judged(raw, OK, _event(_lowered(fields) if ingest.lower_ids else fields, earliest, latest))
+        return Judged(raw, OK, _event(_lowered(fields) if ingest.lower_ids else fields, earliest, latest, ingest))
     except _RuleBrokenError as broken:
         return Judged(raw, str(broken), None)
 
@@ -123,7 +123,7 @@ def _lowered(fields: dict[str, object]) -> dict[str, object]:
     }
 
 
-def _event(fields: dict[str, object], earliest: int, latest: int) -> Event:
+def _event(fields: dict[str, object], earliest: int, latest: int, ingest: IngestSettings) -> Event:
     event_type = _required(fields, "event_type", lambda value: value if value in EVENT_TYPES else None)
     event_id = _required(fields, "event_id", _id_text)
     event_time = _required(fields, "event_time", _rfc3339)
@@ -135,7 +135,7 @@ def _event(fields: dict[str, object], earliest: int, latest: int) -> Event:
         event_type=str(event_type),
         event_id=event_id,
         event_time=_EPOCH.replace(tzinfo=None) + timedelta(microseconds=event_time),
-        user_id=_required(fields, "user_id", _id_text),
+        user_id=_person(_required(fields, "user_id", _id_text), ingest),
         is_last=_optional(fields, "is_last", lambda value: value if isinstance(value, bool) else None, default=False),
         ip=_whole(_optional(fields, "ip", _text, default=None), 64),
         user_agent=(_optional(fields, "user_agent", _text, default=None) or "")[:1024] or None,
@@ -194,6 +194,15 @@ def _text(value: object) -> str | None:
 def _id_text(value: object) -> str | None:
     text = _text(value)
     return text if text is not None and 1 <= len(text) <= MAX_ID_CHARACTERS and "\0" not in text else None
+
+
+def _person(user: str, ingest: IngestSettings) -> str | None:
+    """``user``, or None if it is an id that means nobody, whatever the case of its ASCII letters."""
+    return None if _lower(user) in map(_lower, ingest.nobody) else user
+
+
+def _lower(text: str) -> str:
+    return "".join(letter.lower() if letter.isascii() else letter for letter in text)
 
 
 def _whole(text: str | None, most: int) -> str | None:

@@ -129,3 +129,13 @@ def test_nothing_is_said_of_case_where_ids_match(tmp_path: Path, lower_ids: bool
     found, text = _of_clicks(tmp_path, "8f3c" if lower_ids else "8F3C", "x1", "nowhere", lower_ids=lower_ids)
     assert found["other_case"] is None
     assert "lower_ids" not in text
+
+
+def test_events_of_nobody_are_counted_by_the_id_that_they_came_with(tmp_path: Path) -> None:
+    users = ["u1", "unknown", "Unknown", "0", "unknown", None]
+    rows = [_ROWS[0] | {"user": user} for user in users]
+    (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    found = _checked(tmp_path, tmp_path / "a.jsonl", "")
+    assert (found["ok"], found["nobody"]) == (5, {"unknown": 2, "Unknown": 1, "0": 1})
+    shown = CliRunner().invoke(app, ["check-events", str(tmp_path / "a.jsonl"), "--config", f"{tmp_path}/adloom.toml"])
+    assert 'The user of 4 of them is nobody (ingest.nobody): "unknown" 2, "Unknown" 1, "0" 1' in shown.output

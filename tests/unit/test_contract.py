@@ -75,13 +75,26 @@ def _changed(before: Settings, now: Settings) -> dict[str, str]:
     return {change.what: change.verdict.value for change in check(contract_of(before), contract_of(now)).changes}
 
 
+def _without_ids_of_nobody(settings: Settings) -> Settings:
+    return settings.model_copy(update={"ingest": settings.ingest.model_copy(update={"nobody": ()})})
+
+
+_NO_USER_PROMISED = {
+    f"{table}: user_id_not_null": "breaking" for table in ("bronze", "silver", "attributions", "paths", "net_paths")
+}
+
+
 def test_an_event_without_a_user_breaks_readers_of_each_table_that_promised_one() -> None:
     lacking = {field: text for field, text in _CLICKS["map"].items() if field != "user_id"}
-    found = _changed(_settings(), _settings(may_lack=["user_id"], map=lacking))
-    tables = ("bronze", "silver", "attributions", "paths", "net_paths")
-    rules = {f"{table}: user_id_not_null": "breaking" for table in tables}
+    before, now = _settings(), _settings(may_lack=["user_id"], map=lacking)
+    found = _changed(_without_ids_of_nobody(before), _without_ids_of_nobody(now))
     fields = {"source.clicks.may_lack": "breaking", "source.clicks.user_id": "breaking"}
-    assert found == {**fields, **rules}
+    assert found == {**fields, **_NO_USER_PROMISED}
+
+
+def test_ids_that_mean_nobody_break_readers_of_the_same_tables_and_no_producer() -> None:
+    found = _changed(_without_ids_of_nobody(_settings()), _settings())
+    assert found == {**_NO_USER_PROMISED, "bronze: known_users_share": "safe"}
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,7 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
         pytest.param({"ADLOOM_KAFKA__SECURITY_PROTOCOL": "SASL_SSL"}, "needs kafka.username", id="no-user"),
         pytest.param({"ADLOOM_KAFKA__USERNAME": "u"}, "which sends no user", id="user-not-sent"),
         pytest.param({"ADLOOM_MOVING_AVERAGE__KEY": "ip"}, "no text column of that name that may go to gold", id="ip"),
+        pytest.param({"ADLOOM_INGEST__NOBODY": "x" * 129}, "no user_id can be", id="too-long-for-an-id"),
         pytest.param({"ADLOOM_JOB__METRICS": "9108"}, "job.metrics", id="metrics-without-host"),
         pytest.param(
             {"ADLOOM_SPARK__JOIN_STATE": "by_time", "ADLOOM_SPARK__STATE_STORE": "memory"},
@@ -66,6 +67,16 @@ def test_kafka_takes_a_list_of_topics_and_a_table_of_options(tmp_path: Path) -> 
     environ = {"ADLOOM_KAFKA__TOPICS": "clicks, impressions", "ADLOOM_KAFKA__OPTIONS": '{"client.id": "other"}'}
     kafka = load_settings(file, environ).kafka
     assert (kafka.topics, dict(kafka.options)) == (("clicks", "impressions"), {"client.id": "other"})
+
+
+def test_the_ids_of_nobody_are_replaced_as_a_list_and_an_empty_one_switches_them_off(tmp_path: Path) -> None:
+    assert "00000000-0000-0000-0000-000000000000" in load_settings(None).ingest.nobody
+    file = tmp_path / "adloom.toml"
+    file.write_text('[ingest]\nnobody = ["a,b", "guest"]\n')
+    assert load_settings(file).ingest.nobody == ("a,b", "guest")
+    assert load_settings(file, {"ADLOOM_INGEST__NOBODY": "guest, -1"}).ingest.nobody == ("guest", "-1")
+    off = load_settings(file, {"ADLOOM_INGEST__NOBODY": ""})
+    assert (off.ingest.nobody, off.may_lack_user) == ((), False)
 
 
 def test_a_password_is_not_told(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -151,13 +151,22 @@ def test_what_is_the_same_in_all_records_is_no_user() -> None:
 
 
 def test_an_id_that_many_records_have_is_asked_about() -> None:
-    nobody = "00000000-0000-0000-0000-000000000000"
-    draft = draft_of([{"id": n, "uid": nobody if n % 3 == 0 else f"u{n % 50}"} for n in range(300)])
-    (check,) = [check for check in draft.sources[0].fields["user_id"].checks if nobody in check]
-    assert "is in 33% of the records" in check
-    assert f"nullif($.uid, '{nobody}')" in check
+    draft = draft_of([{"id": n, "uid": "guest" if n % 3 == 0 else f"u{n % 50}"} for n in range(300)])
+    (check,) = draft.sources[0].fields["user_id"].checks
+    assert '"guest" is in 33% of the records' in check
+    assert "add it to ingest.nobody" in check
     fine = draft_of([{"id": n, "uid": f"u{n % 50}"} for n in range(300)])
     assert not fine.sources[0].fields["user_id"].checks
+
+
+def test_an_id_that_is_known_to_mean_nobody_is_said_to_count_as_none() -> None:
+    nobody = "00000000-0000-0000-0000-000000000000"
+    users = [nobody, "guest", "u1", "u2", "u3"]
+    draft = draft_of([{"id": n, "uid": users[n % 3] if n % 3 < 2 else f"u{n % 50}"} for n in range(300)])
+    known, asked = sorted(draft.sources[0].fields["user_id"].checks)
+    assert known == f'"{nobody}" is in 33% of the records: it means nobody (ingest.nobody), so they have no user'
+    assert '"guest" is in 33% of the records' in asked
+    assert "may_lack" not in draft.settings()["x"]
 
 
 def test_records_without_a_user_are_let_through_and_said() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from spark_jobs.config.sections import IngestSettings
 from spark_jobs.config.settings import Settings
-from spark_jobs.contract.events import DECODE_VERDICTS, MAPPED_VERDICTS, VERDICTS
+from spark_jobs.contract.events import DECODE_VERDICTS, MAPPED_VERDICTS, OK, VERDICTS
 from spark_jobs.ingest.in_python.judge import Judge
 from tests.support.source_files import split_records
 from tests.support.verdict_cases import VERDICT_CASES
@@ -128,6 +128,11 @@ _GOOD = (
         Event("activity", "e", _NOON, "u", is_last=False, ip="3221225985", user_agent="a\0b"),
         id="activity with the device of its user",
     ),
+    pytest.param(
+        {"event_type": "click", "event_time": "2024-05-01T12:00:00Z", "user_id": "Unknown", "impression_id": "unknown"},
+        Event("click", "e", _NOON, None, is_last=False, impression_id="unknown"),
+        id="a click of nobody",
+    ),
 )
 
 
@@ -171,6 +176,17 @@ def test_a_conversion_that_takes_itself_back_in_another_case(lower_ids: bool, ve
     judged = Judge(settings).judge(record, _RECEIPT)
     assert judged is not None
     assert judged.verdict == judge(record, receipt=_RECEIPT, ingest=settings.ingest).verdict == verdict
+
+
+@pytest.mark.parametrize(("record", "verdict"), [pytest.param(*case[1:], id=case[0]) for case in VERDICT_CASES])
+def test_check_events_reads_the_user_that_is_due(record: bytes, verdict: str) -> None:
+    if verdict != OK:
+        return
+    due = judge(record, receipt=datetime(2025, 1, 1, tzinfo=UTC), ingest=IngestSettings()).event
+    judged = Judge(Settings()).judge(record, datetime(2025, 1, 1, tzinfo=UTC))
+    assert due is not None
+    assert judged is not None
+    assert judged.event["user_id"] == due.user_id
 
 
 def test_minus_zero_as_an_id_is_zero() -> None:

@@ -9,6 +9,7 @@ from string import ascii_lowercase, ascii_uppercase
 from spark_jobs.config.durations import EPOCH
 from spark_jobs.config.sources import FIELDS
 from spark_jobs.contract import events
+from spark_jobs.contract.nobody import Nobody
 from spark_jobs.mapping.types import Value
 
 _SMALL = str.maketrans(ascii_uppercase, ascii_lowercase)
@@ -82,9 +83,11 @@ def with_lower_ids(fields: Mapping[str, Given]) -> dict[str, Given]:
     }
 
 
-def event_of(fields: Mapping[str, Given]) -> dict[str, Value | None]:
-    """The event that good fields are: those of other types are null."""
+def event_of(fields: Mapping[str, Given], nobody: Nobody) -> dict[str, Value | None]:
+    """The event that good fields are: those of other types are null, and so is a user that means ``nobody``."""
     given = {name: fields[name].value if name in fields else None for name in FIELDS}
+    if nobody.is_meant_by(given["user_id"]):
+        given["user_id"] = None
     given["is_last"] = bool(given["is_last"])
     for name, most in events.TEXT_LIMITS.items():
         text = str(given[name] or "")

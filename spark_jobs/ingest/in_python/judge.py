@@ -10,6 +10,7 @@ from spark_jobs.config.settings import Settings
 from spark_jobs.config.sources import FIELDS, TEXTS
 from spark_jobs.contract import events
 from spark_jobs.contract.events import UnknownFields
+from spark_jobs.contract.nobody import Nobody
 from spark_jobs.ingest.in_python.event_rules import Given, RuleBrokenError, check, event_of, with_lower_ids
 from spark_jobs.ingest.in_python.json_records import (
     Fraction,
@@ -46,6 +47,7 @@ class Judgement:
         reason: what its record has where the rule is broken; empty where the verdict says it all.
         event: the fields of the event, if the verdict is ok.
         kept: the columns that the source keeps.
+        nobody: the user id of the record, if it means nobody, so that the event has no user.
     """
 
     verdict: str
@@ -53,6 +55,7 @@ class Judgement:
     reason: str = ""
     event: Mapping[str, Value | None] = field(default_factory=dict)
     kept: Mapping[str, Value | None] = field(default_factory=dict)
+    nobody: str | None = None
 
 
 class _BrokenError(Exception):
@@ -77,7 +80,7 @@ class Judge:
         """
         self._sources = {name: one for name, one in settings.sources.items() if only in (None, name)}
         self._mappings = compile_sources(settings)
-        self._limits = settings.ingest
+        self._limits, self._nobody = settings.ingest, Nobody(settings.ingest.nobody)
         self._is_sure = len(self._sources) == 1 and not any(one.when for one in self._sources.values())
 
     def judge(self, record: bytes, received: datetime, origin: str | None = None) -> Judgement | None:
@@ -142,9 +145,9 @@ class Judge:
             _check_kept(kept)
         except RuleBrokenError as broken:
             raise _BrokenError(broken.verdict, broken.reason, name) from None
-        return Judgement(
-            events.OK, name, event=event_of(fields), kept={column: one.value for column, one in kept.items()}
-        )
+        event, values = event_of(fields, self._nobody), {column: one.value for column, one in kept.items()}
+        given = fields["user_id"].value if event["user_id"] is None and "user_id" in fields else None
+        return Judgement(events.OK, name, event=event, kept=values, nobody=given if isinstance(given, str) else None)
 
     def _may_be_own(self, origin: str | None) -> bool:
         """Whether a record may be in adloom's own format, which is not read as :class:`Record` reads."""

@@ -1,11 +1,12 @@
 """Which column of a group of records is which field."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from spark_jobs.contract.events import MAX_ID_CHARACTERS
+from spark_jobs.contract.nobody import Nobody
 from spark_jobs.mapping import MappingError
 from spark_jobs.mapping.expression import evaluate
 from spark_jobs.mapping.suggest import names
@@ -22,7 +23,7 @@ _SOME = 0.3
 _ADDED = 0.01
 _MAX_ALTERNATIVES = 3
 _MANY = 50
-_NOBODY = 0.2
+_FREQUENT = 0.2
 """The share of records from which on one id is suspected to stand for no person."""
 _FEW_USERS = 10
 _LONG_TEXT = 20
@@ -69,19 +70,23 @@ def user_field(group: Profile, readings: Mapping[str, TimeReading]) -> tuple[Dra
         strong = [max(found, key=lambda one: (one.score, one.column.share(group.rows)))]
         checks.append("nothing is named like a user; this one has ids that repeat: is it whom sessions belong to?")
     chosen, covered = alternatives(strong, group)
-    checks += [check for one in chosen if (check := _nobody(one, group.rows))]
+    checks += [check for one in chosen for check in _frequent_ids(one, group.rows)]
     return (field_of(chosen, group, checks) if chosen else None), covered
 
 
-def _nobody(column: Column, rows: int) -> str:
-    """A question about an id in a large share of the records, which may mean no person; empty without one."""
-    ((value, count),) = Counter({one: column.counts[one] for one in column.distinct}).most_common(1)
-    if rows <= _MANY or count < _NOBODY * rows:
-        return ""
-    return (
-        f'"{_short(value)}" is in {count / rows:.0%} of the records: if it means that nobody is known, write '
-        f"nullif({column.expression}, '{value}'), or all of them become one person"
-    )
+def _frequent_ids(column: Column, rows: int) -> Iterator[str]:
+    """A note on each id in a large share of the records: it may mean that no user is known."""
+    if rows <= _MANY:
+        return
+    nobody, counts = Nobody(), Counter({one: column.counts[one] for one in column.distinct})
+    for value, count in counts.most_common(int(1 / _FREQUENT)):
+        if count < _FREQUENT * rows:
+            return
+        said = f'"{_short(value)}" is in {count / rows:.0%} of the records: '
+        if nobody.is_meant_by(value):
+            yield said + "it means nobody (ingest.nobody), so they have no user"
+        else:
+            yield said + "if it means that nobody is known, add it to ingest.nobody, or all of them become one person"
 
 
 def _user_score(column: Column, rows: int) -> float:
