@@ -49,7 +49,7 @@ test-derived: setup ## Repairs, replays, requeues, days, credit, marks, feeds, r
 
 test-stack: setup ## The jobs on real Kafka and MinIO (fetched, and built with Go, the first time)
 	@$(PY) -m tests.stack.gobuilt
-	$(PY) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -m "stack and not slow" tests/stack
+	$(PY) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --durations 20 -m "stack and not slow" tests/stack
 
 test-stack-full: setup ## The same, and kill -9 at 50 moments (KILLS), outages (ROUNDS), bad networks, 200,000 events
 	@$(PY) -m tests.stack.gobuilt

@@ -189,7 +189,7 @@ def test_the_report_shows_times_in_utc_wherever_the_machine_stands(
     from expectations.quarantine import failing_rows, keep_failing_rows
     from expectations.suites import table_suites
 
-    lake, row = open_lake(str(tmp_path / "lake")), {**good_rows("silver")[0], "user_id": None}
+    lake, row = open_lake(str(tmp_path / "lake")), {**good_rows("silver")[0], "campaign_id": None}
     append(spark, lake, SILVER_EVENTS, [row])
     (suite,) = (suite for suite in table_suites(Settings()) if suite.table is SILVER_EVENTS)
     failing = failing_rows(suite.prepare(spark.read.format("delta").load(lake.table(SILVER_EVENTS)), None), suite.rules)
@@ -203,7 +203,7 @@ def test_the_report_shows_times_in_utc_wherever_the_machine_stands(
     assert kept is not None
     shown = dict(zip(kept.columns, kept.first[0], strict=True))
     assert shown["event_time"] == f"{row['event_time']:%Y-%m-%dT%H:%M:%S}.000000Z"
-    assert "user_id" in shown["reasons"]
+    assert "campaign_id" in shown["reasons"]
 
 
 def test_a_new_row_that_conflicts_with_an_old_one_is_found(

@@ -146,14 +146,21 @@ def test_what_a_late_copy_changes_is_told(copies: _Copies) -> None:
     assert (then.fresh, then.again) == (0, 6)
 
 
+@pytest.mark.parametrize(
+    ("begin", "ids"),
+    [
+        pytest.param(1, ("near", "far"), id="a window with the copies that count"),
+        pytest.param(3, ("near",), id="a day whose copy counts on the day before"),
+    ],
+)
 def test_a_window_that_is_computed_again_frees_an_older_lake_of_stale_rows(
-    spark: SparkSession, copies: _Copies, tmp_path: Any
+    begin: int, ids: tuple[str, ...], spark: SparkSession, copies: _Copies, tmp_path: Any
 ) -> None:
     lake = copy_lake(copies.then, tmp_path)
-    stale = [row for row in read_table(copies.first, PATHS) if row[0] in ("copies/near", "copies/far")]
+    stale = [row for row in read_table(copies.first, PATHS) if row[0] in {f"copies/{name}" for name in ids}]
     rows = [tuple(v.replace(tzinfo=UTC) if isinstance(v, datetime) else v for v in row) for row in stale]
     append_rows(spark.createDataFrame(rows, PATHS.ddl), lake, PATHS, CommitNote(writer="a test", batch=1))
     assert _values(lake, PATHS) != _THEN
-    window = Window(datetime(2024, 5, 1, tzinfo=UTC), datetime(2024, 5, 4, tzinfo=UTC))
+    window = Window(datetime(2024, 5, begin, tzinfo=UTC), datetime(2024, 5, 4, tzinfo=UTC))
     assert credit(OpenLake.of(lake, _SETTINGS, spark), window=window)
     assert _values(lake, PATHS) == _THEN
