@@ -23,15 +23,16 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.config.durations import Window
-from spark_jobs.contract.tables import CREDIT_TABLES, Table
+from spark_jobs.contract.tables import CREDIT_TABLES, LEFT_OUT, Table
 from spark_jobs.credit.due import due_until, has_work, last_run, seen_of
 from spark_jobs.credit.plan import CREDIT_PLANS, CREDIT_SEEN, CreditPlan
 from spark_jobs.credit.planning import CreditPlanning
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.records import write_record
-from spark_jobs.restatements.apply import Changes, OnStep, restate
+from spark_jobs.restatements.apply import Changes, OnStep, Restating, restate
 from spark_jobs.restatements.compare import restatement_rows
 from spark_jobs.spark.open_lake import OpenLake
+from spark_jobs.spark.write_delta import create_table
 
 
 def credit(
@@ -63,6 +64,12 @@ def credit(
     return restate(lake, _CREDIT, plan, dry_run=dry_run, on_step=on_step)
 
 
+def _create_left_out(run: Restating[CreditPlan], plan: CreditPlan) -> None:
+    """Where nothing is left out, the table is empty, and not one that somebody still has to write."""
+    if LEFT_OUT.name in plan.tables:
+        create_table(run.lake.spark, run.lake, LEFT_OUT)
+
+
 def _restatements(changed: DataFrame, plan: CreditPlan, table: Table) -> DataFrame:
     """The changes of rows that had been written before."""
     again = changed.where(F.col("cause").isNotNull())
@@ -78,4 +85,6 @@ def _remember(lake: Lake, plan: CreditPlan) -> None:
         write_record(lake, CREDIT_SEEN, seen_of(plan.reach, waits=plan.waiting > 0))
 
 
-_CREDIT = Changes(CREDIT_PLANS, CREDIT_TABLES, _restatements, after=_remember, is_appended=True)
+_CREDIT = Changes(
+    CREDIT_PLANS, CREDIT_TABLES, _restatements, before=_create_left_out, after=_remember, is_appended=True
+)

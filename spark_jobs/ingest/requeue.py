@@ -88,11 +88,14 @@ def requeue(
     """
     selection.check(lake.settings.sources)
     if dry_run:
-        return Requeued(_judge(lake, selection, on_step).counts(on_step))
+        batch = _judge(lake, selection, on_step)
+        try:
+            return Requeued(batch.counts(on_step))
+        finally:
+            batch.judged.unpersist()
     with lake.hold(REQUEUE) as check_lock:
         for attempt in range(1, _ATTEMPTS + 1):
             batch = _judge(lake, selection, on_step)
-            batch.rows.persist()  # judged once, and counted before it is written
             try:
                 found = Requeued(batch.counts(on_step), batch.at)
                 if not found.fit:
@@ -103,7 +106,7 @@ def requeue(
             except _CONFLICTS as error:
                 _log.warning("bronze changed during the requeue, attempt %d: %s", attempt, error)
             finally:
-                batch.rows.unpersist()
+                batch.judged.unpersist()
     raise LakeError(
         f"bronze of {lake.root} changed during each of {_ATTEMPTS} attempts to requeue into it, so nothing was added "
         "by this one; is another requeue running? Run it again"
@@ -114,14 +117,21 @@ def requeue(
 class _Batch:
     """Records of one version of bronze, judged again.
 
-    ``rows``: the columns of bronze, the kept ones, and what the records were judged before; ``at``: their
-    ``ingest_time``; ``writer``: what the commit must be named; ``watermark``: of ``deduplicate``, None without one.
+    ``judged``: persisted, the columns of bronze, the kept ones, and what the records were judged before; ``source``:
+    only its records are meant, None: all; ``at``: their ``ingest_time``; ``writer``: what the commit must be named;
+    ``watermark``: of ``deduplicate``, None without one.
     """
 
-    rows: DataFrame
+    judged: DataFrame
+    source: str | None
     at: datetime
     writer: str
     watermark: datetime | None
+
+    @property
+    def rows(self) -> DataFrame:
+        """The records that are meant."""
+        return self.judged if self.source is None else self.judged.where(_source() == self.source)
 
     def fitting(self) -> DataFrame:
         """The rows to append."""
@@ -160,10 +170,11 @@ def _judge(lake: OpenLake, selection: Selection, on_step: OnStep) -> _Batch:
         # Whoever names the verdict says that a clock was wrong, so what was received when says nothing.
         is_meant = F.col(BEFORE_VERDICT) == EVENT_TIME_IN_FUTURE
         records = records.withColumn("received_time", F.when(is_meant, now).otherwise(F.col("received_time")))
-    judged = judge(records, lake.settings, carried=(BEFORE_VERDICT, BEFORE_SOURCE))
-    if selection.source is not None:
-        judged = judged.where(_source() == selection.source)
-    return _Batch(judged, time_of_us(at_us), f"{REQUEUE} after {last_us}", next_watermark(lake, DEDUPLICATE))
+    # Judged once, and counted before they are written. Without this, Spark would also put the rules into each
+    # condition on what was judged, and plan for minutes.
+    judged = judge(records, lake.settings, carried=(BEFORE_VERDICT, BEFORE_SOURCE)).persist()
+    writer = f"{REQUEUE} after {last_us}"
+    return _Batch(judged, selection.source, time_of_us(at_us), writer, next_watermark(lake, DEDUPLICATE))
 
 
 def _times(bronze: DataFrame) -> tuple[int, int]:

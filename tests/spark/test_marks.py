@@ -191,7 +191,7 @@ def _check_sums(done: Marking, *, before: set[Mark], after: set[Mark]) -> None:
     impressions = [events[mark[:3]] for mark in after if mark[-1] == "c" and mark[0] == "impression"]
     assert impressions
     assert (networks.impressions, networks.clicks) == (len(impressions), networks.events - len(impressions))
-    assert networks.cost_micros == sum(one["cost_micros"] for one in impressions)
+    assert networks.cost_micros == sum(one["cost_micros"] or 0 for one in impressions)
     conversions = [events[mark[:3]] for mark in before if mark[-1] == "d" and mark[0] == "conversion"]
     values = Counter[str]()
     for one in conversions:
