@@ -30,7 +30,7 @@ from tests.support.invalid import rule_set
 from tests.support.lakes import GOLD, read_table
 from tests.support.runs import ONE_BY_ONE, run_in
 
-pytestmark = pytest.mark.derived
+pytestmark = [pytest.mark.derived, pytest.mark.slow]
 
 _SETTINGS = Settings.model_validate({"ingest": ONE_BY_ONE, "credit": {"view_lookback": "1h"}})
 _ALL_TIMES = Window(datetime(2025, 1, 1, tzinfo=UTC), datetime(2025, 2, 1, tzinfo=UTC))
@@ -145,9 +145,7 @@ def _undated(table: Table, row: Any) -> str:
     return repr([value for place, value in enumerate(row) if place != decided])
 
 
-@pytest.mark.parametrize(
-    "name", ["credit", *(pytest.param(name, marks=pytest.mark.slow) for name in ("repair", "marks", "replay"))]
-)
+@pytest.mark.parametrize("name", ["credit", "repair", "marks", "replay"])
 def test_what_is_killed_after_any_step_and_run_again_changes_gold_once(
     name: str, spark: SparkSession, users: dict[str, _User], tmp_path: Path
 ) -> None:

@@ -29,7 +29,7 @@ from tests.support.equality import MEASURED, assert_lake_equals_oracle, generate
 from tests.support.lakes import read_table
 from tests.support.runs import run_in
 
-pytestmark = pytest.mark.derived
+pytestmark = [pytest.mark.derived, pytest.mark.slow]
 
 _ODD = "%41#1 100% +\u00fc"
 """Delta and Spark write paths as URIs in some places and as they are in others: ``%41`` would become ``A``."""

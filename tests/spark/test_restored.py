@@ -33,7 +33,7 @@ from tests.support.lakes import GOLD, read_table
 from tests.support.runs import ONE_BY_ONE, run_in
 from tests.support.source_files import write_files
 
-pytestmark = pytest.mark.derived
+pytestmark = [pytest.mark.derived, pytest.mark.slow]
 
 # Nothing is late for one query only: a reset may take in what was late for it.
 _SETTINGS = Settings.model_validate({"ingest": ONE_BY_ONE, "credit": {"view_lookback": "1h"}})
