@@ -21,6 +21,7 @@ from tests.support.lakes import read_table
 pytestmark = pytest.mark.stack
 
 
+@pytest.mark.slow
 def test_a_lake_that_was_lost_under_load_is_made_again_without_losing_or_repeating_a_row(
     kafka: Kafka,
     minio: Minio,

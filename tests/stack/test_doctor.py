@@ -42,6 +42,7 @@ def _doctor(kafka: Kafka, topic: str, lake: Lake) -> tuple[int, list[dict[str, s
     return done.returncode, found
 
 
+@pytest.mark.slow
 def test_records_that_kafka_deleted_before_they_were_read_are_found(
     kafka: Kafka, topic: str, job: StartJob, lake: Lake, tmp_path: Path
 ) -> None:

@@ -53,6 +53,7 @@ def _run(code: Path, lake: Lake, source: Path, *arguments: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_every_row_is_as_if_one_version_had_run_all_the_time(before: Path, lake: Lake, tmp_path: Path) -> None:
     # Of conversions the version before knows nothing.
