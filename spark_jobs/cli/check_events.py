@@ -86,7 +86,7 @@ class Findings:
 
 @dataclass
 class OtherCase:
-    """Clicks on impressions whose ids differ in capital and small letters only: how many, and the first of them."""
+    """Clicks on impressions whose ids differ only in case: how many, and the first of them."""
 
     clicks: int
     impression_id: str
@@ -211,6 +211,8 @@ def _print(console: Console, checked: Checked, what: str) -> None:
             f"{other.impression_id} for {other.event_id}, and will not find it; set ingest.lower_ids = true",
             style="bold yellow",
             soft_wrap=True,
+            markup=False,
+            highlight=False,
         )
     if checked.nobody:
         ids = ", ".join(f'"{_short(user)}" {count:,}' for user, count in checked.nobody.most_common(_FEW))

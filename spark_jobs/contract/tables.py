@@ -384,24 +384,31 @@ DAYS = Table(
     key=("table_name", "event_date"),
 )
 
+_CONVERSION = (
+    Column("conversion_id", "STRING", "event_id of the conversion"),
+    Column("user_id", "STRING", "user of the conversion"),
+    Column("conversion_time", "TIMESTAMP", "event_time of the conversion"),
+    Column("conversion_type", "STRING", "what the user did, such as purchase or signup"),
+)
+_ORDER = (
+    Column("order_id", "STRING", "the order it belongs to, as the shop names it; may be null"),
+    Column("revokes", "STRING", "conversion_id of the conversion that a refund takes back; null: it is no refund"),
+)
+
 PATHS = Table(
     "paths",
     "gold/paths",
     "One row for each conversion that counts, with the touches that led to it; written by `adloom credit`. A repeat "
     "of an order has none. A refund has the touches of the conversion that it takes back.",
     (
-        Column("conversion_id", "STRING", "event_id of the conversion"),
-        Column("user_id", "STRING", "user of the conversion"),
-        Column("conversion_time", "TIMESTAMP", "event_time of the conversion"),
-        Column("conversion_type", "STRING", "what the user did, such as purchase or signup"),
+        *_CONVERSION,
         Column(
             "value_micros",
             "BIGINT",
             "what it is worth, in millionths of its currency; of a refund what it takes back, negative or zero",
         ),
         Column("currency", "STRING", "ISO 4217 code; may be null if value_micros is 0"),
-        Column("order_id", "STRING", "the order it belongs to, as the shop names it; may be null"),
-        Column("revokes", "STRING", "conversion_id of the conversion that a refund takes back; null: it is no refund"),
+        *_ORDER,
         Column(
             "outcome",
             "STRING",
@@ -452,10 +459,7 @@ LEFT_OUT = Table(
     "Value of conversions that is in no path, and why: of repeats of an order, and of refunds that do not fit the "
     "conversion that they name. Gross; written by `adloom credit`.",
     (
-        Column("conversion_id", "STRING", "event_id of the conversion"),
-        Column("user_id", "STRING", "user of the conversion"),
-        Column("conversion_time", "TIMESTAMP", "event_time of the conversion"),
-        Column("conversion_type", "STRING", "what the user did, such as purchase or signup"),
+        *_CONVERSION,
         Column(
             "reason",
             "STRING",
@@ -468,8 +472,7 @@ LEFT_OUT = Table(
             "the value that is left out, in millionths of its currency; of a refund, negative or zero",
         ),
         Column("currency", "STRING", "ISO 4217 code; may be null if the value is 0"),
-        Column("order_id", "STRING", "the order it belongs to, as the shop names it; may be null"),
-        Column("revokes", "STRING", "conversion_id of the conversion that a refund takes back; null: it is no refund"),
+        *_ORDER,
         Column("counted_id", "STRING", "the conversion that counts instead, or that the refund goes to; null: none"),
         Column("campaign_id", "STRING", "campaign of the last touch of that conversion; null: it has none"),
         Column("event_date", "DATE", "date of conversion_time"),

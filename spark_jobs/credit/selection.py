@@ -112,7 +112,7 @@ class ConversionsToCompute:
         if not (ends := ends_of(changed, "event_time")):
             return first_reasons(changed)
         both = changed.select(*WANTED, WHY).unionByName(self._of_orders(changed, *ends)).localCheckpoint()
-        return first_reasons(both.unionByName(self._refunds_of(both, ends_of(both, "event_time") or ends)))
+        return first_reasons(both.unionByName(self._refunds_of(both)))
 
     def _late(self, last: CreditHorizon) -> DataFrame:
         """Conversions that came late since the last run, and copies that they replace."""
@@ -212,8 +212,10 @@ class ConversionsToCompute:
         )
         return [self._found(reached.where(is_reached).withColumn(GROUP, group_of()))]
 
-    def _refunds_of(self, changed: DataFrame, ends: tuple[datetime, datetime]) -> DataFrame:
-        """Refunds of ``changed`` conversions, whose times have these ``ends``, that were due too."""
+    def _refunds_of(self, changed: DataFrame) -> DataFrame:
+        """Refunds of ``changed`` conversions that were due too."""
+        if not (ends := ends_of(changed, "event_time")):
+            return changed.limit(0)
         since = self._between(ends[0], ends[1] + self._lake.settings.credit.conversion_lookback)
         refunds = since.where(F.col("revokes").isNotNull() & self.was_due("event_time"))
         revoked = changed.groupBy(F.col("event_id").alias("revokes")).agg(F.min(WHY).alias(WHY)).localCheckpoint()

@@ -60,9 +60,12 @@ def with_valid(rows: DataFrame, valid: DataFrame, key: Sequence[str]) -> DataFra
     """
     same = [F.col(f"gross.{name}").eqNullSafe(F.col(f"net.{name}")) for name in key]
     joined = rows.alias("gross").join(valid.select(*key, *SUMS).alias("net"), on=same, how="left")
-    impressions, clicks = (F.coalesce(f"net.{name}", F.lit(0)) for name in SUMS[:2])
-    cost = F.when(impressions > 0, F.col("net.cost_micros")).otherwise(F.lit(0))
-    net = [one.alias(own) for one, own in zip((impressions, clicks, cost), VALID, strict=True)]
+    # Not by the sums themselves: a cost may be null, because no impression has a price.
+    is_empty = F.col("net.impressions").isNull()
+    net = [
+        F.when(is_empty, F.lit(0)).otherwise(F.col(f"net.{name}")).alias(own)
+        for name, own in zip(SUMS, VALID, strict=True)
+    ]
     return joined.select(*[f"gross.{name}" for name in rows.columns if name not in VALID], *net)
 
 

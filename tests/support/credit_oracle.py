@@ -32,25 +32,6 @@ class Conversion(NamedTuple):
     revokes: str | None
 
 
-class _Judged(NamedTuple):
-    """A conversion, what it is credited with and the purchase that counts."""
-
-    event_id: str
-    user_id: str | None
-    time_us: int
-    conversion_type: str
-    value_micros: int
-    currency: str | None
-    order_id: str | None
-    revokes: str | None
-    value: int | None
-    reason: str | None
-    left_out: int
-    counted_id: str | None
-    basis_user: str | None
-    basis_us: int | None
-
-
 class Shown(NamedTuple):
     """A row of attributions."""
 
@@ -62,6 +43,9 @@ class Shown(NamedTuple):
     user_id: str | None
     click_id: str | None
     click_us: int | None
+
+
+_JUDGED = (*Conversion._fields, "value", "reason", "left_out", "counted_id", "basis_user", "basis_us")
 
 
 @dataclass(frozen=True)
@@ -196,7 +180,7 @@ def expected_credit(conversions: Sequence[Conversion], shown: Sequence[Shown], o
     }
     values_and_texts = {**values, "views": own.views.value, "models": [model.value for model in own.models]}
     with duckdb.connect() as connection:
-        connection.register("judged", _arrow(_Judged._fields, _judged(conversions, own)))
+        connection.register("judged", _arrow(_JUDGED, _judged(conversions, own)))
         connection.register("attributions", _arrow(Shown._fields, shown))
         connection.register("decay", _decay())
         connection.execute("CREATE TABLE bases AS FROM judged")
@@ -208,7 +192,8 @@ def expected_credit(conversions: Sequence[Conversion], shown: Sequence[Shown], o
     return Expected(paths=in_order(paths), credits=in_order(credits_), left_out=in_order(left_out))
 
 
-def _judged(conversions: Sequence[Conversion], own: CreditSettings) -> list[_Judged]:
+def _judged(conversions: Sequence[Conversion], own: CreditSettings) -> list[Row]:
+    """Rows of the columns :data:`_JUDGED`: of a conversion, what it is credited with, and the purchase that counts."""
     by_key = {(one.event_id, one.time_us): one for one in conversions}
     judged = judge_orders(
         conversions,
@@ -216,11 +201,11 @@ def _judged(conversions: Sequence[Conversion], own: CreditSettings) -> list[_Jud
         repeat_within_us=microseconds(own.repeat_within),
         lookback_us=microseconds(own.conversion_lookback),
     )
-    rows = []
+    rows: list[Row] = []
     for key, one in judged.items():
         counted = by_key[one.counts_as] if one.counts_as else None
         basis = (counted.event_id, counted.user_id, counted.time_us) if counted else (None, None, None)
-        rows.append(_Judged(*by_key[key], one.credited_micros, one.reason, one.left_out_micros, *basis))
+        rows.append((*by_key[key], one.credited_micros, one.reason, one.left_out_micros, *basis))
     return rows
 
 
