@@ -110,8 +110,8 @@ class IngestSettings(Section):
     )
     lower_ids: bool = Field(
         default=False,
-        description="make ASCII letters of event_id, user_id, impression_id and revokes small, so that 8F3C of an app "
-        "is 8f3c of a server; raw keeps what came, and rows of before stay as they are",
+        description="lower-case the ASCII letters of event_id, user_id, impression_id and revokes, so that an app's "
+        "8F3C matches a server's 8f3c; raw keeps what came, and existing rows stay as they are",
     )
     nobody: Annotated[tuple[str, ...], BeforeValidator(comma_separated)] = Field(
         NOBODY,

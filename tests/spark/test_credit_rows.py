@@ -126,6 +126,19 @@ def test_orders_and_refunds_are_those_of_the_trade(
     assert {key: reason for key, (_, reason) in own.items() if reason} == case.left_out
 
 
+def test_orders_of_two_shops_with_one_number_are_two(spark: SparkSession) -> None:
+    minute = 60_000_000
+    bought = [
+        Conversion(f"p{n}", f"u{n}", START_US + n * minute, "purchase", 100, "EUR", "1009", None) for n in range(5)
+    ]
+    shop = F.when(F.col("event_id").isin("p0", "p2"), "de").when(F.col("event_id").isin("p1", "p3"), "fr")
+    silver = _silver(spark, bought).withColumn("shop", shop)
+    own = CreditSettings(same_order=("conversion_type", "currency", "shop"))
+    for rows, expected in ((silver, {"p0", "p1", "p4"}), (silver.drop("shop"), {"p0"})):
+        found = judged(rows, own).where("value_micros IS NOT NULL").select("conversion_id").collect()
+        assert {row["conversion_id"] for row in found} == expected, "rows of before a column is kept have none"
+
+
 _HALF_HOUR = 1_800_000_000
 _OWN: dict[str, Any] = {
     "click_lookback": "6h",
