@@ -59,6 +59,18 @@ def test_the_trigger_of_a_lake_watches_that_lake(two_lakes: dict[str, DAG]) -> N
     assert watched.watchers[0].trigger.serialize()[1]["connection"] == "adloom_eu"
 
 
+def test_an_asset_that_several_dags_wait_for_has_the_same_watchers_in_each(two_lakes: dict[str, DAG]) -> None:
+    found: dict[str, dict[str, list[Any]]] = {}
+    for name, dag in two_lakes.items():
+        condition = getattr(dag.schedule, "asset_condition", None)
+        for asset in getattr(condition, "objects", ()):
+            found.setdefault(asset.name, {})[name] = [watcher.trigger.serialize() for watcher in asset.watchers]
+    assert {"eu_credit_conversions", "eu_validate_tables"} <= found["eu_adloom_gold"].keys()
+    for asset_name, of_dags in found.items():
+        first, *others = of_dags.values()
+        assert all(other == first for other in others), f"Airflow keeps the watchers of any one of {asset_name}"
+
+
 def test_no_two_lakes_share_an_asset() -> None:
     def names(lake: LakeRef) -> set[str]:
         days = {own.asset.name for own in day_assets(lake)}

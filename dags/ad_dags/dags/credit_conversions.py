@@ -11,20 +11,20 @@ Jobs keep running. The next run resumes one that was killed. To apply other sett
 their credit, give a window in the form: they are computed again. With **dry run** it only lists what it would write.
 """
 
-from airflow.sdk import DAG, Asset, AssetOrTimeSchedule, CronTriggerTimetable, Param
+from airflow.sdk import DAG, AssetOrTimeSchedule, CronTriggerTimetable, Param
 
 from ad_dags.commands import run_adloom
 from ad_dags.connection.lake_connection import connect_started
 from ad_dags.connection.lakes import LakeRef
+from ad_dags.dags.validate_tables import watched_gold
 from ad_dags.defaults import DagDefaults
 from ad_dags.forms import Form, form_task, options, time_field
 
 
 def declare(own: DagDefaults) -> DAG:
     """The DAG, for the lake of ``own``."""
-    # `validate_tables` watches for new versions.
-    gold = Asset(own.lake.named("adloom_gold"))
-    schedule = AssetOrTimeSchedule(timetable=CronTriggerTimetable("40 * * * *", timezone="UTC"), assets=[gold])
+    hourly = CronTriggerTimetable("40 * * * *", timezone="UTC")
+    schedule = AssetOrTimeSchedule(timetable=hourly, assets=[watched_gold(own.lake)])
     with own.dag(
         "credit_conversions",
         __doc__,

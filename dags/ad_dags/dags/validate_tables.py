@@ -39,12 +39,20 @@ _FAILED = 1
 _log = logging.getLogger(__name__)
 
 
+def watched_gold(lake: LakeRef) -> Asset:
+    """The asset that changes when the gold tables of ``lake`` have new versions.
+
+    All DAGs that wait for it must declare it with its watcher: of several declarations of one asset Airflow keeps the
+    watchers of any, another one after each parse, and so would start and cancel the watcher.
+    """
+    watcher = AssetWatcher(name="new_versions", trigger=NewVersionsTrigger(connection=lake.connection))
+    return Asset(lake.named("adloom_gold"), watchers=[watcher])
+
+
 def declare(own: DagDefaults) -> DAG:
     """The DAG, for the lake of ``own``."""
-    watcher = AssetWatcher(name="new_versions", trigger=NewVersionsTrigger(connection=own.lake.connection))
-    gold = Asset(own.lake.named("adloom_gold"), watchers=[watcher])
     hourly = CronTriggerTimetable("15 * * * *", timezone="UTC")
-    schedule = AssetOrTimeSchedule(timetable=hourly, assets=[gold])
+    schedule = AssetOrTimeSchedule(timetable=hourly, assets=[watched_gold(own.lake)])
     validated = [validated_gold(own.lake)]
     with own.dag("validate_tables", __doc__, tag="quality", schedule=schedule, retries=1) as dag:
         validating = task(pool=own.pool, trigger_rule=TriggerRule.ALL_DONE, inlets=validated, outlets=validated)
