@@ -205,20 +205,21 @@ def _print(console: Console, checked: Checked, what: str) -> None:
         verdict = Text(one.verdict, style="green" if one.verdict == OK else "red")
         table.add_row(verdict, one.source or "none", f"{one.count:,}", example)
     console.print(table)
-    if other := checked.other_case:
-        console.print(
-            f"{other.clicks:,} clicks name an impression of these records in another case, such as "
-            f"{other.impression_id} for {other.event_id}, and will not find it; set ingest.lower_ids = true",
-            style="bold yellow",
-            soft_wrap=True,
-            markup=False,
-            highlight=False,
-        )
     if checked.nobody:
         ids = ", ".join(f'"{_short(user)}" {count:,}' for user, count in checked.nobody.most_common(_FEW))
         more = f" and {len(checked.nobody) - _FEW:,} more ids" if len(checked.nobody) > _FEW else ""
         console.print(
             f"The user of {checked.nobody.total():,} of them is nobody (ingest.nobody): {ids}{more}",
+            soft_wrap=True,
+            markup=False,
+            highlight=False,
+        )
+    if other := checked.other_case:
+        named = "1 click names" if other.clicks == 1 else f"{other.clicks:,} clicks name"
+        console.print(
+            f"{named} an impression of these records in another case, such as {other.impression_id} for "
+            f"{other.event_id}, and will not find it; set ingest.lower_ids = true",
+            style="bold yellow",
             soft_wrap=True,
             markup=False,
             highlight=False,
