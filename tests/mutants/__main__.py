@@ -6,6 +6,7 @@ noticed, because no row changes with it, is explained in ``explained.toml``.
 """
 
 import argparse
+import hashlib
 import json
 import os
 import re
@@ -16,7 +17,7 @@ import tempfile
 import threading
 import tomllib
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,6 +29,8 @@ from tests.mutants.rooms import ROOMS, Room
 _HERE = Path(__file__).parent
 _ROOT = _HERE.parents[1]
 _ANSWERS, _EXPLAINED = CACHE / "mutants.json", _HERE / "explained.toml"
+_MEASURED = CACHE / "mutants"
+"""Of each state of the code, which test runs which line."""
 _SEED, _COUNT = 37, 200
 _LIMIT_S = 900
 _KEEP_JAVA = "10min"
@@ -46,26 +49,35 @@ class _Workplaces:
         self._free = [folder / str(number) for number in range(count)]
         self._lock = threading.Lock()
         self._covered: dict[str, Covered] = {}
-        tracked = subprocess.run(["git", "ls-files"], cwd=_ROOT, check=True, capture_output=True, text=True).stdout
+        listed = subprocess.run(["git", "ls-files"], cwd=_ROOT, check=True, capture_output=True, text=True).stdout
+        tracked = [name for name in listed.splitlines() if (_ROOT / name).is_file()]
         for copy in self._free:
-            for name in tracked.splitlines():
-                if (_ROOT / name).is_file():
-                    (copy / name).parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copy2(_ROOT / name, copy / name)
+            for name in tracked:
+                (copy / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(_ROOT / name, copy / name)
+        code = hashlib.sha256(b"".join((_ROOT / name).read_bytes() for name in tracked if name.endswith(".py")))
+        self._measured = _MEASURED / code.hexdigest()[:16]
 
     def cover(self, room: Room) -> None:
-        """Runs the tests of ``room`` on the code as it is, and keeps which of them run which line.
+        """Runs the tests of ``room`` on the code as it is, once, and keeps which of them run which line.
 
         Raises:
             SystemExit: a test fails. One that fails without any fault proves nothing.
         """
+        file = self._measured / room.name
+        if not file.exists():
+            self._measure(room, file)
+        self._covered[room.name] = Covered.read(file)
+
+    def _measure(self, room: Room, file: Path) -> None:
         with self._one() as copy:
             sources = sorted({str(Path(path).parent).replace("/", ".") for path in room.sources(copy)})
             measured = [*(f"--cov={source}" for source in sources), "--cov-context=test", "--cov-report="]
             failed = _first_failure(copy, room, [*measured, *room.tests], limit_s=_LIMIT_S * 3)
             if failed:
                 raise SystemExit(f"{failed} fails on the code as it is: mend it first")
-            self._covered[room.name] = Covered.read(copy / ".coverage", copy)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(copy / ".coverage", file)
 
     def answer(self, room: Room, fault: Mutation) -> str:
         """The first test of ``room`` that notices ``fault``, or that none does."""
@@ -155,8 +167,9 @@ def _try_all(todo: list[tuple[Room, Mutation]], answers: dict[str, str], jobs: i
         rooms = list(dict.fromkeys(room for room, _ in todo))
         for room, _ in zip(rooms, pool.map(places.cover, rooms), strict=True):
             print(f"{room.name}: its tests pass on the code as it is", flush=True)
-        runs = [(fault, pool.submit(places.answer, room, fault)) for room, fault in todo]
-        for number, (fault, run) in enumerate(runs, 1):
+        runs = {pool.submit(places.answer, room, fault): fault for room, fault in todo}
+        for number, run in enumerate(as_completed(runs), 1):
+            fault = runs[run]
             answers[fault.key] = run.result()
             _ANSWERS.write_text(json.dumps(answers, indent=1, sort_keys=True) + "\n")
             print(f"{number}/{len(runs)} {fault}  {answers[fault.key]}", flush=True)

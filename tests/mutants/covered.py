@@ -17,11 +17,11 @@ class Covered:
     lines: dict[str, dict[int, list[str]]]
 
     @classmethod
-    def read(cls, file: Path, root: Path) -> Self:
-        """What ``file`` says of the modules below ``root``."""
+    def read(cls, file: Path) -> Self:
+        """What ``file`` says, whose paths are relative to the checkout (``relative_files`` in pyproject.toml)."""
         data = CoverageData(str(file))
         data.read()
-        return cls({str(Path(path).relative_to(root)): data.contexts_by_lineno(path) for path in data.measured_files()})
+        return cls({path: data.contexts_by_lineno(path) for path in data.measured_files()})
 
     def tests_of(self, path: str, line: int, files: tuple[str, ...]) -> list[str]:
         """The tests that run the line, in the order of their ``files``; whole files where a fixture runs it."""
