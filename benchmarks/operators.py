@@ -88,7 +88,9 @@ def cases(settings: Settings) -> dict[str, Case]:
             settings.sessionize.watermark + settings.sessionize.gap,
         ),
         CAMPAIGN_STATS_QUERY: Case(
-            lambda shown, clicked, clicks: campaign_stats(shown, clicked, clicks, settings.campaign_stats, reach),
+            lambda shown, clicked, clicks: campaign_stats(
+                shown, clicked, clicks, settings.campaign_stats, settings.attribute
+            ),
             settings.campaign_stats.watermark + window + reach,
         ),
         MOVING_AVERAGE: Case(

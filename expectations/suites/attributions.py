@@ -1,7 +1,5 @@
 """gold/attributions: clicks joined to their impressions."""
 
-from datetime import timedelta
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -9,6 +7,7 @@ from expectations.rules import Rule, between, in_set, not_null, unique, zero
 from expectations.suites.base import Suite, count_true, days_difference, with_repeats
 from spark_jobs.config.choices import JoinType
 from spark_jobs.config.durations import format_duration, microseconds, milliseconds
+from spark_jobs.config.sections import AttributeSettings
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.events import ATTRIBUTION_STATUSES
 from spark_jobs.contract.tables import ATTRIBUTIONS
@@ -32,7 +31,7 @@ _EMPTY = {_UNCLICKED: (*_OF_CLICK, "click_delay_ms"), _ORPHAN: (*_OF_IMPRESSION,
 
 def suite(settings: Settings) -> Suite:
     """The rules for attributions; ``attribute.join`` decides which statuses may occur."""
-    rules = (*_row_rules(settings), *_time_rules(settings.attribute.window), *_key_rules(), *_net_rules())
+    rules = (*_row_rules(settings), *_time_rules(settings.attribute), *_key_rules(), *_net_rules())
     return Suite(ATTRIBUTIONS, rules, _prepare)
 
 
@@ -62,27 +61,27 @@ def _row_rules(settings: Settings) -> tuple[Rule, ...]:
     )
 
 
-def _time_rules(window: timedelta) -> tuple[Rule, ...]:
-    limit = format_duration(window)
+def _time_rules(own: AttributeSettings) -> tuple[Rule, ...]:
+    limit, early = format_duration(own.window), format_duration(own.tolerance)
     return (
         between(
             "click_not_before_impression",
             "true_click_delay_us",
-            "A click never precedes its impression.",
-            minimum=0,
+            f"A click never precedes its impression, by more than the tolerance of {early}.",
+            minimum=-microseconds(own.tolerance),
         ),
         between(
             "click_within_window",
             "true_click_delay_us",
             f"A click counts only within {limit} of its impression.",
-            maximum=microseconds(window),
+            maximum=microseconds(own.window),
         ),
         between(
             "click_delay_ms_in_range",
             "click_delay_ms",
-            f"click_delay_ms is between 0 and the attribution window of {limit}.",
-            minimum=0,
-            maximum=milliseconds(window),
+            f"click_delay_ms is between the tolerance of {early}, negative, and the attribution window of {limit}.",
+            minimum=-milliseconds(own.tolerance),
+            maximum=milliseconds(own.window),
         ),
         zero("click_delay_ms_is_right", "click_delay_ms_difference", "click_delay_ms is click_time - impression_time."),
         not_null("event_date", "Every row has its partition date."),

@@ -246,12 +246,22 @@ class AttributeSettings(Section):
     window: Duration = Field(
         _HOUR, description="a click counts up to this long after its impression, both ends included"
     )
+    tolerance: Duration = Field(
+        timedelta(),
+        description="a click counts up to this long before its impression too, for clocks that differ and impressions "
+        "that count from when they were in view; at most `window`",
+    )
 
 
 class SessionizeSettings(Section):
     """``[sessionize]``: grouping a user's events."""
 
     gap: Duration = Field(5 * _MINUTE, description="a session ends when its user is silent for longer than this")
+    longest: Duration = Field(
+        timedelta(),
+        description="every session is cut at multiples of this since 1970, as 1d does at midnight (UTC), so that one "
+        "of a user who is never silent ends; 0s: none is cut",
+    )
     watermark: Duration = Field(10 * _MINUTE, description="how late an event may arrive and still join a session")
     initial_state: str = Field("", description=_INITIAL_STATE.format("the events of sessions that are open"))
 

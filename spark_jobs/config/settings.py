@@ -138,9 +138,19 @@ class Settings(Section):
             )
         if not attribute.window:
             raise ValueError("attribute.window 0s: no click could ever count; give it a length, as in 1h")
+        if attribute.tolerance > attribute.window:
+            raise ValueError(
+                f"attribute.tolerance {format_duration(attribute.tolerance)} exceeds attribute.window "
+                f"{format_duration(attribute.window)}: impressions are kept no longer; shorten the tolerance"
+            )
         if not sessions.gap:
             raise ValueError(
                 "sessionize.gap 0s: every event would be a session of its own; give it a length, as in 5min"
+            )
+        if sessions.longest and sessions.longest < sessions.gap:
+            raise ValueError(
+                f"sessionize.longest {format_duration(sessions.longest)} is shorter than sessionize.gap "
+                f"{format_duration(sessions.gap)}: it would cut sessions in which nobody is silent; raise it"
             )
         self._check_lineage()
         if self.spark.join_state is JoinState.BY_TIME and self.spark.state_store is not StateStore.ROCKSDB:

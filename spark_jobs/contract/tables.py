@@ -146,7 +146,7 @@ ATTRIBUTIONS = Table(
         Column(
             "click_delay_ms",
             "BIGINT",
-            "click_time - impression_time in milliseconds, rounded down; clicked only",
+            "click_time - impression_time in milliseconds, rounded down; clicked only; negative for early clicks",
             ("event_time",),
         ),
         Column("event_date", "DATE", "date of impression_time; for orphan_click, of click_time"),

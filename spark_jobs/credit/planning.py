@@ -165,13 +165,13 @@ class CreditPlanning:
         if ends is None:
             return rows.where(F.lit(False))
         own, (first, last) = self._lake.settings.credit, ends
-        # The date is that of the impression, which a click may follow a day later.
+        # The date is that of the impression: a click may be on the next one, or on the one before.
         clicked, seen, newest = (
             time.astimezone(UTC).date()
             for time in (
                 first - own.click_lookback - self._lake.settings.attribute.window,
                 first - own.view_lookback,
-                last,
+                last + self._lake.settings.attribute.tolerance,
             )
         )
         on_date = F.col("event_date")

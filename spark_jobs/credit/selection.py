@@ -181,7 +181,7 @@ class ConversionsToCompute:
     def _touches_of(self, events: DataFrame) -> DataFrame:
         """The rows of attributions that have one of ``events``."""
         shown = events.where(F.col("event_type").isin(IMPRESSION, CLICK))
-        # The date of a row is that of its impression, which a click may follow a day later.
+        # The date of a row is that of its impression: a click may be on the next one, or on the one before.
         dates = dates_within(shown, self._lake.settings.attribute.window)
         rows = self._lake.read(ATTRIBUTIONS, version=self._reach.attributions_version)
         near = rows.where(F.col("event_date").isin(dates))

@@ -21,7 +21,7 @@ class BatchPlan(BaseModel):
     watermark_ms: int
     reached: list[JsonValue]
     at_ms: int = 0
-    """When it was planned, in milliseconds since 1970: the ``ingest_time`` of its rows."""
+    """When it was planned, in milliseconds since 1970: the ``ingest_time`` of its rows, unless its note has another."""
 
 
 class CommitNote(BaseModel):
@@ -43,6 +43,9 @@ class CommitNote(BaseModel):
     """For each source of the query, where the batch ends in it, as Spark's source writes it."""
     final_before_ms: int = 0
     """In a table of windows: windows that end by then, in milliseconds since 1970, are final. A reset keeps them."""
+    received_us: int = 0
+    """The ``ingest_time`` of its rows, in microseconds since 1970, if the clock had gone back since the batch before;
+    0: when the batch was planned."""
 
     @property
     def watermark(self) -> datetime | None:

@@ -59,6 +59,7 @@ class Followed:
         needs_user: events without a user are left out.
         repeats: an event may be in several rows.
         is_chained: the watermark must pass the last of a user's events that follow each other within ``reach``.
+        longest: such chains are cut at its multiples since 1970; zero: none is.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Followed:
     needs_user: bool = False
     repeats: bool = False
     is_chained: bool = False
+    longest: timedelta = timedelta()
 
 
 def followed(settings: Settings) -> tuple[Followed, ...]:
@@ -104,6 +106,7 @@ def followed(settings: Settings) -> tuple[Followed, ...]:
             _OF_SESSIONS,
             needs_user=True,
             is_chained=True,
+            longest=settings.sessionize.longest,
         ),
     )
 
@@ -233,18 +236,21 @@ class Follower:
 
         Only of users with an event that is ``overdue``: hardly anybody has one.
         """
+        length = microseconds(self._query.longest)
+        of_stretch = f'"user", event_us // {length}' if length else '"user"'
         self._desk.run(
             f"""
             CREATE OR REPLACE TABLE chain AS
             WITH steps AS (
               SELECT hash, "user", event_us,
-                event_us - lag(event_us) OVER (PARTITION BY "user" ORDER BY event_us) > {reach} AS is_first
+                event_us - lag(event_us) OVER (PARTITION BY {of_stretch} ORDER BY event_us) > {reach} AS is_first
               FROM {self.table}
               WHERE NOT is_done AND "user" IN (SELECT "user" FROM {self.table} WHERE NOT is_done AND {overdue})
             ),
             chains AS (
-              SELECT *, count(*) FILTER (is_first) OVER (PARTITION BY "user" ORDER BY event_us) AS chain FROM steps
+              SELECT *, count(*) FILTER (is_first) OVER (PARTITION BY {of_stretch} ORDER BY event_us) AS chain
+              FROM steps
             )
-            SELECT hash, event_us, max(event_us) OVER (PARTITION BY "user", chain) AS end_us FROM chains
+            SELECT hash, event_us, max(event_us) OVER (PARTITION BY {of_stretch}, chain) AS end_us FROM chains
             """
         )

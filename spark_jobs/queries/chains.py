@@ -10,19 +10,22 @@ from pyspark.sql import functions as F
 from spark_jobs.config.durations import microseconds
 from spark_jobs.queries.correction import GROUP, CorrectionInput
 from spark_jobs.queries.open_events import is_of_visit
-from spark_jobs.spark.columns import dates_of, in_order, interval
+from spark_jobs.spark.columns import dates_of, in_order, interval, stretch
 from spark_jobs.traffic_rules.kinds.common import EVENT
 
 CHAIN_START, CHAIN_END = "chain_start", "chain_end"
 
 
-def touched_chains(late: DataFrame, scene: CorrectionInput, gap: timedelta) -> tuple[DataFrame, list[date]]:
+def touched_chains(
+    late: DataFrame, scene: CorrectionInput, gap: timedelta, longest: timedelta = timedelta()
+) -> tuple[DataFrame, list[date]]:
     """The chains that ``late`` events are in, from their first event to their last.
 
     Args:
         late: the columns of silver, and ``is_counted``; only events of visits.
         scene: provides the other events.
         gap: the longest time between two events of a chain.
+        longest: chains are cut at its multiples since 1970; zero: none is.
 
     Returns:
         The events of these chains, also ``late`` ones that do not count: the columns of silver, ``is_counted``,
@@ -30,7 +33,7 @@ def touched_chains(late: DataFrame, scene: CorrectionInput, gap: timedelta) -> t
     """
     dates, ahead = scene.near(late, gap), 0
     while True:
-        chains = _chains(late, scene, dates, gap).localCheckpoint()
+        chains = _chains(late, scene, dates, gap, longest).localCheckpoint()
         missed = _dates_missed(chains, dates, scene, gap)
         if not missed:
             return chains, dates
@@ -40,7 +43,9 @@ def touched_chains(late: DataFrame, scene: CorrectionInput, gap: timedelta) -> t
         ahead = 2 * ahead + 1
 
 
-def _chains(late: DataFrame, scene: CorrectionInput, dates: Sequence[date], gap: timedelta) -> DataFrame:
+def _chains(
+    late: DataFrame, scene: CorrectionInput, dates: Sequence[date], gap: timedelta, longest: timedelta
+) -> DataFrame:
     users = scene.few(late.select("user_id").distinct())
     own = scene.few(late.where("is_counted").select(*EVENT, F.lit(True).alias("is_late")).distinct())
     counted = (
@@ -52,11 +57,12 @@ def _chains(late: DataFrame, scene: CorrectionInput, dates: Sequence[date], gap:
     )
     # A copy that no longer counts is still needed to find the rows that it contributed to.
     points = late.where("NOT is_counted").withColumn("is_late", F.lit(True)).select(*counted.columns)
-    of_user = Over.partitionBy("user_id").orderBy("event_time", "event_id", "event_type")
+    of_stretch = ("user_id", stretch("event_time", longest))
+    of_user = Over.partitionBy(*of_stretch).orderBy("event_time", "event_id", "event_type")
     silence_us = F.unix_micros("event_time") - F.unix_micros(F.lag("event_time").over(of_user))
     is_first = F.coalesce(silence_us > microseconds(gap), F.lit(True)).cast("int")
     numbered = counted.unionByName(points).withColumn("chain", F.sum(is_first).over(of_user))
-    in_chain = Over.partitionBy("user_id", "chain")
+    in_chain = Over.partitionBy(*of_stretch, "chain")
     found = numbered.withColumns(
         {
             CHAIN_START: F.min("event_time").over(in_chain),

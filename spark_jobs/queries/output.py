@@ -21,6 +21,7 @@ from spark_jobs.queries.manifest import Manifest
 from spark_jobs.queries.notes import last_note
 from spark_jobs.queries.places import checkpoint_key
 from spark_jobs.queries.query import Query
+from spark_jobs.queries.receipts import ReceiptClock, as_received
 from spark_jobs.spark.write_delta import append_rows
 
 Start = Mapping[str, Any]
@@ -92,10 +93,19 @@ def outputs_of(query: Query, settings: Settings, lake: Lake, manifest: Manifest 
     return query.outputs(settings, lake, manifest) or (TableOutput(lake, query.writes),)
 
 
-def note_of_batch(lake: Lake, query: str, checkpoint: str, *, writer: str, batch_id: int) -> CommitNote:
+def note_of_batch(
+    lake: Lake, query: str, checkpoint: str, receipts: ReceiptClock | None, *, writer: str, batch_id: int
+) -> CommitNote:
     """The note of a running batch, from the plan that Spark wrote to ``checkpoint`` (a key) before it started it."""
     plan = read_plan(lake.files.read(f"{checkpoint}/offsets/{batch_id}") or b"")
-    return CommitNote(writer=writer, batch=batch_id, query=query, watermark_ms=plan.watermark_ms, reached=plan.reached)
+    return CommitNote(
+        writer=writer,
+        batch=batch_id,
+        query=query,
+        watermark_ms=plan.watermark_ms,
+        reached=plan.reached,
+        received_us=receipts.corrected(plan.at_ms * 1000, writer=writer, batch_id=batch_id) if receipts else 0,
+    )
 
 
 def start_query(
@@ -125,16 +135,19 @@ def start_query(
     spark, name = rows.sparkSession, query.name
     checkpoint = checkpoint_key(name, version)
     is_first = True
+    # What comes from outside is received here; other queries keep the time.
+    receipts = None if query.reads else ReceiptClock(lake, query.writes, last_note(lake, name))
 
     def write(batch: DataFrame, batch_id: int) -> None:
         nonlocal is_first
         # The id of a query lives in its checkpoint, so the batches of a new checkpoint do not count as written.
         (query_id,) = (active.id for active in spark.streams.active if active.name == name)
-        note = note_of_batch(lake, name, checkpoint, writer=query_id, batch_id=batch_id)
+        note = note_of_batch(lake, name, checkpoint, receipts, writer=query_id, batch_id=batch_id)
         with within(note):
             # Only the first batch after a start can be in the table without Spark knowing it, after a crash. Its rows
             # are there, but it must still run: Spark computes the watermark of the next batch from them.
-            _write_batch(batch, [output for output in outputs if not (is_first and output.has(note))], note)
+            rows = as_received(batch, note)
+            _write_batch(rows, [output for output in outputs if not (is_first and output.has(note))], note)
         is_first = False
 
     # A thread that Java created within a batch inherits its tags, and PySpark's listeners fail on a query with tags.

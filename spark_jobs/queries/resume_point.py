@@ -84,10 +84,14 @@ class ResumePoint:
         return read_taken(self.lake, self.query)
 
     def longest(self, name: str) -> timedelta:
-        """A duration: the longer of its value in ``settings`` and its value when the checkpoint was created."""
+        """A duration: the longer of its value in ``settings`` and its value when the checkpoint was created.
+
+        A setting that is younger than the checkpoint had no effect then.
+        """
         now = setting(self.lake.settings, name)
         assert isinstance(now, timedelta), f"{name} is not a duration"  # noqa: S101 a mistake of the caller
-        return max(now, parse_duration(self.manifest.settings[name])) if self.manifest else now
+        before = self.manifest.settings.get(name) if self.manifest else None
+        return max(now, parse_duration(before)) if before else now
 
 
 def version_at_rest(lake: Lake, table: Table, reached: int) -> int | None:

@@ -59,9 +59,11 @@ def _text(value: object) -> str:
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-def needs_reset(name: str, why: str, value: Callable[[Settings, str], object] | None = None) -> StateSetting:
+def needs_reset(
+    name: str, why: str, value: Callable[[Settings, str], object] | None = None, *, before_it_existed: str = ""
+) -> StateSetting:
     """Any change needs a reset of the checkpoint."""
-    return StateSetting(name, lambda _before, _now: (Compatibility.BREAKING, why), value)
+    return StateSetting(name, lambda _before, _now: (Compatibility.BREAKING, why), value, before_it_existed)
 
 
 def keeps_first_value(
@@ -71,7 +73,9 @@ def keeps_first_value(
     return StateSetting(name, lambda _before, _now: (Compatibility.IGNORED, why), value, before_it_existed)
 
 
-def may_shorten(name: str, why: str, value: Callable[[Settings, str], object] | None = None) -> StateSetting:
+def may_shorten(
+    name: str, why: str, value: Callable[[Settings, str], object] | None = None, *, before_it_existed: str = ""
+) -> StateSetting:
     """A duration that may become shorter, but not longer."""
 
     def judge(before: str, now: str) -> tuple[Compatibility, str]:
@@ -79,7 +83,7 @@ def may_shorten(name: str, why: str, value: Callable[[Settings, str], object] | 
             return Compatibility.BREAKING, why
         return Compatibility.SAFE, "the shorter one takes effect from the next batch on"
 
-    return StateSetting(name, judge, value)
+    return StateSetting(name, judge, value, before_it_existed)
 
 
 def may_decrease(name: str, why: str) -> StateSetting:
@@ -118,6 +122,8 @@ JOIN_STATE = keeps_first_value(
     before_it_existed=JoinState.BY_KEY.value,
 )
 """For every query with a join."""
+TOLERANCE = may_shorten("attribute.tolerance", STATE_DISCARDED, before_it_existed="0s")
+"""For every query that joins clicks to impressions."""
 
 
 def changes(query: "Query", before: Manifest, now: dict[str, str]) -> Iterator[SettingChange]:

@@ -136,8 +136,8 @@ class _AlignedBacklog(Backlog, ABC):
     def _events_of(self, note: CommitNote) -> tuple[dict[str, int], Counter[int]]:
         """The events that the batch of ``note`` has brought: the newest of each partition, and how many by step."""
         plan = read_plan(self._lake.files.read(f"{self._checkpoint}/offsets/{note.batch}") or b"")
-        planned_at = time_of_us(plan.at_ms * 1000)
-        rows = self._lake.read(BRONZE_EVENTS).where(F.col("ingest_time") == F.lit(planned_at))
+        received = time_of_us(note.received_us or plan.at_ms * 1000)
+        rows = self._lake.read(BRONZE_EVENTS).where(F.col("ingest_time") == F.lit(received))
         time_us = F.unix_micros("event_time")
         step = (time_us - F.pmod(time_us, F.lit(STEP_US))).alias("step")
         origin = F.substring_index("source", "/", 2).alias("origin")

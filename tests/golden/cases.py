@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from tests.golden.attribution_cases import ATTRIBUTION, DEDUPLICATION
 from tests.golden.conversion_cases import CONVERSIONS
-from tests.golden.late_cases import LATE_RECORDS, STILL_OPEN, TWICE
+from tests.golden.late_cases import EARLY_CLICKS, LATE_RECORDS, LONGEST, STILL_OPEN, TWICE
 from tests.golden.runs import UNDRAINED
 from tests.golden.session_cases import GAPS
 from tests.golden.session_end_cases import LAST_EVENTS, TIES
@@ -18,6 +18,8 @@ GOLDEN: tuple[Case, ...] = (
     *LAST_EVENTS,
     *TIES,
     *LATE_RECORDS,
+    *EARLY_CLICKS,
+    *LONGEST,
     *STILL_OPEN,
     TWICE,
     replace(TWICE, run=UNDRAINED),

@@ -8,6 +8,14 @@ def _late(title: str, timeline: str, kept: str, late: int) -> Case:
     return Case(title, timeline, LATE, kept=kept, late=late)
 
 
+def _early(title: str, timeline: str, attributions: str) -> Case:
+    return Case(title, timeline, LATE, attributions=attributions)
+
+
+def _cut(title: str, timeline: str, sessions: str) -> Case:
+    return Case(title, timeline, LATE, sessions=sessions)
+
+
 def _undrained(title: str, timeline: str, *, attributions: str | None = None, sessions: str | None = None) -> Case:
     return Case(title, timeline, UNDRAINED, attributions=attributions, sessions=sessions)
 
@@ -102,6 +110,99 @@ LATE_RECORDS = (
     ),
 )
 
+LONGEST = (
+    _cut(
+        "a session of a user who is never silent is cut at the longest length since midnight",
+        """
+        12:24:00         act  a1 u1
+        12:28:00         act  a2 u1
+        12:29:59.999999  act  a3 u1
+        12:30:00         act  a4 u1
+        12:34:00         act  a5 u1
+        """,
+        sessions="""
+        u1 timeout a1 a2 a3
+        u1 timeout a4 a5
+        """,
+    ),
+    _cut(
+        "a cut and a last event at once end one session",
+        """
+        12:28:00  act  a1 u1
+        12:29:00  act  a2 u1 last
+        12:31:00  act  a3 u1
+        """,
+        sessions="""
+        u1 is_last a1 a2
+        u1 timeout a3
+        """,
+    ),
+)
+
+EARLY_CLICKS = (
+    _early(
+        "an impression that counts from when it was in view has the click before that",
+        """
+        12:00:01    imp  i1 u1 c1
+        12:00:00.6  clk  k1 u1 ->i1
+        """,
+        attributions="clicked i1 k1 delay=-400",
+    ),
+    _early(
+        "a click exactly the tolerance before its impression counts",
+        """
+        12:00:00  clk  k1 u1 ->i1
+        12:00:02  imp  i1 u1 c1
+        """,
+        attributions="clicked i1 k1 delay=-2000",
+    ),
+    _early(
+        "a click 1 us longer before its impression than the tolerance is an orphan",
+        """
+        12:00:00         clk  k1 u1 ->i1
+        12:00:02.000001  imp  i1 u1 c1
+        """,
+        attributions="""
+        unclicked    i1
+        orphan_click i1 k1
+        """,
+    ),
+    _early(
+        "the delay of an early click is rounded down too",
+        """
+        12:00:00.0005  imp  i1 u1 c1
+        12:00:00       clk  k1 u1 ->i1
+        """,
+        attributions="clicked i1 k1 delay=-1",
+    ),
+    _early(
+        "an early click waits for its impression, as long as the tolerance, behind the watermark",
+        """
+        16:00:00.000999  act  a0 u2
+        12:59:59         clk  k1 u1 ->i1
+        ---
+        16:00:00         act  a1 u2
+        ---
+        13:00:00.5       imp  i1 u1 c1
+        """,
+        attributions="clicked i1 k1 delay=-1500",
+    ),
+    _early(
+        "early clicks and late ones count for one impression",
+        """
+        12:00:00  clk  k1 u1 ->i1
+        12:00:01  clk  k2 u1 ->i1
+        12:00:02  imp  i1 u1 c1
+        13:00:02  clk  k3 u1 ->i1
+        """,
+        attributions="""
+        clicked i1 k1 delay=-2000
+        clicked i1 k2 delay=-1000
+        clicked i1 k3 delay=3600000
+        """,
+    ),
+)
+
 STILL_OPEN = (
     _undrained(
         "hours without a click delay no unclicked impression",
@@ -147,6 +248,25 @@ STILL_OPEN = (
         u1 timeout a1 a2
         u1 timeout a3
         """,
+    ),
+    _undrained(
+        "a user who is never silent has a session for every stretch of the longest length",
+        """
+        15:50:00  act  a1 u1
+        15:55:00  act  a2 u1
+        16:00:00  act  a3 u1
+        16:05:00  act  a4 u1
+        16:10:00  act  a5 u1
+        16:15:00  act  a6 u1
+        16:20:00  act  a7 u1
+        16:25:00  act  a8 u1
+        16:30:00  act  a9 u1
+        16:35:00  act  a10 u1
+        16:40:00  act  a11 u1
+        16:45:00  act  a12 u1
+        16:50:00  act  a13 u1
+        """,
+        sessions="u1 timeout a1 a2",
     ),
 )
 

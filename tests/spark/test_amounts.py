@@ -34,7 +34,7 @@ def _shown(spark: SparkSession, *costs: int) -> DataFrame:
 def test_the_largest_numbers_of_64_bits_add_up_to_nothing(spark: SparkSession) -> None:
     events = _shown(spark, _LARGEST, _LARGEST, _COST, _COST + 1)
     own = AttributeSettings()
-    (window,) = campaign_stats(events, events, events, CampaignStatsSettings(), own.window).collect()
+    (window,) = campaign_stats(events, events, events, CampaignStatsSettings(), own).collect()
     assert (window.impressions, window.cost_micros, window.valid_cost_micros) == (4, _COST, _COST)
     costs = Counter(row.cost_micros for row in attribute(events, events, own).collect())
     assert costs == {None: 3, _COST: 1}

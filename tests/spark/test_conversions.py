@@ -42,7 +42,7 @@ def _silver(spark: SparkSession, *events: tuple[str, int]) -> DataFrame:
 def test_a_conversion_holds_no_session_open(spark: SparkSession) -> None:
     silver = _silver(spark, ("click", 0), ("conversion", 4), ("click", 8), ("conversion", 12), ("heartbeat", 13))
     none = spark.createDataFrame([], SESSIONS.ddl)
-    left = open_sessions(silver, none, _NOON + timedelta(minutes=10), timedelta(minutes=5))
+    left = open_sessions(silver, none, _NOON + timedelta(minutes=10), Settings().sessionize)
     # The click at noon was late for its session; the newest row is there for the watermark.
     assert sorted(row["event_id"] for row in left.collect()) == ["click-8", "heartbeat-13"]
 

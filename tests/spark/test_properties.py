@@ -41,6 +41,8 @@ run_rarely = settings(
     world=worlds(_SCENARIOS_PER_RUN),
     file_by_file=st.booleans(),
     join=st.sampled_from(JoinType),
+    tolerance=st.sampled_from(["5min", "0s"]),
+    longest=st.sampled_from(["10min", "0s"]),
 )
 def test_every_table_of_a_drained_run_equals_the_oracle(
     run_lake: RunLake,
@@ -48,12 +50,14 @@ def test_every_table_of_a_drained_run_equals_the_oracle(
     world: World,
     file_by_file: bool,  # noqa: FBT001 hypothesis passes by name
     join: JoinType,
+    tolerance: str,
+    longest: str,
 ) -> None:
     chosen = Settings.model_validate(
         {
             "ingest": {"max_bytes_per_batch": 1 if file_by_file else 2**20},
-            "attribute": {"join": join},
-            "sessionize": {"watermark": "3h"},
+            "attribute": {"join": join, "tolerance": tolerance},
+            "sessionize": {"watermark": "3h", "longest": longest},
             **PATIENT,
         }
     )

@@ -1,6 +1,6 @@
 """Whatever comes late, in whatever order, repaired in between or not: gold ends as if nothing had been late."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -34,6 +34,13 @@ _IMPATIENT = Settings.model_validate(
     }
 )
 
+_CUT_AND_EARLY = _IMPATIENT.model_copy(
+    update={
+        "sessionize": _IMPATIENT.sessionize.model_copy(update={"longest": timedelta(minutes=10)}),
+        "attribute": _IMPATIENT.attribute.model_copy(update={"tolerance": timedelta(minutes=5)}),
+    }
+)
+
 run_rarely = settings(
     max_examples=1,
     deadline=None,
@@ -62,14 +69,24 @@ def test_late_events_correct_gold_whenever_it_is_repaired(
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @settings(run_rarely, max_examples=6)
-@given(world=worlds(_SCENARIOS_PER_RUN), repairs=st.tuples(st.booleans(), st.booleans()))
+@given(
+    world=worlds(_SCENARIOS_PER_RUN),
+    repairs=st.tuples(st.booleans(), st.booleans()),
+    own=st.sampled_from([_CUT_AND_EARLY, _IMPATIENT]),
+)
 def test_late_events_correct_gold_in_many_worlds(
-    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, world: World, repairs: tuple[bool, bool]
+    spark: SparkSession,
+    tmp_path_factory: pytest.TempPathFactory,
+    world: World,
+    repairs: tuple[bool, bool],
+    own: Settings,
 ) -> None:
-    _run_and_repair(spark, tmp_path_factory.mktemp("world"), world, repairs)
+    _run_and_repair(spark, tmp_path_factory.mktemp("world"), world, repairs, own)
 
 
-def _run_and_repair(spark: SparkSession, folder: Path, world: World, repairs: tuple[bool, bool]) -> None:
+def _run_and_repair(
+    spark: SparkSession, folder: Path, world: World, repairs: tuple[bool, bool], own: Settings = _IMPATIENT
+) -> None:
     files = records_of(world.scenarios)
     lake, source, late = open_lake(str(folder / "lake")), folder / "source", 0
     whole = write_files(folder / "whole", files)
@@ -77,11 +94,11 @@ def _run_and_repair(spark: SparkSession, folder: Path, world: World, repairs: tu
     for file, is_repaired in zip(sorted(whole.iterdir()), (*repairs, True), strict=True):
         (source / file.name).hardlink_to(file)
         is_last = file.name == f"{len(files) - 1:04}.jsonl"
-        run_in(spark, _IMPATIENT, lake, source, drain=is_last, measure=True)
-        if is_repaired and (plan := repair(OpenLake.of(lake, _IMPATIENT, spark))):
+        run_in(spark, own, lake, source, drain=is_last, measure=True)
+        if is_repaired and (plan := repair(OpenLake.of(lake, own, spark))):
             late += plan.late_events
-    expected = expected_tables(whole, _IMPATIENT, datetime.now(UTC))
+    expected = expected_tables(whole, own, datetime.now(UTC))
     assert late == len(read_table(lake, LATE_EVENTS)) > 0, "nothing came late: the test shows nothing"
     for table in GOLD:
         assert_same_rows(read_table(lake, table), expected.rows(table), table)
-    assert balance(_IMPATIENT, lake, drained=True).rows(RecordKind.LATE_REPAIRED) >= late
+    assert balance(own, lake, drained=True).rows(RecordKind.LATE_REPAIRED) >= late

@@ -5,9 +5,11 @@ What the query had decided by then must be the rows of the old settings, everyth
 according to an independent computation over the whole input.
 """
 
+import json
 import os
 import random
 import shutil
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -24,7 +26,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from spark_jobs.config.choices import JoinType, StatsOutput
 from spark_jobs.config.settings import Settings
 from spark_jobs.config.sources import FIELDS
-from spark_jobs.contract.events import VISIT_TYPES
+from spark_jobs.contract.events import CLICK, IMPRESSION, VISIT_TYPES
 from spark_jobs.contract.tables import (
     ATTRIBUTIONS,
     CAMPAIGN_STATS,
@@ -85,15 +87,41 @@ def silver_lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -
 
 
 def _shuffled(source: Path) -> Path:
-    """``source`` with events up to an hour or so out of order, also between files: so much is open half-way."""
+    """``source`` with events up to an hour or so out of order, also between files: so much is open half-way.
+
+    Every fifth click comes up to ten minutes before its impression.
+    """
     files, rng = sorted(source.iterdir()), random.Random(83)
-    lines = [line for file in files for line in file.read_bytes().splitlines()]
+    lines = _with_early_clicks([line for file in files for line in file.read_bytes().splitlines()])
     late = [line for _, line in sorted(enumerate(lines), key=lambda one: one[0] + rng.uniform(0, _DISORDER))]
     for number, file in enumerate(files):
         share = late[number * len(late) // len(files) : (number + 1) * len(late) // len(files)]
         file.write_bytes(b"\n".join(share) + b"\n")
         os.utime(file, (number, number))
     return source
+
+
+def _with_early_clicks(lines: list[bytes]) -> list[bytes]:
+    shown = {key: time for kind, key, time, _ in map(_event, lines) if kind == IMPRESSION}
+    return [_early(line, shown) for line in lines]
+
+
+def _early(line: bytes, shown: Mapping[str, datetime]) -> bytes:
+    kind, key, time, of = _event(line)
+    if kind != CLICK or of not in shown or (chosen := zlib.crc32(key.encode())) % 5:
+        return line
+    moved = shown[of] - timedelta(seconds=chosen % 600)
+    return line.replace(f"{time:%Y-%m-%dT%H:%M:%S}".encode(), f"{moved:%Y-%m-%dT%H:%M:%S}".encode())
+
+
+def _event(line: bytes) -> tuple[str, str, datetime, str]:
+    """Type, id, time and impression of the event of a line; empty ones of a line that is broken."""
+    try:
+        event = json.loads(line)
+        time = datetime.fromisoformat(event["event_time"])
+        return str(event["event_type"]), str(event["event_id"]), time, str(event.get("impression_id"))
+    except (ValueError, KeyError, TypeError):
+        return "", "", datetime.min.replace(tzinfo=UTC), ""
 
 
 @dataclass
@@ -167,7 +195,7 @@ def _expected(source: Path, changed: str) -> Expected:
 
 
 def _oracle(source: Path, settings: Settings, table: Table) -> list[Row]:
-    return _expected(source, settings.model_dump_json()).rows(table)
+    return _expected(source, settings.model_dump_json(exclude_defaults=True)).rows(table)
 
 
 def _watermark(lake: Lake, query: str) -> datetime:
@@ -220,6 +248,8 @@ _STATS: dict[str, tuple[_Changes, _Changes]] = {
     ),
     "longer reach": ({}, {"attribute": {"window": "2h"}}),
     "shorter reach": ({}, {"attribute": {"window": "5min"}}),
+    "longer tolerance": ({}, {"attribute": {"tolerance": "20min"}}),
+    "shorter tolerance": ({"attribute": {"tolerance": "20min"}}, {}),
     "longer reach, updated": (
         {"campaign_stats": {"output": "update"}},
         {"attribute": {"window": "2h"}, "campaign_stats": {"output": "update"}},
@@ -294,6 +324,8 @@ _ATTRIBUTE: dict[str, tuple[_Changes, _Changes]] = {
     "left outer to right outer": ({"attribute": {"join": "left_outer"}}, {"attribute": {"join": "right_outer"}}),
     "longer window": ({"attribute": {"window": "5min"}}, {}),
     "shorter window": ({}, {"attribute": {"window": "5min"}}),
+    "longer tolerance": ({"attribute": {"tolerance": "1min"}}, {"attribute": {"tolerance": "1h"}}),
+    "shorter tolerance": ({"attribute": {"tolerance": "1h"}}, {}),
     "longer window, inner": (
         {"attribute": {"window": "5min", "join": "inner"}},
         {"attribute": {"join": "inner"}},
@@ -336,14 +368,17 @@ def _attributions(source: Path, old: Settings, new: Settings, watermark: datetim
     }
     full = {name: _oracle(source, one, ATTRIBUTIONS) for name, one in every.items()}
 
-    reach = max(old.attribute.window, new.attribute.window)
+    reach, early = (max(getattr(one.attribute, name) for one in (old, new)) for name in ("window", "tolerance"))
     gone = {row[impression] for row in emitted if row[status] == "unclicked"}
     gone |= {
         row[impression]
         for row in full["old"]
         if row[status] == "unclicked" and row[impression_time] + reach < watermark
     }
-    orphans = {row[click] for row in full["old"] if row[status] == "orphan_click" and row[click_time] < watermark}
+    orphans = {row[click] for row in emitted if row[status] == "orphan_click"}
+    orphans |= {
+        row[click] for row in full["old"] if row[status] == "orphan_click" and row[click_time] + early < watermark
+    }
     clicked = {row[click] for row in emitted if row[status] == "clicked"}
     met = {row[impression] for row in emitted if row[status] == "clicked"}
     wanted = {
@@ -358,8 +393,7 @@ def _attributions(source: Path, old: Settings, new: Settings, watermark: datetim
             continue
         if row[status] == "clicked" and row[impression] in gone:
             # Its impression was decided before the click could count.
-            if "orphan_click" in wanted:
-                due.append(_orphan(source, old, row[click], status, click))
+            due += [one for one in _single(source, old, click, row[click]) if one[status] in wanted]
             continue
         if row[status] == "unclicked" and row[impression] in gone | met:
             continue
@@ -367,27 +401,27 @@ def _attributions(source: Path, old: Settings, new: Settings, watermark: datetim
             continue
         if row[status] in wanted:
             due.append(row)
-    alone = {row[impression] for row in due if row[status] == "clicked"} | met | gone
-    assert alone
+    # Nor has an impression a click that was an orphan before.
+    met |= {row[impression] for row in due if row[status] != "orphan_click"}
+    left = {row[impression] for row in full["new"] if row[status] == "clicked" and row[click] in orphans} - met - gone
+    unclicked = (row for key in left for row in _single(source, old, impression, key) if row[status] == "unclicked")
+    due += [row for row in unclicked if row[status] in wanted]
+    assert met | gone
     return [*emitted, *due]
 
 
-def _orphan(source: Path, old: Settings, click_id: str, status: int, click: int) -> Row:
-    never = old.model_copy(
-        update={
-            "attribute": old.attribute.model_copy(
-                update={"window": timedelta(microseconds=1), "join": JoinType.FULL_OUTER}
-            )
-        }
-    )
-    return next(
-        row for row in _oracle(source, never, ATTRIBUTIONS) if row[click] == click_id and row[status] == "orphan_click"
-    )
+def _single(source: Path, old: Settings, column: int, key: str) -> list[Row]:
+    """The rows with ``key`` in ``column`` if no click has an impression."""
+    narrow = {"window": timedelta(milliseconds=1), "tolerance": timedelta(), "join": JoinType.FULL_OUTER}
+    never = old.model_copy(update={"attribute": old.attribute.model_copy(update=narrow)})
+    return [row for row in _oracle(source, never, ATTRIBUTIONS) if row[column] == key]
 
 
 _SESSIONIZE: dict[str, tuple[_Changes, _Changes]] = {
     "longer gap": ({}, {"sessionize": {"gap": "20min"}}),
     "shorter gap": ({}, {"sessionize": {"gap": "1min"}}),
+    "cut at hours": ({}, {"sessionize": {"longest": "1h"}}),
+    "no longer cut": ({"sessionize": {"longest": "10min"}}, {"sessionize": {"gap": "20min"}}),
     "longer watermark": ({"sessionize": {"watermark": "140min"}}, {"sessionize": {"watermark": "170min"}}),
     "state store": ({}, {"spark": {"state_store": "memory"}}),
 }

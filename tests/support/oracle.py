@@ -64,7 +64,7 @@ SELECT
   i.cost_micros,
   c.event_id AS click_id,
   c.event_time AS click_time,
-  (epoch_us(c.event_time) - epoch_us(i.event_time)) // 1000 AS click_delay_ms,
+  CAST(floor((epoch_us(c.event_time) - epoch_us(i.event_time)) / 1000) AS BIGINT) AS click_delay_ms,
   coalesce(i.event_date, c.event_date) AS event_date,
   CASE WHEN mi.rules IS NOT NULL OR mc.rules IS NOT NULL THEN
     list_sort(list_distinct(list_concat(coalesce(mi.rules, []), coalesce(mc.rules, [])))) END AS invalid,
@@ -72,7 +72,7 @@ SELECT
 FROM (FROM silver WHERE event_type = 'impression') i
 FULL OUTER JOIN (FROM silver WHERE event_type = 'click') c
   ON c.impression_id = i.event_id
-  AND epoch_us(c.event_time) BETWEEN epoch_us(i.event_time) AND epoch_us(i.event_time) + $window
+  AND epoch_us(c.event_time) BETWEEN epoch_us(i.event_time) - $early AND epoch_us(i.event_time) + $window
 LEFT JOIN named mi ON mi.event_type = 'impression' AND mi.event_id = i.event_id AND mi.us = epoch_us(i.event_time)
 LEFT JOIN named mc ON mc.event_type = 'click' AND mc.event_id = c.event_id AND mc.us = epoch_us(c.event_time)
 """
@@ -84,7 +84,10 @@ WITH neighbours AS (
   WINDOW in_order AS (PARTITION BY user_id ORDER BY event_time, event_id, event_type)
 ),
 starts AS (
-  SELECT *, after_last OR epoch_us(event_time) - epoch_us(previous_time) > $gap AS starts_session FROM neighbours
+  SELECT *, after_last OR epoch_us(event_time) - epoch_us(previous_time) > $gap
+    OR $longest > 0 AND epoch_us(previous_time) < epoch_us(event_time) - epoch_us(event_time) % $longest
+    AS starts_session
+  FROM neighbours
 ),
 numbered AS (
   SELECT *, count(*) FILTER (starts_session) OVER in_order AS session_number
@@ -120,7 +123,7 @@ WITH counted AS (
   FROM (FROM silver WHERE event_type = 'click') c
   JOIN (FROM silver WHERE event_type = 'impression') i
     ON c.impression_id = i.event_id
-    AND epoch_us(c.event_time) BETWEEN epoch_us(i.event_time) AND epoch_us(i.event_time) + $reach
+    AND epoch_us(c.event_time) BETWEEN epoch_us(i.event_time) - $early AND epoch_us(i.event_time) + $reach
 ),
 placed AS (
   SELECT *, us - us % $slide - k * $slide AS start_us
@@ -261,9 +264,13 @@ def expected_tables(
         named = [dict(zip(_MARKS.names, mark, strict=True)) for mark in marks]
         connection.register("marks", pa.Table.from_pylist(named, _MARKS))
         silver = connection.execute(f"SELECT {', '.join(compared_columns(SILVER_EVENTS))} FROM silver").fetchall()
-        window = microseconds(settings.attribute.window)
-        attributions = connection.execute(_ATTRIBUTIONS, {"window": window}).fetchall()
-        sessions = connection.execute(_SESSIONS, {"gap": microseconds(settings.sessionize.gap)}).fetchall()
+        pairs = {"window": settings.attribute.window, "early": settings.attribute.tolerance}
+        attributions = connection.execute(
+            _ATTRIBUTIONS, {name: microseconds(length) for name, length in pairs.items()}
+        ).fetchall()
+        sessions = connection.execute(
+            _SESSIONS, {name: microseconds(getattr(settings.sessionize, name)) for name in ("gap", "longest")}
+        ).fetchall()
         measured = [_in_order(rows) for rows in _measured(connection, settings)]
     no_fields = (None,) * len(Event._fields)
     expected = Expected(
@@ -282,8 +289,8 @@ def expected_tables(
 def _measured(connection: duckdb.DuckDBPyConnection, settings: Settings) -> Iterator[list[Row]]:
     stats, average = settings.campaign_stats, settings.moving_average
     sizes = {"window": microseconds(stats.window), "slide": microseconds(stats.slide)}
-    reach = microseconds(settings.attribute.window)
-    yield connection.execute(_CAMPAIGN_STATS, {**sizes, "reach": reach}).fetchall()
+    reach, early = microseconds(settings.attribute.window), microseconds(settings.attribute.tolerance)
+    yield connection.execute(_CAMPAIGN_STATS, {**sizes, "reach": reach, "early": early}).fetchall()
     means = _MOVING_AVERAGES.format(key=average.key, values=", ".join(average.values))
     every = average.output is AverageOutput.EVERY
     parameters = {"timeout": microseconds(average.timeout), "every": every}

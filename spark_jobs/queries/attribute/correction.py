@@ -36,8 +36,8 @@ def recompute(late: DataFrame, scene: CorrectionInput) -> AffectedRows:
     dates = scene.near(scope, 2 * own.window)
     events = scene.events(dates).where(F.col("event_type").isin(IMPRESSION, CLICK))
     near = events.join(groups.select(GROUP), on=_impression() == F.col(GROUP), how="left_semi")
-    # An impression closes when no more clicks can come, a click without one when its own time has passed.
-    due = F.coalesce(F.col("impression_time") + window, F.col("click_time"))
+    # An impression closes when no more clicks can come, a click without one when no impression can.
+    due = F.coalesce(F.col("impression_time") + window, F.col("click_time") + interval(own.tolerance))
     live = scene.live.where(F.col("event_date").isin(scene.near(scope, own.window)))
     rows = attribute(near, near, own)
     if scene.marked is not None:

@@ -10,9 +10,12 @@
     click d                                        13:00:00.000001 ✗ orphan_click
     impression j   12:10 … no click by 13:10                  unclicked
 
+    tolerance 2s   ├┤ counts too: two clocks differ, or an impression counts from when it was in view
+
 *Watermark*: each side sees the time of *all* events before it drops those that are not its own: the common clock. So a
 silent click topic cannot hold back an unclicked impression. Spark takes the slower of the two watermarks.
-*State*: an impression until the watermark passes its time by the window, a click until the watermark passes its time.
+*State*: an impression until the watermark passes its time by the window, a click until the watermark passes its time by
+the tolerance.
 *Late rows*: dropped by Spark, counted in the ledger. On a lake that was never drained, an event in silver can be late
 only if the watermark here is shorter than that of ``deduplicate``.
 *Kept columns*: one map on either side, so a column that is kept later does not change the state.
@@ -21,7 +24,7 @@ only if the watermark here is shorter than that of ``deduplicate``.
 
 from collections.abc import Mapping
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.config.durations import milliseconds
@@ -38,7 +41,7 @@ def attribute(left: DataFrame, right: DataFrame, settings: AttributeSettings) ->
     Args:
         left: streaming; the columns of ``silver/events``, heartbeats included.
         right: the same events, read a second time.
-        settings: join type, watermarks and window.
+        settings: join type, watermarks, window and tolerance.
 
     Returns:
         The columns of ``gold/attributions``. Columns that sources keep follow: those of the impression by their name,
@@ -47,14 +50,16 @@ def attribute(left: DataFrame, right: DataFrame, settings: AttributeSettings) ->
     Source: Spark's `Structured Streaming guide <https://spark.apache.org/docs/latest/streaming/>`_, outer joins with
     watermarking; the three outcomes are those of Google's Photon (SIGMOD 2013), which has no unclicked.
     """
-    window = interval(settings.window)
-    is_match = (
-        (F.col("clicked_impression_id") == F.col("impression_id"))
-        & (F.col("click_time") >= F.col("impression_time"))
-        & (F.col("click_time") <= F.col("impression_time") + window)
-    )
+    is_same = F.col("clicked_impression_id") == F.col("impression_id")
+    is_match = is_same & is_in_time(F.col("click_time"), F.col("impression_time"), settings)
     pairs = _impressions(left, settings).join(_clicks(right, settings), on=is_match, how=settings.join.value)
     return _attributions(pairs, kept_types(left))
+
+
+def is_in_time(click: Column, impression: Column, settings: AttributeSettings) -> Column:
+    """Whether a click at the time ``click`` counts for its impression at the time ``impression``."""
+    is_not_before = click + interval(settings.tolerance) >= impression
+    return is_not_before & (click <= impression + interval(settings.window))
 
 
 def _impressions(events: DataFrame, settings: AttributeSettings) -> DataFrame:

@@ -3,11 +3,12 @@
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from spark_jobs.config.sections import AttributeSettings
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import ATTRIBUTIONS, SILVER_EVENTS
 from spark_jobs.queries.jobs import ATTRIBUTE_JOB
 from spark_jobs.queries.query import Query
-from spark_jobs.queries.state_settings import ENGINE, JOIN_STATE, STATE_DISCARDED, may_shorten, needs_reset
+from spark_jobs.queries.state_settings import ENGINE, JOIN_STATE, STATE_DISCARDED, TOLERANCE, may_shorten, needs_reset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
     from spark_jobs.queries.resume_point import ResumePoint
 
 NAME = "attribute"
+
+
+def _longest(at: "ResumePoint") -> AttributeSettings:
+    """The settings with the window and the tolerance that the state before or after ``at`` needs."""
+    longest = {name: at.longest(f"{NAME}.{name}") for name in ("window", "tolerance")}
+    return at.lake.settings.attribute.model_copy(update=longest)
 
 
 class AttributeQuery(Query):
@@ -34,6 +41,7 @@ class AttributeQuery(Query):
     state = (
         needs_reset("attribute.join", "rows held for one kind of join come out wrong from another"),
         may_shorten("attribute.window", STATE_DISCARDED),
+        TOLERANCE,
         may_shorten("attribute.impression_watermark", STATE_DISCARDED),
         may_shorten("attribute.click_watermark", STATE_DISCARDED),
         JOIN_STATE,
@@ -59,19 +67,18 @@ class AttributeQuery(Query):
         from spark_jobs.queries.attribute.rebuild import undecided_pairs
 
         silver, attributions = at.read(SILVER_EVENTS), at.read(ATTRIBUTIONS)
-        return undecided_pairs(silver, attributions, at.settled_before, at.longest("attribute.window"))
+        return undecided_pairs(silver, attributions, at.settled_before, _longest(at))
 
     def adapt_for_reset(self, at: "ResumePoint", sides: "Sequence[DataFrame]") -> "Sequence[DataFrame]":
         from spark_jobs.queries.attribute.rebuild import rejoin_pairs, split_pairs
 
-        before, now = at.longest("attribute.window"), at.lake.settings.attribute.window
-        pairs = split_pairs(at.read(ATTRIBUTIONS), at.settled_before, before, now)
+        pairs = split_pairs(at.read(ATTRIBUTIONS), at.settled_before, _longest(at), at.lake.settings.attribute)
         return sides[0], rejoin_pairs(sides[1], pairs)
 
     def write_rebuilt(self, at: "ResumePoint") -> "Callable[[DataFrame], None]":
         from spark_jobs.queries.append_missing import PAIR, append_missing, note_of_reset
 
-        # With a longer window, a waiting impression and a waiting click can become a pair.
+        # With a longer window or tolerance, a waiting impression and a waiting click can become a pair.
         return lambda rows: append_missing(rows, at.lake, ATTRIBUTIONS, note_of_reset(at.note), key=PAIR)
 
     def correction(self) -> "Correction":

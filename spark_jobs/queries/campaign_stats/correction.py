@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 from spark_jobs.config.choices import StatsOutput
 from spark_jobs.contract.events import CLICK, IMPRESSION, KEY
 from spark_jobs.contract.tables import VALID
+from spark_jobs.queries.attribute.operator import is_in_time
 from spark_jobs.queries.campaign_stats.operator import campaign_stats, windows
 from spark_jobs.queries.campaign_stats.windows import key_of
 from spark_jobs.queries.correction import DUE, GROUP, AffectedRows, Correction, CorrectionInput
@@ -73,13 +74,11 @@ def recompute(late: DataFrame, scene: CorrectionInput) -> AffectedRows:
 def _windows(events: DataFrame, scene: CorrectionInput) -> DataFrame:
     """Whole windows, whatever the live query emits."""
     own = scene.settings.campaign_stats.model_copy(update={"output": StatsOutput.APPEND})
-    reach, groups = scene.settings.attribute.window, scene.settings.group_types
-    return campaign_stats(events, events, events, own, reach, groups)
+    return campaign_stats(events, events, events, own, scene.settings.attribute, scene.settings.group_types)
 
 
 def _counted(late: DataFrame, events: DataFrame, by: Sequence[str], scene: CorrectionInput) -> DataFrame:
     """The effects of late events: key and ``own_time`` of each, ``event_time`` and ``by`` of the event it counts."""
-    reach = interval(scene.settings.attribute.window)
     is_impression, is_click = F.col("event_type") == IMPRESSION, F.col("event_type") == CLICK
     shown = late.where(is_impression)
     impressions: list[Column | str] = [
@@ -88,9 +87,8 @@ def _counted(late: DataFrame, events: DataFrame, by: Sequence[str], scene: Corre
         *by,
     ]
     clicks = [F.col("impression_id").alias("of_id"), F.col("event_time").alias("click_time")]
-    is_match = (F.col("of_id") == F.col("shown_id")) & F.col("click_time").between(
-        F.col("shown_time"), F.col("shown_time") + reach
-    )
+    is_in = is_in_time(F.col("click_time"), F.col("shown_time"), scene.settings.attribute)
+    is_match = (F.col("of_id") == F.col("shown_id")) & is_in
     brought = shown.select(*KEY, *impressions).join(events.where(is_click).select(*clicks), on=is_match, how="inner")
     made = (
         late.where(is_click)

@@ -23,7 +23,6 @@ impression.
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
 from types import MappingProxyType
 
 from pyspark.sql import Column, DataFrame
@@ -31,12 +30,13 @@ from pyspark.sql import functions as F
 
 from spark_jobs.config.choices import StatsOutput
 from spark_jobs.config.durations import microseconds, milliseconds
-from spark_jobs.config.sections import CampaignStatsSettings
+from spark_jobs.config.sections import AttributeSettings, CampaignStatsSettings
 from spark_jobs.contract.events import CLICK, IMPRESSION
 from spark_jobs.contract.tables import SUMS
+from spark_jobs.queries.attribute.operator import is_in_time
 from spark_jobs.queries.campaign_stats.windows import sums, with_rate
 from spark_jobs.queries.kept_columns import with_columns
-from spark_jobs.spark.columns import after_watermark, amount, interval
+from spark_jobs.spark.columns import after_watermark, amount
 
 _NO_GROUPS: Mapping[str, str] = MappingProxyType({})
 
@@ -46,7 +46,7 @@ def campaign_stats(
     clicked: DataFrame,
     clicks: DataFrame,
     settings: CampaignStatsSettings,
-    reach: timedelta,
+    join: AttributeSettings,
     groups: Mapping[str, str] = _NO_GROUPS,
 ) -> DataFrame:
     """The windows of each campaign.
@@ -56,7 +56,7 @@ def campaign_stats(
         clicked: the same events, read a second time: the impressions that clicks refer to.
         clicks: the same events, read a third time: the clicks to count.
         settings: windows, watermark and output.
-        reach: ``attribute.window``.
+        join: window and tolerance.
         groups: columns of impressions to group by besides the campaign, each with its type in Spark SQL; missing
             columns are null.
 
@@ -75,7 +75,7 @@ def campaign_stats(
         .withWatermark("event_time", delay)
         .where(after_watermark("event_time", F.col("event_type") == IMPRESSION))
     )
-    pairs = _clicks(with_columns(clicked, groups), clicks, delay, reach, by)
+    pairs = _clicks(with_columns(clicked, groups), clicks, delay, join, by)
     counted = _counted(shown, by, impressions=1, cost=amount("cost_micros")).unionByName(
         _counted(pairs, by, impressions=0, cost=F.lit(None))
     )
@@ -85,8 +85,8 @@ def campaign_stats(
     return _named(counted.groupBy(window, *by).agg(*sums()), by)
 
 
-def _clicks(clicked: DataFrame, clicks: DataFrame, delay: str, reach: timedelta, by: Sequence[str]) -> DataFrame:
-    """``event_time`` of each click whose impression is known and within ``reach``, with the impression's ``by``."""
+def _clicks(clicked: DataFrame, clicks: DataFrame, delay: str, join: AttributeSettings, by: Sequence[str]) -> DataFrame:
+    """``event_time`` of each click that counts for an impression that is known, with the impression's ``by``."""
     left = (
         clicked.select(
             F.col("event_type").alias("impression_type"),
@@ -103,11 +103,8 @@ def _clicks(clicked: DataFrame, clicks: DataFrame, delay: str, reach: timedelta,
         .withWatermark("event_time", delay)
         .where(after_watermark("event_time", F.col("event_type") == CLICK))
     )
-    is_match = (
-        (F.col("clicked_impression_id") == F.col("impression_id"))
-        & (F.col("event_time") >= F.col("impression_time"))
-        & (F.col("event_time") <= F.col("impression_time") + interval(reach))
-    )
+    is_same = F.col("clicked_impression_id") == F.col("impression_id")
+    is_match = is_same & is_in_time(F.col("event_time"), F.col("impression_time"), join)
     return left.join(right, on=is_match, how="inner").select("event_time", *by)
 
 

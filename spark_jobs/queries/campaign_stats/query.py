@@ -10,7 +10,7 @@ from spark_jobs.contract.tables import CAMPAIGN_STATS, SILVER_EVENTS
 from spark_jobs.queries.jobs import MEASURE_JOB
 from spark_jobs.queries.manifest import Manifest
 from spark_jobs.queries.query import Query
-from spark_jobs.queries.state_settings import ENGINE, JOIN_STATE, STATE_DISCARDED, may_shorten, needs_reset
+from spark_jobs.queries.state_settings import ENGINE, JOIN_STATE, STATE_DISCARDED, TOLERANCE, may_shorten, needs_reset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -54,6 +54,7 @@ class CampaignStatsQuery(Query):
     late = "A click behind the watermark is dropped; an impression counts as long as its window is open."
     state = (
         may_shorten("attribute.window", STATE_DISCARDED),
+        TOLERANCE,
         needs_reset("campaign_stats.window", "open windows have the other length"),
         needs_reset("campaign_stats.slide", "open windows start at other times"),
         needs_reset("campaign_stats.group_by", "open windows are counted by other columns"),
@@ -67,8 +68,8 @@ class CampaignStatsQuery(Query):
     def rows(self, settings: Settings, sides: "Sequence[DataFrame]", initial: "DataFrame | None") -> "DataFrame":
         from spark_jobs.queries.campaign_stats.operator import campaign_stats
 
-        own, reach = settings.campaign_stats, settings.attribute.window
-        return campaign_stats(sides[0], sides[1], sides[2], own, reach, settings.group_types)
+        own, join = settings.campaign_stats, settings.attribute
+        return campaign_stats(sides[0], sides[1], sides[2], own, join, settings.group_types)
 
     def outputs(self, settings: Settings, lake: "Lake", manifest: Manifest | None) -> "Sequence[Output]":
         from spark_jobs.queries.campaign_stats.output import outputs_of_windows

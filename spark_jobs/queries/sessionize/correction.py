@@ -6,7 +6,7 @@
     live       a ─────── b ┤              c ────── d ┤     two sessions
     late                        k 12:08                    one, from a to d: its id is that of the first
 
-The sessions between two silences of a user, before and after, are compared together.
+The sessions between two silences of a user, or two cuts, before and after, are compared together.
 """
 
 from pyspark.sql import DataFrame
@@ -23,7 +23,7 @@ from spark_jobs.traffic_rules.kinds.common import EVENT
 def recompute(late: DataFrame, scene: CorrectionInput) -> AffectedRows:
     """See :data:`spark_jobs.queries.correction.Recompute`."""
     own = scene.settings.sessionize
-    chains, dates = touched_chains(late.where(is_of_visit()), scene, own.gap)
+    chains, dates = touched_chains(late.where(is_of_visit()), scene, own.gap, own.longest)
     due = F.col(CHAIN_END) + interval(own.gap)
     sessions = sessionize(chains.where("is_counted").drop(GROUP), own)
     expected = rows_within(sessions, chains.withColumn(DUE, due), F.col("session_start"), lambda end: end, scene)

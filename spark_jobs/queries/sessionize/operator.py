@@ -10,7 +10,7 @@
 *Watermark*: the largest event time seen minus ``sessionize.watermark``. Heartbeats and conversions advance it, and are
 then dropped.
 *State*: the events of each user's open window, until the watermark passes its last event by the gap. A user who is
-never silent for longer than the gap keeps one window open forever.
+never silent for longer than the gap keeps one window open forever, unless ``sessionize.longest`` cuts it.
 *Late rows*: Spark drops an event whose own window (its time to its time + gap) lies before the watermark; the ledger
 counts it.
 *Order of arrival*: does not matter within the watermark; events are first sorted by (event_time, event_id, event_type).
@@ -26,7 +26,7 @@ from spark_jobs.config.sections import SessionizeSettings
 from spark_jobs.contract.events import VISIT_TYPES
 from spark_jobs.contract.tables import SESSIONS
 from spark_jobs.queries.open_events import is_of_visit
-from spark_jobs.spark.columns import after_watermark
+from spark_jobs.spark.columns import after_watermark, stretch
 
 
 def sessionize(events: DataFrame, settings: SessionizeSettings) -> DataFrame:
@@ -35,7 +35,7 @@ def sessionize(events: DataFrame, settings: SessionizeSettings) -> DataFrame:
     Args:
         events: streaming; the columns of ``silver/events``, heartbeats included. Those without a user, and
             conversions, are in no session.
-        settings: gap and watermark.
+        settings: gap, longest session and watermark.
 
     Returns:
         The columns of ``gold/sessions``.
@@ -50,7 +50,11 @@ def sessionize(events: DataFrame, settings: SessionizeSettings) -> DataFrame:
     # Events are sorted by these fields, in this order.
     event = F.struct("event_time", "event_id", "event_type", "is_last")
     gap = f"{microseconds(settings.gap)} microseconds"
-    windows = own.groupBy(F.session_window("event_time", gap), "user_id").agg(F.collect_list(event).alias("found"))
+    # Not grouped by without a longest session: state of before has no such key.
+    cut = [stretch("event_time", settings.longest)] if settings.longest else []
+    windows = own.groupBy(F.session_window("event_time", gap), F.col("user_id"), *cut).agg(
+        F.collect_list(event).alias("found")
+    )
     # A separate column: inside the cut it would be sorted again for each piece.
     in_order = windows.select("user_id", F.sort_array("found").alias("events"))
     return _sessions(in_order.select("user_id", F.explode(_cut_after_last(F.col("events"))).alias("piece")))

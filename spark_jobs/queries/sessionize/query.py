@@ -3,6 +3,8 @@
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
+from spark_jobs.config.durations import parse_duration
+from spark_jobs.config.sections import SessionizeSettings
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.events import VISIT_TYPES
 from spark_jobs.contract.tables import SESSIONS, SILVER_EVENTS
@@ -29,6 +31,14 @@ NAME = "sessionize"
 _INITIAL = "sessionize.initial_state"
 
 
+def _as_before(at: "ResumePoint") -> SessionizeSettings:
+    """The settings with the longer of the gaps of before and now, and the cuts of before."""
+    before = at.manifest.settings.get("sessionize.longest", "0s") if at.manifest else None
+    own = at.lake.settings.sessionize
+    longest = own.longest if before is None else parse_duration(before)
+    return own.model_copy(update={"gap": at.longest("sessionize.gap"), "longest": longest})
+
+
 class SessionizeQuery(Query):
     """Groups each user's events into sessions, which end with `is_last` or after a silence."""
 
@@ -41,6 +51,7 @@ class SessionizeQuery(Query):
     late = "An event that is too late for its session is dropped; the ledger counts it."
     state = (
         needs_reset("sessionize.gap", "open sessions were grouped by the other gap"),
+        needs_reset("sessionize.longest", "open sessions were cut elsewhere, or not at all", before_it_existed="0s"),
         may_shorten("sessionize.watermark", STATE_DISCARDED),
         *ENGINE,
         keeps_first_value(_INITIAL, TAKEN_ONCE),
@@ -74,8 +85,8 @@ class SessionizeQuery(Query):
     def open_events(self, at: "ResumePoint") -> "DataFrame":
         from spark_jobs.queries.sessionize.rebuild import open_sessions
 
-        gap = at.longest("sessionize.gap")
-        return open_sessions(at.read(SILVER_EVENTS), at.read(SESSIONS), at.settled_before, gap, at.read_initial())
+        silver, sessions = at.read(SILVER_EVENTS), at.read(SESSIONS)
+        return open_sessions(silver, sessions, at.settled_before, _as_before(at), at.read_initial())
 
     def open_events_since(self, at: "ResumePoint", day: date) -> "DataFrame":
         """A session goes on for as long as its events do, past any watermark."""
@@ -89,7 +100,7 @@ class SessionizeQuery(Query):
         since = F.lit(day - gap // timedelta(days=1) * timedelta(days=1))
         silver = at.read(SILVER_EVENTS).where(F.col("event_date") >= since)
         sessions = at.read(SESSIONS).where(F.col("session_end") >= since.cast("timestamp"))
-        left = open_sessions(silver, sessions, at.settled_before, gap, at.read_initial())
+        left = open_sessions(silver, sessions, at.settled_before, _as_before(at), at.read_initial())
         return left.where(is_of_visit())
 
     def correction(self) -> "Correction":

@@ -1,12 +1,14 @@
 """The sessions that are still open, for a reset."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from spark_jobs.config.durations import milliseconds
+from spark_jobs.config.sections import SessionizeSettings
 from spark_jobs.queries.open_events import is_after, is_of_visit, newest, union
+from spark_jobs.spark.columns import stretch
 from spark_jobs.traffic_rules.kinds.common import EVENT
 
 
@@ -14,7 +16,7 @@ def open_sessions(
     silver: DataFrame,
     sessions: DataFrame,
     settled_before: datetime,
-    gap: timedelta,
+    settings: SessionizeSettings,
     initial: DataFrame | None = None,
 ) -> DataFrame:
     """The events of sessions that ``sessionize`` has not emitted yet.
@@ -25,7 +27,7 @@ def open_sessions(
         silver: all rows of silver.
         sessions: the rows emitted so far.
         settled_before: see above.
-        gap: ``sessionize.gap``, the longer of before and now.
+        settings: the longer gap of before and now, and the cuts of before.
         initial: the events that the query started with, besides those of silver; they have some of its columns.
 
     Returns:
@@ -37,10 +39,11 @@ def open_sessions(
     if initial is not None:
         events = events.unionByName(initial, allowMissingColumns=True)
     left = events.join(done, on=list(EVENT), how="left_anti")
-    in_order = Window.partitionBy("user_id").orderBy("event_time", "event_id")
+    gap, of_stretch = settings.gap, ("user_id", stretch("event_time", settings.longest))
+    in_order = Window.partitionBy(*of_stretch).orderBy("event_time", "event_id")
     silence_us = F.unix_micros("event_time") - F.unix_micros(F.lag("event_time").over(in_order))
     is_new = F.coalesce(silence_us > milliseconds(gap) * 1000, F.lit(True))
     chains = left.withColumn("is_new", is_new.cast("int")).withColumn("chain", F.sum("is_new").over(in_order))
-    last = F.max("event_time").over(Window.partitionBy("user_id", "chain"))
+    last = F.max("event_time").over(Window.partitionBy(*of_stretch, "chain"))
     still_open = chains.withColumn("last", last).where(is_after(F.col("last"), settled_before, gap))
     return union(silver, still_open, newest(silver))

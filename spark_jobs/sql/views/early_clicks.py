@@ -5,7 +5,7 @@ from spark_jobs.sql.views.description import View
 VIEW = View(
     "early_clicks",
     "One row per orphan click whose impression has a time up to a minute after it: two clocks differ, or an impression "
-    "counts from when it was in view. Many of them are a reason to correct the times in the mapping.",
+    "counts from when it was in view. Many of them are a reason for `attribute.tolerance`.",
     (
         ("event_date", "the date (UTC) of the click"),
         ("click_id", "the click"),
