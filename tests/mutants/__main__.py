@@ -1,8 +1,9 @@
 """Puts faults into the code, one at a time, and says which of them no test notices: ``make mutants``.
 
-A fault is shown to the tests that run its line. Every answer is kept at once in adloom's cache, so that runs add up and
-one that was interrupted goes on; without the file ``mutants.json`` there, they begin again. A fault that cannot be
-noticed, because no row changes with it, is explained in ``explained.toml``.
+A fault is shown to the tests that run its line, and if they do not notice it, to the slow ones of its room. Every
+answer is kept at once in adloom's cache, so that runs add up and one that was interrupted goes on; without the file
+``mutants.json`` there, they begin again. A fault that cannot be noticed, because no row changes with it, is explained
+in ``explained.toml``.
 """
 
 import argparse
@@ -32,14 +33,15 @@ _ANSWERS, _EXPLAINED = CACHE / "mutants.json", _HERE / "explained.toml"
 _MEASURED = CACHE / "mutants"
 """Of each state of the code, which test runs which line."""
 _SEED, _COUNT = 37, 200
-_LIMIT_S = 900
+_LIMIT_S, _SLOW_LIMIT_S = 900, 2400
 _KEEP_JAVA = "10min"
 _WANTED = 0.95
 _QUIET = ("-W", "ignore::pytest.PytestUnraisableExceptionWarning")
 """The Java that is shared goes on after the test that has started it."""
-_OPTIONS = ("-x", "-q", "--no-header", "--tb=no", "-rfE", "-m", "not slow", *_QUIET)
+_OPTIONS = ("-x", "-q", "--no-header", "--tb=no", "-rfE", *_QUIET)
+_NO_TESTS = 5
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
-_SURVIVED = "survived"
+_SURVIVED, _QUICKLY = "survived", "survived the quick tests"
 
 
 class _Workplaces:
@@ -79,19 +81,21 @@ class _Workplaces:
             file.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(copy / ".coverage", file)
 
-    def answer(self, room: Room, fault: Mutation) -> str:
-        """The first test of ``room`` that notices ``fault``, or that none does."""
+    def answer(self, room: Room, fault: Mutation, *, slowly: bool) -> str:
+        """The first test of ``room`` that notices ``fault``, a quick or a slow one; or that none does."""
         with self._one() as copy:
             source = (copy / fault.path).read_text()
             (copy / fault.path).write_text(fault.applied(source))
             try:
+                if slowly:
+                    return _first_failure(copy, room, list(room.tests), is_slow=True) or _SURVIVED
                 chosen = self._covered[room.name].tests_of(fault.path, fault.line, room.tests)
                 killer = _first_failure(copy, room, chosen) if chosen else ""
                 if not killer and (room.runs_in_workers or not chosen):
                     killer = _first_failure(copy, room, list(room.tests))
+                return killer or _QUICKLY
             finally:
                 (copy / fault.path).write_text(source)
-            return killer or _SURVIVED
 
     @contextmanager
     def _one(self) -> Iterator[Path]:
@@ -104,9 +108,12 @@ class _Workplaces:
                 self._free.append(copy)
 
 
-def _first_failure(copy: Path, room: Room, arguments: list[str], *, limit_s: float = _LIMIT_S) -> str:
-    """Runs pytest in ``copy`` until a test fails, and gives its name; empty if none does."""
-    command = [sys.executable, "-m", "pytest", *_OPTIONS, *arguments]
+def _first_failure(
+    copy: Path, room: Room, arguments: list[str], *, limit_s: float = _LIMIT_S, is_slow: bool = False
+) -> str:
+    """Runs the quick or the slow tests in ``copy`` until one fails, and gives its name; empty if none does."""
+    which = ("-m", "slow", "--timeout", str(_SLOW_LIMIT_S)) if is_slow else ("-m", "not slow")
+    command = [sys.executable, "-m", "pytest", *_OPTIONS, *which, *arguments]
     environment = os.environ | {
         "PYTHONPATH": f"{copy}:{copy / 'dags'}",
         "PYTHONDONTWRITEBYTECODE": "1",
@@ -122,12 +129,12 @@ def _first_failure(copy: Path, room: Room, arguments: list[str], *, limit_s: flo
             env=environment,
             capture_output=True,
             text=True,
-            timeout=limit_s,
+            timeout=_SLOW_LIMIT_S if is_slow else limit_s,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return "none in time"
-    if done.returncode == 0:
+        return "" if is_slow else "none in time"
+    if done.returncode in (0, _NO_TESTS):
         return ""
     if failed := _FAILED.search(done.stdout):
         return failed[1]
@@ -145,8 +152,14 @@ def main() -> None:
     answers: dict[str, str] = json.loads(_ANSWERS.read_text()) if _ANSWERS.exists() else {}
     explained = tomllib.loads(_EXPLAINED.read_text()) if _EXPLAINED.exists() else {}
     if not arguments.list:
-        todo = [(room, one) for room, one in drawn if one.key not in answers and arguments.room in (None, room.name)]
-        _try_all(todo, answers, arguments.jobs)
+        wanted = [(room, one) for room, one in drawn if arguments.room in (None, room.name)]
+        _try_all([(room, one) for room, one in wanted if one.key not in answers], answers, arguments.jobs)
+        _try_all(
+            [(room, one) for room, one in wanted if answers.get(one.key) == _QUICKLY],
+            answers,
+            arguments.jobs,
+            slowly=True,
+        )
     sys.exit(0 if _report(drawn, answers, explained) else 1)
 
 
@@ -161,13 +174,13 @@ def _drawn() -> list[tuple[Room, Mutation]]:
     return [(room_of[fault.statement], fault) for fault in draw(candidates, _COUNT, _SEED)]
 
 
-def _try_all(todo: list[tuple[Room, Mutation]], answers: dict[str, str], jobs: int) -> None:
+def _try_all(todo: list[tuple[Room, Mutation]], answers: dict[str, str], jobs: int, *, slowly: bool = False) -> None:
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder, ThreadPoolExecutor(jobs) as pool:
         places = _Workplaces(Path(folder), jobs)
-        rooms = list(dict.fromkeys(room for room, _ in todo))
+        rooms = [] if slowly else list(dict.fromkeys(room for room, _ in todo))
         for room, _ in zip(rooms, pool.map(places.cover, rooms), strict=True):
             print(f"{room.name}: its tests pass on the code as it is", flush=True)
-        runs = {pool.submit(places.answer, room, fault): fault for room, fault in todo}
+        runs = {pool.submit(places.answer, room, fault, slowly=slowly): fault for room, fault in todo}
         for number, run in enumerate(as_completed(runs), 1):
             fault = runs[run]
             answers[fault.key] = run.result()
@@ -177,7 +190,7 @@ def _try_all(todo: list[tuple[Room, Mutation]], answers: dict[str, str], jobs: i
 
 def _report(drawn: list[tuple[Room, Mutation]], answers: dict[str, str], explained: dict[str, str]) -> bool:
     known = [(room, fault) for room, fault in drawn if fault.key in answers]
-    survivors = [(room, fault) for room, fault in known if answers[fault.key] == _SURVIVED]
+    survivors = [(room, fault) for room, fault in known if answers[fault.key] in (_SURVIVED, _QUICKLY)]
     for room, fault in survivors:
         print(f"survived: {fault.key} [{room.name}] {fault}  {explained.get(fault.key, '')}")
     unexplained = [fault for _, fault in survivors if fault.key not in explained]

@@ -158,6 +158,8 @@ def _own(statement: ast.stmt) -> Iterator[ast.AST]:
 
 
 def _faults(source: str, at: _Offsets, statement: ast.stmt) -> Iterator[tuple[int, int, str, str]]:
+    # `strict` only checks that two lists are as long as each other.
+    checks = {id(node.value) for node in _own(statement) if isinstance(node, ast.keyword) and node.arg == "strict"}
     in_f_strings = {
         id(part)
         for node in _own(statement)
@@ -166,7 +168,7 @@ def _faults(source: str, at: _Offsets, statement: ast.stmt) -> Iterator[tuple[in
         if part is not node
     }
     for node in sorted(_own(statement), key=lambda one: (getattr(one, "lineno", 0), getattr(one, "col_offset", 0))):
-        if id(node) in in_f_strings or not hasattr(node, "lineno"):
+        if id(node) in in_f_strings | checks or not hasattr(node, "lineno"):
             continue
         yield from _faults_of(source, at, node)
 

@@ -39,8 +39,10 @@ _CASE = Case(
 ---
 2024-05-04T00:00:00    act  a1 u4
 ---
+2024-05-04T00:00:00    act  a2 u4
+---
 2024-05-02T00:00:01    imp  i2 u2 c2
-2024-05-04T00:00:01    act  a2 u4
+2024-05-04T00:00:01    act  a3 u4
 """,
     STANDARD,
 )
@@ -48,7 +50,9 @@ _CASE = Case(
 
 def _rows(lake: Lake, table: Table, *names: str) -> set[tuple[Any, ...]]:
     columns = [table.column_names.index(name) for name in names]
-    return {tuple(row[column] for column in columns) for row in read_table(lake, table)}
+    # Without the name of the case.
+    values = [[row[column] for column in columns] for row in read_table(lake, table)]
+    return {tuple(value and value.rpartition("/")[2] for value in row) for row in values}
 
 
 def _pairs(lake: Lake) -> set[tuple[str, ...]]:
@@ -63,7 +67,7 @@ def test_an_early_click_is_credited_on_the_day_before_its_impression(spark: Spar
     arriving = sorted(write_files(tmp_path / "arriving", _CASE.files()).iterdir())
     source, lake = tmp_path / "source", open_lake(str(tmp_path / "lake"))
     source.mkdir()
-    for file in arriving[:2]:
+    for file in arriving[:3]:
         file.rename(source / file.name)
     run_in(spark, _SETTINGS, lake, source, drain=False)
     opened = OpenLake.of(lake, _SETTINGS, spark)
@@ -72,13 +76,13 @@ def test_an_early_click_is_credited_on_the_day_before_its_impression(spark: Spar
     assert ("orphan_click", "i3", "k3") in _pairs(lake), "eleven seconds early"
     assert _credited(lake) == {"p1": "c1", "p2": None, "p3": None}
 
-    arriving[2].rename(source / arriving[2].name)
+    arriving[3].rename(source / arriving[3].name)
     run_in(spark, _SETTINGS, lake, source, drain=False)
     assert repair(opened)
     assert ("clicked", "i2", "k2") in _pairs(lake)
     assert credit(opened)
     assert _credited(lake) == {"p1": "c1", "p2": "c2", "p3": None}, "the impression of the next day was late"
 
-    mark(spark, lake, frozenset({("impression", "i1")}))
+    mark(spark, lake, frozenset({("impression", "early/i1")}))
     assert credit(opened)
     assert _credited(lake, NET_CREDITS)["p1"] is None
