@@ -3,7 +3,7 @@
 import json
 import os
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,12 +17,13 @@ from spark_jobs.cli.options import ConfigOption
 from spark_jobs.cli.terminal import terminal
 from spark_jobs.config.encoding import format_of_file
 from spark_jobs.config.settings import Settings, load_settings
-from spark_jobs.contract.events import CLICK, IMPRESSION, OK, VERDICTS
+from spark_jobs.contract.events import OK, VERDICTS
 from spark_jobs.errors import SettingsError, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from spark_jobs.cli.hints import Together
     from spark_jobs.formats.files import FileReader
     from spark_jobs.ingest.in_python.judge import Judge, Judgement
     from spark_jobs.ingest.samples import Sample
@@ -55,13 +56,14 @@ def check_events(
 
     No lake is touched and Spark is not started. The verdicts are those that a run would give.
     """
+    from spark_jobs.cli.hints import Together
     from spark_jobs.ingest.in_python.judge import Judge
 
     console, settings = terminal(), load_settings(config, os.environ)
     if source is not None and source not in settings.sources:
         raise SettingsError(f"--source {source}: the settings have no source of that name; {_names(settings)}")
     records, origin = _records(what, settings, source, limit)
-    checked = judge_all(Judge(settings, only=source), records, origin)
+    checked = judge_all(Judge(settings, only=source), records, origin, Together(settings.attribute.tolerance))
     if not checked.records:
         raise SourceError(f"{what} holds no record")
     if as_json:
@@ -85,26 +87,15 @@ class Findings:
 
 
 @dataclass
-class OtherCase:
-    """Clicks on impressions whose ids differ only in case: how many, and the first of them."""
-
-    clicks: int
-    impression_id: str
-    event_id: str
-
-
-@dataclass
 class Checked:
     """All records that were looked at."""
 
+    together: "Together"
+    """The valid ones, for hints."""
     records: int = 0
     nobody: Counter[str] = field(default_factory=Counter)
     """By user id that means nobody, how many events had it."""
     findings: dict[tuple[str | None, str], Findings] = field(default_factory=dict)
-    impressions: set[str] = field(default_factory=set)
-    """Their ids."""
-    clicked: list[str] = field(default_factory=list)
-    """The ids of impressions that clicks name."""
 
     def add(self, sample: "Sample", judged: "Judgement") -> None:
         """Counts a record."""
@@ -114,10 +105,8 @@ class Checked:
             self.findings[key] = Findings(judged.verdict, judged.source, sample.place, text, judged)
         self.findings[key].count += 1
         self.records += 1
-        if judged.event.get("event_type") == IMPRESSION:
-            self.impressions.add(str(judged.event["event_id"]))
-        elif judged.event.get("event_type") == CLICK:
-            self.clicked.append(str(judged.event["impression_id"]))
+        if judged.verdict == OK:
+            self.together.add(judged.event)
         if judged.nobody is not None:
             self.nobody[judged.nobody] += 1
 
@@ -127,23 +116,14 @@ class Checked:
         return sum(one.count for one in self.findings.values() if one.verdict == OK)
 
     @property
-    def other_case(self) -> OtherCase | None:
-        """The clicks that match an impression among these records only without case; None if no click does."""
-        from spark_jobs.ingest.in_python.event_rules import lowered
-
-        ids = {lowered(one): one for one in self.impressions}
-        found = [one for one in self.clicked if one not in self.impressions and lowered(one) in ids]
-        return OtherCase(len(found), found[0], ids[lowered(found[0])]) if found else None
-
-    @property
     def in_order(self) -> list[Findings]:
         """Valid records first, then by the order of the rules."""
         return sorted(self.findings.values(), key=lambda one: (VERDICTS.index(one.verdict), one.source or ""))
 
 
-def judge_all(judge: "Judge", records: "Iterable[Sample]", origin: str | None) -> Checked:
+def judge_all(judge: "Judge", records: "Iterable[Sample]", origin: str | None, together: "Together") -> Checked:
     """The verdicts on ``records`` as if they were received now; blank ones do not count."""
-    checked, now = Checked(), datetime.now(UTC)
+    checked, now = Checked(together), datetime.now(UTC)
     for one in records:
         judged = judge.judge_decoded(one.decoded, now, origin) if one.decoded else judge.judge(one.raw, now, origin)
         if judged:
@@ -214,16 +194,8 @@ def _print(console: Console, checked: Checked, what: str) -> None:
             markup=False,
             highlight=False,
         )
-    if other := checked.other_case:
-        named = "1 click names" if other.clicks == 1 else f"{other.clicks:,} clicks name"
-        console.print(
-            f"{named} an impression of these records in another case, such as {other.impression_id} for "
-            f"{other.event_id}, and will not find it; set ingest.lower_ids = true",
-            style="bold yellow",
-            soft_wrap=True,
-            markup=False,
-            highlight=False,
-        )
+    for hint in filter(None, checked.together.hints().values()):
+        console.print(hint.sentence, style="bold yellow", soft_wrap=True, markup=False, highlight=False)
 
 
 def _event(judged: "Judgement") -> str:
@@ -243,7 +215,10 @@ def _plain(checked: Checked) -> dict[str, Any]:
     return {
         "records": checked.records,
         "ok": checked.ok,
-        "other_case": asdict(other) if (other := checked.other_case) else None,
+        **{
+            name: {"events": one.events, **one.example} if one else None
+            for name, one in checked.together.hints().items()
+        },
         "nobody": dict(checked.nobody.most_common()),
         "verdicts": [
             {

@@ -97,7 +97,7 @@ def test_sources_that_read_a_format_in_different_ways_need_a_name(tmp_path: Path
     assert "--source" in str(done.exception or done.output)
 
 
-def _own(event_type: str, event_id: str, **fields: str) -> str:
+def _own(event_type: str, event_id: str, **fields: object) -> str:
     event = {"event_type": event_type, "event_id": event_id, "event_time": "2026-03-01T12:00:00Z", "user_id": "u"}
     return f"{json.dumps(event | fields)}\n"
 
@@ -118,10 +118,66 @@ def _of_clicks(folder: Path, *clicks: str, lower_ids: bool = False) -> tuple[dic
 
 def test_clicks_that_match_an_impression_only_without_case_are_counted_with_the_setting_to_use(tmp_path: Path) -> None:
     found, text = _of_clicks(tmp_path, "8f3c", "8f3C", "x1", "8F3C", "nowhere")
-    assert found["other_case"] == {"clicks": 2, "impression_id": "8f3c", "event_id": "8F3C"}
+    assert found["other_case"] == {"events": 2, "impression_id": "8f3c", "event_id": "8F3C"}
     assert "2 clicks name an impression" in text
     assert "8f3c" in text
     assert "ingest.lower_ids" in text
+
+
+def _hints(folder: Path, *lines: str, config: str = "") -> tuple[dict[str, Any], str]:
+    """What check-events says of ``lines`` besides their verdicts: as JSON, and as text."""
+    (folder / "a.jsonl").write_text("".join(lines), encoding="utf-8")
+    (folder / "adloom.toml").write_text(config, encoding="utf-8")
+    command = ["check-events", str(folder / "a.jsonl"), "--config", str(folder / "adloom.toml")]
+    as_json, as_text = (CliRunner().invoke(app, [*command, *more]) for more in (["--json"], []))
+    assert (as_json.exit_code, as_text.exit_code) == (0, 0), as_json.output
+    found, plain = json.loads(as_json.output), {"records", "ok", "nobody", "verdicts"}
+    return {name: hint for name, hint in found.items() if name not in plain and hint}, " ".join(as_text.output.split())
+
+
+_AD = {"campaign_id": "c", "ad_id": "a"}
+
+
+def _early(seconds: str, name: str) -> list[str]:
+    shown = _own("impression", name, event_time=f"2026-03-01T12:00:{seconds}Z", **_AD)
+    return [_own("click", f"k-{name}", impression_id=name), shown]
+
+
+@pytest.mark.parametrize(("tolerance", "early"), [("0s", 2), ("400ms", 1), ("5s", 0)])
+def test_clicks_a_moment_before_their_impression_are_counted_with_the_setting_to_use(
+    tmp_path: Path, tolerance: str, early: int
+) -> None:
+    lines = [*_early("00.4", "i1"), *_early("02", "i2"), *_early("00", "i3")]
+    found, text = _hints(tmp_path, *lines, config=f'[attribute]\ntolerance = "{tolerance}"\n')
+    assert found == ({"early_clicks": {"events": early, "impression_id": "i2", "early_ms": 2000}} if early else {})
+    assert ("attribute.tolerance" in text) == bool(early)
+
+
+def test_events_that_share_an_id_and_differ_are_counted_with_what_differs(tmp_path: Path) -> None:
+    same = _own("impression", "i1", **_AD)
+    found, text = _hints(tmp_path, same, same, _own("impression", "i1", **(_AD | {"campaign_id": "d"})))
+    assert found == {
+        "other_contents": {
+            "events": 1,
+            "event_type": "impression",
+            "event_id": "i1",
+            "differing": ["campaign_id"],
+        }
+    }
+    assert "1 event has the id of another event, such as impression i1 (with another campaign_id)" in text
+
+
+def test_an_order_number_that_means_nothing_is_shown(tmp_path: Path) -> None:
+    def conversion(number: int, user: str, order: str) -> str:
+        worth = {"conversion_type": "purchase", "value_micros": 1, "currency": "EUR"}
+        return _own("conversion", f"p{number}", **(worth | {"user_id": user, "order_id": order}))
+
+    nothing = [conversion(number, f"u{number}", "0") for number in range(4)]
+    orders = [conversion(number, "u1", f"o{number // 2}") for number in range(4, 8)]
+    found, text = _hints(tmp_path, *orders, *nothing)
+    assert found == {"shared_orders": {"events": 4, "order_id": "0", "conversions": 4, "users": 4}}
+    assert "such as 0 (4 conversions of 4 users)" in text
+    assert _hints(tmp_path, *orders)[0] == {}
 
 
 @pytest.mark.parametrize("lower_ids", [False, True])
