@@ -1,4 +1,4 @@
-"""What valid records say together: ids, times and orders that hint at a setting or a mapping that is missing."""
+"""Hints from valid records together: ids, times and orders that show a missing setting or a wrong mapping."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ from spark_jobs.ingest.in_python.event_rules import lowered
 
 _MOMENT = timedelta(minutes=1)
 _SAME_NUMBER = 3
-"""From so many users on, an order id is more likely a number that means nothing than an order."""
+"""From this number of users on, an order id is more likely a number that means nothing than an order."""
 
 
 @dataclass(frozen=True)
