@@ -21,6 +21,7 @@ from spark_jobs.lake.open import open_lake
 from spark_jobs.ledger.model import DUPLICATES, Ledger, RecordKind
 from spark_jobs.ledger.update import balance, update_ledger
 from spark_jobs.restatements.plan import RepairPlan
+from spark_jobs.restatements.plans import GOLD_PLANS
 from spark_jobs.restatements.repair import repair
 from spark_jobs.restatements.replay import replay
 from spark_jobs.spark.open_lake import OpenLake
@@ -123,6 +124,15 @@ def test_a_replay_finds_the_row_that_somebody_deleted_and_nothing_else(
     sessions, attributions = (found[name] for name in names)
     assert (sessions.same, sessions.unknown) == (len(day.expected.rows(SESSIONS)) - 1, 1)
     assert (attributions.same, attributions.audited) == (len(day.expected.rows(ATTRIBUTIONS)), True)
+
+
+def test_the_end_of_a_repair_names_the_versions_that_belong_together(day: _Day) -> None:
+    done = GOLD_PLANS.done(day.lake, day.plan.number)
+    assert done
+    assert {table.name for table in GOLD} <= done.versions.keys()
+    assert {table.name: done.versions[table.name] for table in GOLD} == {
+        table.name: day.lake.newest_commit(table.path) for table in GOLD
+    }
 
 
 def test_a_second_repair_changes_nothing(spark: SparkSession, day: _Day) -> None:

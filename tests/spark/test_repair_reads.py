@@ -12,6 +12,7 @@ from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import BRONZE_EVENTS, SILVER_EVENTS, Table
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_lake
+from spark_jobs.restatements.late_events import is_expired
 from spark_jobs.restatements.repair import repair
 from spark_jobs.spark.open_lake import OpenLake
 from tests.support.lakes import GOLD, read_table
@@ -95,3 +96,11 @@ def _days_of(table: Table, add: dict[str, object]) -> set[date]:
     first = min(datetime.fromisoformat(stats["minValues"][name]) for name in names).date()
     last = max(datetime.fromisoformat(stats["maxValues"][name]) for name in names).date()
     return {first + timedelta(days=step) for step in range((last - first).days + 1)}
+
+
+def test_an_event_exactly_the_horizon_behind_the_watermark_is_not_expired(spark: SparkSession) -> None:
+    horizon = timedelta(hours=2)
+    rows = spark.sql(
+        "SELECT id, timestamp_micros(id) AS event_time, timestamp_micros(7200000001) AS watermark FROM range(3)"
+    )
+    assert [row.id for row in rows.where(is_expired(horizon)).collect()] == [0]

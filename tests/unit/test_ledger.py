@@ -151,6 +151,17 @@ def test_what_others_delete_and_add_is_unaccounted_and_surplus(written: WrittenL
     assert (added.kind, added.rows) == (RecordKind.ADDED, 1)
 
 
+def test_a_file_of_bronze_that_is_written_again_without_one_of_its_rows_has_one_removed(written: WrittenLake) -> None:
+    a, b, c = (_event(key, 0, 1) for key in "abc")
+    files = written.batch(BRONZE_EVENTS, "ingest", [a, b, c])
+    written.batch(SILVER_EVENTS, "deduplicate", [a, b, c], reached=0)
+    assert _ledger(written).balances
+    written.commit(BRONZE_EVENTS, [a, c], removed=files)
+    written.batch(SILVER_EVENTS, "deduplicate", [], reached=1)
+    (removed,) = (one for one in _ledger(written).alarms if one.account == BRONZE_EVENTS.name)
+    assert (removed.kind, removed.rows) == (RecordKind.REMOVED, 1)
+
+
 def test_a_requeued_record_leaves_quarantine_for_its_hour(written: WrittenLake) -> None:
     bad = _event("a", 0, 1, verdict="missing_user_id", event_time=None)
     other = _event("b", 0, 1, verdict="invalid_event_time", event_time=None)
