@@ -1,10 +1,15 @@
 """Ids that came with different contents."""
 
+import re
+from pathlib import Path
+
 import duckdb
 
 from spark_jobs.contract.tables import BRONZE_EVENTS
 from spark_jobs.sql.views.conflicting_ids import VIEW
 
+_PAGE = Path(__file__).parents[2] / "docs" / "query-gold.md"
+_BY_SOURCE = re.findall(r"`(SELECT [^`]* FROM conflicting_ids [^`]*)`", _PAGE.read_text())[0]
 _TYPES = {"STRING": "VARCHAR"}
 
 
@@ -37,6 +42,9 @@ def test_copies_are_left_out_and_events_that_share_an_id_are_shown_with_what_dif
         put("broken", 12)
         put("broken", 12, verdict="invalid_user_id", user_id="u-2")
         found = sql.execute(f"SELECT event_id, sources, records, differing FROM ({VIEW.sql})").fetchall()
+        sql.execute(f"CREATE VIEW conflicting_ids AS {VIEW.sql}")
+        by_source = dict(sql.execute(_BY_SOURCE).fetchall())
+    assert by_source == {"app": 1, "web": 2}
     assert found == [
         ("991", ["app", "web"], 2, ["impression_id"]),
         ("k-1", ["web"], 2, ["event_time", "user_id", "impression_id"]),
