@@ -63,7 +63,11 @@ def test_kept_columns_are_in_bronze_silver_and_on_both_sides_of_attributions() -
 
 def test_the_settings_that_say_what_rows_mean_belong_to_their_tables() -> None:
     settings_of = {table.name: table.settings for table in contract_of(Settings()).tables}
-    assert settings_of["sessions"] == {"sessionize.gap": "5min", "sessionize.watermark": "10min"}
+    assert settings_of["sessions"] == {
+        "sessionize.gap": "5min",
+        "sessionize.longest": "0s",
+        "sessionize.watermark": "10min",
+    }
     assert settings_of["bronze"] == {}
     assert settings_of["credits"]["credit.views"] == "fallback"
     assert settings_of["credits"] == settings_of["net_paths"]
