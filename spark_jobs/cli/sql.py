@@ -161,7 +161,9 @@ def open_sql(location: str, as_of: AsOf, config: Path | None) -> "Iterator[LakeS
     lake = open_lake(location, settings.s3)
     with (
         TemporaryDirectory(prefix="adloom-sql-") as spill,
-        closing(LakeSql(lake, row_store(lake, settings.s3), as_of, spill=Path(spill))) as lake_sql,
+        closing(
+            LakeSql(lake, row_store(lake, settings.s3), as_of, zone=settings.days.zone, spill=Path(spill))
+        ) as lake_sql,
     ):
         yield lake_sql
 

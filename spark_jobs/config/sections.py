@@ -5,6 +5,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Self
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import (
     AwareDatetime,
@@ -418,6 +419,24 @@ class TablesSettings(Section):
     file_retention: Duration = Field(
         7 * _DAY, ge=_HOUR, description="how long replaced files are kept for readers that still use them"
     )
+
+
+class DaysSettings(Section):
+    """``[days]``: where days begin and end."""
+
+    zone: str = Field(
+        "UTC",
+        description="the time zone of days and of the daily views, as Europe/Berlin; tables stay partitioned by UTC",
+    )
+
+    @field_validator("zone")
+    @classmethod
+    def _is_known(cls, zone: str) -> str:
+        try:
+            ZoneInfo(zone)
+        except (ZoneInfoNotFoundError, ValueError):
+            raise ValueError(f"no time zone has the name {zone!r}; a name is like Europe/Berlin or UTC") from None
+        return zone
 
 
 class RepairSettings(Section):

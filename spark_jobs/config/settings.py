@@ -19,6 +19,7 @@ from spark_jobs.config.sections import (
     CampaignStatsSettings,
     ContractSettings,
     CreditSettings,
+    DaysSettings,
     DeduplicateSettings,
     HeartbeatSettings,
     IngestSettings,
@@ -63,6 +64,7 @@ class Settings(Section):
     registry: RegistrySettings = RegistrySettings()
     s3: S3Settings = S3Settings()
     tables: TablesSettings = TablesSettings()
+    days: DaysSettings = DaysSettings()
     repair: RepairSettings = RepairSettings()
     credit: CreditSettings = CreditSettings()
     validation: ValidationSettings = ValidationSettings()

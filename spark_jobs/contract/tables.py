@@ -362,7 +362,9 @@ DAYS = Table(
     (
         Column("table_name", "STRING", "name of the table of gold"),
         Column(
-            "event_date", "DATE", "date (UTC) of its rows: of their impression, session start, window end or change"
+            "event_date",
+            "DATE",
+            "date (in `zone`) of its rows: of their impression, session start, window end or change",
         ),
         Column("status", "STRING", "open, complete, audited, restated or frozen"),
         Column("complete_at", "TIMESTAMP", "when the day was found complete; null while it is open"),
@@ -380,6 +382,7 @@ DAYS = Table(
         Column("repair", "BIGINT", "number of the last repair that was done when the day was found complete; 0: none"),
         Column("version", "BIGINT", "version of the table of gold that the row was last changed for"),
         Column("updated_at", "TIMESTAMP", "when the row was last changed"),
+        Column("zone", "STRING", "the time zone of the day (`days.zone`)"),
     ),
     key=("table_name", "event_date"),
 )

@@ -1,9 +1,11 @@
 """When a day is done: a row of ``gold/days``, its status, and where the small files about days lie."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
+from typing import Any
+from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict
 
@@ -12,8 +14,31 @@ from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.table_files import read_small
 from spark_jobs.places import DAYS_WRITER, PROGRESS
 
+_DAY = timedelta(days=1)
 DAYS_SEEN = f"{PROGRESS}/{DAYS_WRITER}/seen.json"
 """The input that ``gold/days`` has taken account of, as JSON: see :class:`DaysSeen`."""
+
+
+UTC_ZONE = "UTC"
+
+
+def midnight(day: date, zone: str) -> datetime:
+    """When ``day`` begins in the time zone ``zone``; with zone (UTC).
+
+    Where clocks are put forward at midnight, it begins with the first instant that exists.
+    """
+    return datetime.combine(day, time(), ZoneInfo(zone)).astimezone(UTC)
+
+
+def date_in(moment: datetime, zone: str) -> date:
+    """The date of ``moment``, a time with its zone, in the time zone ``zone``."""
+    return moment.astimezone(ZoneInfo(zone)).date()
+
+
+def dates_in(dates: Iterable[date], zone: str) -> set[date]:
+    """The dates in the time zone ``zone`` that have a part of one of ``dates``, which are of UTC."""
+    ends = (midnight(day, UTC_ZONE) for day in dates)
+    return {date_in(end + more, zone) for end in ends for more in (timedelta(), _DAY - timedelta(microseconds=1))}
 
 
 class DayStatus(StrEnum):
@@ -46,6 +71,7 @@ class Day:
     repair: int = 0
     version: int = 0
     updated_at: datetime | None = None
+    zone: str = UTC_ZONE
 
     @property
     def key(self) -> tuple[str, date]:
@@ -55,12 +81,12 @@ class Day:
     @property
     def start(self) -> datetime:
         """The first instant of the day."""
-        return datetime.combine(self.event_date, time(), UTC)
+        return midnight(self.event_date, self.zone)
 
     @property
     def end(self) -> datetime:
         """The first instant after the day."""
-        return self.start + timedelta(days=1)
+        return midnight(self.event_date + timedelta(days=1), self.zone)
 
     @property
     def is_relied_on(self) -> bool:
@@ -91,16 +117,24 @@ class DaysSeen(BaseModel):
     restatements_version: int
 
 
-def read_days(lake: Lake, *, since: date | None = None, until: date | None = None) -> list[Day]:
+def read_days(
+    lake: Lake, *, since: date | None = None, until: date | None = None, zone: str | None = None
+) -> list[Day]:
     """The days of ``lake`` from ``since`` to ``until``, both included, ordered by table and date.
 
-    Empty before the first update.
+    Empty before the first update. With a ``zone``, only those that were made in it.
 
     Raises:
         LakeError: the table cannot be read.
     """
-    found = [Day(**{**row, "status": DayStatus(row["status"])}) for row in read_small(lake, DAYS)]
-    return sorted(_within(found, since, until), key=lambda day: day.key)
+    found = [_day(row) for row in read_small(lake, DAYS)]
+    own = [day for day in found if zone in (None, day.zone)]
+    return sorted(_within(own, since, until), key=lambda day: day.key)
+
+
+def _day(row: Mapping[str, Any]) -> Day:
+    # An earlier adloom knew no zone but UTC.
+    return Day(**{**row, "status": DayStatus(row["status"]), "zone": row.get("zone") or UTC_ZONE})
 
 
 def _within(days: Iterable[Day], since: date | None, until: date | None) -> list[Day]:

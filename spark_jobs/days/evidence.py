@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.events import HEARTBEAT
 from spark_jobs.contract.tables import RESTATEMENTS, SILVER_EVENTS
-from spark_jobs.days.day import Day, DaysSeen, DayStatus, read_days
+from spark_jobs.days.day import Day, DaysSeen, DayStatus, date_in, read_days
 from spark_jobs.days.status import Audit, TableProgress, passed
 from spark_jobs.errors import LakeError
 from spark_jobs.lake.batch import Batch
@@ -35,10 +35,10 @@ class DaysSnapshot:
     """The findings of one look at the lake.
 
     Attributes:
-        days: the rows of ``gold/days``.
+        days: the rows of ``gold/days``, in the time zone of the settings.
         standings: of the tables that have days; what is still open past their watermark is not known yet.
         silver_version: the version of silver that was looked at; None: there is no silver.
-        event_dates: the dates of its events; None: not known.
+        event_dates: the dates (UTC) of its events; None: not known.
         passed: the last date that the watermark of ``deduplicate`` has passed, even if nothing happened on it; None:
             there is no watermark.
         restatements_version: the version of ``gold/restatements``; -1 without one.
@@ -76,13 +76,14 @@ def take_snapshot(lake: Lake, settings: Settings, seen: DaysSeen | None) -> Days
     restated = -1 if restatements is None else restatements
     silver_version = lake.newest_commit(SILVER_EVENTS.path)
     event_dates = _event_dates(lake, silver_version, seen)
-    days, upstream = read_days(lake), _watermark(last_note(lake, DEDUPLICATE.name))
+    zone, upstream = settings.days.zone, _watermark(last_note(lake, DEDUPLICATE.name))
+    days = read_days(lake, zone=zone)
     return DaysSnapshot(
         days=days,
         standings=[found for query in QUERIES if (found := _standing(lake, settings, query))],
         silver_version=silver_version,
         event_dates=event_dates,
-        passed=upstream.date() - _DAY if upstream else None,
+        passed=date_in(upstream, zone) - _DAY if upstream else None,
         restatements_version=restated,
         has_more_restatements=restated > (seen.restatements_version if seen else -1),
         last_repair=GOLD_PLANS.last_done(lake),

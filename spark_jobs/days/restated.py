@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.config.durations import time_of_us
@@ -31,7 +31,7 @@ def changes_since(lake: OpenLake, look: DaysSnapshot) -> list[DayChange]:
     found = []
     for standing in look.standings:
         query = writer_of(TABLES_BY_NAME[standing.table])
-        of_table = _by_day(restated.where(F.col("table_name") == standing.table), query)
+        of_table = _by_day(restated.where(F.col("table_name") == standing.table), query, lake.settings.days.zone)
         found += [
             DayChange(standing.table, day, repair, time_of_us(us), *numbers)
             for day, repair, us, *numbers in of_table.collect()
@@ -39,12 +39,13 @@ def changes_since(lake: OpenLake, look: DaysSnapshot) -> list[DayChange]:
     return found
 
 
-def _by_day(restated: DataFrame, query: Query) -> DataFrame:
+def _by_day(restated: DataFrame, query: Query, zone: str) -> DataFrame:
     """``event_date``, ``repair``, ``decided_us``, ``rows``, and the differences of what is counted.
 
     A row that moves from one day to another changes both. Its differences count once, on the day it is recorded for.
     """
-    dated = _dated(_dated(restated, "before", query), "after", query).withColumn("own_date", F.to_date("row_time"))
+    dated = _dated(_dated(restated, "before", query, zone), "after", query, zone)
+    dated = dated.withColumn("own_date", _date_in(F.col("row_time"), zone))
     dates = F.array_distinct(F.array_compact(F.array("own_date", "before_date", "after_date")))
     each = dated.withColumn("event_date", F.explode(dates))
     is_own = F.col("event_date") == F.col("own_date")
@@ -53,10 +54,14 @@ def _by_day(restated: DataFrame, query: Query) -> DataFrame:
     return valued.groupBy("event_date", "repair").agg(decided, F.count("*").alias("rows"), *sums())
 
 
-def _dated(restated: DataFrame, side: str, query: Query) -> DataFrame:
+def _date_in(time: Column, zone: str) -> Column:
+    return F.to_date(F.from_utc_timestamp(time, zone))
+
+
+def _dated(restated: DataFrame, side: str, query: Query, zone: str) -> DataFrame:
     """``restated`` with the date of the row whose JSON is in the column ``side``, null without one."""
     times = ", ".join(f"{column.name} TIMESTAMP" for column in query.writes.columns if column.sql_type == "TIMESTAMP")
-    columns, date = restated.columns, F.to_date(F.expr(query.correction().time)).alias(f"{side}_date")
+    columns, date = restated.columns, _date_in(F.expr(query.correction().time), zone).alias(f"{side}_date")
     return restated.select(*columns, F.inline(F.array(F.from_json(side, times)))).select(*columns, date)
 
 
@@ -68,4 +73,4 @@ def first_open(lake: OpenLake, standing: TableProgress, days: Sequence[Day]) -> 
     if not query.outlives_watermark or not waiting or note is None:
         return standing
     position = ResumePoint(lake, query, note)
-    return replace(standing, open_since=first_event_time(query.open_events_since(position, waiting[0].event_date)))
+    return replace(standing, open_since=first_event_time(query.open_events_since(position, waiting[0].start.date())))

@@ -31,7 +31,7 @@ from datetime import date, datetime, timedelta
 from typing import Final
 
 from spark_jobs.config.durations import ROUNDING
-from spark_jobs.days.day import Day, DayStatus
+from spark_jobs.days.day import UTC_ZONE, Day, DayStatus
 
 QUIET_DAYS: Final = 400
 """Of this many days up to the newest, those without events have rows too: a year, and a month to look at it."""
@@ -111,6 +111,7 @@ class Evidence:
         audits: replays that agreed.
         freeze_after: how far behind the watermark rows are final.
         now: the wall clock.
+        zone: the time zone of the days.
     """
 
     standings: Sequence[TableProgress]
@@ -120,6 +121,7 @@ class Evidence:
     audits: Sequence[Audit]
     freeze_after: timedelta
     now: datetime
+    zone: str = UTC_ZONE
 
 
 def days_of(events: Collection[date], passed: date | None) -> list[date]:
@@ -165,7 +167,7 @@ def all_days(before: Iterable[Day], evidence: Evidence) -> list[Day]:
         is_recent = day.event_date in dates or (newest - day.event_date).days < QUIET_DAYS
         return is_recent or day.table_name not in tables or day.is_relied_on
 
-    new = {(table, day): Day(table, day) for table in tables for day in dates}
+    new = {(table, day): Day(table, day, zone=evidence.zone) for table in tables for day in dates}
     return list((new | {day.key: day for day in before if stays(day)}).values())
 
 

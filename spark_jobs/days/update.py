@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.events import HEARTBEAT
 from spark_jobs.contract.tables import DAYS, SILVER_EVENTS
-from spark_jobs.days.day import DAYS_SEEN, Day, DaysSeen
+from spark_jobs.days.day import DAYS_SEEN, Day, DaysSeen, dates_in
 from spark_jobs.days.evidence import DaysSnapshot, take_snapshot
 from spark_jobs.days.restated import changes_since, first_open
 from spark_jobs.days.status import Evidence, all_days, days_of, next_days
@@ -80,12 +80,13 @@ def update_days_with(lake: OpenLake) -> list[Day]:
 def _evidence(look: DaysSnapshot, settings: Settings, now: datetime) -> Evidence:
     return Evidence(
         standings=look.standings,
-        dates=days_of(look.event_dates or (), look.passed),
+        dates=days_of(dates_in(look.event_dates or (), settings.days.zone), look.passed),
         last_repair=look.last_repair,
         changes=None,
         audits=look.audits,
         freeze_after=settings.repair.freeze_after,
         now=now,
+        zone=settings.days.zone,
     )
 
 

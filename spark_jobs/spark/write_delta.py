@@ -73,8 +73,11 @@ def replace_rows(rows: DataFrame, where: str, lake: Lake, table: Table, note: Co
 
 
 def replace_all(rows: DataFrame, lake: Lake, table: Table, note: CommitNote) -> None:
-    """Replaces all rows of ``table`` by ``rows``, in one commit that carries ``note``; creates it if need be."""
-    writer = _writer(_plain(rows, table), table).mode("overwrite")
+    """Replaces all rows of ``table`` by ``rows``, in one commit that carries ``note``; creates it if need be.
+
+    A table of an earlier version gets the columns that it lacks.
+    """
+    writer = _writer(_plain(rows, table), table).mode("overwrite").option("mergeSchema", "true")
     writer.option("userMetadata", note.as_metadata()).save(lake.table(table))
 
 

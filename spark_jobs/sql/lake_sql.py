@@ -10,6 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from spark_jobs.contract.tables import CREDIT_TABLES, DAYS, MARKS, NET_CREDIT_TABLES, REPAIR_TABLES, Table
+from spark_jobs.days.day import UTC_ZONE
 from spark_jobs.errors import LakeError, SettingsError, SqlError
 from spark_jobs.lake.as_of import AsOf, version_as_of
 from spark_jobs.lake.layout import Lake, failing_rows_key
@@ -17,6 +18,7 @@ from spark_jobs.lake.table_rows import RowStore, table_rows
 from spark_jobs.queries.registry import SHOWN_TABLES, VALIDATED_TABLES
 from spark_jobs.sql.names import unknown
 from spark_jobs.sql.views import VIEWS, failing
+from spark_jobs.sql.zones import day_of
 
 _TIMES = "TIMESTAMPFORMAT '%Y-%m-%dT%H:%M:%S.%fZ'"
 CSV = f"FORMAT csv, HEADER, {_TIMES}"
@@ -37,13 +39,16 @@ class LakeSql:
     A table has the same version in all statements until :meth:`refresh`, also while jobs write to it. Times are in UTC.
     """
 
-    def __init__(self, lake: Lake, store: RowStore, as_of: AsOf = _NOW, *, spill: Path | None = None) -> None:
+    def __init__(
+        self, lake: Lake, store: RowStore, as_of: AsOf = _NOW, *, zone: str = UTC_ZONE, spill: Path | None = None
+    ) -> None:
         """Reads nothing yet.
 
         Args:
             lake: the lake.
             store: where its data files are.
             as_of: the state of its tables.
+            zone: the time zone of days, for the daily views.
             spill: takes what does not fit into memory; None: nothing does.
         """
         self.lake, self._store, self._as_of = lake, store, as_of
@@ -52,6 +57,7 @@ class LakeSql:
         self._added: list[str] = []
         self._sql = duckdb.connect()
         self._sql.execute("SET TimeZone = 'UTC'")
+        self._sql.execute(day_of(zone))
         # Only tables of the lake are meant by names, not variables of this program.
         self._sql.execute("SET python_enable_replacements = false")
         self._sql.execute("SET temp_directory = ?", [str(spill) if spill else ""])

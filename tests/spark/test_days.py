@@ -1,10 +1,11 @@
 """``gold/days`` of real lakes: when their days are complete, what restates them, and that nothing else writes."""
 
 import json
+import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import ATTRIBUTIONS, DAYS, RESTATEMENTS, SESSIONS
 from spark_jobs.days import update as days_module
 from spark_jobs.days.day import DAYS_SEEN, Day, DayStatus, read_days
-from spark_jobs.days.evidence import DaysSnapshot
+from spark_jobs.days.evidence import DaysSnapshot, take_snapshot
 from spark_jobs.days.restated import changes_since
 from spark_jobs.days.status import DayChange, TableProgress
 from spark_jobs.days.update import update_days, update_days_with
@@ -188,6 +189,37 @@ def test_restatements_count_on_the_days_of_their_rows(spark: SparkSession, tmp_p
         DayChange("campaign_stats", second, 2, at[2], rows=1, impressions=2, cost_micros=10**15),
         DayChange("user_status", second, 2, at[2], rows=1),
     ]
+
+
+def test_restatements_count_on_the_local_days_of_their_rows(spark: SparkSession, tmp_path: Path) -> None:
+    lake = open_lake(str(tmp_path / "lake"))
+    told = [
+        _restatement(2, "campaign_stats", "2026-03-31T21:59:59.999999Z", impressions=1),
+        _restatement(2, "campaign_stats", "2026-03-31T22:00:00Z", impressions=2),
+    ]
+    append_rows(spark.createDataFrame(told, RESTATEMENTS.ddl), lake, RESTATEMENTS, CommitNote(writer="t", batch=1))
+    settings = Settings.model_validate({"days": {"zone": "Europe/Berlin"}})
+    standing = TableProgress("campaign_stats", 0, None, None, has_upstream=True, holds=timedelta())
+    look = replace(take_snapshot(lake, settings, None), standings=[standing], last_repair=1)
+    found = changes_since(OpenLake.of(lake, settings, spark), look)
+    assert {(one.event_date, one.impressions) for one in found} == {(date(2026, 3, 31), 1), (date(2026, 4, 1), 2)}
+
+
+def test_another_zone_begins_the_days_again(spark: SparkSession, repaired: _Repaired, tmp_path: Path) -> None:
+    lake = open_lake(str(shutil.copytree(repaired.lake.path, tmp_path / "lake")))
+    berlin = Settings.model_validate({**_FILE_BY_FILE.model_dump(), "days": {"zone": "Europe/Berlin"}})
+
+    def days_with(settings: Settings) -> list[Day]:
+        return update_days(lake, settings, lambda: nullcontext(OpenLake.of(lake, settings, spark)))
+
+    local = days_with(berlin)
+    assert {day.zone for day in local} == {"Europe/Berlin"}
+    assert local == read_days(lake)
+    assert {day.event_date for day in local} >= {day.event_date for day in repaired.after}
+    assert DayStatus.COMPLETE in {day.status for day in local}
+    assert update_days(lake, berlin, _no_spark) == local
+    again = days_with(_FILE_BY_FILE)
+    assert [day.key for day in again] == [day.key for day in repaired.after]
 
 
 def test_a_second_update_writes_nothing_and_needs_no_spark(repaired: _Repaired) -> None:

@@ -4,6 +4,7 @@ from spark_jobs.config.choices import CreditModel
 from spark_jobs.contract.tables import Table
 
 _MODELS = ", ".join(f"'{model.value}'" for model in CreditModel)
+_DAY = "day_of(event_date, conversion_time) AS event_date"
 UNSOLD = f"""\
 -- Campaigns that have shown ads and are credited with nothing.
 SELECT
@@ -17,8 +18,8 @@ FROM (SELECT DISTINCT campaign_id FROM daily_campaigns) CROSS JOIN (
 
 
 def credited(credits_: Table, paths: Table, *keys: str) -> str:
-    """SQL of ``conversions``, ``refunds`` and ``value_micros`` by ``keys``, which are columns of ``credits_``."""
-    columns = "".join(f"    c.{key},\n" for key in keys)
+    """SQL of ``conversions``, ``refunds`` and ``value_micros`` by ``keys``, columns of ``credits_``."""
+    columns = "".join(f"    {_DAY if key == 'event_date' else f'c.{key}'},\n" for key in keys)
     return f"""\
 SELECT
 {columns}\

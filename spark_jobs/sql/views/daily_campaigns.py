@@ -7,7 +7,7 @@ VIEW = View(
     "One row per date and campaign: impressions of that date, whatever came of them, and what they cost. A click "
     "counts on the date of its impression, also if it came after midnight; `campaign_stats` counts it at its own time.",
     (
-        ("event_date", "date (UTC) of the impressions"),
+        ("event_date", "date of the impressions, in the time zone of days"),
         ("campaign_id", "the campaign"),
         ("impressions", "impressions, each once, however often it was clicked"),
         ("clicked_impressions", "those that were clicked"),
@@ -24,7 +24,7 @@ VIEW = View(
 WITH impressions AS (
     -- An impression with several clicks has a row for each of them.
     SELECT
-        event_date, campaign_id, impression_id,
+        day_of(event_date, impression_time) AS event_date, campaign_id, impression_id,
         count(click_id) AS clicks, any_value(cost_micros) AS cost_micros, any_value(user_id) AS user_id,
         coalesce(bool_or(invalid_impression), false) AS is_invalid,
         count(click_id) FILTER (invalid IS NULL) AS valid_clicks

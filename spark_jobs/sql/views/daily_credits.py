@@ -10,7 +10,7 @@ VIEW = View(
     "be added; rows of several models count the same conversions again. Credit of conversions without a touch has no "
     "campaign.",
     (
-        ("event_date", "date (UTC) of the conversions"),
+        ("event_date", "date of the conversions, in the time zone of days"),
         ("campaign_id", "the campaign; null: conversions without a touch"),
         ("model", "how the touches of a conversion share its value"),
         ("currency", "of value_micros; null where nothing has a value"),

@@ -8,7 +8,7 @@ class View:
     """A view for people: a question of theirs, answered by SQL over tables of the lake and other views.
 
     ``columns`` has each column with its meaning, in order; ``sql`` is in DuckDB's dialect, or None if it depends on
-    what the lake has.
+    what the lake has. What counts by day calls the macro of :func:`spark_jobs.sql.zones.day_of`.
     """
 
     name: str

@@ -7,7 +7,7 @@ VIEW = View(
     "One row per date, from everything shown to what came of it. Impressions and clicks belong to the date of the "
     "impression, orphan clicks to their own, sessions to the date on which they start.",
     (
-        ("event_date", "the date (UTC)"),
+        ("event_date", "the date, in the time zone of days"),
         ("impressions", "impressions, each once"),
         ("users", "different users who had an impression"),
         ("clicked_impressions", "impressions that were clicked"),
@@ -22,7 +22,7 @@ VIEW = View(
     """
 WITH shown AS (
     SELECT
-        event_date,
+        day_of(event_date, coalesce(impression_time, click_time)) AS day,
         count(DISTINCT impression_id) FILTER (status <> 'orphan_click') AS impressions,
         count(DISTINCT user_id) FILTER (status <> 'orphan_click') AS users,
         count(DISTINCT impression_id) FILTER (status = 'clicked') AS clicked_impressions,
@@ -30,14 +30,16 @@ WITH shown AS (
         count(DISTINCT user_id) FILTER (status = 'clicked') AS users_who_clicked,
         count(*) FILTER (status = 'orphan_click') AS orphan_clicks
     FROM attributions
-    GROUP BY event_date
+    GROUP BY day
 ), visited AS (
-    SELECT event_date, count(*) AS sessions, count(*) FILTER (click_count > 0) AS sessions_with_click
+    SELECT
+        day_of(event_date, session_start) AS day,
+        count(*) AS sessions, count(*) FILTER (click_count > 0) AS sessions_with_click
     FROM sessions
-    GROUP BY event_date
+    GROUP BY day
 )
 SELECT
-    event_date,
+    day AS event_date,
     coalesce(impressions, 0) AS impressions,
     coalesce(users, 0) AS users,
     coalesce(clicked_impressions, 0) AS clicked_impressions,
@@ -48,7 +50,7 @@ SELECT
     coalesce(sessions_with_click, 0) AS sessions_with_click,
     clicked_impressions / nullif(impressions, 0) AS click_rate,
     sessions_with_click / nullif(sessions, 0) AS session_click_rate
-FROM shown FULL JOIN visited USING (event_date)
-ORDER BY event_date
+FROM shown FULL JOIN visited USING (day)
+ORDER BY day
 """,
 )
