@@ -58,6 +58,7 @@ class DaysFigures:
         statuses: how many days of the grid have each status.
         restated: dates that were restated, the last changed first, as many as are listed.
         restated_count: how many dates were restated.
+        zone: the time zone of the dates.
     """
 
     dates: tuple[date, ...]
@@ -67,6 +68,7 @@ class DaysFigures:
     statuses: dict[DayStatus, int]
     restated: tuple[RestatedDay, ...]
     restated_count: int
+    zone: str
 
 
 def days_figures(days: Sequence[Day]) -> DaysFigures | None:
@@ -96,4 +98,5 @@ def days_figures(days: Sequence[Day]) -> DaysFigures | None:
         statuses={status: sum(day.status is status for day in shown) for status in DayStatus},
         restated=tuple(latest[:MOST_RESTATED]),
         restated_count=len(changed),
+        zone=days[0].zone,
     )

@@ -104,7 +104,7 @@ def _plain(day: Day) -> dict[str, str | int | None]:
 def _print_grid(console: Console, days: Sequence[Day], place: str) -> None:
     tables = list(dict.fromkeys(day.table_name for day in days))
     known = {day.key: day for day in days}
-    grid = Table(title=f"{place}: days (UTC)", title_justify="left", box=SIMPLE_HEAD)
+    grid = Table(title=f"{place}: days ({days[0].zone})", title_justify="left", box=SIMPLE_HEAD)
     grid.add_column("date")
     for name in tables:
         grid.add_column(name)
