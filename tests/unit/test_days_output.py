@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import date, datetime
 from pathlib import Path
@@ -13,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from spark_jobs.contract.tables import DAYS
-from spark_jobs.days.day import Day, DayStatus
+from spark_jobs.contract.tables import DAYS, Column
+from spark_jobs.days.day import Day, DayStatus, read_days
 from spark_jobs.lake.layout import Lake, commit_key
 from spark_jobs.lake.open import open_lake
 
@@ -32,8 +33,12 @@ _TYPES = {"STRING": pa.string(), "DATE": pa.date32(), "BIGINT": pa.int64(), "TIM
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
     """A lake whose gold/days was written by hand, as Delta has it."""
-    own = open_lake(str(tmp_path / "lake"))
-    schema = pa.schema([(column.name, _TYPES[column.sql_type]) for column in DAYS.columns])
+    return _written(tmp_path, DAYS.columns)
+
+
+def _written(folder: Path, columns: Sequence[Column]) -> Lake:
+    own = open_lake(str(folder / "lake"))
+    schema = pa.schema([(column.name, _TYPES[column.sql_type]) for column in columns])
     rows: list[dict[str, Any]] = [asdict(day) for day in _ROWS]
     (own.path / DAYS.path).mkdir(parents=True)
     pq.write_table(pa.Table.from_pylist(rows, schema), own.path / DAYS.path / "a b.parquet")
@@ -47,6 +52,12 @@ def _days(lake: Lake, *options: str) -> str:
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+def test_days_that_an_earlier_version_has_written_are_of_utc(tmp_path: Path) -> None:
+    without = _written(tmp_path, [column for column in DAYS.columns if column.name != "zone"])
+    assert read_days(without, zone="UTC") == sorted(_ROWS, key=lambda day: day.key)
+    assert read_days(without, zone="Europe/Berlin") == []
 
 
 @pytest.mark.parametrize("update", ["--update", "--no-update"], ids=["up to date", "as it is"])
