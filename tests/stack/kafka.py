@@ -139,6 +139,8 @@ class Kafka:
                 "controller.listener.names=CONTROLLER",
                 "inter.broker.listener.name=PLAINTEXT",
                 "listener.security.protocol.map=" + ",".join(f"{name}:{how}" for name, how in protocols.items()),
+                # Otherwise it deletes records that are dated years ago, whenever it looks.
+                "log.retention.ms=-1",
                 f"log.dirs={self.folder}/data",
                 "auto.create.topics.enable=false",
                 "offsets.topic.replication.factor=1",
