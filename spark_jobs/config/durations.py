@@ -11,6 +11,8 @@ from spark_jobs.errors import SettingsError
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 """The zero of Unix time."""
+UTC_ZONE = "UTC"
+"""The time zone of days unless the settings name another one."""
 ROUNDING = timedelta(milliseconds=2)
 """Spark keeps watermarks in whole milliseconds, so a time this close behind one may not have been passed yet."""
 

@@ -34,7 +34,7 @@ from spark_jobs.config.choices import (
     StatsOutput,
     Trigger,
 )
-from spark_jobs.config.durations import Duration, format_duration
+from spark_jobs.config.durations import UTC_ZONE, Duration, format_duration
 from spark_jobs.contract.events import DEFAULT_MAX_RECORD_BYTES, MAX_ID_CHARACTERS
 from spark_jobs.contract.nobody import NOBODY
 
@@ -425,7 +425,7 @@ class DaysSettings(Section):
     """``[days]``: where days begin and end."""
 
     zone: str = Field(
-        "UTC",
+        UTC_ZONE,
         description="the time zone of days and of the daily views, as Europe/Berlin; tables stay partitioned by UTC",
     )
 

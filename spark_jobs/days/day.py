@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict
 
+from spark_jobs.config.durations import UTC_ZONE
 from spark_jobs.contract.tables import DAYS
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.table_files import read_small
@@ -17,9 +18,6 @@ from spark_jobs.places import DAYS_WRITER, PROGRESS
 _DAY = timedelta(days=1)
 DAYS_SEEN = f"{PROGRESS}/{DAYS_WRITER}/seen.json"
 """The input that ``gold/days`` has taken account of, as JSON: see :class:`DaysSeen`."""
-
-
-UTC_ZONE = "UTC"
 
 
 def midnight(day: date, zone: str) -> datetime:

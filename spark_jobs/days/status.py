@@ -30,8 +30,8 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Final
 
-from spark_jobs.config.durations import ROUNDING
-from spark_jobs.days.day import UTC_ZONE, Day, DayStatus
+from spark_jobs.config.durations import ROUNDING, UTC_ZONE
+from spark_jobs.days.day import Day, DayStatus
 
 QUIET_DAYS: Final = 400
 """Of this many days up to the newest, those without events have rows too: a year, and a month to look at it."""

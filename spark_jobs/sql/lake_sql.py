@@ -9,8 +9,8 @@ from uuid import uuid4
 import duckdb
 import pyarrow as pa
 
+from spark_jobs.config.durations import UTC_ZONE
 from spark_jobs.contract.tables import CREDIT_TABLES, DAYS, MARKS, NET_CREDIT_TABLES, REPAIR_TABLES, Table
-from spark_jobs.days.day import UTC_ZONE
 from spark_jobs.errors import LakeError, SettingsError, SqlError
 from spark_jobs.lake.as_of import AsOf, version_as_of
 from spark_jobs.lake.layout import Lake, failing_rows_key

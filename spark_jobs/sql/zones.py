@@ -1,6 +1,6 @@
 """The date of a row in the time zone of days."""
 
-from spark_jobs.days.day import UTC_ZONE
+from spark_jobs.config.durations import UTC_ZONE
 
 
 def day_of(zone: str) -> str:
