@@ -9,8 +9,8 @@ from pyspark.sql import functions as F
 
 from spark_jobs.config.durations import microseconds
 from spark_jobs.queries.correction import GROUP, CorrectionInput
-from spark_jobs.queries.open_events import is_of_visit
-from spark_jobs.spark.columns import dates_of, in_order, interval, stretch
+from spark_jobs.queries.open_events import chain_key, is_of_visit
+from spark_jobs.spark.columns import dates_of, in_order, interval
 from spark_jobs.traffic_rules.kinds.common import EVENT
 
 CHAIN_START, CHAIN_END = "chain_start", "chain_end"
@@ -57,12 +57,12 @@ def _chains(
     )
     # A copy that no longer counts is still needed to find the rows that it contributed to.
     points = late.where("NOT is_counted").withColumn("is_late", F.lit(True)).select(*counted.columns)
-    of_stretch = ("user_id", stretch("event_time", longest))
-    of_user = Over.partitionBy(*of_stretch).orderBy("event_time", "event_id", "event_type")
+    key = chain_key(longest)
+    of_user = Over.partitionBy(*key).orderBy("event_time", "event_id", "event_type")
     silence_us = F.unix_micros("event_time") - F.unix_micros(F.lag("event_time").over(of_user))
     is_first = F.coalesce(silence_us > microseconds(gap), F.lit(True)).cast("int")
     numbered = counted.unionByName(points).withColumn("chain", F.sum(is_first).over(of_user))
-    in_chain = Over.partitionBy(*of_stretch, "chain")
+    in_chain = Over.partitionBy(*key, "chain")
     found = numbered.withColumns(
         {
             CHAIN_START: F.min("event_time").over(in_chain),

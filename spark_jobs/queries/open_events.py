@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from spark_jobs.config.durations import milliseconds
 from spark_jobs.contract.events import HEARTBEAT, KEY, VISIT_TYPES
+from spark_jobs.traffic_rules.kinds.common import window_start_us
 
 
 def events_since(silver: DataFrame, begin: datetime) -> DataFrame:
@@ -74,6 +75,14 @@ def union(silver: DataFrame, *parts: DataFrame) -> DataFrame:
     for other in others:
         first = first.unionByName(other)
     return first
+
+
+def chain_key(longest: timedelta = timedelta()) -> list[Column]:
+    """The columns of events that may be in one chain: the user, and where ``longest`` cuts, since when.
+
+    Without a longest chain there is one column only, as in the state of queries that knew no cut.
+    """
+    return [F.col("user_id"), *([window_start_us(longest)] if longest else [])]
 
 
 def is_of_visit() -> Column:

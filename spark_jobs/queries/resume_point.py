@@ -84,14 +84,20 @@ class ResumePoint:
         return read_taken(self.lake, self.query)
 
     def longest(self, name: str) -> timedelta:
-        """A duration: the longer of its value in ``settings`` and its value when the checkpoint was created.
+        """A duration: the longer of its value in ``settings`` and its value when the checkpoint was created."""
+        return max(self._now(name), self.before(name))
 
-        A setting that is younger than the checkpoint had no effect then.
-        """
+    def before(self, name: str) -> timedelta:
+        """A duration that the state depends on: its value when the checkpoint was created; now, if that is missing."""
+        if self.manifest is None:
+            return self._now(name)
+        (own,) = (one for one in self.query.state if one.name == name)
+        return parse_duration(self.manifest.settings.get(name, own.before_it_existed))
+
+    def _now(self, name: str) -> timedelta:
         now = setting(self.lake.settings, name)
         assert isinstance(now, timedelta), f"{name} is not a duration"  # noqa: S101 a mistake of the caller
-        before = self.manifest.settings.get(name) if self.manifest else None
-        return max(now, parse_duration(before)) if before else now
+        return now
 
 
 def version_at_rest(lake: Lake, table: Table, reached: int) -> int | None:

@@ -69,12 +69,6 @@ def between(rows: DataFrame, time: str, bounds: DataFrame, first: str, last: str
     return rows.where(F.col(time).between(F.timestamp_micros(F.lit(first_us)), F.timestamp_micros(F.lit(last_us))))
 
 
-def stretch(time: str, length: timedelta) -> Column:
-    """The last multiple of ``length`` at or before ``time``, in microseconds since 1970; 0 without a length."""
-    us = F.unix_micros(time)
-    return us - F.pmod(us, F.lit(microseconds(length))) if length else F.lit(0)
-
-
 def in_order(*columns: str) -> Column:
     """``columns`` as one text that no other values give."""
     return F.to_json(F.array(*[F.col(name).cast("string") for name in columns]))

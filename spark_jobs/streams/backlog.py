@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -36,6 +37,7 @@ from spark_jobs.queries.notes import last_note
 from spark_jobs.queries.places import checkpoint_in_use, checkpoint_key
 from spark_jobs.spark.aligned import AlignedTable
 from spark_jobs.spark.open_lake import OpenLake
+from spark_jobs.traffic_rules.kinds.common import window_start_us
 
 _ROWS_AT_ONCE: Final = 1_000_000
 """The rows of files that go to silver in one batch, where more are held back."""
@@ -138,10 +140,10 @@ class _AlignedBacklog(Backlog, ABC):
         plan = read_plan(self._lake.files.read(f"{self._checkpoint}/offsets/{note.batch}") or b"")
         received = time_of_us(note.received_us or plan.at_ms * 1000)
         rows = self._lake.read(BRONZE_EVENTS).where(F.col("ingest_time") == F.lit(received))
-        time_us = F.unix_micros("event_time")
-        step = (time_us - F.pmod(time_us, F.lit(STEP_US))).alias("step")
+        step = window_start_us(timedelta(microseconds=STEP_US)).alias("step")
         origin = F.substring_index("source", "/", 2).alias("origin")
-        found = rows.where(F.col("verdict") == OK).groupBy(origin, step).agg(F.max(time_us), F.count("*")).collect()
+        good = rows.where(F.col("verdict") == OK)
+        found = good.groupBy(origin, step).agg(F.max(F.unix_micros("event_time")), F.count("*")).collect()
         newest: dict[str, int] = {}
         counts: Counter[int] = Counter()
         for name, begin, last_us, count in found:

@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from spark_jobs.config.choices import StatsOutput
-from spark_jobs.config.durations import EPOCH, parse_duration
+from spark_jobs.config.durations import EPOCH
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import CAMPAIGN_STATS, SILVER_EVENTS
 from spark_jobs.queries.jobs import MEASURE_JOB
@@ -32,10 +32,7 @@ def _final_ms(at: "ResumePoint") -> int:
 
     if at.note.final_before_ms:
         return at.note.final_before_ms
-    before = at.manifest
-    return final_before_ms(
-        at.note, parse_duration(before.settings["attribute.window"]) if before else at.lake.settings.attribute.window
-    )
+    return final_before_ms(at.note, at.before("attribute.window"))
 
 
 class CampaignStatsQuery(Query):

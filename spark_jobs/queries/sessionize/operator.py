@@ -25,8 +25,8 @@ from spark_jobs.config.durations import microseconds, milliseconds
 from spark_jobs.config.sections import SessionizeSettings
 from spark_jobs.contract.events import VISIT_TYPES
 from spark_jobs.contract.tables import SESSIONS
-from spark_jobs.queries.open_events import is_of_visit
-from spark_jobs.spark.columns import after_watermark, stretch
+from spark_jobs.queries.open_events import chain_key, is_of_visit
+from spark_jobs.spark.columns import after_watermark
 
 
 def sessionize(events: DataFrame, settings: SessionizeSettings) -> DataFrame:
@@ -50,9 +50,7 @@ def sessionize(events: DataFrame, settings: SessionizeSettings) -> DataFrame:
     # Events are sorted by these fields, in this order.
     event = F.struct("event_time", "event_id", "event_type", "is_last")
     gap = f"{microseconds(settings.gap)} microseconds"
-    # Not grouped by without a longest session: state of before has no such key.
-    cut = [stretch("event_time", settings.longest)] if settings.longest else []
-    windows = own.groupBy(F.session_window("event_time", gap), F.col("user_id"), *cut).agg(
+    windows = own.groupBy(F.session_window("event_time", gap), *chain_key(settings.longest)).agg(
         F.collect_list(event).alias("found")
     )
     # A separate column: inside the cut it would be sorted again for each piece.

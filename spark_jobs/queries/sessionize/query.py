@@ -3,7 +3,6 @@
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
-from spark_jobs.config.durations import parse_duration
 from spark_jobs.config.sections import SessionizeSettings
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.events import VISIT_TYPES
@@ -33,10 +32,8 @@ _INITIAL = "sessionize.initial_state"
 
 def _as_before(at: "ResumePoint") -> SessionizeSettings:
     """The settings with the longer of the gaps of before and now, and the cuts of before."""
-    before = at.manifest.settings.get("sessionize.longest", "0s") if at.manifest else None
-    own = at.lake.settings.sessionize
-    longest = own.longest if before is None else parse_duration(before)
-    return own.model_copy(update={"gap": at.longest("sessionize.gap"), "longest": longest})
+    was = {"gap": at.longest("sessionize.gap"), "longest": at.before("sessionize.longest")}
+    return at.lake.settings.sessionize.model_copy(update=was)
 
 
 class SessionizeQuery(Query):

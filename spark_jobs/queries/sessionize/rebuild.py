@@ -7,8 +7,7 @@ from pyspark.sql import functions as F
 
 from spark_jobs.config.durations import milliseconds
 from spark_jobs.config.sections import SessionizeSettings
-from spark_jobs.queries.open_events import is_after, is_of_visit, newest, union
-from spark_jobs.spark.columns import stretch
+from spark_jobs.queries.open_events import chain_key, is_after, is_of_visit, newest, union
 from spark_jobs.traffic_rules.kinds.common import EVENT
 
 
@@ -39,11 +38,11 @@ def open_sessions(
     if initial is not None:
         events = events.unionByName(initial, allowMissingColumns=True)
     left = events.join(done, on=list(EVENT), how="left_anti")
-    gap, of_stretch = settings.gap, ("user_id", stretch("event_time", settings.longest))
-    in_order = Window.partitionBy(*of_stretch).orderBy("event_time", "event_id")
+    gap, key = settings.gap, chain_key(settings.longest)
+    in_order = Window.partitionBy(*key).orderBy("event_time", "event_id")
     silence_us = F.unix_micros("event_time") - F.unix_micros(F.lag("event_time").over(in_order))
     is_new = F.coalesce(silence_us > milliseconds(gap) * 1000, F.lit(True))
     chains = left.withColumn("is_new", is_new.cast("int")).withColumn("chain", F.sum("is_new").over(in_order))
-    last = F.max("event_time").over(Window.partitionBy(*of_stretch, "chain"))
+    last = F.max("event_time").over(Window.partitionBy(*key, "chain"))
     still_open = chains.withColumn("last", last).where(is_after(F.col("last"), settled_before, gap))
     return union(silver, still_open, newest(silver))
