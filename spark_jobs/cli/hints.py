@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from spark_jobs.config.durations import format_duration, milliseconds
-from spark_jobs.contract.events import CLICK, CONVERSION, IMPRESSION, KEY
+from spark_jobs.contract.events import CLICK, CONVERSION, IMPRESSION
 from spark_jobs.ingest.in_python.event_rules import lowered
 
 _MOMENT = timedelta(minutes=1)
@@ -45,16 +45,19 @@ class Together:
             self._clicks.append((event["impression_id"], time))
         elif kind == CONVERSION and event["order_id"] is not None and event["revokes"] is None:
             self._orders.setdefault(event["order_id"], Counter())[str(event["user_id"])] += 1
-        key = event[KEY[0]], event[KEY[1]]
+        key = kind, event["event_id"]
         first = self._first.setdefault(key, event)
         if differing := [name for name, value in event.items() if name != "data" and first.get(name) != value]:
             self._others.append((key, differing))
 
     def hints(self) -> dict[str, Hint | None]:
         """By name, each hint; None: nothing shows it."""
-        found = (self._other_case(), self._early_clicks(), self._other_contents(), self._shared_orders())
-        names = ("other_case", "early_clicks", "other_contents", "shared_orders")
-        return dict(zip(names, found, strict=True))
+        return {
+            "other_case": self._other_case(),
+            "early_clicks": self._early_clicks(),
+            "other_contents": self._other_contents(),
+            "shared_orders": self._shared_orders(),
+        }
 
     def _other_case(self) -> Hint | None:
         ids = {lowered(one): one for one in self._impressions}
@@ -70,11 +73,10 @@ class Together:
         )
 
     def _early_clicks(self) -> Hint | None:
-        early = dict(self._early())
+        early = [(by, impression) for impression, by in self._early()]
         if not early:
             return None
-        longest = max(early.values())
-        shown = next(one for one, by in early.items() if by == longest)
+        longest, shown = max(early)
         return Hint(
             len(early),
             {"impression_id": shown, "early_ms": milliseconds(longest)},

@@ -143,11 +143,12 @@ def _early(seconds: str, name: str) -> list[str]:
     return [_own("click", f"k-{name}", impression_id=name), shown]
 
 
-@pytest.mark.parametrize(("tolerance", "early"), [("0s", 2), ("400ms", 1), ("5s", 0)])
+@pytest.mark.parametrize(("tolerance", "early"), [("0s", 3), ("400ms", 2), ("1s", 1), ("5s", 0)])
 def test_clicks_a_moment_before_their_impression_are_counted_with_the_setting_to_use(
     tmp_path: Path, tolerance: str, early: int
 ) -> None:
-    lines = [*_early("00.4", "i1"), *_early("02", "i2"), *_early("00", "i3")]
+    again = _own("click", "again", impression_id="i2", event_time="2026-03-01T12:00:01Z")
+    lines = [*_early("00.4", "i1"), *_early("02", "i2"), *_early("00", "i3"), again]
     found, text = _hints(tmp_path, *lines, config=f'[attribute]\ntolerance = "{tolerance}"\n')
     assert found == ({"early_clicks": {"events": early, "impression_id": "i2", "early_ms": 2000}} if early else {})
     assert ("attribute.tolerance" in text) == bool(early)
