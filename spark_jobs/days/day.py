@@ -84,7 +84,7 @@ class Day:
     @property
     def end(self) -> datetime:
         """The first instant after the day."""
-        return midnight(self.event_date + timedelta(days=1), self.zone)
+        return midnight(self.event_date + _DAY, self.zone)
 
     @property
     def is_relied_on(self) -> bool:

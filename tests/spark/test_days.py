@@ -222,6 +222,21 @@ def test_another_zone_begins_the_days_again(spark: SparkSession, repaired: _Repa
     assert [day.key for day in again] == [day.key for day in repaired.after]
 
 
+def test_days_that_an_earlier_version_wrote_get_their_zone(
+    spark: SparkSession, repaired: _Repaired, tmp_path: Path
+) -> None:
+    lake = open_lake(str(shutil.copytree(repaired.lake.path, tmp_path / "lake")))
+    earlier = spark.read.format("delta").load(lake.table(DAYS)).drop("zone").where("event_date <> '2025-01-08'")
+    rows = spark.createDataFrame(earlier.collect(), earlier.schema)
+    shutil.rmtree(lake.path / DAYS.path)
+    rows.write.format("delta").save(lake.table(DAYS))
+    found = update_days(lake, _FILE_BY_FILE, lambda: nullcontext(OpenLake.of(lake, _FILE_BY_FILE, spark)))
+    assert [(day.key, day.restated, day.zone) for day in found] == [
+        (day.key, day.restated, "UTC") for day in repaired.after
+    ]
+    assert read_days(lake) == found
+
+
 def test_a_second_update_writes_nothing_and_needs_no_spark(repaired: _Repaired) -> None:
     version = repaired.lake.newest_commit(DAYS.path)
     assert update_days(repaired.lake, _FILE_BY_FILE, _no_spark) == repaired.after
