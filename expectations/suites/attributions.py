@@ -67,7 +67,7 @@ def _time_rules(own: AttributeSettings) -> tuple[Rule, ...]:
         between(
             "click_not_before_impression",
             "true_click_delay_us",
-            f"A click never precedes its impression, by more than the tolerance of {early}.",
+            f"A click never precedes its impression by more than the tolerance of {early}.",
             minimum=-microseconds(own.tolerance),
         ),
         between(
@@ -79,7 +79,7 @@ def _time_rules(own: AttributeSettings) -> tuple[Rule, ...]:
         between(
             "click_delay_ms_in_range",
             "click_delay_ms",
-            f"click_delay_ms is between the tolerance of {early}, negative, and the attribution window of {limit}.",
+            f"click_delay_ms is no lower than minus the tolerance of {early}, and at most the window of {limit}.",
             minimum=-milliseconds(own.tolerance),
             maximum=milliseconds(own.window),
         ),

@@ -152,7 +152,7 @@ class Settings(Section):
         if sessions.longest and sessions.longest < sessions.gap:
             raise ValueError(
                 f"sessionize.longest {format_duration(sessions.longest)} is shorter than sessionize.gap "
-                f"{format_duration(sessions.gap)}: it would cut sessions in which nobody is silent; raise it"
+                f"{format_duration(sessions.gap)}: a silence could outlast its session; raise it to at least that"
             )
         self._check_lineage()
         if self.spark.join_state is JoinState.BY_TIME and self.spark.state_store is not StateStore.ROCKSDB:

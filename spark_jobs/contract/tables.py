@@ -89,7 +89,10 @@ BRONZE_EVENTS = Table(
         Column("raw", "STRING", "the record as received; bytes that are not UTF-8 are decoded as ISO-8859-1"),
         Column("source", "STRING", "origin: file and byte range, or topic, partition and offset"),
         Column(
-            "ingest_time", "TIMESTAMP", "when its batch was planned, or when it was requeued; equal for a whole batch"
+            "ingest_time",
+            "TIMESTAMP",
+            "when its batch was planned, or when it was requeued; equal for a whole batch; later than that of the one "
+            "before, even if the clock was set back",
         ),
         Column("verdict", "STRING", "ok, or the first rule that the record breaks"),
         *_EVENT_FIELDS,
