@@ -99,8 +99,9 @@ class Together:
         return Hint(
             number,
             {"event_type": kind, "event_id": event_id, "differing": differing},
-            f"{number:,} event{'s have' if number > 1 else ' has'} the id of another event, such as {kind} {event_id} "
-            f"(with another {', '.join(differing)}), and will count as its copies; map an id that is unique",
+            f"{number:,} {'event has' if number == 1 else 'events have'} the id of an earlier event, such as {kind} "
+            f"{event_id} (with another {', '.join(differing)}); the later one counts as a copy, so map an id that is "
+            "unique",
         )
 
     def _shared_orders(self) -> Hint | None:
@@ -112,7 +113,7 @@ class Together:
         return Hint(
             number,
             {"order_id": order, "conversions": users.total(), "users": len(users)},
-            f"{number:,} conversions share an order_id with those of other users, such as {order} ({users.total():,} "
+            f'{number:,} conversions share an order_id with those of other users, such as "{order}" ({users.total():,} '
             f"conversions of {len(users):,} users), and may count as repeats; map an order number, or none",
         )
 

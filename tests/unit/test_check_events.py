@@ -165,7 +165,7 @@ def test_events_that_share_an_id_and_differ_are_counted_with_what_differs(tmp_pa
             "differing": ["campaign_id"],
         }
     }
-    assert "1 event has the id of another event, such as impression i1 (with another campaign_id)" in text
+    assert "1 event has the id of an earlier event, such as impression i1 (with another campaign_id)" in text
 
 
 def test_an_order_number_that_means_nothing_is_shown(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_an_order_number_that_means_nothing_is_shown(tmp_path: Path) -> None:
     orders = [conversion(number, "u1", f"o{number // 2}") for number in range(4, 8)]
     found, text = _hints(tmp_path, *orders, *nothing)
     assert found == {"shared_orders": {"events": 4, "order_id": "0", "conversions": 4, "users": 4}}
-    assert "such as 0 (4 conversions of 4 users)" in text
+    assert 'such as "0" (4 conversions of 4 users)' in text
     assert _hints(tmp_path, *orders)[0] == {}
 
 
