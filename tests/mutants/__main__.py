@@ -1,8 +1,8 @@
 """Puts faults into the code, one at a time, and says which of them no test notices: ``make mutants``.
 
 A fault is shown to the tests that run its line, and if they do not notice it, to the slow ones of its room. Every
-answer is kept at once in adloom's cache, so that runs add up and one that was interrupted goes on; without the file
-``mutants.json`` there, they begin again. A fault that cannot be noticed, because no row changes with it, is explained
+answer is kept at once in ``answers.json``, which is committed: runs on several machines add up, and one that was
+interrupted goes on. Without that file they begin again. A fault that cannot be noticed, because no row changes with it, is explained
 in ``explained.toml``.
 """
 
@@ -29,7 +29,7 @@ from tests.mutants.rooms import ROOMS, Room
 
 _HERE = Path(__file__).parent
 _ROOT = _HERE.parents[1]
-_ANSWERS, _EXPLAINED = CACHE / "mutants.json", _HERE / "explained.toml"
+_ANSWERS, _EXPLAINED = _HERE / "answers.json", _HERE / "explained.toml"
 _MEASURED = CACHE / "mutants"
 """Of each state of the code, which test runs which line."""
 _SEED, _COUNT = 37, 200
