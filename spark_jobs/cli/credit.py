@@ -13,6 +13,7 @@ from spark_jobs.cli.opening import session
 from spark_jobs.cli.options import ConfigOption, LakeOption, parse_time
 from spark_jobs.cli.terminal import terminal, utc
 from spark_jobs.config.durations import Window
+from spark_jobs.config.sections import CreditSettings
 from spark_jobs.config.settings import Settings, load_settings
 from spark_jobs.credit.plan import CreditPlan
 from spark_jobs.errors import SettingsError
@@ -86,7 +87,7 @@ def _warn_of_other_settings(console: Console, lake: Lake, settings: Settings) ->
     from spark_jobs.credit.due import last_run
 
     last = last_run(lake)
-    if last is not None and last.settings != settings.credit.model_dump_json():
+    if last is not None and CreditSettings.model_validate_json(last.settings) != settings.credit:
         console.print(
             "[credit] has changed since the last run: new conversions use the new settings, those before keep the "
             "old ones; `adloom credit --from … --to …` computes them again",
@@ -120,6 +121,14 @@ def _print_plan(console: Console, plan: CreditPlan, place: str, *, dry_run: bool
     if plan.net_fresh + plan.net_again:
         console.print(
             f"net of invalid traffic: {plan.net_fresh:,} conversions computed first, {plan.net_again:,} again",
+            soft_wrap=True,
+        )
+    if plan.crowded:
+        most = CreditSettings.model_validate_json(plan.settings).most_touches
+        console.print(
+            f"{plan.crowded:,} user ids have more than {most:,} clicks and views each: only the last ones before a "
+            "conversion are touches. Many people may share such an id; `adloom check-events` names some, and "
+            "ingest.nobody ends their credit",
             soft_wrap=True,
         )
     if dry_run:

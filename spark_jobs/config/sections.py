@@ -471,6 +471,13 @@ class CreditSettings(Section):
         CreditViews.FALLBACK,
         description="fallback: views are touches only of conversions that no click led to; always; never",
     )
+    most_touches: int = Field(
+        1_000,
+        ge=1,
+        le=100_000,
+        description="how many clicks of a user, the last ones before a conversion, can be touches of it, and how many "
+        "views: so an id that many people share cannot make a run endless",
+    )
     models: Annotated[tuple[CreditModel, ...], BeforeValidator(comma_separated)] = Field(
         tuple(CreditModel), min_length=1, description="comma-separated models that credit is computed by"
     )

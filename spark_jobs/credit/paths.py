@@ -24,24 +24,30 @@ from spark_jobs.config.choices import CreditViews, PathOutcome, TouchKind
 from spark_jobs.config.sections import CreditSettings
 from spark_jobs.contract.events import ATTRIBUTION_STATUSES
 from spark_jobs.contract.tables import LEFT_OUT, PATHS
+from spark_jobs.credit.last_touches import TOUCHED_USER, with_last
 from spark_jobs.credit.orders import BASIS_TIME, BASIS_USER, JUDGED, lies_within
 
 _, _, _ORPHAN = ATTRIBUTION_STATUSES
+_SHOWN = ("impression_id", "impression_time", "campaign_id", "ad_id", "click_id", "click_time")
+_CLICKED = "struct<click_time: timestamp, click_id: string>"
 
 
-def with_touches(conversions: DataFrame, attributions: DataFrame, own: CreditSettings) -> DataFrame:
+def with_touches(
+    conversions: DataFrame, shown: DataFrame, own: CreditSettings, crowded: DataFrame | None = None
+) -> DataFrame:
     """``conversions`` with the touches that led to each, or to the one that it takes back or repeats.
 
     Args:
         conversions: rows of :func:`spark_jobs.credit.orders.judged`.
-        attributions: rows of ``gold/attributions``: all those with a click or an impression within the lookbacks of a
-            conversion; more do no harm.
+        shown: rows of :func:`shown_of`: all those with a click or an impression within the lookbacks of a conversion;
+            more do no harm.
         own: the settings.
+        crowded: the users with more than ``credit.most_touches`` rows in ``shown``; None: no user has.
 
     Returns:
         The columns of ``conversions`` and of ``gold/paths``.
     """
-    touches = _one_per_impression(_candidates(conversions, attributions, own), own)
+    touches = _one_per_impression(_candidates(conversions, shown, own, crowded), own)
     by_path = touches.groupBy(*JUDGED).agg(F.collect_list("touch").alias("found"))
     is_click = F.exists("found", lambda touch: touch["kind"] == TouchKind.CLICK.value)
     found = by_path.withColumn("has_click", is_click)
@@ -74,22 +80,33 @@ def left_out_of(touched: DataFrame) -> DataFrame:
     )
 
 
-def _candidates(conversions: DataFrame, attributions: DataFrame, own: CreditSettings) -> DataFrame:
-    """Each conversion with each row of attributions that may be a touch of it, or nulls; ``clicked``, ``seen``."""
-    shown = attributions.where(F.col("status") != _ORPHAN).select(
-        F.col("user_id").alias("touched_user"),
-        *("impression_id", "impression_time", "campaign_id", "ad_id", "click_id", "click_time"),
-    )
+def shown_of(attributions: DataFrame) -> DataFrame:
+    """The rows of ``gold/attributions`` that may be touches, with ``touched_user``."""
+    return attributions.where(F.col("status") != _ORPHAN).select(F.col("user_id").alias(TOUCHED_USER), *_SHOWN)
+
+
+def _candidates(conversions: DataFrame, shown: DataFrame, own: CreditSettings, crowded: DataFrame | None) -> DataFrame:
+    """Each conversion with each row of ``shown`` that may be a touch of it, or nulls; ``clicked``, ``seen``."""
     is_click = lies_within(F.col("click_time"), own.click_lookback, BASIS_TIME)
     is_view = lies_within(F.col("impression_time"), own.view_lookback, BASIS_TIME)
+    clicked = F.when(is_click, F.struct("click_time", "click_id")).alias("clicked")
+    seen = F.when(is_view, F.col("impression_time")).alias("seen")
     counts = is_click if own.views is CreditViews.NEVER else is_click | is_view
-    joined = conversions.join(shown, on=(F.col(BASIS_USER) == F.col("touched_user")) & counts, how="left")
-    return joined.withColumns(
-        {
-            "clicked": F.when(is_click, F.struct("click_time", "click_id")),
-            "seen": F.when(is_view, F.col("impression_time")),
-        }
-    )
+    of_user = F.col(BASIS_USER) == F.col(TOUCHED_USER)
+    if crowded is None:
+        return conversions.join(shown, on=of_user & counts, how="left").select("*", clicked, seen)
+    others = conversions.join(crowded, on=of_user, how="left_anti")
+    theirs = conversions.join(crowded, on=of_user, how="left_semi")
+    touches = shown.join(crowded, on=TOUCHED_USER, how="left_semi")
+    views = touches.dropDuplicates([TOUCHED_USER, "impression_id"])
+    none_seen, none_clicked = F.lit(None).cast("timestamp").alias("seen"), F.lit(None).cast(_CLICKED).alias("clicked")
+    by_click = with_last(theirs, touches, F.col("click_time"), F.col("click_id"), own.most_touches)
+    by_view = with_last(theirs, views, F.col("impression_time"), F.col("impression_id"), own.most_touches)
+    found = by_click.where(is_click).select("*", clicked, none_seen)
+    if own.views is not CreditViews.NEVER:
+        found = found.unionByName(by_view.where(is_view).select("*", none_clicked, seen))
+    joined = others.join(shown, on=of_user & counts, how="left").select("*", clicked, seen)
+    return joined.unionByName(found).unionByName(theirs, allowMissingColumns=True)
 
 
 def _one_per_impression(candidates: DataFrame, own: CreditSettings) -> DataFrame:

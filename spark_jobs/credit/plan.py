@@ -45,7 +45,9 @@ class CreditPlan(Plan):
     ``is_window`` says that only conversions of a window were computed again, so the next run continues from the run
     before. ``fresh`` counts the conversions that became due, ``again`` those that were computed again because something
     came late, ``waiting`` those that are not due yet. ``net_fresh`` and ``net_again`` count those whose net credit was
-    computed, for the first time and again. ``settings`` are those of ``[credit]`` that it was computed with, as text.
+    computed, for the first time and again. ``crowded`` counts the users with more than ``credit.most_touches`` clicks
+    and views, of whom only the last ones are touches. ``settings`` are those of ``[credit]`` that it was computed with,
+    as text.
     """
 
     plans: ClassVar[str] = CREDIT_RUNS
@@ -56,6 +58,7 @@ class CreditPlan(Plan):
     again: int
     net_fresh: int = 0
     net_again: int = 0
+    crowded: int = 0
     waiting: int
 
 

@@ -12,9 +12,10 @@ from spark_jobs.config.durations import EPOCH, Window
 from spark_jobs.contract.tables import ATTRIBUTIONS, NET_PATHS, PATHS, Table
 from spark_jobs.credit.due_conversions import ends_of
 from spark_jobs.credit.gross_and_net import GROSS, GrossOrNet, NetView
+from spark_jobs.credit.last_touches import crowded_users
 from spark_jobs.credit.models import credits_of
 from spark_jobs.credit.orders import BASIS_TIME, judged
-from spark_jobs.credit.paths import left_out_of, paths_of, with_touches
+from spark_jobs.credit.paths import left_out_of, paths_of, shown_of, with_touches
 from spark_jobs.credit.plan import CreditHorizon, CreditPlan
 from spark_jobs.credit.selection import REASON, WHY, ConversionsToCompute, first_reasons
 from spark_jobs.places import CREDIT_RUNS
@@ -31,10 +32,14 @@ _MICROSECOND = timedelta(microseconds=1)
 
 @dataclass(frozen=True)
 class _Part:
-    """The part of a plan for one variant: its changes by table, and the conversions computed first and again."""
+    """The part of a plan for one variant: its changes by table, and the conversions computed first and again.
+
+    ``crowded`` counts the users with more than ``credit.most_touches`` touches.
+    """
 
     fresh: int = 0
     again: int = 0
+    crowded: int = 0
     tables: Mapping[str, ChangedTable] = field(default_factory=dict)
 
 
@@ -84,6 +89,7 @@ class CreditPlanning:
             again=gross.again,
             net_fresh=net.fresh,
             net_again=net.again,
+            crowded=gross.crowded,
             waiting=self._conversions.waiting(),
             tables={**gross.tables, **net.tables},
         )
@@ -125,12 +131,12 @@ class CreditPlanning:
         if not fresh + again:
             return _Part()
         self._on_step(f"{fresh + again:,} conversions: {variant.paths.path} and {variant.credits.path}")
-        tables = self._compare(variant, conversions, wanted, causes)
-        return _Part(fresh, again, tables)
+        crowded, tables = self._compare(variant, conversions, wanted, causes)
+        return _Part(fresh, again, crowded, tables)
 
     def _compare(
         self, variant: GrossOrNet, conversions: ConversionsToCompute, wanted: DataFrame, causes: DataFrame
-    ) -> dict[str, ChangedTable]:
+    ) -> tuple[int, dict[str, ChangedTable]]:
         own = self._lake.settings.credit
         each = wanted.groupBy(F.col("event_id").alias("conversion_id"), F.col("event_time").alias(_TIME))
         ids = few(each.agg(F.min(GROUP).alias(GROUP)).localCheckpoint())
@@ -143,7 +149,10 @@ class CreditPlanning:
             return rows.join(ids, on=["conversion_id", _TIME], how="inner")
 
         due = of_wanted(judged(near, own)).drop(GROUP).localCheckpoint()
-        touched = with_touches(few(due), self._attributions(variant, due), own).localCheckpoint()
+        shown, sent = shown_of(self._attributions(variant, due)), few(due)
+        crowded = crowded_users(sent, shown, own.most_touches).localCheckpoint()
+        count = crowded.count()
+        touched = with_touches(sent, shown, own, crowded if count else None).localCheckpoint()
         found = paths_of(touched)
         reasons = causes.select(GROUP, *[F.col(f"{WHY}.{name}").alias(name) for name in REASON])
         is_final = is_older(F.col(_TIME), F.lit(self._reach.until), self._lake.settings.repair.freeze_after)
@@ -151,7 +160,7 @@ class CreditPlanning:
         expected = {variant.paths: found, variant.credits: credits_of(found, own)}
         if variant.left_out:
             expected[variant.left_out] = left_out_of(touched)
-        return {
+        return count, {
             table.name: self._compare_table(
                 table, of_wanted(rows), of_wanted(self._actual(table, rows, dates)), reasons, frozen
             )

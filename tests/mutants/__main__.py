@@ -2,8 +2,8 @@
 
 A fault is shown to the tests that run its line, and if they do not notice it, to the slow ones of its room. Every
 answer is kept at once in ``answers.json``, which is committed: runs on several machines add up, and one that was
-interrupted goes on. Without that file they begin again. A fault that cannot be noticed, because no row changes with it, is explained
-in ``explained.toml``.
+interrupted goes on. Without that file they begin again. A fault that cannot be noticed, because no row changes with it,
+is explained in ``explained.toml``.
 """
 
 import argparse

@@ -14,9 +14,10 @@ from spark_jobs.config.choices import CreditModel, CreditViews, LeftOut, TouchKi
 from spark_jobs.config.durations import EPOCH, microseconds, time_of_us
 from spark_jobs.config.sections import CreditSettings
 from spark_jobs.contract.tables import ATTRIBUTIONS, CREDITS, LEFT_OUT, PATHS, SILVER_EVENTS, Table
+from spark_jobs.credit.last_touches import crowded_users, with_last
 from spark_jobs.credit.models import _decayed, credits_of
 from spark_jobs.credit.orders import judged
-from spark_jobs.credit.paths import left_out_of, paths_of, with_touches
+from spark_jobs.credit.paths import left_out_of, paths_of, shown_of, with_touches
 from tests.support.credit_cases import CREDIT_CASES, START_US, CreditCase, apart
 from tests.support.credit_models import DECAY, Touch, shares, weights
 from tests.support.credit_oracle import Conversion, Expected, Row, Shown, expected_credit, in_order
@@ -65,10 +66,18 @@ def _attributions(spark: SparkSession, shown: Sequence[Shown]) -> DataFrame:
     return spark.createDataFrame(rows, ATTRIBUTIONS.ddl).repartition(2)
 
 
+def _touched(
+    spark: SparkSession, conversions: Sequence[Conversion], shown: Sequence[Shown], own: CreditSettings
+) -> DataFrame:
+    due, rows = judged(_silver(spark, conversions), own), shown_of(_attributions(spark, shown))
+    crowded = crowded_users(due, rows, own.most_touches).localCheckpoint()
+    return with_touches(due, rows, own, crowded if crowded.count() else None)
+
+
 def _computed(
     spark: SparkSession, conversions: Sequence[Conversion], shown: Sequence[Shown], own: CreditSettings
 ) -> Expected:
-    touched = with_touches(judged(_silver(spark, conversions), own), _attributions(spark, shown), own).persist()
+    touched = _touched(spark, conversions, shown, own).persist()
     found = paths_of(touched)
     try:
         return Expected(
@@ -84,7 +93,7 @@ def golden(spark: SparkSession) -> dict[str, str]:
     conversions = [apart(row, number) for number, case in enumerate(CREDIT_CASES) for row in case.conversions]
     shown = [apart(row, number) for number, case in enumerate(CREDIT_CASES) for row in case.shown]
     own = CreditSettings()
-    touched = with_touches(judged(_silver(spark, conversions), own), _attributions(spark, shown), own).persist()
+    touched = _touched(spark, conversions, shown, own).persist()
     told = {}
     for row in (dict(zip(LEFT_OUT.column_names, row, strict=True)) for row in _rows(left_out_of(touched), LEFT_OUT)):
         told[row["conversion_id"]] = f"{row['reason']} {row['left_out_micros']}"
@@ -214,6 +223,33 @@ def test_what_is_left_out_is_that_of_the_oracle(compared: tuple[CreditSettings, 
     assert {row["campaign_id"] for row in rows} > {None, "c1"}
 
 
+@pytest.mark.parametrize(("views", "most"), zip(CreditViews, (1, 2, 7), strict=True))
+def test_only_the_last_clicks_and_views_of_a_crowded_user_are_touches(
+    spark: SparkSession, views: CreditViews, most: int
+) -> None:
+    conversions, shown = _world(29 + most)
+    own = CreditSettings.model_validate({**_OWN, "views": views.value, "most_touches": most})
+    found, expected = _computed(spark, conversions, shown, own), expected_credit(conversions, shown, own)
+    assert found == expected
+    unbounded = expected_credit(conversions, shown, own.model_copy(update={"most_touches": 10**6}))
+    shorter = sum(row not in expected.paths for row in unbounded.paths)
+    assert 10 < shorter < len(expected.paths), "there are too few cases"
+
+
+def test_a_conversion_of_a_crowded_user_is_compared_with_the_last_touches_only(spark: SparkSession) -> None:
+    minute, count, most = 60_000_000, 1000, 10
+    bought = [Conversion(f"p{n}", "u", START_US + n * minute, "purchase", 100, "EUR", None, None) for n in range(count)]
+    shown = [
+        Shown("clicked", f"i{n}", START_US, "c", "a", "u", f"k{n:04}", START_US + n * minute) for n in range(count)
+    ]
+    due, rows = judged(_silver(spark, bought), CreditSettings()), shown_of(_attributions(spark, shown))
+    found = with_last(due, rows, F.col("click_time"), F.col("click_id"), most)
+    by_conversion = found.groupBy("conversion_id").agg(F.count("*"), F.min("click_id"), F.max("click_id")).collect()
+    assert {tuple(row) for row in by_conversion} == {
+        (f"p{n}", min(n + 1, most), f"k{max(n - most + 1, 0):04}", f"k{n:04}") for n in range(count)
+    }
+
+
 def test_no_value_is_lost_and_no_refund_takes_more_than_was_bought(
     compared: tuple[CreditSettings, Expected, Expected],
 ) -> None:
@@ -267,7 +303,7 @@ def test_a_refund_of_an_id_that_was_used_again_takes_back_the_last_of_its_conver
     seen = [Shown("unclicked", f"i-{user}", START_US - hour, "spring", "ad", user, None, None) for user in "uvwx"]
     conversions = _silver(spark, [bought, again, later, refund])
     own = CreditSettings()
-    paths = paths_of(with_touches(judged(conversions, own), _attributions(spark, seen), own))
+    paths = paths_of(with_touches(judged(conversions, own), shown_of(_attributions(spark, seen)), own))
     rows = [dict(zip(PATHS.column_names, row, strict=True)) for row in _rows(paths, PATHS)]
     found = [(row["conversion_id"], row["value_micros"], [touch[2] for touch in row["touches"]]) for row in rows]
     assert sorted(found) == [("p", 100, ["i-u"]), ("p", 100, ["i-v"]), ("p", 100, ["i-w"]), ("r", -100, ["i-v"])]

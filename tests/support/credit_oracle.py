@@ -59,23 +59,34 @@ class Expected:
 
 _TOUCHES = """
 CREATE TABLE touches AS
-WITH clicked AS (
-  SELECT b.event_id AS conversion_id, a.impression_id, a.click_id, a.campaign_id, a.ad_id, a.click_us AS us
+WITH last_clicks AS (
+  SELECT b.event_id AS conversion_id, b.basis_us, a.*
   FROM bases b JOIN attributions a ON a.user_id = b.basis_user
-  WHERE a.status = 'clicked' AND a.click_us BETWEEN b.basis_us - {click_lookback} AND b.basis_us
+  WHERE a.status = 'clicked' AND a.click_us <= b.basis_us
+  QUALIFY row_number() OVER (PARTITION BY b.event_id ORDER BY a.click_us DESC, a.click_id DESC) <= {most_touches}
+),
+last_views AS (
+  SELECT DISTINCT b.event_id AS conversion_id, b.basis_us, a.impression_id, a.campaign_id, a.ad_id, a.impression_us
+  FROM bases b JOIN attributions a ON a.user_id = b.basis_user
+  WHERE a.status IN ('clicked', 'unclicked') AND a.impression_us <= b.basis_us
+  QUALIFY dense_rank() OVER (
+    PARTITION BY b.event_id ORDER BY a.impression_us DESC, a.impression_id DESC
+  ) <= {most_touches}
+),
+clicked AS (
+  SELECT conversion_id, impression_id, click_id, campaign_id, ad_id, click_us AS us
+  FROM last_clicks
+  WHERE click_us >= basis_us - {click_lookback}
   QUALIFY row_number() OVER (
-    PARTITION BY b.event_id, a.impression_id ORDER BY a.click_us DESC, a.click_id DESC
+    PARTITION BY conversion_id, impression_id ORDER BY click_us DESC, click_id DESC
   ) = 1
 ),
 viewed AS (
-  SELECT DISTINCT b.event_id AS conversion_id, a.impression_id, CAST(NULL AS VARCHAR) AS click_id, a.campaign_id,
-    a.ad_id, a.impression_us AS us
-  FROM bases b JOIN attributions a ON a.user_id = b.basis_user
-  WHERE a.status IN ('clicked', 'unclicked')
-    AND a.impression_us BETWEEN b.basis_us - {view_lookback} AND b.basis_us
-    AND NOT EXISTS (
-      SELECT 1 FROM clicked c WHERE c.conversion_id = b.event_id AND c.impression_id = a.impression_id
-    )
+  SELECT conversion_id, impression_id, CAST(NULL AS VARCHAR) AS click_id, campaign_id, ad_id, impression_us AS us
+  FROM last_views v
+  WHERE impression_us >= basis_us - {view_lookback} AND NOT EXISTS (
+    SELECT 1 FROM clicked c WHERE c.conversion_id = v.conversion_id AND c.impression_id = v.impression_id
+  )
 ),
 together AS (
   SELECT *, 'click' AS kind FROM clicked
@@ -178,6 +189,7 @@ def expected_credit(conversions: Sequence[Conversion], shown: Sequence[Shown], o
         name: microseconds(getattr(own, name))
         for name in ("click_lookback", "view_lookback", "conversion_lookback", "half_life")
     }
+    values |= {"most_touches": own.most_touches}
     values_and_texts = {**values, "views": own.views.value, "models": [model.value for model in own.models]}
     with duckdb.connect() as connection:
         connection.register("judged", _arrow(_JUDGED, _judged(conversions, own)))
