@@ -10,6 +10,7 @@ from airflow.sdk import DAG
 
 from ad_dags.alerts import alert_on_failure
 from ad_dags.connection.lakes import LakeRef
+from ad_dags.drivers.supervision.rules import Limits
 
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 """No run is scheduled before it; with ``catchup`` off, missed runs are not made up for either."""
@@ -41,6 +42,8 @@ class DagDefaults:
     """Of tasks that start Spark, and thus a JVM. One slot means one such JVM at a time."""
     schedules: Mapping[str, Any] = field(default_factory=dict)
     """By name of a DAG, without the prefix: its schedule, if not the usual one."""
+    limits: Limits = field(default_factory=Limits)
+    """How patient the supervision of drivers is."""
     on_failure: Any = alert_on_failure
     """Callback or notifier, or several in a list, of a task that fails."""
 

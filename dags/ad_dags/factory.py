@@ -46,8 +46,8 @@ def adloom_dags(
             Airflow.
         without: names of DAGs, without prefix, to leave out.
         schedules: by name of a DAG, without prefix, its schedule, if not the usual one; None: only when triggered.
-        common: ``owner``, ``tags``, ``pool`` and ``on_failure`` (a callback or notifier, or a list of them) of
-            :class:`ad_dags.defaults.DagDefaults`.
+        common: ``owner``, ``tags``, ``pool``, ``on_failure`` (a callback or notifier, or a list of them) and ``limits``
+            (of :class:`ad_dags.drivers.supervision.rules.Limits`) of :class:`ad_dags.defaults.DagDefaults`.
 
     Returns:
         The DAGs by id.

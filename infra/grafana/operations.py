@@ -119,7 +119,7 @@ _LAG = Section(
         ),
         Panel(
             "Since its last report",
-            "How long ago a query finished a batch or found nothing to do. Ten minutes and more raise JobStalled.",
+            "How long ago a query finished a batch, or a task of one, or found nothing to do.",
             'max by (query) (time() - adloom_query_last_seen_seconds{query=~"$query"})',
             "s",
             legend="{{query}}",

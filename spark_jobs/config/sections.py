@@ -361,6 +361,12 @@ class JobSettings(Section):
     stop_timeout: Duration = Field(
         5 * _MINUTE, description="how long running batches may take to finish after SIGTERM before they are aborted"
     )
+    stall_after: Duration = Field(
+        10 * _MINUTE,
+        ge=timedelta(minutes=1),
+        description="a driver ends with the reason if for this long no task of a running batch ends; how long a batch "
+        "takes does not matter",
+    )
     checkpoint_retention: Duration = Field(
         7 * _DAY, description="how long `adloom checkpoints clean` keeps a checkpoint that a newer one has replaced"
     )

@@ -15,6 +15,8 @@ class RunState(StrEnum):
 
     RUNNING = "running"
     STOPPED = "stopped"
+    FAILED = "failed"
+    """It should run, but restarts do not help: it stays as it is until somebody starts it."""
 
 
 class DesiredState(BaseModel):
@@ -49,18 +51,24 @@ def stop_key(job: str) -> str:
     return f"{PROGRESS}/{job}/stop.json"
 
 
-def watcher_key(job: str) -> str:
-    """Who watches ``job``, and when it last looked; JSON."""
+def watch_key(job: str) -> str:
+    """Who watches ``job``, and what it remembers; JSON."""
     return f"{PROGRESS}/{job}/watcher.json"
 
 
-class Watcher(BaseModel):
-    """The watcher of a job: its name, and when it last looked (UTC)."""
+class Watch(BaseModel):
+    """The watch over a job: who looked last, and what the next look must know. Times are UTC."""
 
     model_config = ConfigDict(frozen=True)
 
     name: str
     looked_at: datetime
+    started_at: datetime | None = None
+    """When it last started the driver; None: not since somebody asked for the job."""
+    restarts: int = 0
+    """Restarts in a row, without the driver recovering in between."""
+    start_at: datetime | None = None
+    """The end of the pause before the next start."""
 
 
 class _StopRecord(BaseModel):
@@ -89,14 +97,14 @@ def set_desired(
     return wanted
 
 
-def watch(lake: Lake, job: str, name: str, now: datetime) -> None:
-    """Records that ``name`` watches ``job`` and looked at it at ``now``."""
-    write_record(lake, watcher_key(job), Watcher(name=name, looked_at=now))
+def write_watch(lake: Lake, job: str, watch: Watch) -> None:
+    """Records a look at ``job``."""
+    write_record(lake, watch_key(job), watch)
 
 
-def read_watcher(lake: Lake, job: str) -> Watcher | None:
-    """Who last watched ``job``; None if nobody did, or the record is damaged."""
-    return find_record(lake, watcher_key(job), Watcher)
+def read_watch(lake: Lake, job: str) -> Watch | None:
+    """The watch over ``job``; None if nobody watches it, or the record is damaged."""
+    return find_record(lake, watch_key(job), Watch)
 
 
 def request_stop(lake: Lake, job: str, now: datetime) -> None:

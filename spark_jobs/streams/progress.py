@@ -34,6 +34,7 @@ from spark_jobs.spark.failures import reason
 from spark_jobs.streams.reports import QueryReport, QueryState, Trend
 
 _DELIVERY_TIMEOUT_MS = 10_000
+_BETWEEN_BATCHES: dict[str, Any] = {"busy_since": None, "tasks_done": 0, "tasks": 0}
 _log = logging.getLogger(__name__)
 
 
@@ -78,6 +79,11 @@ class ProgressFiles(QuickListener):
         """The report of the latest start of ``query`` in this process; None if it was not started."""
         return next((report for report in reversed(self.reports()) if report.query == query), None)
 
+    def batch(self, query: str) -> int | None:
+        """The number of the latest batch that ``query`` has completed in this process."""
+        report = self.report(query)
+        return report.batch_id if report else None
+
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802
         """Starts a new report."""
         if event.name in JOB_OF_QUERY:
@@ -116,8 +122,22 @@ class ProgressFiles(QuickListener):
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
         """Reports that the query is alive."""
         if before := self._by_run.get(str(event.runId)):
-            nothing = {"input_rows": 0, "input_rows_per_s": 0.0, "processed_rows_per_s": 0.0}
+            nothing = {"input_rows": 0, "input_rows_per_s": 0.0, "processed_rows_per_s": 0.0, **_BETWEEN_BATCHES}
             self._write(str(event.runId), _at(before.model_copy(update=nothing), datetime.now(UTC)))
+
+    def report_tasks(self, query: str, busy_since: datetime, tasks_done: int, tasks: int) -> None:
+        """Reports that a task of a long batch has ended: ``tasks_done`` of ``tasks``."""
+        for run_id, before in list(self._by_run.items()):
+            if before.query == query and before.state is QueryState.RUNNING:
+                own = {"busy_since": busy_since, "tasks_done": tasks_done, "tasks": tasks}
+                self._write(run_id, _at(before.model_copy(update=own), datetime.now(UTC)))
+
+    def report_failure(self, query: str, why: str) -> None:
+        """Reports that ``query`` is about to end because of ``why``, which Spark knows nothing of."""
+        for run_id, before in list(self._by_run.items()):
+            if before.query == query and before.state is QueryState.RUNNING:
+                end = {"state": QueryState.FAILED, "last_error": why, "updated_at": datetime.now(UTC)}
+                self._write(run_id, before.model_copy(update=end))
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
         """Reports how the query ended."""
@@ -204,6 +224,7 @@ def after_batch(before: QueryReport, batch: StreamingQueryProgress, now: datetim
             "quarantined_rows": _sum(before.quarantined_rows, _quarantined(batch.observedMetrics)),
             "backlog_records": sum(records for records in behind if records is not None) if any(behind) else behind[0],
             "backlog_bytes": _bytes_behind(batch.sources[0].metrics),
+            **_BETWEEN_BATCHES,
         }
     )
     return _at(report, now)

@@ -1,4 +1,4 @@
-"""The report of a streaming query after each batch: ``_progress/<job>/<query>.json``."""
+"""Reports for observers: ``_progress/<job>/<query>.json`` after each batch, and ``driver.json`` of the driver."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.records import find_record
+from spark_jobs.places import PROGRESS
 from spark_jobs.queries.places import progress_key
 
 EACH = timedelta(seconds=15)
@@ -40,7 +41,7 @@ class QueryReport(BaseModel):
     state: QueryState = QueryState.RUNNING
     started_at: datetime
     updated_at: datetime
-    """When the latest batch ended, or the query last polled and found nothing to do."""
+    """When the latest batch ended, the query last polled and found nothing to do, or a task of a long batch ended."""
     batch_id: int | None = None
     input_rows: int = 0
     """Rows of the latest batch; a join counts a row once per side. The same holds for the rates (rows/s)."""
@@ -53,6 +54,12 @@ class QueryReport(BaseModel):
     batch_ms: int = 0
     phases_ms: dict[str, int] = {}
     """Parts of ``batch_ms``, by Spark's name for them."""
+    busy_since: datetime | None = None
+    """When the running batch began, if it is a long one; None otherwise."""
+    tasks_done: int = 0
+    """Tasks that the running batch has finished in its current Spark jobs; 0 between batches."""
+    tasks: int = 0
+    """Tasks of these Spark jobs."""
     newest_event_time: datetime | None = None
     """The largest event time in any batch since the query was started."""
     watermark: datetime | None = None
@@ -125,6 +132,34 @@ class Trend(BaseModel):
             if age <= _FINE or (age <= _KEPT and is_far):
                 kept.append(old)
         return Trend(points=(*kept, point))
+
+
+class DriverReport(BaseModel):
+    """A sign of life of a driver, every few seconds, whatever its batches do. Times are UTC."""
+
+    model_config = ConfigDict(frozen=True)
+
+    process_id: int
+    version: str
+    """Version of this package."""
+    started_at: datetime
+    updated_at: datetime
+    progress_at: datetime
+    """When it last made progress: a batch or a task of one ended, or no batch was running."""
+    has_completed: bool = False
+    """Whether it has completed a batch since it was started."""
+    is_idle: bool = True
+    """Whether no batch was running."""
+
+
+def driver_report_key(job: str) -> str:
+    """The latest report of the driver of ``job``, as JSON."""
+    return f"{PROGRESS}/{job}/driver.json"
+
+
+def read_driver_report(lake: Lake, job: str) -> DriverReport | None:
+    """The latest report of the driver of ``job``; None if it is missing, damaged or of another version."""
+    return find_record(lake, driver_report_key(job), DriverReport)
 
 
 def read_report(lake: Lake, query: str) -> QueryReport | None:

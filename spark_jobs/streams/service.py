@@ -37,6 +37,7 @@ from spark_jobs.streams.desired_state import clear_stop_request, stop_requested_
 from spark_jobs.streams.heartbeats import Heartbeats, view_of
 from spark_jobs.streams.metrics import QueryMetrics, serve_metrics
 from spark_jobs.streams.progress import ProgressFiles, listening
+from spark_jobs.streams.self_watch import watching_itself
 from spark_jobs.streams.silence import Moment
 from spark_jobs.streams.start import start
 from spark_jobs.streams.stop_signals import StopRequest, finish_batches
@@ -102,6 +103,8 @@ def run_job(
         copy_initial(lake, queries)
         backlog = held.enter_context(nullcontext(NoBacklog()) if records is None else backlog_of(lake, source))
         running = _Running(queries, lake, begin, waits_for_end=lake.settings.job.trigger is Trigger.AVAILABLE_NOW)
+        stall_after = lake.settings.job.stall_after
+        held.enter_context(watching_itself(lake, job, lake.spark.sparkContext, running.queries, progress, stall_after))
         return _run(running, lake.settings, stop, _StopRequests(lake, job), check_lock, on_tick)
 
 

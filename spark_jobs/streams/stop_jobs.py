@@ -9,7 +9,7 @@ from spark_jobs.errors import LakeInUseError
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.lock import hold_job
 from spark_jobs.places import lock_key
-from spark_jobs.streams.desired_state import RunState, read_desired, read_watcher, request_stop, set_desired
+from spark_jobs.streams.desired_state import RunState, read_desired, read_watch, request_stop, set_desired
 
 _WATCHED_WITHIN = timedelta(minutes=2)
 """A watcher that has not looked for longer does not stop anything."""
@@ -62,10 +62,10 @@ def stop_jobs(
 
 
 def _ask(lake: Lake, job: str, *, is_running: bool) -> None:
-    now, wanted, watcher = datetime.now(UTC), read_desired(lake, job), read_watcher(lake, job)
-    if wanted is not None and (wanted.state is RunState.RUNNING or wanted.is_paused):
+    now, wanted, watch = datetime.now(UTC), read_desired(lake, job), read_watch(lake, job)
+    if wanted is not None and (wanted.state is not RunState.STOPPED or wanted.is_paused):
         set_desired(lake, job, RunState.STOPPED, "adloom stop", now)
-    is_watched = watcher is not None and now - watcher.looked_at <= _WATCHED_WITHIN
+    is_watched = watch is not None and now - watch.looked_at <= _WATCHED_WITHIN
     # Its watcher sends SIGTERM. A driver would take a second request as one to stop at once.
     if is_running and not is_watched:
         request_stop(lake, job, now)

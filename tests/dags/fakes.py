@@ -33,7 +33,7 @@ class RecordingLauncher:
     def start(self, job: str) -> None:
         """The driver runs, unless it is broken."""
         self.calls.append(f"start {job}")
-        self.state = DriverState.GIVEN_UP if self.is_broken else DriverState.RUNNING
+        self.state = DriverState.FAILED if self.is_broken else DriverState.RUNNING
 
     def stop(self, job: str) -> None:
         """The driver has stopped."""

@@ -67,7 +67,7 @@ def _submit(cluster: _Cluster, job: str) -> None:
 
 
 def test_a_start_removes_what_is_left_and_clears_the_request_to_stop(lake: Lake) -> None:
-    cluster = _Cluster(DriverState.GIVEN_UP)
+    cluster = _Cluster(DriverState.FAILED)
     request_stop(lake, JOB, NOW)
     _launcher(lake, cluster).start(JOB)
     assert cluster.calls == [f"kill {JOB}", f"submit {JOB}"]
@@ -103,7 +103,7 @@ def test_its_process_is_the_one_of_the_latestwrite_report(lake: Lake) -> None:
     write_report(lake, "attribute", 7, NOW - timedelta(seconds=1))
     write_report(lake, "sessionize", 6, NOW - timedelta(seconds=60))
     assert _launcher(lake, cluster).inspect(JOB).process_id == 7
-    cluster.state = DriverState.GIVEN_UP
+    cluster.state = DriverState.FAILED
     assert _launcher(lake, cluster).inspect(JOB).process_id is None
     assert _launcher(lake, cluster).log(JOB, 9) == f"{JOB}: 9"
 
@@ -118,8 +118,8 @@ def test_its_process_is_the_one_of_the_latestwrite_report(lake: Lake) -> None:
         ("ACCEPTED", "UNDEFINED", DriverState.STARTING),
         ("RUNNING", "UNDEFINED", DriverState.RUNNING),
         ("FINISHED", "SUCCEEDED", DriverState.STOPPED),
-        ("FINISHED", "FAILED", DriverState.GIVEN_UP),
-        ("FAILED", "FAILED", DriverState.GIVEN_UP),
+        ("FINISHED", "FAILED", DriverState.FAILED),
+        ("FAILED", "FAILED", DriverState.FAILED),
         ("KILLED", "KILLED", DriverState.STOPPED),
     ],
 )

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -19,7 +20,8 @@ from ad_dags.dags import deploy_streams
 from ad_dags.dags.deploy_streams import FROM_CHECKOUT, build, check, jobs_of, swap
 from ad_dags.drivers import compatibility, job_control
 from ad_dags.drivers import swap as swapping
-from ad_dags.drivers.launchers import DriverState
+from ad_dags.drivers.launchers import Driver, DriverState
+from ad_dags.drivers.supervision.rules import Limits
 from ad_dags.drivers.swap import DeployAction, DeployError
 from spark_jobs.cli import driver as driving
 from spark_jobs.config.durations import format_duration
@@ -29,8 +31,8 @@ from spark_jobs.lake.open import open_lake
 from spark_jobs.operations.releases import read_deployment
 from spark_jobs.places import CHECKPOINTS
 from spark_jobs.queries.places import progress_key
-from spark_jobs.streams.desired_state import desired_key, read_desired
-from spark_jobs.streams.reports import QueryReport, QueryState
+from spark_jobs.streams.desired_state import RunState, desired_key, read_desired, set_desired
+from spark_jobs.streams.reports import QueryReport, QueryState, read_report
 from tests.dags.fakes import LAKE, RecordingLauncher
 from tests.support.releases import publish_fake
 
@@ -42,6 +44,15 @@ class _Drivers(RecordingLauncher):
 
     connection: LakeConnection
     bad_releases: tuple[str, ...] = ()
+    first_batch: str = "done at once"
+
+    def inspect(self, job: str) -> Driver:
+        report = read_report(self.connection.lake, "ingest")
+        if report and self.first_batch != "done at once":
+            done = report.tasks_done + (self.first_batch == "goes on")
+            report = report.model_copy(update={"busy_since": report.started_at, "tasks_done": done})
+            self.connection.lake.files.write(progress_key("ingest"), report.model_dump_json().encode())
+        return super().inspect(job)
 
     def start(self, job: str) -> None:
         super().start(job)
@@ -159,11 +170,48 @@ def test_a_release_that_does_not_work_is_replaced_by_the_previous_one(drivers: _
 
 def test_a_first_release_that_does_not_work_is_stopped(drivers: _Drivers) -> None:
     drivers.is_broken = True
-    with pytest.raises(DeployError, match=r"its driver is given up \(the reason\); there is no previous release"):
+    with pytest.raises(DeployError, match=r"its driver has failed \(the reason\); there is no previous release"):
         swap(LAKE, _NEW, [], _form(DeployAction.START))
     wanted = read_desired(drivers.connection.lake, "deduplicate")
     assert wanted
     assert wanted.state == "stopped"
+
+
+@pytest.mark.parametrize("first_batch", ["goes on", "hangs"])
+def test_a_first_batch_may_take_long_as_long_as_its_tasks_end(drivers: _Drivers, first_batch: str) -> None:
+    drivers.first_batch = first_batch
+    limits = Limits(first_batch=timedelta(seconds=0.5), good_after=timedelta(seconds=1)).numbers()
+    form = _form(DeployAction.START)
+    if first_batch == "goes on":
+        assert swap(LAKE, _NEW, [], form, limits) == ["deduplicate: release 1.0.1 is running"]
+    else:
+        with pytest.raises(DeployError, match=r"its first batches made no progress for 0:00:00\.5"):
+            swap(LAKE, _NEW, [], form, limits)
+
+
+def test_a_deployment_waits_until_a_pause_is_over(drivers: _Drivers) -> None:
+    """Before, it took over the pause of maintenance, whose lock then refused the driver."""
+    lake, now = drivers.connection.lake, datetime.now(UTC)
+    set_desired(lake, "deduplicate", RunState.STOPPED, "table maintenance", now, until=now + timedelta(hours=1))
+
+    def resume() -> None:
+        assert drivers.calls == []
+        set_desired(lake, "deduplicate", RunState.RUNNING, "its pause is over", datetime.now(UTC))
+
+    timer = threading.Timer(1, resume)
+    timer.start()
+    assert swap(LAKE, _NEW, [], _form(DeployAction.START)) == ["deduplicate: release 1.0.1 is running"]
+    timer.join()
+    assert "start deduplicate 1.0.1" in drivers.calls
+
+
+def test_a_deployment_starts_a_job_that_has_failed(drivers: _Drivers) -> None:
+    lake = drivers.connection.lake
+    set_desired(lake, "deduplicate", RunState.FAILED, "it has ended again", datetime.now(UTC))
+    swap(LAKE, _NEW, [], _form(DeployAction.START))
+    wanted = read_desired(lake, "deduplicate")
+    assert wanted
+    assert wanted.state is RunState.RUNNING
 
 
 def test_a_rollback_returns_to_the_previous_release(drivers: _Drivers) -> None:

@@ -14,7 +14,7 @@ from ad_dags.dags import reconcile_drivers as reconcile
 from ad_dags.drivers import job_control
 from ad_dags.drivers.launchers.cluster import Cluster, ClusterLauncher
 from ad_dags.drivers.launchers.yarn import YarnCluster
-from ad_dags.drivers.supervision.rules import Limits, Memory
+from ad_dags.drivers.supervision.rules import Limits
 from ad_dags.drivers.supervision.watch import supervise_once
 from spark_jobs.config.settings import Settings
 from spark_jobs.lake.layout import Lake
@@ -142,15 +142,13 @@ def timeline(lake: Lake, hung: _Hung) -> _Timeline:
 def test_a_driver_that_hangs_is_killed_after_its_patience_and_started_again(lake: Lake, timeline: _Timeline) -> None:
     set_desired(lake, JOB, RunState.RUNNING, "a test", NOW)
     write_report(lake, "attribute", 7, NOW)
-    memory = Memory()
-
-    def look() -> None:
-        nonlocal memory
-        memory = supervise_once(lake, timeline.launcher, JOB, memory, Limits(), timeline.clock.now, name="test").memory
-
-    timeline.run(look, until_s=3600, every_s=10)
+    timeline.run(
+        lambda: supervise_once(lake, timeline.launcher, JOB, Limits(), timeline.clock.now, name="test"),
+        until_s=3600,
+        every_s=10,
+    )
     assert timeline.stops == [980], "it was silent for more than 600 s, and took more than 360 s to stop"
-    assert timeline.submits == [1000], "after the pause before a restart"
+    assert timeline.submits == [990], "the first restart of a driver that nobody has restarted yet"
     assert stop_requested_at(lake, JOB) is None
 
 
@@ -170,7 +168,7 @@ def test_a_driver_that_hangs_while_stopping_is_killed_by_the_reconciler_too(
     request_stop(lake, JOB, NOW)
     monkeypatch.setattr(reconcile, "connect", lambda *_: connection)
     monkeypatch.setattr(reconcile, "utc_now", timeline.clock)
-    timeline.run(lambda: reconcile.find_unwatched(LAKE), until_s=1800, every_s=180)
+    timeline.run(lambda: reconcile.find_unwatched(LAKE, Limits()), until_s=1800, every_s=180)
     assert timeline.stops == [540], "the first round after its patience of 360 s"
     assert timeline.submits == [720][:submits]
 

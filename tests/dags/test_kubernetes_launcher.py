@@ -27,7 +27,7 @@ def rest() -> Iterator[FakeRest]:
         ("Pending", DriverState.STARTING),
         ("Running", DriverState.RUNNING),
         ("Succeeded", DriverState.STOPPED),
-        ("Failed", DriverState.GIVEN_UP),
+        ("Failed", DriverState.FAILED),
         ("Unknown", DriverState.RUNNING),
     ],
 )

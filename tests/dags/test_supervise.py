@@ -7,17 +7,20 @@ import time
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.exceptions import AirflowFailException, TaskDeferred
 from airflow.triggers.base import TriggerEvent
 
 from ad_dags.connection.lake_connection import LakeConnection, connect
 from ad_dags.dags import reconcile_drivers as reconcile
 from ad_dags.drivers.job_control import stop
 from ad_dags.drivers.launchers import DriverState
-from ad_dags.drivers.operators.supervise import SuperviseDriverOperator
-from ad_dags.drivers.supervision.rules import Action, Decision, Limits, Memory
+from ad_dags.drivers.operators import supervise as supervise_operator
+from ad_dags.drivers.operators.supervise import WATCH_ONLY, SuperviseDriverOperator
+from ad_dags.drivers.supervision.rules import Action, Decision, Limits
 from ad_dags.drivers.supervision.watch import is_watched, supervise_once
 from ad_dags.drivers.triggers import supervise as supervise_trigger
 from ad_dags.drivers.triggers.supervise import SuperviseDriverTrigger
@@ -25,12 +28,20 @@ from spark_jobs.config.settings import Settings
 from spark_jobs.errors import LakeError, SettingsError
 from spark_jobs.lake.open import open_lake
 from spark_jobs.queries.places import progress_key
-from spark_jobs.streams.desired_state import RunState, desired_key, read_desired, set_desired, watch
+from spark_jobs.streams.desired_state import (
+    RunState,
+    Watch,
+    desired_key,
+    read_desired,
+    read_watch,
+    set_desired,
+    write_watch,
+)
 from tests.dags.fakes import LAKE, RecordingLauncher
 
 _JOB = "attribute"
 _NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
-_LIMITS = {"stall_after_s": 600.0, "most_restarts": 1.0, "within_s": 600.0, "first_pause_s": 0.0}
+_LIMITS = {"most_restarts": 1.0, "first_pause_s": 0.0}
 
 
 @pytest.fixture
@@ -47,8 +58,8 @@ def connection(tmp_path: Path, launcher: RecordingLauncher, monkeypatch: pytest.
     return found
 
 
-def _look(connection: LakeConnection, now: datetime, memory: Memory | None = None) -> Decision:
-    return supervise_once(connection.lake, connection.launcher, _JOB, memory or Memory(), Limits(), now, name="test")
+def _look(connection: LakeConnection, now: datetime) -> Decision:
+    return supervise_once(connection.lake, connection.launcher, _JOB, Limits(), now, name="test")
 
 
 def test_a_job_that_nobody_ever_wanted_is_left_alone(connection: LakeConnection, launcher: RecordingLauncher) -> None:
@@ -83,10 +94,12 @@ def test_a_pause_that_nobody_ends_ends_by_itself(connection: LakeConnection, lau
 def test_a_launcher_that_is_away_is_waited_for(connection: LakeConnection, launcher: RecordingLauncher) -> None:
     set_desired(connection.lake, _JOB, RunState.RUNNING, "a test", _NOON)
     launcher.is_away = True
-    remembered = Memory(process_id=7)
-    found = _look(connection, _NOON, remembered)
-    assert found.action is Action.NOTHING
-    assert found.memory == remembered
+    remembered = Watch(name="another", looked_at=_NOON - timedelta(minutes=1), restarts=3)
+    write_watch(connection.lake, _JOB, remembered)
+    assert _look(connection, _NOON).action is Action.NOTHING
+    now = read_watch(connection.lake, _JOB)
+    assert now
+    assert (now.name, now.looked_at, now.restarts) == ("test", _NOON, 3)
 
 
 def test_a_damaged_record_of_what_is_wanted_is_an_error(
@@ -140,8 +153,11 @@ def test_the_trigger_ends_when_restarts_do_not_help(connection: LakeConnection, 
     assert event.payload["action"] == "fail"
     assert "the reason" in event.payload["why"]
     operator = SuperviseDriverOperator(lake=LAKE, task_id="supervise", job=_JOB)
-    with pytest.raises(AirflowFailException, match="job attribute: it was restarted"):
+    with pytest.raises(AirflowFailException, match="job attribute: it has ended again after 1 restarts in a row"):
         operator.watch_is_over({}, event.payload)
+    wanted = read_desired(connection.lake, _JOB)
+    assert wanted
+    assert wanted.state is RunState.FAILED
 
 
 def test_a_killed_trigger_stops_the_driver(connection: LakeConnection, launcher: RecordingLauncher) -> None:
@@ -179,7 +195,7 @@ def test_a_killed_trigger_that_is_cancelled_half_way_still_stops_the_driver(
 
 
 def test_a_trigger_is_recreated_from_its_serialized_form() -> None:
-    trigger = SuperviseDriverTrigger(_JOB, _LIMITS, 5.0, "adloom_eu")
+    trigger = SuperviseDriverTrigger(_JOB, Limits().numbers(), 5.0, "adloom_eu")
     path, kwargs = trigger.serialize()
     assert path == "ad_dags.drivers.triggers.supervise.SuperviseDriverTrigger"
     assert SuperviseDriverTrigger(**kwargs).serialize() == (path, kwargs)
@@ -219,8 +235,6 @@ def test_a_trigger_that_an_earlier_version_has_stored_goes_on_after_an_upgrade(p
     _, kwargs = trigger.serialize()
     stored = json.loads(arguments)
     assert {name: kwargs[name] for name in stored} == stored
-    if limits := stored.get("limits"):
-        assert Limits.of(limits).numbers() == limits
 
 
 def test_damaged_progress_does_not_end_the_watch(connection: LakeConnection, launcher: RecordingLauncher) -> None:
@@ -246,7 +260,7 @@ def test_a_place_does_not_show_the_password(tmp_path: Path) -> None:
 
 def _reconcile(connection: LakeConnection, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(reconcile, "connect", lambda *_: connection)
-    return reconcile.find_unwatched(LAKE)
+    return reconcile.find_unwatched(LAKE, Limits())
 
 
 def test_a_wanted_job_that_nobody_watches_is_started_and_watched(
@@ -261,7 +275,7 @@ def test_a_job_that_is_watched_is_left_to_its_watcher(
     connection: LakeConnection, launcher: RecordingLauncher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_desired(connection.lake, _JOB, RunState.RUNNING, "a test", _NOON)
-    watch(connection.lake, _JOB, "somebody", datetime.now(UTC))
+    write_watch(connection.lake, _JOB, Watch(name="somebody", looked_at=datetime.now(UTC)))
     assert _reconcile(connection, monkeypatch) == []
     assert launcher.calls == []
 
@@ -281,6 +295,61 @@ def test_a_driver_of_a_job_that_was_stopped_on_purpose_is_stopped(
     launcher.state = state
     assert _reconcile(connection, monkeypatch) == []
     assert launcher.calls == calls
+
+
+def test_a_job_that_has_failed_is_left_alone(
+    connection: LakeConnection, launcher: RecordingLauncher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before, it was started anew every few minutes, all night."""
+    set_desired(connection.lake, _JOB, RunState.FAILED, "it has ended again", _NOON)
+    launcher.state = DriverState.FAILED
+    assert _reconcile(connection, monkeypatch) == []
+    assert launcher.calls == []
+
+
+@pytest.mark.parametrize(
+    ("conf", "try_number", "state"),
+    [
+        pytest.param(WATCH_ONLY, 1, RunState.STOPPED, id="a-run-that-was-queued-for-long"),
+        pytest.param(WATCH_ONLY, 2, RunState.RUNNING, id="cleared-by-a-person"),
+        pytest.param({}, 1, RunState.RUNNING, id="triggered-by-a-person"),
+        pytest.param(None, 1, RunState.RUNNING, id="triggered-by-a-person-without-a-form"),
+    ],
+)
+def test_only_a_person_starts_what_was_stopped(
+    connection: LakeConnection,
+    monkeypatch: pytest.MonkeyPatch,
+    conf: dict[str, bool] | None,
+    try_number: int,
+    state: RunState,
+) -> None:
+    """Runs that were queued while the triggerer was away started the job again, weeks after somebody had stopped it."""
+    set_desired(connection.lake, _JOB, RunState.STOPPED, "a person", _NOON)
+    monkeypatch.setattr(supervise_operator, "connect", lambda *_: connection)
+    operator = SuperviseDriverOperator(lake=LAKE, task_id="supervise", job=_JOB)
+    context: Any = {"ti": SimpleNamespace(try_number=try_number), "dag_run": SimpleNamespace(conf=conf)}
+    with pytest.raises(TaskDeferred):
+        operator.execute(context)
+    wanted = read_desired(connection.lake, _JOB)
+    assert wanted
+    assert wanted.state is state
+
+
+@pytest.mark.parametrize("runs", [0, 1])
+def test_a_supervising_dag_is_not_triggered_while_a_run_of_it_waits(
+    connection: LakeConnection, monkeypatch: pytest.MonkeyPatch, runs: int
+) -> None:
+    set_desired(connection.lake, _JOB, RunState.RUNNING, "a test", _NOON)
+    monkeypatch.setattr(reconcile, "connect", lambda *_: connection)
+    asked: list[tuple[str, list[str]]] = []
+
+    def count(dag_id: str, states: list[str]) -> int:
+        asked.append((dag_id, states))
+        return runs
+
+    monkeypatch.setattr(reconcile, "get_current_context", lambda: {"ti": SimpleNamespace(get_dr_count=count)})
+    assert reconcile.find_dags_to_trigger(LAKE, Limits().numbers()) == ["supervise_attribute"][runs:]
+    assert asked == [("supervise_attribute", ["running", "queued"])]
 
 
 def test_a_job_that_nobody_ever_asked_for_is_left_alone(

@@ -1,210 +1,166 @@
 """What to do about a driver: timelines of driver states and the expected actions."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from ad_dags.drivers.launchers import Driver, DriverState
-from ad_dags.drivers.supervision.rules import Action, Decision, Limits, Memory, decide
-from spark_jobs.streams.reports import QueryReport
+from ad_dags.drivers.supervision.rules import Action, Decision, Life, Limits, decide
+from spark_jobs.streams.desired_state import DesiredState, RunState, Watch
 
 _NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 _LIMITS = Limits(
-    stall_after=timedelta(minutes=10),
+    silent_after=timedelta(minutes=10),
     most_restarts=3,
-    within=timedelta(minutes=30),
+    recovered_after=timedelta(minutes=30),
     first_pause=timedelta(seconds=10),
 )
-_DELAY_S = 3600.0
-_DEAD = (DriverState.STOPPED, DriverState.GIVEN_UP)
+_DEAD = (DriverState.STOPPED, DriverState.FAILED)
 
 
 def _at(seconds: float) -> datetime:
     return _NOON + timedelta(seconds=seconds)
 
 
-def _driver(state: DriverState = DriverState.RUNNING, pid: int | None = 1) -> Driver:
-    return Driver("attribute", state, None if state in _DEAD else pid, None, "the reason")
+def _driver(state: DriverState = DriverState.RUNNING) -> Driver:
+    return Driver("attribute", state, None if state in _DEAD else 1, None, "the reason")
 
 
-def _report(
-    updated: float,
-    *,
-    query: str = "attribute",
-    pid: int = 1,
-    rows: int = 0,
-    mark: float | None = None,
-    newest: float | None = None,
-) -> QueryReport:
-    return QueryReport(
-        job="attribute",
-        query=query,
-        version="1",
-        process_id=pid,
-        started_at=_NOON,
-        updated_at=_at(updated),
-        total_input_rows=rows,
-        watermark=None if mark is None else _at(mark),
-        watermark_delay_s=_DELAY_S,
-        newest_event_time=None if newest is None else _at(newest),
-    )
+_RUNNING, _FAILED, _STOPPED = _driver(), _driver(DriverState.FAILED), _driver(DriverState.STOPPED)
 
 
-class _Watch:
-    """The decisions of one watch over time."""
+def _wanted(state: RunState = RunState.RUNNING, since: float = 0) -> DesiredState:
+    return DesiredState(state=state, why="a person", since=_at(since))
+
+
+class _Timeline:
+    """The decisions about one driver over time."""
 
     def __init__(self) -> None:
-        self.memory = Memory()
+        self.watch = Watch(name="a test", looked_at=_NOON)
+        self.wanted: DesiredState | None = _wanted()
 
     def look(
-        self, seconds: float, driver: Driver, reports: Sequence[QueryReport] = (), *, is_wanted: bool = True
+        self, seconds: float, driver: Driver, *, heard: float | None = None, well: float | None = None
     ) -> Decision:
-        found = decide(_at(seconds), driver, reports, self.memory, _LIMITS, is_wanted=is_wanted)
-        self.memory = found.memory
+        """``heard``: when the driver last said that it is alive; ``well``: since when it has run well."""
+        life = Life(None if heard is None else _at(heard), None if well is None else _at(well))
+        found = decide(_at(seconds), driver, life, self.wanted, self.watch, _LIMITS)
+        self.watch = found.watch
         return found
 
-    def act(self, seconds: float, driver: Driver, *reports: QueryReport, is_wanted: bool = True) -> Action:
-        return self.look(seconds, driver, reports, is_wanted=is_wanted).action
+    def act(self, seconds: float, driver: Driver, *, heard: float | None = None, well: float | None = None) -> Action:
+        return self.look(seconds, driver, heard=heard, well=well).action
 
 
 def test_a_wanted_job_that_does_not_run_is_started_at_once() -> None:
-    assert _Watch().act(0, _driver(DriverState.STOPPED)) is Action.START
+    assert _Timeline().act(0, _STOPPED) is Action.START
 
 
 def test_a_job_that_is_no_longer_wanted_is_stopped_and_then_the_watch_is_over() -> None:
-    watch = _Watch()
-    assert watch.act(0, _driver(), is_wanted=True) is Action.NOTHING
-    assert watch.act(10, _driver(), is_wanted=False) is Action.STOP
-    assert watch.act(20, _driver(DriverState.STOPPING), is_wanted=False) is Action.STOP
-    assert watch.act(30, _driver(DriverState.STOPPED), is_wanted=False) is Action.FINISH
+    own = _Timeline()
+    assert own.act(0, _RUNNING) is Action.NOTHING
+    own.wanted = _wanted(RunState.STOPPED, 5)
+    assert own.act(10, _RUNNING) is Action.STOP
+    assert own.act(20, _driver(DriverState.STOPPING)) is Action.STOP
+    assert own.act(30, _STOPPED) is Action.FINISH
 
 
-def test_a_job_that_is_no_longer_wanted_is_stopped_even_between_two_retries() -> None:
-    assert _Watch().act(0, _driver(DriverState.RETRYING, pid=None), is_wanted=False) is Action.STOP
+def test_a_job_that_nobody_ever_wanted_is_left_alone() -> None:
+    own = _Timeline()
+    own.wanted = None
+    assert own.act(0, _STOPPED) is Action.FINISH
 
 
 def test_a_dead_driver_is_restarted_after_a_longer_pause_each_time() -> None:
-    watch = _Watch()
-    watch.act(0, _driver(pid=1))
-    assert watch.act(10, _driver(DriverState.GIVEN_UP)) is Action.NOTHING
-    assert watch.act(19, _driver(DriverState.GIVEN_UP)) is Action.NOTHING
-    assert watch.act(20, _driver(DriverState.GIVEN_UP)) is Action.START
-    assert watch.act(25, _driver(DriverState.STARTING, pid=2)) is Action.NOTHING
-    assert watch.act(30, _driver(DriverState.GIVEN_UP)) is Action.NOTHING
-    assert watch.act(49, _driver(DriverState.GIVEN_UP)) is Action.NOTHING
-    assert watch.act(50, _driver(DriverState.GIVEN_UP)) is Action.START
+    own = _Timeline()
+    assert own.act(0, _STOPPED) is Action.START
+    assert [own.act(at, _FAILED) for at in (10, 19, 20)] == [Action.NOTHING, Action.NOTHING, Action.START]
+    assert own.act(25, _driver(DriverState.STARTING)) is Action.NOTHING
+    assert [own.act(at, _FAILED) for at in (30, 49, 50)] == [Action.NOTHING, Action.NOTHING, Action.START]
+    assert [own.act(at, _FAILED) for at in (60, 99, 100)] == [Action.NOTHING, Action.NOTHING, Action.START]
 
 
-def test_too_many_restarts_fail_the_watch_whoever_caused_them() -> None:
-    watch = _Watch()
-    for pid in range(1, 5):  # the first process and three restarts, the most allowed
-        assert watch.act(pid * 60, _driver(pid=pid)) is Action.NOTHING
-    found = watch.look(300, _driver(pid=5))
-    assert found.action is Action.FAIL
-    assert "restarted 4 times" in found.why
-    assert "the reason" in found.why
-
-
-def test_starts_that_fail_at_once_count() -> None:
-    watch, actions = _Watch(), []
-    for seconds in range(0, 600, 5):
-        actions.append(watch.act(seconds, _driver(DriverState.GIVEN_UP)))
-        if actions[-1] is Action.FAIL:
+@pytest.mark.parametrize("lives_s", [0, 60, 1000, 3600], ids=lambda lives_s: f"lives-{lives_s}-s")
+def test_a_job_that_never_recovers_has_failed_however_long_its_drivers_live(lives_s: int) -> None:
+    """A batch that fails after an hour, again and again, is as hopeless as one that fails at once."""
+    own, starts, now = _Timeline(), 0, 0
+    for _ in range(1000):
+        found = own.look(now, _FAILED)
+        if found.action is Action.FAIL:
             break
-    assert actions[-1] is Action.FAIL
-    assert actions.count(Action.START) == 1 + 4
+        if found.action is Action.START:
+            starts += 1
+            for second in range(0, lives_s, 10):
+                assert own.act(now + second, _RUNNING, heard=now + second) is Action.NOTHING
+            now += lives_s
+        now += 5
+    assert found.action is Action.FAIL
+    assert starts == 1 + _LIMITS.most_restarts
+    assert "3 restarts in a row; the last time: the reason" in found.why
 
 
-def test_restarts_from_long_ago_do_not_count() -> None:
-    watch = _Watch()
-    for pid in range(1, 20):
-        assert watch.act(pid * 1000, _driver(pid=pid)) is Action.NOTHING
+def test_a_driver_that_has_recovered_begins_a_new_row() -> None:
+    own, now = _Timeline(), 0
+    own.act(0, _STOPPED)
+    for _ in range(20):
+        now = next(second for second in range(now, now + 600, 5) if own.act(second, _FAILED) is Action.START)
+        begun = now
+        for second in range(0, 1801, 60):
+            assert own.act(now + second, _RUNNING, heard=now + second, well=begun) is Action.NOTHING
+        now += 1801
+
+
+def test_a_failed_job_stays_as_it_is_until_somebody_starts_it() -> None:
+    own = _Timeline()
+    for second in range(0, 600, 5):
+        found = own.look(second, _FAILED)
+        if found.action is Action.FAIL:
+            break
+    own.wanted = _wanted(RunState.FAILED, 600)
+    assert [own.act(at, _FAILED) for at in (610, 7000, 10**6)] == [Action.FAIL] * 3
+    assert own.act(10**6, _RUNNING) is Action.STOP, "a driver that somebody started by hand"
+    own.wanted = _wanted(RunState.RUNNING, 10**6)
+    assert own.act(10**6 + 1, _FAILED) is Action.START
+    assert own.watch.restarts == 0
 
 
 @pytest.mark.parametrize(
     ("silent_s", "action"),
     [pytest.param(600, Action.NOTHING, id="at-the-limit"), pytest.param(601, Action.STOP, id="too-long")],
 )
-def test_a_driver_that_reports_nothing_is_stopped(silent_s: float, action: Action) -> None:
-    watch = _Watch()
-    watch.act(0, _driver())
-    report = _report(100)
-    assert watch.act(100, _driver(), report) is Action.NOTHING
-    assert watch.act(100 + silent_s, _driver(), report) is action
+def test_a_driver_that_no_longer_says_that_it_is_alive_is_stopped(silent_s: float, action: Action) -> None:
+    own = _Timeline()
+    own.act(0, _STOPPED)
+    assert own.act(100, _RUNNING, heard=100) is Action.NOTHING
+    assert own.act(100 + silent_s, _RUNNING, heard=100) is action
 
 
-def test_a_driver_that_never_reported_is_stopped_after_the_same_time() -> None:
-    watch = _Watch()
-    watch.act(0, _driver())
-    assert watch.act(600, _driver()) is Action.NOTHING
-    assert watch.act(601, _driver()) is Action.STOP
+def test_a_driver_that_never_said_so_is_stopped_after_the_same_time() -> None:
+    own = _Timeline()
+    own.act(0, _STOPPED)
+    assert own.act(600, _RUNNING) is Action.NOTHING
+    assert own.act(601, _RUNNING) is Action.STOP
 
 
-def test_reports_of_an_earlier_process_do_not_count() -> None:
-    watch = _Watch()
-    watch.act(0, _driver(pid=2), _report(0, pid=1))
-    assert watch.act(601, _driver(pid=2), _report(601, pid=1)) is Action.STOP
+def test_a_batch_may_take_as_long_as_it_likes() -> None:
+    """It says that it is alive; whether its batch makes progress it sees better itself."""
+    own = _Timeline()
+    own.act(0, _STOPPED)
+    for minute in range(24 * 60):
+        assert own.act(minute * 60, _RUNNING, heard=minute * 60 - 10) is Action.NOTHING
 
 
-def test_a_watermark_that_does_not_move_while_newer_events_arrive_is_a_stall() -> None:
-    watch, found = _Watch(), None
-    for minute in range(13):
-        report = _report(minute * 60, rows=100 * minute, mark=-60 - _DELAY_S, newest=minute * 60)
-        found = watch.look(minute * 60, _driver(), [report])
-        assert (found.action is Action.STOP) == (minute * 60 > 600)
-    assert found
-    assert "the watermark of attribute is stuck at 2026-01-01 10:59:00" in found.why
+def test_a_hung_driver_is_stopped_and_then_restarted() -> None:
+    own = _Timeline()
+    own.act(0, _STOPPED)
+    assert own.act(601, _RUNNING) is Action.STOP
+    assert own.act(605, _driver(DriverState.STOPPING)) is Action.STOP, "its launcher may have to kill it"
+    assert own.act(620, _STOPPED) is Action.NOTHING
+    assert own.act(630, _STOPPED) is Action.START
 
 
-@pytest.mark.parametrize(
-    ("mark", "newest"),
-    [
-        pytest.param(4 * 3600 - _DELAY_S, 0, id="live-events-after-a-drain"),
-        pytest.param(-60 - _DELAY_S, -120, id="old-events-only"),
-        pytest.param(-60 - _DELAY_S, None, id="broken-records-only"),
-    ],
-)
-def test_a_watermark_stands_still_until_newer_events_come(mark: float, newest: float | None) -> None:
-    watch = _Watch()
-    for minute in range(60):
-        moving = None if newest is None else newest + (minute * 60 if newest == 0 else 0)
-        report = _report(minute * 60, rows=100 * minute, mark=mark, newest=moving)
-        assert watch.act(minute * 60, _driver(), report) is Action.NOTHING, minute
-
-
-def test_a_watermark_may_stand_still_while_nothing_arrives() -> None:
-    watch = _Watch()
-    watch.act(0, _driver(), _report(0, rows=100, mark=-60 - _DELAY_S, newest=-60))
-    watch.act(60, _driver(), _report(60, rows=101, mark=-60 - _DELAY_S, newest=50))
-    for minute in range(2, 60):
-        report = _report(minute * 60, rows=101, mark=-60 - _DELAY_S, newest=50)
-        assert watch.act(minute * 60, _driver(), report) is Action.NOTHING, minute
-
-
-def test_the_first_batch_after_a_long_pause_is_no_stall() -> None:
-    watch = _Watch()
-    watch.act(0, _driver(), _report(0, rows=100, mark=-60 - _DELAY_S, newest=0))
-    for minute in range(1, 60):
-        watch.act(minute * 60, _driver(), _report(minute * 60, rows=100, mark=-60 - _DELAY_S, newest=0))
-    report = _report(3600, rows=101, mark=-_DELAY_S, newest=3600)
-    assert watch.act(3600, _driver(), report) is Action.NOTHING
-
-
-def test_one_query_that_stalls_is_enough() -> None:
-    watch, action = _Watch(), Action.NOTHING
-    for minute in range(13):
-        now = minute * 60
-        good = _report(now, rows=100 * minute, mark=now - _DELAY_S, newest=now)
-        bad = _report(now, query="sessionize", rows=100 * minute, mark=-_DELAY_S, newest=now)
-        action = watch.act(now, _driver(), good, bad)
-    assert action is Action.STOP
-
-
-def test_a_stalled_driver_is_stopped_and_then_restarted() -> None:
-    watch = _Watch()
-    watch.act(0, _driver(pid=1))
-    assert watch.act(601, _driver(pid=1)) is Action.STOP
-    assert watch.act(605, _driver(DriverState.STOPPING, pid=1)) is Action.STOP, "its launcher may have to kill it"
-    assert watch.act(620, _driver(DriverState.STOPPED)) is Action.NOTHING
-    assert watch.act(630, _driver(DriverState.STOPPED)) is Action.START
+def test_limits_that_an_earlier_version_has_stored_are_read() -> None:
+    stored = {"stall_after_s": 600.0, "most_restarts": 2, "within_s": 1800.0, "first_pause_s": 7.0}
+    assert Limits.of(stored) == Limits(most_restarts=2, first_pause=timedelta(seconds=7))
+    assert Limits.of(_LIMITS.numbers()) == _LIMITS

@@ -89,7 +89,7 @@ def test_drivers_on_yarn_are_one_of_each_drain_and_lose_nothing(connection: Lake
     assert killed
     os.kill(killed, signal.SIGKILL)
     shutil.copy2(second, tmp_path / "source")
-    _wait_for(connection, "deduplicate", DriverState.GIVEN_UP)
+    _wait_for(connection, "deduplicate", DriverState.FAILED)
     assert "137" in launcher.inspect("deduplicate").detail, "SIGKILL, as a shell reports it"
     launcher.start("deduplicate")
     wait_until(

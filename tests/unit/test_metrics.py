@@ -2,7 +2,7 @@
 
 import json
 import socket
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -17,9 +17,9 @@ from spark_jobs.lake.records import write_record
 from spark_jobs.ledger.advance import advance
 from spark_jobs.operations.exporter.lake_metrics import LakeMetrics
 from spark_jobs.queries.places import progress_key
-from spark_jobs.streams.desired_state import RunState, set_desired
+from spark_jobs.streams.desired_state import RunState, Watch, set_desired, write_watch
 from spark_jobs.streams.metrics import QueryMetrics, serve_metrics
-from spark_jobs.streams.reports import QueryReport
+from spark_jobs.streams.reports import DriverReport, QueryReport, driver_report_key
 from tests.support.exposed import VALIDATION
 from tests.support.servers import free_port
 from tests.support.written_lakes import WrittenLake, at
@@ -79,11 +79,29 @@ def test_of_a_lake_it_is_told_what_is_wanted_when_it_was_seen_and_what_validatio
     (seen,) = (line for line in exported if line.startswith('adloom_job_last_seen_seconds{job="attribute"}'))
     assert float(seen.split()[1]) == _NOW.timestamp()
     assert 'adloom_job_last_seen_seconds{job="deduplicate"} 0.0' in exported, "never seen"
+    assert 'adloom_job_failed{job="attribute"} 0.0' in exported
+    assert 'adloom_job_restarts{job="attribute"} 0.0' in exported
     assert not [line for line in exported if line.startswith("adloom_validation")], "never validated"
     lake.files.write("_reports/history.json", json.dumps({"validations": [VALIDATION]}).encode())
     exported = generate_latest(LakeMetrics(lake)).decode().splitlines()
     assert 'adloom_validation_failed{severity="critical"} 2.0' in exported
     assert 'adloom_validation_failed{severity="warning"} 1.0' in exported
+
+
+def test_of_a_job_it_is_told_whether_its_driver_is_alive_and_restarts_help(tmp_path: Path) -> None:
+    """A batch may take an hour: its query reports nothing meanwhile, but its driver does."""
+    lake, later = open_lake(str(tmp_path)), _NOW + timedelta(hours=1)
+    write_record(lake, progress_key("attribute"), _REPORT.model_copy(update={"query": "attribute"}))
+    alive = DriverReport(process_id=1, version="1", started_at=_NOW, updated_at=later, progress_at=later)
+    write_record(lake, driver_report_key("attribute"), alive)
+    set_desired(lake, "attribute", RunState.FAILED, "it has ended again", later)
+    write_watch(lake, "attribute", Watch(name="a test", looked_at=later, restarts=4))
+    exported = generate_latest(LakeMetrics(lake)).decode().splitlines()
+    (seen,) = (line for line in exported if line.startswith('adloom_job_last_seen_seconds{job="attribute"}'))
+    assert float(seen.split()[1]) == later.timestamp()
+    assert 'adloom_job_failed{job="attribute"} 1.0' in exported
+    assert 'adloom_job_restarts{job="attribute"} 4.0' in exported
+    assert 'adloom_job_wanted{job="attribute"} 0.0' in exported
 
 
 def test_a_lake_that_cannot_be_read_is_told_to_be_so(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from spark_jobs.errors import LakeInUseError
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_lake
 from spark_jobs.queries.jobs import ATTRIBUTE_JOB, DEDUPLICATE_JOB
-from spark_jobs.streams.desired_state import RunState, read_desired, set_desired, stop_requested_at, watch
+from spark_jobs.streams.desired_state import RunState, Watch, read_desired, set_desired, stop_requested_at, write_watch
 from spark_jobs.streams.stop_jobs import stop_jobs
 
 _DRIVER = """
@@ -63,7 +63,7 @@ def test_what_is_watched_over_is_not_wanted_any_more_and_left_to_its_watcher(
 ) -> None:
     now = datetime.now(UTC)
     set_desired(lake, _JOB, RunState.RUNNING, "test", now)
-    watch(lake, _JOB, "test", now)
+    write_watch(lake, _JOB, Watch(name="test", looked_at=now))
     with pytest.raises(LakeInUseError, match=r"attribute .* is still running"):
         _stop(lake, _JOB, patience_s=0.2)
     wanted = read_desired(lake, _JOB)
@@ -76,7 +76,7 @@ def test_what_is_watched_over_is_not_wanted_any_more_and_left_to_its_watcher(
 def test_what_is_watched_no_longer_or_paused_is_stopped_for_good(lake: Lake, driver: "subprocess.Popen[str]") -> None:
     now = datetime.now(UTC)
     set_desired(lake, _JOB, RunState.STOPPED, "test", now, until=now + timedelta(hours=1))
-    watch(lake, _JOB, "test", now - timedelta(minutes=10))
+    write_watch(lake, _JOB, Watch(name="test", looked_at=now - timedelta(minutes=10)))
     assert _stop(lake, _JOB) == [(_JOB, True)]
     assert driver.wait(timeout=30) == 0
     wanted = read_desired(lake, _JOB)

@@ -2,8 +2,9 @@
 
 Trigger it and fill in the form. A release is the code and the settings file. It is built, stored in the lake with its
 SHA-256, checked against the checkpoints and the contract, and swapped in: the old driver finishes its batches and
-stops, then the new one starts. If the new release does not complete a batch within five minutes, the previous one is
-started again and the run fails. The log of the task **check** has a line for each setting that changes.
+stops, then the new one starts. If the new release fails, or makes no progress with its first batches for five minutes,
+the previous one is started again and the run fails. The log of the task **check** has a line for each setting that
+changes.
 
 | to | choose |
 |---|---|
@@ -28,15 +29,15 @@ from collections import defaultdict
 from datetime import timedelta
 from pathlib import Path
 
-from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
-from airflow.sdk import DAG, Param, chain, task
+from airflow.sdk import DAG, Param, chain
 
 from ad_dags.clock import utc_now
 from ad_dags.connection.lake_connection import checkout, connect, jobs_here
 from ad_dags.connection.lakes import LakeRef
-from ad_dags.dags.reconcile_drivers import find_unwatched
+from ad_dags.dags.reconcile_drivers import have_watched
 from ad_dags.defaults import DagDefaults
 from ad_dags.drivers.compatibility import check_checkpoints, check_contract, log_setting_changes
+from ad_dags.drivers.supervision.rules import Limits
 from ad_dags.drivers.swap import DeployAction, swap_one
 from ad_dags.forms import Form, form_task
 from spark_jobs.operations.build_wheel import build_wheel
@@ -97,10 +98,8 @@ def declare(own: DagDefaults) -> DAG:
         # At run time each task gets the result of the one before; here Airflow passes a reference to it.
         version = form_task(build)(own.lake)
         resets = form_task(check)(own.lake, version)
-        swapped = form_task(swap)(own.lake, version, resets)
-        unwatched = task(find_unwatched)(own.lake)
-        TriggerDagRunOperator.partial(task_id="supervise").expand(trigger_dag_id=unwatched)
-        chain(swapped, unwatched)
+        swapped = form_task(swap)(own.lake, version, resets, limits=own.limits.numbers())
+        chain(swapped, have_watched(own))
     return dag
 
 
@@ -168,7 +167,9 @@ def check(lake: LakeRef, version: str, params: Form) -> list[str]:
     return queries
 
 
-def swap(lake: LakeRef, version: str, resets: list[str], params: Form) -> list[str]:
+def swap(
+    lake: LakeRef, version: str, resets: list[str], params: Form, limits: dict[str, float] | None = None
+) -> list[str]:
     """Performs the form's action, job by job. Returns one line per job on what is running now.
 
     Raises:
@@ -176,4 +177,5 @@ def swap(lake: LakeRef, version: str, resets: list[str], params: Form) -> list[s
             running now: the previous release, if there is one.
     """
     connection, action = connect(lake), DeployAction(params["action"])
-    return [swap_one(connection, job, action, version, resets) for job in jobs_of(lake, params)]
+    patience = Limits.of(limits or {})
+    return [swap_one(connection, job, action, version, resets, patience) for job in jobs_of(lake, params)]

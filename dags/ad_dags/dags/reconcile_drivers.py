@@ -9,14 +9,15 @@ import logging
 from datetime import timedelta
 
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
-from airflow.sdk import DAG, task
+from airflow.sdk import DAG, XComArg, get_current_context, task
 
 from ad_dags.clock import utc_now
 from ad_dags.connection.lake_connection import connect
 from ad_dags.connection.lakes import LakeRef
 from ad_dags.defaults import DagDefaults
+from ad_dags.drivers.operators.supervise import WATCH_ONLY
 from ad_dags.drivers.supervision.naming import supervising_dag_id
-from ad_dags.drivers.supervision.rules import Limits, Memory
+from ad_dags.drivers.supervision.rules import Limits
 from ad_dags.drivers.supervision.watch import is_watched, supervise_once
 from spark_jobs.queries.registry import QUERIES_OF_JOB
 from spark_jobs.streams.desired_state import read_desired
@@ -36,11 +37,29 @@ def declare(own: DagDefaults) -> DAG:
         retries=1,
         execution_timeout=timedelta(minutes=5),
     ) as dag:
-        TriggerDagRunOperator.partial(task_id="supervise").expand(trigger_dag_id=task(find_unwatched)(own.lake))
+        have_watched(own)
     return dag
 
 
-def find_unwatched(lake: LakeRef) -> list[str]:
+def have_watched(own: DagDefaults) -> XComArg:
+    """Tasks that start the supervising DAGs of jobs that nobody watches. The first of them is returned."""
+    unwatched: XComArg = task(task_id=find_unwatched.__name__)(find_dags_to_trigger)(own.lake, own.limits.numbers())
+    supervise = TriggerDagRunOperator.partial(task_id="supervise", conf=WATCH_ONLY)
+    supervise.expand(trigger_dag_id=unwatched)
+    return unwatched
+
+
+def find_dags_to_trigger(lake: LakeRef, limits: dict[str, float]) -> list[str]:
+    """Those of :func:`find_unwatched` that have no run; ``limits`` are those of :meth:`Limits.numbers`."""
+    return [dag for dag in find_unwatched(lake, Limits.of(limits)) if not _has_run(dag)]
+
+
+def _has_run(dag_id: str) -> bool:
+    """Whether a run of the DAG goes on or is queued, as while the triggerer is away: a second one would do no good."""
+    return get_current_context()["ti"].get_dr_count(dag_id, states=["running", "queued"]) > 0
+
+
+def find_unwatched(lake: LakeRef, limits: Limits) -> list[str]:
     """The supervising DAGs of jobs that are wanted and unwatched. Each of these jobs is also looked after once.
 
     A driver that died together with its watcher is thus restarted at once, before the DAG runs. A driver that runs
@@ -58,6 +77,6 @@ def find_unwatched(lake: LakeRef) -> list[str]:
                 connection.launcher.stop(job)
             continue
         _log.warning("%s: nobody has watched it for %s", job, _PATIENCE)
-        supervise_once(connection.lake, connection.launcher, job, Memory(), Limits(), now, name="reconcile")
+        supervise_once(connection.lake, connection.launcher, job, limits, now, name="reconcile")
         unwatched.append(lake.named(supervising_dag_id(job)))
     return unwatched

@@ -58,6 +58,20 @@ def is_wanted(lake: Lake, job: str, now: datetime) -> bool:
     return wanted is not None and wanted.runs_at(now)
 
 
+def wait_for_pause(lake: Lake, job: str) -> None:
+    """Waits until nobody pauses ``job`` any more. A pause that nobody ends is over after an hour.
+
+    Raises:
+        LakeError: the lake does not answer.
+    """
+    logged = None
+    while (wanted := read_desired(lake, job)) and wanted.is_paused and not wanted.runs_at(utc_now()):
+        if wanted != logged:
+            _log.info("%s: waiting until its pause is over: %s", job, wanted.why)
+        logged = wanted
+        time.sleep(_POLL_S)
+
+
 @contextmanager
 def paused(connection: LakeConnection, job: str, why: str) -> Iterator[None]:
     """Stops the driver of ``job`` for the duration of its block; does nothing if the job is not wanted.

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 
 from ad_dags.clock import utc_now
@@ -12,17 +12,16 @@ from ad_dags.drivers.compatibility import (
     reset,
     unusable,
 )
-from ad_dags.drivers.job_control import is_wanted, paused, stop, stop_and_wait
+from ad_dags.drivers.job_control import is_wanted, paused, stop, stop_and_wait, wait_for_pause
 from ad_dags.drivers.launchers import DriverState, LauncherError
+from ad_dags.drivers.supervision.rules import Limits
 from spark_jobs.errors import AdloomError
 from spark_jobs.operations.release import Deployment
 from spark_jobs.operations.releases import deploy, read_deployment, release_before, write_deployment
 from spark_jobs.queries.registry import JOB_OF_QUERY, QUERIES_OF_JOB, find_query
-from spark_jobs.streams.desired_state import RunState, read_desired, set_desired
+from spark_jobs.streams.desired_state import RunState, set_desired
 from spark_jobs.streams.reports import QueryReport, QueryState, read_reports
 
-_FIRST_BATCH = timedelta(minutes=5)
-"""How long a new release may take to complete its first batch."""
 _POLL_S = 1.0
 _FAILURES = (AdloomError, LauncherError, CommandError, OSError)
 _log = logging.getLogger(__name__)
@@ -41,8 +40,12 @@ class DeployError(Exception):
     """Raised when a release was not deployed; the text says why, and what is running now."""
 
 
-def swap_one(connection: LakeConnection, job: str, action: DeployAction, version: str, resets: list[str]) -> str:
+def swap_one(
+    connection: LakeConnection, job: str, action: DeployAction, version: str, resets: list[str], limits: Limits
+) -> str:
     """Performs ``action`` on ``job``; a start or restart with release ``version``. Returns what is running now.
+
+    While something else has paused the job, as table maintenance does, it waits.
 
     Raises:
         DeployError: a checkpoint of ``resets`` could not be reset, or the release did not complete a batch.
@@ -52,6 +55,7 @@ def swap_one(connection: LakeConnection, job: str, action: DeployAction, version
         stop(connection.lake, connection.launcher, job, "deploy_streams, action stop", now)
         stop_and_wait(connection, job)
         return f"{job}: stopped"
+    wait_for_pause(connection.lake, job)
     before = read_deployment(connection.lake, job)
     if action is DeployAction.ROLLBACK:
         version = release_before(connection.lake, job)
@@ -60,7 +64,7 @@ def swap_one(connection: LakeConnection, job: str, action: DeployAction, version
         return f"{job}: release {version} is already running"
     own_resets = [query for query in resets if JOB_OF_QUERY[query] == job]
     _replace(connection, job, version, own_resets, before)
-    if why := _why_not_good(connection, job, now):
+    if why := _why_not_good(connection, job, now, limits):
         failure = f"{job}: release {version} does not work: {why}"
         if before is None or is_same:
             stop(connection.lake, connection.launcher, job, failure, utc_now())
@@ -106,36 +110,41 @@ def _start_again(connection: LakeConnection, job: str, before: Deployment | None
     return f"{code} was started again"
 
 
-def _why_not_good(connection: LakeConnection, job: str, since: datetime) -> str:
-    """Why the driver that was started after ``since`` did not complete a batch; empty if it did.
+def _why_not_good(connection: LakeConnection, job: str, since: datetime, limits: Limits) -> str:
+    """Why the driver that was started after ``since`` does not work; empty if it does.
 
-    A query without input reports that it is running instead.
+    Each query must complete a batch, or report that it is running without input. First batches that take long, as after
+    a reset, are waited for up to ``limits.good_after``, as long as their tasks end; then they are left to the driver.
     """
-    deadline = time.monotonic() + _FIRST_BATCH.total_seconds()
-    while time.monotonic() < deadline:
+    begun = last_progress = time.monotonic()
+    seen: object = None
+    while time.monotonic() - last_progress < limits.first_batch.total_seconds():
         driver = connection.launcher.inspect(job)
-        if (wanted := read_desired(connection.lake, job)) and wanted.is_paused:
-            # Another task has paused the job, and will resume it.
-            deadline = time.monotonic() + _FIRST_BATCH.total_seconds()
-            time.sleep(_POLL_S)
-            continue
-        if driver.state in (DriverState.GIVEN_UP, DriverState.STOPPED, DriverState.RETRYING):
+        if driver.state in (DriverState.FAILED, DriverState.STOPPED):
             last = connection.launcher.log(job, 2000).strip().splitlines()[-1:]
-            return f"its driver is {driver.state} ({last[0] if last else driver.detail})"
+            return f"its driver has {driver.state} ({last[0] if last else driver.detail})"
         reports = [one for one in read_reports(connection.lake, QUERIES_OF_JOB[job]) if one.started_at > since]
         if failed := [one for one in reports if one.state is QueryState.FAILED]:
             return f"query {failed[0].query} failed: {failed[0].last_error}"
         # A query starts once the table that it reads exists.
-        queries = [
+        queries = {
             query
             for query in QUERIES_OF_JOB[job]
             if (reads := find_query(query).table_read) is None or connection.lake.has(reads)
-        ]
-        if driver.state is DriverState.RUNNING and set(queries) <= {one.query for one in reports if _is_good(one)}:
+        }
+        good = {one.query for one in reports if _is_good(one)}
+        if driver.state is DriverState.RUNNING and queries <= good:
+            return ""
+        progress = [(one.query, one.batch_id, one.tasks_done, one.tasks) for one in reports]
+        if progress != seen:
+            seen, last_progress = progress, time.monotonic()
+        if reports and last_progress - begun > limits.good_after.total_seconds():
+            waiting = ", ".join(sorted(queries - good))
+            _log.info("%s: first batches take long, and go on: %s; the page Streams shows them", job, waiting)
             return ""
         time.sleep(_POLL_S)
-    return f"it completed no batch within {_FIRST_BATCH}"
+    return f"its first batches made no progress for {limits.first_batch}"
 
 
 def _is_good(report: QueryReport) -> bool:
-    return report.state is QueryState.RUNNING and report.updated_at > report.started_at
+    return report.state is QueryState.RUNNING and report.busy_since is None and report.updated_at > report.started_at

@@ -1,4 +1,4 @@
-"""Prometheus metrics of a lake: which jobs should run, the latest validation, and the ledger."""
+"""Prometheus metrics of a lake: which jobs should run and which do, the latest validation, and the ledger."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -12,8 +12,8 @@ from spark_jobs.lake.layout import Lake
 from spark_jobs.ledger.ledger_files import last_ledger
 from spark_jobs.ledger.model import DUPLICATES, LATE_KINDS, RECORDS, RecordKind
 from spark_jobs.queries.registry import QUERIES_OF_JOB
-from spark_jobs.streams.desired_state import read_desired
-from spark_jobs.streams.reports import read_report
+from spark_jobs.streams.desired_state import RunState, read_desired, read_watch
+from spark_jobs.streams.reports import read_driver_report, read_report
 
 _SEVERITIES = {"critical": "critical", "warning": "warnings"}
 """By severity, its key in the history of validations."""
@@ -37,17 +37,20 @@ class LakeMetrics(Collector):
 
     def _jobs(self, now: datetime) -> Iterator[Metric]:
         wanted = GaugeMetricFamily("adloom_job_wanted", "1 if the job should run", labels=["job"])
+        failed = GaugeMetricFamily("adloom_job_failed", "1 if restarts do not help the job", labels=["job"])
+        restarts = GaugeMetricFamily("adloom_job_restarts", "restarts of its driver in a row", labels=["job"])
         seen = GaugeMetricFamily(
-            "adloom_job_last_seen_seconds", "Unix time of the oldest last report among its queries", labels=["job"]
+            "adloom_job_last_seen_seconds", "Unix time at which its driver last said that it is alive", labels=["job"]
         )
         for job, queries in QUERIES_OF_JOB.items():
-            known = read_desired(self._lake, job)
+            known, watch = read_desired(self._lake, job), read_watch(self._lake, job)
             wanted.add_metric([job], float(known is not None and known.runs_at(now)))
-            reports = [read_report(self._lake, query) for query in queries]
-            # 0 for a query that has never run.
-            seen.add_metric([job], min(report.updated_at.timestamp() if report else 0.0 for report in reports))
-        yield wanted
-        yield seen
+            failed.add_metric([job], float(known is not None and known.state is RunState.FAILED))
+            restarts.add_metric([job], watch.restarts if watch else 0)
+            reports = [read_driver_report(self._lake, job), *(read_report(self._lake, query) for query in queries)]
+            # 0 for a driver that has never run.
+            seen.add_metric([job], max(report.updated_at.timestamp() if report else 0.0 for report in reports))
+        yield from (wanted, failed, restarts, seen)
 
     def _validation(self) -> Iterator[Metric]:
         latest = last_validation(self._lake)

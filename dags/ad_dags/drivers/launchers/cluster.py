@@ -10,7 +10,7 @@ from ad_dags.drivers.launchers.launcher import Driver, DriverState
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries.registry import QUERIES_OF_JOB
 from spark_jobs.streams.desired_state import clear_stop_request, request_stop, stop_requested_at
-from spark_jobs.streams.reports import read_reports
+from spark_jobs.streams.reports import read_driver_report, read_reports
 
 
 class Cluster(Protocol):
@@ -67,12 +67,12 @@ class ClusterLauncher:
             self._cluster.kill(job)
 
     def inspect(self, job: str) -> Driver:
-        """The driver of ``job``; its process id is the one in the latest report of its queries."""
+        """The driver of ``job``; its process id is the one in the latest report of it or of its queries."""
         driver = self._cluster.inspect(job)
         if not driver.state.is_alive:
             return driver
-        reports = list(read_reports(self._lake, QUERIES_OF_JOB[job]))
-        newest = max(reports, key=lambda report: report.started_at, default=None)
+        reports = [read_driver_report(self._lake, job), *read_reports(self._lake, QUERIES_OF_JOB[job])]
+        newest = max((one for one in reports if one), key=lambda report: report.started_at, default=None)
         is_stopping = stop_requested_at(self._lake, job) is not None
         return replace(
             driver,

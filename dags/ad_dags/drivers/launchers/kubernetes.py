@@ -22,7 +22,7 @@ _STATES = {
     "Pending": DriverState.STARTING,
     "Running": DriverState.RUNNING,
     "Succeeded": DriverState.STOPPED,
-    "Failed": DriverState.GIVEN_UP,
+    "Failed": DriverState.FAILED,
     # Its node does not answer. The driver may well be running, and must not be started a second time.
     "Unknown": DriverState.RUNNING,
 }

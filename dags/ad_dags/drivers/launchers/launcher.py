@@ -14,16 +14,14 @@ class DriverState(StrEnum):
     """The state of a driver."""
 
     STARTING = "starting"
-    """It has not been up long enough to count as running."""
+    """It was started, and has no process yet."""
     RUNNING = "running"
     STOPPING = "stopping"
     """It was asked to stop and is finishing its batches, or should be."""
     STOPPED = "stopped"
     """It was stopped, or ended by itself without an error."""
-    RETRYING = "retrying"
-    """It failed; its launcher restarts it after a pause."""
-    GIVEN_UP = "given up"
-    """It failed every time it was started."""
+    FAILED = "failed"
+    """It ended with an error, or could not be started. Launchers do not restart it."""
 
     @property
     def is_alive(self) -> bool:

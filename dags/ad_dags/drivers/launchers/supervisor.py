@@ -17,8 +17,8 @@ _STATES = {
     "STOPPING": DriverState.STOPPING,
     "STOPPED": DriverState.STOPPED,
     "EXITED": DriverState.STOPPED,
-    "BACKOFF": DriverState.RETRYING,
-    "FATAL": DriverState.GIVEN_UP,
+    "BACKOFF": DriverState.STARTING,
+    "FATAL": DriverState.FAILED,
 }
 
 
@@ -54,9 +54,11 @@ class SupervisorLauncher:
             raise LauncherError(
                 f"supervisord at {self.address} reports an unknown state of {job}: {process['statename']}"
             )
+        detail = process["spawnerr"] or process["description"]
+        if process["statename"] == "EXITED" and process["exitstatus"]:
+            state, detail = DriverState.FAILED, f"exit code {process['exitstatus']}"
         entered = process["start"] if state.is_alive else process["stop"]
         since = datetime.fromtimestamp(entered, UTC) if entered else None
-        detail = process["spawnerr"] or process["description"]
         return Driver(job, state, process["pid"] or None, since, str(detail))
 
     def log(self, job: str, last_bytes: int = 20_000) -> str:

@@ -15,8 +15,8 @@ _STATES = {
     "SUBMITTED": DriverState.STARTING,
     "ACCEPTED": DriverState.STARTING,
     "RUNNING": DriverState.RUNNING,
-    "FINISHED": DriverState.GIVEN_UP,
-    "FAILED": DriverState.GIVEN_UP,
+    "FINISHED": DriverState.FAILED,
+    "FAILED": DriverState.FAILED,
     "KILLED": DriverState.STOPPED,
 }
 _NAME = "YARN's ResourceManager"

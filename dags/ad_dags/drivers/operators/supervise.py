@@ -16,11 +16,18 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
 
+WATCH_ONLY = {"watch_only": True}
+"""The configuration of a run that another DAG triggers."""
+
+
 class SuperviseDriverOperator(BaseOperator):
     """Keeps the driver of ``job`` of ``lake`` running for as long as the job is wanted; it waits in the triggerer.
 
     The task succeeds when the job was stopped on purpose, and fails when restarts do not help. Marking it failed or
     successful, or clearing it, stops the driver.
+
+    Whoever triggers its DAG, or clears the task, wants the job. A run that :data:`WATCH_ONLY` describes does not: what
+    is wanted was recorded before, and may have changed while the run was queued.
     """
 
     def __init__(
@@ -30,14 +37,16 @@ class SuperviseDriverOperator(BaseOperator):
         self.job, self.lake, self.poll_s = job, lake, poll_s
         self.limits = limits or Limits()
 
-    def execute(self, context: "Context") -> None:  # noqa: ARG002 required by Airflow
-        """Records that the job is wanted, and defers to the trigger."""
-        set_desired(connect(self.lake).lake, self.job, RunState.RUNNING, f"supervised by {self.dag_id}", utc_now())
+    def execute(self, context: "Context") -> None:
+        """Records that the job is wanted, if a person asks for it, and defers to the trigger."""
+        is_cleared = context["ti"].try_number > 1  # it has no retries
+        if is_cleared or not (context["dag_run"].conf or {}).items() >= WATCH_ONLY.items():
+            set_desired(connect(self.lake).lake, self.job, RunState.RUNNING, f"supervised by {self.dag_id}", utc_now())
         trigger = SuperviseDriverTrigger(self.job, self.limits.numbers(), self.poll_s, self.lake.connection)
         self.defer(trigger=trigger, method_name="watch_is_over")
 
     def watch_is_over(self, context: "Context", event: dict[str, str]) -> str:  # noqa: ARG002
         """Succeeds or fails as the event of the trigger says."""
         if event["action"] == Action.FAIL:
-            raise AirflowFailException(f"job {self.job}: {event['why']}")
+            raise AirflowFailException(f"job {self.job}: {event['why']}. It stays as it is until this DAG is triggered")
         return event["why"]

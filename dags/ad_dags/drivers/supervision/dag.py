@@ -17,8 +17,8 @@ _PAGE = """Keeps the job `{name}` running.
 | start it again | trigger this DAG, or clear its task |
 
 A run lasts as long as the job is wanted. A driver that died is restarted, with a longer pause each time; one that makes
-no progress is stopped and restarted. If restarts do not help, the run fails with the reason. If the triggerer or the
-scheduler dies, the driver keeps running.
+no progress ends by itself, with the reason. If restarts do not help, the run fails, and the job stays as it is until
+this DAG is triggered. If the triggerer or the scheduler dies, the driver keeps running.
 """
 
 
@@ -26,5 +26,5 @@ def supervising_dag(own: DagDefaults, job: Job) -> DAG:
     """The DAG ``supervise_<job>``, for the lake of ``own``."""
     page = _PAGE.format(name=job.name, summary=job.summary)
     with own.dag(supervising_dag_id(job.name), page, tag="streams", retries=0, execution_timeout=None) as dag:
-        SuperviseDriverOperator(task_id="supervise", job=job.name, lake=own.lake)
+        SuperviseDriverOperator(task_id="supervise", job=job.name, lake=own.lake, limits=own.limits)
     return dag

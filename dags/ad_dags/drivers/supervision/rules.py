@@ -2,22 +2,28 @@
 
 ::
 
-    wanted  driver     action
-    ─────── ────────── ──────────────────────────────────────────────────────────────
-    no      alive      stop it
-    no      gone       finish: the watch is over
-    yes     gone       start it, after a longer pause each time; too many restarts fail the watch
-    yes     alive      none while it makes progress; otherwise stop it, and then it is gone
-    either  stopping   stop it again, until it is gone: the launcher kills one that takes too long
+    wanted   driver     action
+    ──────── ────────── ──────────────────────────────────────────────────────────────
+    no       alive      stop it
+    no       gone       finish: the watch is over
+    failed   gone       fail: the watch is over, and nobody starts it but a person
+    yes      gone       start it, after a longer pause each time; too many restarts in a row make it a failed one
+    yes      alive      none, unless it has said nothing for long: then stop it, and it is gone
+    any      stopping   stop it again, until it is gone: the launcher kills one that takes too long
+
+A driver that runs and makes no progress ends by itself: see :mod:`spark_jobs.streams.self_watch`.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from ad_dags.drivers.launchers import Driver, DriverState
-from spark_jobs.streams.reports import QueryReport
+from spark_jobs.streams.desired_state import DesiredState, RunState, Watch
+
+_UNKNOWN = {"restarts": 0, "start_at": None, "started_at": None}
+"""Of a watch that begins."""
 
 
 class Action(StrEnum):
@@ -29,7 +35,7 @@ class Action(StrEnum):
     FINISH = "finish"
     """The driver is no longer wanted, and is gone."""
     FAIL = "fail"
-    """Restarts do not help: somebody must look into it."""
+    """Restarts do not help: somebody must look into it, and start it."""
 
 
 @dataclass(frozen=True)
@@ -37,58 +43,50 @@ class Limits:
     """How patient the watch is.
 
     Attributes:
-        stall_after: a driver has stalled if for this long it reports nothing, or newer events arrive and its watermark
-            does not move.
-        most_restarts: the watch fails after more restarts than this ``within`` that time.
-        within: see ``most_restarts``.
+        silent_after: a driver that has not said for this long that it is alive is stopped, and started again. It says
+            so every 15 s, whatever its batches do.
+        most_restarts: after more restarts in a row than this, the job has failed.
+        recovered_after: a driver that ran for this long, and completed a batch or had none to run, has recovered: the
+            next restart is the first of a row.
         first_pause: the pause before the first restart; it doubles with each further one.
+        first_batch: a deployment is undone if the first batches of the new driver make no progress for this long.
+        good_after: a deployment does not wait longer than this for first batches that make progress.
     """
 
-    stall_after: timedelta = timedelta(minutes=10)
+    silent_after: timedelta = timedelta(minutes=10)
     most_restarts: int = 5
-    within: timedelta = timedelta(minutes=30)
+    recovered_after: timedelta = timedelta(minutes=10)
     first_pause: timedelta = timedelta(seconds=5)
+    first_batch: timedelta = timedelta(minutes=5)
+    good_after: timedelta = timedelta(minutes=15)
 
     def numbers(self) -> dict[str, float]:
         """The limits in a form that fits JSON, times in seconds; :meth:`of` is the inverse."""
         return {
-            "stall_after_s": self.stall_after.total_seconds(),
             "most_restarts": self.most_restarts,
-            "within_s": self.within.total_seconds(),
-            "first_pause_s": self.first_pause.total_seconds(),
+            **{f"{name}_s": getattr(self, name).total_seconds() for name in _TIMES},
         }
 
     @staticmethod
     def of(numbers: Mapping[str, float]) -> "Limits":
-        """The limits that :meth:`numbers` gave."""
-        return Limits(
-            stall_after=timedelta(seconds=numbers["stall_after_s"]),
-            most_restarts=int(numbers["most_restarts"]),
-            within=timedelta(seconds=numbers["within_s"]),
-            first_pause=timedelta(seconds=numbers["first_pause_s"]),
-        )
+        """The limits that :meth:`numbers` gave; those that an earlier version did not know are the usual ones."""
+        known = {**Limits().numbers(), **numbers}
+        times = {name: timedelta(seconds=known[f"{name}_s"]) for name in _TIMES}
+        return Limits(most_restarts=int(known["most_restarts"]), **times)
+
+
+_TIMES = tuple(field.name for field in fields(Limits) if field.name != "most_restarts")
 
 
 @dataclass(frozen=True)
-class _Seen:
-    """A query: its watermark, since when that should have moved, its rows and when more of them last arrived."""
+class Life:
+    """The news from a driver: when it last said that it is alive, and since when it has run well.
 
-    watermark: datetime | None
-    due_since: datetime | None
-    """None while the watermark is where it should be."""
-    rows: int
-    fed_at: datetime
+    It has not run well yet if a batch is running and none was completed.
+    """
 
-
-@dataclass(frozen=True)
-class Memory:
-    """The state of the watch between two looks."""
-
-    process_id: int | None = None
-    alive_since: datetime | None = None
-    restarts: tuple[datetime, ...] = ()
-    start_at: datetime | None = None
-    queries: dict[str, _Seen] = field(default_factory=dict)
+    heard_at: datetime | None = None
+    well_since: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -97,98 +95,58 @@ class Decision:
 
     action: Action
     why: str
-    memory: Memory
+    watch: Watch
 
 
 def decide(
-    now: datetime, driver: Driver, reports: Sequence[QueryReport], memory: Memory, limits: Limits, *, is_wanted: bool
+    now: datetime, driver: Driver, life: Life, wanted: DesiredState | None, watch: Watch, limits: Limits
 ) -> Decision:
     """Decides what to do about ``driver`` at ``now``.
 
     Args:
         now: with a time zone.
         driver: as the launcher sees it.
-        reports: the latest of each of its queries; those of an earlier process are ignored.
-        memory: that of the previous decision; empty for the first.
+        life: of its process.
+        wanted: what is wanted of the job; None: nobody has ever asked for it.
+        watch: that of the previous decision, whoever made it.
         limits: how patient to be.
-        is_wanted: whether it is to run.
     """
-    if not is_wanted:
-        return _wind_down(driver, memory)
-    memory = _recall(now, driver, memory)
-    recent = [moment for moment in memory.restarts if moment > now - limits.within]
-    if len(recent) > limits.most_restarts:
-        why = f"it was restarted {len(recent)} times within {limits.within}; the last time: {driver.detail}"
-        return Decision(Action.FAIL, why, memory)
-    if driver.state in (DriverState.STOPPED, DriverState.GIVEN_UP):
-        return _restart(now, driver, recent, memory, limits)
-    if driver.state in (DriverState.RETRYING, DriverState.STOPPING):
-        action = Action.STOP if driver.state is DriverState.STOPPING else Action.NOTHING
-        return Decision(action, f"it is {driver.state}", memory)
-    own = [report for report in reports if report.process_id == driver.process_id]
-    queries = {report.query: _see(now, report, memory.queries) for report in own}
-    memory = replace(memory, start_at=None, queries=queries)
-    if why := _stalled(now, driver, own, memory, limits):
-        return Decision(Action.STOP, why, memory)
-    return Decision(Action.NOTHING, "it makes progress", memory)
+    if wanted is None or not wanted.runs_at(now):
+        return _wind_down(driver, wanted, watch)
+    if watch.started_at is not None and watch.started_at < wanted.since:
+        watch = watch.model_copy(update=_UNKNOWN)  # somebody has started the job since
+    if driver.state is DriverState.STOPPING:
+        return Decision(Action.STOP, "it is stopping", watch)
+    if not driver.state.is_alive:
+        return _start(now, driver, watch, limits)
+    watch = watch.model_copy(update={"start_at": None})
+    if life.well_since and now - life.well_since >= limits.recovered_after:
+        watch = watch.model_copy(update={"restarts": 0})
+    signs = (life.heard_at, watch.started_at, driver.since)
+    heard = max((sign for sign in signs if sign), default=now)
+    if now - heard > limits.silent_after:
+        return Decision(Action.STOP, f"it has not said that it is alive since {heard:%H:%M:%S} UTC", watch)
+    return Decision(Action.NOTHING, "it runs", watch)
 
 
-def _wind_down(driver: Driver, memory: Memory) -> Decision:
-    if driver.state in (DriverState.STOPPED, DriverState.GIVEN_UP):
-        return Decision(Action.FINISH, "it is no longer wanted, and has stopped", Memory())
-    return Decision(Action.STOP, "it is no longer wanted", memory)
+def _wind_down(driver: Driver, wanted: DesiredState | None, watch: Watch) -> Decision:
+    if driver.state.is_alive:
+        return Decision(Action.STOP, "it is no longer wanted", watch)
+    if wanted and wanted.state is RunState.FAILED:
+        return Decision(Action.FAIL, wanted.why, watch)
+    return Decision(Action.FINISH, "it is no longer wanted, and has stopped", watch)
 
 
-def _recall(now: datetime, driver: Driver, memory: Memory) -> Memory:
-    """``memory`` with the process of ``driver``: a new process counts as a restart, whoever started it."""
-    if driver.process_id in (None, memory.process_id):
-        return memory
-    restarts = memory.restarts if memory.process_id is None else (*memory.restarts, now)
-    return replace(memory, process_id=driver.process_id, alive_since=now, restarts=restarts, queries={})
-
-
-def _restart(now: datetime, driver: Driver, recent: Sequence[datetime], memory: Memory, limits: Limits) -> Decision:
-    if memory == Memory():
-        return Decision(Action.START, "it is wanted, and is not running", replace(memory, start_at=now))
-    start_at = memory.start_at or now + limits.first_pause * 2 ** len(recent)
+def _start(now: datetime, driver: Driver, watch: Watch, limits: Limits) -> Decision:
+    if watch.started_at is None:
+        started = watch.model_copy(update={"started_at": now})
+        return Decision(Action.START, "it is wanted, and is not running", started)
+    if watch.restarts >= limits.most_restarts:
+        why = f"it has ended again after {watch.restarts} restarts in a row; the last time: {driver.detail}"
+        return Decision(Action.FAIL, why, watch)
+    start_at = watch.start_at or now + limits.first_pause * 2**watch.restarts
     if now < start_at:
-        why = f"it is {driver.state}; the next start is at {start_at:%H:%M:%S} UTC"
-        return Decision(Action.NOTHING, why, replace(memory, start_at=start_at))
-    # Counted whether or not a process is ever seen: if this start fails at once, the next one waits longer.
-    counted = replace(memory, start_at=None, process_id=None, restarts=(*memory.restarts, now))
-    return Decision(Action.START, f"it is {driver.state}: {driver.detail}", counted)
-
-
-def _see(now: datetime, report: QueryReport, seen: dict[str, _Seen]) -> _Seen:
-    before, rows = seen.get(report.query), report.total_input_rows
-    due_since = now if _must_move(report) else None
-    if due_since and before and before.due_since and report.watermark == before.watermark:
-        due_since = before.due_since
-    fed_at = before.fed_at if before and rows == before.rows else now
-    return _Seen(report.watermark, due_since, rows, fed_at)
-
-
-def _must_move(report: QueryReport) -> bool:
-    """Whether events have arrived that are new enough to move the watermark.
-
-    After a drain, the watermark is ahead of live events; old events and repeats do not move it either.
-    """
-    if report.watermark is None or report.newest_event_time is None or report.watermark_delay_s is None:
-        return False
-    return report.newest_event_time > report.watermark + timedelta(seconds=report.watermark_delay_s)
-
-
-def _stalled(now: datetime, driver: Driver, reports: Sequence[QueryReport], memory: Memory, limits: Limits) -> str:
-    """Why a driver that is alive makes no progress; empty if it does."""
-    reported = [report.updated_at for report in reports]
-    last = max([*reported, memory.alive_since or driver.since or now])
-    if now - last > limits.stall_after:
-        return f"it has reported nothing since {last:%H:%M:%S} UTC"
-    for query, seen in memory.queries.items():
-        if seen.due_since is None or now - seen.due_since <= limits.stall_after:
-            continue
-        # A batch runs under the watermark that the previous batch left: without batches, it does not move.
-        if seen.due_since < seen.fed_at and now - seen.fed_at < limits.stall_after:
-            watermark = f"the watermark of {query} is stuck at {seen.watermark:%Y-%m-%d %H:%M:%S} UTC"
-            return f"newer events arrive, but {watermark}"
-    return ""
+        why = f"it has {driver.state}; the next start is at {start_at:%H:%M:%S} UTC"
+        return Decision(Action.NOTHING, why, watch.model_copy(update={"start_at": start_at}))
+    started = watch.model_copy(update={"start_at": None, "started_at": now, "restarts": watch.restarts + 1})
+    return Decision(Action.START, f"it has {driver.state}: {driver.detail}", started)

@@ -10,7 +10,7 @@ from ad_dags.clock import utc_now
 from ad_dags.connection.lake_connection import KnownConnection, connect
 from ad_dags.connection.lakes import LakeRef
 from ad_dags.drivers.job_control import stop
-from ad_dags.drivers.supervision.rules import Action, Decision, Limits, Memory
+from ad_dags.drivers.supervision.rules import Action, Decision, Limits
 from ad_dags.drivers.supervision.watch import supervise_once
 from spark_jobs.errors import AdloomError
 
@@ -36,17 +36,16 @@ class SuperviseDriverTrigger(BaseTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Ends with one event: ``action`` (``finish`` or ``fail``) and ``why``."""
-        limits, memory = Limits.of(self.limits), Memory()
+        limits = Limits.of(self.limits)
         await asyncio.to_thread(self._known.now)  # a missing setting fails the task, unlike a lake that does not answer
         while True:
             self._looked_at = utc_now()
             try:
-                decision = await asyncio.to_thread(self._look, memory, limits)
+                decision = await asyncio.to_thread(self._look, limits)
             except AdloomError as error:
                 # The lake may be unavailable for a while; the driver waits for it too.
                 self.log.warning("%s: %s", self.job, error)
             else:
-                memory = decision.memory
                 if decision.action in (Action.FINISH, Action.FAIL):
                     yield TriggerEvent({"action": decision.action.value, "why": decision.why})
                     return
@@ -61,11 +60,9 @@ class SuperviseDriverTrigger(BaseTrigger):
         # In one thread, which runs to its end even though Airflow cancels this coroutine after a moment.
         await asyncio.to_thread(self._stop)
 
-    def _look(self, memory: Memory, limits: Limits) -> Decision:
+    def _look(self, limits: Limits) -> Decision:
         connection = self._known.now()
-        return supervise_once(
-            connection.lake, connection.launcher, self.job, memory, limits, self._looked_at, name="supervise"
-        )
+        return supervise_once(connection.lake, connection.launcher, self.job, limits, self._looked_at, name="supervise")
 
     def _stop(self) -> None:
         connection = self._known.now()

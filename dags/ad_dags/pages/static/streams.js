@@ -11,7 +11,7 @@ const MAX_GAP_S = { hour: 90, day: 900 };
 /** The shortest span of a chart, for a lake that was created moments ago. */
 const LEAST_S = 600;
 const SPAN_S = { hour: 3600, day: 86400 };
-const DRIVER_TONES = { running: "good", starting: "warn", stopping: "warn", retrying: "bad", "given up": "bad", unknown: "bad" };
+const DRIVER_TONES = { running: "good", starting: "warn", stopping: "warn", failed: "bad", unknown: "bad" };
 
 const METRICS = [
   { label: "rows in", now: (r) => r.input_rows_per_s, past: (p) => p.input_rows_per_s, format: rate },
@@ -156,6 +156,7 @@ function queryRow(part, now) {
   }
   head.append(queryState(report, now));
   head.append(make("div", { className: "soft small", textContent: report.batch_id === null ? "no batch yet" : `batch ${count(report.batch_id)}, ${clock(report.updated_at)} UTC` }));
+  if (report.busy_since) head.append(make("div", { className: "soft small", textContent: `its batch runs for ${duration(since(report.busy_since, now))}: ${count(report.tasks_done)} of ${count(report.tasks)} tasks` }));
   const cells = METRICS.map((metric) => {
     const value = metric.now(report);
     const shown = value === null || value === undefined ? "–" : metric.format(value, report);
@@ -199,9 +200,10 @@ function update(card, job, deployDag, now) {
   card.state.replaceWith(state);
   card.state = state;
   const notes = [];
-  if (job.wanted && job.wanted.state !== "running") notes.push(note("soft", job.wanted.until ? `Paused until ${clock(job.wanted.until)} UTC at the latest: ${job.wanted.why}` : `Stopped on purpose: ${job.wanted.why}`));
+  if (job.wanted?.state === "failed") notes.push(note("bad", `Restarts did not help: ${job.wanted.why}. Once the cause is gone, trigger ${job.dag}.`));
+  else if (job.wanted && job.wanted.state !== "running") notes.push(note("soft", job.wanted.until ? `Paused until ${clock(job.wanted.until)} UTC at the latest: ${job.wanted.why}` : `Stopped on purpose: ${job.wanted.why}`));
   if (!job.wanted) notes.push(note("soft", `It has never been started: trigger ${deployDag}.`));
-  if (driver.state === "unknown" || driver.state === "given up") notes.push(note("bad", driver.detail));
+  if (driver.state === "unknown" || driver.state === "failed") notes.push(note("bad", driver.detail));
   for (const problem of job.problems) notes.push(note("bad", problem));
   card.body.replaceChildren(...notes, ...job.queries.map((part) => queryRow(part, now)));
 }
