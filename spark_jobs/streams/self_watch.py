@@ -37,7 +37,7 @@ from spark_jobs.streams.reports import DriverReport, driver_report_key
 FAILED = 1
 """The exit code of a driver that makes no progress."""
 _LOOK_S = 5.0
-_TELL_S = 15.0
+_REPORT_S = 15.0
 _ASLEEP_S = 60.0
 """After a longer gap between two looks, the process itself or its machine was stopped."""
 _log = logging.getLogger(__name__)
@@ -128,7 +128,7 @@ def watching_itself(
         end: ends the process with an exit code.
     """
     watch = _SelfWatch(lake, job, spark, queries, progress, Signs(stall_after.total_seconds(), time.monotonic()), end)
-    watch.tell()
+    watch.report()
     threads = [threading.Thread(target=step, daemon=True) for step in (watch.look, watch.guard)]
     for thread in threads:
         thread.start()
@@ -154,7 +154,7 @@ class _SelfWatch:
         self._started_at = datetime.now(UTC)
         self._busy_since: dict[str, datetime] = {}
         self._found: dict[str, Sight] = {}
-        self._told: dict[str, Sight] = {}
+        self._reported: dict[str, Sight] = {}
         self.ended = threading.Event()
 
     def look(self) -> None:
@@ -173,7 +173,7 @@ class _SelfWatch:
 
     def guard(self) -> None:
         """Ends the process if it makes no progress, and says every few seconds that it is alive."""
-        before = told_at = time.monotonic()
+        before = reported_at = time.monotonic()
         while not self.ended.wait(_LOOK_S):
             now = time.monotonic()
             if now - before > _ASLEEP_S:
@@ -181,14 +181,14 @@ class _SelfWatch:
             before = now
             if stalled := self._signs.stalled(now):
                 self._give_up(*stalled)
-            if now - told_at >= _TELL_S:
-                told_at = now
-                self.tell()
+            if now - reported_at >= _REPORT_S:
+                reported_at = now
+                self.report()
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """Writes the report of the driver, and those of queries whose batches take long."""
         now, found = datetime.now(UTC), self._found
-        report = DriverReport(
+        own = DriverReport(
             process_id=os.getpid(),
             version=__version__,
             started_at=self._started_at,
@@ -198,23 +198,23 @@ class _SelfWatch:
             is_idle=not any(sight.is_busy for sight in found.values()),
         )
         try:
-            write_record(self._lake, driver_report_key(self._job), report)
+            write_record(self._lake, driver_report_key(self._job), own)
         except (AdloomError, OSError) as error:
             _log.warning("%s: cannot say in the lake that it is alive: %s", self._job, error)
         for query, sight in found.items():
-            if not sight.is_busy or sight.batch != self._told.get(query, sight).batch:
+            if not sight.is_busy or sight.batch != self._reported.get(query, sight).batch:
                 self._busy_since.pop(query, None)
-            elif query in self._busy_since and sight != self._told.get(query):
+            elif query in self._busy_since and sight != self._reported.get(query):
                 self._progress.report_tasks(query, self._busy_since[query], sight.tasks_done, sight.tasks)
             if sight.is_busy:
                 self._busy_since.setdefault(query, now)
-        self._told = found
+        self._reported = found
 
     def _give_up(self, query: str, why: str) -> None:
         _log.error("%s: %s; the driver ends, and the next start repeats its running batches", query or self._job, why)
-        telling = threading.Thread(target=self._report_failure, args=(query, why), daemon=True)
-        telling.start()
-        telling.join(_TELL_S)
+        reporting = threading.Thread(target=self._report_failure, args=(query, why), daemon=True)
+        reporting.start()
+        reporting.join(_REPORT_S)
         logging.shutdown()
         self._end(FAILED)
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 import time
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from pathlib import Path
@@ -19,7 +20,7 @@ from ad_dags.dags import reconcile_drivers as reconcile
 from ad_dags.drivers.job_control import stop
 from ad_dags.drivers.launchers import DriverState
 from ad_dags.drivers.operators import supervise as supervise_operator
-from ad_dags.drivers.operators.supervise import WATCH_ONLY, SuperviseDriverOperator
+from ad_dags.drivers.operators.supervise import SuperviseDriverOperator
 from ad_dags.drivers.supervision.rules import Action, Decision, Limits
 from ad_dags.drivers.supervision.watch import is_watched, supervise_once
 from ad_dags.drivers.triggers import supervise as supervise_trigger
@@ -308,31 +309,33 @@ def test_a_job_that_has_failed_is_left_alone(
 
 
 @pytest.mark.parametrize(
-    ("conf", "try_number", "state"),
+    ("triggered_s", "try_number", "state"),
     [
-        pytest.param(WATCH_ONLY, 1, RunState.STOPPED, id="a-run-that-was-queued-for-long"),
-        pytest.param(WATCH_ONLY, 2, RunState.RUNNING, id="cleared-by-a-person"),
-        pytest.param({}, 1, RunState.RUNNING, id="triggered-by-a-person"),
-        pytest.param(None, 1, RunState.RUNNING, id="triggered-by-a-person-without-a-form"),
+        pytest.param(-1, 1, RunState.STOPPED, id="triggered-before-and-queued-since"),
+        pytest.param(-1, 2, RunState.RUNNING, id="cleared"),
+        pytest.param(1, 1, RunState.RUNNING, id="triggered-after"),
     ],
 )
-def test_only_a_person_starts_what_was_stopped(
+@pytest.mark.parametrize("before", [RunState.STOPPED, RunState.FAILED])
+def test_only_who_asks_for_it_later_starts_what_was_stopped(
     connection: LakeConnection,
     monkeypatch: pytest.MonkeyPatch,
-    conf: dict[str, bool] | None,
+    before: RunState,
+    triggered_s: int,
     try_number: int,
     state: RunState,
 ) -> None:
     """Runs that were queued while the triggerer was away started the job again, weeks after somebody had stopped it."""
-    set_desired(connection.lake, _JOB, RunState.STOPPED, "a person", _NOON)
+    set_desired(connection.lake, _JOB, before, "a person", _NOON)
     monkeypatch.setattr(supervise_operator, "connect", lambda *_: connection)
     operator = SuperviseDriverOperator(lake=LAKE, task_id="supervise", job=_JOB)
-    context: Any = {"ti": SimpleNamespace(try_number=try_number), "dag_run": SimpleNamespace(conf=conf)}
-    with pytest.raises(TaskDeferred):
-        operator.execute(context)
+    run = SimpleNamespace(run_after=_NOON + timedelta(seconds=triggered_s))
+    context: Any = {"ti": SimpleNamespace(try_number=try_number), "dag_run": run}
+    with pytest.raises(TaskDeferred) if state is RunState.RUNNING else nullcontext():
+        assert "a person" in operator.execute(context)
     wanted = read_desired(connection.lake, _JOB)
     assert wanted
-    assert wanted.state is state
+    assert wanted.state is (state if state is RunState.RUNNING else before)
 
 
 @pytest.mark.parametrize("runs", [0, 1])

@@ -74,7 +74,7 @@ class _Driver:
 @pytest.fixture
 def driver(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> _Driver:
     monkeypatch.setattr(self_watch, "_LOOK_S", 0.1)
-    monkeypatch.setattr(self_watch, "_TELL_S", 0.2)
+    monkeypatch.setattr(self_watch, "_REPORT_S", 0.2)
     return _Driver(spark, open_lake(str(tmp_path / "lake")))
 
 

@@ -15,7 +15,6 @@ from ad_dags.clock import utc_now
 from ad_dags.connection.lake_connection import connect
 from ad_dags.connection.lakes import LakeRef
 from ad_dags.defaults import DagDefaults
-from ad_dags.drivers.operators.supervise import WATCH_ONLY
 from ad_dags.drivers.supervision.naming import supervising_dag_id
 from ad_dags.drivers.supervision.rules import Limits
 from ad_dags.drivers.supervision.watch import is_watched, supervise_once
@@ -44,7 +43,7 @@ def declare(own: DagDefaults) -> DAG:
 def have_watched(own: DagDefaults) -> XComArg:
     """Tasks that start the supervising DAGs of jobs that nobody watches. The first of them is returned."""
     unwatched: XComArg = task(task_id=find_unwatched.__name__)(find_dags_to_trigger)(own.lake, own.limits.numbers())
-    supervise = TriggerDagRunOperator.partial(task_id="supervise", conf=WATCH_ONLY)
+    supervise = TriggerDagRunOperator.partial(task_id="supervise")
     supervise.expand(trigger_dag_id=unwatched)
     return unwatched
 

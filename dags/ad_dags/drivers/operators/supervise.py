@@ -10,14 +10,10 @@ from ad_dags.connection.lake_connection import connect
 from ad_dags.connection.lakes import LakeRef
 from ad_dags.drivers.supervision.rules import Action, Limits
 from ad_dags.drivers.triggers.supervise import SuperviseDriverTrigger
-from spark_jobs.streams.desired_state import RunState, set_desired
+from spark_jobs.streams.desired_state import RunState, read_desired, set_desired
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
-
-
-WATCH_ONLY = {"watch_only": True}
-"""The configuration of a run that another DAG triggers."""
 
 
 class SuperviseDriverOperator(BaseOperator):
@@ -26,8 +22,8 @@ class SuperviseDriverOperator(BaseOperator):
     The task succeeds when the job was stopped on purpose, and fails when restarts do not help. Marking it failed or
     successful, or clearing it, stops the driver.
 
-    Whoever triggers its DAG, or clears the task, wants the job. A run that :data:`WATCH_ONLY` describes does not: what
-    is wanted was recorded before, and may have changed while the run was queued.
+    Whoever triggers its DAG, or clears the task, wants the job. But if the job was stopped or has failed since the run
+    was triggered, the run was queued for a while, and the later word counts.
     """
 
     def __init__(
@@ -37,13 +33,18 @@ class SuperviseDriverOperator(BaseOperator):
         self.job, self.lake, self.poll_s = job, lake, poll_s
         self.limits = limits or Limits()
 
-    def execute(self, context: "Context") -> None:
-        """Records that the job is wanted, if a person asks for it, and defers to the trigger."""
-        is_cleared = context["ti"].try_number > 1  # it has no retries
-        if is_cleared or not (context["dag_run"].conf or {}).items() >= WATCH_ONLY.items():
-            set_desired(connect(self.lake).lake, self.job, RunState.RUNNING, f"supervised by {self.dag_id}", utc_now())
+    def execute(self, context: "Context") -> str:
+        """Records that the job is wanted, and defers to the trigger; ends at once if a later word says otherwise."""
+        lake = connect(self.lake).lake
+        wanted, is_cleared = read_desired(lake, self.job), context["ti"].try_number > 1  # it has no retries
+        is_off = wanted is not None and wanted.state is not RunState.RUNNING and not wanted.is_paused
+        if wanted and is_off and not is_cleared and wanted.since > context["dag_run"].run_after:
+            return f"it is {wanted.state} since {wanted.since:%Y-%m-%d %H:%M:%S} UTC: {wanted.why}"
+        if wanted is None or is_off:
+            set_desired(lake, self.job, RunState.RUNNING, f"supervised by {self.dag_id}", utc_now())
         trigger = SuperviseDriverTrigger(self.job, self.limits.numbers(), self.poll_s, self.lake.connection)
         self.defer(trigger=trigger, method_name="watch_is_over")
+        return ""  # it never comes here
 
     def watch_is_over(self, context: "Context", event: dict[str, str]) -> str:  # noqa: ARG002
         """Succeeds or fails as the event of the trigger says."""
