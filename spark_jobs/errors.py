@@ -38,6 +38,10 @@ class LakeInUseError(LakeError):
     """Raised when another process holds a lock of the lake."""
 
 
+class LockLostError(LakeError):
+    """Raised when a lock that this process held has expired or was taken by another."""
+
+
 class CheckpointError(LakeError):
     """Raised when a checkpoint does not fit the settings, the source or its table."""
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spark_jobs.cli.options import ConfigOption, LakeOption
-from spark_jobs.config.durations import format_duration
 from spark_jobs.config.settings import Settings, load_settings
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import check_store, open_lake
@@ -19,6 +18,7 @@ from spark_jobs.spark.logs import spark_log
 
 if TYPE_CHECKING:
     from spark_jobs.streams.service import ServiceOutcome
+    from spark_jobs.streams.stop_requests import StopRequests
     from spark_jobs.streams.stop_signals import StopRequest
 
 app = typer.Typer(
@@ -26,12 +26,9 @@ app = typer.Typer(
     no_args_is_help=True,
     help="Run a streaming job as a Spark application of its own. SIGTERM stops it once its running batches are done.",
     epilog="Exit code 0: stopped. 143: a second SIGTERM, or job.stop_timeout, aborted the running batches; the next "
-    "start repeats them. 1: a query failed; the last line says why.",
+    "start repeats them. 1: a query failed, or the job lost its lock on the lake; the last line says why.",
 )
 
-
-_TERMINATED = 143
-"""The exit code of a process ended by SIGTERM."""
 _log = logging.getLogger("adloom")
 
 
@@ -74,7 +71,9 @@ def run_job(job: str, location: str, *, source: Path | None, config: Path | None
     Raises:
         AdloomError: see :mod:`spark_jobs.streams.service`.
     """
+    from spark_jobs.spark.session import is_submitted
     from spark_jobs.streams.service import ServiceOutcome
+    from spark_jobs.streams.stop_requests import StopRequests
     from spark_jobs.streams.stop_signals import stop_on_signals
 
     _log_to_stderr()
@@ -82,13 +81,9 @@ def run_job(job: str, location: str, *, source: Path | None, config: Path | None
     check_store(open_lake(location, settings.s3))
     lake = open_lake(location, settings.s3, is_patient=True)
     with stop_on_signals() as stop:
-        outcome = _run(job, settings, lake, stop, source)
-    if outcome is ServiceOutcome.ABORTED:
-        why = "a second signal" if stop.is_urgent else f"job.stop_timeout {format_duration(settings.job.stop_timeout)}"
-        _log.warning("%s: interrupted by %s; the next start repeats the running batches", job, why)
-        logging.shutdown()
-        # Bypasses Spark, which would wait for the batches. Java ends with this process.
-        os._exit(_TERMINATED)
+        # As early as possible: Spark takes a while to start, and whoever asks meanwhile means this driver.
+        requests = StopRequests(lake, job, is_cleared=is_submitted())
+        outcome = _run(job, settings, lake, stop, requests, source)
     _log.info(
         "%s: %s",
         job,
@@ -96,12 +91,13 @@ def run_job(job: str, location: str, *, source: Path | None, config: Path | None
     )
 
 
-def _run(job: str, settings: Settings, lake: Lake, stop: "StopRequest", source: Path | None) -> "ServiceOutcome":
+def _run(
+    job: str, settings: Settings, lake: Lake, stop: "StopRequest", requests: "StopRequests", source: Path | None
+) -> "ServiceOutcome":
     from expectations.contract import contract_of
     from spark_jobs.spark import shared_java
     from spark_jobs.spark.open_lake import OpenLake
     from spark_jobs.spark.session import start_session, stop_session
-    from spark_jobs.streams.service import ServiceOutcome
     from spark_jobs.streams.service import run_job as run_job_queries
 
     log = spark_log(lake, settings.job, job)
@@ -109,15 +105,11 @@ def _run(job: str, settings: Settings, lake: Lake, stop: "StopRequest", source: 
     spark = start_session(settings, lake=lake, log_file=log, lifetime=Lifetime.SERVICE)
     if where := shared_java.place():
         _log.info("%s: shares %s", job, where)
-    outcome = None
     try:
-        outcome = run_job_queries(
-            OpenLake.of(lake, settings, spark), job, stop, source=source, contract=contract_of(settings)
-        )
-        return outcome
+        opened = OpenLake.of(lake, settings, spark)
+        return run_job_queries(opened, job, stop, requests=requests, source=source, contract=contract_of(settings))
     finally:
-        if outcome is not ServiceOutcome.ABORTED:
-            stop_session(spark)
+        stop_session(spark)
 
 
 def _log_to_stderr() -> None:

@@ -20,6 +20,7 @@ from spark_jobs.spark.conf import spark_conf
 from spark_jobs.spark.jars.ready import jars_folder, ready_jars
 from spark_jobs.spark.java import Lifetime
 from spark_jobs.spark.names import application_name
+from spark_jobs.streams.desired_state import clear_stop_request
 
 app = typer.Typer()
 
@@ -63,6 +64,8 @@ def submit(
     file = f"local://{_DRIVER}" if master.startswith("k8s://") else str(_DRIVER)
     command += [file, "driver", job, *options_of_driver(job, location, source, config)]
     environment = {**os.environ, "SPARK_HOME": str(_spark())}
+    # Made to an earlier driver. The new one heeds whatever comes from now on, before it is running, too.
+    clear_stop_request(lake, job)
     done = subprocess.run(
         command, env=environment, capture_output=True, text=True, errors="replace", check=False, timeout=_TIMEOUT_S
     )

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spark_jobs.config.sections import S3Settings
-from spark_jobs.errors import LakeInUseError
-from spark_jobs.lake.file_lock import locked
+from spark_jobs.errors import LakeInUseError, LockLostError
+from spark_jobs.lake.file_lock import is_locked, locked
 from spark_jobs.lake.layout import Lake
 from spark_jobs.places import CREDIT, DAYS_WRITER, LEDGER, LINEAGE, MARKS_WRITER, REPAIR, REQUEUE, lock_key
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Check = Callable[[], None]
-"""Raises a LakeInUseError if the lock has been lost."""
+"""Raises a LockLostError if the lock has been lost. It asks nobody, so it answers at once."""
 _WORK = {
     REQUEUE: "a requeue or a bounded run",
     REPAIR: "a repair, a replay, marks that are applied, maintenance or a backup of what they write",
@@ -63,6 +63,25 @@ def hold_job(lake: Lake, job: str, s3: S3Settings, *, spark: "SparkSession | Non
         yield lambda: None
 
 
+def is_held(lake: Lake, job: str, s3: S3Settings) -> bool:
+    """Whether a process holds the lock of ``job`` on ``lake``; see :func:`hold_job`. Nobody is refused meanwhile.
+
+    Of a lock in an object store, this shows in its next renewal: it takes up to the length of its holder's lease.
+
+    Raises:
+        LakeError: the object store does not answer.
+    """
+    key = lock_key(job)
+    if lake.is_local:
+        return is_locked(lake.path / key)
+    from spark_jobs.lake.lease import look  # noqa: PLC0415
+    from spark_jobs.lake.store.objects import Objects  # noqa: PLC0415 boto3 takes a moment
+
+    assert isinstance(lake.files, Objects)  # noqa: S101 what is not local is in an object store
+    is_free, _ = look(lake.files, key, s3.lease.total_seconds())
+    return not is_free
+
+
 @contextmanager
 def hold_patiently(lake: Lake, job: str, s3: S3Settings, patience: timedelta) -> Iterator[Check]:
     """:func:`hold_job`, without Spark, after waiting for up to ``patience`` until whoever holds it is done.
@@ -99,8 +118,12 @@ def _leased(lake: Lake, job: str, s3: S3Settings, jvm: Any) -> Iterator[Check]:
         raise _refusal(lake, job, holder(lake.files.read(lease.key) or b""))
 
     def check() -> None:
-        if lease.is_lost:
-            raise _refusal(lake, job, holder(lake.files.read(lease.key) or b""))
+        if why := lease.loss:
+            what = _WORK.get(job) or f"job {job}"
+            raise LockLostError(
+                f"{what} has lost its lock on lake {lake.root}: {why}; another process may be at work now. Nothing is "
+                "lost: run it again, and it goes on from what is written"
+            )
 
     try:
         yield check

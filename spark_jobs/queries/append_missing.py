@@ -11,6 +11,7 @@ from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.notes import CommitNote
 from spark_jobs.spark.write_delta import append_rows
 
+_RESET = "reset "
 PAIR = ("impression_id", "click_id")
 """The key of a ``clicked`` row of ``gold/attributions``."""
 
@@ -21,7 +22,12 @@ def note_of_reset(note: CommitNote) -> CommitNote:
     If the reset is killed after it has written, the old checkpoint no longer agrees with the table, and no query starts
     from it.
     """
-    return note.model_copy(update={"writer": f"reset {uuid.uuid4()}", "batch": 0})
+    return note.model_copy(update={"writer": f"{_RESET}{uuid.uuid4()}", "batch": 0})
+
+
+def is_of_reset(note: CommitNote) -> bool:
+    """Whether a reset made the commit of ``note``."""
+    return note.writer.startswith(_RESET)
 
 
 def append_missing(rows: DataFrame, lake: Lake, table: Table, note: CommitNote, *, key: Sequence[str]) -> None:

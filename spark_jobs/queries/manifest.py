@@ -20,7 +20,10 @@ class Manifest(BaseModel):
     settings: dict[str, str]
     """By name, the settings that the state depends on, as text."""
     follows: str = ""
-    """The writer of the table's last batch when a reset created this version; empty: the table had no batch."""
+    """The writer of the table's last batch that a reset took into account when it created this version; empty: the
+    table had no batch."""
+    follows_batch: int | None = None
+    """The number of that batch; None: an earlier version of adloom did the reset."""
     begins_at: str = ""
     """Where a version created by a reset starts reading, as Spark's JSON of Kafka offsets; empty: at the start."""
     final_before_ms: int = 0

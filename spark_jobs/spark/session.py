@@ -40,11 +40,10 @@ def start_session(
     """
     if running := SparkSession.getActiveSession():
         return running
-    is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     is_local = lake is None or lake.is_local
     if not is_local:
         name_profile(settings.s3)
-    if is_submitted:
+    if is_submitted():
         # The JVM is running already, with the options of `adloom submit`; its folders are the cluster's.
         return _configured(SparkSession.builder.appName("adloom"), streaming_conf(settings)).getOrCreate()
     ready_jars()
@@ -57,6 +56,11 @@ def start_session(
             return shared_java.join(settings, is_local=is_local, lifetime=lifetime)
     check_java()
     return start_own(settings, is_local=is_local, log_file=log_file, lifetime=lifetime)
+
+
+def is_submitted() -> bool:
+    """Whether a cluster runs this process, with a Java of its own: see ``adloom submit``."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
 def stop_session(spark: SparkSession) -> None:

@@ -13,6 +13,7 @@ from spark_jobs.config.durations import EPOCH, milliseconds
 from spark_jobs.errors import CheckpointError
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.notes import CommitNote, read_plan
+from spark_jobs.queries.manifest import Manifest
 from spark_jobs.queries.manifests import read_manifest
 from spark_jobs.queries.notes import last_note
 from spark_jobs.queries.places import checkpoint_batches, checkpoint_in_use, checkpoint_key
@@ -42,7 +43,7 @@ def _disagreement(lake: Lake, query: str, version: int, note: CommitNote) -> str
         return lake.files.read(f"{checkpoint_key(query, version)}/{name}")
 
     writer, manifest = _identity(read("metadata")), read_manifest(lake, query, version)
-    has_not_written = manifest is not None and manifest.follows == note.writer  # it was reset
+    has_not_written = manifest is not None and _follows(manifest, note)  # it was reset
     if not writer:
         # A reset of a query that reads topics leaves it to the first start to create the checkpoint.
         has_not_started = has_not_written and not checkpoint_batches(lake, query, version, "offsets")
@@ -54,6 +55,15 @@ def _disagreement(lake: Lake, query: str, version: int, note: CommitNote) -> str
         or _is_ahead(checkpoint_batches(lake, query, version, "commits"), note)
         or _lost_time(lake, query, read, note.batch)
     )
+
+
+def _follows(manifest: Manifest, note: CommitNote) -> bool:
+    """Whether the checkpoint of ``manifest`` continues at ``note``.
+
+    A driver that has lost its lock and does not know it may write one more batch after the reset, which the new
+    checkpoint would read again.
+    """
+    return manifest.follows == note.writer and manifest.follows_batch in (None, note.batch)
 
 
 def _identity(metadata: bytes | None) -> str:

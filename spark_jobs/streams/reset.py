@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from spark_jobs.errors import CheckpointError
 from spark_jobs.ingest.arriving import arriving_files, folders_of
 from spark_jobs.lake.notes import CommitNote
+from spark_jobs.queries.append_missing import is_of_reset
 from spark_jobs.queries.manifest import FILES, KAFKA
 from spark_jobs.queries.manifests import new_manifest, read_manifest, with_initial_state_of, write_manifest
 from spark_jobs.queries.notes import last_note
@@ -91,9 +92,11 @@ def reset(lake: OpenLake, name: str, source: Path | None = None) -> Reset:
             at = ResumePoint(lake, query, note)
             manifest = manifest.model_copy(update={"final_before_ms": query.final_before_ms(at)})
             open_events = rebuild(at, version, manifest)
-            note = last_note(lake, name)
+            own = last_note(lake, name)
+            # Anything else was written by a driver that has lost its lock, and the state lacks it.
+            note = own if own and is_of_reset(own) else note
         if note:
-            manifest = manifest.model_copy(update={"follows": note.writer})
+            manifest = manifest.model_copy(update={"follows": note.writer, "follows_batch": note.batch})
             before = read_manifest(lake, name, version - 1)
             manifest = with_initial_state_of(manifest, before, query, lake.settings, lake)
         write_manifest(lake, manifest, version)

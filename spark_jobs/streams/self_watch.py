@@ -15,11 +15,10 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import NoReturn
 
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
@@ -31,11 +30,10 @@ from spark_jobs.errors import AdloomError
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.records import write_record
 from spark_jobs.queries.query import Query
+from spark_jobs.streams.hard_exit import FAILED, End, end_at_once
 from spark_jobs.streams.progress import ProgressFiles
 from spark_jobs.streams.reports import DriverReport, driver_report_key
 
-FAILED = 1
-"""The exit code of a driver that makes no progress."""
 _LOOK_S = 5.0
 _REPORT_S = 15.0
 _ASLEEP_S = 60.0
@@ -114,7 +112,7 @@ def watching_itself(
     queries: Mapping[Query, StreamingQuery],
     progress: ProgressFiles,
     stall_after: timedelta,
-    end: Callable[[int], NoReturn] = os._exit,
+    end: End = end_at_once,
 ) -> Iterator[None]:
     """Watches ``queries`` while its block runs.
 
@@ -125,7 +123,7 @@ def watching_itself(
         queries: those that run; more may be added meanwhile.
         progress: the reports of the queries.
         stall_after: how long a batch may make no progress.
-        end: ends the process with an exit code.
+        end: ends the process.
     """
     watch = _SelfWatch(lake, job, spark, queries, progress, Signs(stall_after.total_seconds(), time.monotonic()), end)
     watch.report()
@@ -147,7 +145,7 @@ class _SelfWatch:
         queries: Mapping[Query, StreamingQuery],
         progress: ProgressFiles,
         signs: Signs,
-        end: Callable[[int], NoReturn],
+        end: End,
     ) -> None:
         self._lake, self._job, self._spark, self._queries, self._progress = lake, job, spark, queries, progress
         self._signs, self._end = signs, end
@@ -211,12 +209,10 @@ class _SelfWatch:
         self._reported = found
 
     def _give_up(self, query: str, why: str) -> None:
-        _log.error("%s: %s; the driver ends, and the next start repeats its running batches", query or self._job, why)
         reporting = threading.Thread(target=self._report_failure, args=(query, why), daemon=True)
         reporting.start()
         reporting.join(_REPORT_S)
-        logging.shutdown()
-        self._end(FAILED)
+        self._end(FAILED, f"{query or self._job}: {why}; the next start repeats the running batches")
 
     def _report_failure(self, query: str, why: str) -> None:
         for name in [query] if query else list(self._found):

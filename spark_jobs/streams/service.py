@@ -2,7 +2,6 @@
 
 import logging
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from enum import Enum, auto
@@ -15,13 +14,11 @@ from spark_jobs.config.choices import Trigger
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.contract import Contract
 from spark_jobs.contract.tables import SILVER_EVENTS
-from spark_jobs.errors import AdloomError
 from spark_jobs.ingest import query as ingest
 from spark_jobs.ingest.arriving import arriving_files, arriving_in_kafka, folders_of
 from spark_jobs.ingest.schemas import schemas_of
 from spark_jobs.lake.contracts import record
 from spark_jobs.lake.layout import Lake
-from spark_jobs.lake.lock import Check
 from spark_jobs.queries.initial_state import copy_initial, is_ready
 from spark_jobs.queries.manifest import FILES, KAFKA
 from spark_jobs.queries.manifests import read_manifest
@@ -33,18 +30,17 @@ from spark_jobs.spark.failures import naming_the_cause
 from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.streams.backlog import NoBacklog, backlog_of
 from spark_jobs.streams.checkpoints import claim
-from spark_jobs.streams.desired_state import clear_stop_request, stop_requested_at
+from spark_jobs.streams.hard_exit import finishing_batches, guarding_lock
 from spark_jobs.streams.heartbeats import Heartbeats, view_of
 from spark_jobs.streams.metrics import QueryMetrics, serve_metrics
 from spark_jobs.streams.progress import ProgressFiles, listening
 from spark_jobs.streams.self_watch import watching_itself
 from spark_jobs.streams.silence import Moment
 from spark_jobs.streams.start import start
-from spark_jobs.streams.stop_signals import StopRequest, finish_batches
+from spark_jobs.streams.stop_requests import StopRequests
+from spark_jobs.streams.stop_signals import StopRequest
 
 _TICK_S = 0.5
-_LOOK_S = 5.0
-"""How often a driver checks whether it was asked to stop."""
 _log = logging.getLogger(__name__)
 
 
@@ -55,19 +51,27 @@ class ServiceOutcome(Enum):
     """It processed all available input (``job.trigger = available_now``)."""
     STOPPED = auto()
     """Its running batches finished, then its queries stopped."""
-    ABORTED = auto()
-    """Batches were still running; the next start repeats them. Spark may no longer respond."""
 
 
 def run_job(
-    lake: OpenLake, job: str, stop: StopRequest, *, source: Path | None = None, contract: Contract | None = None
+    lake: OpenLake,
+    job: str,
+    stop: StopRequest,
+    *,
+    requests: StopRequests | None = None,
+    source: Path | None = None,
+    contract: Contract | None = None,
 ) -> ServiceOutcome:
     """Runs the queries of ``job`` until ``stop``; each starts once the table that it reads exists.
+
+    Ends the process (see :mod:`spark_jobs.streams.hard_exit`) if the lock of the job is lost, or if batches do not
+    finish within ``job.stop_timeout`` once the job is to stop or a query has failed.
 
     Args:
         lake: the lake.
         job: its name.
         stop: polled several times a second.
+        requests: to stop, made in the lake; None: those from now on.
         source: for the job that reads records: the folder to watch; None: folders or Kafka, as configured.
         contract: of the settings, which the job that reads records stores; None: it does not.
 
@@ -78,6 +82,7 @@ def run_job(
         CheckpointError: its checkpoints belong to other settings and cannot be used with these.
         QueryFailedError: a query ended with an error.
     """
+    requests = requests or StopRequests(lake, job)
     queries, silver = queries_of(job), threading.Lock()
     progress = ProgressFiles(lake, delays={query.name: query.watermark(lake.settings) for query in queries})
     records = None if all(query.reads for query in queries) else _records(lake, source)
@@ -96,16 +101,17 @@ def run_job(
         if heartbeats and is_complete and lake.settings.job.trigger is not Trigger.AVAILABLE_NOW:
             _beat(heartbeats, progress, running, lake.settings)
 
-    with lake.hold(job) as check_lock, _reporting(lake, progress), ExitStack() as held:
+    with lake.hold(job) as check_lock, guarding_lock(job, check_lock), _reporting(lake, progress), ExitStack() as held:
         _claim(lake, job, FILES if folders_of(lake.settings, source) else KAFKA)
         if contract and records is not None:
             record(lake, contract)
         copy_initial(lake, queries)
         backlog = held.enter_context(nullcontext(NoBacklog()) if records is None else backlog_of(lake, source))
         running = _Running(queries, lake, begin, waits_for_end=lake.settings.job.trigger is Trigger.AVAILABLE_NOW)
-        stall_after = lake.settings.job.stall_after
+        stall_after, timeout_s = lake.settings.job.stall_after, lake.settings.job.stop_timeout.total_seconds()
         held.enter_context(watching_itself(lake, job, lake.spark.sparkContext, running.queries, progress, stall_after))
-        return _run(running, lake.settings, stop, _StopRequests(lake, job), check_lock, on_tick)
+        held.enter_context(finishing_batches(job, lambda: list(running.queries.values()), stop, timeout_s))
+        return _run(running, lake.settings, stop, requests, on_tick)
 
 
 def _beat(
@@ -140,30 +146,6 @@ def _records(lake: OpenLake, source: Path | None) -> DataFrame:
     return arriving_in_kafka(
         lake.spark, lake.settings, schemas_of(lake.settings, lake), manifest.begins_at if manifest else ""
     )
-
-
-class _StopRequests:
-    """Requests to stop that are made in the lake, for drivers that no signal reaches."""
-
-    def __init__(self, lake: Lake, job: str) -> None:
-        """Deletes a request that was meant for an earlier driver."""
-        self._lake, self._job = lake, job
-        clear_stop_request(lake, job)
-        self._looked_at = time.monotonic()
-
-    def heed(self, stop: StopRequest) -> None:
-        """Passes on a request from the lake; checks only every few seconds."""
-        if time.monotonic() - self._looked_at < _LOOK_S:
-            return
-        self._looked_at = time.monotonic()
-        try:
-            is_asked = stop_requested_at(self._lake, self._job) is not None
-        except (AdloomError, OSError) as error:
-            _log.warning("%s: cannot read from the lake whether to stop: %s", self._job, error)
-            return
-        if is_asked:
-            _log.info("%s: the lake asks it to stop", self._job)
-            stop.ask()
 
 
 class _Running:
@@ -210,25 +192,16 @@ def _run(
     running: _Running,
     settings: Settings,
     stop: StopRequest,
-    requests: _StopRequests,
-    check_lock: Check,
+    requests: StopRequests,
     on_tick: Callable[[Mapping[Query, StreamingQuery]], None],
 ) -> ServiceOutcome:
-    try:
-        with naming_the_cause(lambda: list(running.queries.values())):
-            while not stop.is_made:
-                running.start_ready()
-                running.check()
-                check_lock()
-                on_tick(running.queries)
-                if settings.job.trigger is Trigger.AVAILABLE_NOW and running.has_ended:
-                    return ServiceOutcome.DONE
-                requests.heed(stop)
-                stop.wait(_TICK_S)
-    finally:
-        names = [query.name for query in running.queries]
-        _log.info("stopping: %s", ", ".join(names) or "no query was running")
-        timeout_s = settings.job.stop_timeout.total_seconds()
-        left = list(running.queries.values())
-        is_finished = finish_batches(left, timeout_s=timeout_s, give_up=lambda: stop.is_urgent)
-    return ServiceOutcome.STOPPED if is_finished else ServiceOutcome.ABORTED
+    with naming_the_cause(lambda: list(running.queries.values())):
+        while not stop.is_made:
+            running.start_ready()
+            running.check()
+            on_tick(running.queries)
+            if settings.job.trigger is Trigger.AVAILABLE_NOW and running.has_ended:
+                return ServiceOutcome.DONE
+            requests.heed(stop)
+            stop.wait(_TICK_S)
+    return ServiceOutcome.STOPPED

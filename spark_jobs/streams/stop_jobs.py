@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 from spark_jobs.config.sections import S3Settings
 from spark_jobs.errors import LakeInUseError
 from spark_jobs.lake.layout import Lake
-from spark_jobs.lake.lock import hold_job
-from spark_jobs.places import lock_key
+from spark_jobs.lake.lock import is_held
 from spark_jobs.streams.desired_state import RunState, read_desired, read_watch, request_stop, set_desired
 
 _WATCHED_WITHIN = timedelta(minutes=2)
@@ -45,11 +44,11 @@ def stop_jobs(
         LakeError: the lake does not answer.
     """
     deadline = clock() + patience_s
-    running = {job: _is_running(lake, job, s3) for job in jobs}
+    running = {job: is_held(lake, job, s3) for job in jobs}
     for job, is_running in running.items():
         _ask(lake, job, is_running=is_running)
     for job, has_run in running.items():
-        while _is_running(lake, job, s3):
+        while is_held(lake, job, s3):
             if clock() > deadline:
                 raise LakeInUseError(
                     f"job {job} of lake {lake.root} is still running {patience_s:.0f} s after it was asked to stop: "
@@ -69,13 +68,3 @@ def _ask(lake: Lake, job: str, *, is_running: bool) -> None:
     # Its watcher sends SIGTERM. A driver would take a second request as one to stop at once.
     if is_running and not is_watched:
         request_stop(lake, job, now)
-
-
-def _is_running(lake: Lake, job: str, s3: S3Settings) -> bool:
-    if lake.files.read(lock_key(job)) is None:
-        return False
-    try:
-        with hold_job(lake, job, s3):
-            return False
-    except LakeInUseError:
-        return True

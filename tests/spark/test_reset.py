@@ -3,6 +3,7 @@
 import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -26,11 +27,18 @@ from spark_jobs.operations.maintain import maintain
 from spark_jobs.places import CHECKPOINTS
 from spark_jobs.queries.deduplicate.query import NAME as DEDUPLICATE
 from spark_jobs.queries.jobs import ATTRIBUTE_JOB, DEDUPLICATE_JOB
+from spark_jobs.queries.manifest import FILES
+from spark_jobs.queries.notes import last_note
 from spark_jobs.queries.places import checkpoint_in_use, checkpoint_key, checkpoint_versions
 from spark_jobs.queries.registry import QUERIES_OF_JOB, TABLES
+from spark_jobs.queries.sessionize.query import NAME as SESSIONIZE
 from spark_jobs.spark.conf import streaming_conf
 from spark_jobs.spark.open_lake import OpenLake
+from spark_jobs.spark.write_delta import append_rows
+from spark_jobs.streams import reset as reset_of_checkpoints
+from spark_jobs.streams.checkpoints import claim
 from spark_jobs.streams.heartbeats import append_heartbeat
+from spark_jobs.streams.rebuild import rebuild
 from spark_jobs.streams.reset import reset
 from tests.expectations.good_rows import append, good_rows
 from tests.support.equality import MEASURED, assert_lake_equals_oracle, generate_source
@@ -121,3 +129,35 @@ def test_a_query_that_never_ran_starts_at_the_beginning(spark: SparkSession, tmp
     lake = open_lake(str(tmp_path / "lake"))
     assert reset(OpenLake.of(lake, Settings(), spark), "sessionize").open_events == 0
     assert checkpoint_in_use(lake, "sessionize") == 2
+
+
+@pytest.mark.parametrize("when", ["during", "after"])
+def test_a_batch_that_an_old_driver_writes_while_or_after_its_checkpoint_is_reset_is_found_out(
+    when: str,
+    spark: SparkSession,
+    half_way: tuple[Lake, Path, list[Path]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It has lost its lock and does not know it. The new checkpoint would read what that batch has read once more."""
+    settings = Settings(ingest=_FILE_BY_FILE)
+    lake = OpenLake.of(half_way[0], settings, spark)
+    before = last_note(lake, SESSIONIZE)
+    assert before is not None
+    late = before.model_copy(update={"batch": before.batch + 1})
+
+    def write_late() -> None:
+        append_rows(lake.read(SESSIONS).limit(1), lake, SESSIONS, late)
+
+    def rebuild_slowly(*arguments: Any) -> int:
+        open_events = rebuild(*arguments)
+        write_late()
+        return open_events
+
+    if when == "during":
+        monkeypatch.setattr(reset_of_checkpoints, "rebuild", rebuild_slowly)
+    reset(lake, SESSIONIZE)
+    if when == "after":
+        claim(lake, settings, [SESSIONIZE], source=FILES)
+        write_late()
+    with pytest.raises(CheckpointError, match="another checkpoint wrote the last batch in the table"):
+        claim(lake, settings, [SESSIONIZE], source=FILES)

@@ -15,6 +15,7 @@ from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_lake
 from spark_jobs.queries.registry import find_query
 from spark_jobs.streams import self_watch
+from spark_jobs.streams.hard_exit import FAILED
 from spark_jobs.streams.progress import ProgressFiles, listening
 from spark_jobs.streams.reports import QueryReport, QueryState, read_driver_report, read_report
 from spark_jobs.streams.self_watch import watching_itself
@@ -28,7 +29,7 @@ class _Driver:
     """A query whose batches do what they are told, watched by itself."""
 
     def __init__(self, spark: SparkSession, lake: Lake) -> None:
-        self._spark, self.lake, self.ended_with = spark, lake, list[int]()
+        self._spark, self.lake, self.ended_with = spark, lake, list[tuple[int, str]]()
         self.last_report: QueryReport | None = None
 
     def run(
@@ -40,9 +41,9 @@ class _Driver:
     ) -> None:
         """Runs ``batch`` on one record until ``until`` holds, or the watch ends the process."""
 
-        def end(code: int) -> NoReturn:
+        def end(code: int, why: str) -> NoReturn:
             self.last_report = read_report(self.lake, _QUERY)
-            self.ended_with.append(code)
+            self.ended_with.append((code, why))
             raise SystemExit
 
         progress = ProgressFiles(self.lake)
@@ -107,9 +108,7 @@ def test_a_batch_takes_longer_than_a_stall_and_is_seen_to_go_on(
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # in place of the process
-def test_a_batch_that_hangs_ends_the_driver_with_the_reason(
-    driver: _Driver, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_batch_that_hangs_ends_the_driver_with_the_reason(driver: _Driver, tmp_path: Path) -> None:
     hang = threading.Event()
 
     def wait(_rows: DataFrame, _number: int) -> None:
@@ -120,14 +119,15 @@ def test_a_batch_that_hangs_ends_the_driver_with_the_reason(
         driver.run(wait, tmp_path, lambda: False)
     finally:
         hang.set()
-    assert driver.ended_with == [self_watch.FAILED]
+    ((code, why),) = driver.ended_with
+    assert code == FAILED
+    assert why.endswith("; the next start repeats the running batches")
     assert time.monotonic() - begun > _STALL_S
     report, own = driver.last_report, read_driver_report(driver.lake, "deduplicate")
     assert report
     assert own
     assert report.state is QueryState.FAILED
     assert "no task of its running batch has ended for 3s (job.stall_after)" in (report.last_error or "")
-    assert "the driver ends, and the next start repeats its running batches" in caplog.text
     assert not own.has_completed
 
 

@@ -134,7 +134,7 @@ def test_a_living_lock_is_not_taken_by_one_whose_own_lease_is_shorter(objects: O
     impatient = _lease(objects, 0.4)
     assert not impatient.acquire()
     time.sleep(2.5)  # a renewal later
-    assert not held.is_lost
+    assert not held.loss
 
 
 def test_a_lock_whose_holder_fell_silent_is_taken_after_the_holders_lease(objects: Objects) -> None:

@@ -15,7 +15,7 @@ from spark_jobs.lake.notes import CommitNote
 from spark_jobs.lake.open import open_lake
 from spark_jobs.queries.manifests import new_manifest, write_manifest
 from spark_jobs.queries.notes import last_note
-from spark_jobs.queries.places import checkpoint_key, progress_key
+from spark_jobs.queries.places import checkpoint_key, manifest_key, progress_key
 from spark_jobs.streams.checkpoint_check import compare_with_table
 from spark_jobs.streams.reports import QueryReport
 
@@ -100,9 +100,17 @@ def _restore_the_table(lake: Lake) -> None:
     lake.files.delete([f"{_LOG}/{2:020}.json"])
 
 
-def _reset(lake: Lake, follows: str) -> None:
-    write_manifest(lake, new_manifest(_QUERY, Settings(), "files", follows=follows), 2)
+def _reset(lake: Lake, follows: str, batch: int | None = None) -> None:
+    manifest = new_manifest(_QUERY, Settings(), "files").model_copy(update={"follows": follows, "follows_batch": batch})
+    write_manifest(lake, manifest, 2)
     lake.files.write(f"{checkpoint_key(_QUERY, 2)}/metadata", b'{"id":"w2"}')
+
+
+def _reset_by_an_earlier_version(lake: Lake) -> None:
+    _reset(lake, "w1")
+    text = json.loads(lake.files.read(manifest_key(_QUERY, 2)) or b"")
+    text.pop("follows_batch", None)
+    lake.files.write(manifest_key(_QUERY, 2), json.dumps(text).encode())
 
 
 _GOOD: dict[str, Callable[[Lake], None]] = {
@@ -110,7 +118,8 @@ _GOOD: dict[str, Callable[[Lake], None]] = {
     "stopped between two batches": lambda lake: _done(lake, 2),
     "the next batch planned": _plan_next,
     "the table compacted since": _compact,
-    "reset, nothing written yet": lambda lake: _reset(lake, "w1"),
+    "reset, nothing written yet": lambda lake: _reset(lake, "w1", 2),
+    "reset by an earlier version": _reset_by_an_earlier_version,
     "a report of the newest event": lambda lake: _end_and_report(lake, newest=datetime(2025, 1, 7, tzinfo=UTC)),
 }
 _BAD: dict[str, tuple[Callable[[Lake], None], str]] = {
@@ -120,7 +129,11 @@ _BAD: dict[str, tuple[Callable[[Lake], None], str]] = {
         lambda lake: lake.files.write(f"{_CHECKPOINT}/metadata", b'{"id":"w9"}'),
         "another checkpoint wrote the last batch",
     ),
-    "reset after another": (lambda lake: _reset(lake, "w0"), "another checkpoint wrote the last batch"),
+    "reset after another": (lambda lake: _reset(lake, "w0", 2), "another checkpoint wrote the last batch"),
+    "reset before the old one wrote once more": (
+        lambda lake: _reset(lake, "w1", 1),
+        "another checkpoint wrote the last batch",
+    ),
     "no plan": (lambda lake: lake.files.delete([f"{_CHECKPOINT}/offsets/2"]), "offsets/2.*is missing"),
     "half a plan": (lambda lake: lake.files.write(f"{_CHECKPOINT}/offsets/2", b"v1\n{"), "offsets/2 is damaged"),
     "an empty plan": (lambda lake: lake.files.write(f"{_CHECKPOINT}/offsets/2", b""), "offsets/2 is damaged"),

@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,11 @@ import pytest
 from spark_jobs.cli import submit as module
 from spark_jobs.cli.submit import submit
 from spark_jobs.errors import EnvironmentMissingError, SettingsError
+from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_lake
 from spark_jobs.operations.releases import deploy, settings_of_job
 from spark_jobs.spark.names import application_name
+from spark_jobs.streams.desired_state import clear_stop_request, request_stop, stop_requested_at
 from tests.support.releases import publish_fake
 
 _KUBERNETES = "k8s://https://127.0.0.1:6443"
@@ -33,15 +36,18 @@ def arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Words:
     )
     program.chmod(0o755)
     monkeypatch.setattr(module, "_spark", lambda: tmp_path / "spark")
-    # No store answers here, so no release is deployed in a bucket.
-    monkeypatch.setattr(
-        module, "settings_of_job", lambda lake, job: settings_of_job(lake, job) if lake.is_local else None
-    )
+    # No store answers here, so in a bucket no release is deployed and nobody has asked for anything.
+    for function in (settings_of_job, clear_stop_request):
+        monkeypatch.setattr(module, function.__name__, partial(_if_local, function))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "canary-key")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "canary-secret")
     monkeypatch.setenv("ADLOOM_KAFKA__PASSWORD", "canary-password")
     return lambda: json.loads(words.read_text())
+
+
+def _if_local(function: Callable[[Lake, str], object], lake: Lake, job: str) -> object:
+    return function(lake, job) if lake.is_local else None
 
 
 def _submit(master: str, location: str, *, properties: Path | None = None) -> None:
@@ -64,6 +70,14 @@ def test_yarn_is_given_the_jars_and_one_try(arguments: Words, tmp_path: Path) ->
     assert not [key for key in conf if key.startswith("spark.kubernetes.")]
     assert words[-5:-3] == [str(module._DRIVER), "driver"]
     assert words[-3:] == ["attribute", "--lake", str(tmp_path / "lake")]
+
+
+@pytest.mark.usefixtures("arguments")
+def test_what_an_earlier_driver_was_asked_does_not_reach_the_new_one(tmp_path: Path) -> None:
+    lake = open_lake(str(tmp_path / "lake"))
+    request_stop(lake, "attribute", datetime(2026, 1, 1, tzinfo=UTC))
+    _submit("yarn", str(tmp_path / "lake"))
+    assert stop_requested_at(lake, "attribute") is None
 
 
 def test_kubernetes_is_given_names_and_what_lies_in_the_image(arguments: Words) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -46,8 +47,14 @@ class Objects:
         """
         parts = urlsplit(root)
         self.bucket, self.prefix = parts.netloc, parts.path.strip("/")
-        self._settings, self.root, self.endpoint = settings, root, settings.endpoint
+        self._settings, self._keys, self.root, self.endpoint = settings, keys, root, settings.endpoint
         self.client = client(settings, is_patient=is_patient, keys=keys)
+
+    def hasty(self, timeout_s: float) -> "Objects":
+        """The same objects, for requests that are not repeated and fail if nothing comes for ``timeout_s`` seconds."""
+        other = copy(self)
+        other.client = client(self._settings, keys=self._keys, timeout_s=timeout_s)
+        return other
 
     def read(self, key: str) -> bytes | None:
         """The object's content; None if there is no such object."""
@@ -147,22 +154,27 @@ class Objects:
             yield
 
 
-def client(settings: S3Settings, *, is_patient: bool = False, keys: StoreKeys | None = None) -> Any:
+def client(
+    settings: S3Settings, *, is_patient: bool = False, keys: StoreKeys | None = None, timeout_s: float | None = None
+) -> Any:
     """A boto3 client; with ``keys``, if there are any, instead of those that the settings and the environment name.
+
+    With ``timeout_s`` it repeats no request, and waits no longer than that for a connection, or for an answer.
 
     Raises:
         SettingsError: there is no such profile.
     """
     session = boto3.Session(keys.access_key, keys.secret_key) if keys else _session(settings)
+    attempts = 1 if timeout_s else _PATIENT_ATTEMPTS if is_patient else _ATTEMPTS
     return session.client(
         "s3",
         region_name=settings.region,
         endpoint_url=settings.endpoint or None,
         verify=str(settings.ca_file) if settings.ca_file else None,
         config=Config(
-            connect_timeout=_CONNECT_S,
-            read_timeout=_READ_S,
-            retries={"mode": "standard", "total_max_attempts": _PATIENT_ATTEMPTS if is_patient else _ATTEMPTS},
+            connect_timeout=min(_CONNECT_S, timeout_s or _CONNECT_S),
+            read_timeout=timeout_s or _READ_S,
+            retries={"mode": "standard", "total_max_attempts": attempts},
             s3={"addressing_style": "path" if settings.path_style else "auto"},
             # Stores from before 2025 refuse the checksums that boto3 adds otherwise.
             request_checksum_calculation="when_required",
