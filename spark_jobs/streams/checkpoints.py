@@ -63,7 +63,7 @@ def claim(lake: Lake, settings: Settings, queries: Iterable[str], *, source: str
         compare_with_table(lake, query)
         if not _is_used(lake, query):
             before = read_manifest(lake, query, checkpoint_in_use(lake, query))
-            kept = before.model_dump(include={"begins_at", "follows", "final_before_ms"}) if before else {}
+            kept = before.model_dump(include={"begins_at", "follows", "final_before_ms", "topic_ids"}) if before else {}
             manifest = new_manifest(query, settings, source).model_copy(update=kept)
             write_manifest(lake, manifest, checkpoint_in_use(lake, query))
     return found

@@ -15,7 +15,7 @@ from botocore.exceptions import ClientError
 from spark_jobs import __version__
 from spark_jobs.config.settings import Settings, load_settings
 from spark_jobs.contract.tables import SESSIONS
-from spark_jobs.errors import LakeError
+from spark_jobs.errors import LakeError, SourceError
 from spark_jobs.ingest import samples
 from spark_jobs.lake.layout import Lake, commit_key
 from spark_jobs.lake.open import open_lake
@@ -24,7 +24,7 @@ from spark_jobs.lake.store.files import json_bytes
 from spark_jobs.operations.doctor import CHECKS, Finding, Severity, Subject, examine, findings_of
 from spark_jobs.operations.doctor import ledger as ledger_check
 from spark_jobs.operations.doctor import machine as machine_check
-from spark_jobs.queries.manifest import FILES
+from spark_jobs.queries.manifest import FILES, KAFKA
 from spark_jobs.queries.manifests import new_manifest, write_manifest
 from spark_jobs.queries.places import checkpoint_key, progress_key
 from spark_jobs.streams.desired_state import DesiredState, RunState, desired_key
@@ -205,6 +205,32 @@ def test_a_kafka_that_is_away_is_named(lake: Lake, monkeypatch: pytest.MonkeyPat
     away = load_settings(None, {"ADLOOM_KAFKA__BOOTSTRAP_SERVERS": "127.0.0.1:1", "ADLOOM_KAFKA__TOPICS": "ads"})
     worst = _worst(_found(lake, "topics", away))
     assert (worst.severity, "Kafka at 127.0.0.1:1 does not answer" in worst.text) == (Severity.WRONG, True)
+
+
+def test_a_topic_that_was_created_again_is_named_and_the_others_are_looked_at(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = load_settings(None, {"ADLOOM_KAFKA__BOOTSTRAP_SERVERS": "k:1", "ADLOOM_KAFKA__TOPICS": "gone,ads,web"})
+    reached = {"ads": {"0": 100}, "web": {"0": 100}}
+    manifest = new_manifest("ingest", settings, KAFKA, begins_at=json.dumps(reached))
+    write_manifest(lake, manifest.model_copy(update={"topic_ids": {"ads": "a1", "web": "w1"}}), 1)
+
+    def ends(_: object, topic: str) -> dict[int, tuple[int, int]]:
+        if topic == "gone":
+            raise SourceError("has no topic gone")
+        return {0: (0, 500)}
+
+    monkeypatch.setattr(samples, "ids_of_topics", lambda _: {"ads": "a2", "web": "w1"})
+    monkeypatch.setattr(samples, "ends_of_topic", ends)
+    found = _found(lake, "topics", settings)
+    wrong = [one for one in found if one.severity is Severity.WRONG]
+    assert [one.text.partition(" since")[0] for one in wrong] == [
+        "has no topic gone",
+        "topic ads was deleted and created again",
+    ]
+    assert "kafka.fail_on_data_loss = false" in wrong[1].todo
+    assert "topic web: 400 records wait to be read" in [one.text for one in found]
+    assert not [one for one in found if one.text.startswith("topic ads: ") and "wait" in one.text], "old offsets"
 
 
 def test_a_ledger_that_does_not_balance_is_named(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
