@@ -17,7 +17,7 @@ from spark_jobs.cli.terminal import terminal, utc
 from spark_jobs.config.durations import format_duration
 from spark_jobs.config.settings import load_settings
 from spark_jobs.contract.compatibility import Compatibility
-from spark_jobs.errors import CheckpointError
+from spark_jobs.errors import CheckpointError, LakeInUseError
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_existing
 from spark_jobs.queries.places import checkpoint_key
@@ -118,7 +118,10 @@ def clean(
     ] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Remove checkpoints that were replaced longer ago than job.checkpoint_retention, and nothing else."""
+    """Remove checkpoints that were replaced longer ago than job.checkpoint_retention, and nothing else.
+
+    Jobs may run.
+    """
     console, settings = terminal(), load_settings(config, os.environ)
     lake, wanted, now = open_existing(location, settings.s3), parse_targets(checkpoint or []), datetime.now(UTC)
     retention = settings.job.checkpoint_retention
@@ -138,10 +141,17 @@ def clean(
     if not delete:
         console.print(f"{len(going)} would go; nothing was removed: add --delete to remove")
         return
+    gone = []
     for found in going:
-        remove(lake, found, settings.s3, retention, now)
-    freed = sum(found.bytes for found in going) / 1e6
-    console.print(f"{len(going)} removed, {freed:,.1f} MB")
+        try:
+            remove(lake, found, settings.s3, retention, now)
+        except (CheckpointError, LakeInUseError) as error:
+            if wanted:
+                raise
+            console.print(Text(str(error)), soft_wrap=True)  # and those after it go
+        else:
+            gone.append(found)
+    console.print(f"{len(gone)} removed, {sum(found.bytes for found in gone) / 1e6:,.1f} MB")
 
 
 def _facts(lake: Lake, found: Checkpoint, why_it_stays: str) -> Iterator[tuple[str, str]]:

@@ -121,8 +121,8 @@ def check_servers(location: str, *, config: Path | None) -> None:
         from spark_jobs.spark.gateway import java_gateway
 
         with java_gateway(settings) as jvm:
-            for topic, numbers in require_topics(jvm, settings.kafka_of_sources).items():
-                console.print(f"topic {topic}: exists, with {len(numbers)} partitions")
+            for name, topic in require_topics(jvm, settings.kafka_of_sources).items():
+                console.print(f"topic {name}: exists, with {len(topic.partitions)} partitions")
     lake = open_lake(location, settings.s3)
     if lake.is_local:
         console.print(f"{lake.shown()}: a folder needs no preparation")

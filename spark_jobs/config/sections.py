@@ -165,7 +165,8 @@ class KafkaSettings(Section):
     )
     fail_on_data_loss: bool = Field(
         True,
-        description="fail when the broker has dropped records that were not read yet; false: carry on without them",
+        description="fail when the broker has dropped records that were not read yet, or a topic was deleted and "
+        "created again; false: carry on without them, and read the new topic from its beginning",
     )
     security_protocol: SecurityProtocol = Field(
         SecurityProtocol.PLAINTEXT, description="protocol used to talk to the brokers"

@@ -1,6 +1,7 @@
 """Records that arrive from outside, as one stream: from Kafka, or from folders of files."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -11,8 +12,9 @@ from spark_jobs.config.sources import origin_of_files
 from spark_jobs.formats.schema_store import SchemaStore
 from spark_jobs.formats.sources import decoders, readers
 from spark_jobs.ingest.files import PATTERNS, list_files, read_files
-from spark_jobs.ingest.kafka import check_topics, read_kafka, starting_offsets
+from spark_jobs.ingest.kafka import read_kafka, starting_offsets
 from spark_jobs.ingest.row_files import RowFolder, read_row_files
+from spark_jobs.ingest.topics import Topic
 from spark_jobs.lake.store.files import escaped
 
 
@@ -77,7 +79,11 @@ def _endings(kind: RecordFormat) -> str:
 
 
 def arriving_in_kafka(
-    spark: SparkSession, settings: Settings, schemas: SchemaStore | None, begins_at: str
+    spark: SparkSession,
+    settings: Settings,
+    schemas: SchemaStore | None,
+    topics: Mapping[str, Topic],
+    begins_at: str,
 ) -> DataFrame:
     """Streams the records of the topics.
 
@@ -85,17 +91,16 @@ def arriving_in_kafka(
         spark: the session.
         settings: the brokers and sources.
         schemas: those of the registry; None without one.
+        topics: as :func:`spark_jobs.ingest.kafka.check_topics` returns them.
         begins_at: where a new checkpoint starts, as Spark's JSON of offsets; empty: as the settings say.
 
     Returns:
         See :func:`spark_jobs.ingest.kafka.read_kafka`.
 
     Raises:
-        SourceError: the brokers do not answer, or have no such topic.
         SettingsError: a schema file cannot be read, or is invalid.
     """
     kafka = settings.kafka_of_sources
-    partitions = check_topics(spark, kafka)
     if begins_at:
-        kafka = kafka.model_copy(update={"starting_offsets": starting_offsets(partitions, begins_at)})
+        kafka = kafka.model_copy(update={"starting_offsets": starting_offsets(topics, begins_at)})
     return read_kafka(spark, kafka, decoders(settings, schemas))

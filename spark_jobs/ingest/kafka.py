@@ -12,7 +12,7 @@ from spark_jobs.config.kafka import reader_options
 from spark_jobs.config.sections import KafkaSettings
 from spark_jobs.errors import SourceError
 from spark_jobs.ingest.decode import decode, raw_text
-from spark_jobs.ingest.topics import require_topics
+from spark_jobs.ingest.topics import Topic, require_topics
 from spark_jobs.spark.columns import batch_time
 
 if TYPE_CHECKING:
@@ -27,11 +27,11 @@ _EARLIEST = -2
 """Spark's value, in place of an offset, for the first record that the broker still has."""
 
 
-def check_topics(spark: SparkSession, settings: KafkaSettings) -> dict[str, list[str]]:
+def check_topics(spark: SparkSession, settings: KafkaSettings) -> dict[str, Topic]:
     """Checks that the brokers answer and have every topic, so that a job fails at once and with one line.
 
     Returns:
-        By topic of the settings, its partitions.
+        By name, each topic of the settings.
 
     Raises:
         SourceError: no broker answers, it refuses the client, its certificate is not trusted, or a topic is missing.
@@ -42,17 +42,17 @@ def check_topics(spark: SparkSession, settings: KafkaSettings) -> dict[str, list
     return require_topics(jvm, settings)
 
 
-def starting_offsets(partitions: dict[str, list[str]], begins_at: str) -> str:
+def starting_offsets(topics: "Mapping[str, Topic]", begins_at: str) -> str:
     """Where to start reading: ``begins_at`` (Spark's JSON of offsets), and new partitions at their first record.
 
     Args:
-        partitions: of each topic, as :func:`check_topics` returns them.
+        topics: as :func:`check_topics` returns them.
         begins_at: offsets by topic and partition.
     """
     wanted: dict[str, dict[str, int]] = json.loads(begins_at)
     offsets = {
-        topic: {partition: wanted.get(topic, {}).get(partition, _EARLIEST) for partition in numbers}
-        for topic, numbers in partitions.items()
+        name: {partition: wanted.get(name, {}).get(partition, _EARLIEST) for partition in topic.partitions}
+        for name, topic in topics.items()
     }
     return json.dumps(offsets)
 

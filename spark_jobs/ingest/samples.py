@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient
 
-from spark_jobs.config.kafka import librdkafka_options
+from spark_jobs.config.kafka import NO_ID, librdkafka_options
 from spark_jobs.config.sections import KafkaSettings
 from spark_jobs.errors import SourceError
 from spark_jobs.formats.decoding import Decoded, Decoder
@@ -19,6 +20,7 @@ from spark_jobs.formats.files import FileReader
 _ANSWER_S = 15.0
 _POLL_S = 1.0
 _AT_ONCE = 500
+_AWAY = (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN)  # noqa: SLF001 so they are called
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,32 @@ def ends_of_topic(settings: KafkaSettings, topic: str) -> dict[int, tuple[int, i
     """
     with _consumer(settings, topic) as (consumer, errors):
         return _ends(consumer, topic, settings, errors)
+
+
+def ids_of_topics(settings: KafkaSettings) -> dict[str, str]:
+    """By name of each topic of the settings, its id; without those that the brokers lack or give no id.
+
+    Raises:
+        SourceError: no broker answers.
+        SettingsError: ``kafka.options`` name a login that librdkafka does not have.
+    """
+    errors: list[str] = []
+    admin = AdminClient(
+        {**librdkafka_options(settings), "error_cb": lambda error: errors.append(error.str()), "log_level": 0}
+    )
+    asked = admin.describe_topics(TopicCollection(list(settings.topics)), request_timeout=_ANSWER_S)
+    found = {}
+    for name, answer in asked.items():
+        try:
+            # Java, whose ids are in the manifest, writes them with the letters of URLs.
+            found[name] = str(answer.result().topic_id).replace("+", "-").replace("/", "_")
+        except KafkaException as error:
+            if error.args[0].code() in _AWAY:
+                why = errors[0] if errors else str(error)
+                raise SourceError(
+                    f"Kafka at {settings.bootstrap_servers} does not answer: {why}; check kafka.*"
+                ) from error
+    return {name: one for name, one in found.items() if one != NO_ID}
 
 
 @contextmanager

@@ -6,19 +6,33 @@ The client is Java's own with the very options that Spark's reader gets. So a ch
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
-from spark_jobs.config.kafka import ISOLATION, java_options, reader_options
+from spark_jobs.config.kafka import ISOLATION, NO_ID, java_options, reader_options
 from spark_jobs.config.sections import KafkaSettings
 from spark_jobs.errors import SourceError
 
 _TIMEOUT_MS = 15_000
 
 
-def partitions_of_topics(jvm: Any, settings: KafkaSettings) -> dict[str, list[str]]:
-    """By name of each topic of the settings that the brokers have, its partitions.
+@dataclass(frozen=True)
+class Topic:
+    """A topic as the brokers describe it.
+
+    Attributes:
+        id: unlike the name, never given again after the topic was deleted; empty if the brokers give none.
+        partitions: their numbers.
+    """
+
+    id: str
+    partitions: tuple[str, ...]
+
+
+def describe_topics(jvm: Any, settings: KafkaSettings) -> dict[str, Topic]:
+    """By name, each topic of the settings that the brokers have.
 
     Args:
         jvm: Java's classes, as py4j gives them.
@@ -28,16 +42,16 @@ def partitions_of_topics(jvm: Any, settings: KafkaSettings) -> dict[str, list[st
         SourceError: no broker answers, it refuses the client, or its certificate is not trusted.
     """
     with _admin(jvm, settings) as admin:
-        return _partitions(jvm, admin, settings, _names(admin))
+        return _described(jvm, admin, settings, _names(admin))
 
 
-def require_topics(jvm: Any, settings: KafkaSettings) -> dict[str, list[str]]:
-    """By name of each topic of the settings, its partitions.
+def require_topics(jvm: Any, settings: KafkaSettings) -> dict[str, Topic]:
+    """By name, each topic of the settings.
 
     Raises:
-        SourceError: see :func:`partitions_of_topics`, or a topic is missing.
+        SourceError: see :func:`describe_topics`, or a topic is missing.
     """
-    known = partitions_of_topics(jvm, settings)
+    known = describe_topics(jvm, settings)
     if missing := [topic for topic in settings.topics if topic not in known]:
         has = ", ".join(names_of_topics(jvm, settings)) or "none"
         raise SourceError(
@@ -56,12 +70,14 @@ def unread_partitions(jvm: Any, settings: KafkaSettings, reached: Mapping[str, M
         reached: by topic and partition the next offset to read, as Spark writes it.
 
     Raises:
-        SourceError: see :func:`partitions_of_topics`.
+        SourceError: see :func:`describe_topics`.
     """
     kafka = jvm.org.apache.kafka
     with _admin(jvm, settings) as admin:
-        known = _partitions(jvm, admin, settings, _names(admin))
-        places = [kafka.common.TopicPartition(topic, int(one)) for topic, numbers in known.items() for one in numbers]
+        known = _described(jvm, admin, settings, _names(admin))
+        places = [
+            kafka.common.TopicPartition(name, int(one)) for name, topic in known.items() for one in topic.partitions
+        ]
         wanted = jvm.java.util.HashMap()
         for place in places:
             wanted[place] = kafka.clients.admin.OffsetSpec.latest()
@@ -77,7 +93,7 @@ def names_of_topics(jvm: Any, settings: KafkaSettings) -> list[str]:
     """The topics that the client may see, sorted, without Kafka's own.
 
     Raises:
-        SourceError: see :func:`partitions_of_topics`.
+        SourceError: see :func:`describe_topics`.
     """
     with _admin(jvm, settings) as admin:
         return sorted(name for name in _names(admin) if not name.startswith("__"))
@@ -95,14 +111,14 @@ def create_topics(jvm: Any, settings: KafkaSettings, partitions: int) -> Iterato
         A line for each topic.
 
     Raises:
-        SourceError: see :func:`partitions_of_topics`, or a topic cannot be created.
+        SourceError: see :func:`describe_topics`, or a topic cannot be created.
     """
     optional = jvm.java.util.Optional
     with _admin(jvm, settings) as admin:
-        known = _partitions(jvm, admin, settings, _names(admin))
+        known = _described(jvm, admin, settings, _names(admin))
         for topic in settings.topics:
             if topic in known:
-                yield f"topic {topic}: exists, with {len(known[topic])} partitions"
+                yield f"topic {topic}: exists, with {len(known[topic].partitions)} partitions"
                 continue
             new = jvm.org.apache.kafka.clients.admin.NewTopic(topic, optional.of(partitions), optional.empty())
             try:
@@ -140,10 +156,16 @@ def _names(admin: Any) -> set[str]:
     return set(admin.listTopics().names().get())
 
 
-def _partitions(jvm: Any, admin: Any, settings: KafkaSettings, known: set[str]) -> dict[str, list[str]]:
+def _described(jvm: Any, admin: Any, settings: KafkaSettings, known: set[str]) -> dict[str, Topic]:
     wanted = [topic for topic in settings.topics if topic in known]
     found = admin.describeTopics(_collection(jvm, wanted)).allTopicNames().get()
-    return {name: [str(partition.partition()) for partition in found[name].partitions()] for name in wanted}
+    return {
+        name: Topic(
+            id=one if (one := found[name].topicId().toString()) != NO_ID else "",
+            partitions=tuple(str(partition.partition()) for partition in found[name].partitions()),
+        )
+        for name in wanted
+    }
 
 
 def _collection(jvm: Any, values: list[Any]) -> Any:

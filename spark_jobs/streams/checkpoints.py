@@ -17,6 +17,8 @@ from spark_jobs.queries.state_settings import changes
 from spark_jobs.streams.checkpoint_check import compare_with_table
 
 _VERSION = re.compile(r"v([1-9]\d*)(?:\.json)?")
+_OF_THE_START = {"begins_at", "follows", "follows_batch", "final_before_ms", "topic_ids"}
+"""Fields of a manifest that say where the checkpoint begins, and stay if it has not been used."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +65,7 @@ def claim(lake: Lake, settings: Settings, queries: Iterable[str], *, source: str
         compare_with_table(lake, query)
         if not _is_used(lake, query):
             before = read_manifest(lake, query, checkpoint_in_use(lake, query))
-            kept = (
-                before.model_dump(include={"begins_at", "follows", "follows_batch", "final_before_ms"})
-                if before
-                else {}
-            )
+            kept = before.model_dump(include=_OF_THE_START) if before else {}
             manifest = new_manifest(query, settings, source).model_copy(update=kept)
             write_manifest(lake, manifest, checkpoint_in_use(lake, query))
     return found

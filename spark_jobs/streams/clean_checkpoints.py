@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -72,22 +73,33 @@ def find_superseded(
 
 
 def remove(lake: Lake, checkpoint: Checkpoint, s3: S3Settings, retention: timedelta, now: datetime) -> None:
-    """Removes ``checkpoint`` and then its manifest, holding the lock of its job.
+    """Removes ``checkpoint`` and then its manifest; jobs may run.
+
+    A superseded one needs no lock: its job has used a newer one for ``retention``. What an unfinished reset left does,
+    because the next reset writes to the same folder.
+
+    Args:
+        lake: the lake.
+        checkpoint: one of it.
+        s3: gives the length of a lease.
+        retention: how long a checkpoint is kept after it was replaced.
+        now: the time (UTC).
 
     Raises:
         CheckpointError: it must stay.
-        LakeInUseError: the job is running.
+        LakeInUseError: an unfinished reset left it, and the job is running.
     """
+    is_left = checkpoint.version > checkpoint_in_use(lake, checkpoint.query)
     try:
-        with hold_job(lake, checkpoint.job, s3):
-            # Checked again: only with the lock held can nobody change it.
+        with hold_job(lake, checkpoint.job, s3) if is_left else nullcontext():
+            # Checked again: a listing of a large lake takes a while.
             why = _why_it_stays(lake, checkpoint, retention, now)
             if why:
                 raise CheckpointError(f"checkpoint {checkpoint.name} stays: {why}")
             lake.files.delete_folder(checkpoint_key(checkpoint.query, checkpoint.version))
             lake.files.delete([manifest_key(checkpoint.query, checkpoint.version)])
     except LakeInUseError as error:
-        raise LakeInUseError(f"checkpoint {checkpoint.name} stays: {error}") from error
+        raise LakeInUseError(f"checkpoint {checkpoint.name} stays: left by an unfinished reset; {error}") from error
 
 
 def _why_it_stays(lake: Lake, checkpoint: Checkpoint, retention: timedelta, now: datetime) -> str:

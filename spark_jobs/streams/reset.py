@@ -87,7 +87,9 @@ def reset(lake: OpenLake, name: str, source: Path | None = None) -> Reset:
         open_events = 0
         if not query.reads:
             begins_at = _restart_at_end(lake, query, note, source, version)
-            manifest = manifest.model_copy(update={"begins_at": begins_at})
+            before = read_manifest(lake, name, version - 1)
+            ids = before.topic_ids if before else {}
+            manifest = manifest.model_copy(update={"begins_at": begins_at, "topic_ids": ids})
         elif note:
             at = ResumePoint(lake, query, note)
             manifest = manifest.model_copy(update={"final_before_ms": query.final_before_ms(at)})

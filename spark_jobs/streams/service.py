@@ -14,16 +14,14 @@ from spark_jobs.config.choices import Trigger
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.contract import Contract
 from spark_jobs.contract.tables import SILVER_EVENTS
-from spark_jobs.ingest import query as ingest
 from spark_jobs.ingest.arriving import arriving_files, arriving_in_kafka, folders_of
+from spark_jobs.ingest.kafka import check_topics
 from spark_jobs.ingest.schemas import schemas_of
 from spark_jobs.lake.contracts import record
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries.initial_state import copy_initial, is_ready
 from spark_jobs.queries.manifest import FILES, KAFKA
-from spark_jobs.queries.manifests import read_manifest
 from spark_jobs.queries.output import BatchContext, start_of
-from spark_jobs.queries.places import checkpoint_in_use
 from spark_jobs.queries.query import Query
 from spark_jobs.queries.registry import QUERIES_OF_JOB, queries_of, writer_of
 from spark_jobs.spark.failures import naming_the_cause
@@ -39,6 +37,7 @@ from spark_jobs.streams.silence import Moment
 from spark_jobs.streams.start import start
 from spark_jobs.streams.stop_requests import StopRequests
 from spark_jobs.streams.stop_signals import StopRequest
+from spark_jobs.streams.topic_ids import agree_on_topics
 
 _TICK_S = 0.5
 _log = logging.getLogger(__name__)
@@ -76,7 +75,8 @@ def run_job(
         contract: of the settings, which the job that reads records stores; None: it does not.
 
     Raises:
-        SourceError: no input is configured, Kafka does not answer, or an initial state cannot be used.
+        SourceError: no input is configured, Kafka does not answer, a topic was created again since it was read, or an
+            initial state cannot be used.
         LakeInUseError: another process runs the job on this lake.
         SettingsError: job.metrics cannot be listened on.
         CheckpointError: its checkpoints belong to other settings and cannot be used with these.
@@ -84,8 +84,8 @@ def run_job(
     """
     requests = requests or StopRequests(lake, job)
     queries, silver = queries_of(job), threading.Lock()
+    arrival = None if all(query.reads for query in queries) else _arrival(lake, source)
     progress = ProgressFiles(lake, delays={query.name: query.watermark(lake.settings) for query in queries})
-    records = None if all(query.reads for query in queries) else _records(lake, source)
     beats = SILVER_EVENTS in [query.writes for query in queries]
     heartbeats = Heartbeats(lake, silver) if beats else None
 
@@ -103,6 +103,7 @@ def run_job(
 
     with lake.hold(job) as check_lock, guarding_lock(job, check_lock), _reporting(lake, progress), ExitStack() as held:
         _claim(lake, job, FILES if folders_of(lake.settings, source) else KAFKA)
+        records = arrival() if arrival else None
         if contract and records is not None:
             record(lake, contract)
         copy_initial(lake, queries)
@@ -139,13 +140,18 @@ def _claim(lake: OpenLake, job: str, source: str) -> None:
         )
 
 
-def _records(lake: OpenLake, source: Path | None) -> DataFrame:
+def _arrival(lake: OpenLake, source: Path | None) -> Callable[[], DataFrame]:
+    """Checks that there is a source. The result opens its stream, once the checkpoint is claimed."""
     if folders_of(lake.settings, source):
-        return arriving_files(lake.spark, lake.settings, source)
-    manifest = read_manifest(lake, ingest.NAME, checkpoint_in_use(lake, ingest.NAME))
-    return arriving_in_kafka(
-        lake.spark, lake.settings, schemas_of(lake.settings, lake), manifest.begins_at if manifest else ""
-    )
+        files = arriving_files(lake.spark, lake.settings, source)
+        return lambda: files
+    topics = check_topics(lake.spark, lake.settings.kafka_of_sources)
+
+    def open_topics() -> DataFrame:
+        begins_at = agree_on_topics(lake, lake.settings, topics)
+        return arriving_in_kafka(lake.spark, lake.settings, schemas_of(lake.settings, lake), topics, begins_at)
+
+    return open_topics
 
 
 class _Running:

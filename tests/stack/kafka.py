@@ -73,6 +73,20 @@ class Kafka:
         for made in admin.create_topics([NewTopic(name, partitions, 1)]).values():
             made.result(timeout=_START_S)
 
+    def recreate_topic(self, name: str, partitions: int = 1) -> None:
+        """Deletes a topic and makes another one of its name."""
+        admin = self._admin()
+        for deleted in admin.delete_topics([name]).values():
+            deleted.result(timeout=_START_S)
+        wait_until(lambda: self._makes(name, partitions), _START_S, f"topic {name} does not go")
+
+    def _makes(self, name: str, partitions: int) -> bool:
+        try:
+            self.make_topic(name, partitions)
+        except KafkaException:  # the old one is still being deleted
+            return False
+        return True
+
     def topics(self) -> set[str]:
         """The names of its topics."""
         return set(self._admin().list_topics(timeout=_START_S).topics)

@@ -39,6 +39,13 @@ def _create(lake: Lake, version: int, created_at: datetime) -> None:
     write_manifest(lake, manifest, version)
 
 
+def _leave(lake: Lake, version: int) -> None:
+    """What a reset that was killed a month ago left behind."""
+    file = f"{checkpoint_key('sessionize', version)}/offsets/0"
+    lake.files.write(file, b"v1")
+    os.utime(lake.path / file, (_MONTH_AGO.timestamp(), _MONTH_AGO.timestamp()))
+
+
 def _fates(lake: Lake) -> dict[int, str]:
     return {finding.checkpoint.version: finding.why for finding in find_superseded(lake, _WEEK, _NOW)}
 
@@ -62,14 +69,35 @@ def test_a_checkpoint_that_must_stay_is_not_removed_on_request(lake: Lake, versi
     assert [key for key in sorted(file.key for file in lake.files.walk("")) if "lock" not in key] == before
 
 
-def test_nothing_is_removed_while_the_job_runs(lake: Lake) -> None:
-    # A process is not kept out by its own lock, so another one must try.
-    clean = [*ADLOOM, "checkpoints", "clean", "--lake", str(lake.path), "--delete"]
+def _clean(lake: Lake, *targets: str) -> subprocess.CompletedProcess[str]:
+    # In another process: one is not kept out by its own lock.
+    clean = [*ADLOOM, "checkpoints", "clean", *targets, "--lake", str(lake.path), "--delete"]
+    return subprocess.run(clean, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_what_is_superseded_goes_while_the_job_runs_on_its_successor(lake: Lake) -> None:
     with hold_job(lake, "attribute", S3Settings()):
-        done = subprocess.run(clean, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 1
-    assert "is being run by another process" in done.stderr
-    assert lake.files.read(f"{checkpoint_key('sessionize', 1)}/offsets/0")
+        done = _clean(lake)
+    assert done.returncode == 0, done.stderr
+    assert "1 removed" in done.stdout
+    assert lake.files.names("_checkpoints/attribute/sessionize") == ["v2", "v2.json", "v3", "v3.json"]
+
+
+def test_what_a_killed_reset_left_waits_for_the_job_to_stop_and_holds_up_nothing_else(lake: Lake) -> None:
+    # A reset, which holds the job's lock, may be writing there.
+    _leave(lake, 4)
+    with hold_job(lake, "attribute", S3Settings()):
+        done, named = _clean(lake), _clean(lake, "attribute/sessionize/v4")
+    assert done.returncode == 0, done.stderr
+    text = " ".join(done.stdout.split())
+    assert "attribute/sessionize/v4 stays: left by an unfinished reset; job attribute" in text
+    assert "is being run by another process" in text
+    assert "1 removed" in text
+    assert (named.returncode, "attribute/sessionize/v4 stays" in named.stderr) == (1, True)
+    names = ["v2", "v2.json", "v3", "v3.json"]
+    assert lake.files.names("_checkpoints/attribute/sessionize") == [*names, "v4"]
+    assert _clean(lake).returncode == 0
+    assert lake.files.names("_checkpoints/attribute/sessionize") == names
 
 
 def test_a_checkpoint_without_a_manifest_or_with_a_damaged_successor_stays(lake: Lake) -> None:
@@ -87,9 +115,7 @@ def test_an_unfinished_reset_is_not_mistaken_for_the_checkpoint_in_use(lake: Lak
 
 
 def test_what_a_killed_reset_left_is_removed_after_the_retention(lake: Lake) -> None:
-    file = f"{checkpoint_key('sessionize', 4)}/offsets/0"
-    lake.files.write(file, b"v1")
-    os.utime(lake.path / file, (_MONTH_AGO.timestamp(), _MONTH_AGO.timestamp()))
+    _leave(lake, 4)
     assert _fates(lake)[4] == ""
     left = next(found for found in list_checkpoints(lake) if found.version == 4)
     remove(lake, left, S3Settings(), _WEEK, _NOW)

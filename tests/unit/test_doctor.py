@@ -4,27 +4,31 @@ import json
 import shutil
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from spark_jobs import __version__
 from spark_jobs.config.settings import Settings, load_settings
 from spark_jobs.contract.tables import SESSIONS
-from spark_jobs.errors import LakeError
+from spark_jobs.errors import LakeError, SourceError
 from spark_jobs.ingest import samples
 from spark_jobs.lake.layout import Lake, commit_key
 from spark_jobs.lake.open import open_lake
+from spark_jobs.lake.records import write_record
 from spark_jobs.lake.store.files import json_bytes
 from spark_jobs.operations.doctor import CHECKS, Finding, Severity, Subject, examine, findings_of
 from spark_jobs.operations.doctor import ledger as ledger_check
 from spark_jobs.operations.doctor import machine as machine_check
-from spark_jobs.queries.manifest import FILES
+from spark_jobs.queries.manifest import FILES, KAFKA
 from spark_jobs.queries.manifests import new_manifest, write_manifest
 from spark_jobs.queries.places import checkpoint_key, progress_key
-from spark_jobs.streams.reports import QueryReport, QueryState
+from spark_jobs.streams.desired_state import DesiredState, RunState, desired_key
+from spark_jobs.streams.reports import DriverReport, QueryReport, QueryState, driver_report_key
 from tests.unit.test_cli import adloom
 
 _NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -187,8 +191,11 @@ def test_a_store_that_is_away_and_a_lake_that_is_not_there_are_named(
     away = load_settings(None, {"ADLOOM_S3__ENDPOINT": "http://127.0.0.1:1"})
     worst = _worst(_found(open_lake("s3a://ads/lake", away.s3), "store", away))
     assert (worst.severity, "does not answer" in worst.text) == (Severity.WRONG, True)
-    made = [check.name for check, _ in examine(Subject(open_lake("s3a://ads/lake", away.s3), away, _NOW))]
-    assert made == ["machine", "store"], "the rest has nothing to look at"
+    subject = Subject(open_lake("s3a://ads/lake", away.s3), away, _NOW)
+    made = {check.name: found for check, found in examine(subject)}
+    assert list(made) == [check.name for check in CHECKS], "each runs, and says why it cannot"
+    for name in ("checkpoints", "tables", "jobs", "ledger"):
+        assert "does not answer" in _worst(made[name][:1]).text, made[name]
     worst = _worst(_found(open_lake(str(tmp_path / "none")), "store"))
     assert (worst.severity, "there is no lake at" in worst.text) == (Severity.WARNING, True)
 
@@ -198,6 +205,32 @@ def test_a_kafka_that_is_away_is_named(lake: Lake, monkeypatch: pytest.MonkeyPat
     away = load_settings(None, {"ADLOOM_KAFKA__BOOTSTRAP_SERVERS": "127.0.0.1:1", "ADLOOM_KAFKA__TOPICS": "ads"})
     worst = _worst(_found(lake, "topics", away))
     assert (worst.severity, "Kafka at 127.0.0.1:1 does not answer" in worst.text) == (Severity.WRONG, True)
+
+
+def test_a_topic_that_was_created_again_is_named_and_the_others_are_looked_at(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = load_settings(None, {"ADLOOM_KAFKA__BOOTSTRAP_SERVERS": "k:1", "ADLOOM_KAFKA__TOPICS": "gone,ads,web"})
+    reached = {"ads": {"0": 100}, "web": {"0": 100}}
+    manifest = new_manifest("ingest", settings, KAFKA, begins_at=json.dumps(reached))
+    write_manifest(lake, manifest.model_copy(update={"topic_ids": {"ads": "a1", "web": "w1"}}), 1)
+
+    def ends(_: object, topic: str) -> dict[int, tuple[int, int]]:
+        if topic == "gone":
+            raise SourceError("has no topic gone")
+        return {0: (0, 500)}
+
+    monkeypatch.setattr(samples, "ids_of_topics", lambda _: {"ads": "a2", "web": "w1"})
+    monkeypatch.setattr(samples, "ends_of_topic", ends)
+    found = _found(lake, "topics", settings)
+    wrong = [one for one in found if one.severity is Severity.WRONG]
+    assert [one.text.partition(" since")[0] for one in wrong] == [
+        "has no topic gone",
+        "topic ads was deleted and created again",
+    ]
+    assert "kafka.fail_on_data_loss = false" in wrong[1].todo
+    assert "topic web: 400 records wait to be read" in [one.text for one in found]
+    assert not [one for one in found if one.text.startswith("topic ads: ") and "wait" in one.text], "old offsets"
 
 
 def test_a_ledger_that_does_not_balance_is_named(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,13 +243,151 @@ def test_a_ledger_that_does_not_balance_is_named(lake: Lake, monkeypatch: pytest
     assert _worst(_found(lake, "ledger")).severity is Severity.WRONG
 
 
-def test_the_other_checks_go_on_when_one_ends_with_an_error() -> None:
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        pytest.param(LakeError("then this"), "then this", id="an error of adloom"),
+        pytest.param(ValueError("not that"), "the check itself failed: ValueError: not that", id="any other"),
+    ],
+)
+def test_the_other_checks_go_on_when_one_ends_with_an_error(error: Exception, text: str) -> None:
     def look(_: Subject) -> Iterator[Finding]:
         yield Finding(Severity.FINE, "first")
-        raise LakeError("then this")
+        raise error
 
     (fine, wrong) = findings_of(SimpleNamespace(look=look), None)  # type: ignore[arg-type]
-    assert (fine.text, wrong.severity, wrong.text) == ("first", Severity.WRONG, "then this")
+    assert (fine.text, wrong.severity, wrong.text) == ("first", Severity.WRONG, text)
+
+
+_HOUR_AGO = _NOW - timedelta(hours=1)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "report", "severity", "text"),
+    [
+        pytest.param(
+            DesiredState(state=RunState.RUNNING, why="release 7 was deployed", since=_HOUR_AGO),
+            {"state": QueryState.STOPPED, "updated_at": _NOW - timedelta(minutes=30)},
+            Severity.WRONG,
+            "attribute stopped 30min ago and should run (release 7 was deployed)",
+            id="wanted and stopped",
+        ),
+        pytest.param(
+            DesiredState(state=RunState.RUNNING, why="release 7 was deployed", since=_NOW - timedelta(seconds=30)),
+            {"state": QueryState.STOPPED, "updated_at": _NOW - timedelta(minutes=30)},
+            Severity.FINE,
+            "attribute stopped 30min ago; it should run (release 7 was deployed), and may be starting",
+            id="just wanted: it is starting",
+        ),
+        pytest.param(
+            DesiredState(state=RunState.RUNNING, why="release 7 was deployed", since=_HOUR_AGO),
+            {"state": QueryState.STOPPED, "updated_at": _NOW - timedelta(seconds=30)},
+            Severity.FINE,
+            "attribute stopped 30s ago; it should run (release 7 was deployed), and may be starting",
+            id="just stopped: it is restarted",
+        ),
+        pytest.param(
+            DesiredState(state=RunState.RUNNING, why="release 7 was deployed", since=_HOUR_AGO),
+            None,
+            Severity.WRONG,
+            "no query of job attribute has ever reported, and it should run since 1h ago (release 7 was deployed)",
+            id="wanted and never seen",
+        ),
+        pytest.param(
+            DesiredState(state=RunState.STOPPED, why="marked failed by ann", since=_HOUR_AGO),
+            {"state": QueryState.STOPPED, "updated_at": _HOUR_AGO},
+            Severity.FINE,
+            "job attribute is stopped on purpose since 1h ago: marked failed by ann",
+            id="stopped on purpose",
+        ),
+        pytest.param(
+            DesiredState(state=RunState.STOPPED, why="marked failed by ann", since=_HOUR_AGO),
+            {"updated_at": _HOUR_AGO},
+            Severity.FINE,
+            "job attribute is stopped on purpose since 1h ago: marked failed by ann",
+            id="killed and not wanted",
+        ),
+        pytest.param(
+            DesiredState(state=RunState.STOPPED, why="maintenance", since=_HOUR_AGO, until=_NOW + timedelta(minutes=5)),
+            {"state": QueryState.STOPPED, "updated_at": _HOUR_AGO},
+            Severity.FINE,
+            "job attribute is paused for 5min more: maintenance",
+            id="paused",
+        ),
+        pytest.param(
+            DesiredState(state=RunState.STOPPED, why="maintenance", since=_HOUR_AGO, until=_NOW - timedelta(minutes=5)),
+            {"state": QueryState.STOPPED, "updated_at": _HOUR_AGO},
+            Severity.WRONG,
+            "attribute stopped 1h ago and should run (maintenance)",
+            id="its pause is over",
+        ),
+        pytest.param(
+            DesiredState(state=RunState.RUNNING, why="release 7 was deployed", since=_HOUR_AGO),
+            {},
+            Severity.FINE,
+            "attribute reported 3s ago",
+            id="wanted and running",
+        ),
+        pytest.param(
+            None, {"state": QueryState.STOPPED}, Severity.FINE, "attribute stopped 3s ago", id="nobody has asked"
+        ),
+    ],
+)
+def test_what_is_wanted_of_a_job_decides_whether_it_is_wrong_that_it_does_not_run(
+    lake: Lake, wanted: DesiredState | None, report: dict[str, Any] | None, severity: Severity, text: str
+) -> None:
+    if wanted:
+        write_record(lake, desired_key("attribute"), wanted)
+    if report is not None:
+        _report(lake, **report)
+    found = _found(lake, "jobs")
+    assert max(found, key=lambda one: list(Severity).index(one.severity)).severity is severity, found
+    (said,) = [one for one in found if one.text.startswith(text)]
+    assert said.severity is severity
+    assert bool(said.todo) is (severity is Severity.WRONG)
+
+
+def test_a_job_that_has_failed_is_named_with_the_reason(lake: Lake) -> None:
+    failed = DesiredState(state=RunState.FAILED, why="it has ended again: exit code 1", since=_HOUR_AGO)
+    write_record(lake, desired_key("attribute"), failed)
+    assert _worst(_found(lake, "jobs")).text == "job attribute has failed 1h ago: it has ended again: exit code 1"
+
+
+@pytest.mark.parametrize("has_report", [True, False], ids=["a-batch-of-an-hour", "its-table-is-not-there-yet"])
+@pytest.mark.parametrize("is_alive", [True, False])
+def test_a_driver_that_says_that_it_is_alive_is_not_silent(lake: Lake, *, has_report: bool, is_alive: bool) -> None:
+    write_record(
+        lake, desired_key("attribute"), DesiredState(state=RunState.RUNNING, why="a deployment", since=_HOUR_AGO)
+    )
+    seen = _NOW - (timedelta(seconds=14) if is_alive else timedelta(minutes=50))
+    driver = DriverReport(process_id=1, version="1", started_at=_HOUR_AGO, updated_at=seen, progress_at=seen)
+    write_record(lake, driver_report_key("attribute"), driver)
+    if has_report:
+        _report(lake, updated_at=_HOUR_AGO)
+    wrong = [one for one in _found(lake, "jobs") if one.severity is Severity.WRONG]
+    assert bool(wrong) is not is_alive, wrong
+
+
+def test_a_damaged_record_of_what_is_wanted_hides_no_report(lake: Lake) -> None:
+    lake.files.write(desired_key("attribute"), b"{half a fi")
+    _report(lake, state=QueryState.FAILED, last_error="no space")
+    texts = [one.text for one in _found(lake, "jobs") if one.severity is Severity.WRONG]
+    assert ["is damaged" in texts[0], "no space" in texts[1]] == [True, True], texts
+
+
+def test_a_store_that_refuses_requests_because_of_the_clock_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "x")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
+    lake = open_lake("s3a://ads/lake")
+    said = format_datetime(datetime.now(UTC) - timedelta(hours=1), usegmt=True)
+    answer = {"Error": {"Code": "RequestTimeTooSkewed"}, "ResponseMetadata": {"HTTPHeaders": {"date": said}}}
+
+    def refuse(**_: object) -> None:
+        raise ClientError(answer, "ListObjectsV2")
+
+    monkeypatch.setattr(lake.files, "client", SimpleNamespace(list_objects_v2=refuse))
+    found = _found(lake, "store")[0]
+    assert (found.severity, found.todo.startswith("set the clocks, by NTP")) == (Severity.WRONG, True), found
 
 
 def test_the_command_says_it_by_its_exit_code_and_as_json(lake: Lake) -> None:

@@ -1,8 +1,8 @@
 """Removes superseded checkpoints.
 
 Runs daily. Trigger it with **dry run** to see what it would remove. A checkpoint is removed once its query has used a
-newer one for `job.checkpoint_retention`; one that is in use stays. The task's log says what was removed, what stayed,
-and why.
+newer one for `job.checkpoint_retention`; one that is in use stays. Jobs may run. The task's log says what was removed,
+what stayed, and why.
 """
 
 from airflow.sdk import DAG, Param

@@ -72,8 +72,9 @@ class LocalFiles:
 
     def delete_folder(self, folder: str) -> None:
         """Deletes ``folder`` and its content; symbolic links are deleted, not followed."""
-        with suppress(FileNotFoundError):
-            shutil.rmtree(self.root / folder)
+        while (self.root / folder).is_dir():
+            with suppress(FileNotFoundError):  # another process deletes there, too
+                shutil.rmtree(self.root / folder)
 
 
 def _is_removed(folder: Path) -> bool:

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from pkgutil import iter_modules
 
-from spark_jobs.errors import AdloomError
-from spark_jobs.operations.doctor.description import Check, Finding, Severity, Subject, wrong
+from spark_jobs.operations.doctor.description import Check, Finding, Severity, Subject, attempt
 
 __all__ = ["CHECKS", "Check", "Finding", "Severity", "Subject", "examine", "findings_of"]
 
@@ -20,17 +19,11 @@ CHECKS = _declared()
 
 
 def examine(subject: Subject) -> Iterator[tuple[Check, list[Finding]]]:
-    """The findings of each check, up to one whose findings leave the rest nothing to look at."""
+    """The findings of each check; one that cannot run says why."""
     for check in CHECKS:
-        found = list(findings_of(check, subject))
-        yield check, found
-        if check.is_basis and any(one.severity is Severity.WRONG for one in found):
-            return
+        yield check, list(findings_of(check, subject))
 
 
 def findings_of(check: Check, subject: Subject) -> Iterator[Finding]:
     """The findings of ``check``; an error that ends it is the last."""
-    try:
-        yield from check.look(subject)
-    except AdloomError as error:
-        yield wrong(str(error), "")
+    return attempt(check.look(subject))

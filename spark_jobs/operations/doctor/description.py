@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from spark_jobs.config.settings import Settings
+from spark_jobs.errors import AdloomError
 from spark_jobs.lake.layout import Lake
 
 
@@ -41,14 +42,22 @@ class Subject:
 class Check:
     """A question about a subject.
 
-    ``order`` sorts the checks. An AdloomError that ``look`` raises is a finding. If ``is_basis``, later checks are
-    impossible once it finds something wrong.
+    ``order`` sorts the checks. Each runs, whatever the others find; an error that ``look`` raises is a finding.
     """
 
     order: int
     name: str
     look: Callable[[Subject], Iterator[Finding]]
-    is_basis: bool = False
+
+
+def attempt(findings: Iterator[Finding]) -> Iterator[Finding]:
+    """``findings``, which may be a part of a check; an error that ends them is the last."""
+    try:
+        yield from findings
+    except AdloomError as error:
+        yield wrong(str(error), "")
+    except Exception as error:  # noqa: BLE001 the doctor is asked when things are broken: the rest must be heard
+        yield wrong(f"the check itself failed: {type(error).__name__}: {error}", "report this as a bug of adloom")
 
 
 def fine(text: str) -> Finding:
