@@ -13,7 +13,7 @@ _log = logging.getLogger(__name__)
 
 
 class StopRequests:
-    """The requests made to one driver; it tells them from older ones by their content, so no clocks are compared."""
+    """The requests made to one driver; older ones differ in their content, so no clocks are compared."""
 
     def __init__(self, lake: Lake, job: str, *, is_cleared: bool = False, look_s: float = _LOOK_S) -> None:
         """Remembers the request that is there, which was made to an earlier driver.
