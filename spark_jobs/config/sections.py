@@ -403,7 +403,7 @@ class S3Settings(Section):
         None, description="PEM file of the CA that signed the store's certificate; default: the machine's own CAs"
     )
     lease: Duration = Field(
-        timedelta(seconds=20),
+        _MINUTE,
         ge=timedelta(seconds=5),
         description="lease duration: a job that fails to renew its lock on the lake within this time loses it",
     )

@@ -16,7 +16,7 @@ from typing import Any
 from spark_jobs.errors import LakeError
 from spark_jobs.lake.store.objects import Objects
 
-_RENEWALS = 4
+_RENEWALS = 6
 """Renewals within the length of a lease."""
 _RETRY_S = 1.0
 """The longest pause after a renewal that failed, and between two looks of a contender."""
