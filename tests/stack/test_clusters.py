@@ -103,7 +103,7 @@ def test_drivers_on_yarn_are_one_of_each_drain_and_lose_nothing(connection: Lake
         launcher.stop(job)
         assert stop_requested_at(connection.lake, job)
         _wait_for(connection, job, DriverState.STOPPED)
-        assert "asked to stop by word in the lake" in launcher.log(job)
+        assert "the lake asks it to stop" in launcher.log(job)
         assert "nothing was left running" in launcher.log(job)
     shutil.copy2(third, tmp_path / "source")
     launcher.start("deduplicate")
