@@ -84,6 +84,9 @@ test-long: setup ## The long tests of the jobs: each setting that a reset allows
 	$(PY) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -m slow --timeout 1800 tests/spark tests/expectations
 	$(PY) -m pytest -m slow -s --timeout 1800 tests/slow/test_bounded_state.py
 
+test-control: setup ## Supervision on 10,000 random schedules of faults and people
+	SCHEDULES=10000 $(PY) -m pytest --numprocesses 2 --timeout 7200 tests/dags/test_control_path.py
+
 mutants: setup ## 200 small faults in the code that decides rows, one at a time: does a test notice? Takes hours; resumes where it stopped
 	$(PY) -m tests.mutants $(MUTANTS)
 
@@ -142,4 +145,4 @@ clean: ## Remove everything generated except .venv; containers and their data to
 	@if [ -f .env ] && docker compose version >/dev/null 2>&1; then docker compose --profile '*' down --volumes; fi
 	rm -rf demo build dist .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup lock-jars demo up down airflow airflow-stop docs release check test test-derived test-stack test-stack-full test-airflow test-airflow-full pictures test-compose test-compose-core test-kill test-damage test-long mutants bench bench-batches bench-mappings bench-ledger bench-operators bench-peers bench-repair bench-credit bench-bots bench-guard bench-scaling profile bench-stack bench-old-log bench-forget bench-compose soak clean
+.PHONY: help setup lock-jars demo up down airflow airflow-stop docs release check test test-derived test-stack test-stack-full test-airflow test-airflow-full pictures test-compose test-compose-core test-kill test-damage test-long test-control mutants bench bench-batches bench-mappings bench-ledger bench-operators bench-peers bench-repair bench-credit bench-bots bench-guard bench-scaling profile bench-stack bench-old-log bench-forget bench-compose soak clean

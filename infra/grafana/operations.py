@@ -15,8 +15,10 @@ _NOW = Section(
         ),
         Panel(
             "Jobs that are missing",
-            "Jobs that should run and have not reported for three minutes, as in the alert JobDown.",
-            "count(time() - adloom_job_last_seen_seconds > 180 and adloom_job_wanted == 1) or vector(0)",
+            "Jobs that should run and do not: their driver has not said for three minutes that it is alive, or restarts "
+            "do not help (JobDown, JobFailed).",
+            "count((time() - adloom_job_last_seen_seconds > 180 and adloom_job_wanted == 1) or adloom_job_failed == 1) "
+            "or vector(0)",
             "none",
             Kind.NUMBER,
             alarm=1,
@@ -45,6 +47,14 @@ _NOW = Section(
             "none",
             Kind.NUMBER,
             alarm=1,
+        ),
+        Panel(
+            "Restarts in a row",
+            "How often the driver that is worst off was restarted without recovering: JobRestarting.",
+            "max(adloom_job_restarts) or vector(0)",
+            "none",
+            Kind.NUMBER,
+            alarm=2,
         ),
         Panel(
             "Restarts in a day",
