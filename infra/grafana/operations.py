@@ -15,8 +15,8 @@ _NOW = Section(
         ),
         Panel(
             "Jobs that are missing",
-            "Jobs that should run and do not: their driver has not said for three minutes that it is alive, or restarts "
-            "do not help (JobDown, JobFailed).",
+            "Jobs that should run and do not: their driver has not said for three minutes that it is alive, or "
+            "restarts do not help (JobDown, JobFailed).",
             "count((time() - adloom_job_last_seen_seconds > 180 and adloom_job_wanted == 1) or adloom_job_failed == 1) "
             "or vector(0)",
             "none",

@@ -223,7 +223,7 @@ def test_what_is_left_out_is_that_of_the_oracle(compared: tuple[CreditSettings, 
     assert {row["campaign_id"] for row in rows} > {None, "c1"}
 
 
-@pytest.mark.parametrize(("views", "most"), zip(CreditViews, (1, 2, 7), strict=True))
+@pytest.mark.parametrize(("views", "most"), list(zip(CreditViews, (1, 2, 7), strict=True)))
 def test_only_the_last_clicks_and_views_of_a_crowded_user_are_touches(
     spark: SparkSession, views: CreditViews, most: int
 ) -> None:

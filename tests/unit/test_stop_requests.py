@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -83,10 +84,11 @@ def test_a_request_made_as_soon_as_the_lock_is_held_reaches_the_driver(
 
     for name in ("_claim", "copy_initial"):
         monkeypatch.setattr(service, name, lambda *_: None)
-    monkeypatch.setattr(service, "_reporting", nothing)
+    for name in ("_reporting", "watching_itself"):
+        monkeypatch.setattr(service, name, nothing)
     monkeypatch.setattr(OpenLake, "hold", hold)
     stop = _Impatient()
-    opened = OpenLake(lake.root, lake.files, Settings(), cast("Any", None))
+    opened = OpenLake(lake.root, lake.files, Settings(), cast("Any", SimpleNamespace(sparkContext=None)))
     assert service.run_job(opened, ATTRIBUTE_JOB, stop) is service.ServiceOutcome.STOPPED
     assert stop.waits < 100
 
