@@ -1,6 +1,6 @@
 """The desired state of a job: whether people want it to run, whatever its processes do."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict
@@ -8,6 +8,9 @@ from pydantic import BaseModel, ConfigDict
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.records import find_record, read_record, write_record
 from spark_jobs.places import PROGRESS
+
+UNWATCHED_AFTER = timedelta(minutes=2)
+"""A job that no watcher has looked at for this long is unwatched: nobody starts or stops it."""
 
 
 class RunState(StrEnum):
@@ -105,6 +108,12 @@ def write_watch(lake: Lake, job: str, watch: Watch) -> None:
 def read_watch(lake: Lake, job: str) -> Watch | None:
     """The watch over ``job``; None if nobody watches it, or the record is damaged."""
     return find_record(lake, watch_key(job), Watch)
+
+
+def is_watched(lake: Lake, job: str, now: datetime, *, patience: timedelta = UNWATCHED_AFTER) -> bool:
+    """Whether a watcher has looked at ``job`` within ``patience``."""
+    watch = read_watch(lake, job)
+    return watch is not None and now - watch.looked_at <= patience
 
 
 def request_stop(lake: Lake, job: str, now: datetime) -> None:

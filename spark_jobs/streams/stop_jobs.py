@@ -2,16 +2,14 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from spark_jobs.config.sections import S3Settings
 from spark_jobs.errors import LakeInUseError
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.lock import is_held
-from spark_jobs.streams.desired_state import RunState, read_desired, read_watch, request_stop, set_desired
+from spark_jobs.streams.desired_state import RunState, is_watched, read_desired, request_stop, set_desired
 
-_WATCHED_WITHIN = timedelta(minutes=2)
-"""A watcher that has not looked for longer does not stop anything."""
 _POLL_S = 1.0
 
 
@@ -61,10 +59,9 @@ def stop_jobs(
 
 
 def _ask(lake: Lake, job: str, *, is_running: bool) -> None:
-    now, wanted, watch = datetime.now(UTC), read_desired(lake, job), read_watch(lake, job)
+    now, wanted = datetime.now(UTC), read_desired(lake, job)
     if wanted is not None and (wanted.state is not RunState.STOPPED or wanted.is_paused):
         set_desired(lake, job, RunState.STOPPED, "adloom stop", now)
-    is_watched = watch is not None and now - watch.looked_at <= _WATCHED_WITHIN
     # Its watcher sends SIGTERM. A driver would take a second request as one to stop at once.
-    if is_running and not is_watched:
+    if is_running and not is_watched(lake, job, now):
         request_stop(lake, job, now)

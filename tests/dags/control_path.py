@@ -8,7 +8,6 @@ faster.
 
 import logging
 import random
-from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -30,10 +29,10 @@ from spark_jobs.config.settings import Settings
 from spark_jobs.errors import LakeError
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.records import write_record
-from spark_jobs.lake.store.files import FileInfo
 from spark_jobs.streams.desired_state import RunState, read_desired, set_desired
 from spark_jobs.streams.reports import DriverReport, driver_report_key
 from tests.dags.fakes import LAKE
+from tests.support.memory_store import MemoryStore
 
 JOB = "attribute"
 _BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -58,46 +57,6 @@ _BY_NATURE = ("break", "mend", "mend", "freeze", "reboot", "leave", "leave")
 _SILENT = logging.getLogger("a model")
 _SILENT.addHandler(logging.NullHandler())
 _SILENT.propagate, _SILENT.disabled = False, True
-
-
-class _Memory:
-    """A store that may be away."""
-
-    name = "memory"
-
-    def __init__(self) -> None:
-        self.objects: dict[str, bytes] = {}
-        self.is_away = False
-
-    def _ask(self) -> dict[str, bytes]:
-        if self.is_away:
-            raise LakeError("the store does not answer")
-        return self.objects
-
-    def read(self, key: str) -> bytes | None:
-        return self._ask().get(key)
-
-    def write(self, key: str, data: bytes) -> None:
-        self._ask()[key] = data
-
-    def create(self, key: str, data: bytes) -> bool:
-        is_new = key not in self._ask()
-        if is_new:
-            self.write(key, data)
-        return is_new
-
-    def delete(self, keys: Iterable[str]) -> None:
-        for key in keys:
-            self._ask().pop(key, None)
-
-    def names(self, folder: str, *, after: str = "") -> list[str]:
-        raise NotImplementedError
-
-    def walk(self, folder: str) -> Iterator[FileInfo]:
-        raise NotImplementedError
-
-    def delete_folder(self, folder: str) -> None:
-        raise NotImplementedError
 
 
 @dataclass
@@ -133,9 +92,14 @@ class World:
     starts: int = 0
     acts: list[str] = field(default_factory=list)
 
+    def _ask_store(self) -> None:
+        if self.is_store_away:
+            raise LakeError("the store does not answer")
+
     def __post_init__(self) -> None:
         self.chance, self.now = random.Random(self.seed), _BEGIN
-        self.store, self.runs = _Memory(), list[_Run]()
+        self.store, self.runs, self.is_store_away = MemoryStore(), list[_Run](), False
+        self.store.fault = self._ask_store
         self.lake = Lake("memory://lake", self.store)
         self.connection = LakeConnection("memory://lake", None, Settings(), self.lake, self)
         self.process: _Process | None = None
@@ -221,7 +185,7 @@ class World:
 
     def _report(self) -> None:
         own = self.process
-        if own is None or own.is_frozen or self.store.is_away:
+        if own is None or own.is_frozen or self.is_store_away:
             return
         has_completed = own.completes_at is not None and self.now >= own.completes_at
         if has_completed and self.now - own.started_at >= Limits().recovered_after:
@@ -302,7 +266,7 @@ class World:
         self.event_at = self.now
         self.acts.append(f"{self.now - _BEGIN} {act}")
         if (
-            act in _BY_NATURE or not self.store.is_away
+            act in _BY_NATURE or not self.is_store_away
         ):  # without the store, a person's act fails, and the person sees it
             getattr(self, f"_{act}")()
 
@@ -393,7 +357,7 @@ class World:
             if self.now >= next_event:
                 self._act()
                 next_event = self.now + timedelta(seconds=self.chance.choice((30, 600, 7200, 86_400 * 2)))
-            self.store.is_away = self._is_away("store")
+            self.is_store_away = self._is_away("store")
             if any(self.now - self._step < until <= self.now for until in self.away.values()):
                 self.event_at = self.now
             if self.paused_until and self.now >= self.paused_until:

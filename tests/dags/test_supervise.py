@@ -22,7 +22,7 @@ from ad_dags.drivers.launchers import DriverState
 from ad_dags.drivers.operators import supervise as supervise_operator
 from ad_dags.drivers.operators.supervise import SuperviseDriverOperator
 from ad_dags.drivers.supervision.rules import Action, Decision, Limits
-from ad_dags.drivers.supervision.watch import is_watched, supervise_once
+from ad_dags.drivers.supervision.watch import supervise_once
 from ad_dags.drivers.triggers import supervise as supervise_trigger
 from ad_dags.drivers.triggers.supervise import SuperviseDriverTrigger
 from spark_jobs.config.settings import Settings
@@ -33,6 +33,7 @@ from spark_jobs.streams.desired_state import (
     RunState,
     Watch,
     desired_key,
+    is_watched,
     read_desired,
     read_watch,
     set_desired,

@@ -17,12 +17,10 @@ from ad_dags.connection.lakes import LakeRef
 from ad_dags.defaults import DagDefaults
 from ad_dags.drivers.supervision.naming import supervising_dag_id
 from ad_dags.drivers.supervision.rules import Limits
-from ad_dags.drivers.supervision.watch import is_watched, supervise_once
+from ad_dags.drivers.supervision.watch import supervise_once
 from spark_jobs.queries.registry import QUERIES_OF_JOB
-from spark_jobs.streams.desired_state import read_desired
+from spark_jobs.streams.desired_state import UNWATCHED_AFTER, is_watched, read_desired
 
-_PATIENCE = timedelta(minutes=2)
-"""A job that no watcher has looked at for this long is unwatched."""
 _log = logging.getLogger(__name__)
 
 
@@ -67,7 +65,7 @@ def find_unwatched(lake: LakeRef, limits: Limits) -> list[str]:
     connection, now, unwatched = connect(lake), utc_now(), []
     for job in QUERIES_OF_JOB:
         wanted = read_desired(connection.lake, job)
-        if wanted is None or is_watched(connection.lake, job, now, patience=_PATIENCE):
+        if wanted is None or is_watched(connection.lake, job, now):
             continue
         if not (wanted.runs_at(now) or wanted.is_paused):
             # Started at the very moment it was stopped, or started outside of Airflow.
@@ -75,7 +73,7 @@ def find_unwatched(lake: LakeRef, limits: Limits) -> list[str]:
                 _log.warning("%s: stopping it: it is running, unwatched and not wanted (%s)", job, wanted.why)
                 connection.launcher.stop(job)
             continue
-        _log.warning("%s: nobody has watched it for %s", job, _PATIENCE)
+        _log.warning("%s: nobody has watched it for %s", job, UNWATCHED_AFTER)
         supervise_once(connection.lake, connection.launcher, job, limits, now, name="reconcile")
         unwatched.append(lake.named(supervising_dag_id(job)))
     return unwatched

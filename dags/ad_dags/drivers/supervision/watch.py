@@ -1,7 +1,7 @@
 """Supervising a driver: look at it, apply the rules, act, and record in the lake who is watching."""
 
 import logging
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from ad_dags.drivers.launchers import Driver, Launcher, LauncherError
 from ad_dags.drivers.supervision.rules import Action, Decision, Life, Limits, decide
@@ -74,9 +74,3 @@ def _act(launcher: Launcher, job: str, decision: Decision) -> None:
         launcher.stop(job)
     if decision.action is not Action.NOTHING:
         _log.info("%s: %s: %s", job, decision.action, decision.why)
-
-
-def is_watched(lake: Lake, job: str, now: datetime, *, patience: timedelta) -> bool:
-    """Whether a watcher has looked at ``job`` within ``patience``."""
-    watch = read_watch(lake, job)
-    return watch is not None and now - watch.looked_at <= patience
