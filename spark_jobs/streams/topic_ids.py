@@ -155,6 +155,6 @@ def _beginning_again(lake: Lake, settings: Settings, before: Manifest, names: se
     else:
         reached = _offsets(note.reached[0])
     begins_at = "" if reached is None else json.dumps({name: at for name, at in reached.items() if name not in names})
-    return new_manifest(
-        INGEST, settings, KAFKA, begins_at=begins_at, follows=note.writer if note else before.follows
-    ).model_copy(update={"topic_ids": before.topic_ids})
+    follows = (note.writer, note.batch) if note else (before.follows, before.follows_batch)
+    kept = {"topic_ids": before.topic_ids, "follows": follows[0], "follows_batch": follows[1]}
+    return new_manifest(INGEST, settings, KAFKA, begins_at=begins_at).model_copy(update=kept)

@@ -17,6 +17,7 @@ from spark_jobs.lake.notes import CommitNote
 from spark_jobs.lake.open import open_lake
 from spark_jobs.queries.manifest import KAFKA
 from spark_jobs.queries.manifests import new_manifest, read_manifest, write_manifest
+from spark_jobs.queries.notes import last_note
 from spark_jobs.queries.places import checkpoint_in_use, checkpoint_key, manifest_key
 from spark_jobs.streams.checkpoints import claim
 from spark_jobs.streams.topic_ids import agree_on_topics, next_offsets, recreated
@@ -114,6 +115,10 @@ def test_without_fail_on_data_loss_the_new_topic_is_read_from_its_beginning_and_
     # Killed before its first batch: the next start is as good.
     claim(lake, _STRICT, [INGEST], source=KAFKA)
     assert agree_on_topics(lake, _STRICT, topics) == begins_at
+    manifest, note = read_manifest(lake, INGEST, checkpoint_in_use(lake, INGEST)), last_note(lake, INGEST)
+    assert manifest
+    assert note
+    assert (manifest.follows, manifest.follows_batch) == (note.writer, note.batch), "a driver that lost its lock"
     assert (checkpoint_in_use(lake, INGEST), _ids(lake, 2)["ads"]) == (2, "a2")
 
 
