@@ -3,7 +3,8 @@
 import json
 import logging
 import os
-from collections.abc import Collection, Iterator, Mapping
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from math import isfinite, nan
@@ -69,6 +70,7 @@ class ProgressFiles(QuickListener):
         """
         self._lake, self._uncounted, self._delays = lake, uncounted, delays or {}
         self._by_run: dict[str, QueryReport] = {}
+        self._lock = threading.Lock()
         self._trends: dict[str, Trend] = {}
 
     def reports(self) -> list[QueryReport]:
@@ -105,10 +107,10 @@ class ProgressFiles(QuickListener):
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
         """Reports the finished batch."""
-        run_id = str(event.progress.runId)
-        if before := self._by_run.get(run_id):
-            report = after_batch(before, event.progress, datetime.now(UTC))
-            self._write(run_id, report)
+        report = self._update(
+            str(event.progress.runId), lambda before: after_batch(before, event.progress, datetime.now(UTC))
+        )
+        if report:
             _log.info(
                 "%s: batch %d: %d rows in %.1f s, watermark %s, %s rows in state",
                 report.query,
@@ -121,31 +123,49 @@ class ProgressFiles(QuickListener):
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
         """Reports that the query is alive."""
-        if before := self._by_run.get(str(event.runId)):
-            nothing = {"input_rows": 0, "input_rows_per_s": 0.0, "processed_rows_per_s": 0.0, **_BETWEEN_BATCHES}
-            self._write(str(event.runId), _at(before.model_copy(update=nothing), datetime.now(UTC)))
+        nothing = {"input_rows": 0, "input_rows_per_s": 0.0, "processed_rows_per_s": 0.0, **_BETWEEN_BATCHES}
+        self._update(str(event.runId), lambda before: _at(before.model_copy(update=nothing), datetime.now(UTC)))
 
-    def report_tasks(self, query: str, busy_since: datetime, tasks_done: int, tasks: int) -> None:
-        """Reports that a task of a long batch has ended: ``tasks_done`` of ``tasks``."""
-        for run_id, before in list(self._by_run.items()):
-            if before.query == query and before.state is QueryState.RUNNING:
-                own = {"busy_since": busy_since, "tasks_done": tasks_done, "tasks": tasks}
-                self._write(run_id, _at(before.model_copy(update=own), datetime.now(UTC)))
+    def report_tasks(self, query: str, after: int | None, busy_since: datetime, tasks_done: int, tasks: int) -> None:
+        """Reports that a task of a long batch has ended: ``tasks_done`` of ``tasks``.
+
+        Does nothing if ``after``, the batch before it, is no longer the latest: the long one has ended meanwhile.
+        """
+        own = {"busy_since": busy_since, "tasks_done": tasks_done, "tasks": tasks}
+
+        def with_tasks(before: QueryReport) -> QueryReport | None:
+            runs = before.query == query and before.state is QueryState.RUNNING and before.batch_id == after
+            return _at(before.model_copy(update=own), datetime.now(UTC)) if runs else None
+
+        for run_id in list(self._by_run):
+            self._update(run_id, with_tasks)
 
     def report_failure(self, query: str, why: str) -> None:
         """Reports that ``query`` is about to end because of ``why``, which Spark knows nothing of."""
-        for run_id, before in list(self._by_run.items()):
-            if before.query == query and before.state is QueryState.RUNNING:
-                end = {"state": QueryState.FAILED, "last_error": why, "updated_at": datetime.now(UTC)}
-                self._write(run_id, before.model_copy(update=end))
+
+        def with_failure(before: QueryReport) -> QueryReport | None:
+            end = {"state": QueryState.FAILED, "last_error": why, "updated_at": datetime.now(UTC)}
+            runs = before.query == query and before.state is QueryState.RUNNING
+            return before.model_copy(update=end) if runs else None
+
+        for run_id in list(self._by_run):
+            self._update(run_id, with_failure)
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
         """Reports how the query ended."""
-        if before := self._by_run.get(str(event.runId)):
-            state = QueryState.FAILED if event.exception else QueryState.STOPPED
-            error = reason(event.exception) if event.exception else None
-            end = {"state": state, "last_error": error, "updated_at": datetime.now(UTC)}
-            self._write(str(event.runId), before.model_copy(update=end))
+        state = QueryState.FAILED if event.exception else QueryState.STOPPED
+        error = reason(event.exception) if event.exception else None
+        end = {"state": state, "last_error": error, "updated_at": datetime.now(UTC)}
+        self._update(str(event.runId), lambda before: before.model_copy(update=end))
+
+    def _update(self, run_id: str, change: Callable[[QueryReport], QueryReport | None]) -> QueryReport | None:
+        """Writes the report of a run after ``change``; returns None, and writes nothing, if there is none."""
+        with self._lock:  # Spark's listener and the driver's own watch report at the same time
+            before = self._by_run.get(run_id)
+            report = change(before) if before else None
+            if report:
+                self._write(run_id, report)
+            return report
 
     def _write(self, run_id: str, report: QueryReport) -> None:
         self._by_run[run_id] = report

@@ -203,7 +203,7 @@ class _SelfWatch:
             if not sight.is_busy or sight.batch != self._reported.get(query, sight).batch:
                 self._busy_since.pop(query, None)
             elif query in self._busy_since and sight != self._reported.get(query):
-                self._progress.report_tasks(query, self._busy_since[query], sight.tasks_done, sight.tasks)
+                self._progress.report_tasks(query, sight.batch, self._busy_since[query], sight.tasks_done, sight.tasks)
             if sight.is_busy:
                 self._busy_since.setdefault(query, now)
         self._reported = found

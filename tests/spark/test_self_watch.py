@@ -38,6 +38,7 @@ class _Driver:
         folder: Path,
         until: Callable[[], bool],
         stall_s: float = _STALL_S,
+        progress: ProgressFiles | None = None,
     ) -> None:
         """Runs ``batch`` on one record until ``until`` holds, or the watch ends the process."""
 
@@ -46,7 +47,7 @@ class _Driver:
             self.ended_with.append((code, why))
             raise SystemExit
 
-        progress = ProgressFiles(self.lake)
+        progress = progress or ProgressFiles(self.lake)
         (folder / "source").mkdir()
         (folder / "source" / "a.txt").write_text("1\n")
         lines = self._spark.readStream.text(str(folder / "source"))
@@ -105,6 +106,23 @@ def test_a_batch_takes_longer_than_a_stall_and_is_seen_to_go_on(
     assert own
     assert (report.busy_since, report.tasks_done) == (None, 0), "the batch is over"
     assert own.updated_at > own.started_at
+
+
+def test_a_look_from_within_a_batch_that_has_ended_since_changes_nothing(driver: _Driver, tmp_path: Path) -> None:
+    def has_ended() -> bool:
+        report = read_report(driver.lake, _QUERY)
+        if not report or report.batch_id is None:
+            return False
+        progress.report_tasks(_QUERY, None, report.started_at, 48, 48)
+        progress.report_tasks(_QUERY, report.batch_id, report.started_at, 1, 7)
+        seen.append(progress.report(_QUERY))
+        return True
+
+    progress, seen = ProgressFiles(driver.lake), list[QueryReport | None]()
+    driver.run(lambda _rows, _number: None, tmp_path, has_ended, progress=progress)
+    report = seen[-1]
+    assert report
+    assert (report.tasks_done, report.tasks) == (1, 7), "the look of the running batch counts, the other does not"
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # in place of the process
