@@ -359,6 +359,12 @@ class JobSettings(Section):
         description="with trigger = interval, how often deduplicate and attribute poll for rows from upstream instead "
         "of waiting for trigger_interval; it keeps the path to gold/attributions short",
     )
+    max_bytes_per_batch: int = Field(
+        128 * 1024 * 1024,
+        ge=1,
+        description="a batch of a query that reads bronze or silver takes whole commits up to this many bytes of "
+        "Parquet, and always at least one; bounds memory when catching up",
+    )
     stop_timeout: Duration = Field(
         5 * _MINUTE, description="how long running batches may take to finish after SIGTERM before they are aborted"
     )

@@ -19,10 +19,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-NOTHING: Final = -(2**63)
-"""A frontier behind every event: all are held back."""
-EVERYTHING: Final = 2**63 - 1
-"""A frontier ahead of every event: none is held back."""
+from spark_jobs.lake.notes import EVERYTHING, NOTHING
+
 STEP_US: Final = 3_600_000_000
 """Events that are held back are counted by this step of event time."""
 

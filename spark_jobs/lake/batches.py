@@ -57,6 +57,16 @@ def last_arrival(lake: Lake, table: Table, version: int) -> datetime | None:
     return time_of_us(us) if 0 < us < EVER_US else None
 
 
+def has_rows(lake: Lake, table: Table) -> bool:
+    """Whether ``table`` holds rows besides heartbeats; what its log no longer has may have brought some."""
+
+    def has_any(found: Batches) -> bool:
+        return any(batch.first_us is not None for batch in found.batches)
+
+    found = read_batches(lake, table, has_any)
+    return has_any(found) or found.begins > 0
+
+
 def arrivals(lake: Lake, table: Table, first: int, last: int) -> tuple[int, int] | None:
     """The first and the last ``ingest_time`` of rows that versions ``first`` to ``last`` of ``table`` added.
 

@@ -2,14 +2,16 @@
 
 import json
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from spark_jobs.config.durations import time_of_us
-from spark_jobs.contract.tables import Table
-from spark_jobs.lake.layout import Lake, commit_key
 
+NOTHING: Final = -(2**63)
+"""A frontier of event time behind every event: see :func:`frontier_of`."""
+EVERYTHING: Final = 2**63 - 1
+"""A frontier ahead of every event."""
 _NO_OFFSET = "-"
 
 
@@ -55,16 +57,6 @@ class CommitNote(BaseModel):
     def as_metadata(self) -> str:
         """The note as user metadata of a commit, without unset fields."""
         return self.model_dump_json(exclude_defaults=True)
-
-
-def first_version_with_rows(lake: Lake, table: Table) -> int | None:
-    """The first version of ``table`` that holds rows; None if it holds none."""
-    for version in range((lake.newest_commit(table.path) or 0) + 1):
-        commit = lake.files.read(commit_key(table, version)) or b""
-        added = (json.loads(line)["add"] for line in commit.splitlines() if line.startswith(b'{"add"'))
-        if any(json.loads(file.get("stats") or "{}").get("numRecords") != 0 for file in added):
-            return version
-    return None
 
 
 def adds_rows(commit: bytes) -> bool:
@@ -132,6 +124,11 @@ def version_opened(offset: Any) -> int:
     """The last version of which a batch read rows, and perhaps not all: see :func:`version_reached`."""
     version, index = int(offset["reservoirVersion"]), int(offset["index"])
     return version - 1 if index < 0 else version
+
+
+def is_at_rest(offset: Any) -> bool:
+    """Whether a batch has read a part of the rows that were there when its query began, and more of them are left."""
+    return "at_rest_until" in offset
 
 
 def frontier_of(offset: Any) -> int | None:

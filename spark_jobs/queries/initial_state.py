@@ -17,11 +17,13 @@ from pyspark.sql.types import StructField, StructType
 
 from spark_jobs.contract.events import KEY
 from spark_jobs.errors import SourceError
+from spark_jobs.lake.at_rest import first_date
+from spark_jobs.lake.batches import has_rows
 from spark_jobs.lake.layout import Lake
-from spark_jobs.lake.notes import first_version_with_rows
+from spark_jobs.lake.notes import read_plan, version_opened
 from spark_jobs.lake.store.files import LOCAL
 from spark_jobs.queries.manifests import read_manifest
-from spark_jobs.queries.places import checkpoint_batches, checkpoint_in_use, initial_key
+from spark_jobs.queries.places import checkpoint_batches, checkpoint_in_use, checkpoint_key, initial_key
 from spark_jobs.queries.query import Query
 from spark_jobs.queries.seeding import with_seeds
 from spark_jobs.spark.open_lake import OpenLake
@@ -48,7 +50,7 @@ def is_ready(query: Query, lake: Lake) -> bool:
     what = query.initial_state
     if what is None or what.known or not _is_due(lake, query, checkpoint_in_use(lake, query.name)):
         return True
-    return first_version_with_rows(lake, table) is not None
+    return has_rows(lake, table)
 
 
 def copy_initial(lake: OpenLake, queries: Iterable[Query]) -> None:
@@ -89,7 +91,7 @@ def first_rows(
     rows = read_taken(lake, query).localCheckpoint()
     if what.known:
         return sides, what.known(lake.settings, rows)
-    return [with_seeds(side, rows, _first_key(lake, query)) for side in sides], None
+    return [with_seeds(side, rows, _first_key(lake, query, version)) for side in sides], None
 
 
 def read_taken(lake: OpenLake, query: Query) -> DataFrame:
@@ -133,11 +135,13 @@ def _copy(lake: OpenLake, query: Query, location: str) -> None:
     writer.save(lake.uri(initial_key(query.name)))
 
 
-def _first_key(lake: OpenLake, query: Query) -> tuple[str, str]:
-    """The key of a row that is in the first batch."""
+def _first_key(lake: OpenLake, query: Query, version: int) -> tuple[str, str]:
+    """The key of a row that is in the first batch of the checkpoint ``version``: the earliest that is there."""
     (table,) = query.reads
-    rows = lake.read(table, version=first_version_with_rows(lake, table))
-    ((event_type, event_id),) = rows.select(*KEY).limit(1).collect()
+    planned = lake.files.read(f"{checkpoint_key(query.name, version)}/offsets/0")
+    until = version_opened(read_plan(planned).reached[0]) if planned else lake.newest_commit(table.path)
+    rows = lake.read(table, version=until).where(F.col("event_date") == F.lit(first_date(lake, table, until or 0)))
+    ((event_type, event_id),) = rows.orderBy("event_time", *KEY).select(*KEY).limit(1).collect()
     return event_type, event_id
 
 

@@ -28,6 +28,8 @@ class Manifest(BaseModel):
     """Where a version created by a reset starts reading, as Spark's JSON of Kafka offsets; empty: at the start."""
     final_before_ms: int = 0
     """Windows that end by then (ms since 1970) were final before a reset, and are not written by this version."""
+    at_rest_until: int = -1
+    """The version of the table it reads up to which the first checkpoint found rows at rest: none of them was late."""
     topic_ids: dict[str, str] = {}
     """Of ``ingest``, by name the id of each topic that its offsets mean; one without an id has none that is known."""
     initial_state: str = ""

@@ -5,12 +5,13 @@ from datetime import datetime, timedelta
 from functools import cached_property
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
-from spark_jobs.config.durations import EPOCH, parse_duration
+from spark_jobs.config.durations import EPOCH, parse_duration, time_of_us
 from spark_jobs.contract.tables import Table
 from spark_jobs.errors import CheckpointError
 from spark_jobs.lake.layout import Lake, commit_key
-from spark_jobs.lake.notes import CommitNote, adds_rows, version_reached
+from spark_jobs.lake.notes import CommitNote, adds_rows, frontier_of, is_at_rest, version_opened, version_reached
 from spark_jobs.queries.initial_state import read_taken
 from spark_jobs.queries.manifest import Manifest
 from spark_jobs.queries.manifests import keeps_initial_state, read_manifest
@@ -43,8 +44,17 @@ class ResumePoint:
 
     @cached_property
     def reached(self) -> list[int]:
-        """For each entry of :attr:`Query.reads`, the last version of that table that the query has read."""
-        return [version_reached(offset) for offset in self.note.reached]
+        """For each entry of :attr:`Query.reads`, the last version of that table that the query has read.
+
+        Of versions that it has begun with it may have read no further than :attr:`frontier`.
+        """
+        return [(version_opened if is_at_rest(end) else version_reached)(end) for end in self.note.reached]
+
+    @property
+    def frontier(self) -> datetime | None:
+        """How far in event time the query has read the rows that it begins with; None: it has read them all."""
+        us = frontier_of(self.note.reached[0]) if is_at_rest(self.note.reached[0]) else None
+        return None if us is None else time_of_us(us)
 
     def read(self, table: Table) -> DataFrame:
         """The rows of ``table`` as they are now; of a table that the query reads, those that it has read.
@@ -65,7 +75,8 @@ class ResumePoint:
         Raises:
             CheckpointError: the log of ``table`` does not go back to ``version``.
         """
-        return self.lake.read(table, version=version_at_rest(self.lake, table, version))
+        rows = self.lake.read(table, version=version_at_rest(self.lake, table, version))
+        return rows if self.frontier is None else rows.where(F.col("event_time") <= F.lit(self.frontier))
 
     def read_initial(self) -> DataFrame | None:
         """The rows of the initial state that the query started with, if it still counts; None without one.

@@ -21,7 +21,9 @@ from spark_jobs.queries.deduplicate.query import QUERY as DEDUPLICATE
 from spark_jobs.queries.facts import IS_EXPIRED
 from spark_jobs.queries.initial_state import has_taken
 from spark_jobs.queries.kept_columns import with_columns
+from spark_jobs.queries.manifests import read_manifest
 from spark_jobs.queries.notes import last_note
+from spark_jobs.queries.places import checkpoint_in_use
 from spark_jobs.queries.query import Query
 from spark_jobs.queries.registry import QUERIES
 from spark_jobs.restatements.late_events import late_for, new_late_events, replaced
@@ -111,7 +113,7 @@ class PendingLateEvents:
         before = self._before
         if self.spans or before is None or before.pending or self._failed:
             return True
-        return any(one.silver_version > self._since(one.query.writes.name) for one in wanted)
+        return any(one.silver_version > self._since(one.query) for one in wanted)
 
     @cached_property
     def fresh(self) -> DataFrame | None:
@@ -153,7 +155,7 @@ class PendingLateEvents:
             The columns of silver, ``cause`` and ``is_counted``.
         """
         name = one.query.writes.name
-        spans = spans_read(self._lake, one.query, self._since(name), until=one.version)
+        spans = spans_read(self._lake, one.query, self._since(one.query), until=one.version)
         counted, found = F.lit(True).alias("is_counted"), []
         if (own := late_for(self._lake, spans)) is not None:
             found.append(own.select("*", counted))
@@ -181,9 +183,13 @@ class PendingLateEvents:
         whole = with_columns(rows, dict(silver.dtypes))
         return whole.dropDuplicates([*KEY, "event_time", "is_counted"]).localCheckpoint()
 
-    def _since(self, name: str) -> int:
-        part = self._before.tables.get(name) if self._before else None
-        return part.silver_version if part else -1
+    def _since(self, query: Query) -> int:
+        """The version of silver up to which a repair has looked for late events, or there were none for ``query``."""
+        part = self._before.tables.get(query.writes.name) if self._before else None
+        if part:
+            return part.silver_version
+        manifest = read_manifest(self._lake, query.name, checkpoint_in_use(self._lake, query.name))
+        return manifest.at_rest_until if manifest else -1
 
 
 def _counting(known: DataFrame) -> DataFrame:

@@ -11,9 +11,14 @@ from py4j.java_gateway import JavaClass
 from pyspark.sql import SparkSession
 
 
+def is_aligned(spark: SparkSession) -> bool:
+    """Whether there is a source that holds rows back."""
+    return _alignments(spark) is not None
+
+
 def source_of_streams(spark: SparkSession) -> str:
     """Spark's name of the source with which a table is streamed."""
-    return "adloom.AlignedDelta" if _alignments(spark) else "delta"
+    return "adloom.AlignedDelta" if is_aligned(spark) else "delta"
 
 
 class AlignedTable:

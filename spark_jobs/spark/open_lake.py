@@ -1,5 +1,6 @@
 """A lake opened with Spark: it is passed to everything that reads or changes its tables."""
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +15,8 @@ from spark_jobs.contract.tables import Table
 from spark_jobs.errors import LakeError
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.lock import Check, hold_job
-from spark_jobs.spark.aligned import source_of_streams
+from spark_jobs.lake.notes import EVERYTHING
+from spark_jobs.spark.aligned import is_aligned, source_of_streams
 
 _ALL_FILES = 2**31 - 1
 
@@ -59,21 +61,27 @@ class OpenLake(Lake):
         """The rows of the Parquet files in the folder ``key``."""
         return self.spark.read.parquet(self.uri(key))
 
-    def stream(self, table: Table) -> DataFrame:
-        """Streams ``table`` with the columns that are kept, version by version.
+    def stream(self, table: Table, steps: Sequence[int] = ()) -> DataFrame:
+        """Streams ``table`` with the columns that are kept.
 
-        A batch always takes whole versions. Within a version rows lie in no order of time, so a batch that ended in the
-        middle of one would move the watermark past rows that wait in its other files. Of an aligned table
-        (:mod:`spark_jobs.spark.aligned`) it takes the rows up to a frontier.
+        Rows that are there already come as they lie at rest, in the order of time; then the table is read version by
+        version. A batch takes whole versions, up to ``job.max_bytes_per_batch``. Within a version rows lie in no order
+        of time, so a batch that ended in the middle of one would move the watermark past rows that wait in its other
+        files. Of a table that ``ingest`` aligns (:mod:`spark_jobs.spark.aligned`) it takes the rows up to a frontier.
+
+        Args:
+            table: which.
+            steps: event times (microseconds since 1970), ascending, by which rows that are there already are divided
+                into batches; none: they are one batch.
         """
-        rows = (
-            self.spark.readStream.format(source_of_streams(self.spark))
-            # The snapshot that is read otherwise comes in no order of time.
-            .option("startingVersion", 0)
-            .option("maxFilesPerTrigger", _ALL_FILES)
-            .load(self.table(table))
-        )
-        return declared(rows, table)
+        reader = self.spark.readStream.format(source_of_streams(self.spark))
+        if is_aligned(self.spark):
+            reader = reader.option("maxBytesPerTrigger", f"{self.settings.job.max_bytes_per_batch}b")
+            reader = reader.option("steps", ",".join(map(str, (*steps, EVERYTHING))))
+        else:
+            # Delta's own source reads rows at rest in no order of time, and ends a full batch in mid-version.
+            reader = reader.option("startingVersion", 0).option("maxFilesPerTrigger", _ALL_FILES)
+        return declared(reader.load(self.table(table)), table)
 
     def history(self, table: Table) -> list[Commit]:
         """The commits that the log of ``table`` still holds; their times are with zone (UTC)."""

@@ -26,13 +26,13 @@ from spark_jobs.config.durations import time_of_us
 from spark_jobs.contract.events import OK
 from spark_jobs.contract.tables import BRONZE_EVENTS
 from spark_jobs.errors import SourceError
-from spark_jobs.ingest.alignment import EVERYTHING, NOTHING, STEP_US, Alignment, Taken
+from spark_jobs.ingest.alignment import STEP_US, Alignment, Taken
 from spark_jobs.ingest.arriving import folders_of
 from spark_jobs.ingest.files_read import files_read
 from spark_jobs.ingest.query import NAME as INGEST
 from spark_jobs.ingest.topics import unread_partitions
 from spark_jobs.ingest.unread_files import UnreadFiles
-from spark_jobs.lake.notes import CommitNote, read_plan
+from spark_jobs.lake.notes import EVERYTHING, NOTHING, CommitNote, read_plan
 from spark_jobs.queries.notes import last_note
 from spark_jobs.queries.places import checkpoint_in_use, checkpoint_key
 from spark_jobs.spark.aligned import AlignedTable

@@ -17,7 +17,7 @@ from spark_jobs.queries.state_settings import changes
 from spark_jobs.streams.checkpoint_check import compare_with_table
 
 _VERSION = re.compile(r"v([1-9]\d*)(?:\.json)?")
-_OF_THE_START = {"begins_at", "follows", "follows_batch", "final_before_ms", "topic_ids"}
+_OF_THE_START = {"begins_at", "follows", "follows_batch", "final_before_ms", "topic_ids", "at_rest_until"}
 """Fields of a manifest that say where the checkpoint begins, and stay if it has not been used."""
 
 
@@ -66,9 +66,17 @@ def claim(lake: Lake, settings: Settings, queries: Iterable[str], *, source: str
         if not _is_used(lake, query):
             before = read_manifest(lake, query, checkpoint_in_use(lake, query))
             kept = before.model_dump(include=_OF_THE_START) if before else {}
+            if not kept.get("follows"):
+                kept |= _at_rest(lake, query)
             manifest = new_manifest(query, settings, source).model_copy(update=kept)
             write_manifest(lake, manifest, checkpoint_in_use(lake, query))
     return found
+
+
+def _at_rest(lake: Lake, query: str) -> dict[str, int]:
+    table = find_query(query).table_read
+    newest = lake.newest_commit(table.path) if table else None
+    return {} if newest is None else {"at_rest_until": newest}
 
 
 def preflight(lake: Lake, settings: Settings, queries: Iterable[str], *, source: str) -> list[SettingChange]:

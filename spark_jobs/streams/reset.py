@@ -101,6 +101,8 @@ def reset(lake: OpenLake, name: str, source: Path | None = None) -> Reset:
             manifest = manifest.model_copy(update={"follows": note.writer, "follows_batch": note.batch})
             before = read_manifest(lake, name, version - 1)
             manifest = with_initial_state_of(manifest, before, query, lake.settings, lake)
+            if before:
+                manifest = manifest.model_copy(update={"at_rest_until": before.at_rest_until})
         write_manifest(lake, manifest, version)
     return Reset(name, version, open_events)
 

@@ -1,6 +1,7 @@
 """A lake whose files were compacted and removed, and whose logs were cleaned, since its tables were last corrected."""
 
 import json
+import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +19,7 @@ from spark_jobs.contract.tables import (
     RESTATEMENTS,
     SESSIONS,
     SILVER_EVENTS,
+    Table,
 )
 from spark_jobs.credit.plan import CREDIT_PLANS
 from spark_jobs.credit.run import credit
@@ -31,12 +33,18 @@ from spark_jobs.ledger.update import update_ledger
 from spark_jobs.marks.mark import update_marks
 from spark_jobs.operations.maintain import maintain
 from spark_jobs.places import BATCHES
+from spark_jobs.queries.arrivals import spans_read
+from spark_jobs.queries.notes import last_note
+from spark_jobs.queries.registry import writer_of
+from spark_jobs.restatements.pending import tables_to_correct
 from spark_jobs.restatements.plan import PlanKind
 from spark_jobs.restatements.plans import GOLD_PLANS, KEPT
 from spark_jobs.restatements.repair import repair
 from spark_jobs.restatements.replay import replay
 from spark_jobs.spark.open_lake import OpenLake
+from spark_jobs.streams import start
 from tests.support.credited import copy_lake, credit_rows, in_order_of_arrival
+from tests.support.equality import MEASURED, generate_source
 from tests.support.lakes import read_table
 from tests.support.old_plans import credit_plan, gold_plan, write_done
 from tests.support.oracle import assert_same_rows, expected_tables
@@ -61,15 +69,21 @@ def _vacuumed(spark: SparkSession, lake: Lake) -> None:
 def _cleaned(spark: SparkSession, lake: Lake) -> None:
     """The same once a month has passed: of the log only its last checkpoint is left."""
     _vacuumed(spark, lake)
-    java = spark.sparkContext._jvm.org.apache.spark.sql.delta.DeltaLog  # type: ignore[union-attr]
-    for table in _STREAMED:
-        if not lake.has(table):
-            continue
-        save(lake, table)  # as `adloom maintain` does
-        java.forTable(spark._jsparkSession, lake.table(table)).checkpoint()
-        last = json.loads(lake.files.read(f"{table.path}/_delta_log/_last_checkpoint") or b"{}")["version"]
+    for table, last in _with_checkpoints(spark, lake).items():
         lake.files.delete([commit_key(table, version) for version in range(last)])
+
+
+def _with_checkpoints(spark: SparkSession, lake: Lake) -> dict[Table, int]:
+    """Writes a checkpoint of each log; returns their versions."""
+    java, found = spark.sparkContext._jvm.org.apache.spark.sql.delta.DeltaLog, {}  # type: ignore[union-attr]
+    for table in _STREAMED:
+        if lake.has(table):
+            save(lake, table)  # as `adloom maintain` does
+            java.forTable(spark._jsparkSession, lake.table(table)).checkpoint()
+            last = lake.files.read(f"{table.path}/_delta_log/_last_checkpoint") or b"{}"
+            found[table] = json.loads(last)["version"]
     java.clearCache()
+    return found
 
 
 def _vacuumed_before_batches(spark: SparkSession, lake: Lake) -> None:
@@ -117,6 +131,36 @@ def test_what_corrects_tables_works_however_long_ago_it_last_did(
         SESSIONS.name
     ]
     assert (found.unknown, found.late) == (0, 0)
+
+
+def test_a_job_that_first_runs_on_an_old_lake_begins_with_what_lies_there_in_the_order_of_time(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Nothing is late for the two jobs that have run; the third has delays that are short for files of a day.
+    settings, lake = _SETTINGS, open_lake(str(tmp_path / "lake"))
+    source, newest = generate_source(tmp_path / "source", events=2000, seed=73), tmp_path / "newest"
+    shutil.move(max(source.iterdir()), newest)
+    run_in(spark, settings, lake, source, drain=False)
+    repair(OpenLake.of(lake, settings, spark))
+    _vacuumed(spark, lake)
+    last = _with_checkpoints(spark, lake)
+    shutil.move(newest, source / "newest.jsonl")
+    run_in(spark, settings, lake, source, drain=False)
+    for table, version in last.items():
+        lake.files.delete([commit_key(table, old) for old in range(version)])
+    monkeypatch.setattr(start, "_ROWS_AT_ONCE", 300)
+    run_in(spark, settings, lake, source, measure=True)
+    due = expected_tables(source, settings, datetime.now(UTC))
+    for table in MEASURED:
+        assert_same_rows(read_table(lake, table), due.rows(table), table)
+        note = last_note(lake, writer_of(table).name)
+        assert note
+        assert note.batch > 5, "it has read what was there in steps"
+    opened = OpenLake.of(lake, settings, spark)
+    assert [one.query.name for one in tables_to_correct(opened) if spans_read(lake, one.query, -1, until=one.version)]
+    before = {table: lake.newest_commit(table.path) for table in MEASURED}
+    repair(opened)
+    assert {table: lake.newest_commit(table.path) for table in MEASURED} == before, "no event was late for it"
 
 
 _MANY = KEPT + 50

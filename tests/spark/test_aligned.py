@@ -6,16 +6,27 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
+from delta.tables import DeltaTable
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark_jobs.ingest.alignment import EVERYTHING, NOTHING
-from spark_jobs.lake.notes import frontier_of, read_plan, version_opened, version_reached
+from spark_jobs.lake.notes import (
+    EVERYTHING,
+    NOTHING,
+    frontier_of,
+    is_at_rest,
+    read_plan,
+    version_opened,
+    version_reached,
+)
 from spark_jobs.spark.aligned import AlignedTable, source_of_streams
 
 _NUMBERS = count()
@@ -29,6 +40,9 @@ class Stream:
     spark: SparkSession
     folder: Path
     batches: list[list[int]] = field(default_factory=list)
+    max_bytes: int = 2**40
+    steps: tuple[int, ...] = ()
+    most: int | None = None
     _query: StreamingQuery | None = None
 
     def __post_init__(self) -> None:
@@ -38,15 +52,22 @@ class Stream:
     def write(self, hours: list[int]) -> None:
         rows = [(hour, _START + timedelta(hours=hour)) for hour in hours]
         frame = self.spark.createDataFrame(rows, "hour INT, event_time TIMESTAMP")
-        frame.write.format("delta").mode("append").save(str(self.folder / "table"))
+        dated = frame.withColumn("event_date", F.to_date("event_time"))
+        dated.write.format("delta").mode("append").partitionBy("event_date").save(str(self.folder / "table"))
 
     def start(self) -> None:
-        rows = self.spark.readStream.format(source_of_streams(self.spark)).option("startingVersion", 0)
+        rows = self.spark.readStream.format(source_of_streams(self.spark))
+        rows = rows.option("maxBytesPerTrigger", f"{self.max_bytes}b")
+        if self.steps:
+            rows = rows.option("steps", ",".join(str(_at(hour)) for hour in self.steps) + f",{EVERYTHING}")
         writer = rows.load(str(self.folder / "table")).writeStream.foreachBatch(self._take)
         self._query = writer.option("checkpointLocation", str(self.folder / "checkpoint")).start()
 
     def _take(self, batch: DataFrame, _number: int) -> None:
-        self.batches.append(sorted(row.hour for row in batch.collect()))
+        if self.most is not None and len(self.batches) >= self.most:
+            raise RuntimeError
+        if hours := sorted(row.hour for row in batch.collect()):
+            self.batches.append(hours)
 
     def read(self) -> list[int]:
         """Reads what it may; returns the hours of all its batches since the last call."""
@@ -54,6 +75,14 @@ class Stream:
         before = len(self.batches)
         self._query.processAllAvailable()
         return sorted(hour for batch in self.batches[before:] for hour in batch)
+
+    def fail_after(self, batches: int) -> None:
+        """Reads, and fails in the batch after so many."""
+        assert self._query is not None
+        self.most = batches
+        with pytest.raises(StreamingQueryException):
+            self._query.processAllAvailable()
+        self.most = None
 
     def stop(self) -> None:
         if self._query is not None:
@@ -124,7 +153,7 @@ def test_the_way_to_a_frontier_is_taken_step_by_step(stream: Stream) -> None:
     assert stream.read() == []
     stream.table.publish(1, [_at(2), _at(4), EVERYTHING])
     assert stream.read() == [1, 2, 3, 4, 5, 6]
-    assert [batch for batch in stream.batches if batch] == [[1, 2], [3, 4], [5, 6]]
+    assert stream.batches == [[1, 2], [3, 4], [5, 6]]
 
 
 def test_what_was_held_back_is_still_held_back_after_a_restart(stream: Stream) -> None:
@@ -145,12 +174,78 @@ def test_without_a_frontier_the_offset_is_that_of_delta(stream: Stream, spark: S
     stream.write([1])
     stream.start()
     assert stream.read() == [1]
-    plain = spark.readStream.format("delta").option("startingVersion", 0).load(str(stream.folder / "table"))
+    plain = spark.readStream.format("delta").load(str(stream.folder / "table"))
     writer = plain.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "other"))
     query = writer.trigger(availableNow=True).start()
     query.awaitTermination()
     own, other = (tmp_path / name / "offsets" / "0" for name in ("checkpoint", "other"))
     assert own.read_text().splitlines()[2:] == other.read_text().splitlines()[2:]
+
+
+def _forget_old_versions(spark: SparkSession, table: Path) -> None:
+    """Compacts the table and removes what a year of maintenance would: replaced files, and commits of the log."""
+    name = f"delta.`{table}`"
+    spark.sql(f"OPTIMIZE {name}")
+    DeltaTable.forPath(spark, str(table)).vacuum(0)
+    log = table / "_delta_log"
+    newest = max(int(file.stem) for file in log.glob("*.json"))
+    jvm: Any = spark._jvm
+    jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, str(table)).checkpoint()
+    for file in log.glob("*.json"):
+        if int(file.stem) < newest:
+            file.unlink()
+
+
+@pytest.fixture
+def without_retention_check(spark: SparkSession) -> Iterator[None]:
+    spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+    yield
+    spark.conf.unset("spark.databricks.delta.retentionDurationCheck.enabled")
+
+
+@pytest.mark.usefixtures("without_retention_check")
+def test_rows_that_lie_there_come_in_the_order_of_time_though_their_versions_are_gone(
+    stream: Stream, spark: SparkSession
+) -> None:
+    for hours in ([40, 1], [30, 2], [50, 20]):
+        stream.write(hours)
+    _forget_old_versions(spark, stream.folder / "table")
+    stream.steps = (10, 35)
+    stream.start()
+    assert stream.read() == [1, 2, 20, 30, 40, 50]
+    assert stream.batches == [[1, 2], [20, 30], [40, 50]]
+    stream.write([7, 60])
+    assert stream.read() == [7, 60]
+
+
+def test_a_stream_that_is_stopped_on_its_way_through_old_rows_goes_on_there(stream: Stream) -> None:
+    stream.write([40, 1])
+    stream.write([30, 2])
+    stream.steps = (10, 35)
+    stream.start()
+    stream.fail_after(1)
+    assert stream.batches == [[1, 2]]
+    assert is_at_rest(stream.offset())
+    assert version_reached(stream.offset()) == -1
+    stream.write([5, 41])
+    # The way is computed again, from what is there now.
+    stream.steps = (8, 39)
+    stream.start()
+    assert stream.read() == [5, 30, 40, 41]
+    assert stream.batches[1:] == [[30], [5], [40, 41]]
+    assert not is_at_rest(stream.offset())
+
+
+def test_a_batch_takes_whole_versions_up_to_a_size(stream: Stream) -> None:
+    stream.max_bytes = 1
+    stream.start()
+    assert stream.read() == []
+    stream.stop()
+    for hours in ([3, 30, 60], [2], [1, 70]):
+        stream.write(hours)
+    stream.start()
+    assert stream.read() == [1, 2, 3, 30, 60, 70]
+    assert stream.batches == [[3, 30, 60], [2], [1, 70]]
 
 
 _STEPS = st.lists(

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spark_jobs.ingest.alignment import EVERYTHING, NOTHING, STEP_US, Alignment, Taken
+from spark_jobs.ingest.alignment import STEP_US, Alignment, Taken
+from spark_jobs.lake.notes import EVERYTHING, NOTHING
 
 DELAY_US = 3 * STEP_US
 

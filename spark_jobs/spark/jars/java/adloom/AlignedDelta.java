@@ -19,6 +19,7 @@ public class AlignedDelta implements StreamSourceProvider {
   @Override
   public Source createSource(SQLContext context, String checkpoint, Option schema, String name, Map options) {
     Source table = new DeltaDataSource().createSource(context, checkpoint, schema, name, options);
-    return new AlignedSource(table, (String) options.apply("path"));
+    String steps = options.contains("steps") ? (String) options.apply("steps") : null;
+    return new AlignedSource(table, (String) options.apply("path"), steps);
   }
 }

@@ -18,9 +18,14 @@ public final class Alignments {
   private final long[] frontiers;
   private volatile boolean isOvertaken;
 
-  private Alignments(long version, long[] frontiers) {
+  /** See {@link #publish}. */
+  Alignments(long version, String frontiers) {
+    String[] texts = frontiers.split(",");
     this.version = version;
-    this.frontiers = frontiers;
+    this.frontiers = new long[texts.length];
+    for (int i = 0; i < texts.length; i++) {
+      this.frontiers[i] = Long.parseLong(texts[i]);
+    }
   }
 
   /**
@@ -30,12 +35,7 @@ public final class Alignments {
    * @param frontiers the way to the frontier in event time (microseconds since 1970), with commas; a batch takes a step
    */
   public static void publish(String table, long version, String frontiers) {
-    String[] texts = frontiers.split(",");
-    long[] steps = new long[texts.length];
-    for (int i = 0; i < texts.length; i++) {
-      steps[i] = Long.parseLong(texts[i]);
-    }
-    TABLES.put(table, new Alignments(version, steps));
+    TABLES.put(table, new Alignments(version, frontiers));
   }
 
   /** Streams of the table read it as it comes from now on. */
@@ -56,6 +56,10 @@ public final class Alignments {
   boolean covers(long other) {
     isOvertaken = isOvertaken || other > version;
     return other <= version;
+  }
+
+  long first() {
+    return frontiers[0];
   }
 
   long last() {
