@@ -41,6 +41,8 @@ DAYS_WRITER = "days"
 """In place of a job's name in the lock of ``gold/days``; and the writer of its commits."""
 LEDGER = "ledger"
 """In place of a job's name in the lock of whoever updates the ledger."""
+MAINTENANCE = "maintenance"
+"""In place of a job's name, in the lock of whoever compacts the tables that jobs write, while these run."""
 LINEAGE = "lineage"
 """In place of a job's name in the lock of whoever sends lineage."""
 

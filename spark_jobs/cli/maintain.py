@@ -23,7 +23,7 @@ app = typer.Typer()
 
 @app.command(
     epilog="Example:  adloom maintain attributions sessions --lake lake   Exit code 1 if a table was skipped because "
-    "what writes it is running.",
+    "another command is rewriting it.",
 )
 def maintain(
     location: LakeOption,
@@ -34,7 +34,7 @@ def maintain(
     keep: Annotated[bool, typer.Option("--keep", help="Compact small files, but remove none.")] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Compact the small files of tables and remove files that no reader needs any more. No row changes."""
+    """Compact the small files of tables and remove files that no reader needs any more, while jobs run. No row changes."""
     from spark_jobs.operations.maintain import maintain as compact
 
     tables = [find_table(name) for name in table or []] or list(MAINTAINED_TABLES.values())

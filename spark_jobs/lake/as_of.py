@@ -1,15 +1,17 @@
 """The version of a table at a given time, from its log alone."""
 
-from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
-from itertools import accumulate
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Final
 
 from spark_jobs.contract.tables import Table
 from spark_jobs.errors import LakeError
 from spark_jobs.lake.layout import Lake, commit_key
 from spark_jobs.lake.notes import committed_at
+
+_CLOCKS_DIFFER_BY: Final = timedelta(minutes=10)
 
 
 @dataclass(frozen=True)
@@ -38,28 +40,45 @@ def version_as_of(lake: Lake, table: Table, as_of: AsOf) -> int | None:
         if not 0 <= wanted <= newest:
             raise LakeError(f"{table.name} has no version {wanted}; it has versions up to {newest}")
         return wanted
-    return newest if as_of.time is None else _version_at(lake, table, as_of.time)
-
-
-def _version_at(lake: Lake, table: Table, time: datetime) -> int:
-    """The last version whose time is not after ``time``.
-
-    Several machines commit, and their clocks differ. So the time of a commit is not before that of an earlier one, as
-    in Delta: otherwise a version could belong to an earlier time than the one before it.
-    """
-    versions = lake.commits(table.path)
-    times = list(accumulate((_committed_at(lake, table, version) for version in versions), max))
-    before = bisect_right(times, time)
-    if not before:
-        raise LakeError(
-            f"{table.name} had no version at {time.isoformat()} that is still in its log; the first is version "
-            f"{versions[0]} of {times[0].isoformat(timespec='milliseconds')}"
-        )
-    return versions[before - 1]
-
-
-def _committed_at(lake: Lake, table: Table, version: int) -> datetime:
-    found = committed_at(lake.files.read(commit_key(table, version)) or b"")
+    if as_of.time is None:
+        return newest
+    found = version_at(lake, table, as_of.time)
     if found is None:
-        raise LakeError(f"{lake.shown(commit_key(table, version))} does not say when it was committed")
+        raise LakeError(f"{table.name} had no version at {as_of.time.isoformat()} that is still in its log")
     return found
+
+
+def version_at(lake: Lake, table: Table, time: datetime) -> int | None:
+    """The last version of ``table`` whose time is not after ``time``; None: it is not in the log, or there was none.
+
+    Several machines commit, and their clocks differ by some minutes at most. The time of a commit is not before that of
+    an earlier one, as in Delta: otherwise a version could belong to an earlier time than the one before it.
+
+    A month of commits takes some twenty reads, and those of the last minutes.
+    """
+
+    @cache
+    def made_at(version: int) -> datetime | None:
+        commit = lake.files.read(commit_key(table, version))
+        if commit is None:
+            return None
+        found = committed_at(commit)
+        if found is None:
+            raise LakeError(f"{lake.shown(commit_key(table, version))} does not say when it was committed")
+        return found
+
+    before, after = -1, (lake.newest_commit(table.path) or 0) + 1
+    while after - before > 1:
+        middle = (before + after) // 2
+        made = made_at(middle)
+        if made is None or made <= time:
+            before = middle
+        else:
+            after = middle
+    for version in range(before, -1, -1):
+        made = made_at(version)
+        if made is None or made <= time - _CLOCKS_DIFFER_BY:
+            break
+        if made > time:
+            after = version
+    return after - 1 if after > 0 and made_at(after - 1) else None

@@ -7,7 +7,7 @@ from spark_jobs.config.durations import EPOCH, microseconds
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import LATE_EVENTS, RESTATEMENTS, SILVER_EVENTS
 from spark_jobs.errors import LakeError, LedgerError
-from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.layout import Lake, commit_key
 from spark_jobs.lake.lock import hold_patiently
 from spark_jobs.lake.notes import version_reached
 from spark_jobs.ledger.advance import advance
@@ -69,7 +69,7 @@ def balance(settings: Settings, lake: Lake, *, drained: bool) -> Ledger:
 
 
 def _has_lost_its_start(lake: Lake) -> bool:
-    return min(lake.commits(SILVER_EVENTS.path), default=0) > 0
+    return lake.has(SILVER_EVENTS) and lake.files.read(commit_key(SILVER_EVENTS, 0)) is None
 
 
 def begin_now(settings: Settings, lake: Lake, now: datetime, check_lock: Callable[[], None]) -> Ledger:

@@ -121,7 +121,7 @@ def _read(lake: Lake, table: Table, first: int, last: int) -> tuple[list[Commit]
     """The commits that are still in the log, oldest first, and when the last one was made."""
     found, made = list[Commit](), EPOCH
     # Delta removes old commits; their inputs were not reported in time.
-    for version in (one for one in lake.commits(table.path) if first <= one <= last):
+    for version in (one for one in lake.commits(table.path, after=f"{first:020}") if one <= last):
         commit = lake.files.read(commit_key(table, version)) or b""
         found.append(commit_in(commit, table, version))
         made = committed_at(commit) or made

@@ -5,25 +5,26 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from pyspark.sql import SparkSession
-
 from spark_jobs.config.durations import format_duration
 from spark_jobs.contract.tables import CREDIT_TABLES, DAYS, MARKS, REPAIR_TABLES, Table
 from spark_jobs.credit.plan import CREDIT_PLANS
 from spark_jobs.errors import LakeInUseError
+from spark_jobs.lake.as_of import version_at
 from spark_jobs.lake.batches import save
-from spark_jobs.lake.layout import Lake
-from spark_jobs.lake.notes import version_reached
-from spark_jobs.places import CREDIT, DAYS_WRITER, MARKS_WRITER, REPAIR
+from spark_jobs.lake.layout import commit_key
+from spark_jobs.lake.notes import adds_rows, info_in, version_reached
+from spark_jobs.places import CREDIT, DAYS_WRITER, MAINTENANCE, MARKS_WRITER, REPAIR
 from spark_jobs.queries.jobs import OPTIONAL_JOBS
 from spark_jobs.queries.notes import last_note
 from spark_jobs.queries.places import checkpoint_versions
-from spark_jobs.queries.registry import QUERIES, readers_of, writer_of
+from spark_jobs.queries.query import Query
+from spark_jobs.queries.registry import QUERIES, readers_of
 from spark_jobs.restatements.plans import GOLD_PLANS, Plans
 from spark_jobs.spark.conf import table_properties
 from spark_jobs.spark.open_lake import OpenLake
+from spark_jobs.spark.session import using
+from spark_jobs.spark.write_delta import despite_rewrites
 
-_PARQUET = ".parquet"
 _PLANS: dict[str, Plans[Any]] = {REPAIR: GOLD_PLANS, CREDIT: CREDIT_PLANS}
 """By lock, the plans that are made under it."""
 
@@ -52,11 +53,12 @@ class Care:
 
 
 def maintain(lake: OpenLake, tables: Iterable[Table], *, remove: bool) -> Iterator[Care]:
-    """Maintains ``tables``, one after the other, each while holding the lock of what writes it.
+    """Maintains ``tables``, one after the other, while jobs write and read them.
 
-    Compacting changes no row and makes no reader read anything again. A file that was replaced is removed when it has
-    been out of use for ``tables.file_retention`` and every query that reads the table has read past that point.
-    With the tables of repairs and of credit, old plans of theirs are removed.
+    Compacting changes no row and makes no reader read anything again; what a job appends meanwhile does not disturb it.
+    Tables that commands rewrite are maintained under the lock of these commands. A file that was replaced is removed
+    when it has been out of use for ``tables.file_retention`` and every query that reads the table has read past that
+    point. With the tables of repairs and of credit, old plans of theirs are removed.
 
     Args:
         lake: the lake.
@@ -80,65 +82,87 @@ def maintain(lake: OpenLake, tables: Iterable[Table], *, remove: bool) -> Iterat
 
 
 def _writer(table: Table) -> str:
-    """The owner of the lock on ``table``; appends of others to ``restatements`` do not disturb a compaction."""
-    if table in CREDIT_TABLES:
-        return CREDIT
-    own = {MARKS: MARKS_WRITER, DAYS: DAYS_WRITER, **dict.fromkeys(REPAIR_TABLES, REPAIR)}
-    return own[table] if table in own else writer_of(table).job
+    """The lock to hold; appends of others to ``restatements`` do not disturb a compaction."""
+    own = {MARKS: MARKS_WRITER, DAYS: DAYS_WRITER}
+    own |= dict.fromkeys(REPAIR_TABLES, REPAIR) | dict.fromkeys(CREDIT_TABLES, CREDIT)
+    return own.get(table, MAINTENANCE)
 
 
 def _care(lake: OpenLake, table: Table, *, remove: bool) -> Care:
-    name = f"delta.`{lake.table(table)}`"
     if table in {MARKS, *(query.writes for query in QUERIES)}:
         save(lake, table)
-    _set_properties(lake.spark, name, table_properties(lake.settings.tables))
-    (compacted,) = lake.spark.sql(f"OPTIMIZE {name}").select("metrics").collect()
-    joined, made = compacted.metrics.numFilesRemoved, compacted.metrics.numFilesAdded
+    _set_properties(lake, table)
+    joined, made = _compact(lake, table)
     if not remove:
         return Care(table.name, joined, made)
     if waiting := _waiting_reader(lake, table, datetime.now(UTC)):
         return Care(table.name, joined, made, not_removed=waiting)
-    before = _data_files(lake, table)
-    lake.spark.sql(f"VACUUM {name}")
-    after = _data_files(lake, table)
-    gone = before.keys() - after.keys()
-    return Care(table.name, joined, made, len(gone), sum(before[key] for key in gone))
+    return Care(table.name, joined, made, *_vacuum(lake, table))
 
 
-def _set_properties(spark: SparkSession, name: str, wanted: dict[str, str]) -> None:
-    (found,) = spark.sql(f"DESCRIBE DETAIL {name}").select("properties").collect()
+def _set_properties(lake: OpenLake, table: Table) -> None:
+    name, wanted = _name(lake, table), table_properties(lake.settings.tables)
+    (found,) = lake.spark.sql(f"DESCRIBE DETAIL {name}").select("properties").collect()
     changed = {key: value for key, value in wanted.items() if found.properties.get(key) != value}
     if changed:
         pairs = ", ".join(f"'{key}' = '{value}'" for key, value in changed.items())
-        spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({pairs})")
+        lake.spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({pairs})")
+
+
+def _name(lake: OpenLake, table: Table) -> str:
+    return f"delta.`{lake.table(table)}`"
+
+
+def _compact(lake: OpenLake, table: Table) -> tuple[int, int]:
+    """Compacts the small files of ``table``; returns how many there were, and how many replace them."""
+
+    def compact() -> tuple[int, int]:
+        (done,) = lake.spark.sql(f"OPTIMIZE {_name(lake, table)}").select("metrics").collect()
+        return int(done.metrics.numFilesRemoved), int(done.metrics.numFilesAdded)
+
+    return despite_rewrites(compact)
 
 
 def _waiting_reader(lake: OpenLake, table: Table, now: datetime) -> str:
     """Why a query that reads ``table`` still needs files that are older than the retention; empty if none does."""
-    bound = now - lake.settings.tables.file_retention
-    history = lake.history(table)
-    # Compaction and the like add nothing to read.
-    old = [commit.version for commit in history if commit.operation == "WRITE" and commit.committed_at < bound]
-    if not old:
+    readers = [query for query in readers_of(table) if _is_waited_for(lake, query)]
+    if not readers:
         return ""
-    for query in readers_of(table):
-        if query.job in OPTIONAL_JOBS and not checkpoint_versions(lake, query.name):
-            continue
+    needed = _last_rows_before(lake, table, now - lake.settings.tables.file_retention)
+    for query in readers:
         note = last_note(lake, query.name)
-        reached = min((version_reached(offset) for offset in note.reached), default=-1) if note else -1
-        if reached < max(old):
+        reached = min(map(version_reached, note.reached), default=-1) if note else -1
+        if reached < needed:
             return (
-                f"query {query.name} has read it up to version {reached} only, and version {max(old)} is older than "
+                f"query {query.name} has read it up to version {reached} only, and version {needed} is older than "
                 f"tables.file_retention {format_duration(lake.settings.tables.file_retention)}: run job "
                 f"{query.job} first"
             )
     return ""
 
 
-def _data_files(lake: Lake, table: Table) -> dict[str, int]:
-    log = f"{table.path}/_delta_log/"
-    return {
-        file.key: file.bytes
-        for file in lake.files.walk(table.path)
-        if file.name.endswith(_PARQUET) and not file.key.startswith(log)
-    }
+def _last_rows_before(lake: OpenLake, table: Table, time: datetime) -> int:
+    """The last version of ``table`` up to ``time`` that added rows; -1: none did, or the log has lost it."""
+    version = version_at(lake, table, time)
+    while version is not None and (commit := lake.files.read(commit_key(table, version))):
+        if adds_rows(commit):  # compaction and the like add nothing to read
+            return version
+        version -= 1
+    return -1
+
+
+def _is_waited_for(lake: OpenLake, query: Query) -> bool:
+    """Whether ``query`` may still need files: it has begun, or its job is one that every lake has."""
+    return query.job not in OPTIONAL_JOBS or bool(checkpoint_versions(lake, query.name))
+
+
+def _vacuum(lake: OpenLake, table: Table) -> tuple[int, int]:
+    """Removes the files of ``table`` that are out of use; returns how many, and their bytes."""
+    before = lake.newest_commit(table.path) or 0
+    with using(lake.spark, {"spark.databricks.delta.vacuum.logging.enabled": "true"}):
+        lake.spark.sql(f"VACUUM {_name(lake, table)}").collect()
+    after = lake.newest_commit(table.path) or 0
+    said = [info_in(lake.files.read(commit_key(table, version)) or b"") for version in range(before + 1, after + 1)]
+    found = {info["operation"]: info.get("operationMetrics", {}) for info in said if "operation" in info}
+    files = found.get("VACUUM END", {}).get("numDeletedFiles", 0)
+    return int(files), int(found.get("VACUUM START", {}).get("sizeOfDataToDelete", 0))

@@ -102,6 +102,8 @@ def spark_conf(
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         **{f"spark.hadoop.parquet.enable.dictionary#{column}": "false" for column in _NEARLY_UNIQUE},
         "spark.databricks.delta.optimize.maxFileSize": str(settings.tables.target_file_bytes),
+        # A file that has half the size stays: otherwise each late event makes a whole day be written again.
+        "spark.databricks.delta.optimize.minFileSize": str(settings.tables.target_file_bytes // 2),
         "spark.databricks.delta.autoCompact.maxFileSize": str(settings.tables.target_file_bytes),
         **{_PROPERTY_OF_NEW_TABLES + name.removeprefix("delta."): value for name, value in properties.items()},
         **({} if is_one_process(settings) else _cluster_conf(settings.spark)),

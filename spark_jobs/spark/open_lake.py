@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Self
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_jobs.config.durations import time_of_us
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import Table
 from spark_jobs.errors import LakeError
@@ -19,15 +17,6 @@ from spark_jobs.lake.notes import EVERYTHING
 from spark_jobs.spark.aligned import is_aligned, source_of_streams
 
 _ALL_FILES = 2**31 - 1
-
-
-@dataclass(frozen=True)
-class Commit:
-    """A commit in a table's log. Only the operation ``WRITE`` adds rows."""
-
-    version: int
-    operation: str
-    committed_at: datetime
 
 
 @dataclass(frozen=True)
@@ -82,12 +71,6 @@ class OpenLake(Lake):
             # Delta's own source reads rows at rest in no order of time, and ends a full batch in mid-version.
             reader = reader.option("startingVersion", 0).option("maxFilesPerTrigger", _ALL_FILES)
         return declared(reader.load(self.table(table)), table)
-
-    def history(self, table: Table) -> list[Commit]:
-        """The commits that the log of ``table`` still holds; their times are with zone (UTC)."""
-        found = self.spark.sql(f"DESCRIBE HISTORY delta.`{self.table(table)}`")
-        commits = found.select("version", "operation", F.unix_micros("timestamp").alias("us")).collect()
-        return [Commit(one.version, one.operation, time_of_us(one.us)) for one in commits]
 
     def hold(self, job: str) -> AbstractContextManager[Check]:
         """Holds the lock of ``job`` for the session: see :func:`spark_jobs.lake.lock.hold_job`."""

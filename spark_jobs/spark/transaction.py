@@ -20,6 +20,7 @@ import logging
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
+from delta.exceptions import MetadataChangedException
 from pyspark.sql import DataFrame, DataFrameWriter
 
 from spark_jobs.contract.tables import Table
@@ -58,8 +59,11 @@ def append_once(plain: DataFrame, writer: DataFrameWriter, lake: Lake, table: Ta
     key = lake.table(table), note.writer
     # An append that fails leaves nothing known: it may have been committed all the same.
     known = _KNOWN.pop(key, None) if has_internals(plain.sparkSession) else None
-    version = None if known is None else _append_by_transaction(plain, lake, table, note, known)
-    if version is None:
+    try:
+        version = None if known is None else _append_by_transaction(plain, lake, table, note, known)
+        if version is None:
+            version = _append_by_writer(writer, lake, table, note)
+    except MetadataChangedException:  # `adloom maintain` has changed its properties, and nothing was appended
         version = _append_by_writer(writer, lake, table, note)
     _KNOWN[key] = _Known(version, max(note.batch, known.batch if known else note.batch))
 

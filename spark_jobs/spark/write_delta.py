@@ -1,5 +1,15 @@
 """Writes the Delta tables of the lake, each batch exactly once."""
 
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeVar
+
+from delta.exceptions import (
+    ConcurrentAppendException,
+    ConcurrentDeleteDeleteException,
+    ConcurrentDeleteReadException,
+    MetadataChangedException,
+)
 from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql import functions as F
 
@@ -9,10 +19,30 @@ from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.notes import CommitNote
 from spark_jobs.spark.transaction import append_once
 
+T = TypeVar("T")
+_TRIES = 5
+_IN_BETWEEN = (
+    ConcurrentAppendException,
+    ConcurrentDeleteDeleteException,
+    ConcurrentDeleteReadException,
+    MetadataChangedException,
+)
+"""With none of them the change was made."""
 _PROPERTIES = {
     # Validation reads the changes since the last validated version; for appends the change feed costs nothing.
     "delta.enableChangeDataFeed": "true",
 }
+
+
+def despite_rewrites(change: Callable[[], T]) -> T:
+    """Makes a ``change`` to a table; again if a repair or a compaction has come in between.
+
+    These are single commits, so a few tries are enough. The last one raises what it finds.
+    """
+    for _ in range(_TRIES - 1):
+        with suppress(*_IN_BETWEEN):
+            return change()
+    return change()
 
 
 def create_table(spark: SparkSession, lake: Lake, table: Table) -> None:
@@ -69,7 +99,8 @@ def replace_rows(rows: DataFrame, where: str, lake: Lake, table: Table, note: Co
     """
     create_table(rows.sparkSession, lake, table)
     writer = _plain(rows, table).write.format("delta").mode("overwrite")
-    writer.option("replaceWhere", where).option("userMetadata", note.as_metadata()).save(lake.table(table))
+    replacing = writer.option("replaceWhere", where).option("userMetadata", note.as_metadata())
+    despite_rewrites(lambda: replacing.save(lake.table(table)))
 
 
 def replace_all(rows: DataFrame, lake: Lake, table: Table, note: CommitNote) -> None:

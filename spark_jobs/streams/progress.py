@@ -159,7 +159,7 @@ class ProgressFiles(QuickListener):
         self._update(str(event.runId), lambda before: before.model_copy(update=end))
 
     def _update(self, run_id: str, change: Callable[[QueryReport], QueryReport | None]) -> QueryReport | None:
-        """Writes the report of a run after ``change``; returns None, and writes nothing, if there is none."""
+        """Writes the report of a run after ``change``; None, and nothing is written, if that gives no report."""
         with self._lock:  # Spark's listener and the driver's own watch report at the same time
             before = self._by_run.get(run_id)
             report = change(before) if before else None

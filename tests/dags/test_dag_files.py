@@ -10,7 +10,6 @@ from airflow.dag_processing.dagbag import DagBag
 from airflow.sdk import DAG
 
 from ad_dags import factory
-from spark_jobs.queries.registry import QUERIES_OF_JOB
 from tests.support.dag_names import DAG_NAMES
 
 _DAGS = Path(__file__).parents[2] / "dags"
@@ -18,7 +17,7 @@ _EXAMPLES = _DAGS.parent / "examples"
 _WITH_SPARK = {
     "close_days.update_days",
     "credit_conversions.credit_conversions",
-    *(f"maintain_tables.maintain_{job}" for job in (*QUERIES_OF_JOB, "derived")),
+    "maintain_tables.maintain_tables",
     "mark_invalid.mark_invalid",
     "repair_late.repair_late",
     "replay_audit.audit_random_day",

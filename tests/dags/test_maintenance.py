@@ -1,4 +1,4 @@
-"""Table maintenance: the job is paused meanwhile, and resumed however it ends."""
+"""The tasks that care for a lake by a command of adloom."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,67 +31,14 @@ def connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LakeConnectio
     return connection
 
 
-def _state(connection: LakeConnection) -> tuple[str, bool]:
-    wanted = read_desired(connection.lake, "attribute")
-    assert wanted
-    return wanted.state.value, wanted.is_paused
-
-
-def test_the_job_is_paused_while_its_tables_are_maintained(
-    connection: LakeConnection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tables_are_maintained_while_all_jobs_run(connection: LakeConnection, monkeypatch: pytest.MonkeyPatch) -> None:
     set_desired(connection.lake, "attribute", RunState.RUNNING, "a test", _NOW)
-    wanted = connection.lake.path / "_progress" / "attribute" / "wanted.json"
-    fake_command(connection.lake.path.parent, monkeypatch, f'echo "$@"; cat {wanted}')
-    output = maintain_tables.maintain_tables(LAKE, "attribute")
-    assert output.startswith("maintain attributions sessions --lake")
-    assert '"state": "stopped"' in output
-    assert isinstance(connection.launcher, RecordingLauncher)
-    assert connection.launcher.calls == ["stop attribute"], "its watcher starts it again"
-    assert _state(connection) == ("running", False)
-
-
-def test_tables_that_no_job_writes_are_maintained_while_all_jobs_run(
-    connection: LakeConnection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    before = read_desired(connection.lake, "attribute")
     fake_command(connection.lake.path.parent, monkeypatch, 'echo "$@"')
-    tables = "paths credits left_out net_paths net_credits marks late_events restatements days"
-    assert maintain_tables.maintain_derived(LAKE).startswith(f"maintain {tables} --lake")
+    assert maintain_tables.maintain_tables(LAKE).startswith("maintain --lake")
     assert isinstance(connection.launcher, RecordingLauncher)
     assert connection.launcher.calls == []
-
-
-def test_a_maintenance_that_fails_resumes_the_job(connection: LakeConnection, monkeypatch: pytest.MonkeyPatch) -> None:
-    set_desired(connection.lake, "attribute", RunState.RUNNING, "a test", _NOW)
-    fake_command(connection.lake.path.parent, monkeypatch, "echo error: the disk is full; exit 1")
-    with pytest.raises(CommandError, match="the disk is full"):
-        maintain_tables.maintain_tables(LAKE, "attribute")
-    assert _state(connection) == ("running", False)
-
-
-def test_a_job_that_was_stopped_on_purpose_stays_stopped(
-    connection: LakeConnection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    set_desired(connection.lake, "attribute", RunState.STOPPED, "a test", _NOW)
-    fake_command(connection.lake.path.parent, monkeypatch, "exit 0")
-    maintain_tables.maintain_tables(LAKE, "attribute")
-    assert isinstance(connection.launcher, RecordingLauncher)
-    assert connection.launcher.calls == []
-    assert _state(connection) == ("stopped", False)
-
-
-def test_a_job_that_is_stopped_during_its_pause_stays_stopped(
-    connection: LakeConnection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    set_desired(connection.lake, "attribute", RunState.RUNNING, "a test", _NOW)
-
-    def run_adloom(*_: object, **__: object) -> tuple[int, str]:
-        set_desired(connection.lake, "attribute", RunState.STOPPED, "an operator", _NOW)
-        return 0, ""
-
-    monkeypatch.setattr(maintain_tables, "run_adloom", run_adloom)
-    maintain_tables.maintain_tables(LAKE, "attribute")
-    assert _state(connection) == ("stopped", False)
+    assert read_desired(connection.lake, "attribute") == before
 
 
 def test_invalid_traffic_is_marked_with_the_keys_of_maintenance(

@@ -24,7 +24,7 @@ from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.lock import hold_job
 from spark_jobs.lake.open import open_lake
 from spark_jobs.operations.maintain import maintain
-from spark_jobs.places import CHECKPOINTS
+from spark_jobs.places import CHECKPOINTS, MAINTENANCE
 from spark_jobs.queries.deduplicate.query import NAME as DEDUPLICATE
 from spark_jobs.queries.jobs import ATTRIBUTE_JOB, DEDUPLICATE_JOB
 from spark_jobs.queries.manifest import FILES
@@ -107,7 +107,7 @@ def _maintain_on_the_way(spark: SparkSession, lake: Lake, settings: Settings) ->
         assert one.files_joined > one.files_made > 0, one
         assert one.files_removed == one.files_joined, one
     assert {table.name: len(read_table(lake, table)) for table in tables} == rows
-    with hold_job(lake, ATTRIBUTE_JOB, settings.s3, spark=spark):
+    with hold_job(lake, MAINTENANCE, settings.s3, spark=spark):
         (passed_over,) = maintain(OpenLake.of(lake, at_once, spark), [SESSIONS], remove=True)
     assert "is being run by another process" in passed_over.skipped
     append_heartbeat(

@@ -10,12 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from delta.exceptions import (
-    ConcurrentAppendException,
-    ConcurrentDeleteDeleteException,
-    ConcurrentDeleteReadException,
-)
-from delta.tables import DeltaMergeBuilder, DeltaTable
+from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -31,11 +26,10 @@ from spark_jobs.places import FEED
 from spark_jobs.queries.campaign_stats.windows import KEY, cost_of, key_of, rate, summed
 from spark_jobs.queries.manifest import Manifest
 from spark_jobs.queries.output import Output, TableOutput
-from spark_jobs.spark.write_delta import append_rows, create_table, replace_rows
+from spark_jobs.spark.write_delta import append_rows, create_table, despite_rewrites, replace_rows
 
 Window = dict[str, Any]
 """A row of ``gold/campaign_stats``, its times as text."""
-_MERGES = 5
 
 
 def outputs_of_windows(settings: Settings, lake: Lake, manifest: Manifest | None) -> list[Output]:
@@ -134,7 +128,7 @@ def add_to_windows(rows: DataFrame, lake: Lake, table: Table, note: CommitNote) 
     for key, value in marks.items():
         spark.conf.set(key, value)
     try:
-        _execute(merge)
+        despite_rewrites(merge.execute)
     finally:
         for key in marks:
             spark.conf.unset(key)
@@ -148,17 +142,6 @@ def _total(names: Sequence[str]) -> dict[str, Column]:
     priced = cost_of(counts[impressions], F.coalesce(there + new, there, new))
     # Null net means that it equals gross; that must hold for the sum too.
     return {**counts, cost: F.when(counts[impressions].isNotNull(), priced)}
-
-
-def _execute(merge: DeltaMergeBuilder) -> None:
-    """Executes ``merge``, again if a repair has rewritten the same files meanwhile, which is one short commit."""
-    for _ in range(_MERGES - 1):
-        try:
-            merge.execute()
-        except (ConcurrentAppendException, ConcurrentDeleteDeleteException, ConcurrentDeleteReadException):
-            continue
-        return
-    merge.execute()
 
 
 def _near(rows: DataFrame) -> Column | None:
