@@ -34,7 +34,7 @@ def maintain(
     keep: Annotated[bool, typer.Option("--keep", help="Compact small files, but remove none.")] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Compact the small files of tables and remove files that no reader needs any more, while jobs run. No row changes."""
+    """Compact small files of tables and remove files that no reader needs any more, while jobs run. No row changes."""
     from spark_jobs.operations.maintain import maintain as compact
 
     tables = [find_table(name) for name in table or []] or list(MAINTAINED_TABLES.values())

@@ -117,8 +117,10 @@ def _cells(report: QueryReport, now: datetime) -> Iterator[RenderableType]:
 
 
 def _backlog(report: QueryReport) -> str:
-    if report.backlog_records is not None:
-        return f"{report.backlog_records:,} records"
+    if report.backlog is not None:
+        unit = "commits" if report.backlog_records is None else "records"
+        rest = f", gone in {_rough(report.caught_up_at - report.updated_at)}" if report.caught_up_at else ""
+        return f"{report.backlog:,} {unit}{rest}"
     return "" if report.backlog_bytes is None else f"{report.backlog_bytes / 1e6:,.1f} MB"
 
 

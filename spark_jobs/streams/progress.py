@@ -26,8 +26,9 @@ from pyspark.sql.streaming.listener import (
 
 from spark_jobs import __version__
 from spark_jobs.contract.events import OBSERVED, QUARANTINED
-from spark_jobs.errors import AdloomError
+from spark_jobs.errors import AdloomError, LakeError
 from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.notes import version_opened
 from spark_jobs.lake.records import find_record, write_record
 from spark_jobs.queries.places import progress_key, trend_key
 from spark_jobs.queries.registry import JOB_OF_QUERY, find_query
@@ -71,6 +72,8 @@ class ProgressFiles(QuickListener):
         self._lake, self._uncounted, self._delays = lake, uncounted, delays or {}
         self._by_run: dict[str, QueryReport] = {}
         self._lock = threading.Lock()
+        self._backlogs: dict[str, tuple[datetime, int]] = {}
+        """By query, when its backlog was largest, and what it was then."""
         self._trends: dict[str, Trend] = {}
 
     def reports(self) -> list[QueryReport]:
@@ -107,8 +110,11 @@ class ProgressFiles(QuickListener):
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
         """Reports the finished batch."""
+        now = datetime.now(UTC)
+        batch, now = event.progress, datetime.now(UTC)
+        end = batch.sources[0].endOffset
         report = self._update(
-            str(event.progress.runId), lambda before: after_batch(before, event.progress, datetime.now(UTC))
+            str(batch.runId), lambda before: self._with_backlog(after_batch(before, batch, now), end, now)
         )
         if report:
             _log.info(
@@ -123,8 +129,7 @@ class ProgressFiles(QuickListener):
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
         """Reports that the query is alive."""
-        nothing = {"input_rows": 0, "input_rows_per_s": 0.0, "processed_rows_per_s": 0.0, **_BETWEEN_BATCHES}
-        self._update(str(event.runId), lambda before: _at(before.model_copy(update=nothing), datetime.now(UTC)))
+        self._update(str(event.runId), lambda before: idle(before, datetime.now(UTC)))
 
     def report_tasks(self, query: str, after: int | None, busy_since: datetime, tasks_done: int, tasks: int) -> None:
         """Reports that a task of a long batch has ended: ``tasks_done`` of ``tasks``.
@@ -157,6 +162,24 @@ class ProgressFiles(QuickListener):
         error = reason(event.exception) if event.exception else None
         end = {"state": state, "last_error": error, "updated_at": datetime.now(UTC)}
         self._update(str(event.runId), lambda before: before.model_copy(update=end))
+
+    def _with_backlog(self, report: QueryReport, end: str, now: datetime) -> QueryReport:
+        """``report`` with the commits that wait after ``end``, and when the backlog will be gone."""
+        table = find_query(report.query).table_read
+        if table and end:
+            with suppress(LakeError, OSError):  # a store that does not answer is no reason to say nothing
+                newest = self._lake.newest_commit(table.path) or 0
+                report = report.model_copy(update={"backlog_commits": max(0, newest - version_opened(json.loads(end)))})
+        left = report.backlog
+        if not left:
+            self._backlogs.pop(report.query, None)
+            return report.model_copy(update={"caught_up_at": None})
+        since, most = self._backlogs.get(report.query, (now, left))
+        if left >= most:
+            since, most = now, left
+        self._backlogs[report.query] = since, most
+        gone = now + left * ((now - since) / (most - left)) if left < most else None
+        return report.model_copy(update={"caught_up_at": gone})
 
     def _update(self, run_id: str, change: Callable[[QueryReport], QueryReport | None]) -> QueryReport | None:
         """Writes the report of a run after ``change``; None, and nothing is written, if that gives no report."""
@@ -222,7 +245,7 @@ def after_batch(before: QueryReport, batch: StreamingQueryProgress, now: datetim
     """``before``, updated with ``batch``, which ended at ``now``."""
     times = batch.eventTime
     newest = max((time for time in (before.newest_event_time, _time(times, "max")) if time), default=None)
-    operators = batch.stateOperators
+    operators, since = batch.stateOperators, before.batch_ended_at or before.started_at
     behind = [_records_behind(source) for source in batch.sources]
     # Spark reports no rows where it does not count them.
     state_rows = None if before.state_rows is None else sum(operator.numRowsTotal for operator in operators)
@@ -230,7 +253,8 @@ def after_batch(before: QueryReport, batch: StreamingQueryProgress, now: datetim
         update={
             "batch_id": batch.batchId,
             "input_rows": batch.numInputRows,
-            "input_rows_per_s": _rate(batch.inputRowsPerSecond),
+            "input_rows_per_s": batch.numInputRows / max((now - since).total_seconds(), 0.001),
+            "batch_ended_at": now,
             "processed_rows_per_s": _rate(batch.processedRowsPerSecond),
             "total_input_rows": before.total_input_rows + batch.numInputRows,
             "batch_ms": batch.batchDuration,
@@ -248,6 +272,13 @@ def after_batch(before: QueryReport, batch: StreamingQueryProgress, now: datetim
         }
     )
     return _at(report, now)
+
+
+def idle(before: QueryReport, now: datetime) -> QueryReport:
+    """``before``, once the query has polled at ``now`` and found nothing to do."""
+    nothing = {"input_rows": 0, "input_rows_per_s": 0.0, "processed_rows_per_s": 0.0, "caught_up_at": None}
+    own = nothing | ({} if before.backlog_commits is None else {"backlog_commits": 0}) | _BETWEEN_BATCHES
+    return _at(before.model_copy(update=own), now)
 
 
 def _at(report: QueryReport, now: datetime) -> QueryReport:

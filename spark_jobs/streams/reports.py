@@ -46,7 +46,10 @@ class QueryReport(BaseModel):
     input_rows: int = 0
     """Rows of the latest batch; a join counts a row once per side. The same holds for the rates (rows/s)."""
     input_rows_per_s: float = 0.0
+    """Over the time since the latest batch before, or since the start."""
     processed_rows_per_s: float = 0.0
+    """Over the time that the batch took."""
+    batch_ended_at: datetime | None = None
     reads: int = 1
     """How often the query reads each row; a join reads its input once per side."""
     total_input_rows: int = 0
@@ -80,7 +83,16 @@ class QueryReport(BaseModel):
     """Kafka records that had arrived but were not in the batch."""
     backlog_bytes: int | None = None
     """Bytes of files or tables that were available but not in the batch."""
+    backlog_commits: int | None = None
+    """Commits of the table that the query reads that were there but not in the batch."""
+    caught_up_at: datetime | None = None
+    """When the backlog will be gone if it goes on to shrink as it has; None: there is none, or it does not shrink."""
     last_error: str | None = None
+
+    @property
+    def backlog(self) -> int | None:
+        """What waits to be read, in records or commits; None if unknown."""
+        return self.backlog_commits if self.backlog_records is None else self.backlog_records
 
     @property
     def total_rows(self) -> int:

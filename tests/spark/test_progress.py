@@ -27,7 +27,8 @@ from tests.support.equality import generate_source
 from tests.support.runs import ONE_BY_ONE, run_in
 
 _WHEN_WRITTEN = {"process_id", "started_at", "updated_at", "watermark_lag_s", "state", "version"}
-_RATES = {"input_rows_per_s", "processed_rows_per_s"}
+_WHEN_WRITTEN |= {"batch_ended_at", "input_rows_per_s", "backlog_commits", "caught_up_at"}
+_RATES = {"processed_rows_per_s"}
 
 
 class _PySparkListener(StreamingQueryListener):

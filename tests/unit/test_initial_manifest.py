@@ -83,11 +83,12 @@ def test_a_reset_does_not_take_a_state_that_the_query_did_not_begin_with(tmp_pat
 def test_initial_events_wait_for_a_row_to_join(
     *, commits: list[list[str | None]], is_begun: bool, expected: bool, tmp_path: Path
 ) -> None:
-    lake = open_lake(str(tmp_path))
+    lake, partition = open_lake(str(tmp_path)), {"event_date": "2026-03-01", "event_type": "impression"}
     write_manifest(lake, _manifest(_settings("/events"), SESSIONIZE), 1)
     if is_begun:
         lake.files.write(f"{checkpoint_key(SESSIONIZE, 1)}/commits/7", b"v1")
     for version, files in enumerate(commits):
-        lines = ['{"commitInfo": {}}', *(json.dumps({"add": {"path": "f", "stats": stats}}) for stats in files)]
+        adds = [{"path": "f", "stats": stats, "partitionValues": partition} for stats in files]
+        lines = ['{"commitInfo": {}}', *(json.dumps({"add": add}) for add in adds)]
         lake.files.write(commit_key(SILVER_EVENTS, version), "\n".join(lines).encode())
     assert is_ready(find_query(SESSIONIZE), lake) is expected

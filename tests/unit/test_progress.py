@@ -4,18 +4,22 @@ import io
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 from uuid import UUID
 
 import pytest
-from pyspark.sql.streaming.listener import StreamingQueryProgress
+from pyspark.sql.streaming.listener import QueryProgressEvent, QueryStartedEvent, StreamingQueryProgress
 from rich.console import Console
 
 from spark_jobs.cli.status import status, status_page
+from spark_jobs.contract.tables import SILVER_EVENTS
 from spark_jobs.errors import LakeError
-from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.layout import Lake, commit_key
 from spark_jobs.lake.open import open_lake
 from spark_jobs.queries.places import progress_key
-from spark_jobs.streams.progress import after_batch, parse_progress
+from spark_jobs.streams import progress
+from spark_jobs.streams.progress import ProgressFiles, after_batch, idle, parse_progress
 from spark_jobs.streams.reports import QueryReport, QueryState
 
 _NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -36,7 +40,7 @@ def _batch(**changes: object) -> StreamingQueryProgress:
         "processedRowsPerSecond": 7.0,
         "metrics": {},
     }
-    progress: dict[str, object] = {
+    batch: dict[str, object] = {
         "id": str(UUID(int=1)),
         "runId": str(UUID(int=2)),
         "name": "ingest",
@@ -53,7 +57,7 @@ def _batch(**changes: object) -> StreamingQueryProgress:
         "processedRowsPerSecond": 7.0,
         "observedMetrics": {},
     }
-    return StreamingQueryProgress.fromJson(progress | changes)
+    return StreamingQueryProgress.fromJson(batch | changes)
 
 
 def test_the_backlog_of_kafka_is_what_arrived_and_was_not_read() -> None:
@@ -64,6 +68,50 @@ def test_the_backlog_of_kafka_is_what_arrived_and_was_not_read() -> None:
     assert report.phases_ms == {"addBatch": 1800}
 
 
+def test_rows_come_in_over_the_time_from_batch_to_batch_however_often_the_query_polls_in_between() -> None:
+    first = after_batch(_START, _batch(), _NOW + timedelta(seconds=7))
+    assert first.input_rows_per_s == 2
+    polled = idle(first, _NOW + timedelta(seconds=17))
+    assert polled.input_rows_per_s == 0
+    second = after_batch(polled, _batch(inputRowsPerSecond=1400.0), _NOW + timedelta(seconds=35))
+    assert second.input_rows_per_s == 0.5
+
+
+def test_what_waits_in_a_table_is_counted_in_commits_and_when_it_will_be_read_is_foretold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake, clock = open_lake(str(tmp_path)), [_NOW]
+    for version in range(101):
+        lake.files.write(commit_key(SILVER_EVENTS, version), b"{}")
+    monkeypatch.setattr(progress, "datetime", SimpleNamespace(now=lambda _: clock[0], fromisoformat=None))
+    listener, run = ProgressFiles(lake), UUID(int=2)
+    listener.onQueryStarted(cast("QueryStartedEvent", SimpleNamespace(name="sessionize", runId=run)))
+    found = []
+    for reached in (20, 40, 60, 100):
+        end = json.dumps({"reservoirVersion": reached + 1, "index": -1})
+        source: dict[str, object] = {
+            "description": "table",
+            "startOffset": None,
+            "endOffset": end,
+            "latestOffset": None,
+            "metrics": {},
+        }
+        source |= {"numInputRows": 5, "inputRowsPerSecond": 1.0, "processedRowsPerSecond": 1.0}
+        clock[0] += timedelta(seconds=10)
+        listener.onQueryProgress(
+            cast("QueryProgressEvent", SimpleNamespace(progress=_batch(name="sessionize", sources=[source])))
+        )
+        report = listener.report("sessionize")
+        assert report
+        found.append((report.backlog_commits, report.caught_up_at))
+    assert found == [
+        (80, None),
+        (60, _NOW + timedelta(seconds=20 + 30)),
+        (40, _NOW + timedelta(seconds=30 + 20)),
+        (0, None),
+    ]
+
+
 def _as_text(progress: dict[str, object]) -> str:
     return json.dumps(progress, default=str)
 
@@ -72,15 +120,15 @@ def test_figures_that_spark_omits_count_as_zero() -> None:
     """In a first batch rates are missing, and offsets are JSON within the JSON."""
     source: dict[str, object] = {"description": "KafkaV2[Subscribe[events]]", "numInputRows": 5, "metrics": {}}
     source |= {"startOffset": None, "endOffset": {"events": {"0": 5}}, "latestOffset": {"events": {"0": 7}}}
-    progress = {key: value for key, value in _batch().items() if not key.endswith("RowsPerSecond")}
-    batch = parse_progress(_as_text(progress | {"sources": [source]}))
+    figures = {key: value for key, value in _batch().items() if not key.endswith("RowsPerSecond")}
+    batch = parse_progress(_as_text(figures | {"sources": [source]}))
     report = after_batch(_START, batch, _NOW)
     assert report.backlog_records == 2
-    assert (report.input_rows, report.input_rows_per_s, report.processed_rows_per_s) == (14, 0, 0)
+    assert (report.input_rows, report.processed_rows_per_s) == (14, 0)
     source["latestOffset"] = None
-    assert after_batch(_START, parse_progress(_as_text(progress | {"sources": [source]})), _NOW).backlog_records == 0
+    assert after_batch(_START, parse_progress(_as_text(figures | {"sources": [source]})), _NOW).backlog_records == 0
     del source["latestOffset"]
-    assert after_batch(_START, parse_progress(_as_text(progress | {"sources": [source]})), _NOW).backlog_records == 0
+    assert after_batch(_START, parse_progress(_as_text(figures | {"sources": [source]})), _NOW).backlog_records == 0
 
 
 def test_the_watermark_lags_behind_now_and_is_none_before_there_is_one() -> None:

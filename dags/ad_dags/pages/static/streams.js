@@ -19,8 +19,8 @@ const METRICS = [
   { label: "batch time", now: (r) => (r.batch_id === null ? null : r.batch_ms / 1000), past: (p) => p.batch_s, format: duration },
   { label: "watermark lag", now: (r) => r.watermark_lag_s, past: (p) => p.watermark_lag_s, format: duration },
   { label: "in state", now: (r) => r.state_rows, past: (p) => p.state_rows, format: count, more: (r) => (r.state_bytes ? bytes(r.state_bytes) : "") },
-  { label: "late, dropped", now: (r) => r.late_rows, past: (p) => p.late_rows, format: count, more: () => "since the start" },
-  { label: "backlog", now: (r) => r.backlog_records ?? r.backlog_bytes, format: (v, r) => (r.backlog_records === null ? bytes(v) : `${count(v)} records`) },
+  { label: "late, dropped", now: (r) => r.late_rows, past: (p) => p.late_rows, format: count, more: (r) => `since ${day(r.started_at)}` },
+  { label: "backlog", now: (r) => r.backlog_records ?? r.backlog_commits ?? r.backlog_bytes, format: backlog, more: (r) => (r.caught_up_at ? `gone in ${duration(-since(r.caught_up_at, asOf))}` : "") },
 ];
 
 let span = "hour";
@@ -54,6 +54,11 @@ function bytes(value) {
   return `${scaled >= 100 || step === 0 ? scaled.toFixed(0) : scaled.toFixed(1)} ${["B", "kB", "MB", "GB", "TB"][step]}`;
 }
 
+function backlog(value, report) {
+  if (report.backlog_records !== null) return `${count(value)} records`;
+  return report.backlog_commits === null ? bytes(value) : `${count(value)} commits`;
+}
+
 /** A duration of `seconds` in its two largest units. */
 function duration(seconds) {
   if (seconds < 0) return `${duration(-seconds)} ahead`;
@@ -66,6 +71,7 @@ function duration(seconds) {
 }
 
 const since = (time, now) => (now - new Date(time)) / 1000;
+const day = (time) => `${new Date(time).toISOString().slice(5, 16).replace("T", " ")} UTC`;
 const clock = (time) => new Date(time).toISOString().slice(11, 19);
 
 const note = (tone, text) => make("p", { className: `note ${tone}`, textContent: text });
