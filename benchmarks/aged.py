@@ -1,4 +1,4 @@
-"""What people and schedules do on a lake with a year behind it, on MinIO: `make bench-aged`.
+"""Commands, resets and starts of jobs on a lake with a year behind it, on MinIO: `make bench-aged`.
 
 Each job starts once, with new records for it, and ends when it has written them. The job `measure` is new on this lake.
 """

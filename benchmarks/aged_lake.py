@@ -76,7 +76,7 @@ def make_aged(spark: SparkSession, lake: Lake, objects: Objects, age: Age, work:
         objects: of the lake.
         age: how old it is to be.
         work: an empty folder.
-        say: told what is done next.
+        say: called with what is done next.
     """
     say("a day of events")
     local = open_lake(str(work / "lake"))
@@ -178,8 +178,8 @@ def _add_commits(lake: Lake, objects: Objects, local: Lake, query: Query, note: 
     place = count - count % 50
     lake.files.write(f"{log}/{place:020}.checkpoint.parquet", state)
     lake.files.write(f"{log}/_last_checkpoint", json.dumps(pointer | {"version": place}).encode())
-    told = [batch for batch in found if batch.note or batch.first_us is not None]
-    kept = Batches(version=count, stamp=str(int(now.timestamp() * 1000)), batches=thinned(told))
+    saying = [batch for batch in found if batch.note or batch.first_us is not None]
+    kept = Batches(version=count, stamp=str(int(now.timestamp() * 1000)), batches=thinned(saying))
     lake.files.write(batches_key(table.name), kept.model_dump_json(exclude_defaults=True).encode())
 
 

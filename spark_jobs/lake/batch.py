@@ -1,10 +1,10 @@
 """The facts that one commit of a table records, and their sum over several."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 from functools import reduce
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, JsonValue
@@ -32,7 +32,8 @@ class Batch(BaseModel):
     ``note``: that of the last batch of a query (or of a marking) in them. ``first_us`` and ``last_us`` enclose the
     ``ingest_time`` of the rows they added (microseconds since 1970); None: they added none, or the table has no such
     column. ``event_types``, ``first_date`` and ``last_date`` are those of the events without heartbeats, where they are
-    partitions. ``at_ms``: when the last was committed, by its writer's clock.
+    partitions. ``at_ms``: when the last was committed, by its writer's clock. ``is_end``: a reader has stopped
+    after the last one, so that later ones are not added to them.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -46,6 +47,7 @@ class Batch(BaseModel):
     event_types: tuple[str, ...] = ()
     first_date: date | None = None
     last_date: date | None = None
+    is_end: bool = False
 
 
 class Batches(BaseModel):
@@ -69,6 +71,19 @@ class Batches(BaseModel):
     def of(self, first: int, last: int) -> list[Batch]:
         """The batches that have a version from ``first`` to ``last``."""
         return [batch for batch in self.batches if batch.version >= first and batch.first_version <= last]
+
+    def last_arrival(self, version: int) -> int | None:
+        """The last ``ingest_time`` (microseconds since 1970) up to ``version``, if all later rows came in later.
+
+        None: that is not so, or not known, because batches around it were summed up.
+        """
+        until = [batch for batch in self.batches if batch.first_version <= version]
+        last_us = max((batch.last_us for batch in until if batch.last_us is not None), default=EVER_US)
+        later = [
+            batch.first_us for batch in self.batches if batch.first_version > version and batch.first_us is not None
+        ]
+        is_apart = until and until[-1].version <= version and last_us < min(later, default=EVER_US)
+        return last_us if is_apart else None
 
     def arrivals(self, first: int, last: int) -> tuple[int, int] | None:
         """The first and the last ``ingest_time`` (microseconds since 1970) of rows in these versions; None: no rows."""
@@ -127,8 +142,17 @@ def thinned(batches: Sequence[Batch]) -> tuple[Batch, ...]:
     if not old:
         return tuple(whole)
     now_ms = whole[-1].at_ms
-    groups = groupby(map(_brief, old), lambda batch: _place(now_ms - batch.at_ms, batch.at_ms))
-    return (*(reduce(_summed, members) for _, members in groups), *whole)
+    ends = accumulate((batch.is_end for batch in old), initial=0)
+    groups = groupby(
+        zip(ends, map(_brief, old), strict=False),
+        lambda one: (one[0], _place(now_ms - one[1].at_ms, one[1].at_ms)),
+    )
+    return (*(summed(batch for _, batch in members) for _, members in groups), *whole)
+
+
+def summed(batches: Iterable[Batch]) -> Batch:
+    """One or more ``batches`` that follow each other, as one."""
+    return reduce(_summed, map(_brief, batches))
 
 
 def _place(age_ms: int, at_ms: int) -> tuple[int, int]:
@@ -163,6 +187,7 @@ def _summed(one: Batch, other: Batch) -> Batch:
         event_types=tuple(sorted({*one.event_types, *other.event_types})),
         first_date=_least(one.first_date, other.first_date),
         last_date=_most(one.last_date, other.last_date),
+        is_end=other.is_end,
     )
 
 

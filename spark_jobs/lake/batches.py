@@ -14,7 +14,7 @@ more than each of them, never less.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
@@ -25,7 +25,7 @@ from pydantic import ValidationError
 from spark_jobs.config.durations import time_of_us
 from spark_jobs.contract.tables import Table
 from spark_jobs.errors import LakeError
-from spark_jobs.lake.batch import EVER_US, Batch, Batches, batch_in, thinned
+from spark_jobs.lake.batch import EVER_US, Batch, Batches, batch_in, summed, thinned
 from spark_jobs.lake.layout import Lake, commit_key
 from spark_jobs.lake.notes import CommitNote, info_in
 from spark_jobs.places import batches_key
@@ -85,9 +85,38 @@ def keep_up(lake: Lake, table: Table) -> None:
             save(lake, table)
 
 
-def save(lake: Lake, table: Table) -> None:
-    """Writes the file as of now; to be called before anything that lets Delta clean the log."""
-    _write(lake, table, read_batches(lake, table))
+def save(lake: Lake, table: Table, ends: Iterable[int] = ()) -> None:
+    """Writes the file as of now; to be called before anything that lets Delta clean the log.
+
+    Args:
+        lake: the lake.
+        table: whose file.
+        ends: the last versions that its readers have read: where they stopped stays exact, however old it gets.
+    """
+    found = read_batches(lake, table)
+    for end in ends:
+        found = _with_end(lake, table, found, end)
+    _write(lake, table, found)
+
+
+def _with_end(lake: Lake, table: Table, found: Batches, end: int) -> Batches:
+    """``found`` with a batch that ends where a reader has stopped, if the log still shows that."""
+    at = max((place for place, batch in enumerate(found.batches) if batch.first_version <= end), default=None)
+    if at is None:
+        return found
+    batch, parts = found.batches[at], list[Batch]()
+    if batch.version > end:
+        commits = _commits(lake, table, range(batch.first_version, batch.version + 1))
+        if None in commits:
+            return found
+        single = _batches(table, commits, batch.first_version)
+        parts = [
+            summed(some) for is_later in (False, True) if (some := [b for b in single if (b.version > end) is is_later])
+        ]
+    else:
+        parts = [batch]
+    parts[0] = parts[0].model_copy(update={"is_end": True})
+    return found.model_copy(update={"batches": (*found.batches[:at], *parts, *found.batches[at + 1 :])})
 
 
 def _has_note(found: Batches) -> bool:

@@ -126,6 +126,13 @@ def version_opened(offset: Any) -> int:
     return version - 1 if index < 0 else version
 
 
+def before_rows_at_rest(offset: Any, version: int) -> dict[str, JsonValue]:
+    """The position, in the table of ``offset``, before the first of the rows that lie there at ``version``."""
+    whole = {**offset, "reservoirVersion": version + 1, "index": -1, "isStartingVersion": False}
+    whole = {name: value for name, value in whole.items() if name not in {"frontier_us", "held_from"}}
+    return {**whole, "frontier_us": NOTHING, "held_from": None, "at_rest_until": whole}
+
+
 def is_at_rest(offset: Any) -> bool:
     """Whether a batch has read a part of the rows that were there when its query began, and more of them are left."""
     return "at_rest_until" in offset

@@ -90,7 +90,7 @@ def _writer(table: Table) -> str:
 
 def _care(lake: OpenLake, table: Table, *, remove: bool) -> Care:
     if table in {MARKS, *(query.writes for query in QUERIES)}:
-        save(lake, table)
+        save(lake, table, [_reached(lake, query) for query in readers_of(table)])
     _set_properties(lake, table)
     joined, made = _compact(lake, table)
     if not remove:
@@ -130,8 +130,7 @@ def _waiting_reader(lake: OpenLake, table: Table, now: datetime) -> str:
         return ""
     needed = _last_rows_before(lake, table, now - lake.settings.tables.file_retention)
     for query in readers:
-        note = last_note(lake, query.name)
-        reached = min(map(version_reached, note.reached), default=-1) if note else -1
+        reached = _reached(lake, query)
         if reached < needed:
             return (
                 f"query {query.name} has read it up to version {reached} only, and version {needed} is older than "
@@ -139,6 +138,12 @@ def _waiting_reader(lake: OpenLake, table: Table, now: datetime) -> str:
                 f"{query.job} first"
             )
     return ""
+
+
+def _reached(lake: OpenLake, query: Query) -> int:
+    """The last version that ``query`` has read to its last row; -1: none."""
+    note = last_note(lake, query.name)
+    return min(map(version_reached, note.reached), default=-1) if note else -1
 
 
 def _last_rows_before(lake: OpenLake, table: Table, time: datetime) -> int:

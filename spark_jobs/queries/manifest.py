@@ -30,6 +30,9 @@ class Manifest(BaseModel):
     """Windows that end by then (ms since 1970) were final before a reset, and are not written by this version."""
     at_rest_until: int = -1
     """The version of the table it reads up to which the first checkpoint found rows at rest: none of them was late."""
+    received_after_us: int = 0
+    """Rows of the table it reads up to this ``ingest_time`` (microseconds since 1970) were read before a reset, after
+    which the log no longer showed what was new; 0: the log shows it."""
     topic_ids: dict[str, str] = {}
     """Of ``ingest``, by name the id of each topic that its offsets mean; one without an id has none that is known."""
     initial_state: str = ""

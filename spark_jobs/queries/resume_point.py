@@ -4,14 +4,24 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 
+from pydantic import JsonValue
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from spark_jobs.config.durations import EPOCH, parse_duration, time_of_us
 from spark_jobs.contract.tables import Table
 from spark_jobs.errors import CheckpointError
+from spark_jobs.lake.batches import read_batches
 from spark_jobs.lake.layout import Lake, commit_key
-from spark_jobs.lake.notes import CommitNote, adds_rows, frontier_of, is_at_rest, version_opened, version_reached
+from spark_jobs.lake.notes import (
+    CommitNote,
+    adds_rows,
+    before_rows_at_rest,
+    frontier_of,
+    is_at_rest,
+    version_opened,
+    version_reached,
+)
 from spark_jobs.queries.initial_state import read_taken
 from spark_jobs.queries.manifest import Manifest
 from spark_jobs.queries.manifests import keeps_initial_state, read_manifest
@@ -66,6 +76,39 @@ class ResumePoint:
             return self.lake.read(table)
         return self.read_until(table, max(self.reached))
 
+    @cached_property
+    def received_until(self) -> datetime | None:
+        """The last ``ingest_time`` that the query has read, if the log of its table no longer has what came next.
+
+        None: the log has it, or nothing came.
+
+        Raises:
+            CheckpointError: the log has lost it, and nothing shows which rows were read.
+        """
+        table = self.query.table_read
+        if table is None or not (lost := lost_commit(self.lake, table, min(self.reached))):
+            return None
+        us = read_batches(self.lake, table, lambda found: found.begins <= lost).last_arrival(lost - 1)
+        if us is None or len(set(self.reached)) > 1 or self.frontier:
+            raise CheckpointError(
+                f"the log of table {table.name} no longer has version {lost}, the first that query {self.query.name} "
+                "has not read, and nothing shows which rows are newer, because `adloom maintain` did not run while the "
+                "query was down; start a new lake from the source"
+            )
+        return time_of_us(us)
+
+    @property
+    def next_positions(self) -> list[JsonValue]:
+        """For each entry of :attr:`Query.reads`, the position in it that the query goes on from.
+
+        Where the log has lost what came next, that is before the first of the rows that lie there now.
+        """
+        table = self.query.table_read
+        if table is None or self.received_until is None:
+            return self.note.reached
+        newest = self.lake.newest_commit(table.path) or 0
+        return [before_rows_at_rest(end, newest) for end in self.note.reached]
+
     def read_until(self, table: Table, version: int) -> DataFrame:
         """The rows that versions up to ``version`` of ``table`` added.
 
@@ -75,6 +118,8 @@ class ResumePoint:
         Raises:
             CheckpointError: the log of ``table`` does not go back to ``version``.
         """
+        if self.received_until:
+            return self.lake.read(table).where(F.col("ingest_time") <= F.lit(self.received_until))
         rows = self.lake.read(table, version=version_at_rest(self.lake, table, version))
         return rows if self.frontier is None else rows.where(F.col("event_time") <= F.lit(self.frontier))
 
@@ -109,6 +154,13 @@ class ResumePoint:
         now = setting(self.lake.settings, name)
         assert isinstance(now, timedelta), f"{name} is not a duration"  # noqa: S101 a mistake of the caller
         return now
+
+
+def lost_commit(lake: Lake, table: Table, reached: int) -> int | None:
+    """The version after ``reached`` if the log of ``table`` has lost it; None: it is there, or does not exist yet."""
+    newest = lake.newest_commit(table.path)
+    is_past = newest is not None and reached < newest
+    return reached + 1 if is_past and lake.files.read(commit_key(table, reached + 1)) is None else None
 
 
 def version_at_rest(lake: Lake, table: Table, reached: int) -> int | None:

@@ -17,7 +17,15 @@ from spark_jobs.queries.state_settings import changes
 from spark_jobs.streams.checkpoint_check import compare_with_table
 
 _VERSION = re.compile(r"v([1-9]\d*)(?:\.json)?")
-_OF_THE_START = {"begins_at", "follows", "follows_batch", "final_before_ms", "topic_ids", "at_rest_until"}
+_OF_THE_START = {
+    "begins_at",
+    "follows",
+    "follows_batch",
+    "final_before_ms",
+    "topic_ids",
+    "at_rest_until",
+    "received_after_us",
+}
 """Fields of a manifest that say where the checkpoint begins, and stay if it has not been used."""
 
 

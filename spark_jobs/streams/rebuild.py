@@ -137,7 +137,7 @@ def _replace_watermark(lake: Lake, key: str, watermark_ms: int) -> int:
 def _replace_offsets(at: ResumePoint, key: str) -> None:
     """Replaces the end of a batch, in the file ``key``, by the position in the source table."""
     version, metadata, *_ = _lines(at.lake, key)
-    _write_lines(at.lake, key, [version, metadata, *map(json.dumps, at.note.reached)])
+    _write_lines(at.lake, key, [version, metadata, *map(json.dumps, at.next_positions)])
 
 
 def _lines(lake: Lake, key: str) -> list[str]:

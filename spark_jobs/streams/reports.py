@@ -86,12 +86,12 @@ class QueryReport(BaseModel):
     backlog_commits: int | None = None
     """Commits of the table that the query reads that were there but not in the batch."""
     caught_up_at: datetime | None = None
-    """When the backlog will be gone if it goes on to shrink as it has; None: there is none, or it does not shrink."""
+    """When the backlog will be gone if it goes on to shrink as it has; None: no backlog, or one that does not shrink."""
     last_error: str | None = None
 
     @property
     def backlog(self) -> int | None:
-        """What waits to be read, in records or commits; None if unknown."""
+        """The records or commits that wait to be read; None if unknown."""
         return self.backlog_commits if self.backlog_records is None else self.backlog_records
 
     @property

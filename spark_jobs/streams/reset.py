@@ -12,6 +12,7 @@ from typing import Any
 
 from pyspark.sql import functions as F
 
+from spark_jobs.config.durations import EPOCH, microseconds
 from spark_jobs.errors import CheckpointError
 from spark_jobs.ingest.arriving import arriving_files, folders_of
 from spark_jobs.lake.notes import CommitNote
@@ -92,7 +93,9 @@ def reset(lake: OpenLake, name: str, source: Path | None = None) -> Reset:
             manifest = manifest.model_copy(update={"begins_at": begins_at, "topic_ids": ids})
         elif note:
             at = ResumePoint(lake, query, note)
-            manifest = manifest.model_copy(update={"final_before_ms": query.final_before_ms(at)})
+            after_us = microseconds(at.received_until - EPOCH) if at.received_until else _received_after_us(lake, name)
+            own_start = {"final_before_ms": query.final_before_ms(at), "received_after_us": after_us}
+            manifest = manifest.model_copy(update=own_start)
             open_events = rebuild(at, version, manifest)
             own = last_note(lake, name)
             # Anything else was written by a driver that has lost its lock, and the state lacks it.
@@ -105,6 +108,11 @@ def reset(lake: OpenLake, name: str, source: Path | None = None) -> Reset:
                 manifest = manifest.model_copy(update={"at_rest_until": before.at_rest_until})
         write_manifest(lake, manifest, version)
     return Reset(name, version, open_events)
+
+
+def _received_after_us(lake: OpenLake, name: str) -> int:
+    before = read_manifest(lake, name, checkpoint_in_use(lake, name))
+    return before.received_after_us if before else 0
 
 
 def _last_note(lake: OpenLake, query: Query) -> CommitNote | None:

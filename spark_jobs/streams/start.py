@@ -7,15 +7,20 @@ from types import MappingProxyType
 from typing import Final
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from spark_jobs.config.durations import time_of_us
+from spark_jobs.contract.tables import Table
+from spark_jobs.errors import CheckpointError
 from spark_jobs.lake.at_rest import time_steps
-from spark_jobs.lake.notes import is_at_rest, read_plan
+from spark_jobs.lake.notes import BatchPlan, is_at_rest, read_plan, version_reached
 from spark_jobs.queries.initial_state import first_rows
 from spark_jobs.queries.manifests import read_manifest
 from spark_jobs.queries.output import ASAP, BatchContext, Start, outputs_of, start_query
 from spark_jobs.queries.places import checkpoint_batches, checkpoint_in_use, checkpoint_key
 from spark_jobs.queries.query import Query
+from spark_jobs.queries.resume_point import lost_commit
 from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.spark.session import using
 from spark_jobs.spark.write_delta import add_columns
@@ -58,23 +63,43 @@ def start(
 
 
 def _streams(lake: OpenLake, query: Query, version: int) -> list[DataFrame]:
-    """A stream for each time that ``query`` reads its table, in steps through rows that it begins with."""
-    table, steps = query.table_read, list[int]()
-    until = lake.newest_commit(table.path) if table and _is_at_rest(lake, query, version) else None
-    if table and until is not None:
-        steps = time_steps(lake, table, until, _ROWS_AT_ONCE)
-        if steps:
-            _log.info(
-                "%s: begins with the rows of %s up to version %s, in %d steps of event time",
-                *(query.name, table.path, until, len(steps) + 1),
-            )
-    return [lake.stream(table, steps) for table in query.reads]
+    """A stream for each time that ``query`` reads its table, in steps through rows that it begins with.
+
+    Raises:
+        CheckpointError: the log of the table has lost what comes next.
+    """
+    table = query.table_read
+    if table is None:
+        return []
+    plan, steps = _last_plan(lake, query, version), list[int]()
+    if plan is None or any(map(is_at_rest, plan.reached)):
+        steps = _steps(lake, query, table)
+    elif lost := lost_commit(lake, table, min(map(version_reached, plan.reached))):
+        raise CheckpointError(
+            f"query {query.name} was down for longer than tables.log_retention: the log of {table.path} of {lake.root} "
+            f"no longer has version {lost}, the first that it has not read. The rows that came since are all there: "
+            f"`adloom checkpoints reset {query.name}` goes on with them"
+        )
+    manifest = read_manifest(lake, query.name, version)
+    after = time_of_us(manifest.received_after_us) if manifest and manifest.received_after_us else None
+    streams = [lake.stream(table, steps) for table in query.reads]
+    return streams if after is None else [rows.where(F.col("ingest_time") > F.lit(after)) for rows in streams]
 
 
-def _is_at_rest(lake: OpenLake, query: Query, version: int) -> bool:
-    """Whether the next batch of a checkpoint reads rows that were there when it began."""
+def _steps(lake: OpenLake, query: Query, table: Table) -> list[int]:
+    newest = lake.newest_commit(table.path)
+    steps = [] if newest is None else time_steps(lake, table, newest, _ROWS_AT_ONCE)
+    if steps:
+        _log.info(
+            "%s: begins with the rows of %s up to version %d, in %d steps of event time",
+            *(query.name, table.path, newest, len(steps) + 1),
+        )
+    return steps
+
+
+def _last_plan(lake: OpenLake, query: Query, version: int) -> BatchPlan | None:
+    """The plan of the last batch of a checkpoint; None: it has none."""
     planned = checkpoint_batches(lake, query.name, version, "offsets")
     if not planned:
-        return True
-    plan = read_plan(lake.files.read(f"{checkpoint_key(query.name, version)}/offsets/{planned[-1]}") or b"")
-    return any(is_at_rest(offset) for offset in plan.reached)
+        return None
+    return read_plan(lake.files.read(f"{checkpoint_key(query.name, version)}/offsets/{planned[-1]}") or b"")

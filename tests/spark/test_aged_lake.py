@@ -23,6 +23,7 @@ from spark_jobs.contract.tables import (
 )
 from spark_jobs.credit.plan import CREDIT_PLANS
 from spark_jobs.credit.run import credit
+from spark_jobs.errors import CheckpointError
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.lake.batches import save
@@ -34,8 +35,9 @@ from spark_jobs.marks.mark import update_marks
 from spark_jobs.operations.maintain import maintain
 from spark_jobs.places import BATCHES
 from spark_jobs.queries.arrivals import spans_read
+from spark_jobs.queries.jobs import MEASURE_JOB
 from spark_jobs.queries.notes import last_note
-from spark_jobs.queries.registry import writer_of
+from spark_jobs.queries.registry import QUERIES_OF_JOB, writer_of
 from spark_jobs.restatements.pending import tables_to_correct
 from spark_jobs.restatements.plan import PlanKind
 from spark_jobs.restatements.plans import GOLD_PLANS, KEPT
@@ -43,9 +45,11 @@ from spark_jobs.restatements.repair import repair
 from spark_jobs.restatements.replay import replay
 from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.streams import start
+from spark_jobs.streams.reset import reset
 from tests.support.credited import copy_lake, credit_rows, in_order_of_arrival
 from tests.support.equality import MEASURED, generate_source
 from tests.support.lakes import read_table
+from tests.support.lateness import PATIENT
 from tests.support.old_plans import credit_plan, gold_plan, write_done
 from tests.support.oracle import assert_same_rows, expected_tables
 from tests.support.runs import ONE_BY_ONE, run_in
@@ -161,6 +165,35 @@ def test_a_job_that_first_runs_on_an_old_lake_begins_with_what_lies_there_in_the
     before = {table: lake.newest_commit(table.path) for table in MEASURED}
     repair(opened)
     assert {table: lake.newest_commit(table.path) for table in MEASURED} == before, "no event was late for it"
+
+
+def test_a_job_that_was_down_for_longer_than_logs_are_kept_goes_on_after_a_reset(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    settings, lake = Settings.model_validate({"ingest": ONE_BY_ONE, **PATIENT}), open_lake(str(tmp_path / "lake"))
+    source, later = generate_source(tmp_path / "source", events=2000, seed=74, files=6), tmp_path / "later"
+    later.mkdir()
+    coming = [Path(shutil.move(file, later)) for file in sorted(source.iterdir())[2:]]
+    opened = OpenLake.of(lake, settings, spark)
+    run_in(spark, settings, lake, source, drain=False, measure=True)
+    last: dict[Table, int] = {}
+    for number, file in enumerate(coming):
+        list(maintain(opened, [SILVER_EVENTS], remove=False))
+        if number == len(coming) - 1:
+            _vacuumed(spark, lake)
+            last = _with_checkpoints(spark, lake)
+        shutil.move(file, source)
+        run_in(spark, settings, lake, source, drain=False)
+    for table, version in last.items():
+        lake.files.delete([commit_key(table, old) for old in range(version)])
+    with pytest.raises(CheckpointError, match=r"longer than tables\.log_retention.*adloom checkpoints reset"):
+        run_in(spark, settings, lake, source, measure=True)
+    for query in QUERIES_OF_JOB[MEASURE_JOB]:
+        assert reset(opened, query).open_events
+    run_in(spark, settings, lake, source, measure=True)
+    due = expected_tables(source, settings, datetime.now(UTC))
+    for table in MEASURED:
+        assert_same_rows(read_table(lake, table), due.rows(table), table)
 
 
 _MANY = KEPT + 50
