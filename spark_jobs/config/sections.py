@@ -427,7 +427,7 @@ class TablesSettings(Section):
     log_retention: Duration = Field(
         30 * _DAY,
         ge=_DAY,
-        description="how long past versions of a table stay readable; a query that was down for longer goes on after a reset",
+        description="how long past versions of a table stay readable; a query that was down for longer needs a reset",
     )
     file_retention: Duration = Field(
         7 * _DAY, ge=_HOUR, description="how long replaced files are kept for readers that still use them"

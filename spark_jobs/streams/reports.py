@@ -86,7 +86,7 @@ class QueryReport(BaseModel):
     backlog_commits: int | None = None
     """Commits of the table that the query reads that were there but not in the batch."""
     caught_up_at: datetime | None = None
-    """When the backlog will be gone if it goes on to shrink as it has; None: no backlog, or one that does not shrink."""
+    """When the backlog will be gone if it shrinks on as it has; None: no backlog, or one that does not shrink."""
     last_error: str | None = None
 
     @property
