@@ -77,6 +77,10 @@ test-compose-core: setup ## The core of it: up, flow, alerts, equal to an indepe
 test-kill: setup ## kill -9 at 20 seeded moments of a run, a requeue, a repair and a replay (KILLS), and at chosen ones; then run again
 	$(PY) -m pytest -m slow --timeout 3600 tests/slow/test_kills.py tests/slow/test_requeue_kills.py tests/slow/test_repair_kills.py tests/spark/test_shared_java.py
 
+test-crash-points: setup ## A driver killed before and after single writes to MinIO (POINTS, or all, which takes a night)
+	@$(PY) -m tests.stack.gobuilt
+	$(PY) -m pytest -m slow -s --timeout 86400 tests/slow/test_crash_points.py
+
 test-damage: setup ## Every kind of checkpoint file flipped, truncated, deleted, and a full disk: nothing is lost
 	$(PY) -m pytest -m slow -s --timeout 1200 tests/slow/test_damaged_checkpoints.py tests/slow/test_disk_full.py
 
@@ -129,6 +133,10 @@ profile: setup ## Where the CPU time of a run goes: a flame graph, and a table o
 bench-stack: setup ## From click sent to row in gold at 1,000 events/s, through a real broker and both jobs
 	$(PY) -m benchmarks.stack
 
+bench-aged: setup ## Commands, resets and starts of jobs on a lake with a year behind it, on MinIO
+	@$(PY) -m tests.stack.gobuilt
+	$(PY) -m benchmarks.aged
+
 bench-old-log: setup ## Does a poll of a table, or a commit to it, take longer with the age of its log? On MinIO
 	$(PY) -m benchmarks.old_log
 
@@ -145,4 +153,4 @@ clean: ## Remove everything generated except .venv; containers and their data to
 	@if [ -f .env ] && docker compose version >/dev/null 2>&1; then docker compose --profile '*' down --volumes; fi
 	rm -rf demo build dist .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup lock-jars demo up down airflow airflow-stop docs release check test test-derived test-stack test-stack-full test-airflow test-airflow-full pictures test-compose test-compose-core test-kill test-damage test-long test-control mutants bench bench-batches bench-mappings bench-ledger bench-operators bench-peers bench-repair bench-credit bench-bots bench-guard bench-scaling profile bench-stack bench-old-log bench-forget bench-compose soak clean
+.PHONY: help setup lock-jars demo up down airflow airflow-stop docs release check test test-derived test-stack test-stack-full test-airflow test-airflow-full pictures test-compose test-compose-core test-kill test-crash-points test-damage test-long test-control mutants bench bench-batches bench-mappings bench-ledger bench-operators bench-peers bench-repair bench-credit bench-bots bench-guard bench-scaling profile bench-stack bench-aged bench-old-log bench-forget bench-compose soak clean
