@@ -14,7 +14,7 @@ more than each of them, never less.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
@@ -85,7 +85,7 @@ def keep_up(lake: Lake, table: Table) -> None:
             save(lake, table)
 
 
-def save(lake: Lake, table: Table, ends: Iterable[int] = ()) -> None:
+def save(lake: Lake, table: Table, ends: Collection[int] = ()) -> None:
     """Writes the file as of now; to be called before anything that lets Delta clean the log.
 
     Args:
@@ -93,7 +93,8 @@ def save(lake: Lake, table: Table, ends: Iterable[int] = ()) -> None:
         table: whose file.
         ends: the last versions that its readers have read: where they stopped stays exact, however old it gets.
     """
-    found = read_batches(lake, table)
+    first = min(ends, default=None)
+    found = read_batches(lake, table, lambda found: _has_note(found) and (first is None or found.begins <= first))
     for end in ends:
         found = _with_end(lake, table, found, end)
     _write(lake, table, found)

@@ -90,7 +90,8 @@ def _writer(table: Table) -> str:
 
 def _care(lake: OpenLake, table: Table, *, remove: bool) -> Care:
     if table in {MARKS, *(query.writes for query in QUERIES)}:
-        save(lake, table, [_reached(lake, query) for query in readers_of(table)])
+        reached = [_reached(lake, query) for query in readers_of(table)]
+        save(lake, table, [version for version in reached if version >= 0])
     _set_properties(lake, table)
     joined, made = _compact(lake, table)
     if not remove:

@@ -14,7 +14,7 @@ from spark_jobs.credit.due import due_until
 from spark_jobs.days.day import DaysSeen
 from spark_jobs.days.evidence import take_snapshot
 from spark_jobs.lake.batch import Batch, thinned
-from spark_jobs.lake.batches import arrivals, keep_up, last_arrival, read_batches
+from spark_jobs.lake.batches import arrivals, keep_up, last_arrival, read_batches, save
 from spark_jobs.lake.layout import Lake, commit_key
 from spark_jobs.lake.notes import CommitNote
 from spark_jobs.lake.open import open_lake
@@ -145,6 +145,37 @@ def test_a_table_that_was_made_again_has_none_of_the_batches_of_the_one_before(l
     for number in range(20 + _SILENT_MINUTES):
         _commit(lake, SILVER_EVENTS, number, NOON + (7 + number) * _MINUTE, None, "heartbeat")
     assert last_note(lake, "deduplicate") is None
+
+
+@pytest.mark.parametrize("end", [0, 59, 100, 137, 199])
+def test_where_a_reader_stopped_stays_exact_however_old_it_gets(end: int, lake: Lake) -> None:
+    every, stopped_at, newest = timedelta(seconds=10), 200, 1200
+
+    def write(first: int, last: int) -> None:
+        for number in range(first, last):
+            at = NOON + number * every
+            _commit(lake, SILVER_EVENTS, number, at, _note("deduplicate", number, at, number))
+
+    write(0, stopped_at)
+    save(lake, SILVER_EVENTS)
+    write(stopped_at, stopped_at + 5)
+    save(lake, SILVER_EVENTS, [end])
+    for first in range(stopped_at + 5, newest, 199):
+        write(first, min(first + 199, newest))
+        save(lake, SILVER_EVENTS, [end])
+        lake.files.delete([commit_key(SILVER_EVENTS, version) for version in range(first)])
+    found = read_batches(lake, SILVER_EVENTS)
+    assert len(found.batches) < 100
+    assert found.last_arrival(end) == _us(NOON + end * every) + 999
+    assert found.last_arrival(end + 1) is None, "it was summed up with others"
+
+
+def test_rows_that_came_in_earlier_than_they_were_written_are_not_told_apart_by_time(lake: Lake) -> None:
+    for number, minutes in enumerate((0, 1, 3, 2, 4)):
+        _commit(lake, SILVER_EVENTS, number, NOON + minutes * _MINUTE, None)
+    found = read_batches(lake, SILVER_EVENTS)
+    known = [found.last_arrival(version) for version in range(5)]
+    assert known == [None if minutes is None else _us(NOON + minutes * _MINUTE) + 999 for minutes in (0, 1, None, 3, 4)]
 
 
 def test_a_damaged_file_is_made_again(lake: Lake) -> None:
