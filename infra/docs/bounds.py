@@ -22,6 +22,7 @@ from spark_jobs.contract.tables import (
     USER_STATUS,
 )
 from spark_jobs.days.status import QUIET_DAYS
+from spark_jobs.operations.releases import RELEASES_KEPT
 from spark_jobs.restatements.plans import KEPT
 from spark_jobs.traffic_rules.reached import RULES
 
@@ -54,9 +55,10 @@ FOLDERS: Final = {
     places.INITIAL: "one table per query with an initial state, written once",
     places.PROGRESS: "a few files per job and per query, of at most a day; Spark's log, up to 80 MB; the last two "
     "states of the ledger, which hold open events and one entry per late event",
-    places.RELEASES: "one folder per release that you build: adloom deletes none",
-    places.REPAIRS: f"the newest {KEPT:,} plans, and what the next one of each kind goes on from. Each holds the "
-    "events that were late for it",
+    places.RELEASES: f"the newest {RELEASES_KEPT} releases, and those that a job runs or can be rolled back to. Each "
+    "machine has as many unpacked in `~/.cache/adloom/releases`, and those that its drivers run",
+    places.REPAIRS: f"the newest {KEPT:,} plans, and what the next one of each kind goes on from. Their rows, with the "
+    "events that were late, go after `tables.file_retention`, but for those that the next one of each kind reads",
     places.REPORTS: "the last 20 validations; one report per window that was replayed; rows that fail validation, once "
     "per version of their table",
     RULES: "one file per set of rules that was in use, and per list in it",

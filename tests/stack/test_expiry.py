@@ -77,7 +77,8 @@ def test_what_was_deleted_leaves_nothing_behind_when_its_time_is_over(server: Mi
     wait_until(lambda: _found(objects) == recent, _SCAN_S, f"what has expired is still there: {_found(objects)}")
 
 
-def test_init_that_runs_again_changes_no_rule(server: Minio) -> None:
+@pytest.mark.usefixtures("server")
+def test_init_that_runs_again_changes_no_rule() -> None:
     command = [*ADLOOM, "init", "--lake", _LAKE]
     first, second = (
         subprocess.run(command, check=True, capture_output=True, text=True, timeout=120, env=os.environ).stdout
