@@ -119,9 +119,9 @@ class Plans(Generic[AnyPlan]):
         """By number, the folders of rows in which every file was written before ``before``."""
         newest: dict[tuple[int, str], datetime] = {}
         for file in lake.files.walk(self.folder):
-            number, draft, *within = file.key.removeprefix(f"{self.folder}/").split("/")
-            if within and number.isdigit():
-                place = int(number), f"{self.folder}/{number}/{draft}"
+            number, *inner = file.key.removeprefix(f"{self.folder}/").split("/")
+            if number.isdigit() and len(inner) > 1:
+                place = int(number), f"{self.folder}/{number}/{inner[0]}"
                 newest[place] = max(file.modified_at, newest.get(place, file.modified_at))
         found: dict[int, list[str]] = {}
         for (of, folder), written_at in newest.items():
