@@ -48,7 +48,8 @@ TABLES: Final = {
 FOLDERS: Final = {
     places.BATCHES: "one file per table, each of fewer than 2,000 entries",
     places.CHECKPOINTS: "open state, that is, events within the watermarks and windows. For a folder source also the "
-    "names of all files read. Replaced versions go with `adloom checkpoints clean`",
+    "names of the files that are in it, and of those read since the job started: 11 MB per 100,000 "
+    "([your events](events.md#formats)). Replaced versions go with `adloom checkpoints clean`",
     places.CONTRACTS: "one small file per version of the contract",
     places.CREDIT_RUNS: f"the newest {KEPT:,} plans, a small file each, and what the next run goes on from",
     "_feeds": "two small files",

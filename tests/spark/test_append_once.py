@@ -142,6 +142,29 @@ def test_a_checkpoint_of_the_log_is_written_after_the_commit_and_not_within_it(
     assert len(read_table(lake, SESSIONS)) == 6 * rows.count()
 
 
+def test_checkpoints_of_a_large_log_are_further_apart(
+    rows: DataFrame, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Transaction, "is_log_due", lambda *_: True)
+    append_rows(rows, lake, SESSIONS, _batch(0))
+    append_rows(rows, lake, SESSIONS, _batch(1))
+    transaction._CHECKPOINTS.submit(lambda: None).result(30)  # the one before has ended
+    pointer = json.loads(lake.files.read(f"{SESSIONS.path}/_delta_log/_last_checkpoint") or b"")
+    assert pointer["version"] == 1
+    # A checkpoint of this size is worth three commits, and the second is not the third.
+    monkeypatch.setattr(transaction, "_CHECKPOINT_BYTES", -(-pointer["sizeInBytes"] // 3))
+    for number in range(2, 6):
+        append_rows(rows, lake, SESSIONS, _batch(number))
+        transaction._CHECKPOINTS.submit(lambda: None).result(30)
+    assert _checkpoints(lake) == [f"{version:020}.checkpoint.parquet" for version in (1, 4)]
+
+
+@pytest.mark.parametrize("pointer", [b"{", b"[]", b'{"version": 1}', b""])
+def test_a_pointer_to_the_last_checkpoint_that_says_nothing_stops_none(lake: Lake, pointer: bytes) -> None:
+    lake.files.write(f"{SESSIONS.path}/_delta_log/_last_checkpoint", pointer)
+    assert transaction._is_worth_a_checkpoint(lake, SESSIONS, 50)
+
+
 def test_a_checkpoint_of_the_log_that_fails_does_not_fail_the_batch(
     rows: DataFrame, lake: Lake, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

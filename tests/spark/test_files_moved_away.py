@@ -14,11 +14,13 @@ from spark_jobs.ingest.query import NAME as INGEST
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_lake
 from spark_jobs.queries.places import checkpoint_key
+from spark_jobs.restatements.repair import repair
+from spark_jobs.spark.open_lake import OpenLake
 from tests.support.equality import assert_lake_equals_oracle, generate_source
 from tests.support.lakes import GOLD, read_table
 from tests.support.runs import ONE_BY_ONE, run_in
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(900)
 
 _SETTINGS = Settings.model_validate({"ingest": ONE_BY_ONE})
 
@@ -55,8 +57,10 @@ def test_files_that_are_moved_away_once_read_are_forgotten_and_may_come_again(
     run(files[21], drain=True)
     assert_lake_equals_oracle(lake, made, _SETTINGS)
 
+    repair(OpenLake.of(lake, _SETTINGS, spark))
     tables = (SILVER_EVENTS, *GOLD)
     before, received = _rows(lake, tables), len(read_table(lake, BRONZE_EVENTS))
     run(away / files[0].name, drain=True)  # the ledger of the run balances
     assert len(read_table(lake, BRONZE_EVENTS)) > received, "it was not read again"
+    repair(OpenLake.of(lake, _SETTINGS, spark))
     assert _rows(lake, tables) == before
