@@ -15,6 +15,7 @@ from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import SESSIONS
 from spark_jobs.lake.layout import Lake, commit_key
 from spark_jobs.lake.open import open_lake
+from spark_jobs.lake.store.objects import Objects
 from spark_jobs.spark.conf import spark_conf
 from spark_jobs.spark.s3a import s3a_conf
 from tests.stack.minio import Minio
@@ -106,6 +107,7 @@ def test_a_store_that_is_away_for_some_seconds_is_waited_for(
             monkeypatch.setenv(name, value)
         # Java keeps its connections by bucket: this one is of this server alone.
         lake = open_lake("s3a://away/lake", S3Settings(endpoint=server.endpoint))
+        assert isinstance(lake.files, Objects)
         lake.files.client.create_bucket(Bucket="away")
         lake.files.write(commit_key(SESSIONS, 0), b"{}")
         listing = _Listing(spark, server)
