@@ -48,6 +48,8 @@ _KNOWN: dict[tuple[str, str], _Known] = {}
 _CHECKPOINT_BYTES = 256 * 1024
 """How many bytes of checkpoints a table's log gets per commit at most, where the next is more than 50 commits away."""
 _CHECKPOINTS = ThreadPoolExecutor(1, "checkpoints of logs")
+_CHECKPOINT_OF: "dict[str, Future[None]]" = {}
+"""By table, the last checkpoint of its log; the next one waits for it, so that none pile up."""
 _log = logging.getLogger(__name__)
 
 
@@ -96,8 +98,11 @@ def _append_by_transaction(rows: DataFrame, lake: Lake, table: Table, note: Comm
     if _is_done(lake, table, note, known, transaction.version):
         return transaction.version
     version = transaction.append(rows, table.partition_by, batch=note.batch, metadata=note.as_metadata())
-    if transaction.is_log_due(version) and _is_worth_a_checkpoint(lake, table, version):
-        _CHECKPOINTS.submit(transaction.checkpoint_log).add_done_callback(_report)
+    before = _CHECKPOINT_OF.get(lake.table(table))
+    is_free = before is None or before.done()
+    if is_free and transaction.is_log_due(version) and _is_worth_a_checkpoint(lake, table, version):
+        coming = _CHECKPOINT_OF[lake.table(table)] = _CHECKPOINTS.submit(transaction.checkpoint_log)
+        coming.add_done_callback(_report)
     return version
 
 

@@ -118,25 +118,39 @@ def _checkpoints(lake: Lake) -> list[str]:
     return [name for name in lake.files.names(f"{SESSIONS.path}/_delta_log") if name.endswith(".checkpoint.parquet")]
 
 
+class _Later:
+    """Writes no checkpoint, and says which ones are due."""
+
+    def __init__(self) -> None:
+        self.submitted: list[Callable[[], None]] = []
+
+    def submit(self, checkpoint: Callable[[], None]) -> "Future[None]":
+        self.submitted.append(checkpoint)
+        return Future()
+
+
+def test_a_log_waits_for_one_checkpoint_at_a_time(rows: DataFrame, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    later = _Later()
+    monkeypatch.setattr(transaction, "_CHECKPOINTS", later)
+    monkeypatch.setattr(Transaction, "is_log_due", lambda *_: True)
+    for number in range(4):
+        append_rows(rows, lake, SESSIONS, _batch(number))
+    assert len(later.submitted) == 1
+
+
 def test_a_checkpoint_of_the_log_is_written_after_the_commit_and_not_within_it(
     rows: DataFrame, lake: Lake, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    submitted: list[Callable[[], None]] = []
-
-    class Later:
-        def submit(self, checkpoint: Callable[[], None]) -> "Future[None]":
-            submitted.append(checkpoint)
-            return Future()
-
-    monkeypatch.setattr(transaction, "_CHECKPOINTS", Later())
+    later = _Later()
+    monkeypatch.setattr(transaction, "_CHECKPOINTS", later)
     append_rows(rows, lake, SESSIONS, _batch(0))
     spark.sql(f"ALTER TABLE delta.`{lake.table(SESSIONS)}` SET TBLPROPERTIES ('delta.checkpointInterval' = '3')")
     for number in range(1, 5):
         append_rows(rows, lake, SESSIONS, _batch(number))
     assert lake.newest_commit(SESSIONS.path) == 5
-    assert len(submitted) == 1, "commit 3, of batch 2"
+    assert len(later.submitted) == 1, "commit 3, of batch 2"
     assert _checkpoints(lake) == []
-    submitted[0]()
+    later.submitted[0]()
     assert _checkpoints(lake) == [f"{5:020}.checkpoint.parquet"], "of the table as it is by then"
     append_rows(rows, lake, SESSIONS, _batch(5))
     assert len(read_table(lake, SESSIONS)) == 6 * rows.count()

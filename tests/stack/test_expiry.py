@@ -25,8 +25,12 @@ _SCAN_S = 120
 
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Minio]:
-    """A MinIO that looks for what has expired every second or so, and not when it finds the time."""
-    minio = Minio(tmp_path / "minio", environment={"MINIO_SCANNER_SPEED": "fastest"})
+    """A MinIO that looks for what has expired every second or so, and not when it finds the time.
+
+    An upload has five seconds there, and not a day.
+    """
+    often = {"MINIO_SCANNER_SPEED": "fastest", "MINIO_API_STALE_UPLOADS_CLEANUP_INTERVAL": "1s"}
+    minio = Minio(tmp_path / "minio", environment={**often, "MINIO_API_STALE_UPLOADS_EXPIRY": "5s"})
     minio.start()
     for name, value in minio.settings().items():
         monkeypatch.setenv(name, value)
@@ -75,6 +79,23 @@ def test_what_was_deleted_leaves_nothing_behind_when_its_time_is_over(server: Mi
     recent = {("silver/current", "version"), ("silver/deleted-lately", "version"), ("silver/deleted-lately", "marker")}
     assert _found(objects) > recent, "the store took the times for now"
     wait_until(lambda: _found(objects) == recent, _SCAN_S, f"what has expired is still there: {_found(objects)}")
+
+
+def test_minio_needs_no_rule_for_uploads_that_nobody_finishes(server: Minio) -> None:
+    subprocess.run([*ADLOOM, "init", "--lake", _LAKE], check=True, capture_output=True, timeout=120, env=os.environ)
+    objects = Objects(_LAKE, S3Settings(endpoint=server.endpoint))
+    place = {"Bucket": objects.bucket, "Key": objects.name("silver/large")}
+    upload = objects.client.create_multipart_upload(**place)["UploadId"]
+    objects.client.upload_part(**place, UploadId=upload, PartNumber=1, Body=b"x" * (5 << 20))
+
+    def is_there() -> bool:
+        try:
+            return bool(objects.client.list_parts(**place, UploadId=upload)["Parts"])
+        except objects.client.exceptions.NoSuchUpload:
+            return False
+
+    assert is_there()
+    wait_until(lambda: not is_there(), _SCAN_S, "the upload is still there")
 
 
 @pytest.mark.usefixtures("server")
