@@ -22,6 +22,7 @@ from spark_jobs.contract.tables import (
     USER_STATUS,
 )
 from spark_jobs.days.status import QUIET_DAYS
+from spark_jobs.operations.releases import RELEASES_KEPT
 from spark_jobs.restatements.plans import KEPT
 from spark_jobs.traffic_rules.reached import RULES
 
@@ -47,16 +48,18 @@ TABLES: Final = {
 FOLDERS: Final = {
     places.BATCHES: "one file per table, each of fewer than 2,000 entries",
     places.CHECKPOINTS: "open state, that is, events within the watermarks and windows. For a folder source also the "
-    "names of all files read. Replaced versions go with `adloom checkpoints clean`",
+    "names of the files that are in it, and of those read since the job started: 11 MB per 100,000 "
+    "([your events](events.md#formats)). Replaced versions go with `adloom checkpoints clean`",
     places.CONTRACTS: "one small file per version of the contract",
     places.CREDIT_RUNS: f"the newest {KEPT:,} plans, a small file each, and what the next run goes on from",
     "_feeds": "two small files",
     places.INITIAL: "one table per query with an initial state, written once",
     places.PROGRESS: "a few files per job and per query, of at most a day; Spark's log, up to 80 MB; the last two "
     "states of the ledger, which hold open events and one entry per late event",
-    places.RELEASES: "one folder per release that you build: adloom deletes none",
-    places.REPAIRS: f"the newest {KEPT:,} plans, and what the next one of each kind goes on from. Each holds the "
-    "events that were late for it",
+    places.RELEASES: f"the newest {RELEASES_KEPT} releases, and those that a job runs or can be rolled back to. Each "
+    "machine has as many unpacked in `~/.cache/adloom/releases`, and those that its drivers run",
+    places.REPAIRS: f"the newest {KEPT:,} plans, and what the next one of each kind goes on from. Their rows, with the "
+    "events that were late, go after `tables.file_retention`, but for those that the next one of each kind reads",
     places.REPORTS: "the last 20 validations; one report per window that was replayed; rows that fail validation, once "
     "per version of their table",
     RULES: "one file per set of rules that was in use, and per list in it",

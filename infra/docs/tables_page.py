@@ -23,7 +23,10 @@ _BOUNDS = """\
 ## What bounds their size
 
 Tables grow with what their rows stand for: adloom deletes no row that is right. `adloom maintain` removes old plans and
-files that were replaced longer ago than `tables.file_retention`. Commits go after `tables.log_retention`."""
+files that were replaced longer ago than `tables.file_retention`. Commits go after `tables.log_retention`, and with them
+the [checkpoints of the log](performance.md#checkpoints-of-a-log), of which each commit adds at most 256 KiB once there
+are 90,000 files. In an object store, what was deleted or replaced stays for another 7 days as an old version, and
+nothing of it after that; an unfinished upload stays for 7 days, in MinIO for one."""
 
 
 def tables_page() -> str:

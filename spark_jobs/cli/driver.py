@@ -15,7 +15,7 @@ from spark_jobs.cli.terminal import terminal
 from spark_jobs.config.settings import load_settings
 from spark_jobs.errors import SettingsError
 from spark_jobs.lake.open import open_lake
-from spark_jobs.operations.releases import read_deployment, read_release, settings_in, unpack
+from spark_jobs.operations.releases import hold_code, read_deployment, read_release, settings_in, unpack
 from spark_jobs.queries.jobs import DEDUPLICATE_JOB
 from spark_jobs.queries.registry import QUERIES_OF_JOB
 
@@ -46,6 +46,7 @@ def driver(
     environment, own = dict(os.environ), None
     if deployment:
         code = unpack(lake, read_release(lake, deployment.version))
+        hold_code(code)
         environment["PYTHONPATH"], own = str(code), settings_in(code)
     version = deployment.version if deployment else f"{__version__}, installed here, because none is deployed"
     with_settings = " with its settings" if own else ""

@@ -430,7 +430,9 @@ class TablesSettings(Section):
         description="how long past versions of a table stay readable; a query that was down for longer needs a reset",
     )
     file_retention: Duration = Field(
-        7 * _DAY, ge=_HOUR, description="how long replaced files are kept for readers that still use them"
+        7 * _DAY,
+        ge=_HOUR,
+        description="how long replaced files are kept for readers that still use them, and the rows of old repairs",
     )
 
 

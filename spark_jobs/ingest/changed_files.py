@@ -22,7 +22,7 @@ import pyarrow.dataset as ds
 from spark_jobs.config.durations import time_of_us
 from spark_jobs.config.sections import S3Settings
 from spark_jobs.contract.tables import BRONZE_EVENTS
-from spark_jobs.ingest.files_read import files_read, path_of
+from spark_jobs.ingest.files_read import FilesRead, path_of
 from spark_jobs.ingest.query import NAME as INGEST
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.store.arrow import row_store
@@ -59,7 +59,7 @@ def changed_files(lake: Lake, s3: S3Settings) -> list[ChangedFile]:
     note = last_note(lake, INGEST)
     # The first stream is that of JSON Lines; positions in Kafka have no such number.
     reached = [one for one in (note.reached[:1] if note else ()) if isinstance(one, dict) and "logOffset" in one]
-    read = files_read(lake, checkpoint_key(INGEST, checkpoint_in_use(lake, INGEST)), reached)
+    read = FilesRead(lake, checkpoint_key(INGEST, checkpoint_in_use(lake, INGEST))).until(reached)
     modified = _modified_since(read)
     if not modified:
         return []

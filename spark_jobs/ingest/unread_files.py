@@ -39,7 +39,9 @@ class UnreadFiles:
         In microseconds since 1970; None: its first records are no events.
         """
         # A file may be a link: Spark notes where it lies, not where that leads.
-        unread = [file for file in self._there() if file.parent.resolve() / file.name not in read]
+        there = self._there()
+        folders = {folder: folder.resolve() for folder in {file.parent for file in there}}
+        unread = [file for file in there if folders[file.parent] / file.name not in read]
         for file in unread:
             if file not in self._first:
                 self._first[file] = self._first_event(file)

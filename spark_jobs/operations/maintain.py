@@ -58,7 +58,8 @@ def maintain(lake: OpenLake, tables: Iterable[Table], *, remove: bool) -> Iterat
     Compacting changes no row and makes no reader read anything again; what a job appends meanwhile does not disturb it.
     Tables that commands rewrite are maintained under the lock of these commands. A file that was replaced is removed
     when it has been out of use for ``tables.file_retention`` and every query that reads the table has read past that
-    point. With the tables of repairs and of credit, old plans of theirs are removed.
+    point. With the tables of repairs and of credit, old plans of theirs are removed, and the rows of those that have
+    been out of use for as long.
 
     Args:
         lake: the lake.
@@ -75,7 +76,7 @@ def maintain(lake: OpenLake, tables: Iterable[Table], *, remove: bool) -> Iterat
         try:
             with lake.hold(writer):
                 if remove and writer in _PLANS:
-                    _PLANS[writer].remove_old(lake)
+                    _PLANS[writer].remove_old(lake, datetime.now(UTC) - lake.settings.tables.file_retention)
                 yield _care(lake, table, remove=remove)
         except LakeInUseError as error:
             yield Care(table.name, skipped=str(error))

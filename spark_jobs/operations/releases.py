@@ -1,13 +1,17 @@
 """Releases of this package in a lake: publishing, deploying for a job, and unpacking where the job runs."""
 
+import fcntl
 import hashlib
 import io
 import os
 import tempfile
 import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
+from typing import Final
 
 from spark_jobs.errors import LakeError
 from spark_jobs.lake.layout import Lake
@@ -16,9 +20,14 @@ from spark_jobs.operations.release import SETTINGS, VERSION, Deployment, Release
 from spark_jobs.places import RELEASES
 from spark_jobs.queries.registry import QUERIES_OF_JOB
 
+RELEASES_KEPT: Final = 20
+"""How many of the newest releases a lake keeps, and how many of those that ran last a machine keeps unpacked."""
+
 
 def publish(lake: Lake, wheel: Path, version: str, now: datetime) -> Release:
     """Publishes ``wheel`` in ``lake`` as release ``version``; an existing release stays as it is.
+
+    Older ones are deleted: the newest :data:`RELEASES_KEPT` stay, and each that a job runs or can be rolled back to.
 
     Raises:
         LakeError: the release exists with other contents.
@@ -35,7 +44,20 @@ def publish(lake: Lake, wheel: Path, version: str, now: datetime) -> Release:
     lake.files.write(wheel_key(release), data)
     # Last: without this file it is not a release.
     write_record(lake, release_key(version), release)
+    # What is damaged is named to whoever deploys it. Until then nothing is deleted.
+    with suppress(LakeError):
+        _delete_old(lake)
     return release
+
+
+def _delete_old(lake: Lake) -> None:
+    deployed = [found for job in QUERIES_OF_JOB if (found := read_deployment(lake, job))]
+    in_use = {version for one in deployed for version in (one.version, one.previous)}
+    for release in islice(list_releases(lake), RELEASES_KEPT, None):
+        if release.version not in in_use:
+            # First: what is left without this file is no release.
+            lake.files.delete([release_key(release.version)])
+            lake.files.delete_folder(f"{RELEASES}/{release.version}")
 
 
 def list_releases(lake: Lake) -> Iterator[Release]:
@@ -59,7 +81,8 @@ def read_release(lake: Lake, version: str) -> Release:
 def unpack(lake: Lake, release: Release, folder: Path | None = None) -> Path:
     """Unpacks ``release`` into its own folder below ``folder``, unless it is there already.
 
-    The default is the user's own cache: what lies there is executed, so nobody else may write to it.
+    The default is the user's own cache: what lies there is executed, so nobody else may write to it. It keeps the
+    :data:`RELEASES_KEPT` that were asked for last, and those that are held (:func:`hold_code`).
 
     Returns:
         The folder to import it from.
@@ -70,6 +93,7 @@ def unpack(lake: Lake, release: Release, folder: Path | None = None) -> Path:
     folder = folder or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "adloom" / "releases"
     place = folder / f"adloom-{release.sha256}"
     if place.is_dir():
+        os.utime(place)
         return place
     data = lake.files.read(wheel_key(release))
     if data is None or _digest(data) != release.sha256:
@@ -85,7 +109,38 @@ def unpack(lake: Lake, release: Release, folder: Path | None = None) -> Path:
             wheel.extractall(content)
         if not place.is_dir():
             content.rename(place)
+    os.utime(place)
+    _remove_unused(folder)
     return place
+
+
+def hold_code(code: Path) -> int:
+    """Keeps the release that is unpacked in ``code`` there for as long as this process runs, whatever it becomes.
+
+    Python imports most of it only when it is needed.
+
+    Returns:
+        The open file that holds it.
+    """
+    held = os.open(code, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_SH)
+    os.set_inheritable(held, True)
+    return held
+
+
+def _remove_unused(folder: Path) -> None:
+    """Removes the releases in ``folder`` that nobody holds, but for those that were asked for last."""
+    with suppress(OSError):  # another process is removing them
+        by_use = sorted(folder.glob("adloom-*"), key=lambda place: place.stat().st_mtime, reverse=True)
+        for place in by_use[RELEASES_KEPT:]:
+            with suppress(BlockingIOError):
+                held = os.open(place, os.O_RDONLY)
+                try:
+                    fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    with tempfile.TemporaryDirectory(dir=folder) as draft:
+                        place.rename(Path(draft) / "content")
+                finally:
+                    os.close(held)
 
 
 def settings_in(code: Path) -> Path | None:

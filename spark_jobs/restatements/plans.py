@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final, Generic, TypeVar
 
 from spark_jobs.errors import LakeError
@@ -94,21 +95,39 @@ class Plans(Generic[AnyPlan]):
         for key in unread:
             lake.files.delete_folder(key)
 
-    def remove_old(self, lake: Lake) -> None:
-        """Deletes the folders of old plans; to be called under the lock of ``writer``.
+    def remove_old(self, lake: Lake, before: datetime) -> None:
+        """Deletes old plans and old rows; to be called under the lock of ``writer``.
 
-        The newest :data:`KEPT` stay, and of each purpose every plan since the last that was done whole. Nothing reads
-        any other: a run that finds it gone looks at the tables, whose logs have the numbers too, and the changes
-        themselves are in ``gold/restatements``.
+        Of each purpose every plan since the last that was done whole stays as it is. Nothing reads any other: a run
+        that finds it gone looks at the tables, whose logs have the numbers too, and the changes themselves are in
+        ``gold/restatements``. Of the others, the newest :data:`KEPT` stay without the rows that were written before
+        ``before``: rows hold events, and so personal data.
         """
+        rows = self._rows_before(lake, before)
         numbers = lake.numbers(self.folder)[::-1]
         whole = set[object]()
-        for place, number in enumerate(numbers if len(numbers) > KEPT else ()):
+        for place, number in enumerate(numbers if len(numbers) > KEPT or rows else ()):
             plan = self.read(lake, number)
-            if place >= KEPT and (plan is None or self.purpose(plan) in whole):
-                lake.files.delete_folder(plan_folder(number, self.folder))
-            elif plan and self.purpose(plan) not in whole and self.is_whole(lake, number):
+            if plan is None or self.purpose(plan) in whole:
+                unread = rows.get(number, ()) if place < KEPT else (plan_folder(number, self.folder),)
+                for key in unread:
+                    lake.files.delete_folder(key)
+            elif self.is_whole(lake, number):
                 whole.add(self.purpose(plan))
+
+    def _rows_before(self, lake: Lake, before: datetime) -> dict[int, list[str]]:
+        """By number, the folders of rows in which every file was written before ``before``."""
+        newest: dict[tuple[int, str], datetime] = {}
+        for file in lake.files.walk(self.folder):
+            number, *inner = file.key.removeprefix(f"{self.folder}/").split("/")
+            if number.isdigit() and len(inner) > 1:
+                place = int(number), f"{self.folder}/{number}/{inner[0]}"
+                newest[place] = max(file.modified_at, newest.get(place, file.modified_at))
+        found: dict[int, list[str]] = {}
+        for (of, folder), written_at in newest.items():
+            if written_at < before:
+                found.setdefault(of, []).append(folder)
+        return found
 
 
 GOLD_PLANS = Plans(REPAIRS, REPAIR, RepairPlan, lambda plan: plan.kind, kept=("events",))

@@ -28,7 +28,7 @@ from spark_jobs.contract.tables import BRONZE_EVENTS
 from spark_jobs.errors import SourceError
 from spark_jobs.ingest.alignment import STEP_US, Alignment, Taken
 from spark_jobs.ingest.arriving import folders_of
-from spark_jobs.ingest.files_read import files_read
+from spark_jobs.ingest.files_read import FilesRead
 from spark_jobs.ingest.query import NAME as INGEST
 from spark_jobs.ingest.topics import unread_partitions
 from spark_jobs.ingest.unread_files import UnreadFiles
@@ -211,7 +211,7 @@ class _KafkaBacklog(_AlignedBacklog):
 class _FileBacklog(_AlignedBacklog):
     def __init__(self, lake: OpenLake, bronze: AlignedTable, source: Path | None) -> None:
         super().__init__(lake, bronze, _ROWS_AT_ONCE)
-        self._files = UnreadFiles(lake.settings, source)
+        self._files, self._read = UnreadFiles(lake.settings, source), FilesRead(lake, self._checkpoint)
         note = last_note(lake, INGEST)
         self._publish(self._alignment.advance(self._beginning_of_rest(note)))
 
@@ -224,7 +224,7 @@ class _FileBacklog(_AlignedBacklog):
 
     def _beginning_of_rest(self, note: CommitNote | None) -> Taken:
         """Where the files begin that are not read after the batch of ``note``."""
-        read = files_read(self._lake, self._checkpoint, note.reached) if note else {}
+        read = self._read.until(note.reached) if note else {}
         first = self._files.first_events(read)
         known = {file: time_us for file, time_us in first.items() if time_us is not None}
         return Taken(known, {}, unread=set(first))

@@ -21,6 +21,7 @@ from pyspark.sql import functions as F
 from spark_jobs.contract.events import KEY
 from spark_jobs.lake.layout import Lake
 from spark_jobs.queries.append_missing import note_of_reset
+from spark_jobs.queries.checkpoint_files import read_lines, write_lines
 from spark_jobs.queries.manifest import Manifest
 from spark_jobs.queries.output import outputs_of
 from spark_jobs.queries.places import checkpoint_key
@@ -128,24 +129,13 @@ def _write_due(at: ResumePoint, manifest: Manifest, held_ms: int) -> _Write:
 
 def _replace_watermark(lake: Lake, key: str, watermark_ms: int) -> int:
     """Replaces the watermark that a batch left to the next one, in the file ``key``. Returns the old one."""
-    version, text, *more = _lines(lake, key)
+    version, text, *more = read_lines(lake, key)
     done = json.loads(text)
-    _write_lines(lake, key, [version, json.dumps({**done, _NEXT: watermark_ms}), *more])
+    write_lines(lake, key, [version, json.dumps({**done, _NEXT: watermark_ms}), *more])
     return int(done[_NEXT])
 
 
 def _replace_offsets(at: ResumePoint, key: str) -> None:
     """Replaces the end of a batch, in the file ``key``, by the position in the source table."""
-    version, metadata, *_ = _lines(at.lake, key)
-    _write_lines(at.lake, key, [version, metadata, *map(json.dumps, at.next_positions)])
-
-
-def _lines(lake: Lake, key: str) -> list[str]:
-    return (lake.files.read(key) or b"").decode().splitlines()
-
-
-def _write_lines(lake: Lake, key: str, lines: Sequence[str]) -> None:
-    folder, _, name = key.rpartition("/")
-    # Hadoop's checksum of the old content; it exists on local disks only, and not always.
-    lake.files.delete([f"{folder}/.{name}.crc"])
-    lake.files.write(key, "\n".join(lines).encode())
+    version, metadata, *_ = read_lines(at.lake, key)
+    write_lines(at.lake, key, [version, metadata, *map(json.dumps, at.next_positions)])

@@ -13,6 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from spark_jobs.config.durations import time_of_us
 from spark_jobs.contract.tables import Table
 from spark_jobs.errors import CheckpointError
+from spark_jobs.ingest.files_read import forget_moved_files
 from spark_jobs.lake.at_rest import time_steps
 from spark_jobs.lake.notes import BatchPlan, is_at_rest, read_plan, version_reached
 from spark_jobs.queries.initial_state import first_rows
@@ -53,6 +54,8 @@ def start(
         conf: Spark settings for this start, beyond those that the query declares.
     """
     used = version or checkpoint_in_use(lake, query.name)
+    if records is not None:
+        forget_moved_files(lake, checkpoint_key(query.name, used))
     sides = [records] if records is not None else _streams(lake, query, used)
     sides, initial = first_rows(lake, query, used, sides)
     rows = query.rows(lake.settings, sides, initial)

@@ -68,6 +68,8 @@ def _vacuumed(spark: SparkSession, lake: Lake) -> None:
         if lake.has(table):
             spark.sql(f"OPTIMIZE delta.`{lake.table(table)}`")
             spark.sql(f"VACUUM delta.`{lake.table(table)}` RETAIN 0 HOURS")
+    for plans in (GOLD_PLANS, CREDIT_PLANS):
+        plans.remove_old(lake, datetime.now(UTC))
 
 
 def _cleaned(spark: SparkSession, lake: Lake) -> None:

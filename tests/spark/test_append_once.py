@@ -118,28 +118,65 @@ def _checkpoints(lake: Lake) -> list[str]:
     return [name for name in lake.files.names(f"{SESSIONS.path}/_delta_log") if name.endswith(".checkpoint.parquet")]
 
 
+class _Later:
+    """Writes no checkpoint, and says which ones are due."""
+
+    def __init__(self) -> None:
+        self.submitted: list[Callable[[], None]] = []
+
+    def submit(self, checkpoint: Callable[[], None]) -> "Future[None]":
+        self.submitted.append(checkpoint)
+        return Future()
+
+
+def test_a_log_waits_for_one_checkpoint_at_a_time(rows: DataFrame, lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    later = _Later()
+    monkeypatch.setattr(transaction, "_CHECKPOINTS", later)
+    monkeypatch.setattr(Transaction, "is_log_due", lambda *_: True)
+    for number in range(4):
+        append_rows(rows, lake, SESSIONS, _batch(number))
+    assert len(later.submitted) == 1
+
+
 def test_a_checkpoint_of_the_log_is_written_after_the_commit_and_not_within_it(
     rows: DataFrame, lake: Lake, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    submitted: list[Callable[[], None]] = []
-
-    class Later:
-        def submit(self, checkpoint: Callable[[], None]) -> "Future[None]":
-            submitted.append(checkpoint)
-            return Future()
-
-    monkeypatch.setattr(transaction, "_CHECKPOINTS", Later())
+    later = _Later()
+    monkeypatch.setattr(transaction, "_CHECKPOINTS", later)
     append_rows(rows, lake, SESSIONS, _batch(0))
     spark.sql(f"ALTER TABLE delta.`{lake.table(SESSIONS)}` SET TBLPROPERTIES ('delta.checkpointInterval' = '3')")
     for number in range(1, 5):
         append_rows(rows, lake, SESSIONS, _batch(number))
     assert lake.newest_commit(SESSIONS.path) == 5
-    assert len(submitted) == 1, "commit 3, of batch 2"
+    assert len(later.submitted) == 1, "commit 3, of batch 2"
     assert _checkpoints(lake) == []
-    submitted[0]()
+    later.submitted[0]()
     assert _checkpoints(lake) == [f"{5:020}.checkpoint.parquet"], "of the table as it is by then"
     append_rows(rows, lake, SESSIONS, _batch(5))
     assert len(read_table(lake, SESSIONS)) == 6 * rows.count()
+
+
+def test_checkpoints_of_a_large_log_are_further_apart(
+    rows: DataFrame, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Transaction, "is_log_due", lambda *_: True)
+    append_rows(rows, lake, SESSIONS, _batch(0))
+    append_rows(rows, lake, SESSIONS, _batch(1))
+    transaction._CHECKPOINTS.submit(lambda: None).result(30)  # the one before has ended
+    pointer = json.loads(lake.files.read(f"{SESSIONS.path}/_delta_log/_last_checkpoint") or b"")
+    assert pointer["version"] == 1
+    # A checkpoint of this size is worth three commits, and the second is not the third.
+    monkeypatch.setattr(transaction, "_CHECKPOINT_BYTES", -(-pointer["sizeInBytes"] // 3))
+    for number in range(2, 6):
+        append_rows(rows, lake, SESSIONS, _batch(number))
+        transaction._CHECKPOINTS.submit(lambda: None).result(30)
+    assert _checkpoints(lake) == [f"{version:020}.checkpoint.parquet" for version in (1, 4)]
+
+
+@pytest.mark.parametrize("pointer", [b"{", b"[]", b'{"version": 1}', b""])
+def test_a_pointer_to_the_last_checkpoint_that_says_nothing_stops_none(lake: Lake, pointer: bytes) -> None:
+    lake.files.write(f"{SESSIONS.path}/_delta_log/_last_checkpoint", pointer)
+    assert transaction._is_worth_a_checkpoint(lake, SESSIONS, 50)
 
 
 def test_a_checkpoint_of_the_log_that_fails_does_not_fail_the_batch(

@@ -13,6 +13,7 @@ from spark_jobs.contract.tables import LATE_EVENTS
 from spark_jobs.lake.open import open_lake
 from spark_jobs.ledger.model import RecordKind
 from spark_jobs.ledger.update import balance
+from spark_jobs.restatements.plans import GOLD_PLANS
 from spark_jobs.restatements.repair import repair
 from spark_jobs.spark.open_lake import OpenLake
 from tests.support.lakes import GOLD, read_table
@@ -95,6 +96,7 @@ def _run_and_repair(
         (source / file.name).hardlink_to(file)
         is_last = file.name == f"{len(files) - 1:04}.jsonl"
         run_in(spark, own, lake, source, drain=is_last, measure=True)
+        GOLD_PLANS.remove_old(lake, datetime.now(UTC))
         if is_repaired and (plan := repair(OpenLake.of(lake, own, spark))):
             late += plan.late_events
     expected = expected_tables(whole, own, datetime.now(UTC))

@@ -5,7 +5,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from spark_jobs.config.settings import Settings
-from spark_jobs.ingest.files_read import files_read
+from spark_jobs.ingest.files_read import FilesRead
 from spark_jobs.ingest.query import NAME as INGEST
 from spark_jobs.ingest.unread_files import UnreadFiles
 from spark_jobs.lake.open import open_lake
@@ -29,7 +29,7 @@ def test_files_that_were_read_are_known_by_their_place_and_may_be_moved_away(
     run_in(spark, settings, lake, source, drain=False)
     note = last_note(lake, INGEST)
     assert note
-    read = files_read(lake, checkpoint_key(INGEST, checkpoint_in_use(lake, INGEST)), note.reached)
+    read = FilesRead(lake, checkpoint_key(INGEST, checkpoint_in_use(lake, INGEST))).until(note.reached)
     assert set(read) == {source.resolve() / file.name for file in source.iterdir()}
     assert unread.first_events(read) == {}
     third.unlink()

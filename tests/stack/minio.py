@@ -2,6 +2,7 @@
 
 import signal
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,7 +16,7 @@ _START_S = 60
 class Minio:
     """MinIO with its data and, if ``certificates`` is a folder with public.crt and private.key, TLS.
 
-    A killed one starts again on its folder. ``proxied_port`` is for a proxy before it.
+    A killed one starts again on its folder. ``proxied_port`` is for a proxy before it; ``environment`` is MinIO's own.
     """
 
     folder: Path
@@ -26,6 +27,7 @@ class Minio:
     process: subprocess.Popen[bytes] | None = None
     user: str = "root-of-the-tests"
     password: str = "canary-b1f0-password-of-root"  # noqa: S105
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def endpoint(self) -> str:
@@ -40,6 +42,7 @@ class Minio:
         if self.certificates:
             command += ["--certs-dir", str(self.certificates)]
         environment = {"MINIO_ROOT_USER": self.user, "MINIO_ROOT_PASSWORD": self.password, "HOME": str(self.folder)}
+        environment |= self.environment
         with (self.folder / "minio.log").open("ab") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
         wait_until(self._answers, _START_S, f"MinIO does not answer: see {self.folder}/minio.log")

@@ -1,5 +1,9 @@
 """The listing of a table's log in an object store: what Delta's own gives, without the beginning of the log."""
 
+import signal
+import time
+from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import pytest
@@ -10,6 +14,8 @@ from spark_jobs.config.sections import S3Settings
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import SESSIONS
 from spark_jobs.lake.layout import Lake, commit_key
+from spark_jobs.lake.open import open_lake
+from spark_jobs.lake.store.objects import Objects
 from spark_jobs.spark.conf import spark_conf
 from spark_jobs.spark.s3a import s3a_conf
 from tests.stack.minio import Minio
@@ -19,6 +25,7 @@ pytestmark = pytest.mark.stack
 _LOG = f"{SESSIONS.path}/_delta_log"
 _COMMITS = 1_200
 """With their checksums, more than two pages of a listing."""
+_AWAY_S = 5
 _OWN, _DELTA = "adloom.TailLogStore", "io.delta.storage.S3SingleDriverLogStore"
 
 
@@ -88,6 +95,32 @@ def test_no_log_is_told_from_an_empty_end_of_one(lake: Lake, listing: _Listing) 
         listing.names(_OWN, lake, _file(0))
     lake.files.write(commit_key(SESSIONS, 0), b"{}")
     assert listing.names(_OWN, lake, _file(1)) == []
+
+
+def test_a_store_that_is_away_for_some_seconds_is_waited_for(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = Minio(tmp_path / "minio")
+    server.start()
+    try:
+        for name, value in server.settings().items():
+            monkeypatch.setenv(name, value)
+        # Java keeps its connections by bucket: this one is of this server alone.
+        lake = open_lake("s3a://away/lake", S3Settings(endpoint=server.endpoint))
+        assert isinstance(lake.files, Objects)
+        lake.files.client.create_bucket(Bucket="away")
+        lake.files.write(commit_key(SESSIONS, 0), b"{}")
+        listing = _Listing(spark, server)
+        expected = listing.names(_OWN, lake, _file(0))
+        server.stop(signal.SIGKILL)
+        back = Timer(_AWAY_S, server.start)
+        back.start()
+        began = time.monotonic()
+        assert listing.names(_OWN, lake, _file(0)) == expected
+        assert time.monotonic() - began >= _AWAY_S
+        back.join()
+    finally:
+        server.stop()
 
 
 def test_lakes_in_an_object_store_use_it() -> None:

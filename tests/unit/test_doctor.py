@@ -129,6 +129,19 @@ def test_checkpoints(lake: Lake, settings: dict[str, str], query: str, severity:
     assert todo in worst.todo
 
 
+@pytest.mark.parametrize(
+    ("files", "severity"), [(100_000, Severity.FINE), (100_001, Severity.WARNING)], ids=["many", "too many"]
+)
+def test_files_that_were_read_are_counted(lake: Lake, files: int, severity: Severity) -> None:
+    _checkpoint(lake, "ingest")
+    lines = (f'{{"path":"file:///in/{number}.jsonl","timestamp":0,"batchId":0}}' for number in range(files))
+    lake.files.write(f"{checkpoint_key('ingest', 1)}/sources/0/0", "\n".join(["v1", *lines]).encode())
+    (counted,) = [one for one in _found(lake, "checkpoints") if "files that it has read" in one.text]
+    assert counted.severity is severity
+    assert f"ingest remembers {files:,} files" in counted.text
+    assert ("restart job deduplicate" in counted.todo) == (severity is Severity.WARNING)
+
+
 def _commit(lake: Lake, version: int, files: int = 0) -> None:
     adds = [
         {"add": {"path": f"part-{version}-{n}.parquet", "partitionValues": {"event_date": "2026-03-01"}}}

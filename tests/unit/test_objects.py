@@ -8,7 +8,7 @@ from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from botocore.exceptions import ClientError
 
 from spark_jobs.config.sections import S3Settings
-from spark_jobs.lake.store.bucket import harmful_rules
+from spark_jobs.lake.store.bucket import harmful_rules, has_expiry, prepare_bucket
 from spark_jobs.lake.store.files import StoreKeys
 from spark_jobs.lake.store.objects import Objects
 
@@ -96,3 +96,43 @@ def test_rules_of_others_that_take_files_of_the_lake_away_are_found(rule: dict[s
     found = list(harmful_rules(objects))
     assert len(found) == (says is not None)
     assert (says or "") in "".join(found)
+
+
+class _Bucket:
+    """A bucket that exists, of a store that is not MinIO."""
+
+    def __init__(self, rules: list[dict[str, Any]]) -> None:
+        self.rules = rules
+
+    def head_bucket(self, **_: Any) -> None: ...
+
+    def get_bucket_versioning(self, **_: Any) -> dict[str, str]:
+        return {"Status": "Enabled"}
+
+    def get_bucket_lifecycle_configuration(self, **_: Any) -> dict[str, Any]:
+        return {"Rules": self.rules}
+
+    def put_bucket_lifecycle_configuration(self, *, LifecycleConfiguration: dict[str, Any], **_: Any) -> None:  # noqa: N803
+        self.rules = LifecycleConfiguration["Rules"]
+
+
+def test_old_versions_delete_markers_and_unfinished_uploads_expire_also_where_an_older_adloom_set_rules() -> None:
+    objects = Objects("s3a://bucket/ads/lake", S3Settings(), keys=StoreKeys("key", "secret"))
+    before = {
+        "ID": "adloom ads/lake lake",
+        "Status": "Enabled",
+        "Filter": {"Prefix": "ads/lake/"},
+        "NoncurrentVersionExpiration": {"NoncurrentDays": 7},
+    }
+    others = {**before, "ID": "of somebody", "Filter": {"Prefix": "other/"}}
+    objects.client = _Bucket([before, others])
+    assert not has_expiry(objects)
+    assert list(prepare_bucket(objects, S3Settings(), None))[-1] == "lifecycle rules: set"
+    assert has_expiry(objects)
+    first, *own = objects.client.rules
+    assert first == others
+    assert [rule["Filter"]["Prefix"] for rule in own] == ["ads/lake/", "ads/lake/_progress/"]
+    for rule in own:
+        assert rule["Expiration"] == {"ExpiredObjectDeleteMarker": True}
+        assert rule["AbortIncompleteMultipartUpload"] == {"DaysAfterInitiation": 7}
+    assert list(prepare_bucket(objects, S3Settings(), None))[-1] == "lifecycle rules: set already"

@@ -1,6 +1,7 @@
 """Old plans: their folders are removed, and whoever goes on from plans does not notice."""
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -26,6 +27,8 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plans, "KEPT", _KEPT)
 
 
+_EARLIER, _LATER = datetime(2020, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
+"""Before and after the plans of these tests are written."""
 _ENDS = st.sampled_from(["whole", "failed", "killed"])
 """How a run ended; ``killed``: before it had planned, so the folder has rows only."""
 
@@ -60,7 +63,7 @@ def test_removing_old_plans_takes_nothing_that_later_runs_need(
             _write(lake, CREDIT_PLANS, credit_plan(number, is_window=is_window), end, is_done=is_done)
         before, newest = _positions(lake), lake.numbers(GOLD_PLANS.folder)[-_KEPT:]
         for own in (GOLD_PLANS, CREDIT_PLANS):
-            own.remove_old(lake)
+            own.remove_old(lake, _LATER)
         assert _positions(lake) == before
         assert lake.numbers(GOLD_PLANS.folder)[-_KEPT:] == newest
 
@@ -69,7 +72,7 @@ def _removed(lake: Lake, own: Plans[Any], made: Iterable[Plan]) -> list[int]:
     """The numbers that are left of ``made``, which are all done."""
     for plan in made:
         _write(lake, own, plan, "whole", is_done=True)
-    own.remove_old(lake)
+    own.remove_old(lake, _EARLIER)
     return lake.numbers(own.folder)
 
 
@@ -89,3 +92,36 @@ def test_the_last_run_of_credit_that_was_no_window_stays(tmp_path: Path) -> None
 def test_a_lake_with_few_plans_keeps_them(tmp_path: Path) -> None:
     made = (gold_plan(number, PlanKind.MARKS) for number in range(1, _KEPT + 1))
     assert _removed(open_lake(str(tmp_path)), GOLD_PLANS, made) == [1, 2, 3]
+
+
+def _rows(lake: Lake) -> set[str]:
+    """The folders of rows, as ``<number>/<name>``."""
+    inner = (file.key.removeprefix(f"{GOLD_PLANS.folder}/").split("/") for file in lake.files.walk(GOLD_PLANS.folder))
+    return {"/".join(names[:2]) for names in inner if len(names) > 2}
+
+
+def test_rows_of_old_plans_go_and_those_that_later_plans_read_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plans, "KEPT", 1_000)
+    lake = open_lake(str(tmp_path))
+    for number, (kind, end) in enumerate(
+        [
+            (PlanKind.REPAIR, "whole"),
+            (PlanKind.MARKS, "killed"),
+            (PlanKind.REPAIR, "whole"),
+            (PlanKind.REPAIR, "failed"),
+        ],
+        start=1,
+    ):
+        made = gold_plan(number, kind)
+        _write(lake, GOLD_PLANS, made, end, is_done=True)
+        lake.files.write(f"{made.rows_key('sessions')}/part-0.parquet", b"rows")
+    lake.files.write(f"{GOLD_PLANS.folder}/seen.json", b"{}")
+    everything = _rows(lake)
+    GOLD_PLANS.remove_old(lake, _EARLIER)
+    assert _rows(lake) == everything, "they are not old yet"
+    GOLD_PLANS.remove_old(lake, _LATER)
+    # The one that left a table alone, and the last that left none, are what the next repair reads.
+    assert {folder.partition("/")[0] for folder in _rows(lake)} == {"3", "4"}
+    assert [plan.number for plan in GOLD_PLANS.newest_first(lake)] == [4, 3, 1], "the plans themselves stay"

@@ -16,8 +16,17 @@ from spark_jobs.errors import LakeError, SettingsError, SourceError
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_lake
 from spark_jobs.operations.build_wheel import build_wheel
-from spark_jobs.operations.release import SETTINGS, VERSION, release_key, wheel_key
-from spark_jobs.operations.releases import deploy, list_releases, publish, read_deployment, read_release, unpack
+from spark_jobs.operations.release import SETTINGS, VERSION, Release, release_key, wheel_key
+from spark_jobs.operations.releases import (
+    RELEASES_KEPT,
+    deploy,
+    hold_code,
+    list_releases,
+    publish,
+    read_deployment,
+    read_release,
+    unpack,
+)
 from tests.support.drivers import ADLOOM
 from tests.support.releases import publish_fake
 from tests.support.servers import wait_until
@@ -42,6 +51,12 @@ def built(settings: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pat
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
     return open_lake(str(tmp_path / "lake"))
+
+
+def publish_at(lake: Lake, folder: Path, version: str, hour: int) -> Release:
+    wheel = folder / f"a-{version}-py3-none-any.whl"
+    wheel.write_bytes(version.encode())
+    return publish(lake, wheel, version, _NOW + timedelta(hours=hour))
 
 
 def test_what_was_built_can_be_run_from_the_lake(built: tuple[Path, str], lake: Lake, tmp_path: Path) -> None:
@@ -126,6 +141,46 @@ def test_a_rollback_finds_the_release_before(lake: Lake, tmp_path: Path) -> None
     assert (again.version, again.previous) == ("1.0.2", "1.0.1")
     assert read_deployment(lake, "attribute") == again
     assert read_deployment(lake, "deduplicate") is None
+
+
+def test_the_newest_releases_stay_and_those_that_a_job_runs_or_returns_to(lake: Lake, tmp_path: Path) -> None:
+    versions = [f"1.0.{number}" for number in range(RELEASES_KEPT + 4)]
+    for number, version in enumerate(versions[:3]):
+        publish_at(lake, tmp_path, version, number)
+    deploy(lake, "attribute", versions[0], _NOW)
+    deploy(lake, "attribute", versions[2], _NOW)
+    for number, version in enumerate(versions[3:], start=3):
+        publish_at(lake, tmp_path, version, number)
+    newest = versions[-RELEASES_KEPT:]
+    assert [release.version for release in list_releases(lake)] == [*newest[::-1], versions[2], versions[0]]
+    assert set(lake.files.names("_releases")) == {*newest, versions[0], versions[2], "deployed"}
+    with pytest.raises(LakeError, match=r"has no release '1\.0\.1'"):
+        deploy(lake, "attribute", versions[1], _NOW)
+
+
+def test_a_damaged_release_keeps_nobody_from_publishing(lake: Lake, tmp_path: Path) -> None:
+    publish_at(lake, tmp_path, "1.0.0", 0)
+    lake.files.write(release_key("1.0.0"), b"{")
+    publish_at(lake, tmp_path, "1.0.1", 1)
+    assert read_release(lake, "1.0.1").version == "1.0.1"
+
+
+def test_code_that_a_driver_runs_stays_unpacked_and_other_old_code_goes(lake: Lake, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    releases = [publish_fake(lake, tmp_path, f"1.0.{number}") for number in range(3)]
+    places = []
+    for number, release in enumerate(releases):
+        places.append(unpack(lake, release, cache))
+        os.utime(places[-1], (number, number))
+    running = hold_code(places[0])
+    for number in range(RELEASES_KEPT):
+        unpack(lake, publish_fake(lake, tmp_path, f"2.0.{number}"), cache)
+    assert [place.is_dir() for place in places] == [True, False, False]
+    assert len(list(cache.iterdir())) == RELEASES_KEPT + 1
+    os.close(running)
+    unpack(lake, publish_fake(lake, tmp_path, "3.0.0"), cache)
+    assert not places[0].is_dir()
+    assert len(list(cache.iterdir())) == RELEASES_KEPT
 
 
 def test_two_releases_are_compared_by_their_settings(

@@ -1,6 +1,6 @@
 """Preparing a bucket for a lake: versioning with expiry, so that an accidental delete can be undone for a while."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -13,7 +13,7 @@ from spark_jobs.lake.store.objects import Objects, explaining
 from spark_jobs.places import PROGRESS, RELEASES, REPORTS
 
 KEPT_DAYS = 7
-"""How long a replaced or deleted version can be restored."""
+"""How long a replaced or deleted version can be restored, and an upload can take."""
 _WRITTEN: dict[Role, tuple[str, ...]] = {
     Role.JOBS: ("*",),
     Role.AIRFLOW: (f"{RELEASES}/*", f"{REPORTS}/*", f"{PROGRESS}/*"),
@@ -60,7 +60,8 @@ def prepare_bucket(objects: Objects, settings: S3Settings, server: MinioServer |
             client.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
         yield f"versioning: {'on' if versioned else 'turned on'}; old versions are kept for {KEPT_DAYS} days"
     with explaining(settings, objects.root, bucket, "setting lifecycle rules"):
-        changed = _set_lifecycle(client, bucket, objects.prefix)
+        # MinIO has no rule for uploads: it ends each after a day itself.
+        changed = _set_lifecycle(client, bucket, objects.prefix, ends_uploads=server is not None)
         yield f"lifecycle rules: {'set' if changed else 'set already'}"
 
 
@@ -100,6 +101,19 @@ def harmful_rules(objects: Objects) -> Iterator[str]:
                 yield f"{name} moves files of {prefix or 'the whole bucket'} to {move['StorageClass']} {_age(move)}"
 
 
+def has_expiry(objects: Objects) -> bool:
+    """Whether the bucket has the rules of :func:`prepare_bucket`; those of an older adloom left delete markers behind.
+
+    Raises:
+        ClientError: the rules cannot be read.
+    """
+    return _are_set(_rules_of(objects.client, objects.bucket), _rules(objects.prefix, ends_uploads=True))
+
+
+def _are_set(found: list[dict[str, Any]], wanted: Iterable[dict[str, Any]]) -> bool:
+    return all(any(rule.items() <= other.items() for other in found) for rule in wanted)
+
+
 def _age(when: dict[str, Any]) -> str:
     if "Days" in when:
         return f"after {when['Days']} days"
@@ -115,11 +129,11 @@ def _rules_of(client: Any, bucket: str) -> list[dict[str, Any]]:
         return []
 
 
-def _set_lifecycle(client: Any, bucket: str, prefix: str) -> bool:
+def _set_lifecycle(client: Any, bucket: str, prefix: str, *, ends_uploads: bool) -> bool:
     """Adds the rules of the lake at ``prefix`` to those of others. Returns whether any was new."""
-    wanted = {rule["ID"]: rule for rule in _rules(prefix)}
+    wanted = {rule["ID"]: rule for rule in _rules(prefix, ends_uploads=ends_uploads)}
     found = _rules_of(client, bucket)
-    if all(any(rule.items() <= other.items() for other in found) for rule in wanted.values()):
+    if _are_set(found, wanted.values()):
         return False
     others = [rule for rule in found if rule["ID"] not in wanted]
     client.put_bucket_lifecycle_configuration(
@@ -128,13 +142,18 @@ def _set_lifecycle(client: Any, bucket: str, prefix: str) -> bool:
     return True
 
 
-def _rules(prefix: str) -> Iterator[dict[str, Any]]:
+def _rules(prefix: str, *, ends_uploads: bool) -> Iterator[dict[str, Any]]:
+    """The rules of the lake at ``prefix``; ``ends_uploads``: the store itself ends uploads that nobody finishes."""
+    unfinished = {} if ends_uploads else {"AbortIncompleteMultipartUpload": {"DaysAfterInitiation": KEPT_DAYS}}
     for name, folder, days in (("lake", prefix, KEPT_DAYS), ("progress", f"{prefix}/{PROGRESS}".lstrip("/"), 1)):
         yield {
             "ID": f"adloom {prefix or 'root'} {name}",
             "Status": "Enabled",
             "Filter": {"Prefix": f"{folder}/".lstrip("/")},
             "NoncurrentVersionExpiration": {"NoncurrentDays": days},
+            # A deleted file leaves a marker, and jobs delete hundreds of thousands of files a day.
+            "Expiration": {"ExpiredObjectDeleteMarker": True},
+            **unfinished,
         }
 
 

@@ -97,10 +97,10 @@ def _unreadable(what: str, error: "ClientError") -> Finding:
 def _lifecycle(objects: "Objects") -> Iterator[Finding]:
     from botocore.exceptions import ClientError  # noqa: PLC0415
 
-    from spark_jobs.lake.store.bucket import harmful_rules  # noqa: PLC0415
+    from spark_jobs.lake.store.bucket import harmful_rules, has_expiry  # noqa: PLC0415
 
     try:
-        harm = list(harmful_rules(objects))
+        harm, expires = list(harmful_rules(objects)), has_expiry(objects)
     except ClientError as error:
         yield _unreadable("its lifecycle rules", error)
         return
@@ -108,6 +108,11 @@ def _lifecycle(objects: "Objects") -> Iterator[Finding]:
         yield wrong(f"lifecycle {one}", "leave the lake's prefix out of the rule: a lake needs its oldest files")
     if not harm:
         yield fine("no lifecycle rule of the bucket deletes or archives files of the lake")
+    if not expires:
+        yield warning(
+            "no lifecycle rule ends old versions and delete markers of the lake, which grow by each file deleted",
+            "run `adloom init` as administrator",
+        )
 
 
 CHECK = Check(2, "store", _look)

@@ -9,7 +9,9 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.s3a.Invoker;
 import org.apache.hadoop.fs.s3a.S3AFileSystem;
+import org.apache.hadoop.util.functional.CallableRaisingIOE;
 import software.amazon.awssdk.services.s3.S3Client;
 import software.amazon.awssdk.services.s3.model.ListObjectsV2Request;
 import software.amazon.awssdk.services.s3.model.ListObjectsV2Response;
@@ -22,6 +24,9 @@ import software.amazon.awssdk.services.s3.model.S3Object;
  * checkpoint, so that batches take longer from day to day: a commit every 5 s leaves a million files in 30 days, a
  * thousand pages. An object store lists in the order of names, so here it is told where to begin. Delta's own switch for
  * this, delta.enableFastS3AListFrom, calls a method that Hadoop 3.5 no longer has.
+ *
+ * <p>Requests are repeated as Hadoop repeats its own, by fs.s3a.retry.limit and the like: a store that is away for some
+ * seconds ends no job.
  */
 public class TailLogStore extends S3SingleDriverLogStore {
   public TailLogStore(Configuration configuration) {
@@ -45,6 +50,7 @@ public class TailLogStore extends S3SingleDriverLogStore {
 
   private static List list(S3AFileSystem files, Path log, String first) throws IOException {
     S3Client client = files.getS3AInternals().getAmazonS3Client("list the end of a log");
+    Invoker invoker = files.createStoreContext().getInvoker();
     String folder = files.pathToKey(log) + "/";
     // What is asked for comes after this name, and the first name must be among it.
     String before = folder + first.substring(0, first.length() - 1);
@@ -57,8 +63,9 @@ public class TailLogStore extends S3SingleDriverLogStore {
       if (next != null) {
         request.continuationToken(next);
       }
-      ListObjectsV2Response page = answer(client, (ListObjectsV2Request) request.build(), log);
-      Iterator objects = page.contents().iterator();
+      Page page = new Page(client, (ListObjectsV2Request) request.build());
+      ListObjectsV2Response answer = (ListObjectsV2Response) invoker.retry("list", log.toString(), true, page);
+      Iterator objects = answer.contents().iterator();
       while (objects.hasNext()) {
         S3Object object = (S3Object) objects.next();
         String name = object.key().substring(folder.length());
@@ -67,17 +74,24 @@ public class TailLogStore extends S3SingleDriverLogStore {
           statuses.add(new FileStatus(object.size().longValue(), false, 1, block, modified, new Path(log, name)));
         }
       }
-      next = Boolean.TRUE.equals(page.isTruncated()) ? page.nextContinuationToken() : null;
+      next = Boolean.TRUE.equals(answer.isTruncated()) ? answer.nextContinuationToken() : null;
     } while (next != null);
     return statuses;
   }
 
-  private static ListObjectsV2Response answer(S3Client client, ListObjectsV2Request request, Path log)
-      throws IOException {
-    try {
+  /** A page of the listing, asked for as often as it takes. */
+  private static class Page implements CallableRaisingIOE {
+    private final S3Client client;
+    private final ListObjectsV2Request request;
+
+    Page(S3Client client, ListObjectsV2Request request) {
+      this.client = client;
+      this.request = request;
+    }
+
+    @Override
+    public Object apply() {
       return client.listObjectsV2(request);
-    } catch (software.amazon.awssdk.core.exception.SdkException error) {
-      throw org.apache.hadoop.fs.s3a.S3AUtils.translateException("list", log, error);
     }
   }
 }
