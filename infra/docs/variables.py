@@ -261,6 +261,9 @@ DEVELOPMENT = Group(
         Variable("PICTURES", "`docs/images`", "folder where `make pictures` puts them"),
         Variable("LOGS", "", "folder where `make test-compose` keeps the containers' logs"),
         Variable("CRASH_AFTER", "", "set by tests: the moment in which a job kills itself"),
+        Variable(
+            "POINTS", "20", "at how many writes `make test-crash-points` kills a driver; all: before and after each"
+        ),
         Variable("SCHEDULES", "100", "how many random schedules of faults and people supervision is tried on"),
         Variable("HANG", "", "set by tests: what happens once a batch hangs"),
         Variable(
