@@ -5,7 +5,10 @@ import logging
 import os
 import urllib.request
 from typing import Any
+from urllib.error import HTTPError
 from urllib.parse import urlsplit
+
+from spark_jobs.http import open_url
 
 _URL = "ADLOOM_ALERT_URL"
 _TIMEOUT_S = 10
@@ -32,6 +35,9 @@ def alert_on_failure(context: Any) -> None:
         address, data=json.dumps(message).encode(), headers={"Content-Type": "application/json"}
     )
     try:
-        urllib.request.urlopen(request, timeout=_TIMEOUT_S).close()  # noqa: S310
+        open_url(request, timeout_s=_TIMEOUT_S).close()
+    except HTTPError as error:
+        with error:
+            _log.error("the alert was not taken by %s: HTTP %d, %s", _URL, error.code, error.reason)
     except OSError as error:
         _log.error("the alert could not be sent to %s: %s", _URL, type(error).__name__)

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Writes Alertmanager's configuration from the variables ALERTS_… (docs/environment.md) and starts it. Without an address
-# alerts are shown and sent to nobody. The file holds secrets: only its owner may read it.
+# alerts are shown and sent to nobody. A redirect is not followed: it would make a GET of the alert, and nobody would
+# notice. The file holds secrets: only its owner may read it.
 set -eu
 umask 077
 folder=${ALERTS_FOLDER:-/tmp/alertmanager}
@@ -22,13 +23,14 @@ receivers:
 END
   if [ -n "${ALERTS_WEBHOOK_URL:-}" ]; then
     echo "    webhook_configs:"
-    echo "      - { url: $(quoted "$ALERTS_WEBHOOK_URL"), send_resolved: true }"
+    echo "      - { url: $(quoted "$ALERTS_WEBHOOK_URL"), send_resolved: true, http_config: { follow_redirects: false } }"
   fi
   if [ -n "${ALERTS_SLACK_URL:-}" ]; then
     echo "    slack_configs:"
     echo "      - api_url: $(quoted "$ALERTS_SLACK_URL")"
     [ -z "${ALERTS_SLACK_CHANNEL:-}" ] || echo "        channel: $(quoted "$ALERTS_SLACK_CHANNEL")"
     echo "        send_resolved: true"
+    echo "        http_config: { follow_redirects: false }"
     echo "        text: $(quoted "$text")"
   fi
   if [ -n "${ALERTS_EMAIL_TO:-}" ]; then

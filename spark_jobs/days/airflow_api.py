@@ -17,6 +17,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from spark_jobs.days.missed import Announcement, Consumer, Run, asset_names, day_asset
 from spark_jobs.errors import AirflowApiError, SettingsError
+from spark_jobs.http import open_url
 
 _TIMEOUT_S = 30
 _PAGE = 100
@@ -102,11 +103,10 @@ class AirflowApi:
                 return
 
     def _get(self, path: str) -> dict[str, Any]:
-        request = urllib.request.Request(f"{self.address.rstrip('/')}/api/v2{path}")  # noqa: S310 the scheme was checked
-        # A redirect must not take the token to another server.
-        request.add_unredirected_header("Authorization", f"Bearer {self.token}")
+        url, headers = f"{self.address.rstrip('/')}/api/v2{path}", {"Authorization": f"Bearer {self.token}"}
+        request = urllib.request.Request(url, headers=headers)  # noqa: S310 the scheme was checked
         try:
-            with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as answer:  # noqa: S310
+            with open_url(request, timeout_s=_TIMEOUT_S) as answer:
                 found: dict[str, Any] = json.loads(answer.read())
                 return found
         except urllib.error.HTTPError as error:

@@ -25,12 +25,14 @@ from spark_jobs.config.sections import RegistrySettings
 from spark_jobs.errors import RegistryError, SettingsError
 from spark_jobs.formats.refusal import incompatible, unknown
 from spark_jobs.formats.schema import AVRO, Schema
+from spark_jobs.http import open_url
 
 _LOG = logging.getLogger(__name__)
 _SCHEMA_NOT_FOUND = 40403
 _REFERENCE_NOT_FOUND = (40401, 40402)
 _NOT_FOUND, _TOO_MANY, _SERVER_ERROR = 404, 429, 500
 _REFUSED = (401, 403)
+_REDIRECTS = range(300, 400)
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 30.0
 _MOST_BYTES = 16 * 1024 * 1024
 _MOST_IMPORTS = 1000
@@ -65,7 +67,7 @@ class RegistryClient:
             SettingsError: registry.ca_file cannot be read.
         """
         self._settings, self._sleep, self._clock = settings, sleep, clock
-        self._opener = urllib.request.build_opener(_NoRedirects(), urllib.request.HTTPSHandler(context=_tls(settings)))
+        self._tls = _tls(settings)
 
     def schema(self, schema_id: int) -> Schema:
         """The schema with this id, and all that it refers to.
@@ -131,7 +133,7 @@ class RegistryClient:
         # The settings allow http:// and https:// only.
         request = urllib.request.Request(url, headers=self._headers())  # noqa: S310
         try:
-            with self._opener.open(request, timeout=self._settings.timeout.total_seconds()) as answer:
+            with open_url(request, timeout_s=self._settings.timeout.total_seconds(), tls=self._tls) as answer:
                 return _parsed(answer, url)
         except urllib.error.HTTPError as error:
             with error:
@@ -149,6 +151,8 @@ class RegistryClient:
         if error.code == _TOO_MANY or error.code >= _SERVER_ERROR:
             return _Away(f"HTTP {error.code}")
         code, text = _problem(error)
+        if error.code in _REDIRECTS:
+            text = error.reason
         if code in missing:
             return _Missing()
         if error.code in _REFUSED:
@@ -167,13 +171,6 @@ class RegistryClient:
             login = f"{self._settings.username}:{self._settings.password.get_secret_value()}"
             headers["Authorization"] = f"Basic {base64.b64encode(login.encode()).decode()}"
         return headers
-
-
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Follows no redirect: it would take the user and password to another server."""
-
-    def redirect_request(self, *_: Any) -> None:
-        """Makes the redirect an error."""
 
 
 def _tls(settings: RegistrySettings) -> ssl.SSLContext:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from spark_jobs.config.choices import LineageTransport
 from spark_jobs.config.sections import LineageSettings
 from spark_jobs.errors import LineageError
+from spark_jobs.http import open_url
 from spark_jobs.lineage.facets import Event
 
 _TIMEOUT_S = 20
@@ -51,8 +52,7 @@ def _post(settings: LineageSettings, event: Event) -> None:
     # The setting takes http and https only.
     request = urllib.request.Request(settings.url, json.dumps(event).encode(), headers)  # noqa: S310
     try:
-        with urllib.request.urlopen(request, timeout=_TIMEOUT_S):  # noqa: S310
-            pass
+        open_url(request, timeout_s=_TIMEOUT_S).close()
     except urllib.error.HTTPError as error:
         with error:
             answer = error.read(300).decode(errors="replace").strip()

@@ -104,6 +104,8 @@ def test_each_receiver_gives_a_configuration_that_alertmanager_takes(tmp_path: P
     assert receiver["email_configs"][0]["auth_password"] == mail["ALERTS_SMTP_PASSWORD"]
     assert receiver["slack_configs"][0]["channel"] == "#on-call"
     assert {"webhook_configs", "slack_configs", "email_configs"} < receiver.keys()
+    for kind in ("webhook_configs", "slack_configs"):
+        assert receiver[kind][0]["http_config"] == {"follow_redirects": False}, "a redirect swallows alerts"
 
 
 def test_without_an_address_it_says_that_it_is_silent_and_half_an_address_is_refused(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ad_dags.drivers.launchers.launcher import LauncherError
+from spark_jobs.http import open_url
 
 _TIMEOUT_S = 20
 _MOST_BYTES = 10_000_000
@@ -50,7 +51,7 @@ class Rest:
             headers={"Accept": "application/json, text/plain", "Content-Type": "application/json"},
         )
         try:
-            with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as answer:  # noqa: S310
+            with open_url(request, timeout_s=_TIMEOUT_S) as answer:
                 content: bytes = answer.read(_MOST_BYTES)
                 return content.decode(errors="replace")
         except urllib.error.HTTPError as error:
