@@ -3,8 +3,7 @@
 import io
 import ssl
 import urllib.request
-from email.message import Message
-from http.client import HTTPResponse
+from http.client import HTTPMessage, HTTPResponse
 from typing import IO
 from urllib.error import HTTPError
 from urllib.parse import urljoin, urlsplit
@@ -35,7 +34,7 @@ def open_url(request: urllib.request.Request, *, timeout_s: float, tls: ssl.SSLC
 
 class _CarefulRedirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(
-        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Message, newurl: str
+        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> urllib.request.Request | None:
         if req.get_method() in ("GET", "HEAD") and not req.has_header("Authorization"):
             return super().redirect_request(req, fp, code, msg, headers, newurl)

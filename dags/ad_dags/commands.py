@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spark_jobs.operations.releases import settings_in
+from spark_jobs.printable import printable
 
 if TYPE_CHECKING:
     from ad_dags.connection.lake_connection import LakeConnection
@@ -61,7 +62,7 @@ def run_program(
         assert process.stdout is not None  # noqa: S101 because of PIPE
         try:
             for line in process.stdout:
-                plain = _COLOURS.sub("", line).rstrip()
+                plain = printable(_COLOURS.sub("", line)).rstrip()
                 if plain:
                     _log.info("%s", plain)
                     output.append(plain)

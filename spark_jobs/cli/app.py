@@ -2,6 +2,7 @@
 
 import sys
 from importlib.util import find_spec
+from traceback import format_exc
 from typing import Annotated, NoReturn
 
 import typer
@@ -47,6 +48,7 @@ from spark_jobs.cli import (
 )
 from spark_jobs.cli.terminal import terminal
 from spark_jobs.errors import AdloomError, EnvironmentMissingError
+from spark_jobs.printable import printable
 
 PANELS = {
     "Try it": (demo, generate, suggest_mapping, check_events),
@@ -97,6 +99,12 @@ def _end(error: AdloomError) -> NoReturn:
     sys.exit(error.exit_code)
 
 
+def _show_fault() -> NoReturn:
+    """Ends with the traceback of the exception at hand, as Python does; its text may quote a record."""
+    sys.stderr.write(printable(format_exc()))
+    sys.exit(1)
+
+
 def main() -> None:
     """Entry point of the command: an AdloomError becomes one message and exit code 1."""
     try:
@@ -105,7 +113,7 @@ def main() -> None:
         _end(error)
     except ModuleNotFoundError as error:
         if find_spec("pyspark"):
-            raise
+            _show_fault()
         _end(
             EnvironmentMissingError(
                 f"adloom is installed without what this command needs: {error.name} is missing, because only DAGs and "
@@ -115,3 +123,5 @@ def main() -> None:
     except KeyboardInterrupt:
         terminal(stderr=True).print("interrupted; run the same command again to continue")
         sys.exit(130)
+    except Exception:  # noqa: BLE001 a fault of adloom
+        _show_fault()

@@ -67,7 +67,7 @@ def check_events(
     if not checked.records:
         raise SourceError(f"{what} holds no record")
     if as_json:
-        console.print_json(json.dumps(_plain(checked)))
+        console.print_json(json.dumps(_plain(checked)), ensure_ascii=True)
     else:
         _print(console, checked, what)
     if checked.ok < checked.records:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spark_jobs.cli.options import ConfigOption, LakeOption
+from spark_jobs.cli.terminal import PlainFormatter
 from spark_jobs.config.settings import Settings, load_settings
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import check_store, open_lake
@@ -113,7 +114,7 @@ def _run(
 
 
 def _log_to_stderr() -> None:
-    formatter = logging.Formatter("%(asctime)sZ %(levelname)-7s %(message)s", "%Y-%m-%dT%H:%M:%S")
+    formatter = PlainFormatter("%(asctime)sZ %(levelname)-7s %(message)s", "%Y-%m-%dT%H:%M:%S")
     formatter.converter = time.gmtime
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(formatter)

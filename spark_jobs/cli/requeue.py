@@ -15,6 +15,7 @@ from spark_jobs.cli.terminal import terminal, utc
 from spark_jobs.config.settings import load_settings
 from spark_jobs.ingest.requeue_model import JudgedRecords, Requeued, Selection
 from spark_jobs.lake.open import open_existing
+from spark_jobs.printable import printable
 
 app = typer.Typer()
 
@@ -105,8 +106,7 @@ def _print_table(console: Console, found: Requeued, place: str) -> None:
 
 def _shortened(one: JudgedRecords) -> Text:
     reason = one.reason if len(one.reason) <= _LONGEST_REASON else f"{one.reason[: _LONGEST_REASON - 1]}…"
-    printable = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in reason)
-    return Text(printable, style="dim")
+    return Text(printable(reason), style="dim")
 
 
 def _print_outcome(console: Console, found: Requeued, *, dry_run: bool) -> None:

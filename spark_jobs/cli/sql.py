@@ -24,6 +24,7 @@ from spark_jobs.config.settings import load_settings
 from spark_jobs.errors import AdloomError, SettingsError
 from spark_jobs.lake.as_of import AsOf
 from spark_jobs.lake.open import open_lake
+from spark_jobs.printable import printable
 from spark_jobs.queries.registry import SHOWN_TABLES
 from spark_jobs.sql.names import NAMES, check_name
 from spark_jobs.sql.views import VIEWS
@@ -179,6 +180,9 @@ def _write(lake_sql: "LakeSql", rows: "duckdb.DuckDBPyRelation", row_format: Row
         if output:
             file.replace(output)
             return
+        if sys.stdout.isatty():
+            print(printable(file.read_text(encoding="utf-8")), end="")  # noqa: T201 nothing may wrap or style it
+            return
         with file.open("rb") as written:
             shutil.copyfileobj(written, sys.stdout.buffer)
         sys.stdout.buffer.flush()
@@ -289,8 +293,8 @@ def _cell(value: Any) -> Text:
     if isinstance(value, float):
         return Text(f"{value:.6g}")
     text = _plain(value) if not isinstance(value, (list, dict)) else json.dumps(value, default=_plain)
-    printable = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
-    return Text(printable if len(printable) <= _LONGEST_CELL else printable[: _LONGEST_CELL - 1] + "…")
+    line = printable(text).replace("\n", "\N{REPLACEMENT CHARACTER}")
+    return Text(line if len(line) <= _LONGEST_CELL else line[: _LONGEST_CELL - 1] + "…")
 
 
 def _plain(value: Any) -> str:

@@ -3,9 +3,8 @@
 from datetime import UTC, datetime
 from io import StringIO
 
-from rich.console import Console
-
 from spark_jobs.cli.requeue import _print_outcome, _print_table
+from spark_jobs.cli.terminal import terminal
 from spark_jobs.ingest.requeue_model import JudgedRecords, Requeued
 
 _JUDGED = (
@@ -19,7 +18,8 @@ _AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 def _printed(found: Requeued, *, dry_run: bool) -> str:
-    console = Console(file=StringIO(), width=200, markup=False, emoji=False, highlight=False)
+    console = terminal()
+    console.file, console.width = StringIO(), 200
     _print_table(console, found, "/lake")
     _print_outcome(console, found, dry_run=dry_run)
     assert isinstance(console.file, StringIO)

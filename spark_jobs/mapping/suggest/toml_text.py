@@ -93,5 +93,5 @@ def _comment(text: str) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    """As a string of TOML: as in JSON, which leaves DEL as it is."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
+    """As a string of TOML: as in JSON, and what cannot be printed is escaped, too."""
+    return "".join(one if one.isprintable() else f"\\U{ord(one):08X}" for one in json.dumps(text, ensure_ascii=False))
