@@ -59,6 +59,7 @@ else
   need S3_JOBS_ACCESS_KEY_ID "a key of the store that may change the lake"
   need S3_JOBS_SECRET_ACCESS_KEY "the secret that belongs to S3_JOBS_ACCESS_KEY_ID"
   [ -z "$(value S3_AIRFLOW_ACCESS_KEY_ID)" ] || need S3_AIRFLOW_SECRET_ACCESS_KEY "the secret that belongs to S3_AIRFLOW_ACCESS_KEY_ID"
+  [ -z "$(value S3_PAGES_ACCESS_KEY_ID)" ] || need S3_PAGES_SECRET_ACCESS_KEY "the secret that belongs to S3_PAGES_ACCESS_KEY_ID"
   reachable ADLOOM_S3__ENDPOINT
 fi
 if has kafka && has minio; then

@@ -4,7 +4,7 @@ FROM python:3.11-slim-bookworm AS base
 RUN apt-get update && apt-get install -y --no-install-recommends openjdk-17-jre-headless tini \
  && rm -rf /var/lib/apt/lists/* \
  && useradd --uid 10001 --no-create-home --home-dir /var/lib/adloom adloom \
- && install -d -o adloom -g adloom /var/lib/adloom /var/lib/adloom/logs /keys /keys/jobs /keys/airflow /keys/tasks
+ && install -d -o adloom -g adloom /var/lib/adloom /var/lib/adloom/logs /keys /keys/jobs /keys/airflow /keys/pages /keys/tasks
 WORKDIR /opt/adloom
 ENV PATH=/opt/adloom/.venv/bin:/usr/local/bin:/usr/bin:/bin HOME=/var/lib/adloom \
     UV_LINK_MODE=copy UV_COMPILE_BYTECODE=1 UV_PYTHON_DOWNLOADS=never PYTHONUNBUFFERED=1

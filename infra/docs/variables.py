@@ -208,9 +208,15 @@ CONTAINERS = Group(
         Variable(
             "S3_AIRFLOW_ACCESS_KEY_ID",
             "that of the jobs",
-            "your own store: key of Airflow, with fewer rights (`adloom init --role airflow`)",
+            "your own store: key of Airflow's tasks, with fewer rights (`adloom init --role airflow`)",
         ),
         Variable("S3_AIRFLOW_SECRET_ACCESS_KEY", "", "its secret"),
+        Variable(
+            "S3_PAGES_ACCESS_KEY_ID",
+            "that of Airflow's tasks",
+            "your own store: key of Airflow's pages and the exporter, which read no row (`adloom init --role pages`)",
+        ),
+        Variable("S3_PAGES_SECRET_ACCESS_KEY", "", "its secret"),
         Variable("OWN_KAFKA", "", "set by the Compose file for `init`: `yes` if Kafka is your own"),
         Variable("OWN_STORE", "", "set by the Compose file for `init`: `yes` if the store is your own"),
         Variable("SPARK_WORKERS", "1", "number of worker containers"),

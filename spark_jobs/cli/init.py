@@ -12,13 +12,14 @@ from rich.console import Console
 from spark_jobs.cli.terminal import terminal
 from spark_jobs.config.choices import Role
 from spark_jobs.config.settings import Settings, load_settings
-from spark_jobs.errors import SettingsError
+from spark_jobs.errors import LakeError, SettingsError
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import check_store, open_lake
 
 if TYPE_CHECKING:
     from spark_jobs.lake.store.minio_admin import MinioServer
-from typing import Annotated
+    from spark_jobs.lake.store.objects import Objects
+from typing import Annotated, Any
 
 import typer
 
@@ -43,8 +44,8 @@ def init(
     role: Annotated[
         Role,
         typer.Option(
-            help="Rights of the user: jobs may change the lake; airflow reads it and writes reports and releases; "
-            "analyst may only read gold."
+            help="Rights of the user: jobs may change the lake; airflow, for Airflow's tasks, reads it and writes "
+            "reports and releases; pages, for its web pages and the exporter, reads no row; analyst may only read gold."
         ),
     ] = Role.JOBS,
     partitions: Annotated[
@@ -132,7 +133,7 @@ def check_servers(location: str, *, config: Path | None) -> None:
 
 
 def _prepare_store(console: Console, settings: Settings, lake: Lake, user: str | None, role: Role) -> None:
-    from spark_jobs.lake.store.bucket import policy_of, prepare_bucket
+    from spark_jobs.lake.store.bucket import policy_name, policy_of, prepare_bucket
     from spark_jobs.lake.store.conditional_writes import check_conditional_writes
     from spark_jobs.lake.store.minio_admin import MinioServer
     from spark_jobs.lake.store.objects import Objects, credentials
@@ -146,7 +147,6 @@ def _prepare_store(console: Console, settings: Settings, lake: Lake, user: str |
     check_conditional_writes(lake.files)
     console.print("conditional writes: supported")
     policy = policy_of(lake.files, role)
-    name = f"adloom-{lake.root.partition('://')[2].replace('/', '-')}" + ("" if role is Role.JOBS else f"-{role}")
     if server is None:
         console.print(
             f"policy and user: {settings.s3.endpoint or 'Amazon S3'} has no MinIO admin API for these keys; "
@@ -154,13 +154,42 @@ def _prepare_store(console: Console, settings: Settings, lake: Lake, user: str |
         )
         console.print_json(json.dumps(policy))
         return
+    name = policy_name(lake.files, role)
+    _check_policy(lake.files, name, server.policy(name))
     server.set_policy(name, policy)
-    console.print(f"policy {name}: set")
+    console.print(f"policy {name}: set", soft_wrap=True)
     if user:
-        for line in _add_user(server, user, name):
+        for line in (*_add_user(server, user, name), *_leave_earlier_policy(server, lake.files, user, role)):
             console.print(line, soft_wrap=True)
     else:
         console.print(f"user: not requested; --user NAME creates one for the role {role}")
+
+
+def _check_policy(objects: "Objects", name: str, found: "dict[str, Any] | None") -> None:
+    from spark_jobs.lake.store.bucket import foreign_resources
+
+    if found and (foreign := foreign_resources(objects, found)):
+        raise LakeError(
+            f"MinIO has a policy {name} that gives rights on {', '.join(foreign)}, outside of {objects.root}: "
+            "replacing it would take them from whoever uses it; give it another name, or remove it"
+        )
+
+
+def _leave_earlier_policy(server: "MinioServer", objects: "Objects", user: str, role: Role) -> Iterator[str]:
+    """Takes the policy of earlier versions from the user: another lake may have one of the same name, or replace it."""
+    from spark_jobs.lake.store.bucket import earlier_policy_name, foreign_resources
+
+    earlier = earlier_policy_name(objects, role)
+    if not (found := server.policy(earlier)):
+        return
+    if not foreign_resources(objects, found):
+        if server.detach(earlier, user):
+            yield f"policy {earlier}: taken from the user; earlier versions gave it"
+        return
+    yield (
+        f"policy {earlier}: is another lake's, whose name is alike; if the user has it and does not need it, take it "
+        "away, and run `adloom init` for the other lake, too"
+    )
 
 
 def _add_user(server: "MinioServer", user: str, policy: str) -> Iterator[str]:

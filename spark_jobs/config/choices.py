@@ -140,7 +140,12 @@ class Role(StrEnum):
     JOBS = "jobs"
     """Everything within the lake: for the jobs, and for maintenance of tables and checkpoints."""
     AIRFLOW = "airflow"
-    """Read the lake; write releases, reports and the desired state of the jobs."""
+    """Read the lake; write releases, reports and the desired state of the jobs: for Airflow's tasks."""
+    PAGES = "pages"
+    """Read progress, reports and the logs of gold, but no row of any table; write the desired state of the jobs.
+
+    For Airflow's pages, triggerer and DAG processor, and for the exporter.
+    """
     ANALYST = "analyst"
     """Read gold; neither raw records nor events one by one, and write nothing."""
 

@@ -9,6 +9,7 @@ from spark_jobs.errors import LakeError, SettingsError
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.store.files import StoreKeys, hadoop_uri
 from spark_jobs.lake.store.local import LocalFiles
+from spark_jobs.places import PROGRESS
 
 OBJECT_STORE = "s3a"
 _GOOGLE = ". Google's connector, and a lock by generation numbers, are not built in"
@@ -62,7 +63,7 @@ def check_store(lake: Lake) -> None:
         LakeError: the store does not answer, refuses the keys, shows a certificate that is not trusted, has no such
             bucket, or ignores conditional requests.
     """
-    lake.files.names("")
+    lake.files.names(PROGRESS)
     if not lake.is_local:
         # Imported here: boto3 takes a moment to load, and a lake in a folder does not need it.
         from spark_jobs.lake.store.conditional_writes import check_conditional_writes  # noqa: PLC0415

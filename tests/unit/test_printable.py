@@ -6,7 +6,6 @@ import os
 import pty
 import re
 import subprocess
-import sys
 import tomllib
 from io import StringIO
 from pathlib import Path
@@ -44,10 +43,8 @@ def test_whatever_is_printed_steers_no_terminal(make: type) -> None:
 
 
 def test_a_line_of_a_log_and_its_traceback_steer_no_terminal() -> None:
-    try:
-        raise ValueError(_HOSTILE)
-    except ValueError:
-        record = logging.LogRecord("a", logging.ERROR, "", 1, "%s", (_HOSTILE,), sys.exc_info())
+    fault = ValueError(_HOSTILE)
+    record = logging.LogRecord("a", logging.ERROR, "", 1, "%s", (_HOSTILE,), (ValueError, fault, None))
     assert not _OBEYED.search(PlainFormatter().format(record))
 
 

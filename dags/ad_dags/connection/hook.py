@@ -9,6 +9,7 @@ from ad_dags.connection.lake_connection import LakeConnection, connect
 from ad_dags.connection.lakes import LakeRef
 from ad_dags.drivers.launchers import LauncherError
 from spark_jobs.errors import AdloomError
+from spark_jobs.places import PROGRESS
 from spark_jobs.queries.registry import QUERIES_OF_JOB
 
 
@@ -39,7 +40,7 @@ class AdloomHook(BaseHook):
         """Opens the lake and asks the launcher for each driver. Returns whether both answered, and what was found."""
         try:
             connection = self.get_conn()
-            is_empty = not connection.lake.files.names("")
+            is_empty = not connection.lake.files.names(PROGRESS)
             drivers = [connection.launcher.inspect(job) for job in QUERIES_OF_JOB]
         except (AdloomError, LauncherError) as error:
             return False, str(error)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Prepares what the stack needs to start: the topics, the lake's bucket, a user for the jobs and a user for Airflow. Of a
-# Kafka or a store of your own (OWN_KAFKA, OWN_STORE) it changes nothing: it checks them, and puts your keys where the
-# services look for theirs.
+# Prepares what the stack needs to start: the topics, the lake's bucket, and a user for the jobs, for Airflow's tasks and
+# for its pages. Of a Kafka or a store of your own (OWN_KAFKA, OWN_STORE) it changes nothing: it checks them, and puts your
+# keys where the services look for theirs.
 set -euo pipefail
 umask 077
 
@@ -30,12 +30,16 @@ if [ -n "${OWN_STORE:-}" ]; then
   unset AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY
   key=${S3_JOBS_ACCESS_KEY_ID:?is the key of the jobs; set it in .env} secret=${S3_JOBS_SECRET_ACCESS_KEY:?belongs to the key}
   write_keys jobs "$key" "$secret"
-  write_keys airflow "${S3_AIRFLOW_ACCESS_KEY_ID:-$key}" "${S3_AIRFLOW_SECRET_ACCESS_KEY:-$secret}"
+  key=${S3_AIRFLOW_ACCESS_KEY_ID:-$key} secret=${S3_AIRFLOW_SECRET_ACCESS_KEY:-$secret}
+  write_keys airflow "$key" "$secret"
+  write_keys pages "${S3_PAGES_ACCESS_KEY_ID:-$key}" "${S3_PAGES_SECRET_ACCESS_KEY:-$secret}"
   check_keys jobs
   check_keys airflow
+  check_keys pages
 else
   use_user jobs
   use_user airflow
+  use_user pages
 fi
 # Airflow's maintenance tasks also need the jobs' keys.
 cat /keys/jobs/credentials /keys/airflow/credentials >/keys/tasks/credentials

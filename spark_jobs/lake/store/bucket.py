@@ -1,5 +1,6 @@
 """Preparing a bucket for a lake: versioning with expiry, so that an accidental delete can be undone for a while."""
 
+import hashlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -7,20 +8,31 @@ from botocore.exceptions import ClientError
 
 from spark_jobs.config.choices import Role
 from spark_jobs.config.sections import S3Settings
+from spark_jobs.contract.tables import ATTRIBUTIONS, SESSIONS
 from spark_jobs.errors import LakeError
 from spark_jobs.lake.store.minio_admin import MinioServer
 from spark_jobs.lake.store.objects import Objects, explaining
-from spark_jobs.places import PROGRESS, RELEASES, REPORTS
+from spark_jobs.places import CREDIT_FEED, FEED, PROGRESS, RELEASES, REPORTS
 
 KEPT_DAYS = 7
 """How long a replaced or deleted version can be restored, and an upload can take."""
 _WRITTEN: dict[Role, tuple[str, ...]] = {
     Role.JOBS: ("*",),
     Role.AIRFLOW: (f"{RELEASES}/*", f"{REPORTS}/*", f"{PROGRESS}/*"),
+    Role.PAGES: (f"{PROGRESS}/*",),
     Role.ANALYST: (),
 }
 """The keys of a lake that each role may write."""
-_READ: dict[Role, tuple[str, ...]] = {Role.JOBS: ("", "*"), Role.AIRFLOW: ("", "*"), Role.ANALYST: ("gold/*",)}
+_READ: dict[Role, tuple[str, ...]] = {
+    Role.JOBS: ("", "*"),
+    Role.AIRFLOW: ("", "*"),
+    # Not the reports' failing rows, nor a release, which may hold settings.
+    Role.PAGES: (
+        *(f"{PROGRESS}/*", f"{REPORTS}/*.html", f"{REPORTS}/*.json", f"{RELEASES}/deployed/*"),
+        *(FEED, CREDIT_FEED, *(f"{table.path}/_delta_log/*" for table in (ATTRIBUTIONS, SESSIONS))),
+    ),
+    Role.ANALYST: ("gold/*",),
+}
 """The keys that each role may list and read."""
 
 
@@ -133,9 +145,9 @@ def _set_lifecycle(client: Any, bucket: str, prefix: str, *, ends_uploads: bool)
     """Adds the rules of the lake at ``prefix`` to those of others. Returns whether any was new."""
     wanted = {rule["ID"]: rule for rule in _rules(prefix, ends_uploads=ends_uploads)}
     found = _rules_of(client, bucket)
-    if _are_set(found, wanted.values()):
+    others = [rule for rule in found if rule["ID"] not in wanted and not _is_earlier(rule, wanted.values())]
+    if len(others) + len(wanted) == len(found) and _are_set(found, wanted.values()):
         return False
-    others = [rule for rule in found if rule["ID"] not in wanted]
     client.put_bucket_lifecycle_configuration(
         Bucket=bucket, LifecycleConfiguration={"Rules": [*others, *wanted.values()]}
     )
@@ -147,7 +159,8 @@ def _rules(prefix: str, *, ends_uploads: bool) -> Iterator[dict[str, Any]]:
     unfinished = {} if ends_uploads else {"AbortIncompleteMultipartUpload": {"DaysAfterInitiation": KEPT_DAYS}}
     for name, folder, days in (("lake", prefix, KEPT_DAYS), ("progress", f"{prefix}/{PROGRESS}".lstrip("/"), 1)):
         yield {
-            "ID": f"adloom {prefix or 'root'} {name}",
+            # The slash tells a lake in the folder "root" from one at the bucket's root.
+            "ID": f"adloom /{prefix} {name}",
             "Status": "Enabled",
             "Filter": {"Prefix": f"{folder}/".lstrip("/")},
             "NoncurrentVersionExpiration": {"NoncurrentDays": days},
@@ -155,6 +168,34 @@ def _rules(prefix: str, *, ends_uploads: bool) -> Iterator[dict[str, Any]]:
             "Expiration": {"ExpiredObjectDeleteMarker": True},
             **unfinished,
         }
+
+
+def _is_earlier(rule: dict[str, Any], wanted: Iterable[dict[str, Any]]) -> bool:
+    """Whether ``rule`` is that of the same lake under the name that earlier versions gave it."""
+    return rule["ID"].startswith("adloom ") and any(rule.get("Filter") == one["Filter"] for one in wanted)
+
+
+def policy_name(objects: Objects, role: Role) -> str:
+    """The name of the policy of ``role``: readable, and by its digest another one for each lake and role."""
+    digest = hashlib.sha256(f"{objects.root}\0{role}".encode()).hexdigest()[:16]
+    return f"{earlier_policy_name(objects, Role.JOBS)[:60]}-{role}-{digest}"
+
+
+def earlier_policy_name(objects: Objects, role: Role) -> str:
+    """The name that earlier versions gave it, and two lakes may have in common."""
+    return f"adloom-{objects.root.partition('://')[2].replace('/', '-')}" + ("" if role is Role.JOBS else f"-{role}")
+
+
+def foreign_resources(objects: Objects, policy: dict[str, Any]) -> list[str]:
+    """The resources of ``policy`` outside of the lake, to which no policy of adloom's gives rights."""
+    bucket = f"arn:aws:s3:::{objects.bucket}"
+    named = {one for statement in policy.get("Statement", ()) for one in _listed(statement.get("Resource", ()))}
+    inside = f"{bucket}/{objects.name('')}/" if objects.prefix else f"{bucket}/"
+    return sorted(one for one in named if one != bucket and not one.startswith(inside))
+
+
+def _listed(value: str | list[str]) -> list[str]:
+    return [value] if isinstance(value, str) else list(value)
 
 
 def policy_of(objects: Objects, role: Role) -> dict[str, Any]:
@@ -178,7 +219,7 @@ def policy_of(objects: Objects, role: Role) -> dict[str, Any]:
             {
                 "Effect": "Allow",
                 "Action": ["s3:GetObject"],
-                "Resource": [f"{bucket}/{keys}" for keys in read if keys.endswith("*")],
+                "Resource": [f"{bucket}/{keys}" for keys in read if keys != objects.prefix],
             },
             *([writing] if writing["Resource"] else []),
         ],

@@ -58,6 +58,14 @@ class MinioServer:
                 f"MinIO at {self._endpoint} cannot enable versioning of {bucket}: {error.message}"
             ) from error
 
+    def policy(self, name: str) -> dict[str, Any] | None:
+        """The policy ``name``; None if there is none."""
+        names = json.loads(self._call("policies", self._admin.policy_list))
+        if name not in names:
+            return None
+        found: dict[str, Any] = json.loads(self._call(f"policy {name}", self._admin.policy_info, policy_name=name))
+        return found
+
     def set_policy(self, name: str, policy: dict[str, Any]) -> None:
         """Creates or replaces the policy ``name``."""
         self._call(f"policy {name}", self._admin.policy_add, policy_name=name, policy=policy)
@@ -72,6 +80,14 @@ class MinioServer:
         held = json.loads(self._call(f"user {name}", self._admin.user_info, access_key=name)).get("policyName", "")
         if policy not in held.split(","):
             self._call(f"policy of user {name}", self._admin.attach_policy, policies=[policy], user=name)
+
+    def detach(self, policy: str, user: str) -> bool:
+        """Takes ``policy`` from the user ``name``; whether it had it."""
+        held = json.loads(self._call(f"user {user}", self._admin.user_info, access_key=user)).get("policyName", "")
+        if policy not in held.split(","):
+            return False
+        self._call(f"policy of user {user}", self._admin.detach_policy, policies=[policy], user=user)
+        return True
 
     def _call(self, what: str, method: Any, **options: Any) -> str:
         try:
