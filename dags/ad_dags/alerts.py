@@ -8,6 +8,8 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 
+from spark_jobs.config.secret_files import value_of
+from spark_jobs.errors import SettingsError
 from spark_jobs.http import open_url
 
 _URL = "ADLOOM_ALERT_URL"
@@ -24,7 +26,11 @@ def alert_on_failure(context: Any) -> None:
     reason = str(context.get("exception") or "no reason was given")
     text = f"{instance.dag_id}: {instance.task_id} failed: {reason}"
     _log.error("%s", text)
-    address = os.environ.get(_URL, "")
+    try:
+        address = value_of(os.environ, _URL)
+    except SettingsError as error:
+        _log.error("no alert was sent: %s", error)
+        return
     if not address:
         return
     if urlsplit(address).scheme not in ("http", "https"):

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spark_jobs.config.secret_files import SUFFIX
 from spark_jobs.operations.releases import settings_in
 from spark_jobs.printable import printable
 
@@ -21,7 +22,8 @@ _COMMAND = "ADLOOM_COMMAND"
 """Names the command adloom; by default the one next to Airflow's own Python."""
 _MAINTENANCE_PROFILE = "ADLOOM_MAINTENANCE_PROFILE"
 _PASSED_ON = re.compile(r"(?:AWS|ADLOOM|SPARK|JAVA|HADOOP|YARN|LC|SSL|XDG)_\w+|PATH|HOME|LANG|TMPDIR|TZ|USER")
-_KEPT_BACK = {"ADLOOM_SUPERVISOR_PASSWORD", "ADLOOM_ALERT_URL", "ADLOOM_AIRFLOW_TOKEN"}
+_SECRETS = ("ADLOOM_SUPERVISOR_PASSWORD", "ADLOOM_ALERT_URL", "ADLOOM_AIRFLOW_TOKEN", "ADLOOM_RELEASE_KEY")
+_KEPT_BACK = {*_SECRETS, *(f"{name}{SUFFIX}" for name in _SECRETS)}
 _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _LINES_KEPT = 200
 _log = logging.getLogger(__name__)

@@ -28,6 +28,7 @@ def get_provider_info() -> dict[str, Any]:
                     },
                 },
                 "conn-fields": {
+                    "session_token": _field("Session token", "Of keys that expire.", is_secret=True),
                     "s3__endpoint": _field("Object store", "Its http(s) address; empty: Amazon S3."),
                     "supervisor_address": _field("Supervisor", "host:port of the supervisord that runs the drivers."),
                     "supervisor_password": _field("Supervisor's password", "Its user is adloom.", is_secret=True),

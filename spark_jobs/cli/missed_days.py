@@ -15,6 +15,7 @@ from rich.table import Table
 
 from spark_jobs.cli.options import parse_date
 from spark_jobs.cli.terminal import terminal, utc
+from spark_jobs.config.secret_files import value_of
 from spark_jobs.days.airflow_api import AirflowApi
 from spark_jobs.days.missed import Consumer, MissedDay, missed_days
 from spark_jobs.errors import SettingsError
@@ -70,7 +71,7 @@ def missed(
 
 
 def _token() -> str:
-    token = os.environ.get(_TOKEN, "")
+    token = value_of(os.environ, _TOKEN)
     if not token:
         raise SettingsError(f"{_TOKEN} is not set; it is a token of Airflow's REST API, from POST /auth/token")
     return token

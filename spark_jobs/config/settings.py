@@ -14,6 +14,7 @@ from pydantic import Field, ValidationError, model_validator
 from spark_jobs.config.choices import DeduplicateMode, JoinState, LineageTransport, StateStore
 from spark_jobs.config.durations import format_duration
 from spark_jobs.config.encoding import RecordFormat
+from spark_jobs.config.secret_files import SUFFIX, value_of
 from spark_jobs.config.sections import (
     AttributeSettings,
     CampaignStatsSettings,
@@ -268,18 +269,30 @@ def load_settings(file: Path | None = None, environ: Mapping[str, str] | None = 
         SettingsError: the file cannot be read, or a setting is unknown, malformed or unsafe.
     """
     values = read_toml(file) if file else {}
-    for name, text in (environ or {}).items():
+    for name in dict.fromkeys(map(_without_suffix, environ or {})):
         section, separator, key = name.removeprefix(ENV_PREFIX).lower().partition("__")
         if name.startswith(ENV_PREFIX) and separator:
             table = values.setdefault(section, {})
             if not isinstance(table, dict):
                 raise SettingsError(f"{file}: {section} must be a table, as in [{section}]")
-            table[key] = text
+            table[key] = value_of(environ or {}, name)
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
         lines = [f"{'.'.join(map(str, e['loc']))}: {e['msg'].removeprefix('Value error, ')}" for e in error.errors()]
         raise SettingsError("settings refused:\n  " + "\n  ".join(line.removeprefix(": ") for line in lines)) from error
+
+
+def _without_suffix(name: str) -> str:
+    """The variable that ``name`` gives: ``ADLOOM_KAFKA__PASSWORD_FILE`` names the file of ``ADLOOM_KAFKA__PASSWORD``.
+
+    But ``ADLOOM_S3__CA_FILE`` is a setting itself.
+    """
+    section, _, key = name.removeprefix(ENV_PREFIX).lower().partition("__")
+    fields = getattr(getattr(Settings.model_fields.get(section), "annotation", None), "model_fields", {})
+    if key.removesuffix(SUFFIX.lower()) in fields and key not in fields:
+        return name.removesuffix(SUFFIX)
+    return name
 
 
 def read_toml(file: Path) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The place from an Airflow connection: it precedes the environment, commands get it, and what is wrong is named."""
 
 import asyncio
+import base64
 import json
 import threading
 import tomllib
@@ -79,6 +80,12 @@ def test_login_and_password_are_the_keys_of_the_store(connect: Connect, monkeypa
     used = connection.lake.files.client._request_signer._credentials  # type: ignore[attr-defined]
     assert (used.access_key, used.secret_key, used.token) == ("key", "pst", None)
     assert "pst" not in repr(connection)
+    connect(host="s3a://ads/lake", login="key", password=_PST, extra={**_SUPERVISOR, "session_token": "tok"})
+    connection = lake_connection.connect(LAKE)
+    used = connection.lake.files.client._request_signer._credentials  # type: ignore[attr-defined]
+    assert (used.access_key, used.secret_key, used.token) == ("key", "pst", "tok"), "keys of STS, Vault and SSO expire"
+    assert "tok" in connection.variables.values(), "commands need it, too"
+    assert "tok" not in repr(connection)
 
 
 def test_commands_get_the_connection_by_their_environment(
@@ -178,10 +185,19 @@ def test_a_place_of_a_connection_is_found_again_after_a_minute(tmp_path: Path) -
     assert seen == ["first", "first", "second", "second", "second", "third"]
 
 
-def test_a_place_of_the_environment_is_found_once(tmp_path: Path) -> None:
-    found, clock = [_connection(tmp_path)], iter((0.0, 1e9))
-    known = KnownConnection(found.pop, lambda: next(clock))
-    assert known.now() == known.now()
+def test_a_password_in_a_file_is_read_again_after_a_minute(tmp_path: Path) -> None:
+    file, clock = tmp_path / "password", {"now": 0.0}
+    given = {"ADLOOM_LAKE": str(tmp_path), "ADLOOM_SUPERVISOR_ADDRESS": "127.0.0.1:1"}
+    given["ADLOOM_SUPERVISOR_PASSWORD_FILE"] = str(file)
+    known = KnownConnection(lambda: lake_connection.connect(LAKE, given), lambda: clock["now"])
+    sent = []
+    for text in ("before", "after"):
+        file.write_text(f"{text}\n")
+        clock["now"] += 61
+        launcher = known.now().launcher
+        assert isinstance(launcher, SupervisorLauncher)
+        sent.append(base64.b64decode(launcher._headers[0][1].removeprefix("Basic ")).decode())
+    assert sent == ["adloom:before", "adloom:after"]
 
 
 def test_a_place_that_was_never_found_is_an_error() -> None:

@@ -1,6 +1,7 @@
 """What is asked of an object store: conditional writes that are sent again, checksums, rules of others."""
 
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -45,6 +46,60 @@ def test_a_repeated_request_finds_what_the_first_has_written(there: bytes, retri
 class _Answer:
     def stream(self) -> list[bytes]:
         return []
+
+
+def _sent_with(objects: Objects) -> tuple[str, str | None]:
+    """The access key and session token of a request."""
+    sent: list[AWSPreparedRequest] = []
+
+    def answer(request: AWSPreparedRequest, **_: Any) -> AWSResponse:
+        sent.append(request)
+        return AWSResponse(request.url, 200, {}, _Answer())
+
+    objects.client.meta.events.register("before-send.s3.PutObject", answer, unique_id="own")
+    objects.write("plan.json", b"own")
+    objects.client.meta.events.unregister("before-send.s3.PutObject", unique_id="own")
+    headers = {name.lower(): _plain(value) for name, value in sent[0].headers.items()}
+    key = headers["authorization"].partition("Credential=")[2].partition("/")[0]
+    return key, headers.get("x-amz-security-token")
+
+
+def _plain(value: str | bytes) -> str:
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def _profile(key: str, token: str) -> str:
+    return f"[jobs]\naws_access_key_id = {key}\naws_secret_access_key = s\naws_session_token = {token}\n"
+
+
+def test_keys_that_an_agent_replaces_in_the_profile_are_used_without_a_restart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "credentials"
+    file.write_text(_profile("first", "t1"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(file))
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    objects = Objects("s3a://bucket/lake", S3Settings(endpoint="http://localhost:1", profile="jobs"))
+    assert _sent_with(objects) == ("first", "t1")
+    hasty = objects.hasty(1.0)
+    new = tmp_path / "new"
+    new.write_text(_profile("second", "t2"))
+    new.replace(file)
+    assert _sent_with(objects) == ("second", "t2")
+    assert _sent_with(hasty) == ("second", "t2")
+    file.write_text("[jo")
+    assert _sent_with(objects) == ("second", "t2"), "half a file is no reason to lose the keys"
+    file.write_text(_profile("third", "t3"))
+    assert _sent_with(objects) == ("third", "t3")
+    file.unlink()
+    assert _sent_with(objects) == ("third", "t3")
+
+
+def test_the_session_token_of_given_keys_is_sent() -> None:
+    keys = StoreKeys("key", "secret", "token")
+    assert _sent_with(Objects("s3a://b/lake", S3Settings(endpoint="http://localhost:1"), keys=keys)) == ("key", "token")
+    assert "token'" not in repr(keys)
 
 
 def test_a_store_from_before_2025_gets_no_checksum_that_it_would_refuse() -> None:

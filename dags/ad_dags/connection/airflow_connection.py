@@ -2,7 +2,7 @@
 
 Its type is ``adloom``: host is the lake, login and password are the keys of the object store, and each extra field is
 the variable of the same name: ``supervisor_address`` is ``ADLOOM_SUPERVISOR_ADDRESS``, ``kafka__username`` is
-``ADLOOM_KAFKA__USERNAME``.
+``ADLOOM_KAFKA__USERNAME``. But ``session_token`` belongs to the keys, as ``AWS_SESSION_TOKEN``.
 """
 
 import json
@@ -17,9 +17,11 @@ from spark_jobs.errors import SettingsError
 
 CONNECTION = "ADLOOM_CONNECTION"
 CONNECTION_TYPE = "adloom"
-ACCESS_KEY, SECRET_KEY = "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"
+ACCESS_KEY, SECRET_KEY, SESSION_TOKEN = "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"
+_TOKEN_FIELD = f"{ENV_PREFIX}SESSION_TOKEN"
 FIELDS = (
     "config",
+    "session_token",
     "supervisor_address",
     "supervisor_password",
     "cluster",
@@ -56,10 +58,10 @@ def variables_of_connection(name: str) -> dict[str, str]:
     variables = {_variable(name, key): _text(name, key, value) for key, value in _extra(name, found.extra).items()}
     if found.host:
         variables["ADLOOM_LAKE"] = found.host
-    return {**variables, **_keys(name, found.login, found.password)}
+    return {**variables, **_keys(name, found.login, found.password, variables.pop(_TOKEN_FIELD, ""))}
 
 
-def _keys(name: str, login: str | None, password: str | None) -> dict[str, str]:
+def _keys(name: str, login: str | None, password: str | None, token: str) -> dict[str, str]:
     if bool(login) != bool(password):
         there, missing = ("login", "password") if login else ("password", "login")
         raise SettingsError(
@@ -67,9 +69,11 @@ def _keys(name: str, login: str | None, password: str | None) -> dict[str, str]:
             "store, so set both, or none"
         )
     if not login or not password:
+        if token:
+            raise SettingsError(f"connection {name!r} has a session_token but no login and password")
         return {}
     # What the process has for other keys must not be used with these.
-    return {ACCESS_KEY: login, SECRET_KEY: password, "AWS_SESSION_TOKEN": "", "ADLOOM_S3__PROFILE": ""}
+    return {ACCESS_KEY: login, SECRET_KEY: password, SESSION_TOKEN: token, "ADLOOM_S3__PROFILE": ""}
 
 
 def _extra(name: str, extra: str | None) -> dict[str, Any]:

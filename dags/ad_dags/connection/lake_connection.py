@@ -15,13 +15,20 @@ from pathlib import Path
 from airflow.sdk.exceptions import AirflowSkipException
 
 from ad_dags.commands import environment_of_commands, run_program
-from ad_dags.connection.airflow_connection import ACCESS_KEY, CONNECTION, SECRET_KEY, variables_of_connection
+from ad_dags.connection.airflow_connection import (
+    ACCESS_KEY,
+    CONNECTION,
+    SECRET_KEY,
+    SESSION_TOKEN,
+    variables_of_connection,
+)
 from ad_dags.connection.lakes import LakeRef
 from ad_dags.drivers.launchers import Launcher
 from ad_dags.drivers.launchers.cluster import Cluster, ClusterLauncher
 from ad_dags.drivers.launchers.kubernetes import KubernetesCluster
 from ad_dags.drivers.launchers.supervisor import SupervisorLauncher
 from ad_dags.drivers.launchers.yarn import YarnCluster
+from spark_jobs.config.secret_files import value_of
 from spark_jobs.config.settings import Settings, load_settings
 from spark_jobs.errors import SettingsError
 from spark_jobs.lake.layout import Lake
@@ -37,6 +44,7 @@ _CHECKOUT, _JOBS = "ADLOOM_CHECKOUT", "ADLOOM_JOBS"
 _MASTER, _SOURCE, _PROPERTIES = "ADLOOM_CLUSTER", "ADLOOM_SOURCE", "ADLOOM_SUBMIT_PROPERTIES"
 """For drivers on a cluster: the cluster, the input if it is not Kafka, and further Spark properties."""
 _YARN, _NAMESPACE, _ACCOUNT = "ADLOOM_YARN_ADDRESS", "ADLOOM_KUBERNETES_NAMESPACE", "ADLOOM_KUBERNETES_ACCOUNT"
+_KEYS = (ACCESS_KEY, SECRET_KEY, SESSION_TOKEN)
 _AFTER_STOP_TIMEOUT = timedelta(minutes=1)
 _KNOWN_S = 60.0
 _log = logging.getLogger(__name__)
@@ -80,7 +88,7 @@ def connect(lake: LakeRef, environment: Mapping[str, str] | None = None) -> Lake
     _require(variables, _LAKE, f"{_LAKE} is the lake")
     config = Path(variables[_CONFIG]) if variables.get(_CONFIG) else None
     settings = load_settings(config, variables)
-    keys = StoreKeys(of_connection[ACCESS_KEY], of_connection[SECRET_KEY]) if ACCESS_KEY in of_connection else None
+    keys = StoreKeys(*(of_connection[one] for one in _KEYS)) if ACCESS_KEY in of_connection else None
     opened = open_lake(variables[_LAKE], settings.s3, keys=keys)
     passed_on = environment_of_commands(of_connection)
     launcher = _launcher(variables, settings, opened, config, passed_on)
@@ -90,8 +98,8 @@ def connect(lake: LakeRef, environment: Mapping[str, str] | None = None) -> Lake
 class KnownConnection:
     """The connection of a lake, for a process that needs it again and again.
 
-    If Airflow has it, it is read again after a minute, because keys and passwords may have changed. While it cannot be
-    read, the last one is used.
+    It is read again after a minute, because keys and passwords may have changed: in Airflow, or in the files that
+    variables name. While it cannot be read, the last one is used.
     """
 
     def __init__(self, connect: Callable[[], LakeConnection], clock: Callable[[], float] = time.monotonic) -> None:
@@ -106,7 +114,7 @@ class KnownConnection:
         Raises:
             SettingsError: see :func:`connect`; only until it has been read once.
         """
-        if self._last is not None and (not self._last.name or self._clock() < self._read_at + _KNOWN_S):
+        if self._last is not None and self._clock() < self._read_at + _KNOWN_S:
             return self._last
         self._read_at = self._clock()
         try:
@@ -142,8 +150,10 @@ def _launcher(
 ) -> Launcher:
     master = variables.get(_MASTER, "")
     if not master:
-        _require(variables, _ADDRESS, _PASSWORD, "they belong to the supervisord that runs the drivers")
-        return SupervisorLauncher(variables[_ADDRESS], variables[_PASSWORD])
+        password = value_of(variables, _PASSWORD)
+        why = "they belong to the supervisord that runs the drivers"
+        _require({**variables, _PASSWORD: password}, _ADDRESS, _PASSWORD, why)
+        return SupervisorLauncher(variables[_ADDRESS], password)
     options = {
         "--lake": variables[_LAKE],
         "--master": master,

@@ -54,6 +54,8 @@ class StoreKeys:
 
     access_key: str
     secret_key: str = field(repr=False)
+    session_token: str = field(default="", repr=False)
+    """Belongs to keys that expire."""
 
 
 class Files(Protocol):

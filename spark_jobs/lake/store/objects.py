@@ -1,18 +1,23 @@
 """The small files of a lake in an S3-compatible object store, read and written with boto3."""
 
-from collections.abc import Iterable, Iterator
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from copy import copy
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import boto3
 from botocore.config import Config
+from botocore.credentials import CredentialProvider, CredentialResolver, Credentials, ReadOnlyCredentials
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, ProfileNotFound, SSLError
+from botocore.session import Session as BotocoreSession
 
 from spark_jobs.config.sections import S3Settings
 from spark_jobs.errors import LakeError, SettingsError
 from spark_jobs.lake.store.files import FileInfo, StoreKeys
+from spark_jobs.lake.store.profiles import profile_files
 
 _DELETE_BATCH = 1000
 _NO_KEYS = "no keys are given"
@@ -164,7 +169,10 @@ def client(
     Raises:
         SettingsError: there is no such profile.
     """
-    session = boto3.Session(keys.access_key, keys.secret_key) if keys else _session(settings)
+    if keys:
+        session = boto3.Session(keys.access_key, keys.secret_key, keys.session_token or None)
+    else:
+        session = _following(_session(settings), settings)
     attempts = 1 if timeout_s else _PATIENT_ATTEMPTS if is_patient else _ATTEMPTS
     return session.client(
         "s3",
@@ -204,6 +212,60 @@ def _session(settings: S3Settings) -> boto3.Session:
             f"s3.profile {settings.profile!r} is not in ~/.aws; name one that is, or set AWS_ACCESS_KEY_ID and "
             "AWS_SECRET_ACCESS_KEY"
         ) from error
+
+
+def _following(session: boto3.Session, settings: S3Settings) -> boto3.Session:
+    """A session like ``session`` whose keys are those that the profiles' files hold at each request."""
+    if (found := session.get_credentials()) is None:
+        return session
+    inner = BotocoreSession(profile=settings.profile or None)
+    follower = _KeysOfFiles(found, lambda: _session(settings).get_credentials())
+    inner.register_component("credential_provider", CredentialResolver([_Provider(follower)]))
+    return boto3.Session(botocore_session=inner)
+
+
+class _KeysOfFiles(Credentials):
+    """Keys that are looked up again when a file of profiles has changed: agents rewrite it before keys expire.
+
+    boto3 reads a profile once; the Java SDK looks again, too.
+    """
+
+    def __init__(self, found: Credentials, look_up: Callable[[], Credentials | None]) -> None:
+        self._found, self._look_up, self._seen = found, look_up, _state_of_files()
+        self._lock = threading.Lock()
+
+    def get_frozen_credentials(self) -> ReadOnlyCredentials:
+        """The keys as of now; those from before while the files hold none, as when one is being written."""
+        with self._lock:
+            if (state := _state_of_files()) != self._seen:
+                try:
+                    found = self._look_up()
+                except (SettingsError, BotoCoreError):
+                    found = None
+                if found is not None:
+                    self._found, self._seen = found, state
+            return self._found.get_frozen_credentials()
+
+
+class _Provider(CredentialProvider):
+    def __init__(self, keys: Credentials) -> None:
+        super().__init__()
+        self._keys = keys
+
+    def load(self) -> Credentials:
+        return self._keys
+
+
+def _state_of_files() -> tuple[tuple[int, int, int] | None, ...]:
+    return tuple(map(_state, profile_files()))
+
+
+def _state(file: Path) -> tuple[int, int, int] | None:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ino, found.st_size
 
 
 @contextmanager

@@ -12,6 +12,11 @@ def credentials_file() -> Path:
     return Path(os.environ.get("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials")).expanduser()
 
 
+def profile_files() -> tuple[Path, Path]:
+    """The files that describe profiles: that with the keys, and that with how other keys are had."""
+    return credentials_file(), Path(os.environ.get("AWS_CONFIG_FILE", "~/.aws/config")).expanduser()
+
+
 def secret_of(profile: str, user: str) -> str | None:
     """The secret key of ``user`` in ``profile``; None if the profile does not have it."""
     profiles = _read()
