@@ -15,6 +15,7 @@ from spark_jobs.cli.options import ConfigOption, JobArgument, LakeOption
 from spark_jobs.cli.terminal import terminal, utc
 from spark_jobs.config.differences import SettingChange, setting_changes
 from spark_jobs.config.settings import load_settings
+from spark_jobs.errors import SettingsError
 from spark_jobs.lake.open import open_lake
 from spark_jobs.operations.releases import deploy as deploy_release
 from spark_jobs.operations.releases import (
@@ -24,6 +25,7 @@ from spark_jobs.operations.releases import (
     read_release,
     release_before,
     settings_of,
+    sign_release,
 )
 from spark_jobs.queries.registry import QUERIES_OF_JOB
 
@@ -51,7 +53,39 @@ def build(
     with tempfile.TemporaryDirectory() as folder, console.status("building …"):
         wheel, version = build_wheel(checkout, Path(folder), config)
         release = publish(lake, wheel, version, datetime.now(UTC))
-    console.print(f"{release.version} is in {lake.shown()}, SHA-256 {release.sha256}", soft_wrap=True)
+    signed = "signed" if release.signature else "not signed"
+    console.print(f"{release.version} is in {lake.shown()}, {signed}, SHA-256 {release.sha256}", soft_wrap=True)
+
+
+@app.command("key", epilog="Example:  adloom releases key ~/.config/adloom/release.pem")
+def create(
+    file: Annotated[Path, typer.Argument(help="The new file for the private key.", metavar="FILE")],
+) -> None:
+    """Create a pair of keys for releases, and print the public one. Drivers that have it run only what is signed."""
+    from spark_jobs.operations.signatures import PRIVATE_KEY, PUBLIC_KEY, create_key
+
+    public = create_key(file)
+    console = terminal(stderr=True)
+    console.print(f"the private key is in {file}; where releases are built, set {PRIVATE_KEY}={file}", soft_wrap=True)
+    console.print(f"where drivers run, set {PUBLIC_KEY} to the public key:", soft_wrap=True)
+    terminal().print(public)
+
+
+@app.command("sign", epilog="Example:  adloom releases sign --all --lake s3a://ads/lake")
+def sign(
+    location: LakeOption,
+    versions: Annotated[
+        list[str] | None, typer.Argument(help="Versions from `adloom releases list`.", metavar="VERSION…")
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Sign every release in the lake.")] = False,
+    config: ConfigOption = None,
+) -> None:
+    """Sign releases that you trust with the key of ADLOOM_RELEASE_KEY; `releases build` signs by itself."""
+    console, lake = terminal(), open_lake(location, load_settings(config, os.environ).s3)
+    if bool(versions) == every:
+        raise SettingsError("name the releases to sign, or give --all")
+    for version in versions or [release.version for release in list_releases(lake)]:
+        console.print(f"{sign_release(lake, version).version}: signed")
 
 
 @app.command("list", epilog="Example:  adloom releases list --lake s3a://ads/lake")

@@ -23,6 +23,8 @@ class Release(BaseModel):
     """File name of the wheel, in the same folder."""
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     built_at: datetime
+    signature: str = ""
+    """Over version and SHA-256, in Base64; empty: it is not signed."""
 
 
 class Deployment(BaseModel):

@@ -11,28 +11,35 @@ from contextlib import suppress
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from spark_jobs.errors import LakeError
+from spark_jobs.errors import LakeError, SettingsError
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.records import read_record, write_record
 from spark_jobs.operations.release import SETTINGS, VERSION, Deployment, Release, deployment_key, release_key, wheel_key
+from spark_jobs.operations.signatures import PRIVATE_KEY, check_signature, private_key, sign
 from spark_jobs.places import RELEASES
 from spark_jobs.queries.registry import QUERIES_OF_JOB
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 RELEASES_KEPT: Final = 20
 """How many of the newest releases a lake keeps, and how many of those that ran last a machine keeps unpacked."""
 
 
 def publish(lake: Lake, wheel: Path, version: str, now: datetime) -> Release:
-    """Publishes ``wheel`` in ``lake`` as release ``version``; an existing release stays as it is.
+    """Publishes ``wheel`` in ``lake`` as release ``version``, signed if ``ADLOOM_RELEASE_KEY`` names a key.
+
+    An existing release stays as it is, but for the signature.
 
     Older ones are deleted: the newest :data:`RELEASES_KEPT` stay, and each that a job runs or can be rolled back to.
 
     Raises:
         LakeError: the release exists with other contents.
+        SettingsError: the key cannot be read.
     """
-    data = wheel.read_bytes()
+    data, key = wheel.read_bytes(), private_key(os.environ)
     release = Release(version=version, wheel=wheel.name, sha256=_digest(data), built_at=now)
     if known := _find_release(lake, version):
         if known.sha256 != release.sha256:
@@ -40,8 +47,9 @@ def publish(lake: Lake, wheel: Path, version: str, now: datetime) -> Release:
                 f"release {version} of {lake.root} has other contents (SHA-256 {known.sha256[:12]}…, and this is "
                 f"{release.sha256[:12]}…): a release never changes; build another version"
             )
-        return known
+        return _write_signed(lake, known, key) if key else known
     lake.files.write(wheel_key(release), data)
+    release = sign(release, key) if key else release
     # Last: without this file it is not a release.
     write_record(lake, release_key(version), release)
     # What is damaged is named to whoever deploys it. Until then nothing is deleted.
@@ -60,6 +68,26 @@ def _delete_old(lake: Lake) -> None:
             lake.files.delete_folder(f"{RELEASES}/{release.version}")
 
 
+def sign_release(lake: Lake, version: str) -> Release:
+    """Signs release ``version`` with the key that ``ADLOOM_RELEASE_KEY`` names, after a look at its wheel.
+
+    Raises:
+        LakeError: there is no such release, or its wheel is not the one that was published.
+        SettingsError: no key is named, or it cannot be read.
+    """
+    if (key := private_key(os.environ)) is None:
+        raise SettingsError(f"{PRIVATE_KEY} is not set; it names the file that `adloom releases key` has made")
+    release = read_release(lake, version)
+    _wheel(lake, release)
+    return _write_signed(lake, release, key)
+
+
+def _write_signed(lake: Lake, release: Release, key: "Ed25519PrivateKey") -> Release:
+    signed = sign(release, key)
+    write_record(lake, release_key(release.version), signed)
+    return signed
+
+
 def list_releases(lake: Lake) -> Iterator[Release]:
     """The releases of ``lake``, newest first."""
     known = [found for name in lake.files.names(RELEASES) if (found := _find_release(lake, name))]
@@ -75,33 +103,35 @@ def read_release(lake: Lake, version: str) -> Release:
     found = _find_release(lake, version)
     if found is None:
         raise LakeError(f"lake {lake.root} has no release {version!r}; `adloom releases list` lists them")
+    if found.version != version:
+        raise LakeError(
+            f"{lake.shown(release_key(version))} describes release {found.version}: it was put in the place of "
+            f"{version}, and will not be run; deploy another release"
+        )
     return found
 
 
 def unpack(lake: Lake, release: Release, folder: Path | None = None) -> Path:
     """Unpacks ``release`` into its own folder below ``folder``, unless it is there already.
 
-    The default is the user's own cache: what lies there is executed, so nobody else may write to it. It keeps the
-    :data:`RELEASES_KEPT` that were asked for last, and those that are held (:func:`hold_code`).
+    Where ``ADLOOM_RELEASE_PUBLIC_KEY`` is set, the release must have been signed. The default folder is the user's own
+    cache: what lies there is executed, so nobody else may write to it. It keeps the :data:`RELEASES_KEPT` that were asked
+    for last, and those that are held (:func:`hold_code`).
 
     Returns:
         The folder to import it from.
 
     Raises:
-        LakeError: the wheel is missing, or is not the one that was published.
+        LakeError: the release is not signed, or its wheel is missing or not the one that was published.
+        EnvironmentMissingError: others may write to the folder.
     """
+    check_signature(release, os.environ)
     folder = folder or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "adloom" / "releases"
     place = folder / f"adloom-{release.sha256}"
     if place.is_dir():
         os.utime(place)
         return place
-    data = lake.files.read(wheel_key(release))
-    if data is None or _digest(data) != release.sha256:
-        found = "is missing" if data is None else f"has SHA-256 {_digest(data)}, not {release.sha256}"
-        raise LakeError(
-            f"{lake.shown(wheel_key(release))} {found}: it is not the published wheel and will not be run; build and "
-            "deploy another release"
-        )
+    data = _wheel(lake, release)
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as draft:
         content = Path(draft) / "content"
@@ -141,6 +171,17 @@ def _remove_unused(folder: Path) -> None:
                         place.rename(Path(draft) / "content")
                 finally:
                     os.close(held)
+
+
+def _wheel(lake: Lake, release: Release) -> bytes:
+    data = lake.files.read(wheel_key(release))
+    if data is None or _digest(data) != release.sha256:
+        found = "is missing" if data is None else f"has SHA-256 {_digest(data)}, not {release.sha256}"
+        raise LakeError(
+            f"{lake.shown(wheel_key(release))} {found}: it is not the published wheel and will not be run; build and "
+            "deploy another release"
+        )
+    return data
 
 
 def settings_in(code: Path) -> Path | None:
