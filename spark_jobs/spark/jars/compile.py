@@ -13,7 +13,8 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 from spark_jobs.spark.jars.spark import jars_of_spark, java
 
 _COMPILER = "org.codehaus.commons.compiler.samples.CompilerDemo"
-_JAR = "adloom.jar"
+ADLOOM_JAR = "adloom.jar"
+"""The name of the jar with adloom's own classes."""
 
 
 class CompileError(Exception):
@@ -46,13 +47,13 @@ def compile_jar(sources: Path, jars: Path) -> Path:
         classes = sorted(Path(folder).rglob("*.class"))
         if done.returncode or not classes:
             raise CompileError(f"{sources} cannot be compiled: {done.stdout}{done.stderr}")
-        draft = Path(folder) / _JAR
+        draft = Path(folder) / ADLOOM_JAR
         with ZipFile(draft, "w", ZIP_DEFLATED) as jar:
             for file in classes:
                 # The time of an entry is that of the oldest file a zip can have, not now.
                 jar.writestr(ZipInfo(file.relative_to(folder).as_posix()), file.read_bytes())
-        (jars / _JAR).write_bytes(draft.read_bytes())
-    return jars / _JAR
+        (jars / ADLOOM_JAR).write_bytes(draft.read_bytes())
+    return jars / ADLOOM_JAR
 
 
 def _named(folder: Path, *names: str) -> list[str]:

@@ -53,16 +53,18 @@ def fetch(folder: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     with target.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if target.is_dir() and not _differing(jars, target):
+        if target.is_dir() and not differing(jars, target):
             return
         work = target.with_suffix(".new")
-        work.mkdir(exist_ok=True)
+        # The settings and the notes of Ivy hold the address, which may have a password in it.
+        work.mkdir(mode=0o700, exist_ok=True)
+        work.chmod(0o700)
         root = os.environ.get("ADLOOM_MAVEN_URL") or _CENTRAL
         _download(jars, root, work)
-        if differing := _differing(jars, work / "jars"):
+        if changed := differing(jars, work / "jars"):
             shutil.rmtree(work)
             raise FetchError(
-                f"{differing[0]} from {_shown(root)} does not have the SHA-256 that {folder}/{LOCK} lists; no jar "
+                f"{changed[0]} from {_shown(root)} does not have the SHA-256 that {folder}/{LOCK} lists; no jar "
                 "was installed: the download or the repository is damaged; try again, or use another repository"
             )
         shutil.rmtree(target, ignore_errors=True)
@@ -70,7 +72,7 @@ def fetch(folder: Path, target: Path) -> None:
         shutil.rmtree(work)
 
 
-def _differing(jars: list[Jar], folder: Path) -> list[str]:
+def differing(jars: list[Jar], folder: Path) -> list[str]:
     """Names of the jars in ``folder`` that are missing, unknown, or have another SHA-256."""
     found = {path.name: digest(path) for path in folder.iterdir()}
     wanted = {jar.name: jar.sha256 for jar in jars}
@@ -86,7 +88,7 @@ def _download(jars: list[Jar], root: str, work: Path) -> None:
     ivy = ["-settings", str(settings), "-ivy", str(module)]
     retrieve = ["-retrieve", f"{work}/jars/[artifact]-[revision](-[classifier]).[ext]"]
     command = [java(), *_proxy(), "-cp", _ivy_jars(), "org.apache.ivy.Main", *ivy, *retrieve]
-    _say(f"fetching {len(jars)} jars from {_shown(root)}, once")
+    say(f"fetching {len(jars)} jars from {_shown(root)}, once")
     try:
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
             problem = _follow(process.stdout or (), len(jars))
@@ -106,13 +108,13 @@ def _follow(lines: Iterable[str], total: int) -> str:
         if _DONE in line:
             done += 1
             if done % _STEP == 0 or done == total:
-                _say(f"{done} of {total} jars")
+                say(f"{done} of {total} jars")
         if not problem and any(word in line for word in _PROBLEMS):
             problem = line.strip(" :\t\n")
     return problem or "Ivy gave no reason"
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
     """Whole lines: a terminal may show something else meanwhile, and a log keeps them."""
     sys.stderr.write(f"adloom: {text}\n")
     sys.stderr.flush()

@@ -7,7 +7,7 @@ from spark_jobs.errors import EnvironmentMissingError
 from spark_jobs.spark.jars.cache import CACHE
 from spark_jobs.spark.jars.compile import CompileError
 from spark_jobs.spark.jars.fetch import FetchError
-from spark_jobs.spark.jars.install import folder_in_cache, install
+from spark_jobs.spark.jars.install import InsecureError, folder_in_cache, install, is_sound
 from spark_jobs.spark.jars.lock import LockError
 from spark_jobs.spark.java import check_java
 
@@ -21,18 +21,19 @@ def jars_folder() -> Path:
 
 
 def ready_jars() -> None:
-    """Fetches the jars, with progress on stderr, if there is no folder of them yet: a wheel brings none.
+    """Fetches the jars, with progress on stderr, unless a folder of them can be trusted: a wheel brings none.
 
     Raises:
-        EnvironmentMissingError: there is no Java, a jar cannot be fetched, or the cache cannot be written.
+        EnvironmentMissingError: there is no Java, a jar cannot be fetched, the cache cannot be written or is others'.
     """
     folder = jars_folder()
-    if folder.is_dir():
+    # Whoever can change the folder of set-up or of the image can change the Python that runs here, too.
+    if folder == _GIVEN or is_sound(folder):
         return
     check_java()
     try:
         install(folder)
-    except (FetchError, LockError, CompileError) as error:
+    except (FetchError, LockError, CompileError, InsecureError) as error:
         raise EnvironmentMissingError(str(error)) from error
     except OSError as error:
         raise EnvironmentMissingError(
