@@ -20,12 +20,16 @@ if [ -e "$file" ]; then
   grep -q '^GRAFANA_ADMIN_PASSWORD=' "$file" || {
     printf '\nGRAFANA_ADMIN_PASSWORD=%s\n' "$(secret)" >>"$file" && echo "added a new GRAFANA_ADMIN_PASSWORD to $file"
   }
+  grep -q '^KAFKA_ADMIN_PASSWORD=' "$file" || {
+    printf '\nKAFKA_ADMIN_PASSWORD=%s\n' "$(secret)" >>"$file" && echo "added a new KAFKA_ADMIN_PASSWORD to $file"
+  }
   exit 0
 fi
 {
   cat <<END
 # Written by \`make up\`. Keep it secret: it gives access to everything.
 MINIO_ROOT_PASSWORD=$(secret)
+KAFKA_ADMIN_PASSWORD=$(secret)
 KAFKA_JOBS_PASSWORD=$(secret)
 KAFKA_SENDER_PASSWORD=$(secret)
 POSTGRES_PASSWORD=$(secret)
@@ -53,7 +57,6 @@ ALERT_URL=
 ALERTS_WEBHOOK_URL=
 ALERTS_SLACK_URL=
 ALERTS_EMAIL_TO=
-ALERTMANAGER_PORT=9093
 
 # With the profile grafana.
 GRAFANA_PORT=3000

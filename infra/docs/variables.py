@@ -27,7 +27,9 @@ class Group:
 COMMAND = Group(
     "The command adloom and the jobs",
     "Every [setting](settings.md) also has a variable: `ADLOOM_<SECTION>__<SETTING>`, with two underscores, "
-    "as in `ADLOOM_SESSIONIZE__GAP=10min`.",
+    "as in `ADLOOM_SESSIONIZE__GAP=10min`. A secret can be in a file instead, which is read at each start: "
+    "`ADLOOM_KAFKA__PASSWORD_FILE` names that of `ADLOOM_KAFKA__PASSWORD`, and so with each setting and with "
+    "`ADLOOM_AIRFLOW_TOKEN`, `ADLOOM_SUPERVISOR_PASSWORD`, `ADLOOM_ALERT_URL` and `ADLOOM_RELEASE_PUBLIC_KEY`.",
     (
         Variable("ADLOOM_LAKE", "", "root of the lake, instead of `--lake`"),
         Variable("ADLOOM_CONFIG", "", "TOML file with settings, instead of `--config`; a release takes it along"),
@@ -44,6 +46,16 @@ COMMAND = Group(
         Variable("AWS_PROFILE", "", "AWS profile; adloom sets it from `s3.profile` for the Java process"),
         Variable(
             "AWS_EC2_METADATA_DISABLED", "", "AWS SDK: `true` keeps it from asking for the keys of an EC2 machine"
+        ),
+        Variable(
+            "ADLOOM_RELEASE_KEY",
+            "",
+            "where releases are built: file of the private key that signs them ([security](security.md#releases))",
+        ),
+        Variable(
+            "ADLOOM_RELEASE_PUBLIC_KEY",
+            "releases are not checked",
+            "where releases are run: public key; without its signature a release is refused. Several with commas",
         ),
         Variable("JAVA_HOME", "java on the PATH", "the Java 17 or 21 to use"),
         Variable("ADLOOM_MAVEN_URL", "Maven Central", "address that the jars are fetched from, e.g. a mirror"),
@@ -176,8 +188,9 @@ CONTAINERS = Group(
     "`…CA_FILE`, and `ADLOOM_REGISTRY__URL`, `…USERNAME`, `…PASSWORD` and `…CA_FILE`.",
     (
         Variable("MINIO_ROOT_PASSWORD", "random", "password of MinIO's administrator, `adloom-root`"),
-        Variable("KAFKA_JOBS_PASSWORD", "random", "password of the Kafka user `jobs`"),
-        Variable("KAFKA_SENDER_PASSWORD", "random", "password of the Kafka user `sender`"),
+        Variable("KAFKA_ADMIN_PASSWORD", "random", "password of the Kafka user `admin`: topics and rights"),
+        Variable("KAFKA_JOBS_PASSWORD", "random", "password of the Kafka user `jobs`, who may read topics"),
+        Variable("KAFKA_SENDER_PASSWORD", "random", "password of the Kafka user `sender`, who may write"),
         Variable("POSTGRES_PASSWORD", "random", "password of Airflow's database"),
         Variable("SPARK_SECRET", "random", "shared secret of Spark's master, workers and drivers"),
         Variable("SUPERVISOR_PASSWORD", "random", "password of the drivers' supervisord"),
@@ -228,7 +241,6 @@ CONTAINERS = Group(
         Variable("TOPIC_PARTITIONS", "4", "partitions of a topic that has to be created"),
         Variable("ADLOOM_TOML", "./infra/compose/adloom.toml", "settings of the jobs"),
         Variable("ALERT_URL", "", "becomes `ADLOOM_ALERT_URL` of Airflow"),
-        Variable("ALERTMANAGER_PORT", "9093", "port of Alertmanager's page on 127.0.0.1, with the profile `alerts`"),
         Variable("ALERTS_WEBHOOK_URL", "", "address that Alertmanager posts its alerts to"),
         Variable("ALERTS_SLACK_URL", "", "incoming webhook of Slack, or of a chat that takes the same"),
         Variable("ALERTS_SLACK_CHANNEL", "", "channel there; empty: that of the webhook"),

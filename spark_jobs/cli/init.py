@@ -3,7 +3,7 @@
 import json
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,6 +51,14 @@ def init(
     partitions: Annotated[
         int, typer.Option(min=1, help="Partitions of a Kafka topic that has to be created.", metavar="N")
     ] = 1,
+    reader: Annotated[
+        list[str] | None,
+        typer.Option(help="Give this Kafka user the right to read the topics; may be repeated.", metavar="USER"),
+    ] = None,
+    writer: Annotated[
+        list[str] | None,
+        typer.Option(help="Give this Kafka user the right to send to the topics; may be repeated.", metavar="USER"),
+    ] = None,
     check: Annotated[
         bool,
         typer.Option(
@@ -64,14 +72,31 @@ def init(
     """Prepare a lake: bucket, versioning, lifecycle rules, policy and user, and the Kafka topics."""
     if check and user:
         raise SettingsError(f"--check creates no user, and --user {user} asks for one; leave out one of the two")
+    if check and (reader or writer):
+        raise SettingsError("--check gives no rights, and --reader and --writer ask for some; leave out one of the two")
     if check:
         check_servers(location, config=config)
         return
-    prepare_lake(location, user=user, role=role, partitions=partitions, config=config)
+    prepare_lake(
+        location,
+        user=user,
+        role=role,
+        partitions=partitions,
+        readers=reader or (),
+        writers=writer or (),
+        config=config,
+    )
 
 
 def prepare_lake(
-    location: str, *, user: str | None, role: Role = Role.JOBS, partitions: int = 1, config: Path | None
+    location: str,
+    *,
+    user: str | None,
+    role: Role = Role.JOBS,
+    partitions: int = 1,
+    readers: Sequence[str] = (),
+    writers: Sequence[str] = (),
+    config: Path | None,
 ) -> None:
     """Prepares the topics and the store of the lake at ``location`` and prints each step.
 
@@ -80,6 +105,8 @@ def prepare_lake(
         user: the user to create in the store, with the rights of ``role``; None for none.
         role: what the user is for.
         partitions: of a new topic.
+        readers: Kafka users who may read the topics.
+        writers: Kafka users who may send to them.
         config: the settings file.
 
     Raises:
@@ -89,11 +116,14 @@ def prepare_lake(
     """
     console, settings = terminal(), load_settings(config, os.environ)
     if settings.kafka.bootstrap_servers:
-        from spark_jobs.ingest.topics import create_topics
+        from spark_jobs.ingest.topics import create_topics, grant_topics
         from spark_jobs.spark.gateway import java_gateway
 
         with java_gateway(settings) as jvm:
-            for line in create_topics(jvm, settings.kafka_of_sources, partitions):
+            topics = settings.kafka_of_sources
+            for line in create_topics(jvm, topics, partitions):
+                console.print(line)
+            for line in grant_topics(jvm, topics, readers, writers):
                 console.print(line)
     lake = open_lake(location, settings.s3)
     if lake.is_local:

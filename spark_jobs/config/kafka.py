@@ -22,6 +22,8 @@ _SAME_OPTIONS = frozenset({"client.id", "ssl.key.password", "ssl.endpoint.identi
 """The options that both clients call by the same name."""
 ISOLATION = "isolation.level"
 """Kafka's option for which records of transactions a reader gets."""
+SAMPLES_GROUP = "adloom check-events"
+"""The consumer group of whoever looks at single records; it stores nothing."""
 NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 """Kafka's id of nothing, which brokers before 2.8 give to every topic."""
 _STORE_TYPES = ("ssl.keystore.type", "ssl.truststore.type")

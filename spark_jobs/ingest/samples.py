@@ -11,7 +11,7 @@ from pathlib import Path
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from spark_jobs.config.kafka import NO_ID, librdkafka_options
+from spark_jobs.config.kafka import NO_ID, SAMPLES_GROUP, librdkafka_options
 from spark_jobs.config.sections import KafkaSettings
 from spark_jobs.errors import SourceError
 from spark_jobs.formats.decoding import Decoded, Decoder
@@ -129,7 +129,7 @@ def _consumer(settings: KafkaSettings, topic: str) -> Iterator[tuple[Consumer, l
     errors: list[str] = []
     options = {
         **librdkafka_options(settings),
-        "group.id": "adloom check-events",
+        "group.id": SAMPLES_GROUP,
         "enable.auto.commit": False,
         "error_cb": lambda error: errors.append(error.str()),
         "log_level": 0,

@@ -4,14 +4,14 @@ The client is Java's own with the very options that Spark's reader gets. So a ch
 ``kafka.options`` name: a client certificate, OAuth, a login module of a cloud.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
-from spark_jobs.config.kafka import ISOLATION, NO_ID, java_options, reader_options
+from spark_jobs.config.kafka import ISOLATION, NO_ID, SAMPLES_GROUP, java_options, reader_options
 from spark_jobs.config.sections import KafkaSettings
 from spark_jobs.errors import SourceError
 
@@ -128,6 +128,49 @@ def create_topics(jvm: Any, settings: KafkaSettings, partitions: int) -> Iterato
                     f"topic {topic} cannot be created at {settings.bootstrap_servers}: {_reason(error)}"
                 ) from None
             yield f"topic {topic}: created, with {partitions} partitions"
+
+
+def grant_topics(jvm: Any, settings: KafkaSettings, readers: Sequence[str], writers: Sequence[str]) -> Iterator[str]:
+    """Gives users rights on the topics of the settings, and on nothing else; for brokers with an authorizer.
+
+    Args:
+        jvm: Java's classes, as py4j gives them.
+        settings: of Kafka.
+        readers: users who may read the topics.
+        writers: users who may send to them.
+
+    Yields:
+        A line for each user.
+
+    Raises:
+        SourceError: see :func:`describe_topics`, or the brokers have no authorizer, or refuse.
+    """
+    topics = [("TOPIC", topic) for topic in settings.topics]
+    rights = [(user, "READ", [*topics, ("GROUP", SAMPLES_GROUP)], "read") for user in readers]
+    rights += [(user, "WRITE", topics, "send to") for user in writers]
+    with _admin(jvm, settings) as admin:
+        for user, operation, resources, verb in rights:
+            wanted = _collection(jvm, [_allowed(jvm, kind, name, user, operation) for kind, name in resources])
+            try:
+                admin.createAcls(wanted).all().get()
+            except Py4JJavaError as error:
+                raise SourceError(
+                    f"user {user} cannot be given the right to {verb} {', '.join(settings.topics)} at "
+                    f"{settings.bootstrap_servers}: {_reason(error)}; it takes brokers with an authorizer, and a user "
+                    "who may change rights"
+                ) from None
+            yield f"user {user}: may {verb} {', '.join(settings.topics)}"
+
+
+def _allowed(jvm: Any, kind: str, name: str, user: str, operation: str) -> Any:
+    common = jvm.org.apache.kafka.common
+    pattern = common.resource.ResourcePattern(
+        common.resource.ResourceType.valueOf(kind), name, common.resource.PatternType.LITERAL
+    )
+    entry = common.acl.AccessControlEntry(
+        f"User:{user}", "*", common.acl.AclOperation.valueOf(operation), common.acl.AclPermissionType.ALLOW
+    )
+    return common.acl.AclBinding(pattern, entry)
 
 
 @contextmanager

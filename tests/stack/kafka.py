@@ -2,6 +2,7 @@
 
 import signal
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,6 +13,10 @@ from tests.stack.jars import jars_of
 from tests.support.servers import end, free_port, wait_until
 
 _START_S = 60
+_AUTHORIZER = (
+    "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users=User:ANONYMOUS",
+)
 
 
 @dataclass
@@ -22,6 +27,8 @@ class Kafka:
         proxied_port: where a proxy listens that leads to ``behind_proxy_port``; who comes by it is sent there again.
         certificate: a PEM file with the key and the certificate for ``secure_port``, where a user must log in.
         authority: a PEM file with that of the certificates that clients must show at ``mutual_port``.
+        others: users besides ``user``, and their passwords.
+        has_authorizer: whether users may do only what they were given the right to, but for those without a login.
     """
 
     folder: Path
@@ -36,6 +43,8 @@ class Kafka:
     authority: Path | None = None
     user: str = "adloom"
     password: str = "canary-7c31-password-of-kafka"  # noqa: S105
+    others: Mapping[str, str] = field(default_factory=dict)
+    has_authorizer: bool = False
     process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -55,8 +64,9 @@ class Kafka:
             self.folder.mkdir(parents=True)
             settings.write_text(self._properties())
             format_log = [*self._java(), "kafka.tools.StorageTool", "format", "-t", "adloomTestClusterAAAAA", "-c"]
-            user = f"SCRAM-SHA-512=[name={self.user},password={self.password}]"
-            format_log += [str(settings), "--add-scram", user]
+            format_log.append(str(settings))
+            for user, password in {self.user: self.password, **self.others}.items():
+                format_log += ["--add-scram", f"SCRAM-SHA-512=[name={user},password={password}]"]
             subprocess.run(format_log, check=True, timeout=_START_S, capture_output=True)
         with (self.folder / "kafka.log").open("ab") as log:
             self.process = subprocess.Popen([*self._java(), "kafka.Kafka", str(settings)], stdout=log, stderr=log)
@@ -161,5 +171,6 @@ class Kafka:
                 "transaction.state.log.replication.factor=1",
                 "transaction.state.log.min.isr=1",
                 *secure,
+                *(_AUTHORIZER if self.has_authorizer else ()),
             )
         )

@@ -9,7 +9,7 @@ umask 077
 if [ -n "${OWN_KAFKA:-}" ]; then
   adloom init --check --lake /tmp
 else
-  adloom init --lake /tmp --partitions "$TOPIC_PARTITIONS"
+  adloom init --lake /tmp --partitions "$TOPIC_PARTITIONS" --reader jobs --writer sender
 fi
 export ADLOOM_KAFKA__BOOTSTRAP_SERVERS= # the rest is about the store alone
 
@@ -43,3 +43,13 @@ else
 fi
 # Airflow's maintenance tasks also need the jobs' keys.
 cat /keys/jobs/credentials /keys/airflow/credentials >/keys/tasks/credentials
+
+# Airflow's tasks sign the releases that they build; drivers and tasks run no other. Those from before were trusted.
+if [ ! -e /keys/tasks/release.pem ]; then
+  rm -f /keys/tasks/release.new
+  adloom releases key /keys/tasks/release.new >/keys/tasks/release.pub
+  AWS_SHARED_CREDENTIALS_FILE=/keys/jobs/credentials ADLOOM_S3__PROFILE=adloom-jobs \
+    ADLOOM_RELEASE_KEY=/keys/tasks/release.new adloom releases sign --all --lake "$ADLOOM_LAKE"
+  cp /keys/tasks/release.pub /keys/jobs/release.pub
+  mv /keys/tasks/release.new /keys/tasks/release.pem
+fi
