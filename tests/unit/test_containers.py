@@ -22,7 +22,7 @@ _SHOWN = ("docker-compose.yml", "docker-compose.tls.yml", "Makefile", "infra", "
 
 def test_a_secret_that_is_not_set_is_refused() -> None:
     used = _SECRET.findall(_TEXT)
-    assert len({name for name, _ in used}) == 12
+    assert len({name for name, _ in used}) == 13
     assert [name for name, rest in used if not rest.startswith(":?")] == []
 
 
@@ -93,6 +93,59 @@ def test_every_variable_of_the_environment_file_is_read_by_compose(tmp_path: Pat
     assert named - {"COMPOSE_PROFILES"} <= set(re.findall(r"\$\{(\w+)", _TEXT)), "this one is Compose's own"
 
 
+def test_the_web_processes_have_no_key_that_reads_records_or_writes_releases() -> None:
+    keys = {
+        name: {one.partition(":")[0] for one in service.get("volumes", []) if str(one).startswith("keys-")}
+        for name, service in _SERVICES.items()
+    }
+    of_pages = {"airflow-migrate", "api-server", "dag-processor", "triggerer", "exporter"}
+    assert {name for name, found in keys.items() if found == {"keys-pages"}} == of_pages
+    assert {name: found for name, found in keys.items() if found and name not in of_pages} == {
+        "init": {"keys-jobs", "keys-airflow", "keys-pages", "keys-tasks"},
+        "scheduler": {"keys-tasks"},
+        "drivers": {"keys-jobs"},
+        "spark-worker": {"keys-jobs"},
+    }
+    environments = {name: service.get("environment", {}) for name, service in _SERVICES.items()}
+    assert {environments[name]["ADLOOM_S3__PROFILE"] for name in of_pages} == {"adloom-pages"}
+    signing = {name for name, found in environments.items() if "ADLOOM_RELEASE_KEY" in found}
+    assert signing == {"scheduler"}, "its tasks build releases"
+    checking = {name for name, found in environments.items() if "ADLOOM_RELEASE_PUBLIC_KEY_FILE" in found}
+    assert checking == {"scheduler", "drivers"}, "these run them"
+
+
+def test_what_has_no_login_of_its_own_is_not_published() -> None:
+    published = {name for name, service in _SERVICES.items() if service.get("ports")}
+    assert published == {"kafka", "minio", "api-server", "prometheus", "grafana"}
+    assert "front" not in _SERVICES["alertmanager"]["networks"]
+
+
+def test_the_bundled_kafka_asks_for_rights() -> None:
+    kafka = _SERVICES["kafka"]["environment"]
+    assert kafka["KAFKA_AUTHORIZER_CLASS_NAME"].endswith(".StandardAuthorizer")
+    assert "KAFKA_ALLOW_EVERYONE_IF_NO_ACL_FOUND" not in kafka
+    assert kafka["KAFKA_SUPER_USERS"] == "User:admin;User:ANONYMOUS"
+    # Whoever needs no login is everybody: only from inside of the container.
+    listeners = dict(one.split("://") for one in kafka["KAFKA_LISTENERS"].split(","))
+    protocols = dict(one.split(":") for one in kafka["KAFKA_LISTENER_SECURITY_PROTOCOL_MAP"].split(","))
+    without = {listeners[name].partition(":")[0] for name, protocol in protocols.items() if protocol == "PLAINTEXT"}
+    assert without == {"127.0.0.1"}
+    users = {
+        name: service["environment"]["ADLOOM_KAFKA__USERNAME"]
+        for name, service in _SERVICES.items()
+        if _logs_in(service)
+    }
+    assert users == {
+        "init": "${ADLOOM_KAFKA__USERNAME-admin}",
+        "drivers": "${ADLOOM_KAFKA__USERNAME-jobs}",
+        "generator": "${ADLOOM_KAFKA__USERNAME-sender}",
+    }
+
+
+def _logs_in(service: dict[str, Any]) -> bool:
+    return "ADLOOM_KAFKA__USERNAME" in service.get("environment", {})
+
+
 def test_the_bundled_servers_can_be_left_out() -> None:
     assert {name: service["profiles"] for name, service in _SERVICES.items() if "profiles" in service} == {
         "kafka": ["kafka"],
@@ -112,12 +165,13 @@ def test_an_environment_file_from_before_gets_once_what_is_asked_for_since(tmp_p
     for _ in range(2):
         done = _run("make_env.sh", file)
         assert done.returncode == 0
-    kept, profiles, (name, password) = re.findall(r"^(\w+)=(.*)$", file.read_text(), re.MULTILINE)
+    kept, profiles, *added = re.findall(r"^(\w+)=(.*)$", file.read_text(), re.MULTILINE)
     assert (kept, profiles) == (("SPARK_SECRET", "kept"), ("COMPOSE_PROFILES", "kafka,minio"))
-    assert name == "GRAFANA_ADMIN_PASSWORD"
-    assert len(password) >= 32
-    assert password not in done.stdout + done.stderr
-    complete = "COMPOSE_PROFILES=\nGRAFANA_ADMIN_PASSWORD=kept\n"
+    assert [name for name, _ in added] == ["GRAFANA_ADMIN_PASSWORD", "KAFKA_ADMIN_PASSWORD"]
+    for _, password in added:
+        assert len(password) >= 32
+        assert password not in done.stdout + done.stderr
+    complete = "COMPOSE_PROFILES=\nGRAFANA_ADMIN_PASSWORD=kept\nKAFKA_ADMIN_PASSWORD=kept\n"
     file.write_text(complete)
     _run("make_env.sh", file)
     assert file.read_text() == complete, "both profiles were left out on purpose"

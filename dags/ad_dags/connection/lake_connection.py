@@ -150,10 +150,10 @@ def _launcher(
 ) -> Launcher:
     master = variables.get(_MASTER, "")
     if not master:
-        password = value_of(variables, _PASSWORD)
+        secret = value_of(variables, _PASSWORD)
         why = "they belong to the supervisord that runs the drivers"
-        _require({**variables, _PASSWORD: password}, _ADDRESS, _PASSWORD, why)
-        return SupervisorLauncher(variables[_ADDRESS], password)
+        _require({**variables, _PASSWORD: secret}, _ADDRESS, _PASSWORD, why)
+        return SupervisorLauncher(variables[_ADDRESS], secret)
     options = {
         "--lake": variables[_LAKE],
         "--master": master,
