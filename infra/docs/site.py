@@ -23,13 +23,13 @@ _NAV: dict[str, tuple[str, ...]] = {
         "docs/validation.md",
     ),
     "Operate": (
-        *("docs/airflow.md", "docs/containers.md", "docs/executors.md", "docs/runbook.md", "docs/reliability.md"),
-        *("docs/scaling.md", "docs/performance.md", "benchmarks/README.md"),
+        *("docs/airflow.md", "docs/containers.md", "docs/executors.md", "docs/runbook.md", "docs/security.md"),
+        *("docs/reliability.md", "docs/scaling.md", "docs/performance.md", "benchmarks/README.md"),
     ),
     "Reference": (
         *("docs/tables.md", "docs/queries.md", "docs/settings.md", "docs/environment.md", "docs/cli.md"),
         *("docs/dags.md", "docs/contract.md", "docs/mapping.md", "docs/generator.md", "docs/lineage.md"),
-        *("docs/glossary.md", "CONTRIBUTING.md", "CHANGELOG.md"),
+        *("docs/glossary.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"),
     ),
 }
 """By group of the menu, its pages."""

@@ -30,7 +30,7 @@ def terminal(*, stderr: bool = False, is_uncut: bool = False) -> Console:
 
 class _PlainConsole(Console):
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """What is shown; the console's own control codes are segments of their own."""
+        """The segments to show; the console's own control codes are segments without text of others."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else segment._replace(text=printable(segment.text))
 

@@ -1,7 +1,7 @@
 """Signatures of releases (Ed25519): drivers run what the holder of the private key has built, and nothing else.
 
-A release in a lake is code, and whoever may write ``_releases`` may write one. Its SHA-256 lies beside it, so it proves
-no more than that nothing is damaged.
+A release in a lake is code, and whoever may write ``_releases`` may write one. Its SHA-256 lies next to it, so it
+proves no more than that nothing is damaged.
 """
 
 import base64

@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
 from playwright.sync_api import expect
 
+from spark_jobs.config.kafka import librdkafka_options
 from spark_jobs.generator.publish import publish
 from spark_jobs.ingest.files import read_records
 from spark_jobs.queries.registry import QUERIES_OF_JOB
@@ -30,7 +33,8 @@ _ONCE = {"init", "airflow-migrate"}
 _SECRET = re.compile(r"PASSWORD|SECRET|KEY")
 _OWNERS = {
     "MINIO_ROOT_PASSWORD": {"minio", "init"},
-    "KAFKA_JOBS_PASSWORD": {"kafka", "init", "drivers"},
+    "KAFKA_ADMIN_PASSWORD": {"kafka", "init"},
+    "KAFKA_JOBS_PASSWORD": {"kafka", "drivers"},
     "KAFKA_SENDER_PASSWORD": {"kafka", "generator"},
     "SPARK_SECRET": {"spark-master", "spark-worker", "drivers"},
     "AIRFLOW_ADMIN_PASSWORD": {"api-server"},
@@ -104,7 +108,7 @@ def test_prometheus_scrapes_every_service_and_its_rules_pass_their_tests(stack: 
 
 def test_no_container_has_the_secrets_of_another(stack: Stack) -> None:
     secrets = {name: value for name, value in stack.variables.items() if _SECRET.search(name)}
-    assert len(secrets) == 12
+    assert len(secrets) == 13
     assert all(len(value) >= 32 for value in secrets.values())
     found = {
         service: json.dumps(json.loads(stack.docker("inspect", *ids))) for service, ids in stack.containers().items()
@@ -121,17 +125,60 @@ def test_no_container_has_the_secrets_of_another(stack: Stack) -> None:
     assert [value for value in written if value in json.dumps(found)] == []
 
 
-def test_airflow_may_read_the_lake_and_not_change_its_tables(stack: Stack) -> None:
-    probe = (
-        "import os; from spark_jobs.lake.open import open_lake; from spark_jobs.config.settings import *; "
-        "files = open_lake(os.environ['ADLOOM_LAKE'], load_settings(None, os.environ).s3).files; "
-        "assert files.names('bronze/events/_delta_log'); files.write('_reports/probe.json', b'{}'); "
-        "files.delete(['_reports/probe.json']); files.write('bronze/events/probe', b'')"
+_OPEN = (
+    "import os; from spark_jobs.lake.open import open_lake; from spark_jobs.config.settings import *; "
+    "files = open_lake(os.environ['ADLOOM_LAKE'], load_settings(None, os.environ).s3).files; "
+)
+
+
+@pytest.mark.parametrize(
+    ("service", "allowed", "refused"),
+    [
+        pytest.param(
+            "scheduler",
+            "files.names('bronze/events/_delta_log'); files.write('_reports/probe.json', b'{}'); "
+            "files.delete(['_reports/probe.json'])",
+            "files.write('bronze/events/probe', b'')",
+            id="tasks",
+        ),
+        *(
+            pytest.param(service, "files.names('_progress')", refused, id=f"{service}-{name}")
+            for service in ("api-server", "triggerer", "exporter")
+            for name, refused in {
+                "reads-bronze": "files.names('bronze/events/_delta_log')",
+                "writes-a-release": "files.write('_releases/0.1.0+evil/release.json', b'{}')",
+                "deploys": "files.write('_releases/deployed/attribute.json', b'{}')",
+            }.items()
+        ),
+    ],
+)
+def test_a_service_of_airflow_may_do_what_it_is_for(stack: Stack, service: str, allowed: str, refused: str) -> None:
+    command = ("exec", "-T", service, "python", "-c")
+    assert "allowed" in stack.compose(*command, f"{_OPEN}{allowed}; print('allowed')")
+    with pytest.raises(AssertionError, match=r"AccessDenied"):
+        stack.compose(*command, f"{_OPEN}{refused}")
+
+
+def test_drivers_run_only_what_airflows_tasks_have_signed(stack: Stack) -> None:
+    listed = stack.compose("exec", "-T", "drivers", "adloom", "releases", "list")
+    (version,) = set(re.findall(r"\d+\.\d+\.\d+\+\w+", listed))
+    plant = (
+        f"{_OPEN}import json; record = json.loads(files.read('_releases/{version}/release.json')); "
+        "assert record.pop('signature'); record['version'] = '0.0.1+planted'; "
+        f"wheel = files.read('_releases/{version}/' + record['wheel']); "
+        "files.write('_releases/0.0.1+planted/' + record['wheel'], wheel); "
+        "files.write('_releases/0.0.1+planted/release.json', json.dumps(record).encode())"
     )
-    with pytest.raises(AssertionError, match=r"refuses|denied|Denied"):
-        stack.compose("exec", "-T", "api-server", "python", "-c", probe)
-    probe = probe.replace("files.write('bronze/events/probe', b'')", "print('read and reported')")
-    assert "read and reported" in stack.compose("exec", "-T", "api-server", "python", "-c", probe)
+    stack.compose("exec", "-T", "scheduler", "python", "-c", plant)
+    with pytest.raises(AssertionError, match=r"is not signed, and will\s+not\s+be\s+run"):
+        stack.compose("exec", "-T", "drivers", "adloom", "releases", "show", "0.0.1+planted")
+    stack.compose("exec", "-T", "scheduler", "python", "-c", f"{_OPEN}files.delete_folder('_releases/0.0.1+planted')")
+
+
+def test_the_sender_cannot_delete_the_topic(stack: Stack) -> None:
+    admin = AdminClient(librdkafka_options(stack.kafka))
+    with pytest.raises(KafkaException, match="TOPIC_AUTHORIZATION_FAILED"):
+        admin.delete_topics(["events"])["events"].result(timeout=30)
 
 
 @pytest.mark.slow

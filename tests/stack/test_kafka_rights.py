@@ -3,7 +3,7 @@
 import json
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +110,7 @@ def _reads(options: dict[str, Any], topic: str) -> bool:
 def _changes(options: dict[str, Any], topic: str) -> bool:
     """Whether the topic, its records or its rights can be changed."""
     admin = AdminClient(options)
-    acts = [
+    acts: list[Callable[[], dict[Any, Any]]] = [
         lambda: admin.delete_topics([topic]),
         lambda: admin.delete_records([TopicPartition(topic, 0, -1)]),
     ]

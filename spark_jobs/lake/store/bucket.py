@@ -159,7 +159,7 @@ def _rules(prefix: str, *, ends_uploads: bool) -> Iterator[dict[str, Any]]:
     unfinished = {} if ends_uploads else {"AbortIncompleteMultipartUpload": {"DaysAfterInitiation": KEPT_DAYS}}
     for name, folder, days in (("lake", prefix, KEPT_DAYS), ("progress", f"{prefix}/{PROGRESS}".lstrip("/"), 1)):
         yield {
-            # The slash tells a lake in the folder "root" from one at the bucket's root.
+            # Because of the slash, a lake in the folder "root" and one at the bucket's root have different names.
             "ID": f"adloom /{prefix} {name}",
             "Status": "Enabled",
             "Filter": {"Prefix": f"{folder}/".lstrip("/")},

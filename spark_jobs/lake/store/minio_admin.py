@@ -59,7 +59,7 @@ class MinioServer:
             ) from error
 
     def policy(self, name: str) -> dict[str, Any] | None:
-        """The policy ``name``; None if there is none."""
+        """The policy ``name``; None if MinIO does not have it."""
         names = json.loads(self._call("policies", self._admin.policy_list))
         if name not in names:
             return None

@@ -224,7 +224,7 @@ def _following(session: boto3.Session, settings: S3Settings) -> boto3.Session:
     return boto3.Session(botocore_session=inner)
 
 
-class _KeysOfFiles(Credentials):
+class _KeysOfFiles(Credentials):  # type: ignore[misc] # botocore has no types
     """Keys that are looked up again when a file of profiles has changed: agents rewrite it before keys expire.
 
     boto3 reads a profile once; the Java SDK looks again, too.
@@ -247,7 +247,7 @@ class _KeysOfFiles(Credentials):
             return self._found.get_frozen_credentials()
 
 
-class _Provider(CredentialProvider):
+class _Provider(CredentialProvider):  # type: ignore[misc] # the same
     def __init__(self, keys: Credentials) -> None:
         super().__init__()
         self._keys = keys
