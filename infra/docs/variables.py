@@ -43,6 +43,7 @@ COMMAND = Group(
             "~/.aws/credentials",
             "file with the keys of AWS profiles; `adloom init --user` writes to it",
         ),
+        Variable("AWS_CONFIG_FILE", "~/.aws/config", "file that says how AWS profiles get keys that expire"),
         Variable("AWS_PROFILE", "", "AWS profile; adloom sets it from `s3.profile` for the Java process"),
         Variable(
             "AWS_EC2_METADATA_DISABLED", "", "AWS SDK: `true` keeps it from asking for the keys of an EC2 machine"
@@ -158,6 +159,7 @@ DRIVERS = Group(
     "[infra/supervisor/drivers.conf](../infra/supervisor/drivers.conf). It also reads `ADLOOM_LAKE`, `ADLOOM_COMMAND`, "
     "`ADLOOM_SUPERVISOR_ADDRESS` and `ADLOOM_SUPERVISOR_PASSWORD`.",
     (
+        Variable("ADLOOM_SUPERVISOR_PASSWORD_FILE", "", "in the image: file of the password, read at the start"),
         Variable("ADLOOM_DRIVERS", "", "folder for the drivers' logs and supervisord's pid file"),
         Variable("ADLOOM_DRIVER_OPTIONS", "", "more options for every driver, e.g. `--config adloom.toml`"),
         Variable("ADLOOM_METRICS_DEDUPLICATE", "", "host:port of the metrics of the job `deduplicate`"),

@@ -118,6 +118,7 @@ def test_what_has_no_login_of_its_own_is_not_published() -> None:
     published = {name for name, service in _SERVICES.items() if service.get("ports")}
     assert published == {"kafka", "minio", "api-server", "prometheus", "grafana"}
     assert "front" not in _SERVICES["alertmanager"]["networks"]
+    assert "--web.cors.origin=none" in _SERVICES["prometheus"]["command"], "or every web page reads it"
 
 
 def test_the_bundled_kafka_asks_for_rights() -> None:

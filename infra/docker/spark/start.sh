@@ -61,6 +61,11 @@ case "${1:-}" in
     ;;
   drivers)
     configure
+    if [ -n "${ADLOOM_SUPERVISOR_PASSWORD_FILE:-}" ]; then
+      ADLOOM_SUPERVISOR_PASSWORD=$(cat "$ADLOOM_SUPERVISOR_PASSWORD_FILE")
+      export ADLOOM_SUPERVISOR_PASSWORD
+      unset ADLOOM_SUPERVISOR_PASSWORD_FILE
+    fi
     address=$(own_address)
     # Also as its host name: the container's own name resolves to any of its networks.
     export SPARK_LOCAL_IP=$address SPARK_LOCAL_HOSTNAME=$address SPARK_LOCAL_DIRS=/var/lib/adloom/scratch
