@@ -15,7 +15,7 @@ from spark_jobs.cli.options import ConfigOption, JobArgument, LakeOption
 from spark_jobs.cli.terminal import terminal, utc
 from spark_jobs.config.differences import SettingChange, setting_changes
 from spark_jobs.config.settings import load_settings
-from spark_jobs.errors import SettingsError
+from spark_jobs.errors import LakeError, SettingsError
 from spark_jobs.lake.open import open_lake
 from spark_jobs.operations.releases import deploy as deploy_release
 from spark_jobs.operations.releases import (
@@ -85,7 +85,13 @@ def sign(
     if bool(versions) == every:
         raise SettingsError("name the releases to sign, or give --all")
     for version in versions or [release.version for release in list_releases(lake)]:
-        console.print(f"{sign_release(lake, version).version}: signed")
+        try:
+            console.print(f"{sign_release(lake, version).version}: signed")
+        except LakeError as error:
+            if not every:
+                raise
+            # It cannot be run either way, and the others are needed.
+            console.print(f"{version}: not signed: {error}", soft_wrap=True)
 
 
 @app.command("list", epilog="Example:  adloom releases list --lake s3a://ads/lake")

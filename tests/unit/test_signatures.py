@@ -12,10 +12,9 @@ from spark_jobs.errors import LakeError, SettingsError
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_lake
 from spark_jobs.lake.records import write_record
-from spark_jobs.operations.release import Release, release_key
+from spark_jobs.operations.release import Release, release_key, wheel_key
 from spark_jobs.operations.releases import (
     deploy,
-    list_releases,
     publish,
     read_release,
     settings_of_job,
@@ -143,6 +142,8 @@ def test_a_lake_of_before_goes_on_and_its_releases_can_be_signed(
 ) -> None:
     release = publish(lake, _wheel(tmp_path / "built", "ours"), "0.1.0+1", _NOW)
     assert unpack(lake, release).is_dir(), "without a public key nothing is asked"
+    damaged = publish(lake, _wheel(tmp_path / "damaged", "damaged"), "0.1.0+0", _NOW)
+    lake.files.delete([wheel_key(damaged)])
     monkeypatch.setenv("ADLOOM_RELEASE_PUBLIC_KEY", create_key(tmp_path / "release.pem"))
     with pytest.raises(LakeError, match=r"with `adloom releases sign 0\.1\.0\+1`"):
         unpack(lake, release)
@@ -152,9 +153,14 @@ def test_a_lake_of_before_goes_on_and_its_releases_can_be_signed(
     done = subprocess.run(
         [*ADLOOM, "releases", "sign", "--all", "--lake", lake.shown()], capture_output=True, check=False
     )
-    assert done.stdout.split() == [b"0.1.0+1:", b"signed"], done.stderr
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.decode().splitlines()
+    assert sorted(line.partition(" is ")[0].partition(str(lake.path))[0] for line in lines) == [
+        "0.1.0+0: not signed: ",
+        "0.1.0+1: signed",
+    ]
     assert unpack(lake, read_release(lake, "0.1.0+1")).is_dir()
-    assert [one.sha256 for one in list_releases(lake)] == [release.sha256]
+    assert read_release(lake, "0.1.0+1").sha256 == release.sha256
 
 
 @pytest.mark.usefixtures("keys")
