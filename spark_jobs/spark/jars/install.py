@@ -80,10 +80,13 @@ def install(target: Path) -> None:
         compile_jar(_SOURCES, draft)
         for path in (draft, *draft.iterdir()):
             _close(path)
+        former = target.with_suffix(".former")
+        shutil.rmtree(former, ignore_errors=True)
         if target.exists():
             say(f"{target} is replaced: its jars are not those that were installed, or others could change them")
-            shutil.rmtree(target)
+            target.rename(former)  # jobs that run may still need a moment of it
         draft.rename(target)
+        shutil.rmtree(former, ignore_errors=True)
 
 
 def _close(path: Path) -> None:
