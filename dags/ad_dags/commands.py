@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 _COMMAND = "ADLOOM_COMMAND"
 """Names the command adloom; by default the one next to Airflow's own Python."""
 _MAINTENANCE_PROFILE = "ADLOOM_MAINTENANCE_PROFILE"
-_PASSED_ON = re.compile(r"(?:AWS|ADLOOM|SPARK|JAVA|HADOOP|YARN|LC|SSL|XDG)_\w+|PATH|HOME|LANG|TMPDIR|TZ|USER")
+_PASSED_ON = re.compile(
+    r"(?:AWS|ADLOOM|SPARK|JAVA|HADOOP|YARN|LC|SSL|XDG)_\w+|PATH|HOME|LANG|TMPDIR|TZ|USER|(?i:https?_proxy|no_proxy)"
+)
 _SECRETS = ("ADLOOM_SUPERVISOR_PASSWORD", "ADLOOM_ALERT_URL", "ADLOOM_AIRFLOW_TOKEN", "ADLOOM_RELEASE_KEY")
 _KEPT_BACK = {*_SECRETS, *(f"{name}{SUFFIX}" for name in _SECRETS)}
 _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

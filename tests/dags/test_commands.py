@@ -57,13 +57,17 @@ def test_airflows_own_secrets_are_not_passed_on() -> None:
         "ADLOOM_SUPERVISOR_PASSWORD": "x",
         "ADLOOM_ALERT_URL": "x",
         "ADLOOM_AIRFLOW_TOKEN": "x",
+        "ADLOOM_RELEASE_KEY": "x",
+        "ADLOOM_SUPERVISOR_PASSWORD_FILE": "x",
         "DATABASE_PASSWORD": "x",
         "AWS_ACCESS_KEY_ID": "key",
         "ADLOOM_LAKE": "lake",
         "PATH": "/bin",
         "JAVA_HOME": "/java",
+        "https_proxy": "http://proxy:3128",  # a first start fetches jars
+        "NO_PROXY": "minio",
     }
-    kept = {"AWS_ACCESS_KEY_ID", "ADLOOM_LAKE", "PATH", "JAVA_HOME", "COLUMNS"}
+    kept = {"AWS_ACCESS_KEY_ID", "ADLOOM_LAKE", "PATH", "JAVA_HOME", "https_proxy", "NO_PROXY", "COLUMNS"}
     assert environment_of_commands(environment).keys() == kept
 
 

@@ -193,9 +193,3 @@ def test_a_public_key_that_is_none_is_refused(
     monkeypatch.setenv("ADLOOM_RELEASE_PUBLIC_KEY", text)
     with pytest.raises(SettingsError, match="is no public key; it is what `adloom releases key` prints"):
         unpack(lake, release)
-
-
-def test_a_command_of_dags_does_not_get_the_private_key() -> None:
-    from ad_dags.commands import environment_of_commands
-
-    assert "ADLOOM_RELEASE_KEY" not in environment_of_commands({"ADLOOM_RELEASE_KEY": "/keys/release.pem"})
