@@ -115,8 +115,8 @@ def unpack(lake: Lake, release: Release, folder: Path | None = None) -> Path:
     """Unpacks ``release`` into its own folder below ``folder``, unless it is there already.
 
     Where ``ADLOOM_RELEASE_PUBLIC_KEY`` is set, the release must have been signed. The default folder is the user's own
-    cache: what lies there is executed, so nobody else may write to it. It keeps the :data:`RELEASES_KEPT` that were asked
-    for last, and those that are held (:func:`hold_code`).
+    cache: what lies there is executed, so nobody else may write to it. It keeps the :data:`RELEASES_KEPT` that were
+    asked for last, and those that are held (:func:`hold_code`).
 
     Returns:
         The folder to import it from.
