@@ -254,6 +254,9 @@ CONTAINERS = Group(
         Variable("ALERTS_SMTP_TLS", "true", "whether the mail server must offer STARTTLS"),
         Variable("ALERTS_GROUP_WAIT", "30s", "how long Alertmanager waits to send alerts of one kind together"),
         Variable("ALERTS_GROUP_INTERVAL", "5m", "how long until it reports that such a group has changed or is over"),
+        Variable(
+            "ADLOOM_DOCS_URL", "`docs`", "where these docs are, for the links in alerts: https://…, without runbook.md"
+        ),
         Variable("ALERTS_REPEAT", "4h", "how long until it repeats an alert that goes on"),
         Variable("ALERTS_FOLDER", "`alertmanager` in `/tmp`", "folder for its configuration, with these secrets"),
         Variable("ALERTMANAGER", "alertmanager", "the program that `infra/alertmanager/start.sh` starts"),

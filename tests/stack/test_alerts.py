@@ -14,7 +14,7 @@ import yaml
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_lake
 from tests.stack.gobuilt import ALERTMANAGER, built
-from tests.stack.watching import prometheus_on
+from tests.stack.watching import DOCS, prometheus_on
 from tests.support.drivers import ADLOOM
 from tests.support.receiver import Receiver, receiving
 from tests.support.servers import free_port, running, wait_until
@@ -69,7 +69,8 @@ def test_an_alert_arrives_with_what_to_do_and_so_does_its_end(watched: tuple[Lak
     alert = told("firing")[0]
     assert alert["labels"]["severity"] == "critical"
     assert alert["annotations"]["summary"].startswith("2 critical expectations fail")
-    assert alert["annotations"]["runbook"] == "docs/runbook.md#validationfailed"
+    assert alert["annotations"]["runbook"] == f"{DOCS}/runbook.md#validationfailed"
+    assert "docs" not in alert["labels"]
     assert "Data quality" in alert["annotations"]["do"]
     assert not told("resolved")
     _validated(lake, critical=0)

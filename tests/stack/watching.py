@@ -11,8 +11,12 @@ import yaml
 from tests.stack.debian import program
 from tests.support.servers import running, wait_until
 
-_RULES = Path(__file__).parents[2] / "infra" / "prometheus" / "rules.yml"
+_HERE = Path(__file__).parents[2] / "infra" / "prometheus"
+_RULES = _HERE / "rules.yml"
+_OWN = yaml.safe_load((_HERE / "prometheus.yml").read_text())
 _READY_S = 60
+DOCS = "https://docs.example.com/adloom"
+"""Where the docs are, for this Prometheus."""
 
 
 @contextmanager
@@ -27,9 +31,16 @@ def prometheus_on(port: int, folder: Path, *, scraped: Sequence[str], alertmanag
     """
     targets = [{"targets": [alertmanager]}] if alertmanager else []
     configuration = {
-        "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+        "global": {
+            "scrape_interval": "1s",
+            "evaluation_interval": "1s",
+            "external_labels": _OWN["global"]["external_labels"],
+        },
         "rule_files": [str(_RULES)],
-        "alerting": {"alertmanagers": [{"static_configs": targets}]},
+        "alerting": {
+            "alertmanagers": [{"static_configs": targets}],
+            "alert_relabel_configs": _OWN["alerting"]["alert_relabel_configs"],
+        },
         "scrape_configs": [{"job_name": "lake", "honor_labels": True, "static_configs": [{"targets": list(scraped)}]}],
     }
     file = folder / "prometheus.yml"
@@ -40,7 +51,8 @@ def prometheus_on(port: int, folder: Path, *, scraped: Sequence[str], alertmanag
         f"--storage.tsdb.path={folder / 'prometheus'}",
         f"--web.listen-address=127.0.0.1:{port}",
     ]
-    with running(command, port, folder / "prometheus.log"):
+    command.append("--enable-feature=expand-external-labels")
+    with running(command, port, folder / "prometheus.log", ADLOOM_DOCS_URL=DOCS):
         wait_until(lambda: _is_ready(port), _READY_S, "Prometheus is not ready")
         yield
 
