@@ -101,11 +101,9 @@ def _maintain_on_the_way(spark: SparkSession, lake: Lake, settings: Settings) ->
     at_once = settings.model_copy(update={"tables": TablesSettings().model_copy(update={"file_retention": _NOTHING})})
     tables = [table for table in TABLES if table not in MEASURED]
     rows = {table.name: len(read_table(lake, table)) for table in tables}
-    bronze, *others = maintain(OpenLake.of(lake, at_once, spark), tables, remove=True)
-    assert "query deduplicate has read it up to version" in bronze.not_removed, "the reset of ingest added one"
-    for one in others:
+    for one in maintain(OpenLake.of(lake, at_once, spark), tables, remove=True):
         assert one.files_joined > one.files_made > 0, one
-        assert one.files_removed == one.files_joined, one
+        assert one.files_removed >= one.files_joined, "and empty ones"
     assert {table.name: len(read_table(lake, table)) for table in tables} == rows
     with hold_job(lake, MAINTENANCE, settings.s3, spark=spark):
         (passed_over,) = maintain(OpenLake.of(lake, at_once, spark), [SESSIONS], remove=True)
