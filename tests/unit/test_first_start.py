@@ -11,6 +11,7 @@ from spark_jobs.spark.jars import install as installing
 from spark_jobs.spark.jars import ready
 from spark_jobs.spark.jars.fetch import FetchError
 from spark_jobs.spark.jars.install import folder_in_cache, install
+from spark_jobs.spark.jars.lock import Jar, digest
 from spark_jobs.spark.jars.ready import jars_folder, mending, ready_jars
 
 
@@ -48,6 +49,9 @@ def test_jars_that_are_in_the_cache_are_not_fetched_again(given: Path, monkeypat
         (target / "one.jar").touch()
         fetched.append(target)
 
+    (given.parent / "one.jar").touch()
+    locked = Jar("org.acme", "one", "", "", digest(given.parent / "one.jar"))
+    monkeypatch.setattr(installing, "read_lock", lambda _: [locked])
     monkeypatch.setattr(installing, "fetch", fetch)
     monkeypatch.setattr(installing, "compile_jar", lambda _, folder: (folder / "adloom.jar").touch())
     monkeypatch.setattr(ready, "check_java", lambda: None)
