@@ -44,7 +44,13 @@ def version_as_of(lake: Lake, table: Table, as_of: AsOf) -> int | None:
         return newest
     found = version_at(lake, table, as_of.time)
     if found is None:
-        raise LakeError(f"{table.name} had no version at {as_of.time.isoformat()} that is still in its log")
+        first = min(lake.commits(table.path))
+        made = committed_at(lake.files.read(commit_key(table, first)) or b"")
+        since = f" of {made.isoformat(timespec='milliseconds')}" if made else ""
+        raise LakeError(
+            f"{table.name} had no version at {as_of.time.isoformat()} that is still in its log; the first is version "
+            f"{first}{since}"
+        )
     return found
 
 
