@@ -16,9 +16,8 @@ import typer
 from rich.console import Console
 
 from benchmarks.aged_lake import Age, make_aged
-from benchmarks.common import ADLOOM, print_costs, save_costs
+from benchmarks.common import ADLOOM, minio_in, print_costs, save_costs
 from benchmarks.measure import Cost, run_measured
-from spark_jobs.config.sections import S3Settings
 from spark_jobs.config.settings import Settings
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_lake
@@ -27,7 +26,6 @@ from spark_jobs.queries.registry import QUERIES, QUERIES_OF_JOB, queries_of
 from spark_jobs.spark.java import Lifetime
 from spark_jobs.spark.session import start_session
 from tests.stack.flow import adloom
-from tests.stack.minio import Minio
 
 _ROOT = "s3a://aged/lake"
 _COMMANDS: tuple[Sequence[str], ...] = (
@@ -50,14 +48,9 @@ def main(
     out: Annotated[Path, typer.Option(help="Folder for MinIO and results; replaced.")] = Path("build/bench-aged"),
 ) -> None:
     """Make an aged lake, and measure commands, resets and starts of jobs on it."""
-    console, minio = Console(), Minio(out / "minio")
-    shutil.rmtree(out, ignore_errors=True)
-    out.mkdir(parents=True)
-    os.environ |= minio.settings()
-    settings = Settings(s3=S3Settings(endpoint=minio.endpoint))
+    console = Console()
     age = replace(Age(), commits=commits, days=days, partitions=partitions)
-    minio.start()
-    try:
+    with minio_in(out) as settings:
         lake = open_lake(_ROOT, settings.s3)
         adloom("init", "--lake", lake.root)
         begin = time.monotonic()
@@ -72,14 +65,12 @@ def main(
                 lambda what: status.update(f"{time.monotonic() - begin:,.0f} s: {what} …"),
             )
             spark.stop()
-        console.print(f"made in {time.monotonic() - begin:,.0f} s: {_ROOT} in {minio.folder}")
+        console.print(f"made in {time.monotonic() - begin:,.0f} s: {_ROOT} in {out}")
         costs: dict[str, Cost] = {}
         for name, cost in _measured(lake, out, console):
             costs[name] = cost
             save_costs(costs, out)
         print_costs(console, f"{days} days, {commits:,} commits, {partitions:,} partitions", costs)
-    finally:
-        minio.stop()
 
 
 def _measured(lake: Lake, out: Path, console: Console) -> Iterator[tuple[str, Cost]]:

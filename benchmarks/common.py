@@ -1,8 +1,11 @@
 """Shared by the benchmarks: input events, the adloom command, the rows of a lake, and what was measured."""
 
 import json
+import os
+import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,11 +14,14 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.measure import Cost
+from spark_jobs.config.sections import S3Settings
+from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import Table as LakeTable
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.table_files import live_files
+from tests.stack.minio import Minio
 
 ADLOOM = [sys.executable, "-c", "from spark_jobs.cli import main; main()"]
 """The ``adloom`` command of this checkout."""
@@ -28,6 +34,20 @@ def make_events(events: int, folder: Path, *, users: int | None = None) -> int:
     files = max(1, events // EVENTS_PER_FILE)
     spec = GeneratorSpec(events=events, seed=1, late=0, malformed=0, files=files, users=users)
     return generate(spec, folder).records
+
+
+@contextmanager
+def minio_in(out: Path) -> Iterator[Settings]:
+    """Runs a MinIO server with its data in ``out``, which is emptied, and puts its keys into the environment."""
+    minio = Minio(out / "minio")
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    os.environ |= minio.settings()
+    minio.start()
+    try:
+        yield Settings(s3=S3Settings(endpoint=minio.endpoint))
+    finally:
+        minio.stop()
 
 
 def rows_of(lake: Lake, table: LakeTable) -> str:

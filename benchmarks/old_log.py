@@ -4,8 +4,6 @@ At an interval of 5 s a table has 518,400 commits after 30 days, which is how lo
 """
 
 import json
-import os
-import shutil
 import statistics
 import time
 from collections.abc import Callable
@@ -20,8 +18,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table as Grid
 
-from spark_jobs.config.sections import S3Settings
-from spark_jobs.config.settings import Settings
+from benchmarks.common import minio_in
 from spark_jobs.contract.tables import CAMPAIGN_STATS
 from spark_jobs.lake.layout import Lake, commit_key
 from spark_jobs.lake.notes import CommitNote
@@ -30,7 +27,6 @@ from spark_jobs.spark.java import Lifetime
 from spark_jobs.spark.session import start_session
 from spark_jobs.spark.write_delta import append_rows
 from tests.stack.flow import adloom
-from tests.stack.minio import Minio
 
 _EVERY = 50
 """Commits from one checkpoint of the log to the next, as adloom's tables have it."""
@@ -44,13 +40,8 @@ def main(
     out: Annotated[Path, typer.Option(help="Folder for MinIO and results; replaced.")] = Path("build/bench-old-log"),
 ) -> None:
     """Measure a poll of a table and a commit to it, on MinIO, with a young log and an old one."""
-    console, minio = Console(), Minio(out / "minio")
-    shutil.rmtree(out, ignore_errors=True)
-    out.mkdir(parents=True)
-    os.environ |= minio.settings()
-    settings = Settings(s3=S3Settings(endpoint=minio.endpoint))
-    minio.start()
-    try:
+    console = Console()
+    with minio_in(out) as settings:
         lake = open_lake("s3a://bench/lake", settings.s3)
         adloom("init", "--lake", lake.root)
         spark = start_session(settings, lake=lake, lifetime=Lifetime.SERVICE)
@@ -60,8 +51,6 @@ def main(
         spark = start_session(settings, lake=lake, lifetime=Lifetime.SERVICE)
         results[f"{commits:,} commits"] = _measure(spark, lake, warm_up=_WARM_UP)
         spark.stop()
-    finally:
-        minio.stop()
     (out / "results.json").write_text(json.dumps(results, indent=2) + "\n")
     grid = Grid("log", "poll, ms", "commit, ms", "poll of Python, ms", title="median (p95)")
     for name, found in results.items():

@@ -19,7 +19,7 @@ def time_steps(lake: Lake, table: Table, version: int, rows_at_once: int) -> lis
     The log says how many rows each day has; within a day they are taken to be spread evenly.
 
     Returns:
-        Microseconds since 1970, ascending; the last part comes after the last of them. None for a table without
+        Microseconds since 1970, ascending; the last part comes after the last of them. Empty for a table without
         partitions by date.
 
     Raises:

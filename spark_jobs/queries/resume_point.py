@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from spark_jobs.config.durations import EPOCH, parse_duration, time_of_us
+from spark_jobs.config.durations import EPOCH, microseconds, parse_duration, time_of_us
 from spark_jobs.contract.tables import Table
 from spark_jobs.errors import CheckpointError
 from spark_jobs.lake.batches import read_batches
@@ -98,6 +98,13 @@ class ResumePoint:
         return time_of_us(us)
 
     @property
+    def begun_with(self) -> dict[str, int]:
+        """The fields of a manifest that say which rows lay there when the query began, or went on after a lost log."""
+        kept = {"at_rest_until", "received_after_us"}
+        own = self.manifest.model_dump(include=kept) if self.manifest else {}
+        return own | ({"received_after_us": microseconds(self.received_until - EPOCH)} if self.received_until else {})
+
+    @property
     def next_positions(self) -> list[JsonValue]:
         """For each entry of :attr:`Query.reads`, the position in it that the query goes on from.
 
@@ -121,7 +128,11 @@ class ResumePoint:
         if self.received_until:
             return self.lake.read(table).where(F.col("ingest_time") <= F.lit(self.received_until))
         rows = self.lake.read(table, version=version_at_rest(self.lake, table, version))
-        return rows if self.frontier is None else rows.where(F.col("event_time") <= F.lit(self.frontier))
+        if self.frontier is None:
+            return rows
+        # What was read before the log was lost may lie beyond the frontier.
+        earlier = time_of_us(self.manifest.received_after_us if self.manifest else 0)
+        return rows.where((F.col("event_time") <= F.lit(self.frontier)) | (F.col("ingest_time") <= F.lit(earlier)))
 
     def read_initial(self) -> DataFrame | None:
         """The rows of the initial state that the query started with, if it still counts; None without one.

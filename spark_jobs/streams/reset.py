@@ -12,7 +12,6 @@ from typing import Any
 
 from pyspark.sql import functions as F
 
-from spark_jobs.config.durations import EPOCH, microseconds
 from spark_jobs.errors import CheckpointError
 from spark_jobs.ingest.arriving import arriving_files, folders_of
 from spark_jobs.lake.notes import CommitNote
@@ -85,34 +84,23 @@ def reset(lake: OpenLake, name: str, source: Path | None = None) -> Reset:
         manifest = new_manifest(
             name, lake.settings, FILES if query.reads or folders_of(lake.settings, source) else KAFKA
         )
-        open_events = 0
+        open_events, before = 0, read_manifest(lake, name, version - 1)
         if not query.reads:
             begins_at = _restart_at_end(lake, query, note, source, version)
-            before = read_manifest(lake, name, version - 1)
             ids = before.topic_ids if before else {}
             manifest = manifest.model_copy(update={"begins_at": begins_at, "topic_ids": ids})
         elif note:
             at = ResumePoint(lake, query, note)
-            after_us = microseconds(at.received_until - EPOCH) if at.received_until else _received_after_us(lake, name)
-            own_start = {"final_before_ms": query.final_before_ms(at), "received_after_us": after_us}
-            manifest = manifest.model_copy(update=own_start)
+            manifest = manifest.model_copy(update={"final_before_ms": query.final_before_ms(at), **at.begun_with})
             open_events = rebuild(at, version, manifest)
             own = last_note(lake, name)
             # Anything else was written by a driver that has lost its lock, and the state lacks it.
             note = own if own and is_of_reset(own) else note
         if note:
             manifest = manifest.model_copy(update={"follows": note.writer, "follows_batch": note.batch})
-            before = read_manifest(lake, name, version - 1)
             manifest = with_initial_state_of(manifest, before, query, lake.settings, lake)
-            if before:
-                manifest = manifest.model_copy(update={"at_rest_until": before.at_rest_until})
         write_manifest(lake, manifest, version)
     return Reset(name, version, open_events)
-
-
-def _received_after_us(lake: OpenLake, name: str) -> int:
-    before = read_manifest(lake, name, checkpoint_in_use(lake, name))
-    return before.received_after_us if before else 0
 
 
 def _last_note(lake: OpenLake, query: Query) -> CommitNote | None:
