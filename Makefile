@@ -137,6 +137,10 @@ bench-aged: setup ## Commands, resets and starts of jobs on a lake with a year b
 	@$(PY) -m tests.stack.gobuilt
 	$(PY) -m benchmarks.aged
 
+bench-hour: setup ## An hour under load with short schedules, each process of Airflow killed once: gaps, memory, latency
+	@$(PY) -m tests.stack.gobuilt
+	$(PY) -m benchmarks.hour
+
 bench-old-log: setup ## Does a poll of a table, or a commit to it, take longer with the age of its log? On MinIO
 	$(PY) -m benchmarks.old_log
 
@@ -153,4 +157,4 @@ clean: ## Remove everything generated except .venv; containers and their data to
 	@if [ -f .env ] && docker compose version >/dev/null 2>&1; then docker compose --profile '*' down --volumes; fi
 	rm -rf demo build dist .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup lock-jars demo up down airflow airflow-stop docs release check test test-derived test-stack test-stack-full test-airflow test-airflow-full pictures test-compose test-compose-core test-kill test-crash-points test-damage test-long test-control mutants bench bench-batches bench-mappings bench-ledger bench-operators bench-peers bench-repair bench-credit bench-bots bench-guard bench-scaling profile bench-stack bench-aged bench-old-log bench-forget bench-compose soak clean
+.PHONY: help setup lock-jars demo up down airflow airflow-stop docs release check test test-derived test-stack test-stack-full test-airflow test-airflow-full pictures test-compose test-compose-core test-kill test-crash-points test-damage test-long test-control mutants bench bench-batches bench-mappings bench-ledger bench-operators bench-peers bench-repair bench-credit bench-bots bench-guard bench-scaling profile bench-stack bench-aged bench-hour bench-old-log bench-forget bench-compose soak clean

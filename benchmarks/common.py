@@ -4,18 +4,23 @@ import json
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
 
+import duckdb
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks.measure import Cost
 from spark_jobs.config.sections import S3Settings
 from spark_jobs.config.settings import Settings
+from spark_jobs.contract.tables import ATTRIBUTIONS
 from spark_jobs.contract.tables import Table as LakeTable
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
@@ -72,3 +77,26 @@ def print_costs(console: Console, title: str, costs: Mapping[str, Cost]) -> None
     for name, cost in costs.items():
         table.add_row(name, f"{cost.wall_s:,.1f}", f"{cost.cpu_s:,.1f}", f"{cost.peak_mib:,.0f}")
     console.print(table)
+
+
+def click_delays(lake: Lake) -> list[tuple[float, float]]:
+    """For each click, when it was sent (Unix time), and the seconds until the commit with its attribution."""
+    delays: list[tuple[float, float]] = []
+    with duckdb.connect() as connection, tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "rows.parquet"
+        for commit in lake.files.walk(f"{ATTRIBUTIONS.path}/_delta_log"):
+            if not commit.name.endswith(".json"):
+                continue
+            visible = commit.modified_at.timestamp()
+            actions = [json.loads(line) for line in (lake.files.read(commit.key) or b"").splitlines()]
+            for added in (action["add"]["path"] for action in actions if _adds_rows(action)):
+                file.write_bytes(lake.files.read(f"{ATTRIBUTIONS.path}/{unquote(added)}") or b"")
+                query = "SELECT epoch(click_time) FROM read_parquet(?) WHERE status = 'clicked'"
+                clicks = connection.execute(query, [str(file)]).fetchall()
+                delays.extend((click, visible - click) for (click,) in clicks)
+    return delays
+
+
+def _adds_rows(action: dict[str, Any]) -> bool:
+    """Whether an action of a log adds a file with new rows: a compaction writes known ones again."""
+    return "add" in action and action["add"]["dataChange"]

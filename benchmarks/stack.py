@@ -5,23 +5,20 @@ import os
 import re
 import shutil
 import statistics
-import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Self
-from urllib.parse import unquote
 
-import duckdb
 import psutil
 import typer
 from rich.console import Console
 
+from benchmarks.common import click_delays
 from benchmarks.measure import cpu_seconds
 from spark_jobs.config.sections import KafkaSettings, S3Settings
-from spark_jobs.contract.tables import ATTRIBUTIONS
 from spark_jobs.generator.publish import generated_records, publish
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.lake.layout import Lake
@@ -89,7 +86,7 @@ def main(
         threading.Event().wait(30)  # for the last records to arrive
         for job in jobs:
             job.stop()
-        every = _delays(lake)
+        every = click_delays(lake)
         delays = [delay for sent, delay in every if sent >= begin + warm_up]
     finally:
         for job in jobs:
@@ -170,24 +167,6 @@ def _figures(delays: Sequence[float]) -> dict[str, float]:
 
 def _between(begin: Mapping[str, _Work], end: Mapping[str, _Work]) -> dict[str, object]:
     return {name: asdict(work.since(begin.get(name, _Work(0, 0)))) for name, work in end.items()}
-
-
-def _delays(lake: Lake) -> list[tuple[float, float]]:
-    """For each click, when it was sent (Unix time), and the seconds until the commit with its attribution."""
-    delays: list[tuple[float, float]] = []
-    with duckdb.connect() as connection, tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "rows.parquet"
-        for commit in lake.files.walk(f"{ATTRIBUTIONS.path}/_delta_log"):
-            if not commit.name.endswith(".json"):
-                continue
-            visible = commit.modified_at.timestamp()
-            actions = [json.loads(line) for line in (lake.files.read(commit.key) or b"").splitlines()]
-            for added in (action["add"]["path"] for action in actions if "add" in action):
-                file.write_bytes(lake.files.read(f"{ATTRIBUTIONS.path}/{unquote(added)}") or b"")
-                query = "SELECT epoch(click_time) FROM read_parquet(?) WHERE status = 'clicked'"
-                clicks = connection.execute(query, [str(file)]).fetchall()
-                delays.extend((click, visible - click) for (click,) in clicks)
-    return delays
 
 
 if __name__ == "__main__":

@@ -55,10 +55,11 @@ def _wait_until_replaced(airflow: Airflow, job: str, orphan: int) -> None:
     wait_until(lambda: orphan not in airflow.drivers(job), _LONGEST_S, f"the orphan of {job} did not stop")
 
 
+AIRFLOW_PARTS = ("triggerer", "scheduler", "dag-processor", "api-server", "execution-api")
+"""The processes of Airflow, none of which a driver needs."""
 PARTS: dict[str, Kill] = {
     "driver": _kill_driver,
-    "triggerer": partial(_kill_part, name="triggerer"),
-    "scheduler": partial(_kill_part, name="scheduler"),
+    **{name: partial(_kill_part, name=name) for name in AIRFLOW_PARTS},
     "supervisord": _kill_supervisor,
 }
 """By name, what kills the part and waits until it is back."""

@@ -52,6 +52,8 @@ _STEPS = (
 """By how long ago the last event was, how far time goes at once."""
 
 
+_ENOUGH = 3
+"""Violations, at which a world ends."""
 _BY_PEOPLE = ("trigger", "deploy", "stop", "mark", "clear", "pause")
 _BY_NATURE = ("break", "mend", "mend", "freeze", "reboot", "leave", "leave")
 _SILENT = logging.getLogger("a model")
@@ -261,8 +263,8 @@ class World:
         self.is_wanted, self.paused_until = True, paused_until
         self.starts_in_a_row = self.failed_runs = 0
 
-    def _act(self) -> None:
-        act = self.chance.choice((*_BY_PEOPLE, *_BY_NATURE))
+    def act(self, act: str) -> None:
+        """Lets a person or nature do ``act`` now: one of :data:`_BY_PEOPLE` or :data:`_BY_NATURE`."""
         self.event_at = self.now
         self.acts.append(f"{self.now - _BEGIN} {act}")
         if (
@@ -324,7 +326,11 @@ class World:
 
     def _leave(self) -> None:
         part = self.chance.choice(("triggerer", "scheduler", "store", "launcher"))
-        self.away[part] = self.now + timedelta(minutes=self.chance.choice((1, 12, 60, 60 * 24 * 3)))
+        self.leave(part, timedelta(minutes=self.chance.choice((1, 12, 60, 60 * 24 * 3))))
+
+    def leave(self, part: str, duration: timedelta) -> None:
+        """``part`` is away from now on: the triggerer, the scheduler, the store or the launcher."""
+        self.away[part] = self.now + duration
 
     def _is_away(self, part: str) -> bool:
         return self.away.get(part, _BEGIN) > self.now
@@ -348,26 +354,41 @@ class World:
         if not self.is_wanted and self.process:
             self._violate("it is not wanted, and runs")
 
+    def begin(self) -> None:
+        """A person triggers the supervising DAG, as a first deployment does."""
+        self.act("trigger")
+
     def live(self) -> list[str]:
-        """Lives through the days; returns the violations, at most a few."""
-        end, next_event = _BEGIN + timedelta(days=self.days), _BEGIN + timedelta(hours=1)
-        self._want()
-        self.runs.append(_Run(self.now))
-        while self.now < end and len(self.violations) < 3:
+        """Lives through the days, with a random act now and then; returns the violations, at most a few."""
+        end, next_event = self.now + timedelta(days=self.days), self.now + timedelta(hours=1)
+        self.begin()
+        while self.now < end and len(self.violations) < _ENOUGH:
             if self.now >= next_event:
-                self._act()
+                self.act(self.chance.choice((*_BY_PEOPLE, *_BY_NATURE)))
                 next_event = self.now + timedelta(seconds=self.chance.choice((30, 600, 7200, 86_400 * 2)))
-            self.is_store_away = self._is_away("store")
-            if any(self.now - self._step < until <= self.now for until in self.away.values()):
-                self.event_at = self.now
-            if self.paused_until and self.now >= self.paused_until:
-                self.paused_until, self.event_at = None, self.now
-            self._step_process()
-            self._report()
-            self._airflow()
-            self._check()
-            quiet = self.now - self.event_at
-            step = next(step for bound, step in _STEPS if quiet < bound)
-            before, self.now = self.now, min(max(next_event, self.now + _LOOK), self.now + step)
-            self._step = self.now - before
+            self._step_until(next_event)
         return self.violations
+
+    def pass_time(self, duration: timedelta) -> list[str]:
+        """Lives through ``duration``, in which nothing else happens; returns the violations so far."""
+        end = self.now + duration
+        while self.now < end and len(self.violations) < _ENOUGH:
+            self._step_until(end)
+        return self.violations
+
+    def _step_until(self, end: datetime) -> None:
+        """One step of everything, which ends at ``end`` at the latest."""
+        self.is_store_away = self._is_away("store")
+        if any(self.now - self._step < until <= self.now for until in self.away.values()):
+            self.event_at = self.now
+        if self.paused_until and self.now >= self.paused_until:
+            self.paused_until, self.event_at = None, self.now
+        self._step_process()
+        self._report()
+        self._airflow()
+        self._check()
+        quiet = self.now - self.event_at
+        step = next(step for bound, step in _STEPS if quiet < bound)
+        ends = [end, *(until for until in self.away.values() if until > self.now)]
+        before, self.now = self.now, min(max(min(ends), self.now + _LOOK), self.now + step)
+        self._step = self.now - before

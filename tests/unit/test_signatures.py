@@ -8,10 +8,12 @@ from zipfile import ZipFile
 import pytest
 
 from ad_dags.drivers.compatibility import code_of
+from spark_jobs.config.settings import Settings
 from spark_jobs.errors import LakeError, SettingsError
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_lake
 from spark_jobs.lake.records import write_record
+from spark_jobs.operations.doctor import CHECKS, Finding, Subject, findings_of
 from spark_jobs.operations.release import Release, release_key, wheel_key
 from spark_jobs.operations.releases import (
     deploy,
@@ -193,3 +195,28 @@ def test_a_public_key_that_is_none_is_refused(
     monkeypatch.setenv("ADLOOM_RELEASE_PUBLIC_KEY", text)
     with pytest.raises(SettingsError, match="is no public key; it is what `adloom releases key` prints"):
         unpack(lake, release)
+
+
+def _seen_by_doctor(lake: Lake) -> list[Finding]:
+    (jobs,) = [check for check in CHECKS if check.name == "jobs"]
+    return [one for one in findings_of(jobs, Subject(lake, Settings(), _NOW)) if "release" in one.text]
+
+
+@pytest.mark.usefixtures("keys")
+def test_the_doctor_says_which_release_a_job_starts_with_and_whether_it_may(
+    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(lake, _wheel(tmp_path / "signed", "signed"), "0.1.0", _NOW)
+    monkeypatch.delenv("ADLOOM_RELEASE_KEY")
+    publish(lake, _wheel(tmp_path / "unsigned", "unsigned"), "0.2.0", _NOW)
+    deploy(lake, "deduplicate", "0.1.0", _NOW)
+    deploy(lake, "attribute", "0.2.0", _NOW)
+    refused, signed = sorted(_seen_by_doctor(lake), key=lambda one: one.severity, reverse=True)
+    assert signed.text == "job deduplicate starts with release 0.1.0, which is signed"
+    assert refused.severity == "wrong"
+    assert "release 0.2.0 is not signed, and will not be run" in refused.text
+    monkeypatch.delenv("ADLOOM_RELEASE_PUBLIC_KEY")
+    _, unsigned = _seen_by_doctor(lake)
+    assert unsigned.text.endswith(
+        "0.2.0, which is not signed, and ADLOOM_RELEASE_PUBLIC_KEY is not set here, so nothing checks it"
+    )

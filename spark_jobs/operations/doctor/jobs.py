@@ -1,12 +1,16 @@
 """Whether the jobs that should run are running and keep up, and which are stopped on purpose."""
 
+import os
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from spark_jobs import __version__
 from spark_jobs.config.durations import format_duration
+from spark_jobs.config.secret_files import value_of
 from spark_jobs.errors import LakeError
 from spark_jobs.operations.doctor.description import Check, Finding, Subject, attempt, fine, warning, wrong
+from spark_jobs.operations.releases import read_deployment, read_release
+from spark_jobs.operations.signatures import PUBLIC_KEY, check_signature
 from spark_jobs.queries.jobs import JOB_NAMES
 from spark_jobs.queries.output import interval_of
 from spark_jobs.queries.registry import JOB_OF_QUERY, QUERIES_OF_JOB, find_query
@@ -21,6 +25,7 @@ _INTERVALS = 10
 def _look(subject: Subject) -> Iterator[Finding]:
     for job in JOB_NAMES:
         yield from attempt(_job(subject, job))
+        yield from attempt(_release(subject, job))
     if not any(True for _ in read_reports(subject.lake, JOB_OF_QUERY)):
         yield fine("no query has run yet")
 
@@ -53,6 +58,19 @@ def _job(subject: Subject, job: str) -> Iterator[Finding]:
                 f"{report.query} runs adloom {report.version}, and this is {__version__}",
                 f"deploy {report.job} again, or use the command of its release",
             )
+
+
+def _release(subject: Subject, job: str) -> Iterator[Finding]:
+    """Which release it starts with; by the keys of this environment, it is one that may run."""
+    deployed = read_deployment(subject.lake, job)
+    if deployed:
+        release = read_release(subject.lake, deployed.version)
+        check_signature(release, os.environ)
+        signed = "is signed" if release.signature else "is not signed"
+        checked = (
+            "" if value_of(os.environ, PUBLIC_KEY) else f", and {PUBLIC_KEY} is not set here, so nothing checks it"
+        )
+        yield fine(f"job {job} starts with release {release.version}, which {signed}{checked}")
 
 
 def _is_fresh(subject: Subject, driver: DriverReport) -> bool:
