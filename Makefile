@@ -89,7 +89,7 @@ test-long: setup ## The long tests of the jobs: each setting that a reset allows
 	$(PY) -m pytest -m slow -s --timeout 1800 tests/slow/test_bounded_state.py
 
 test-control: setup ## Supervision on 10,000 random schedules of faults and people
-	SCHEDULES=10000 $(PY) -m pytest --numprocesses 2 --timeout 7200 tests/dags/test_control_path.py
+	SCHEDULES=10000 SCHEDULE_DAYS=30 $(PY) -m pytest --numprocesses 2 --timeout 7200 tests/dags/test_control_path.py
 
 mutants: setup ## 200 small faults in the code that decides rows, one at a time: does a test notice? Takes hours; resumes where it stopped
 	$(PY) -m tests.mutants $(MUTANTS)

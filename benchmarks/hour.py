@@ -1,6 +1,6 @@
 """An hour of operation: all jobs under load, care on short schedules, each process of Airflow killed once.
 
-`make bench-hour`. What is stated: the gaps between commits, apart and beside maintenance, the memory of each part, the
+`make bench-hour`. What is stated: the gaps between commits, with and without maintenance at work, the memory of each part, the
 time from a click to its attribution, and how the runs of each DAG ended.
 """
 
@@ -204,15 +204,15 @@ def _counted(runs: Sequence[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def _gaps(lake: Lake, table: str, begin: float, end: float, care: Sequence[tuple[float, float]]) -> dict[str, float]:
-    """Seconds between commits of new rows to ``table``: the median, and the longest apart and beside ``care``."""
+    """Seconds between commits of new rows to ``table``: the median, and the longest without and with one of ``care``."""
     at = sorted(time for time in _commit_times(lake, table) if begin <= time <= end)
     gaps = list(pairwise(at))
-    beside = [b - a for a, b in gaps if any(a < to and b > since for since, to in care)]
+    within = [b - a for a, b in gaps if any(a < to and b > since for since, to in care)]
     apart = [b - a for a, b in gaps if not any(a < to and b > since for since, to in care)]
     return {
         "median_s": round(statistics.median(b - a for a, b in gaps), 1),
         "longest_s": round(max(apart, default=0), 1),
-        "longest_while_maintained_s": round(max(beside, default=0), 1),
+        "longest_while_maintained_s": round(max(within, default=0), 1),
     }
 
 

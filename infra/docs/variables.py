@@ -288,6 +288,7 @@ DEVELOPMENT = Group(
             "POINTS", "20", "at how many writes `make test-crash-points` kills a driver; all: before and after each"
         ),
         Variable("SCHEDULES", "100", "how many random schedules of faults and people supervision is tried on"),
+        Variable("SCHEDULE_DAYS", "10", "how many days each of them has"),
         Variable("HANG", "", "set by tests: what happens once a batch hangs"),
         Variable(
             "TESTS_KEEP_JAVA", "0s", "how long the Java of the tests waits for the next pytest, for `make mutants`"

@@ -33,6 +33,8 @@ class DesiredState(BaseModel):
     since: datetime
     until: datetime | None = None
     """The end of a pause: when the job is to run again even if whoever paused it does not resume it."""
+    is_marked: bool = False
+    """Whether it was stopped by marking, or clearing, the task that watches over it."""
 
     @property
     def is_paused(self) -> bool:
@@ -92,10 +94,17 @@ def read_desired(lake: Lake, job: str) -> DesiredState | None:
 
 
 def set_desired(
-    lake: Lake, job: str, state: RunState, why: str, now: datetime, *, until: datetime | None = None
+    lake: Lake,
+    job: str,
+    state: RunState,
+    why: str,
+    now: datetime,
+    *,
+    until: datetime | None = None,
+    is_marked: bool = False,
 ) -> DesiredState:
     """Records the desired state of ``job`` from ``now`` on; ``until`` makes a stop a pause."""
-    wanted = DesiredState(state=state, why=why, since=now, until=until)
+    wanted = DesiredState(state=state, why=why, since=now, until=until, is_marked=is_marked)
     write_record(lake, desired_key(job), wanted)
     return wanted
 

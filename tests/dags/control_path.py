@@ -291,7 +291,7 @@ class World:
         run = next((run for run in self.runs if run.state == "running"), None)
         if run:
             self.is_wanted = False
-            self._try(lambda: job_control.stop(self.lake, self, JOB, "its task was marked", self.now))
+            self._try(lambda: job_control.stop_marked(self.lake, self, JOB, self.now, self.now))
             run.state = "failed"
         return run
 

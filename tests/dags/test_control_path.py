@@ -20,7 +20,7 @@ from spark_jobs.streams.desired_state import DesiredState, RunState, Watch, set_
 from spark_jobs.streams.reports import read_driver_report
 from tests.dags.control_path import World
 
-_SEEDS = int(os.environ.get("SCHEDULES", "100"))
+_SEEDS, _DAYS = int(os.environ.get("SCHEDULES", "100")), int(os.environ.get("SCHEDULE_DAYS", "10"))
 _FOR_FAULTS = 100
 _AT_ONCE = 50
 
@@ -32,7 +32,7 @@ def test_weeks_of_faults_and_people_violate_nothing(first: int) -> None:
     starts = 0
     for seed in range(first, first + _AT_ONCE):
         with pytest.MonkeyPatch.context() as patch:
-            world = World(seed, patch)
+            world = World(seed, patch, _DAYS)
             assert world.live() == [], f"seed {seed}"
             starts += world.starts
     assert starts > 5 * _AT_ONCE, "too little has happened"

@@ -17,7 +17,7 @@ from airflow.triggers.base import TriggerEvent
 
 from ad_dags.connection.lake_connection import LakeConnection, connect
 from ad_dags.dags import reconcile_drivers as reconcile
-from ad_dags.drivers.job_control import stop
+from ad_dags.drivers.job_control import stop_marked
 from ad_dags.drivers.launchers import DriverState
 from ad_dags.drivers.operators import supervise as supervise_operator
 from ad_dags.drivers.operators.supervise import SuperviseDriverOperator
@@ -124,7 +124,7 @@ def test_a_stop_does_not_undo_a_later_start(
     connection: LakeConnection, launcher: RecordingLauncher, wanted_at: datetime, state: RunState
 ) -> None:
     set_desired(connection.lake, _JOB, RunState.RUNNING, "its task", wanted_at)
-    stop(connection.lake, launcher, _JOB, "its task was marked", _NOON + timedelta(seconds=2), unless_after=_NOON)
+    stop_marked(connection.lake, launcher, _JOB, _NOON + timedelta(seconds=2), _NOON)
     assert launcher.calls == ["stop attribute"]
     wanted = read_desired(connection.lake, _JOB)
     assert wanted
@@ -310,33 +310,39 @@ def test_a_job_that_has_failed_is_left_alone(
 
 
 @pytest.mark.parametrize(
-    ("triggered_s", "try_number", "state"),
+    ("before", "is_marked", "triggered_s", "try_number", "starts"),
     [
-        pytest.param(-1, 1, RunState.STOPPED, id="triggered-before-and-queued-since"),
-        pytest.param(-1, 2, RunState.RUNNING, id="cleared"),
-        pytest.param(1, 1, RunState.RUNNING, id="triggered-after"),
+        pytest.param(RunState.STOPPED, False, -1, 1, False, id="stopped, triggered before and queued since"),
+        pytest.param(RunState.FAILED, False, -1, 1, False, id="failed, triggered before and queued since"),
+        pytest.param(RunState.STOPPED, True, -1, 1, False, id="marked, triggered before and queued since"),
+        pytest.param(RunState.STOPPED, False, -1, 2, False, id="stopped, cleared at some time"),
+        pytest.param(RunState.STOPPED, True, -1, 2, True, id="marked, cleared"),
+        pytest.param(RunState.FAILED, False, -1, 2, True, id="failed, cleared"),
+        pytest.param(RunState.STOPPED, False, 1, 1, True, id="stopped, triggered after"),
+        pytest.param(RunState.FAILED, False, 1, 1, True, id="failed, triggered after"),
     ],
 )
-@pytest.mark.parametrize("before", [RunState.STOPPED, RunState.FAILED])
 def test_only_who_asks_for_it_later_starts_what_was_stopped(
     connection: LakeConnection,
     monkeypatch: pytest.MonkeyPatch,
     before: RunState,
     triggered_s: int,
     try_number: int,
-    state: RunState,
+    *,
+    is_marked: bool,
+    starts: bool,
 ) -> None:
     """Runs that were queued while the triggerer was away started the job again, weeks after somebody had stopped it."""
-    set_desired(connection.lake, _JOB, before, "a person", _NOON)
+    set_desired(connection.lake, _JOB, before, "a person", _NOON, is_marked=is_marked)
     monkeypatch.setattr(supervise_operator, "connect", lambda *_: connection)
     operator = SuperviseDriverOperator(lake=LAKE, task_id="supervise", job=_JOB)
     run = SimpleNamespace(run_after=_NOON + timedelta(seconds=triggered_s))
     context: Any = {"ti": SimpleNamespace(try_number=try_number), "dag_run": run}
-    with pytest.raises(TaskDeferred) if state is RunState.RUNNING else nullcontext():
+    with pytest.raises(TaskDeferred) if starts else nullcontext():
         assert "a person" in operator.execute(context)
     wanted = read_desired(connection.lake, _JOB)
     assert wanted
-    assert wanted.state is (state if state is RunState.RUNNING else before)
+    assert wanted.state is (RunState.RUNNING if starts else before)
 
 
 @pytest.mark.parametrize("runs", [0, 1])

@@ -22,17 +22,21 @@ _POLL_S = 1.0
 _log = logging.getLogger(__name__)
 
 
-def stop(
-    lake: Lake, launcher: Launcher, job: str, why: str, now: datetime, *, unless_after: datetime | None = None
-) -> None:
-    """Records that ``job`` is no longer wanted, and asks its driver to stop; does not wait.
+def stop(lake: Lake, launcher: Launcher, job: str, why: str, now: datetime) -> None:
+    """Records that ``job`` is no longer wanted, and asks its driver to stop; does not wait."""
+    set_desired(lake, job, RunState.STOPPED, why, now)
+    launcher.stop(job)
 
-    If somebody has asked for the job again after ``unless_after``, the record stands and only the driver stops.
+
+def stop_marked(lake: Lake, launcher: Launcher, job: str, now: datetime, looked_at: datetime) -> None:
+    """Does as :func:`stop`, because the task that watches over ``job`` was marked or cleared in Airflow.
+
+    If somebody has said what is wanted after ``looked_at``, the watch's last look, that stands and only the driver
+    stops.
     """
     wanted = read_desired(lake, job)
-    is_newer = wanted is not None and unless_after is not None and wanted.since > unless_after
-    if not is_newer:
-        set_desired(lake, job, RunState.STOPPED, why, now)
+    if wanted is None or wanted.since <= looked_at:
+        set_desired(lake, job, RunState.STOPPED, "its task was marked in Airflow", now, is_marked=True)
     launcher.stop(job)
 
 

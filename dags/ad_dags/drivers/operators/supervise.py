@@ -22,8 +22,9 @@ class SuperviseDriverOperator(BaseOperator):
     The task succeeds when the job was stopped on purpose, and fails when restarts do not help. Marking it failed or
     successful, or clearing it, stops the driver.
 
-    Whoever triggers its DAG, or clears the task, wants the job. But if the job was stopped or has failed since the run
-    was triggered, the run was queued for a while, and the later word counts.
+    Whoever triggers its DAG wants the job. But if the job was stopped or has failed since the run was triggered, the
+    run was queued for a while, and the later word counts. A task does not learn when it was cleared: whoever clears one
+    wants the job if the mark of a task has stopped it or if it has failed, and not if it was stopped otherwise.
     """
 
     def __init__(
@@ -38,8 +39,11 @@ class SuperviseDriverOperator(BaseOperator):
         lake = connect(self.lake).lake
         wanted, is_cleared = read_desired(lake, self.job), context["ti"].try_number > 1  # it has no retries
         is_off = wanted is not None and wanted.state is not RunState.RUNNING and not wanted.is_paused
-        if wanted and is_off and not is_cleared and wanted.since > context["dag_run"].run_after:
-            return f"it is {wanted.state} since {wanted.since:%Y-%m-%d %H:%M:%S} UTC: {wanted.why}"
+        if wanted and is_off and wanted.since > context["dag_run"].run_after:
+            may_clear = wanted.is_marked or wanted.state is RunState.FAILED
+            if not (is_cleared and may_clear):
+                since = f"{wanted.since:%Y-%m-%d %H:%M:%S} UTC"
+                return f"it is {wanted.state} since {since}: {wanted.why}; trigger {self.dag_id} to start it"
         if wanted is None or is_off:
             set_desired(lake, self.job, RunState.RUNNING, f"supervised by {self.dag_id}", utc_now())
         trigger = SuperviseDriverTrigger(self.job, self.limits.numbers(), self.poll_s, self.lake.connection)

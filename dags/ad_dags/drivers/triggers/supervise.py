@@ -9,7 +9,7 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 from ad_dags.clock import utc_now
 from ad_dags.connection.lake_connection import KnownConnection, connect
 from ad_dags.connection.lakes import LakeRef
-from ad_dags.drivers.job_control import stop
+from ad_dags.drivers.job_control import stop_marked
 from ad_dags.drivers.supervision.rules import Action, Decision, Limits
 from ad_dags.drivers.supervision.watch import supervise_once
 from spark_jobs.errors import AdloomError
@@ -66,5 +66,4 @@ class SuperviseDriverTrigger(BaseTrigger):
 
     def _stop(self) -> None:
         connection = self._known.now()
-        why = "its task was marked in Airflow"
-        stop(connection.lake, connection.launcher, self.job, why, utc_now(), unless_after=self._looked_at)
+        stop_marked(connection.lake, connection.launcher, self.job, utc_now(), self._looked_at)
