@@ -1,7 +1,7 @@
 """An hour of operation: all jobs under load, care on short schedules, each process of Airflow killed once.
 
-`make bench-hour`. What is stated: the gaps between commits, with and without maintenance at work, the memory of each part, the
-time from a click to its attribution, and how the runs of each DAG ended.
+`make bench-hour`. It states the gaps between commits, with and without maintenance at work, the memory of each part,
+the time from a click to its attribution, and how the runs of each DAG ended.
 """
 
 import json
@@ -204,7 +204,7 @@ def _counted(runs: Sequence[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def _gaps(lake: Lake, table: str, begin: float, end: float, care: Sequence[tuple[float, float]]) -> dict[str, float]:
-    """Seconds between commits of new rows to ``table``: the median, and the longest without and with one of ``care``."""
+    """Seconds between commits of new rows to ``table``: the median, and the longest outside and within ``care``."""
     at = sorted(time for time in _commit_times(lake, table) if begin <= time <= end)
     gaps = list(pairwise(at))
     within = [b - a for a, b in gaps if any(a < to and b > since for since, to in care)]
