@@ -20,7 +20,7 @@ const METRICS = [
   { label: "watermark lag", now: (r) => r.watermark_lag_s, past: (p) => p.watermark_lag_s, format: duration },
   { label: "in state", now: (r) => r.state_rows, past: (p) => p.state_rows, format: count, more: (r) => (r.state_bytes ? bytes(r.state_bytes) : "") },
   { label: "late, dropped", now: (r) => r.late_rows, past: (p) => p.late_rows, format: count, more: (r) => `since ${day(r.started_at)}` },
-  { label: "backlog", now: (r) => r.backlog_records ?? r.backlog_commits ?? r.backlog_bytes, format: backlog, more: (r) => (r.caught_up_at ? `gone in ${duration(-since(r.caught_up_at, asOf))}` : "") },
+  { label: "backlog", now: (r) => r.backlog_records ?? r.backlog_commits ?? r.backlog_bytes, format: backlog, more: (r, now) => (r.caught_up_at ? `gone in ${duration(Math.max(0, -since(r.caught_up_at, now)))}` : "") },
 ];
 
 let span = "hour";
@@ -168,7 +168,7 @@ function queryRow(part, now) {
     const shown = value === null || value === undefined ? "–" : metric.format(value, report);
     const cell = make("div", { className: "metric" }, make("div", { className: "label", textContent: metric.label }), make("div", { className: "value", textContent: shown, title: value === null ? "unknown" : String(value) }));
     if (metric.past) cell.append(chart(metric, part, now));
-    const more = metric.more?.(report);
+    const more = metric.more?.(report, now);
     if (more) cell.append(make("div", { className: "soft small", textContent: more }));
     return cell;
   });
