@@ -120,15 +120,15 @@ def _with_a_slow_one(records: list[bytes], random: Random) -> dict[Place, list[b
 
 
 def _check(shape: Shape, seed: int, kafka: Kafka, topic: str, job: StartJob, lake: Lake, folder: Path) -> None:
-    source = generate_source(folder / "source", events=8000, seed=seed)
+    source = generate_source(folder / "source", events=3000, seed=seed)
     records = list(read_records(source))
     places = {(f"{topic}-{name}", number): own for (name, number), own in shape(records, Random(seed)).items()}
     for name in {name for name, _ in places}:
-        kafka.make_topic(name, partitions=12)
+        kafka.make_topic(name, partitions=1 + max(number for own, number in places if own == name))
     _send(kafka, places)
     settings = {
         "ADLOOM_KAFKA__TOPICS": ",".join(sorted({name for name, _ in places})),
-        "ADLOOM_KAFKA__MAX_OFFSETS_PER_TRIGGER": "1000",
+        "ADLOOM_KAFKA__MAX_OFFSETS_PER_TRIGGER": "500",
     }
     running, gold = job("deduplicate", **settings), job("attribute")
     running.wait_for_log("to be read further")

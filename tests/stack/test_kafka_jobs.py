@@ -82,7 +82,7 @@ def test_silence_ends_sessions_and_gives_up_on_clicks(kafka: Kafka, topic: str, 
 def test_a_second_driver_is_refused_and_a_second_signal_breaks_off_without_loss(
     kafka: Kafka, topic: str, job: StartJob, lake: Lake, tmp_path: Path
 ) -> None:
-    source = generate_source(tmp_path / "source", events=5000, seed=13)
+    source = generate_source(tmp_path / "source", events=2000, seed=13)
     records = list(read_records(source))
     send(kafka, topic, records)
     first = job("deduplicate", ADLOOM_KAFKA__MAX_OFFSETS_PER_TRIGGER="300")

@@ -31,6 +31,7 @@ def test_a_recreated_topic_that_is_longer_is_refused_and_then_read_from_its_begi
     assert _raw(lake) == _texts([*sent, *more])
 
 
+@pytest.mark.slow
 def test_so_is_one_that_is_shorter(kafka: Kafka, topic: str, job: StartJob, lake: Lake) -> None:
     kept, again, sent = _refused(kafka, topic, job, lake, new=9)
     went_on = job("deduplicate", ADLOOM_KAFKA__FAIL_ON_DATA_LOSS="false", **_settings(kept, again))
