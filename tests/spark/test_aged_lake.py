@@ -2,12 +2,13 @@
 
 import json
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from spark_jobs.config.durations import Window
 from spark_jobs.config.settings import Settings
@@ -23,17 +24,19 @@ from spark_jobs.contract.tables import (
 )
 from spark_jobs.credit.plan import CREDIT_PLANS
 from spark_jobs.credit.run import credit
-from spark_jobs.errors import CheckpointError
+from spark_jobs.errors import CheckpointError, QueryFailedError
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.lake.batches import save
 from spark_jobs.lake.layout import Lake, commit_key
+from spark_jobs.lake.notes import CommitNote
 from spark_jobs.lake.open import open_lake
 from spark_jobs.ledger.model import RecordKind
 from spark_jobs.ledger.update import update_ledger
 from spark_jobs.marks.mark import update_marks
 from spark_jobs.operations.maintain import maintain
 from spark_jobs.places import BATCHES
+from spark_jobs.queries import output
 from spark_jobs.queries.arrivals import spans_read
 from spark_jobs.queries.jobs import MEASURE_JOB
 from spark_jobs.queries.notes import last_note
@@ -43,6 +46,7 @@ from spark_jobs.restatements.plan import PlanKind
 from spark_jobs.restatements.plans import GOLD_PLANS, KEPT
 from spark_jobs.restatements.repair import repair
 from spark_jobs.restatements.replay import replay
+from spark_jobs.spark import write_delta
 from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.streams import start
 from spark_jobs.streams.reset import reset
@@ -169,8 +173,26 @@ def test_a_job_that_first_runs_on_an_old_lake_begins_with_what_lies_there_in_the
     assert {table: lake.newest_commit(table.path) for table in MEASURED} == before, "no event was late for it"
 
 
+def _fails_on_the_way(spark: SparkSession, lake: Lake, source: Path, settings: Settings) -> None:
+    """Each of the queries of ``measure`` fails in the third batch since a reset, or after another has."""
+    append_rows, batches = write_delta.append_rows, Counter[str]()
+
+    def append_and_fail(rows: DataFrame, lake: Lake, table: Table, note: CommitNote) -> None:
+        append_rows(rows, lake, table, note)
+        batches[table.name] += 1
+        if table in MEASURED and batches[table.name] == 3:
+            raise RuntimeError(f"struck in the third batch of {table.name}")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(start, "_ROWS_AT_ONCE", 300)
+        patch.setattr(output, "append_rows", append_and_fail)
+        with pytest.raises(QueryFailedError, match="struck in the third batch"):
+            run_in(spark, settings, lake, source, measure=True)
+
+
+@pytest.mark.parametrize("resets", [1, 2])
 def test_a_job_that_was_down_for_longer_than_logs_are_kept_goes_on_after_a_reset(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, tmp_path: Path, resets: int
 ) -> None:
     settings, lake = Settings.model_validate({"ingest": ONE_BY_ONE, **PATIENT}), open_lake(str(tmp_path / "lake"))
     source, later = generate_source(tmp_path / "source", events=2000, seed=74, files=6), tmp_path / "later"
@@ -190,8 +212,11 @@ def test_a_job_that_was_down_for_longer_than_logs_are_kept_goes_on_after_a_reset
         lake.files.delete([commit_key(table, old) for old in range(version)])
     with pytest.raises(CheckpointError, match=r"longer than tables\.log_retention.*adloom checkpoints reset"):
         run_in(spark, settings, lake, source, measure=True)
-    for query in QUERIES_OF_JOB[MEASURE_JOB]:
-        assert reset(opened, query).open_events
+    for number in range(resets):
+        for query in QUERIES_OF_JOB[MEASURE_JOB]:
+            assert reset(opened, query).open_events
+        if number + 1 < resets:
+            _fails_on_the_way(spark, lake, source, settings)
     run_in(spark, settings, lake, source, measure=True)
     due = expected_tables(source, settings, datetime.now(UTC))
     for table in MEASURED:
