@@ -257,7 +257,7 @@ _STEPS = st.lists(
 )
 
 
-@pytest.mark.derived
+@pytest.mark.slow
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(steps=_STEPS)
 def test_each_row_comes_once_and_none_before_the_frontier(

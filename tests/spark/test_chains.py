@@ -17,7 +17,7 @@ _HOUR = timedelta(hours=1)
 _DAY_S = 86_400.0
 
 
-pytestmark = pytest.mark.derived
+pytestmark = pytest.mark.slow
 
 
 def test_a_user_who_is_never_silent_costs_few_rounds(spark: SparkSession) -> None:

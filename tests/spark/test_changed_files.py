@@ -19,7 +19,7 @@ from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_lake
 from tests.support.runs import run_in
 
-pytestmark = pytest.mark.derived
+pytestmark = pytest.mark.slow
 
 _S3 = S3Settings()
 

@@ -112,6 +112,7 @@ def _values(lake: Lake, table: Table) -> _Values:
     return dict(sums)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", [*GROSS_CREDIT_TABLES, *NET_CREDIT_TABLES], ids=lambda table: table.name)
 def test_a_late_copy_with_another_date_replaces_the_credit_of_the_first(table: Table, copies: _Copies) -> None:
     assert _values(copies.first, table) == _FIRST

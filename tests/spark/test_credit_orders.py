@@ -99,6 +99,7 @@ def orders(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> _Or
     return _Orders(lake, facts_of(source, _SETTINGS), marked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", [PATHS, CREDITS, LEFT_OUT, NET_PATHS, NET_CREDITS], ids=lambda table: table.name)
 def test_in_the_end_no_order_shows_that_a_part_was_late(table: Table, orders: _Orders) -> None:
     is_net = table in (NET_PATHS, NET_CREDITS)

@@ -19,7 +19,7 @@ from tests.support.runs import run_in
 from tests.support.source_files import write_files
 from tests.support.timeline import Case
 
-pytestmark = pytest.mark.derived
+pytestmark = pytest.mark.slow
 
 _ALL = """
 12:00:00.000999  imp  i1 u1 c1

@@ -20,7 +20,7 @@ from tests.support.runs import ONE_BY_ONE, run_in
 from tests.support.source_files import write_files
 from tests.support.timeline import Case
 
-pytestmark = pytest.mark.derived
+pytestmark = pytest.mark.slow
 
 _SETTINGS = Settings.model_validate(
     {"ingest": ONE_BY_ONE, "attribute": {"tolerance": "5s"}, "credit": {"models": "last_click"}}

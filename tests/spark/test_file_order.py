@@ -34,7 +34,7 @@ def test_the_rows_are_those_of_a_computation_in_which_nothing_is_late(
     assert result.ledger.late == 0
 
 
-@pytest.mark.derived
+@pytest.mark.slow
 def test_by_modification_time_events_of_a_file_that_is_read_late_are_late(spark: SparkSession, tmp_path: Path) -> None:
     source = generate_source(tmp_path / "source", events=2000, seed=1, files=5)
     shuffle_times(source, 1)
@@ -42,7 +42,7 @@ def test_by_modification_time_events_of_a_file_that_is_read_late_are_late(spark:
     assert run_in(spark, settings, open_lake(str(tmp_path / "lake")), source).ledger.late > 0
 
 
-@pytest.mark.derived
+@pytest.mark.slow
 def test_a_reset_while_rows_are_held_back_loses_none(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

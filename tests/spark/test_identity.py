@@ -168,6 +168,7 @@ def _run(spark: SparkSession, folder: Path, scenarios: Sequence[Sequence[_Sent]]
     return lake
 
 
+@pytest.mark.slow
 def test_a_used_id_is_another_event_and_a_copy_is_not(spark: SparkSession, tmp_path: Path) -> None:
     lake = _run(spark, tmp_path, [_GOLDEN], measure=False)
     names = ATTRIBUTIONS.column_names

@@ -152,6 +152,7 @@ def test_a_late_impression_shows_which_clicks_came_from_elsewhere(spark: SparkSe
     assert _active(lake) == _expected(rules, [impression, scanner, person], until_us)
 
 
+@pytest.mark.slow
 def test_other_rules_and_back_give_the_marks_of_the_first_and_leave_gross_as_it_is(
     spark: SparkSession, lake: Lake
 ) -> None:

@@ -42,7 +42,7 @@ _CASE = Case(
 )
 
 
-@pytest.mark.derived
+@pytest.mark.slow
 def test_of_two_copies_the_first_counts_though_the_clock_was_set_back(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -134,17 +134,10 @@ def _count_data_files(lake: Lake, table: Table) -> int:
     return sum("/_delta_log/" not in file.key for file in lake.files.walk(table.path))
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        DEDUPLICATE,
-        ATTRIBUTE,
-        pytest.param(SESSIONIZE, marks=pytest.mark.slow),
-        pytest.param(CAMPAIGN_STATS, marks=pytest.mark.slow),
-        pytest.param(MOVING_AVERAGE, marks=pytest.mark.slow),
-        USER_STATUS,
-    ],
-)
+_OTHERS = (ATTRIBUTE, SESSIONIZE, CAMPAIGN_STATS, MOVING_AVERAGE, USER_STATUS)
+
+
+@pytest.mark.parametrize("query", [DEDUPLICATE, *(pytest.param(other, marks=pytest.mark.slow) for other in _OTHERS)])
 def test_what_is_late_before_a_reset_is_late_after_it(query: str, spark: SparkSession, tmp_path: Path) -> None:
     twin, reads = open_lake(str(tmp_path / "twin")), find_query(query).reads[0]
     first, *others = _BEFORE
