@@ -42,11 +42,15 @@ def make_events(events: int, folder: Path, *, users: int | None = None) -> int:
 
 
 @contextmanager
-def minio_in(out: Path) -> Iterator[Settings]:
-    """Runs a MinIO server with its data in ``out``, which is emptied, and puts its keys into the environment."""
+def minio_in(out: Path, *, keep: bool = False) -> Iterator[Settings]:
+    """Runs a MinIO server with its data in ``out``, and puts its keys into the environment.
+
+    ``out`` is emptied first, unless ``keep`` says that what is there is to be used again.
+    """
     minio = Minio(out / "minio")
-    shutil.rmtree(out, ignore_errors=True)
-    out.mkdir(parents=True)
+    if not keep:
+        shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True, exist_ok=True)
     os.environ |= minio.settings()
     minio.start()
     try:
