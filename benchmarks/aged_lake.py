@@ -174,6 +174,7 @@ def _add_commits(lake: Lake, objects: Objects, local: Lake, query: Query, note: 
     _upload(objects, ((commit_key(table, version), commit(version)) for version in range(first, count + 1)))
     log = f"{table.path}/_delta_log"
     pointer = json.loads(local.files.read(f"{log}/_last_checkpoint") or b"{}")
+    pointer.pop("checksum", None)  # a wrong one has Delta look through the whole log instead
     state = local.files.read(f"{log}/{pointer['version']:020}.checkpoint.parquet") or b""
     place = count - count % 50
     lake.files.write(f"{log}/{place:020}.checkpoint.parquet", state)
