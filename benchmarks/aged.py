@@ -32,13 +32,14 @@ _COMMANDS: tuple[Sequence[str], ...] = (
     ("status", "--once"),
     ("doctor",),
     ("days",),
+    ("days",),
     ("ledger", "--from-now"),
     ("ledger",),
     ("maintain",),
     ("repair",),
     ("repair",),
 )
-"""In this order: the second repair and the second ledger find nothing new."""
+"""The first `days` looks at a year, the first `repair` at what has come; the second ones find nothing new."""
 
 
 def main(

@@ -25,6 +25,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from spark_jobs.config.settings import Settings
+from spark_jobs.contract.events import HEARTBEAT, IMPRESSION
 from spark_jobs.contract.tables import BRONZE_EVENTS, SILVER_EVENTS, Table
 from spark_jobs.generator.generate import generate
 from spark_jobs.generator.spec import GeneratorSpec
@@ -150,7 +151,9 @@ def _add_commits(lake: Lake, objects: Objects, local: Lake, query: Query, note: 
     now = datetime.now(UTC)
     there = [local.files.read(commit_key(table, version)) or b"" for version in range(first)]
     found = [batch_in(commit, table, version) for version, commit in enumerate(there)]
-    watermark_ms = note.watermark_ms if note else 0
+    # A day that is read in one batch leaves none; a job that has run for a while is some hours behind the newest event.
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    watermark_ms = int((midnight - timedelta(hours=3)).timestamp() * 1000) if note else 0
 
     def commit(version: int) -> bytes:
         at = now - timedelta(days=30) * (1 - version / count)
@@ -167,7 +170,8 @@ def _add_commits(lake: Lake, objects: Objects, local: Lake, query: Query, note: 
             or [{"ads": {str(number): version for number in range(age.partitions)}}],
         )
         info = {"timestamp": int(at.timestamp() * 1000), "operation": "WRITE", "userMetadata": own.as_metadata()}
-        data = json.dumps({"commitInfo": info}, separators=(",", ":")).encode() + b"\n"
+        actions = [{"commitInfo": info}, {"add": _added(table, version, at, HEARTBEAT if is_beat else IMPRESSION)}]
+        data = b"".join(json.dumps(action, separators=(",", ":")).encode() + b"\n" for action in actions)
         found.append(batch_in(data, table, version))
         return data
 
@@ -182,6 +186,20 @@ def _add_commits(lake: Lake, objects: Objects, local: Lake, query: Query, note: 
     saying = [batch for batch in found if batch.note or batch.first_us is not None]
     kept = Batches(version=count, stamp=str(int(now.timestamp() * 1000)), batches=thinned(saying))
     lake.files.write(batches_key(table.name), kept.model_dump_json(exclude_defaults=True).encode())
+
+
+def _added(table: Table, version: int, at: datetime, event_type: str) -> dict[str, Any]:
+    """A file of a commit; long since compacted, so that no checkpoint names it."""
+    partition = {"event_type": event_type, "event_date": at.date().isoformat()}
+    ends = {"ingest_time": at.isoformat()} if "ingest_time" in table.stats_columns else {}
+    return {
+        "path": f"aged-{version}.parquet",
+        "partitionValues": {name: partition[name] for name in table.partition_by},
+        "size": 1000,
+        "modificationTime": int(at.timestamp() * 1000),
+        "dataChange": True,
+        "stats": json.dumps({"numRecords": 10, "minValues": ends, "maxValues": ends}),
+    }
 
 
 def _offset(local: Lake, table: Table, version: int) -> dict[str, Any]:

@@ -42,7 +42,8 @@ def time_steps(lake: Lake, table: Table, version: int, rows_at_once: int) -> lis
     return found
 
 
-def first_date(lake: Lake, table: Table, version: int) -> date | None:
-    """The earliest date with rows in ``version``; None: there are no rows."""
-    days = (file.partition.get(_DATE) for file in live_files(lake, table, version) if file.rows != 0)
-    return min((date.fromisoformat(day) for day in days if day), default=None)
+def dates_there(lake: Lake, table: Table, version: int) -> tuple[date, date] | None:
+    """The first and the last date with rows in ``version``, as the log has them; None: there are no rows."""
+    named = {file.partition.get(_DATE) for file in live_files(lake, table, version) if file.rows != 0}
+    days = [date.fromisoformat(day) for day in named if day]
+    return (min(days), max(days)) if days else None

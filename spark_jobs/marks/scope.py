@@ -43,6 +43,7 @@ class KnownSilver:
     ``delay``: how far apart two copies of an event may lie: see :func:`spark_jobs.queries.identity.delay_of`.
     """
 
+    lake: OpenLake
     silver_version: int
     until: datetime
     repair: int
@@ -65,15 +66,15 @@ class KnownSilver:
         delay = delay_of(lake.settings.deduplicate)
         late_version = lake.newest_commit(LATE_EVENTS.path)
         if late_version is None:
-            return cls(version, until, 0, silver, None, delay)
+            return cls(lake, version, until, 0, silver, None, delay)
         late = with_columns(lake.read(LATE_EVENTS, version=late_version), _PERSONAL)
         ((repair,),) = late.agg(F.max("repair")).collect()
-        return cls(version, until, repair or 0, silver, late.where(~F.col(IS_EXPIRED)), delay)
+        return cls(lake, version, until, repair or 0, silver, late.where(~F.col(IS_EXPIRED)), delay)
 
     @property
     def begin(self) -> datetime:
         """The first instant of the first day that has events."""
-        span = span_of(self.silver.where(F.col("event_type") != HEARTBEAT), self.late)
+        span = span_of(self.lake, self.late)
         return _midnight(span[0]) if span else self.until
 
     def events(self, spans: Sequence[TimeSpan], reach: timedelta) -> DataFrame:

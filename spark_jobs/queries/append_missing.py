@@ -30,10 +30,11 @@ def is_of_reset(note: CommitNote) -> bool:
     return note.writer.startswith(_RESET)
 
 
-def append_missing(rows: DataFrame, lake: Lake, table: Table, note: CommitNote, *, key: Sequence[str]) -> None:
-    """Appends the ``rows`` (the columns of ``table``) whose ``key`` it lacks, in at most one commit."""
-    there = rows.sparkSession.read.format("delta").load(lake.table(table)).select(*key)
-    missing = rows.join(there, on=list(key), how="left_anti").select(*rows.columns)
+def append_missing(
+    rows: DataFrame, there: DataFrame, lake: Lake, table: Table, note: CommitNote, *, key: Sequence[str]
+) -> None:
+    """Appends the ``rows`` (the columns of ``table``) whose ``key`` is not ``there``, in at most one commit."""
+    missing = rows.join(there.select(*key), on=list(key), how="left_anti").select(*rows.columns)
     append_some(missing, lake, table, note)
 
 

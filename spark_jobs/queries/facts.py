@@ -22,6 +22,8 @@ from pyspark.sql import functions as F
 
 from spark_jobs.contract.events import HEARTBEAT, KEY, OK
 from spark_jobs.contract.tables import BRONZE_EVENTS, SILVER_EVENTS
+from spark_jobs.lake.at_rest import dates_there
+from spark_jobs.lake.layout import Lake
 from spark_jobs.queries.identity import COPY, dates_around, first_of_each, not_replaced, replaced_in, with_kept
 from spark_jobs.queries.kept_columns import with_columns
 
@@ -162,10 +164,11 @@ def events_of(
     return of_dates
 
 
-def span_of(*events: DataFrame | None) -> tuple[date, date] | None:
-    """The first and the last ``event_date`` of ``events``; None: no events."""
-    found: list[date] = []
-    for rows in events:
+def span_of(lake: Lake, *others: DataFrame | None) -> tuple[date, date] | None:
+    """The first and the last ``event_date`` of silver, as its log has them now, and of ``others``; None: no rows."""
+    version = lake.newest_commit(SILVER_EVENTS.path)
+    found = [] if version is None else [*(dates_there(lake, SILVER_EVENTS, version) or ())]
+    for rows in others:
         if rows is not None:
             first, last = rows.agg(F.min("event_date"), F.max("event_date")).collect()[0]
             found += [] if first is None else [first, last]

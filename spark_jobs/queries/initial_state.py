@@ -17,7 +17,7 @@ from pyspark.sql.types import StructField, StructType
 
 from spark_jobs.contract.events import KEY
 from spark_jobs.errors import SourceError
-from spark_jobs.lake.at_rest import first_date
+from spark_jobs.lake.at_rest import dates_there
 from spark_jobs.lake.batches import has_rows
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.notes import read_plan, version_opened
@@ -140,7 +140,8 @@ def _first_key(lake: OpenLake, query: Query, version: int) -> tuple[str, str]:
     (table,) = query.reads
     planned = lake.files.read(f"{checkpoint_key(query.name, version)}/offsets/0")
     until = version_opened(read_plan(planned).reached[0]) if planned else lake.newest_commit(table.path)
-    rows = lake.read(table, version=until).where(F.col("event_date") == F.lit(first_date(lake, table, until or 0)))
+    first, _ = dates_there(lake, table, until or 0) or (None, None)
+    rows = lake.read(table, version=until).where(F.col("event_date") == F.lit(first))
     ((event_type, event_id),) = rows.orderBy("event_time", *KEY).select(*KEY).limit(1).collect()
     return event_type, event_id
 

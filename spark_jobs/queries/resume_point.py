@@ -1,7 +1,7 @@
 """How far a query has come, from the tables of the lake alone: what its state is rebuilt from."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import cached_property
 
 from pydantic import JsonValue
@@ -29,6 +29,9 @@ from spark_jobs.queries.places import checkpoint_in_use, initial_key
 from spark_jobs.queries.query import Query
 from spark_jobs.queries.state_settings import setting
 from spark_jobs.spark.open_lake import OpenLake
+
+_SLACK = timedelta(seconds=1)
+"""Watermarks are in milliseconds, and bounds are taken a little wider."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,19 @@ class ResumePoint:
         if table not in self.query.reads:
             return self.lake.read(table)
         return self.read_until(table, max(self.reached))
+
+    def read_within(self, table: Table, horizon: timedelta) -> DataFrame:
+        """The rows of :meth:`read` from the day (UTC) on that lies ``horizon`` before :attr:`settled_before`.
+
+        Files of other days are not opened. The row that the watermark is derived from is among these.
+        """
+        rows, first = self.read(table), self.first_day(horizon)
+        return rows if first is None else rows.where(F.col("event_date") >= F.lit(first))
+
+    def first_day(self, horizon: timedelta) -> date | None:
+        """The first day of :meth:`read_within`; None: it has all days."""
+        horizon += _SLACK
+        return None if horizon >= self.settled_before - EPOCH else (self.settled_before - horizon).date()
 
     @cached_property
     def received_until(self) -> datetime | None:

@@ -89,7 +89,7 @@ class _Planning:
 
     def plan(self, wanted: list[TableToCorrect]) -> RepairPlan | None:
         """The plan; None: nothing changes, and no other events wait than before."""
-        span = span_of(self._silver, self._late)
+        span = span_of(self._lake, self._late)
         tables = {one.query.writes.name: self._part(one, span) for one in wanted} if span else {}
         before, marked_at_us = self._marked.before, self._marked.marked_at_us
         has_changed = any(part.inserts + part.deletes + part.frozen for part in tables.values())

@@ -19,7 +19,7 @@ repair that was killed is completed from it: see :mod:`spark_jobs.restatements.a
 that do not conflict with what queries append: see :mod:`spark_jobs.spark.rewrite_rows`.
 """
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 from pyspark.sql import DataFrame
@@ -129,7 +129,6 @@ class _Planning:
         since = _oldest(self._wanted, lake.settings.repair)
         self._outstanding = PendingLateEvents(lake, last_repair(lake), self._keep_late, since=since)
         self._marked = PendingMarks.of(lake)
-        self._spans_of_silver: dict[int, tuple[date, date] | None] = {}
 
     def plan(self) -> RepairPlan | None:
         if not self._outstanding.has_any(self._wanted):
@@ -173,18 +172,12 @@ class _Planning:
             **counts,
         )
 
-    def _span(self, version: int, silver: DataFrame, *others: DataFrame | None) -> tuple[date, date]:
-        """The first and the last date of ``silver``, at ``version``, and ``others``; at least one date exists."""
-        if version not in self._spans_of_silver:
-            self._spans_of_silver[version] = span_of(silver)
-        spans = [span for span in (self._spans_of_silver[version], span_of(*others)) if span]
-        return min(first for first, _ in spans), max(last for _, last in spans)
-
     def _compare(self, one: TableToCorrect, events: DataFrame, silver: DataFrame, *, is_small: bool) -> dict[str, int]:
         """Writes the planned changes, and the events with whether they wait. Returns the counts."""
         table, late = one.query.writes, self._outstanding.late
         initial = initial_events(self._lake, one.query)
-        bounds = self._span(one.silver_version, silver, late, initial)
+        bounds = span_of(self._lake, late, initial)
+        assert bounds  # noqa: S101 some events are late
         live = self._lake.read(table, version=one.version)
         invalid = self._marked.of_dates if self._marked else None
         there = events_of(silver, late, initial, delay_of(self._lake.settings.deduplicate))

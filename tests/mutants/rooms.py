@@ -79,7 +79,7 @@ ROOMS = (
             "tests/spark/test_replay.py",
             "tests/spark/test_facts.py",
             "tests/spark/test_repair_interrupted.py",
-            "tests/spark/test_repair_reads.py",
+            "tests/spark/test_days_read.py",
             "tests/spark/test_marks_effects.py",
             "tests/spark/test_credit.py",
         ),

@@ -27,6 +27,11 @@ def _longest(at: "ResumePoint") -> AttributeSettings:
     return at.lake.settings.attribute.model_copy(update=longest)
 
 
+def _horizon(longest: AttributeSettings) -> timedelta:
+    """How long before the watermark an event may lie that is open, or in one pair with an open one."""
+    return longest.window + 2 * longest.tolerance
+
+
 class AttributeQuery(Query):
     """Joins every click to its impression: clicked, unclicked or orphan click."""
 
@@ -66,20 +71,24 @@ class AttributeQuery(Query):
     def open_events(self, at: "ResumePoint") -> "DataFrame":
         from spark_jobs.queries.attribute.rebuild import undecided_pairs
 
-        silver, attributions = at.read(SILVER_EVENTS), at.read(ATTRIBUTIONS)
-        return undecided_pairs(silver, attributions, at.settled_before, _longest(at))
+        longest = _longest(at)
+        silver, attributions = (at.read_within(table, _horizon(longest)) for table in (SILVER_EVENTS, ATTRIBUTIONS))
+        return undecided_pairs(silver, attributions, at.settled_before, longest)
 
     def adapt_for_reset(self, at: "ResumePoint", sides: "Sequence[DataFrame]") -> "Sequence[DataFrame]":
         from spark_jobs.queries.attribute.rebuild import rejoin_pairs, split_pairs
 
-        pairs = split_pairs(at.read(ATTRIBUTIONS), at.settled_before, _longest(at), at.lake.settings.attribute)
+        longest = _longest(at)
+        attributions = at.read_within(ATTRIBUTIONS, _horizon(longest))
+        pairs = split_pairs(attributions, at.settled_before, longest, at.lake.settings.attribute)
         return sides[0], rejoin_pairs(sides[1], pairs)
 
     def write_rebuilt(self, at: "ResumePoint") -> "Callable[[DataFrame], None]":
         from spark_jobs.queries.append_missing import PAIR, append_missing, note_of_reset
 
         # With a longer window or tolerance, a waiting impression and a waiting click can become a pair.
-        return lambda rows: append_missing(rows, at.lake, ATTRIBUTIONS, note_of_reset(at.note), key=PAIR)
+        there, note = at.read_within(ATTRIBUTIONS, _horizon(_longest(at))), note_of_reset(at.note)
+        return lambda rows: append_missing(rows, there, at.lake, ATTRIBUTIONS, note, key=PAIR)
 
     def correction(self) -> "Correction":
         from spark_jobs.queries.attribute.correction import CORRECTION

@@ -77,8 +77,12 @@ class WindowsWriter:
 
 
 def _is_open(final_ms: int) -> str:
-    """The SQL condition that a window ends after ``final_ms`` (milliseconds since 1970)."""
-    return f"window_end > timestamp_millis({final_ms})"
+    """The SQL condition that a window ends after ``final_ms`` (milliseconds since 1970).
+
+    With a literal: only by such does Delta find out which files need not be opened.
+    """
+    time = (EPOCH + timedelta(milliseconds=final_ms)).strftime("%Y-%m-%d %H:%M:%S.%f")
+    return f"window_end > TIMESTAMP_LTZ '{time} UTC'"
 
 
 def replace_open_windows(rows: DataFrame, lake: Lake, table: Table, note: CommitNote) -> None:

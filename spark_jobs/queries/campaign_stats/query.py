@@ -86,7 +86,8 @@ class CampaignStatsQuery(Query):
         # Every window that is not final, in full, and clicks that are not late; for both the impressions of the clicks.
         own, final = at.lake.settings.campaign_stats, EPOCH + timedelta(milliseconds=_final_ms(at))
         begin = min(final - own.window, at.settled_before - own.watermark)
-        return events_since(at.read(SILVER_EVENTS), begin - at.lake.settings.attribute.window)
+        begin -= at.lake.settings.attribute.window
+        return events_since(at.read_within(SILVER_EVENTS, at.settled_before - begin), begin)
 
     def final_before_ms(self, at: "ResumePoint") -> int:
         """A rebuilt query does not emit final windows again.

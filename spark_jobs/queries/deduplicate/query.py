@@ -64,8 +64,10 @@ class DeduplicateQuery(Query):
     def open_events(self, at: "ResumePoint") -> "DataFrame":
         from spark_jobs.queries.deduplicate.rebuild import remembered_keys
 
-        delay = at.longest("deduplicate.watermark") if _forgets(at.lake.settings) else None
-        return remembered_keys(at.read(SILVER_EVENTS), at.settled_before, delay)
+        if not _forgets(at.lake.settings):
+            return remembered_keys(at.read(SILVER_EVENTS), at.settled_before, None)
+        delay = at.longest("deduplicate.watermark")
+        return remembered_keys(at.read_within(SILVER_EVENTS, delay), at.settled_before, delay)
 
     def adapt_for_reset(self, at: "ResumePoint", sides: "Sequence[DataFrame]") -> "Sequence[DataFrame]":
         from pyspark.sql import functions as F

@@ -95,7 +95,9 @@ class MovingAverageQuery(Query):
         own, initial = at.lake.settings.moving_average, at.read_initial()
         if emitted_everything(at):
             return last_taken(at.read(SILVER_EVENTS), at.read(MOVING_AVERAGES), own, initial)
-        return last_values(at.read(SILVER_EVENTS), at.settled_before, own, initial)
+        # The last of the values that count is no older than the timeout, nor is each from the one after it.
+        silver = at.read_within(SILVER_EVENTS, own.size * own.timeout)
+        return last_values(silver, at.settled_before, own, initial)
 
     def write_rebuilt(self, at: "ResumePoint") -> "Callable[[DataFrame], None] | None":
         return write_rebuilt(at, at.lake.settings.moving_average.clock)

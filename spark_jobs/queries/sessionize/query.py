@@ -80,25 +80,19 @@ class SessionizeQuery(Query):
         return settings.sessionize.gap
 
     def open_events(self, at: "ResumePoint") -> "DataFrame":
-        from spark_jobs.queries.sessionize.rebuild import open_sessions
+        from spark_jobs.queries.sessionize.rebuild import all_open_sessions
 
-        silver, sessions = at.read(SILVER_EVENTS), at.read(SESSIONS)
-        return open_sessions(silver, sessions, at.settled_before, _as_before(at), at.read_initial())
+        return all_open_sessions(at, _as_before(at))
 
     def open_events_since(self, at: "ResumePoint", day: date) -> "DataFrame":
         """A session goes on for as long as its events do, past any watermark."""
-        from pyspark.sql import functions as F
-
         from spark_jobs.queries.open_events import is_of_visit
-        from spark_jobs.queries.sessionize.rebuild import open_sessions
+        from spark_jobs.queries.sessionize.rebuild import open_sessions_since
 
         # What is open and began by the end of the day has an event on it, or within a gap of it.
-        gap = at.longest("sessionize.gap")
-        since = F.lit(day - gap // timedelta(days=1) * timedelta(days=1))
-        silver = at.read(SILVER_EVENTS).where(F.col("event_date") >= since)
-        sessions = at.read(SESSIONS).where(F.col("session_end") >= since.cast("timestamp"))
-        left = open_sessions(silver, sessions, at.settled_before, _as_before(at), at.read_initial())
-        return left.where(is_of_visit())
+        settings = _as_before(at)
+        since = day - settings.gap // timedelta(days=1) * timedelta(days=1)
+        return open_sessions_since(at, settings, since).where(is_of_visit())
 
     def correction(self) -> "Correction":
         from spark_jobs.queries.sessionize.correction import CORRECTION

@@ -1,5 +1,6 @@
 """Rebuilds the state of queries with a state function in Python, for either clock."""
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from spark_jobs.config.choices import Clock
@@ -22,8 +23,9 @@ def open_events(at: "ResumePoint") -> "DataFrame":
     """The events that the query held back: see :meth:`spark_jobs.queries.query.Query.open_events`."""
     from spark_jobs.queries.open_events import newest_heartbeat, not_settled
 
-    silver = at.read(SILVER_EVENTS)
-    return newest_heartbeat(silver) if emitted_everything(at) else not_settled(silver, at.settled_before)
+    if emitted_everything(at):
+        return newest_heartbeat(at.read(SILVER_EVENTS))
+    return not_settled(at.read_within(SILVER_EVENTS, timedelta()), at.settled_before)
 
 
 def write_rebuilt(at: "ResumePoint", clock: Clock) -> "Callable[[DataFrame], None] | None":

@@ -1,4 +1,4 @@
-"""A repair reads and writes what late events touch: it succeeds on a lake that has nothing else left."""
+"""What repairs reads the days of late events, and what resets those of open ones: nothing else need be left."""
 
 import json
 import os
@@ -9,12 +9,17 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_jobs.config.settings import Settings
-from spark_jobs.contract.tables import BRONZE_EVENTS, SILVER_EVENTS, Table
+from spark_jobs.contract.tables import BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, Table
+from spark_jobs.ingest.query import NAME as INGEST
 from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.open import open_lake
+from spark_jobs.queries.registry import QUERIES
+from spark_jobs.queries.sessionize.query import NAME as SESSIONIZE
+from spark_jobs.queries.user_status.query import NAME as USER_STATUS
 from spark_jobs.restatements.late_events import is_expired
 from spark_jobs.restatements.repair import repair
 from spark_jobs.spark.open_lake import OpenLake
+from spark_jobs.streams.reset import reset
 from tests.support.lakes import GOLD, read_table
 from tests.support.oracle import assert_same_rows, expected_tables
 from tests.support.runs import ONE_BY_ONE, run_in
@@ -68,6 +73,50 @@ def test_a_repair_succeeds_where_only_the_days_beside_the_late_ones_are_left(
     expected = expected_tables(source, _SETTINGS, datetime.now(UTC))
     for table in GOLD:
         assert_same_rows(read_table(lake, table), expected.rows(table), table)
+
+
+_BOUNDED = tuple(query.name for query in QUERIES if query.name not in {INGEST, USER_STATUS})
+"""Queries whose state is about the last days; a user may have been there for months."""
+
+
+@pytest.mark.derived
+def test_a_reset_succeeds_where_only_the_days_of_open_events_are_left(spark: SparkSession, tmp_path: Path) -> None:
+    """Before, it read all that the lake has, however old."""
+    source, lake = tmp_path / "source", open_lake(str(tmp_path / "lake"))
+    for day in range(_DAYS):
+        _write(source, day, _events(day))
+    run_in(spark, _SETTINGS, lake, source, measure=True, drain=False)
+    # The last batch had the watermark of the one before it, and so of the day before the last one.
+    aside = _take_away(lake, {_FIRST + timedelta(days=day) for day in range(_DAYS - 3, _DAYS)})
+    assert len(aside) >= 2 * len(GOLD), "little was taken away: the test shows little"
+    opened = OpenLake.of(lake, _SETTINGS, spark)
+    open_events = {name: reset(opened, name).open_events for name in _BOUNDED}
+    assert all(open_events.values()), open_events
+    for file, place in aside.items():
+        place.rename(file)
+    _write(source, _DAYS, _events(_DAYS - 1, suffix="-more", minute=10))
+    run_in(spark, _SETTINGS, lake, source, measure=True)
+    expected = expected_tables(source, _SETTINGS, datetime.now(UTC))
+    for table in GOLD:
+        assert_same_rows(read_table(lake, table), expected.rows(table), table)
+
+
+@pytest.mark.derived
+def test_a_session_that_has_been_open_for_days_is_found_whole(spark: SparkSession, tmp_path: Path) -> None:
+    source, lake = tmp_path / "source", open_lake(str(tmp_path / "lake"))
+    settings = Settings.model_validate({"ingest": ONE_BY_ONE, "sessionize": {"gap": "30min"}})
+    step = timedelta(minutes=20)
+    for day in range(_DAYS):
+        begin = datetime.combine(_FIRST + timedelta(days=day), datetime.min.time(), UTC)
+        times = [begin + step * number for number in range(timedelta(days=1) // step)]
+        common: dict[str, object] = {"event_type": "activity", "user_id": "u9"}
+        seen = [{**common, "event_id": f"a{time:%d%H%M}", "event_time": time.isoformat()} for time in times]
+        _write(source, day, [*seen, *(_events(0) if day == 0 else [])])  # a table without sessions would say nothing
+    run_in(spark, settings, lake, source, drain=False)
+    assert reset(OpenLake.of(lake, settings, spark), SESSIONIZE).open_events == _DAYS * (timedelta(days=1) // step)
+    run_in(spark, settings, lake, source)
+    expected = expected_tables(source, settings, datetime.now(UTC))
+    assert_same_rows(read_table(lake, SESSIONS), expected.rows(SESSIONS), SESSIONS)
 
 
 def _take_away(lake: Lake, near: set[date]) -> dict[Path, Path]:
