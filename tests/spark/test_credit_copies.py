@@ -35,7 +35,7 @@ from tests.support.runs import ONE_BY_ONE, run_in
 from tests.support.source_files import write_files
 from tests.support.timeline import Case
 
-pytestmark = pytest.mark.derived
+pytestmark = pytest.mark.slow
 
 _SETTINGS = Settings.model_validate({"ingest": ONE_BY_ONE})
 _CASE = Case(
@@ -112,7 +112,6 @@ def _values(lake: Lake, table: Table) -> _Values:
     return dict(sums)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("table", [*GROSS_CREDIT_TABLES, *NET_CREDIT_TABLES], ids=lambda table: table.name)
 def test_a_late_copy_with_another_date_replaces_the_credit_of_the_first(table: Table, copies: _Copies) -> None:
     assert _values(copies.first, table) == _FIRST

@@ -22,7 +22,7 @@ from tests.support.runs import ONE_BY_ONE, run_in
 from tests.support.source_files import write_files
 from tests.support.timeline import Case
 
-pytestmark = pytest.mark.derived
+pytestmark = pytest.mark.slow
 
 _SETTINGS = Settings.model_validate(
     {
@@ -99,7 +99,6 @@ def orders(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> _Or
     return _Orders(lake, facts_of(source, _SETTINGS), marked)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("table", [PATHS, CREDITS, LEFT_OUT, NET_PATHS, NET_CREDITS], ids=lambda table: table.name)
 def test_in_the_end_no_order_shows_that_a_part_was_late(table: Table, orders: _Orders) -> None:
     is_net = table in (NET_PATHS, NET_CREDITS)

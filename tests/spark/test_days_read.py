@@ -101,7 +101,7 @@ def test_a_reset_succeeds_where_only_the_days_of_open_events_are_left(spark: Spa
         assert_same_rows(read_table(lake, table), expected.rows(table), table)
 
 
-@pytest.mark.derived
+@pytest.mark.slow
 def test_a_session_that_has_been_open_for_days_is_found_whole(spark: SparkSession, tmp_path: Path) -> None:
     source, lake = tmp_path / "source", open_lake(str(tmp_path / "lake"))
     settings = Settings.model_validate({"ingest": ONE_BY_ONE, "sessionize": {"gap": "30min"}})

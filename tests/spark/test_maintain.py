@@ -39,7 +39,7 @@ def _care(spark: SparkSession, lake: Lake, number: int) -> list[Care]:
     return list(maintain(OpenLake.of(lake, settings, spark), [SESSIONS, CAMPAIGN_STATS], remove=True))
 
 
-@pytest.mark.derived
+@pytest.mark.slow
 def test_batches_are_appended_and_merged_while_their_tables_are_compacted(spark: SparkSession, tmp_path: Path) -> None:
     lake, done = open_lake(str(tmp_path / "lake")), list[Care]()
     with ThreadPoolExecutor(2) as pool:
