@@ -3,9 +3,10 @@
 import json
 import os
 import shutil
+import statistics
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -99,6 +100,12 @@ def click_delays(lake: Lake) -> list[tuple[float, float]]:
                 clicks = connection.execute(query, [str(file)]).fetchall()
                 delays.extend((click, visible - click) for (click,) in clicks)
     return delays
+
+
+def delay_figures(delays: Sequence[float]) -> dict[str, float]:
+    """Median, 95th percentile and maximum of ``delays``, in seconds."""
+    p95 = statistics.quantiles(delays, n=20)[-1]
+    return {"p50_s": round(statistics.median(delays), 2), "p95_s": round(p95, 2), "max_s": round(max(delays), 2)}
 
 
 def _adds_rows(action: dict[str, Any]) -> bool:

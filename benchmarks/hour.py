@@ -5,8 +5,6 @@ the time from a click to its attribution, and how the runs of each DAG ended.
 """
 
 import json
-import os
-import signal
 import statistics
 import threading
 import time
@@ -23,24 +21,23 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.common import click_delays, minio_in
+from benchmarks.common import click_delays, delay_figures, minio_in
 from spark_jobs.config.sections import KafkaSettings
 from spark_jobs.contract.tables import ATTRIBUTIONS, BRONZE_EVENTS, SILVER_EVENTS
 from spark_jobs.generator.publish import generated_records, publish
 from spark_jobs.generator.spec import GeneratorSpec
 from spark_jobs.lake.layout import Lake
+from spark_jobs.lake.notes import adds_rows, committed_at
 from spark_jobs.lake.open import open_lake
 from spark_jobs.queries.registry import QUERIES_OF_JOB
 from tests.airflow.embedded import Airflow
-from tests.airflow.parts import AIRFLOW_PARTS, wait_for_one
+from tests.airflow.parts import AIRFLOW_PARTS, PARTS, wait_for_one
 from tests.stack.flow import adloom
 from tests.stack.kafka import Kafka
-from tests.support.servers import wait_until
 
 _TOPIC = "events"
 _TABLES = (BRONZE_EVENTS, SILVER_EVENTS, ATTRIBUTIONS)
 _SAMPLE_S = 10.0
-_BACK_S = 300
 _SCHEDULES = {
     "maintain_tables": "*/10 * * * *",
     "clean_checkpoints": "*/10 * * * *",
@@ -82,13 +79,8 @@ class Hour:
         for name in AIRFLOW_PARTS:
             time.sleep(seconds / (len(AIRFLOW_PARTS) + 1))
             begin = time.monotonic()
-            self._kill(name)
+            PARTS[name](self.airflow)
             self.killed[name] = f"back after {time.monotonic() - begin:.0f} s"
-
-    def _kill(self, name: str) -> None:
-        killed = self.airflow.process(name)
-        os.kill(killed, signal.SIGKILL)
-        wait_until(lambda: self.airflow.process(name) not in (0, killed), _BACK_S, f"{name} is not back")
 
 
 @contextmanager
@@ -135,8 +127,8 @@ def main(
                 wait_for_one(hour.airflow, job)
         ended = threading.Event()
         threads = [
-            threading.Thread(target=hour.look_until, args=(ended,)),
-            threading.Thread(target=hour.kill_each, args=(minutes * 60,)),
+            threading.Thread(target=hour.look_until, args=(ended,), daemon=True),
+            threading.Thread(target=hour.kill_each, args=(minutes * 60,), daemon=True),
         ]
         for thread in threads:
             thread.start()
@@ -155,7 +147,7 @@ def main(
         result = {
             "records": sent.records,
             "gaps": {one.path: _gaps(hour.lake, one.path, begin, end, care) for one in _TABLES},
-            "latency": _figures([delay for at, delay in click_delays(hour.lake) if at >= begin + _SAMPLE_S]),
+            "latency": delay_figures([delay for at, delay in click_delays(hour.lake) if at >= begin + _SAMPLE_S]),
             "memory_mib": {
                 name: {"median": round(statistics.median(used)), "most": round(max(used))}
                 for name, used in sorted(hour.memory_mib.items())
@@ -218,16 +210,9 @@ def _gaps(lake: Lake, table: str, begin: float, end: float, care: Sequence[tuple
 
 def _commit_times(lake: Lake, table: str) -> Iterator[float]:
     for commit in lake.files.walk(f"{table}/_delta_log"):
-        if commit.name.endswith(".json"):
-            actions = [json.loads(line) for line in (lake.files.read(commit.key) or b"").splitlines()]
-            if any(action.get("add", {}).get("dataChange") for action in actions):
-                (at,) = [action["commitInfo"]["timestamp"] for action in actions if "commitInfo" in action]
-                yield at / 1000
-
-
-def _figures(delays: Sequence[float]) -> dict[str, float]:
-    p95 = statistics.quantiles(delays, n=20)[-1]
-    return {"p50_s": round(statistics.median(delays), 1), "p95_s": round(p95, 1), "max_s": round(max(delays), 1)}
+        data = lake.files.read(commit.key) or b""
+        if commit.name.endswith(".json") and adds_rows(data) and (at := committed_at(data)):
+            yield at.timestamp()
 
 
 def _print(console: Console, result: Mapping[str, Any]) -> None:

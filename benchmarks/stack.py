@@ -4,9 +4,8 @@ import json
 import os
 import re
 import shutil
-import statistics
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +15,7 @@ import psutil
 import typer
 from rich.console import Console
 
-from benchmarks.common import click_delays
+from benchmarks.common import click_delays, delay_figures
 from benchmarks.measure import cpu_seconds
 from spark_jobs.config.sections import KafkaSettings, S3Settings
 from spark_jobs.generator.publish import generated_records, publish
@@ -96,7 +95,7 @@ def main(
     result = {
         "records_per_s": rate,
         "clicked": len(delays),
-        **_figures(delays),
+        **delay_figures(delays),
         "jobs": _between(at_begin, at_end),
     }
     if window:
@@ -105,7 +104,7 @@ def main(
         result["windows"] = [
             {
                 "until_s": end,
-                **_figures([delay for sent, delay in every if end - window <= sent - begin < end]),
+                **delay_figures([delay for sent, delay in every if end - window <= sent - begin < end]),
                 "jobs": _between(works[end - window], works[end]),
             }
             for end in ends
@@ -158,11 +157,6 @@ def _work(jobs: list[Job]) -> dict[str, _Work]:
 def _batches(job: Job) -> int:
     reports = [job.report(query) for query in QUERIES_OF_JOB[job.name]]
     return sum(1 + report.batch_id for report in reports if report and report.batch_id is not None)
-
-
-def _figures(delays: Sequence[float]) -> dict[str, float]:
-    p95 = statistics.quantiles(delays, n=20)[-1]
-    return {"p50_s": round(statistics.median(delays), 2), "p95_s": round(p95, 2), "max_s": round(max(delays), 2)}
 
 
 def _between(begin: Mapping[str, _Work], end: Mapping[str, _Work]) -> dict[str, object]:

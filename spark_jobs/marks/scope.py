@@ -12,6 +12,7 @@ from spark_jobs.config.choices import DeduplicateMode
 from spark_jobs.config.durations import time_of_us
 from spark_jobs.contract.events import HEARTBEAT
 from spark_jobs.contract.tables import LATE_EVENTS, SILVER_EVENTS, Table
+from spark_jobs.lake.at_rest import dates_there
 from spark_jobs.marks.model import TimeSpan
 from spark_jobs.queries.arrivals import rows_between
 from spark_jobs.queries.deduplicate.query import QUERY as DEDUPLICATE
@@ -73,8 +74,8 @@ class KnownSilver:
 
     @property
     def begin(self) -> datetime:
-        """The first instant of the first day that has events."""
-        span = span_of(self.lake, self.late)
+        """The first instant of the first day that has rows."""
+        span = span_of(dates_there(self.lake, SILVER_EVENTS, self.silver_version), self.late)
         return _midnight(span[0]) if span else self.until
 
     def events(self, spans: Sequence[TimeSpan], reach: timedelta) -> DataFrame:

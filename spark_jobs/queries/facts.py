@@ -164,10 +164,15 @@ def events_of(
     return of_dates
 
 
-def span_of(lake: Lake, *others: DataFrame | None) -> tuple[date, date] | None:
-    """The first and the last ``event_date`` of silver, as its log has them now, and of ``others``; None: no rows."""
+def silver_span(lake: Lake) -> tuple[date, date] | None:
+    """The first and the last ``event_date`` of silver, as its log has them now; None: no rows."""
     version = lake.newest_commit(SILVER_EVENTS.path)
-    found = [] if version is None else [*(dates_there(lake, SILVER_EVENTS, version) or ())]
+    return None if version is None else dates_there(lake, SILVER_EVENTS, version)
+
+
+def span_of(known: tuple[date, date] | None, *others: DataFrame | None) -> tuple[date, date] | None:
+    """The first and the last ``event_date`` of a span that is ``known`` and of ``others``; None: no rows."""
+    found = [*(known or ())]
     for rows in others:
         if rows is not None:
             first, last = rows.agg(F.min("event_date"), F.max("event_date")).collect()[0]

@@ -18,7 +18,7 @@ def events_since(silver: DataFrame, begin: datetime) -> DataFrame:
     """The events from ``begin`` on.
 
     Args:
-        silver: all rows of silver.
+        silver: its rows, at least from the day of ``begin`` on.
         begin: a time with its zone.
 
     Returns:
@@ -37,7 +37,7 @@ def not_settled(silver: DataFrame, settled_before: datetime) -> DataFrame:
     """Exactly the events that the watermark has not passed, which no state function has decided yet.
 
     Args:
-        silver: all rows of silver.
+        silver: its rows, at least from the day of ``settled_before`` on.
         settled_before: see above.
 
     Returns:

@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 from spark_jobs.contract.tables import LATE_EVENTS, SILVER_EVENTS
 from spark_jobs.queries.arrivals import read_up_to
 from spark_jobs.queries.correction import GROUP, AffectedRows, CorrectionInput
-from spark_jobs.queries.facts import IS_EXPIRED, events_of, span_of
+from spark_jobs.queries.facts import IS_EXPIRED, events_of, silver_span, span_of
 from spark_jobs.queries.identity import delay_of
 from spark_jobs.restatements.apply import OnStep, restate
 from spark_jobs.restatements.compare import IS_FROZEN, causes_of, changes, checkpointed, is_older, open_groups, sums
@@ -89,7 +89,7 @@ class _Planning:
 
     def plan(self, wanted: list[TableToCorrect]) -> RepairPlan | None:
         """The plan; None: nothing changes, and no other events wait than before."""
-        span = span_of(self._lake, self._late)
+        span = span_of(silver_span(self._lake), self._late)
         tables = {one.query.writes.name: self._part(one, span) for one in wanted} if span else {}
         before, marked_at_us = self._marked.before, self._marked.marked_at_us
         has_changed = any(part.inserts + part.deletes + part.frozen for part in tables.values())

@@ -19,7 +19,8 @@ repair that was killed is completed from it: see :mod:`spark_jobs.restatements.a
 that do not conflict with what queries append: see :mod:`spark_jobs.spark.rewrite_rows`.
 """
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from functools import cached_property
 from uuid import uuid4
 
 from pyspark.sql import DataFrame
@@ -30,7 +31,7 @@ from spark_jobs.contract.tables import LATE_EVENTS, SILVER_EVENTS, Table
 from spark_jobs.places import REPAIR
 from spark_jobs.queries.arrivals import read_up_to
 from spark_jobs.queries.correction import GROUP, CorrectionInput
-from spark_jobs.queries.facts import IS_EXPIRED, events_of, span_of
+from spark_jobs.queries.facts import IS_EXPIRED, events_of, silver_span, span_of
 from spark_jobs.queries.identity import delay_of
 from spark_jobs.queries.initial_state import initial_events
 from spark_jobs.queries.registry import QUERIES, writer_of
@@ -172,11 +173,15 @@ class _Planning:
             **counts,
         )
 
+    @cached_property
+    def _silver_span(self) -> tuple[date, date] | None:
+        return silver_span(self._lake)
+
     def _compare(self, one: TableToCorrect, events: DataFrame, silver: DataFrame, *, is_small: bool) -> dict[str, int]:
         """Writes the planned changes, and the events with whether they wait. Returns the counts."""
         table, late = one.query.writes, self._outstanding.late
         initial = initial_events(self._lake, one.query)
-        bounds = span_of(self._lake, late, initial)
+        bounds = span_of(self._silver_span, late, initial)
         assert bounds  # noqa: S101 some events are late
         live = self._lake.read(table, version=one.version)
         invalid = self._marked.of_dates if self._marked else None

@@ -37,6 +37,7 @@ def _kill_part(airflow: Airflow, name: str) -> None:
     """The death of a part of Airflow does not affect the drivers."""
     before = {job: airflow.drivers(job) for job in JOBS}
     killed = airflow.process(name)
+    assert killed, f"there is no {name}"  # a signal to 0 goes to the whole group
     os.kill(killed, signal.SIGKILL)
     wait_until(lambda: airflow.process(name) not in (0, killed), _LONGEST_S, f"the {name} was not restarted")
     assert {job: airflow.drivers(job) for job in JOBS} == before

@@ -354,14 +354,10 @@ class World:
         if not self.is_wanted and self.process:
             self._violate("it is not wanted, and runs")
 
-    def begin(self) -> None:
-        """A person triggers the supervising DAG, as a first deployment does."""
-        self.act("trigger")
-
     def live(self) -> list[str]:
         """Lives through the days, with a random act now and then; returns the violations, at most a few."""
         end, next_event = self.now + timedelta(days=self.days), self.now + timedelta(hours=1)
-        self.begin()
+        self.act("trigger")
         while self.now < end and len(self.violations) < _ENOUGH:
             if self.now >= next_event:
                 self.act(self.chance.choice((*_BY_PEOPLE, *_BY_NATURE)))

@@ -20,7 +20,7 @@ _SOON = timedelta(minutes=10)
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
     """A job that has been running for an hour."""
     world = World(0, monkeypatch)
-    world.begin()
+    world.act("trigger")
     assert world.pass_time(timedelta(hours=1)) == []
     assert world.process
     return world

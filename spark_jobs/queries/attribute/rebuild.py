@@ -22,8 +22,8 @@ def undecided_pairs(
     to the tolerance later might come.
 
     Args:
-        silver: all rows of silver.
-        attributions: the rows emitted so far.
+        silver: its rows, at least those of pairs with an open impression or click.
+        attributions: the rows emitted so far, at least for these.
         settled_before: see above.
         longest: the longer of before and now of ``window`` and ``tolerance``.
 

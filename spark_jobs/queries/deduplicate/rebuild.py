@@ -13,7 +13,7 @@ def remembered_keys(silver: DataFrame, settled_before: datetime, delay: timedelt
     """The events of silver whose repeats ``deduplicate`` must still recognize.
 
     Args:
-        silver: all rows of silver.
+        silver: its rows, at least from the day on that lies ``delay`` before ``settled_before``.
         settled_before: see above.
         delay: ``deduplicate.watermark``, the longer of before and now; None: every event is remembered forever.
 

@@ -48,8 +48,8 @@ def open_sessions(
     Events that are in no session, although their session must have ended, were dropped as late.
 
     Args:
-        silver: all rows of silver.
-        sessions: the rows emitted so far.
+        silver: all rows of silver, or those from some day on: sessions then have their events since.
+        sessions: the rows emitted so far, at least those of these events.
         settled_before: see above.
         settings: the longer gap of before and now, and the cuts of before.
         initial: the events that the query started with, besides those of silver; they have some of its columns.

@@ -39,11 +39,10 @@ class SuperviseDriverOperator(BaseOperator):
         lake = connect(self.lake).lake
         wanted, is_cleared = read_desired(lake, self.job), context["ti"].try_number > 1  # it has no retries
         is_off = wanted is not None and wanted.state is not RunState.RUNNING and not wanted.is_paused
-        if wanted and is_off and wanted.since > context["dag_run"].run_after:
-            may_clear = wanted.is_marked or wanted.state is RunState.FAILED
-            if not (is_cleared and may_clear):
-                since = f"{wanted.since:%Y-%m-%d %H:%M:%S} UTC"
-                return f"it is {wanted.state} since {since}: {wanted.why}; trigger {self.dag_id} to start it"
+        may_clear = wanted is not None and (wanted.is_marked or wanted.state is RunState.FAILED)
+        if wanted and is_off and not (is_cleared and may_clear) and wanted.since > context["dag_run"].run_after:
+            since = f"{wanted.since:%Y-%m-%d %H:%M:%S} UTC"
+            return f"it is {wanted.state} since {since}: {wanted.why}; trigger {self.dag_id} to start it"
         if wanted is None or is_off:
             set_desired(lake, self.job, RunState.RUNNING, f"supervised by {self.dag_id}", utc_now())
         trigger = SuperviseDriverTrigger(self.job, self.limits.numbers(), self.poll_s, self.lake.connection)

@@ -14,7 +14,7 @@ _PAGE = """Keeps the job `{name}` running.
 | to | do |
 |---|---|
 | stop the job | mark the task **failed** or **success**: the driver finishes its running batches, then stops |
-| start it again | trigger this DAG; clear its task if that was marked or has failed |
+| start it again | trigger this DAG, or clear its task if it was marked or has failed |
 
 A run lasts as long as the job is wanted. A driver that died is restarted, with a longer pause each time; one that makes
 no progress ends by itself, with the reason. If restarts do not help, the run fails, and the job stays as it is until
