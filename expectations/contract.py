@@ -96,12 +96,16 @@ def _source(name: str, source: SourceSettings) -> SourceTerms:
         path=str(source.path or ""),
         format=source.format.value,
         encoding=source.encoding.differing,
+        each=source.each,
+        also=source.also,
         when=source.when,
         expressions=source.expressions,
+        let=source.let,
         keep=tuple(
             KeptTerms(name=name, type=kept.type.value, expression=kept.expression) for name, kept in source.keep.items()
         ),
         may_lack=source.may_lack,
+        lenient=source.lenient,
         unknown=source.unknown.value,
     )
 

@@ -25,7 +25,9 @@ value and could give none, in the branches that are taken."""
 _PATHS = """\
 ## Paths
 
-`$.user.device.ifa`, `$.tags[0]`, `$['odd key'].x`, and `$` for the whole record. A path gives TEXT:
+`$.user.device.ifa`, `$.tags[0]`, `$['odd key'].x`, and `$` for the whole record. `$.params[?key='page'].value` is the
+value of the first element of a list whose `key` is `page`. In a source with `each`, `$` is the element and `$$` the
+record around it; `$body` is the text that `let.body` gives, read as JSON. A path gives TEXT:
 
 - text as it is; `true` and `false`;
 - a number in plain notation, without needless zeros: `0.00210` gives `0.0021`. One with an exponent or more than 38
@@ -36,9 +38,11 @@ _PATHS = """\
 _TYPES = """\
 TEXT becomes what is needed: an argument, a side of an operator, a branch. INTEGER becomes NUMBER. Everything else needs
 a `cast`. Around a number or boolean in a text, white space is ignored; a boolean is `t`, `true`, `y`, `yes` or `1`, or
-`f`, `false`, `n`, `no` or `0`, in any case. A time is `2024-05-01` or `2024-05-01T08:30:00`, with `T` or a space, up to
-six digits of a fraction, and `Z` or an offset such as `+02:00`; without one it is UTC. On the first and the last day of
-the range only `Z` is allowed. There is no floating point: money and ids never pass through it."""
+`f`, `false`, `n`, `no` or `0`, in any case. A time is `2024-05-01` or `2024-05-01T08:30:00`, with `T` or a space,
+with or without seconds, up to nine digits of a fraction behind a point or comma, of which six count, and `Z`, `UTC`,
+`GMT` or an offset: `+02:00`, `+0200` or `+02`; without one it is UTC. The region in `+02:00[Europe/Berlin]` is ignored.
+On the first and the last day of the range there may be no offset. There is no floating point: money and ids never pass
+through it."""
 _DIFFERENCES = """\
 ## What differs from Spark SQL
 

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from spark_jobs.cli.options import ConfigOption
 from spark_jobs.cli.terminal import terminal
+from spark_jobs.config.choices import DeduplicateMode
 from spark_jobs.config.encoding import format_of_file
 from spark_jobs.config.settings import Settings, load_settings
 from spark_jobs.contract.events import OK, VERDICTS
@@ -32,6 +33,8 @@ app = typer.Typer()
 
 _SHOWN = 160
 """How much of an example record is shown, in characters."""
+_LOOKED_AT = 1000
+"""Records of which it is said what no mapping reads."""
 _FEW = 10
 """How many of the ids that mean nobody are shown."""
 
@@ -57,26 +60,31 @@ def check_events(
     No lake is touched and Spark is not started. The verdicts are those that a run would give.
     """
     from spark_jobs.cli.hints import Together
+    from spark_jobs.cli.unmapped import unmapped
     from spark_jobs.ingest.in_python.judge import Judge
 
     console, settings = terminal(), load_settings(config, os.environ)
     if source is not None and source not in settings.sources:
         raise SettingsError(f"--source {source}: the settings have no source of that name; {_names(settings)}")
     records, origin = _records(what, settings, source, limit)
-    checked = judge_all(Judge(settings, only=source), records, origin, Together(settings.attribute.tolerance))
+    forever = settings.deduplicate.mode is DeduplicateMode.FOREVER
+    together = Together(settings.attribute.tolerance, None if forever else settings.deduplicate.watermark)
+    checked = judge_all(Judge(settings, only=source), records, origin, together)
     if not checked.records:
         raise SourceError(f"{what} holds no record")
     if as_json:
-        console.print_json(json.dumps(_plain(checked)), ensure_ascii=True)
+        console.print_json(
+            json.dumps(_plain(checked) | {"unmapped": unmapped(checked.texts, settings)}), ensure_ascii=True
+        )
     else:
-        _print(console, checked, what)
-    if checked.ok < checked.records:
+        _print(console, checked, what, unmapped(checked.texts, settings))
+    if checked.ok < checked.events:
         raise typer.Exit(1)
 
 
 @dataclass
 class Findings:
-    """The records of one source and verdict: how many, and the first of them."""
+    """The records of one source and verdict, or events in them: how many, and the first of them."""
 
     verdict: str
     source: str | None
@@ -93,6 +101,10 @@ class Checked:
     together: "Together"
     """The valid ones, for hints."""
     records: int = 0
+    texts: list[bytes] = field(default_factory=list)
+    """The first records as JSON."""
+    left_out: list[str] = field(default_factory=list)
+    """Of events that are good without something that their records give, why."""
     nobody: Counter[str] = field(default_factory=Counter)
     """By user id that means nobody, how many events had it."""
     findings: dict[tuple[str | None, str], Findings] = field(default_factory=dict)
@@ -104,11 +116,16 @@ class Checked:
             text = sample.raw.decode("utf-8", errors="replace")
             self.findings[key] = Findings(judged.verdict, judged.source, sample.place, text, judged)
         self.findings[key].count += 1
-        self.records += 1
         if judged.verdict == OK:
             self.together.add(judged.event)
+            self.left_out += [judged.reason] if judged.reason else []
         if judged.nobody is not None:
             self.nobody[judged.nobody] += 1
+
+    @property
+    def events(self) -> int:
+        """How many verdicts there are: one for each record, or for each event that it holds."""
+        return sum(one.count for one in self.findings.values())
 
     @property
     def ok(self) -> int:
@@ -125,8 +142,11 @@ def judge_all(judge: "Judge", records: "Iterable[Sample]", origin: str | None, t
     """The verdicts on ``records`` as if they were received now; blank ones do not count."""
     checked, now = Checked(together), datetime.now(UTC)
     for one in records:
-        judged = judge.judge_decoded(one.decoded, now, origin) if one.decoded else judge.judge(one.raw, now, origin)
-        if judged:
+        found = judge.judge_decoded(one.decoded, now, origin) if one.decoded else judge.judge(one.raw, now, origin)
+        checked.records += bool(found)
+        if found and len(checked.texts) < _LOOKED_AT:
+            checked.texts.append((one.decoded.text or "").encode() if one.decoded else one.raw)
+        for judged in found:
             checked.add(one, judged)
     return checked
 
@@ -161,19 +181,18 @@ def _reader(file: Path, settings: Settings, source: str | None) -> "FileReader |
         encodings = {one for one in encodings if one.format is kind}
     if len(encodings) > 1:
         raise SettingsError(f"the sources read {kind} in different ways; say with --source which one means {file}")
-    return next((reader_of(one) for one in encodings), None)
+    return next((reader_of(one, settings.ingest.max_record_bytes) for one in encodings), None)
 
 
 def _names(settings: Settings) -> str:
     return f"it has {', '.join(settings.sources)}"
 
 
-def _print(console: Console, checked: Checked, what: str) -> None:
-    share = checked.ok / checked.records
+def _print(console: Console, checked: Checked, what: str, unmapped: list[str]) -> None:
+    share = checked.ok / checked.events
+    of = "records" if checked.events == checked.records else f"events in {checked.records:,} records"
     style = "bold green" if share == 1 else "bold yellow" if share else "bold red"
-    console.print(
-        f"{checked.ok:,} of {checked.records:,} records fit ({share:.1%}) in {what}", style=style, soft_wrap=True
-    )
+    console.print(f"{checked.ok:,} of {checked.events:,} {of} fit ({share:.1%}) in {what}", style=style, soft_wrap=True)
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("verdict")
     table.add_column("source")
@@ -194,8 +213,22 @@ def _print(console: Console, checked: Checked, what: str) -> None:
             markup=False,
             highlight=False,
         )
-    for hint in filter(None, checked.together.hints().values()):
-        console.print(hint.sentence, style="bold yellow", soft_wrap=True, markup=False, highlight=False)
+    for name, (least, median, most) in checked.together.amounts().items():
+        console.print(
+            f"{name}: smallest {least:,}, median {median:,}, largest {most:,} millionths of the currency's unit",
+            soft_wrap=True,
+            highlight=False,
+        )
+    if checked.left_out:
+        console.print(
+            f"{len(checked.left_out):,} of them are good without something (lenient), {_short(checked.left_out[0])}",
+            soft_wrap=True,
+            markup=False,
+            highlight=False,
+        )
+    hints = [hint.sentence for hint in checked.together.hints().values() if hint]
+    for sentence in [*hints, *unmapped]:
+        console.print(sentence, style="bold yellow", soft_wrap=True, markup=False, highlight=False)
 
 
 def _event(judged: "Judgement") -> str:
@@ -214,11 +247,17 @@ def _short(text: str) -> str:
 def _plain(checked: Checked) -> dict[str, Any]:
     return {
         "records": checked.records,
+        "events": checked.events,
         "ok": checked.ok,
         **{
             name: {"events": one.events, **one.example} if one else None
             for name, one in checked.together.hints().items()
         },
+        "amounts": {
+            name: dict(zip(("smallest", "median", "largest"), found, strict=True))
+            for name, found in checked.together.amounts().items()
+        },
+        "left_out": len(checked.left_out),
         "nobody": dict(checked.nobody.most_common()),
         "verdicts": [
             {

@@ -7,10 +7,16 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from spark_jobs.config.durations import format_duration, milliseconds
-from spark_jobs.contract.events import CLICK, CONVERSION, IMPRESSION
+from spark_jobs.contract.events import CLICK, CONVERSION, IMPRESSION, MICROS
 from spark_jobs.ingest.in_python.event_rules import lowered
 
 _MOMENT = timedelta(minutes=1)
+_SECOND = timedelta(seconds=1)
+_MANY_YEARS = timedelta(days=50 * 365)
+_ENOUGH = 20
+"""Events from which on a share of them, or the time that they span, means something."""
+_OFTEN = 0.2
+"""The share of the events from which on one user is suspected to be many."""
 _SAME_NUMBER = 3
 """From this number of users on, an order id is more likely a number that means nothing than an order."""
 
@@ -30,11 +36,18 @@ class Together:
 
     tolerance: timedelta = timedelta()
     """``attribute.tolerance``."""
+    memory: timedelta | None = None
+    """How far apart copies of an event may lie, ``deduplicate.watermark``; None: any far."""
     _impressions: dict[str, datetime] = field(default_factory=dict)
     _clicks: list[tuple[str, datetime]] = field(default_factory=list)
     _orders: dict[str, Counter[str]] = field(default_factory=dict)
     _first: dict[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
     _others: list[tuple[tuple[str, str], list[str]]] = field(default_factory=list)
+    _repeated: list[tuple[timedelta, tuple[str, str]]] = field(default_factory=list)
+    _users: Counter[str] = field(default_factory=Counter)
+    _currencies: Counter[str] = field(default_factory=Counter)
+    _amounts: dict[str, list[int]] = field(default_factory=dict)
+    _times: list[datetime] = field(default_factory=list)
 
     def add(self, event: Mapping[str, Any]) -> None:
         """Takes in an event."""
@@ -45,7 +58,15 @@ class Together:
             self._clicks.append((event["impression_id"], time))
         elif kind == CONVERSION and event["order_id"] is not None and event["revokes"] is None:
             self._orders.setdefault(event["order_id"], Counter())[str(event["user_id"])] += 1
+        self._times.append(time)
+        self._users.update(filter(None, [event["user_id"]]))
+        self._currencies.update(filter(None, [event["currency"]]))
+        for name in MICROS:
+            if event[name] is not None:
+                self._amounts.setdefault(name, []).append(event[name])
         key = kind, event["event_id"]
+        if key in self._first:
+            self._repeated.append((abs(time - self._first[key]["event_time"]), key))
         first = self._first.setdefault(key, event)
         if differing := [name for name, value in event.items() if name != "data" and first.get(name) != value]:
             self._others.append((key, differing))
@@ -57,7 +78,80 @@ class Together:
             "early_clicks": self._early_clicks(),
             "other_contents": self._other_contents(),
             "shared_orders": self._shared_orders(),
+            "repeated_ids": self._repeated_ids(),
+            "unknown_impressions": self._unknown_impressions(),
+            "frequent_user": self._frequent_user(),
+            "times": self._odd_times(),
+            "currencies": self._several_currencies(),
         }
+
+    def amounts(self) -> dict[str, tuple[int, int, int]]:
+        """By field that is money, its smallest, median and largest value."""
+        found = {name: sorted(values) for name, values in self._amounts.items()}
+        return {name: (values[0], values[len(values) // 2], values[-1]) for name, values in found.items()}
+
+    def _repeated_ids(self) -> Hint | None:
+        if not self._repeated:
+            return None
+        far, (kind, event_id) = max(self._repeated)
+        number = len(self._repeated)
+        means = "copies count once"
+        if self.memory is not None and far > self.memory:
+            means = f"those further apart than deduplicate.watermark, {format_duration(self.memory)}, count as others"
+        return Hint(
+            number,
+            {"event_type": kind, "event_id": event_id, "apart_s": round(far.total_seconds())},
+            f"{_events(number)} the id of an earlier one, by up to {_length(far)} apart ({kind} {event_id}): {means}",
+        )
+
+    def _unknown_impressions(self) -> Hint | None:
+        unknown = [one for one, _ in self._clicks if one not in self._impressions]
+        if not unknown or not self._impressions:
+            return None
+        return Hint(
+            len(unknown),
+            {"impression_id": unknown[0]},
+            f"{_clicks(len(unknown), 'names', 'name')} an impression that is not among these records, of "
+            f"{len(self._clicks):,} clicks, such as {unknown[0]}; if it never comes, the click is an orphan",
+        )
+
+    def _frequent_user(self) -> Hint | None:
+        total = self._users.total()
+        if total < _ENOUGH or len(self._users) == 1:
+            return None
+        ((user, count),) = self._users.most_common(1)
+        if count < _OFTEN * total:
+            return None
+        return Hint(
+            count,
+            {"user_id": user},
+            f'{count:,} of {total:,} events with a user are of "{user}" ({count / total:.0%}); if that means nobody, '
+            "add it to ingest.nobody",
+        )
+
+    def _odd_times(self) -> Hint | None:
+        if len(self._times) < _ENOUGH:
+            return None
+        first, last = min(self._times), max(self._times)
+        if _SECOND <= last - first <= _MANY_YEARS:
+            return None
+        what = "all events lie within one second" if last - first < _SECOND else "the events span more than 50 years"
+        return Hint(
+            len(self._times),
+            {"first": first.isoformat(), "last": last.isoformat()},
+            f"{what}, from {_shown(first)} to {_shown(last)}; is event_time mapped from the right field, and unit?",
+        )
+
+    def _several_currencies(self) -> Hint | None:
+        if len(self._currencies) <= 1:
+            return None
+        shown = ", ".join(f"{code} {count:,}" for code, count in self._currencies.most_common(_SAME_NUMBER))
+        return Hint(
+            self._currencies.total(),
+            {"currencies": dict(self._currencies.most_common())},
+            f"amounts are in {len(self._currencies)} currencies ({shown}), and never added across them; if they come "
+            "in the smallest unit, use micros_of_minor, since not every currency has hundredths",
+        )
 
     def _other_case(self) -> Hint | None:
         ids = {lowered(one): one for one in self._impressions}
@@ -116,6 +210,18 @@ class Together:
             f'{number:,} conversions share an order_id with those of other users, such as "{order}" ({users.total():,} '
             f"conversions of {len(users):,} users), and may count as repeats; map an order number, or none",
         )
+
+
+def _events(number: int) -> str:
+    return "1 event has" if number == 1 else f"{number:,} events have"
+
+
+def _length(time: timedelta) -> str:
+    return format_duration(timedelta(seconds=round(time.total_seconds())))
+
+
+def _shown(time: datetime) -> str:
+    return f"{time:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _clicks(number: int, one: str, several: str) -> str:

@@ -125,7 +125,8 @@ def _table(title: str, *headings: str) -> Table:
 
 def _print_records(console: Console, ledger: Ledger) -> None:
     table = _table("records", "", "rows")
-    table.add_row("received", f"{ledger.received:,}")
+    held = f", in {ledger.records:,} records" if ledger.records < ledger.received else ""
+    table.add_row(f"received{held}", f"{ledger.received:,}")
     table.add_row("  quarantined", f"{ledger.total_quarantined:,}")
     for verdict, rows in sorted(ledger.quarantined.items(), key=lambda item: -item[1]):
         table.add_row(f"    {verdict}", f"{rows:,}")

@@ -97,7 +97,7 @@ def drafted(file: Path, limit: int) -> tuple[str, Tried]:
     Raises:
         SourceError: the file cannot be read, or holds no records.
     """
-    from spark_jobs.mapping.suggest import NoRecordsError, as_toml, profile_of, suggest
+    from spark_jobs.mapping.suggest import NoRecordsError, as_toml, profile_of, suggest, suggest_for_elements
 
     shape, records = read_sample(file, limit)
     try:
@@ -106,8 +106,14 @@ def drafted(file: Path, limit: int) -> tuple[str, Tried]:
         raise SourceError(_no_records(file, error.records, records)) from error
     now = datetime.now(UTC)
     draft = suggest(profile, _stem(file), now)
-    tried = _tried(draft, records, now)
-    head = _head(file, profile, tried)
+    tried, checks = _tried(draft, records, now), _checks(shape, profile)
+    for of_elements, elements in suggest_for_elements(profile, _stem(file), now):
+        # A list of parts, such as the articles of an order, gives no events.
+        its = _tried(of_elements, records, now)
+        if its.ok > tried.ok:
+            draft, profile, tried, checks = of_elements, elements, its, _checks(shape)
+            checks.append(f"each element of {of_elements.sources[0].each} is taken for an event of its own.")
+    head = [*_head(file, profile, tried), *(f"check: {check}" for check in checks)]
     if shape.format == "csv" and format_of_file(file.name) is not RecordFormat.CSV:
         head.append("check: name the file .csv or .tsv, since adloom takes the format of a file from its name.")
     return as_toml(draft, shape, profile, head), tried
@@ -130,7 +136,8 @@ def read_sample(file: Path, limit: int) -> "tuple[Shape, list[tuple[str, bytes]]
         raise SourceError(f"{file} is a folder; name one of its files")
     kind = format_of_file(file.name)
     if kind in (RecordFormat.AVRO, RecordFormat.PARQUET):
-        return Shape(kind), _decoded(file, limit, FileReader(Encoding(kind)))
+        found, unread = _decoded(file, limit, FileReader(Encoding(kind)))
+        return Shape(kind, unread=unread), found
     is_table = kind is RecordFormat.CSV
     first = b"" if is_table else next((one.raw for one in sample_file(file, 100, None) if one.raw.strip()), b"")
     start = first.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
@@ -139,19 +146,26 @@ def read_sample(file: Path, limit: int) -> "tuple[Shape, list[tuple[str, bytes]]
     if start == b"{" or not (first or is_table):
         return Shape(), [(one.place, one.raw) for one in sample_file(file, limit, None)]
     delimiter = delimiter_of(file)
-    encoding = Encoding(RecordFormat.CSV, delimiter=delimiter)
-    return Shape("csv", delimiter), _decoded(file, limit, FileReader(encoding))
+    tried = [
+        (quote, *_decoded(file, limit, FileReader(Encoding(RecordFormat.CSV, delimiter=delimiter, quote=quote))))
+        for quote in ('"', "")
+    ]
+    # A quote that is a part of the text costs rows; one that encloses cells is worth its rows.
+    quote, found, unread = max(tried, key=lambda one: len(one[1]))
+    if unread[0] and not found:
+        raise SourceError(f"{file}: none of its first {unread[0]:,} rows can be read: {unread[1]}")
+    return Shape("csv", delimiter, quote, unread), found
 
 
-def _decoded(file: Path, limit: int, reader: "FileReader") -> list[tuple[str, bytes]]:
-    """The first rows of ``file`` as JSON; those that cannot be read are left out."""
+def _decoded(file: Path, limit: int, reader: "FileReader") -> tuple[list[tuple[str, bytes]], tuple[int, str]]:
+    """The first rows of ``file`` as JSON; how many could not be read, and why the first one."""
     from spark_jobs.ingest.samples import sample_file
 
     rows = [(one.place, one.decoded) for one in sample_file(file, limit, reader) if one.decoded]
     found = [(place, one.text.encode()) for place, one in rows if one.text]
-    if rows and not found:
-        raise SourceError(f"{file}: none of its first {len(rows):,} rows can be read: {rows[0][1].reason}")
-    return found
+    left_out = [(place, one) for place, one in rows if not one.text]
+    why = f"{left_out[0][0]}: {left_out[0][1].reason}" if left_out else ""
+    return found, (len(left_out), why)
 
 
 def _no_records(file: Path, unreadable: int, records: list[tuple[str, bytes]]) -> str:
@@ -168,11 +182,24 @@ def _tried(draft: "Draft", records: Sequence[tuple[str, bytes]], now: datetime) 
 
     judge, tried = Judge(Settings.model_validate({"source": draft.settings()})), Tried()
     for place, record in records[:: max(1, len(records) // _TRIED)]:
-        if judged := judge.judge(record, now):
+        for judged in judge.judge(record, now):
             tried.verdicts[judged.verdict] += 1
             if judged.verdict != OK:
                 tried.examples.setdefault(judged.verdict, f"{place} {judged.reason}".strip())
     return tried
+
+
+def _checks(shape: "Shape", profile: "Profile | None" = None) -> list[str]:
+    """What a person should decide about the file as a whole."""
+    unread, why = shape.unread
+    found = [f"{unread:,} rows could not be read, and the draft knows nothing of them: {why}"] if unread else []
+    for column in profile.lists if profile else ():
+        records = column.sizes.total()
+        found.append(
+            f"{column.expression} has up to {max(column.sizes)} elements, {column.elements:,} in {records:,} records: "
+            f'as [0], only one of them is read; to make each an event, set each = "{column.expression}"'
+        )
+    return found
 
 
 def _head(file: Path, profile: "Profile", tried: Tried) -> list[str]:

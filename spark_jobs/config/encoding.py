@@ -27,6 +27,11 @@ class RecordFormat(StrEnum):
         return self in (RecordFormat.ADLOOM, RecordFormat.JSON)
 
 
+UTF_8 = "utf-8"
+MORE_COLUMNS = "*"
+"""Ends ``columns`` if rows may have further cells."""
+
+
 @dataclass(frozen=True)
 class Encoding:
     """All that decides how the bytes of a record are read: sources that share records must agree in it.
@@ -38,6 +43,10 @@ class Encoding:
     columns: tuple[str, ...] = ()
     delimiter: str = ""
     quote: str = '"'
+    escape: str = ""
+    comment: str = ""
+    skip_lines: int = 0
+    charset: str = UTF_8
     schema_file: Path | None = None
     message: str = ""
     in_registry: bool = True

@@ -38,7 +38,7 @@ from spark_jobs.config.sections import (
     UserStatusSettings,
     ValidationSettings,
 )
-from spark_jobs.config.sources import OWN_SOURCE, SourceSettings, check_encodings, kept_columns
+from spark_jobs.config.sources import OWN_SOURCE, SourceSettings, check_also, check_encodings, kept_columns
 from spark_jobs.contract.events import PERSONAL_FIELDS
 from spark_jobs.contract.tables import SILVER_EVENTS
 from spark_jobs.errors import SettingsError
@@ -88,8 +88,9 @@ class Settings(Section):
 
     @property
     def topics(self) -> tuple[str, ...]:
-        """The Kafka topics of all sources."""
-        return tuple(dict.fromkeys(topic for source in self.sources.values() for topic in source.topics))
+        """The Kafka topics of all sources; ``kafka.topics`` if those read records of any origin."""
+        found = tuple(dict.fromkeys(topic for source in self.sources.values() for topic in source.topics))
+        return found or (() if self.paths else self.kafka.topics)
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -211,6 +212,7 @@ class Settings(Section):
     def _check_sources(self) -> None:
         kept_columns(self.source)
         check_encodings(self.source)
+        check_also(self.source)
         has_path = [name for name, source in self.source.items() if source.path]
         if has_path and (read := [name for name, source in self.source.items() if source.topics]):
             raise ValueError(

@@ -9,7 +9,7 @@ from typing import Annotated, Final, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
-from spark_jobs.config.encoding import Encoding, RecordFormat
+from spark_jobs.config.encoding import MORE_COLUMNS, UTF_8, Encoding, RecordFormat
 from spark_jobs.config.sections import Section, comma_separated
 from spark_jobs.contract.events import COMMON_FIELDS, ID_FIELDS, TEXT_LIMITS, TYPE_FIELDS, UnknownFields
 from spark_jobs.contract.tables import ATTRIBUTIONS, BRONZE_EVENTS, CAMPAIGN_STATS, SILVER_EVENTS, Column
@@ -21,6 +21,8 @@ TEXTS: Final = ("event_type", *ID_FIELDS, *TEXT_LIMITS)
 """Of these: in a record they are text or whole numbers."""
 _ALWAYS_NEEDED: Final = ("event_id", "event_time", "user_id")
 _MAY_LACK: Final = ("user_id",)
+_LENIENT: Final = ("is_last", *TEXT_LIMITS, "cost_micros", "data", "order_id")
+"""Without ``revokes``, which would make a sale of a refund that names none."""
 OWN_SOURCE: Final = "adloom"
 """The name of the source of records in adloom's own format, if the settings name no source."""
 
@@ -49,8 +51,10 @@ class KeptColumn(Section):
     type: KeptType = Field(KeptType.STRING, description="string, bigint, decimal, boolean or timestamp")
 
 
+_OF_MAPPINGS: Final = ("each", "let", "when", "also", "event_type", "map", "keep", "may_lack", "lenient")
+"""Settings of sources that have a mapping."""
 _BELONG_TO: Final = {
-    ("columns", "delimiter", "quote"): (RecordFormat.CSV,),
+    ("columns", "delimiter", "quote", "escape", "comment", "skip_lines", "charset"): (RecordFormat.CSV,),
     ("schema_file", "in_registry"): (RecordFormat.AVRO, RecordFormat.PROTOBUF),
     ("message",): (RecordFormat.PROTOBUF,),
 }
@@ -79,12 +83,26 @@ class SourceSettings(Section):
         "event, which needs no map",
     )
     columns: Annotated[tuple[str, ...], BeforeValidator(comma_separated)] = Field(
-        (), description="csv: names of the columns, in order; default: the first row of each file names them"
+        (),
+        description="csv: names of the columns, in order; default: the first row of each file names them. With * at "
+        "the end, further cells have numbers for names",
     )
     delimiter: str = Field(
-        "", max_length=1, description='csv: what separates cells; default: a comma, in files named .tsv a tab ("\\t")'
+        "",
+        max_length=8,
+        description='csv: what separates cells; default: a comma, in files named .tsv a tab ("\\t")',
     )
     quote: str = Field('"', max_length=1, description="csv: what encloses cells with delimiters; empty: nothing does")
+    escape: str = Field(
+        "",
+        max_length=1,
+        description="csv: what makes a delimiter or quote behind it text, as a backslash; default: none",
+    )
+    comment: str = Field("", max_length=8, description='csv: what lines begin with that are no rows, as "#"')
+    skip_lines: int = Field(0, ge=0, description="csv: lines at the beginning of each file that are no rows")
+    charset: str = Field(
+        UTF_8, description="csv: how characters are encoded, as windows-1252; UTF-16 with its mark is found without it"
+    )
     schema_file: Path | None = Field(
         None,
         description="avro, protobuf: .avsc or .proto file. With a registry, the schema to read records as; without "
@@ -96,8 +114,21 @@ class SourceSettings(Section):
     in_registry: bool = Field(
         True, description="avro, protobuf: whether records name a schema in the registry, if registry.url is set"
     )
+    each: str = Field(
+        "",
+        description="path to a list in the record whose elements are the records, as $.events: $ is then an element, "
+        "and $$ the record around it",
+    )
+    let: dict[str, str] = Field(
+        default_factory=dict,
+        description="by a name, an expression that gives JSON: with let.body, $body.id is a path into it, which is "
+        "read once for all",
+    )
     when: str = Field(
         "", description="condition for the records that this source means; empty: all. The first source that fits wins"
+    )
+    also: Annotated[tuple[str, ...], BeforeValidator(comma_separated)] = Field(
+        (), description="comma-separated sources that take the records of this one, too, if they mean them"
     )
     event_type: str = Field(
         "", description="expression that gives impression, click, activity or conversion, e.g. \"'click'\""
@@ -109,6 +140,11 @@ class SourceSettings(Section):
     )
     may_lack: Annotated[tuple[str, ...], BeforeValidator(comma_separated)] = Field(
         (), description="user_id: events without a user are good; they take part in attributions, but not in sessions"
+    )
+    lenient: Annotated[tuple[str, ...], BeforeValidator(comma_separated)] = Field(
+        (),
+        description="comma-separated optional fields and kept columns that are null where a record gives no valid "
+        "value; default: the record is quarantined",
     )
     unknown: UnknownFields = Field(
         UnknownFields.KEEP,
@@ -131,7 +167,16 @@ class SourceSettings(Section):
         if self.format.is_json:
             return Encoding(RecordFormat.JSON)
         if self.format is RecordFormat.CSV:
-            return Encoding(self.format, self.columns, self.delimiter, self.quote)
+            return Encoding(
+                self.format,
+                self.columns,
+                self.delimiter,
+                self.quote,
+                self.escape,
+                self.comment,
+                self.skip_lines,
+                self.charset,
+            )
         return Encoding(self.format, schema_file=self.schema_file, message=self.message, in_registry=self.in_registry)
 
     @property
@@ -145,7 +190,7 @@ class SourceSettings(Section):
         self._check_origin()
         self._check_format()
         if not self.has_mapping:
-            if extra := [name for name in ("when", "event_type", "map", "keep", "may_lack") if getattr(self, name)]:
+            if extra := [name for name in _OF_MAPPINGS if getattr(self, name)]:
                 raise ValueError(
                     f'{extra[0]}: format adloom needs no mapping; give another format, as in format = "json"'
                 )
@@ -176,8 +221,20 @@ class SourceSettings(Section):
                 )
         if repeated := [name for name in self.columns if self.columns.count(name) > 1]:
             raise ValueError(f"columns: {repeated[0]} is named twice; give each column a name of its own")
-        if self.delimiter and self.delimiter in (self.quote, "\n", "\r"):
+        if self.delimiter and {self.quote, "\n", "\r"} & set(self.delimiter):
             raise ValueError("delimiter: it cannot be the quote or an end of line; choose another character")
+        if MORE_COLUMNS in self.columns[:-1] or self.columns == (MORE_COLUMNS,):
+            raise ValueError(f"columns: {MORE_COLUMNS} stands for further cells; write it after the last name")
+        if self.escape and self.escape in (self.quote, self.delimiter, "\n", "\r"):
+            raise ValueError(
+                "escape: it cannot be the quote, the delimiter or an end of line; choose another character"
+            )
+        try:
+            "".encode(self.charset)
+        except (LookupError, UnicodeError) as error:
+            raise ValueError(
+                f"charset: there is no {self.charset}; name one as utf-8, utf-16 or windows-1252"
+            ) from error
 
     def _check_fields(self) -> None:
         if unknown := [field for field in self.map if field not in FIELDS]:
@@ -186,12 +243,18 @@ class SourceSettings(Section):
             raise ValueError("event_type is given twice; leave out map.event_type")
         if wrong := [field for field in self.may_lack if field not in _MAY_LACK]:
             raise ValueError(f"may_lack: {wrong[0]} is needed; only {', '.join(_MAY_LACK)} may be missing")
+        if wrong := [name for name in self.lenient if name not in (*_LENIENT, *self.keep)]:
+            raise ValueError(
+                f"lenient: {wrong[0]} is needed, or no field of it; choose from {', '.join((*_LENIENT, *self.keep))}"
+            )
         needed = [EVENT_TYPE, *(field for field in _ALWAYS_NEEDED if field not in self.may_lack)]
         if missing := [field for field in needed if field not in self.expressions]:
             where = "event_type" if missing[0] == EVENT_TYPE else f"map.{missing[0]}"
             raise ValueError(f"{where} is missing: every event needs it; give the expression that gives it")
 
     def _check_kept(self) -> None:
+        if wrong := [name for name in self.let if not _NAME.fullmatch(name)]:
+            raise ValueError(f"let.{wrong[0]}: its name has small letters, digits and _, as in body")
         for name in self.keep:
             if not _NAME.fullmatch(name):
                 raise ValueError(f"keep.{name}: a column is named by small letters, digits and _, as in publisher_id")
@@ -225,6 +288,31 @@ def kept_columns(sources: Mapping[str, SourceSettings]) -> tuple[Column, ...]:
     return tuple(
         Column(name, column.type.sql_type, f"kept from source {source}") for name, (source, column) in found.items()
     )
+
+
+def named_by_others(sources: Mapping[str, SourceSettings]) -> frozenset[str]:
+    """The sources that only take records of others, which name them in ``also``."""
+    named = {name for source in sources.values() for name in source.also}
+    return frozenset(name for name in named if name in sources and not sources[name].origins)
+
+
+def check_also(sources: Mapping[str, SourceSettings]) -> None:
+    """Checks what sources say of one another.
+
+    Raises:
+        ValueError: a source names one in ``also`` that cannot take its records.
+    """
+    for name, source in sources.items():
+        for other in source.also:
+            place = f"source.{name}.also: {other}"
+            if other not in sources or other == name:
+                raise ValueError(f"{place} is no other source; there are {', '.join(sources)}")
+            if sources[other].also:
+                raise ValueError(f"{place} has also itself; name all sources that take the records in {name}")
+            if not sources[other].has_mapping:
+                raise ValueError(f"{place} has no mapping, so it takes whole records in adloom's own format only")
+            if sources[other].each not in ("", source.each):
+                raise ValueError(f"{place} has another each; leave it out there: it takes the records of {name}")
 
 
 def check_encodings(sources: Mapping[str, SourceSettings]) -> None:

@@ -89,11 +89,16 @@ class SourceTerms(Terms):
     encoding: dict[str, str] = Field(default_factory=dict)
     """The settings that decide how the bytes of a record are read, besides the format; those without effect are left
     out."""
+    each: str = ""
+    also: tuple[str, ...] = ()
     when: str = ""
     expressions: dict[str, str] = Field(default_factory=dict)
     """By field of an event, the expression that gives it."""
+    let: dict[str, str] = Field(default_factory=dict)
+    """By name, the expression of a text that is read as JSON."""
     keep: tuple[KeptTerms, ...] = ()
     may_lack: tuple[str, ...] = ()
+    lenient: tuple[str, ...] = ()
     unknown: str
 
     @property

@@ -131,6 +131,8 @@ VERDICTS: Final = (
     INVALID_KEPT_COLUMN,
 )
 """Every verdict there is."""
+LEFT_OUT: Final = "left out: "
+"""Begins the reason of an event that is good without something that its record gives."""
 NOT_UTF8_EITHER: Final = "it is not UTF-8 either"
 """The reason of a record that is too large, if its bytes are not UTF-8; which distinguishes `raw` from text."""
 MAPPED_VERDICTS: Final = (NO_SOURCE, UNKNOWN_FIELD, INVALID_KEPT_COLUMN)

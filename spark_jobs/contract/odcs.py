@@ -90,14 +90,20 @@ def _source(source: SourceTerms, contract: Contract) -> SchemaObject:
 def _how_to_read(source: SourceTerms) -> Iterator[CustomProperty]:
     values: dict[str, Any] = {
         "format": source.format,
+        "each": source.each,
         "when": source.when,
+        "also": list(source.also),
+        "let": source.let,
         "mayLack": list(source.may_lack),
+        "lenient": list(source.lenient),
         "unknownFields": source.unknown,
         "topics": list(source.topics),
         "path": source.path,
         **source.encoding,
     }
-    yield from (CustomProperty(property=name, value=value) for name, value in values.items() if value not in ("", []))
+    yield from (
+        CustomProperty(property=name, value=value) for name, value in values.items() if value not in ("", [], {})
+    )
 
 
 def _field(field: FieldTerms, source: SourceTerms) -> SchemaProperty:

@@ -27,6 +27,8 @@ _CRC_BYTES = 4
 _LONGEST_NUMBERS = 20
 """Bytes of the two numbers before a block."""
 _FIRST_READ = 64 * 1024
+_MOST_EMPTY_ROWS = 100_000
+"""Rows of a block that take no bytes: a few bytes could announce any number of them."""
 _MOST_BLOCK = 256 * 1024 * 1024
 """Bytes of a block once it is decompressed."""
 
@@ -135,6 +137,8 @@ def _rows(
     row, at, data = number, 0, packed
     try:
         data = decompress(packed)
+        if count > max(len(data), _MOST_EMPTY_ROWS):
+            raise invalid(f"a block has {count} rows in {len(data)} bytes")
         for row in range(number, number + count):
             text, at = reader.decode_next(data, at)
             yield FileRow(f"row={row}", text)

@@ -1,32 +1,36 @@
 """Rows of text with a delimiter, as JSON objects of text.
 
-An empty cell is null. A row with fewer cells than there are columns, or more than its file's first row has, cannot be
-read; cells beyond the columns that the settings name get their number as a name, from 1.
+An empty cell is null. A row with fewer cells than there are columns, or with more, cannot be read, unless the columns
+that the settings name end with ``*``: further cells then get their number as a name, from 1.
+
+A row may go over several lines if a quote is open. If such a row cannot be read, only its first line is lost: reading
+goes on with the line after the one with the quote.
 
 Source: `RFC 4180 <https://www.rfc-editor.org/rfc/rfc4180>`_.
 """
 
 import csv
-import gzip
 import json
-import zlib
+import re
+from collections import deque
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, Final, cast
+from typing import Any, Final
 
-from spark_jobs.config.encoding import Encoding
+from spark_jobs.config.encoding import MORE_COLUMNS, Encoding
 from spark_jobs.contract.events import DEFAULT_MAX_RECORD_BYTES, INVALID_ENCODING, INVALID_UTF8, RECORD_TOO_LARGE
 from spark_jobs.formats.decoding import Decoded
 from spark_jobs.formats.file_rows import MOST_RAW_BYTES, FileRow
 from spark_jobs.formats.refusal import Refused, invalid
+from spark_jobs.formats.text_lines import DAMAGE, in_utf_8, open_content, text_lines
 
-_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
-_MOST_CELL: Final = 64 * 1024 * 1024
-"""Characters; a quote that is never closed would otherwise take in the rest of the file."""
-_DAMAGE = (gzip.BadGzipFile, EOFError, zlib.error)
-"""Of compressed files; other errors of reading pass, and the batch is repeated."""
+_DELIMITER: Final = "\ufdd0"
+"""Stands for a delimiter of several characters while a row is read: Unicode reserves it for use within a program."""
+_EXCEL = re.compile(rb"sep=(.)\r?\n?")
+"""The first line of a file that tells Excel the delimiter."""
 
 
 @dataclass(frozen=True)
@@ -46,20 +50,21 @@ class CsvDecoder:
         if len(value) > self.max_bytes:
             return Decoded(None, RECORD_TOO_LARGE, f"the value has {len(value)} bytes, more than {self.max_bytes}")
         try:
-            rows = list(_Rows(iter([value]), self.encoding, ","))
+            rows = list(_Rows(iter([in_utf_8(value, self.encoding.charset)]), self.encoding, ",", self.max_bytes))
             if len(rows) != 1:
                 raise invalid(f"the value has {len(rows)} rows; it must have one")
-            return Decoded(_as_json(rows[0], self.encoding.columns, has_more=True))
+            return Decoded(_as_json(rows[0], *_named(self.encoding.columns)))
         except Refused as refused:
             return Decoded(None, refused.verdict, refused.reason)
 
 
-def read_csv(file: Path, encoding: Encoding) -> Iterator[FileRow]:
+def read_csv(file: Path, encoding: Encoding, max_bytes: int = DEFAULT_MAX_RECORD_BYTES) -> Iterator[FileRow]:
     """The rows of ``file`` in its order.
 
     Args:
-        file: ``.csv`` or ``.tsv``, or one of these with ``.gz``.
-        encoding: its columns, delimiter and quote.
+        file: compressed or not, as its content says.
+        encoding: its columns, delimiter, quote and more.
+        max_bytes: longer lines, and quoted cells, are not read.
 
     Yields:
         Rows, and one for each part that could not be read.
@@ -67,30 +72,37 @@ def read_csv(file: Path, encoding: Encoding) -> Iterator[FileRow]:
     Raises:
         OSError: the file cannot be opened.
     """
-    delimiter = "\t" if file.name.removesuffix(".gz").endswith(".tsv") else ","
-    with closing(_open(file)) as content:
-        yield from _numbered(_Rows(_without_mark(content), encoding, delimiter), encoding.columns)
+    delimiter = "\t" if ".tsv" in file.suffixes else ","
+    with closing(open_content(file, encoding.charset)) as content:
+        lines = text_lines(content.lines(max_bytes), encoding)
+        first = next(lines, b"")
+        if (found := _EXCEL.fullmatch(first)) and not encoding.delimiter:
+            delimiter = found[1].decode("ascii", "replace")
+        else:
+            lines = chain([first] if first else [], lines)
+        rows = _Rows(lines, encoding, delimiter, max_bytes)
+        yield from _numbered(rows, encoding.columns)
 
 
 def _numbered(rows: "_Rows", columns: tuple[str, ...]) -> Iterator[FileRow]:
-    names, number, is_first = list(columns), 0, True
+    (names, has_more), number, is_first = _named(columns), 0, True
     while True:
         place = f"row={number}"
         try:
             cells = next(rows)
             is_header = is_first and (not columns or cells == names)
-            if is_header:
-                names, is_first = _names(cells), False
-                continue
             is_first = False
-            yield FileRow(place, _as_json(cells, names, has_more=bool(columns)))
+            if is_header:
+                names = _names(cells)
+                continue
+            yield FileRow(place, _as_json(cells, names, has_more))
         except StopIteration:
             return
         except Refused as refused:
             yield FileRow(place, None, refused.verdict, refused.reason, rows.raw[:MOST_RAW_BYTES])
             if not names:
                 return  # without names the other rows cannot be read either
-        except _DAMAGE as error:
+        except DAMAGE as error:
             yield FileRow(f"rows={number}-", None, INVALID_ENCODING, f"the rest of the file cannot be read: {error}")
             return
         number += 1
@@ -99,16 +111,17 @@ def _numbered(rows: "_Rows", columns: tuple[str, ...]) -> Iterator[FileRow]:
 class _Rows(Iterator[list[str]]):
     """The rows of lines of bytes; ``raw`` has the bytes of the last one."""
 
-    def __init__(self, lines: Iterator[bytes], encoding: Encoding, delimiter: str) -> None:
-        csv.field_size_limit(_MOST_CELL)
-        self.raw, self._lines = b"", lines
-        self._rows = csv.reader(
-            self._texts(),
-            delimiter=encoding.delimiter or delimiter,
-            quotechar=encoding.quote or None,
-            quoting=csv.QUOTE_MINIMAL if encoding.quote else csv.QUOTE_NONE,
-            strict=True,
-        )
+    def __init__(self, lines: Iterator[bytes], encoding: Encoding, delimiter: str, max_bytes: int) -> None:
+        csv.field_size_limit(2**31 - 1)  # lines are limited
+        self._lines, self._again, self._taken = lines, deque[bytes](), list[bytes]()
+        self._encoding, self._max_bytes = encoding, max_bytes
+        self._delimiter = encoding.delimiter or delimiter
+        self._rows = self._reader()
+
+    @property
+    def raw(self) -> bytes:
+        """The bytes of the last row."""
+        return b"".join(self._taken)
 
     def __next__(self) -> list[str]:
         """The cells of the next row that is not blank.
@@ -118,28 +131,71 @@ class _Rows(Iterator[list[str]]):
         """
         cells: list[str] = []
         while not cells:
-            self.raw = b""
+            self._taken = []
             try:
                 cells = next(self._rows)
             except csv.Error as error:
-                raise invalid(f"the row cannot be read: {error}") from None
+                raise self._without_rest(f"the row cannot be read: {error}") from None
+            except _OpenQuoteError:
+                raise self._without_rest(f"a quote is open for more than {self._max_bytes} bytes") from None
         if any("\udc80" <= character <= "\udcff" for cell in cells if not cell.isascii() for character in cell):
             raise Refused(INVALID_UTF8, "the row is not UTF-8")
+        if len(self._delimiter) > 1:
+            return [cell.replace(_DELIMITER, self._delimiter) for cell in cells]
         return cells
 
+    def _without_rest(self, reason: str) -> Refused:
+        """Why the row is refused. The lines after its first one are read again: the quote may be a part of the text."""
+        first, *rest = self._taken or [b""]
+        self._taken = [first]
+        self._again.extendleft(reversed(rest))
+        self._rows = self._reader()
+        if len(first) > self._max_bytes:
+            return Refused(RECORD_TOO_LARGE, f"the line has more than {self._max_bytes} bytes")
+        advice = '; if quotes belong to the text, set quote = ""' if self._encoding.quote and rest else ""
+        return invalid(f"{reason}{advice}")
+
+    def _reader(self) -> Iterator[list[str]]:
+        encoding, given = self._encoding, dict[str, Any]()
+        if encoding.escape:
+            given["escapechar"] = encoding.escape
+        return csv.reader(
+            self._texts(),
+            delimiter=_DELIMITER if len(self._delimiter) > 1 else self._delimiter,
+            quotechar=encoding.quote or None,
+            quoting=csv.QUOTE_MINIMAL if encoding.quote else csv.QUOTE_NONE,
+            strict=True,
+            **given,
+        )
+
     def _texts(self) -> Iterator[str]:
-        for line in self._lines:
-            self.raw += line
-            yield line.decode("utf-8", errors="surrogateescape")
+        while True:
+            line = self._again.popleft() if self._again else next(self._lines, None)
+            if line is None:
+                return
+            if not self._taken and self._is_comment(line):
+                yield ""
+                continue
+            self._taken.append(line)
+            if len(line) > self._max_bytes:
+                raise csv.Error("the line is too long")
+            if len(self._taken) > 1 and sum(map(len, self._taken)) > self._max_bytes:
+                raise _OpenQuoteError
+            text = line.decode("utf-8", errors="surrogateescape")
+            yield text.replace(self._delimiter, _DELIMITER) if len(self._delimiter) > 1 else text
+
+    def _is_comment(self, line: bytes) -> bool:
+        return bool(self._encoding.comment) and line.startswith(self._encoding.comment.encode())
 
 
-def _open(file: Path) -> BinaryIO:
-    return cast("BinaryIO", gzip.open(file)) if file.suffix == ".gz" else file.open("rb")
+class _OpenQuoteError(Exception):
+    """Raised when a quote is open for longer than a record may be."""
 
 
-def _without_mark(lines: Iterator[bytes]) -> Iterator[bytes]:
-    for number, line in enumerate(lines):
-        yield line if number else line.removeprefix(_BYTE_ORDER_MARK)
+def _named(columns: tuple[str, ...]) -> tuple[list[str], bool]:
+    """The names of the columns, and whether there may be more cells."""
+    has_more = columns[-1:] == (MORE_COLUMNS,)
+    return list(columns[:-1] if has_more else columns), has_more
 
 
 def _names(cells: list[str]) -> list[str]:
@@ -148,7 +204,7 @@ def _names(cells: list[str]) -> list[str]:
     return cells
 
 
-def _as_json(cells: list[str], names: "list[str] | tuple[str, ...]", *, has_more: bool) -> str:
+def _as_json(cells: list[str], names: list[str], has_more: bool) -> str:  # noqa: FBT001 as the columns say
     if len(cells) < len(names) or (len(cells) > len(names) and not has_more):
         raise invalid(f"the row has {len(cells)} cells, and there are {len(names)} columns")
     more = map(str, range(len(names) + 1, len(cells) + 1))

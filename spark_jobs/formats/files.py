@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spark_jobs.config.encoding import Encoding, RecordFormat
+from spark_jobs.contract.events import DEFAULT_MAX_RECORD_BYTES
 from spark_jobs.formats.file_rows import FileRow
 from spark_jobs.formats.schema import Schema
 
@@ -16,10 +17,12 @@ class FileReader:
     Attributes:
         encoding: of the files.
         schema: of Avro, the schema to read rows as; None: each file's own.
+        max_bytes: longer rows of text are not read.
     """
 
     encoding: Encoding
     schema: Schema | None = None
+    max_bytes: int = DEFAULT_MAX_RECORD_BYTES
 
     def rows(self, file: Path) -> Iterator[FileRow]:
         """The rows of ``file`` in its order, each as JSON text; and one for each part that could not be read.
@@ -32,7 +35,7 @@ class FileReader:
             case RecordFormat.CSV:
                 from spark_jobs.formats.csv_text import read_csv  # noqa: PLC0415
 
-                return read_csv(file, self.encoding)
+                return read_csv(file, self.encoding, self.max_bytes)
             case RecordFormat.AVRO:
                 from spark_jobs.formats.avro_files import read_avro  # noqa: PLC0415
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from spark_jobs.formats import json_text
 from spark_jobs.formats.file_rows import FileRow
-from spark_jobs.formats.refusal import Refused, incompatible, invalid
+from spark_jobs.formats.refusal import Refused, invalid
 
 _BATCH_ROWS = 1024
 _BUFFER_BYTES = 1024 * 1024
@@ -86,7 +86,8 @@ def _texts(values: pa.Array) -> list[str]:
     for is_kind, write in _WRITERS:
         if is_kind(kind):
             return write(values)
-    raise incompatible(f"a column of the type {kind} has no JSON text")
+    # Of a type that has none, as of a column without values: the others count.
+    return [json_text.NULL] * len(values)
 
 
 def _each(write: Callable[..., str], values: list[object]) -> list[str]:
@@ -110,6 +111,27 @@ def _units(values: pa.Array, write: Callable[[int], str | None], unit: str) -> l
     factor = _MICROS_IN.get(unit)
     integers = values.cast(pa.int32() if pa.types.is_time32(values.type) else pa.int64()).to_pylist()
     return _each(lambda value: write(value * factor if factor else value // 1000) or str(value), integers)
+
+
+def _durations(values: pa.Array) -> list[str]:
+    """As ISO 8601 in seconds, as in ``PT1.5S``."""
+    per_second = {"s": 1, "ms": 1000, "us": 1_000_000, "ns": 1_000_000_000}[values.type.unit]
+
+    def write(count: int) -> str:
+        whole, part = divmod(abs(count), per_second)
+        fraction = f".{part:0{len(str(per_second)) - 1}}".rstrip("0").rstrip(".") if part else ""
+        return f'"{"-" if count < 0 else ""}PT{whole}{fraction}S"'
+
+    return _each(write, values.cast(pa.int64()).to_pylist())
+
+
+def _views(values: pa.Array) -> list[str]:
+    """Views of texts, bytes and lists, as what they are views of."""
+    if pa.types.is_string_view(values.type):
+        return _texts(values.cast(pa.large_string()))
+    if pa.types.is_binary_view(values.type):
+        return _texts(values.cast(pa.large_binary()))
+    return _texts(values.cast(pa.large_list(values.type.value_type)))
 
 
 def _dates(values: pa.Array) -> list[str]:
@@ -191,6 +213,14 @@ _WRITERS: list[tuple[Callable[[pa.DataType], bool], Callable[[pa.Array], list[st
     (_IS.is_time, _times),
     (_IS.is_date, _dates),
     (_IS.is_dictionary, lambda values: _texts(values.dictionary_decode())),
+    (_IS.is_duration, _durations),
+    (
+        lambda kind: any(
+            is_view(kind)
+            for is_view in (_IS.is_string_view, _IS.is_binary_view, _IS.is_list_view, _IS.is_large_list_view)
+        ),
+        _views,
+    ),
     (_IS.is_struct, _structs),
     (_IS.is_map, _maps),
     (lambda kind: _IS.is_list(kind) or _IS.is_large_list(kind) or _IS.is_fixed_size_list(kind), _lists),

@@ -67,7 +67,7 @@ class RegistryClient:
             SettingsError: registry.ca_file cannot be read.
         """
         self._settings, self._sleep, self._clock = settings, sleep, clock
-        self._tls = _tls(settings)
+        self._tls, self._has_answered = _tls(settings), False
 
     def schema(self, schema_id: int) -> Schema:
         """The schema with this id, and all that it refers to.
@@ -134,7 +134,9 @@ class RegistryClient:
         request = urllib.request.Request(url, headers=self._headers())  # noqa: S310
         try:
             with open_url(request, timeout_s=self._settings.timeout.total_seconds(), tls=self._tls) as answer:
-                return _parsed(answer, url)
+                found = _parsed(answer, url)
+                self._has_answered = True
+                return found
         except urllib.error.HTTPError as error:
             with error:
                 raise self._explained(error, url, missing) from None
@@ -153,7 +155,9 @@ class RegistryClient:
         code, text = _problem(error)
         if error.code in _REDIRECTS:
             text = error.reason
-        if code in missing:
+        # What has given a schema is a registry, so this is its way to say that it has not this one.
+        if code in missing or (error.code == _NOT_FOUND and self._has_answered):
+            self._has_answered = True
             return _Missing()
         if error.code in _REFUSED:
             return RegistryError(

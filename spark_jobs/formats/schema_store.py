@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from spark_jobs.config.sections import RegistrySettings
 from spark_jobs.errors import LakeError, RegistryError
-from spark_jobs.formats.refusal import Refused
+from spark_jobs.formats.refusal import Refused, unknown
 from spark_jobs.formats.registry import RegistryClient
 from spark_jobs.formats.schema import Schema
 from spark_jobs.lake.store.files import Files
@@ -14,9 +14,12 @@ from spark_jobs.places import SCHEMAS
 
 _UNKNOWN_S = 10.0
 """How long the registry is not asked again for an id that it did not have."""
-_MOST_UNKNOWN = 10_000
+_MOST_ASKED = 100
+"""Of ids that the registry did not have, how many it is asked for within that time: garbage has thousands of them."""
 _unknown: dict[tuple["SchemaStore", int], tuple[float, Refused]] = {}
 """The ids that the registry did not have, in this process."""
+_clients: dict["SchemaStore", RegistryClient] = {}
+"""Those of this process: to read the certificates takes as long as thirty answers."""
 
 
 @dataclass(frozen=True)
@@ -51,16 +54,31 @@ class SchemaStore:
             return _read(stored, key)
         if not self.settings.url:
             raise RegistryError(f"schema {schema_id} is not in the lake, and there is no registry: set registry.url")
+        if self._asked_in_vain() >= _MOST_ASKED:
+            raise unknown(
+                f"the registry was not asked for schema {schema_id}: it did not have {_MOST_ASKED} others within "
+                f"{_UNKNOWN_S:.0f} s; if it has this one, requeue the record"
+            )
         try:
-            schema = RegistryClient(self.settings).schema(schema_id)
+            schema = self._client().schema(schema_id)
         except Refused as refused:
-            if len(_unknown) >= _MOST_UNKNOWN:
-                _unknown.clear()
             _unknown[self, schema_id] = time.monotonic() + _UNKNOWN_S, refused
             raise
         if files:
             files.write(key, schema.to_json())
         return schema
+
+    def _client(self) -> RegistryClient:
+        if self not in _clients:
+            _clients[self] = RegistryClient(self.settings)
+        return _clients[self]
+
+    def _asked_in_vain(self) -> int:
+        """How many ids the registry did not have a short while ago; what is older is forgotten."""
+        now = time.monotonic()
+        for key in [key for key, (until, _) in _unknown.items() if until <= now]:
+            del _unknown[key]
+        return sum(store == self for store, _ in _unknown)
 
 
 def _read(stored: bytes, key: str) -> Schema:

@@ -30,8 +30,8 @@ def decoders(settings: Settings, schemas: SchemaStore | None) -> dict[str, Decod
     return {
         topic: _decoder(source.encoding, settings.ingest.max_record_bytes, schemas)
         for source in settings.sources.values()
-        for topic in source.topics
-        if not source.format.is_json
+        for topic in source.topics or (() if source.path else settings.topics)
+        if not source.format.is_json and source.format is not RecordFormat.PARQUET
     }
 
 
@@ -46,18 +46,21 @@ def readers(settings: Settings, folder: Path | None) -> Readers:
         SettingsError: a schema file cannot be read.
     """
     return {
-        one.format: (reader_of(one), origin_of_files(folder, one.format) if folder else None)
+        one.format: (
+            reader_of(one, settings.ingest.max_record_bytes),
+            origin_of_files(folder, one.format) if folder else None,
+        )
         for one in _encodings(settings, folder)
     }
 
 
-def reader_of(encoding: Encoding) -> FileReader:
-    """The reader of files of ``encoding``.
+def reader_of(encoding: Encoding, max_bytes: int) -> FileReader:
+    """The reader of files of ``encoding``; rows of text that are longer than ``max_bytes`` are not read.
 
     Raises:
         SettingsError: its schema file cannot be read.
     """
-    return FileReader(encoding, _schema(encoding))
+    return FileReader(encoding, _schema(encoding), max_bytes)
 
 
 def _encodings(settings: Settings, folder: Path | None) -> Iterator[Encoding]:

@@ -5,24 +5,29 @@ Source: `Confluent, "Wire format"
 """
 
 from spark_jobs.formats.avro_binary import integer
-from spark_jobs.formats.refusal import invalid
+from spark_jobs.formats.refusal import invalid, unknown
 
 HEADER_BYTES = 5
 _MOST_INDEXES = 100
+_MOST_ID = 2**31 - 1
 
 
 def schema_id(value: bytes) -> int:
     """The id of the schema that ``value`` was written with.
 
     Raises:
-        Refused: it does not begin as the wire format does.
+        Refused: it does not begin as the wire format does, or names what is no id.
     """
     if not value.startswith(b"\0"):
         begins = f"begins with the byte {value[0]}" if value else "is empty"
         raise invalid(f"the value {begins}, not with the zero byte of the registry's wire format")
     if len(value) < HEADER_BYTES:
         raise invalid(f"the value ends after {len(value)} bytes, within the id of its schema")
-    return int.from_bytes(value[1:HEADER_BYTES], "big")
+    found = int.from_bytes(value[1:HEADER_BYTES], "big")
+    if found > _MOST_ID:
+        # Registries take it for no id, and some of them answer as if they were none.
+        raise unknown(f"the value names schema {found}, and the ids of a registry end at {_MOST_ID}")
+    return found
 
 
 def message_place(value: bytes) -> tuple[tuple[int, ...], int]:

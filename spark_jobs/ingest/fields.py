@@ -13,9 +13,9 @@ from spark_jobs.ingest import parse
 SOURCE_NAME = "source_name"
 """The column that names the source of a record in the settings."""
 
-# RFC 3339, with at most microseconds. \z, not $, which allows a line end after it.
+# RFC 3339; what is finer than a microsecond is cut off. \z, not $, which allows a line end after it.
 _RFC_3339 = (
-    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?(?:[Zz]|[+-][0-9]{2}:[0-9]{2})\z"
+    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?(?:[Zz]|[+-][0-9]{2}:[0-9]{2})\z"
 )
 
 

@@ -1,7 +1,8 @@
 """Fields to a verdict: every record is kept, with the first rule that it breaks."""
 
-from collections.abc import Sequence
-from functools import reduce
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial, reduce
 from operator import or_
 
 from pyspark.sql import Column, DataFrame
@@ -13,6 +14,7 @@ from spark_jobs.contract import events
 from spark_jobs.contract.nobody import pattern_of
 from spark_jobs.contract.tables import BRONZE_EVENTS
 from spark_jobs.ingest import decode, parse
+from spark_jobs.ingest.elements import IS_FURTHER
 from spark_jobs.ingest.fields import Field, Given, Reason, as_text, quoted
 from spark_jobs.ingest.records import Records
 
@@ -41,16 +43,52 @@ def judge(records: DataFrame, settings: Settings, carried: Sequence[str] = ()) -
         Fields that belong to another event type are null, and so is a user that ``ingest.nobody`` names.
     """
     how = Records(settings)
-    rules = [*_decode_rules(records), *_record_rules(how), *_event_rules(how, settings.ingest)]
+    left_out = _LeftOut(how)
+    rules = [*_decode_rules(records), *_record_rules(how), *_event_rules(how, settings.ingest, left_out)]
     judged = _with_given(how.read(parse.drop_blank(records)).withColumn("verdict", _first_broken(rules)), rules)
     # What is UTF-8 is known by now, except of records that are not JSON.
     is_text = F.lit(False) if parse.IS_DECODED in judged.columns else F.col("is_utf8")
     raw = F.when(is_text | F.is_valid_utf8("raw"), F.col("raw")).otherwise(
         F.decode(F.col("raw").cast("binary"), "ISO-8859-1")
     )
-    kept = {name: field.value for name, field in how.kept.items()}
-    columns = {"raw": raw, "reason": _reason(rules), **_of_quarantine(records), **_values(how.fields, settings), **kept}
+    if IS_FURTHER in judged.columns and "requeued_from" not in records.columns:
+        # The first row of the record has it; what is in quarantine needs its own, to be judged again.
+        raw = F.when(~F.col(IS_FURTHER) | (F.col("verdict") != events.OK), raw)
+    kept = {name: left_out.without(name, field.value) for name, field in how.kept.items()}
+    fields = {name: replace(field, value=left_out.without(name, field.value)) for name, field in how.fields.items()}
+    reason = left_out.reason(_reason(rules))
+    columns = {"raw": raw, "reason": reason, **_of_quarantine(records), **_values(fields, settings), **kept}
     return judged.withColumns(columns).select(*BRONZE_EVENTS.column_names, *kept, *carried)
+
+
+class _LeftOut:
+    """The fields and kept columns that records give no valid value for, where their source is lenient about it."""
+
+    def __init__(self, how: Records) -> None:
+        self._how = how
+        self._found: dict[str, tuple[Column, Reason]] = {}
+
+    def broken(self, name: str, is_broken: Column, reason: Reason) -> Column:
+        """``is_broken``, but where it is left out instead."""
+        is_lenient = self._how.is_lenient(name)
+        if is_lenient is None:
+            return is_broken
+        kind = next((kind for kind, names in events.TYPE_FIELDS.items() if name in names), None)
+        is_read = F.lit(True) if kind is None else self._how.fields["event_type"].value == kind
+        self._found[name] = F.coalesce(is_broken & is_read, F.lit(False)) & is_lenient, reason
+        return is_broken & ~is_lenient
+
+    def without(self, name: str, value: Column) -> Column:
+        """``value``, or null if it is left out."""
+        return F.when(~self._found[name][0], value) if name in self._found else value
+
+    def reason(self, reason: Column) -> Column:
+        """``reason``, or why something is left out of an event that is good otherwise."""
+        if not self._found:
+            return reason
+        each = [F.when(is_out, as_text(why)) for is_out, why in self._found.values()]
+        found = F.concat_ws("; ", *each)
+        return F.when(F.col("verdict") != events.OK, reason).when(found != "", F.concat(F.lit(events.LEFT_OUT), found))
 
 
 def _of_quarantine(records: DataFrame) -> dict[str, Column]:
@@ -74,7 +112,10 @@ def _record_rules(how: Records) -> list[_Rule]:
     return [
         (events.RECORD_TOO_LARGE, F.col("is_too_large"), not_utf8_either),
         (events.INVALID_UTF8, ~F.col("is_utf8"), None),
-        *[(verdict, broken, None) for verdict, broken in how.form_rules],
+        *[
+            (verdict, broken, how.no_list if verdict == events.NO_SOURCE else None)
+            for verdict, broken in how.form_rules
+        ],
         *_unknown_rule(how.unknown_fields),
     ]
 
@@ -86,8 +127,9 @@ def _unknown_rule(unknown: Column | None) -> list[_Rule]:
     return [(events.UNKNOWN_FIELD, F.size(unknown) > 0, reason)]
 
 
-def _event_rules(how: Records, settings: IngestSettings) -> list[_Rule]:
+def _event_rules(how: Records, settings: IngestSettings, left_out: _LeftOut) -> list[_Rule]:
     fields = how.fields
+    optional = partial(_optional, fields, left_out)
     time = fields["event_time"]
     too_late = F.col("received_time") + F.expr(f"INTERVAL {settings.max_future_skew.total_seconds():.3f} SECOND")
     is_no_time = time.is_wrong | (time.value <= F.lit(_EPOCH).cast("timestamp"))
@@ -98,25 +140,25 @@ def _event_rules(how: Records, settings: IngestSettings) -> list[_Rule]:
         (events.EVENT_TIME_TOO_OLD, time.value < F.lit(settings.earliest_event_time), time.reason),
         (events.EVENT_TIME_IN_FUTURE, time.value > too_late, time.reason),
         *_needed(fields, "user_id", _is_no_id(fields["user_id"]), unless=how.may_lack("user_id")),
-        *_optional(fields, "is_last", fields["is_last"].is_wrong),
-        *(rule for name in events.TEXT_LIMITS for rule in _optional(fields, name, fields[name].is_wrong)),
+        *optional("is_last", fields["is_last"].is_wrong),
+        *(rule for name in events.TEXT_LIMITS for rule in optional(name, fields[name].is_wrong)),
         *_of_type(
             events.IMPRESSION,
             [
                 *_needed(fields, "campaign_id", _is_no_id(fields["campaign_id"])),
                 *_needed(fields, "ad_id", _is_no_id(fields["ad_id"])),
-                *_optional(fields, "cost_micros", _is_no_amount("cost_micros", fields)),
+                *optional("cost_micros", _is_no_amount("cost_micros", fields)),
             ],
             fields,
         ),
         *_of_type(events.CLICK, _needed(fields, "impression_id", _is_no_id(fields["impression_id"])), fields),
-        *_of_type(events.ACTIVITY, _optional(fields, "data", fields["data"].is_wrong), fields),
-        *_of_type(events.CONVERSION, _conversion_rules(fields), fields),
-        *_kept_rule(list(how.kept.values())),
+        *_of_type(events.ACTIVITY, optional("data", fields["data"].is_wrong), fields),
+        *_of_type(events.CONVERSION, _conversion_rules(fields, optional), fields),
+        *_kept_rule(how.kept, left_out),
     ]
 
 
-def _conversion_rules(fields: dict[str, Field]) -> list[_Rule]:
+def _conversion_rules(fields: dict[str, Field], optional: Callable[[str, Column], list[_Rule]]) -> list[_Rule]:
     currency, revokes = fields["currency"], fields["revokes"]
     is_no_code = ~currency.value.rlike(rf"^{events.CURRENCY_PATTERN}\z") | currency.is_wrong
     # What takes itself back would count as nothing, and as a conversion.
@@ -125,16 +167,19 @@ def _conversion_rules(fields: dict[str, Field]) -> list[_Rule]:
         *_needed(fields, "conversion_type", _is_no_id(fields["conversion_type"])),
         *_needed(fields, "value_micros", _is_no_amount("value_micros", fields)),
         *_needed(fields, "currency", is_no_code, unless=fields["value_micros"].value == 0),
-        *_optional(fields, "order_id", _is_no_id(fields["order_id"])),
-        *_optional(fields, "revokes", _is_no_id(revokes) | names_itself),
+        *optional("order_id", _is_no_id(fields["order_id"])),
+        *optional("revokes", _is_no_id(revokes) | names_itself),
     ]
 
 
-def _kept_rule(fields: list[Field]) -> list[_Rule]:
-    if not fields:
+def _kept_rule(kept: dict[str, Field], left_out: _LeftOut) -> list[_Rule]:
+    if not kept:
         return []
+    fields = list(kept.values())
     # A verdict has one reason, so all columns that are kept are one rule.
-    broken = [F.coalesce(field.is_wrong, F.lit(False)) for field in fields]
+    broken = [
+        F.coalesce(left_out.broken(name, field.is_wrong, field.reason), F.lit(False)) for name, field in kept.items()
+    ]
     reason = F.coalesce(*[F.when(one, as_text(field.reason)) for one, field in zip(broken, fields, strict=True)])
     return [(events.INVALID_KEPT_COLUMN, reduce(or_, broken), reason)]
 
@@ -145,8 +190,9 @@ def _needed(fields: dict[str, Field], name: str, is_broken: Column, unless: Colu
     return [(events.missing(name), is_missing, field.reason), (events.invalid(name), is_broken, field.reason)]
 
 
-def _optional(fields: dict[str, Field], name: str, is_broken: Column) -> list[_Rule]:
-    return [(events.invalid(name), is_broken, fields[name].reason)]
+def _optional(fields: dict[str, Field], left_out: _LeftOut, name: str, is_broken: Column) -> list[_Rule]:
+    reason = fields[name].reason
+    return [(events.invalid(name), left_out.broken(name, is_broken, reason), reason)]
 
 
 def _is_no_id(field: Field) -> Column:

@@ -1,6 +1,6 @@
 """Records of mapped sources: what the expressions of the settings give, as columns."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -8,9 +8,14 @@ from pyspark.sql import functions as F
 from spark_jobs.config.sources import FIELDS, TEXTS
 from spark_jobs.contract.events import UnknownFields
 from spark_jobs.ingest import parse
+from spark_jobs.ingest.elements import LIST
 from spark_jobs.ingest.fields import SOURCE_NAME, Field, Given, Reason, as_text
 from spark_jobs.mapping import Expression, Path, RecordSchema, failure_sql, to_sql
+from spark_jobs.mapping.schema import RECORD, VARIANT, OtherRecord
 from spark_jobs.mapping.sources import SourceMapping
+
+_LET = "let"
+"""Begins the names of columns in between."""
 
 
 class Mapped:
@@ -27,9 +32,23 @@ class Mapped:
         return ~F.coalesce(F.expr(self._schema.is_whole_sql(parse.TO_PARSE)), F.lit(False))
 
     @property
+    def schema(self) -> RecordSchema:
+        """All that the mappings read from a record."""
+        return self._schema
+
+    @property
+    def lists(self) -> tuple[Path, ...]:
+        """The lists whose elements are records, each once, in the order of the sources."""
+        return tuple(dict.fromkeys(one.each for one in self._mappings.values() if one.each))
+
+    def of_list(self, path: Path | None) -> tuple[str, ...]:
+        """The sources whose records are the elements of the list at ``path``; None: those with whole records."""
+        return tuple(name for name, one in self._mappings.items() if one.each == path)
+
+    @property
     def has_conditions(self) -> bool:
         """Whether a source means only some of its records."""
-        return any(one.when for one in self._mappings.values())
+        return any(one.when or one.each for one in self._mappings.values())
 
     def read(self, records: DataFrame) -> DataFrame:
         """``records`` (with :data:`spark_jobs.ingest.parse.TO_PARSE`) with what the other methods refer to."""
@@ -37,12 +56,28 @@ class Mapped:
             return records
         for name, sql in self._schema.columns_sql(parse.TO_PARSE):
             records = records.withColumn(name, F.expr(sql))
-        return records
+        lets = {root: text for one in self._mappings.values() for root, text in one.lets.items()}
+        read = [(text, self._schema.others[root]) for root, text in lets.items() if root in self._schema.others]
+        return self._with_lets(records, read) if read else records
+
+    def _with_lets(self, records: DataFrame, lets: Sequence[tuple[Expression, OtherRecord]]) -> DataFrame:
+        """``records`` with what is read of texts in them. Each is read by the columns that the record was read by."""
+        texts = {f"{_LET}_{number}": self._value(text) for number, (text, _) in enumerate(lets)}
+        of_record = {name: f"{_LET}_{name}" for name in (VARIANT, RECORD)}
+        records = records.withColumns({**texts, **{kept: F.col(name) for name, kept in of_record.items()}})
+        for text, (_, other) in zip(texts, lets, strict=True):
+            for name, sql in other.columns_sql(text):
+                records = records.withColumn(name, F.expr(sql))
+        return records.withColumns({name: F.col(kept) for name, kept in of_record.items()})
 
     def is_meant(self, name: str) -> Column:
         """Whether the source ``name`` means the record, if it comes from where the source does."""
         one = self._mappings.get(name)
-        return self._value(one.when) if one and one.when else F.lit(True)
+        is_meant = self._value(one.when) if one and one.when else F.lit(True)
+        if not self.lists:
+            return is_meant
+        in_list = F.col(LIST) == self.lists.index(one.each) if one and one.each else F.col(LIST).isNull()
+        return in_list & is_meant
 
     def fields(self, name: str) -> dict[str, Field]:
         """By name, the fields of an event that the source gives."""

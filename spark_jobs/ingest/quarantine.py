@@ -9,7 +9,7 @@ exception is a row whose ``raw`` is not text: its characters may be those of ano
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from spark_jobs.contract.events import DECODE_VERDICTS, INVALID_UTF8, OK, RECORD_TOO_LARGE
@@ -18,11 +18,16 @@ from spark_jobs.ingest import decode
 if TYPE_CHECKING:
     from spark_jobs.formats.decoding import Decoder
 
-BEFORE_VERDICT, BEFORE_SOURCE, _BEFORE_REASON = "before_verdict", "before_source", "before_reason"
-"""The columns with what a record was judged when it was received: its verdict, and the name of its source."""
+BEFORE_VERDICT, BEFORE_SOURCE, BEFORE_PLACE = "before_verdict", "before_source", "before_place"
+"""The columns with what a row was when it was received: its verdict, the name of its source, and its ``source``."""
+NUMBER = "number"
+"""The column with a number of its own for each record that is judged again."""
+_BEFORE_REASON = "before_reason"
 # Topics have no slash and no colon in their names, and addresses of files have.
 _KAFKA_PLACE = r"^([a-zA-Z0-9._-]+)/[0-9]+/[0-9]+$"
 _BLOCK = "#bytes="
+_IN_RECORD = r"(?:\[[0-9]+\])?(?:\+[a-z][a-z0-9_]*)?\z"
+"""What ``source`` ends with if a record holds several events: the number of one, and who else takes it."""
 _ISO_8859_1 = "ISO-8859-1"
 
 _CAN_BE_BYTES = r"\A[\x00-\xFF]*\z"
@@ -56,15 +61,15 @@ def as_received(
         folders: by regular expression for the place of a file, its origin.
 
     Returns:
-        ``raw`` (string: as received, also if its bytes are not UTF-8), ``source`` (string), ``origin`` (string: the
-        topic, or the files of a source's folder; null for other files), ``ingest_time`` (timestamp: ``now``),
-        ``received_time`` (timestamp: when the record was first received), ``requeued_from`` (timestamp),
-        :data:`BEFORE_VERDICT`, :data:`BEFORE_SOURCE` (strings), and what :func:`spark_jobs.ingest.decode.decode`
-        adds.
+        ``raw`` (string: as received, also if its bytes are not UTF-8), ``source`` (string: of the whole record),
+        ``origin`` (string: the topic, or the files of a source's folder; null for other files), ``ingest_time``
+        (timestamp: ``now``), ``received_time`` (timestamp: when the record was first received), ``requeued_from``
+        (timestamp), :data:`BEFORE_VERDICT`, :data:`BEFORE_SOURCE`, :data:`BEFORE_PLACE` (strings), and what
+        :func:`spark_jobs.ingest.decode.decode` adds.
     """
     records = quarantined.select(
         _raw_as_received().alias("raw"),
-        "source",
+        _record_place(F.col("source")).alias("source"),
         _origin(folders).alias("origin"),
         now.alias("ingest_time"),
         # Older versions did not write it down. Its batch is the latest time that it can have been.
@@ -72,6 +77,7 @@ def as_received(
         F.col("ingest_time").alias("requeued_from"),
         F.col("verdict").alias(BEFORE_VERDICT),
         F.col("source_name").alias(BEFORE_SOURCE),
+        F.col("source").alias(BEFORE_PLACE),
         F.col("reason").alias(_BEFORE_REASON),
     )
     decoded = _decoded(records, decoders)
@@ -95,10 +101,43 @@ def _is_file() -> Column:
     return F.contains(F.col("source"), F.lit("#"))
 
 
+def once_more(judged: DataFrame, *, has_lists: bool) -> DataFrame:
+    """The rows of ``judged`` that are what was in quarantine.
+
+    A record that holds several events is judged as a whole each time: of an event in it, only that one is meant. Of a
+    record that was no list of events when it was received, all are, and only if all of them fit: else one that does
+    not. The first of them gets the ``source`` of the record, so that the two are known for the same.
+
+    Args:
+        judged: of records from :func:`as_received`, with :data:`BEFORE_PLACE`, and :data:`NUMBER` of each of them.
+        has_lists: whether a source has its records in a list.
+    """
+    before, now = F.col(BEFORE_PLACE), F.col("source")
+    if not has_lists:
+        return judged.where(now == before)
+    was_whole = before == _record_place(before)
+    is_taken_apart = was_whole & F.startswith(F.substr(now, F.length(before) + 1), F.lit("["))
+    of_record = Window.partitionBy(NUMBER)
+    is_bad = F.col("verdict") != OK
+    rows = judged.where((now == before) | is_taken_apart).withColumns(
+        {
+            "all_fit": ~F.bool_or(is_bad).over(of_record),
+            "place": F.row_number().over(of_record.orderBy(is_bad.desc(), "source")),
+        }
+    )
+    first = F.when(is_taken_apart & (F.col("place") == 1), before).otherwise(now)
+    return rows.where(F.col("all_fit") | (F.col("place") == 1)).withColumn("source", first).drop("all_fit", "place")
+
+
+def _record_place(source: Column) -> Column:
+    return F.regexp_replace(source, _IN_RECORD, "")
+
+
 def _origin(folders: Mapping[str, str]) -> Column:
-    topic = F.nullif(F.regexp_extract("source", _KAFKA_PLACE, 1), F.lit(""))
+    place = _record_place(F.col("source"))
+    topic = F.nullif(F.regexp_extract(place, _KAFKA_PLACE, 1), F.lit(""))
     # Up to the place within the file; a name of a file may hold the character, too.
-    file = F.regexp_replace("source", r"#[a-z]+=[0-9a-z-]*\z", "")
+    file = F.regexp_replace(place, r"#[a-z]+=[0-9a-z-]*\z", "")
     chain = F.when(~_is_file(), topic)
     for pattern, origin in folders.items():
         chain = chain.when(file.rlike(pattern), F.lit(origin))

@@ -38,7 +38,16 @@ from spark_jobs.errors import LakeError, LakeInUseError
 from spark_jobs.formats.sources import decoders
 from spark_jobs.ingest.arriving import places_of_files
 from spark_jobs.ingest.judge import judge
-from spark_jobs.ingest.quarantine import BEFORE_SOURCE, BEFORE_VERDICT, as_received, in_quarantine, requeued
+from spark_jobs.ingest.quarantine import (
+    BEFORE_PLACE,
+    BEFORE_SOURCE,
+    BEFORE_VERDICT,
+    NUMBER,
+    as_received,
+    in_quarantine,
+    once_more,
+    requeued,
+)
 from spark_jobs.ingest.requeue_model import JudgedRecords, Requeued, Selection
 from spark_jobs.ingest.schemas import schemas_of
 from spark_jobs.lake.lock import Check
@@ -64,6 +73,7 @@ _CONFLICTS = (
     MetadataChangedException,
     ProtocolChangedException,
 )
+_CARRIED = (BEFORE_VERDICT, BEFORE_SOURCE, BEFORE_PLACE, NUMBER)
 _log = logging.getLogger(__name__)
 OnStep = Callable[[str], None]
 
@@ -135,7 +145,7 @@ class _Batch:
 
     def fitting(self) -> DataFrame:
         """The rows to append."""
-        return self.rows.where(F.col("verdict") == OK).drop(BEFORE_VERDICT, BEFORE_SOURCE)
+        return self.rows.where(F.col("verdict") == OK).drop(*_CARRIED)
 
     def counts(self, on_step: OnStep) -> tuple[JudgedRecords, ...]:
         """The records in groups; judges them."""
@@ -172,7 +182,9 @@ def _judge(lake: OpenLake, selection: Selection, on_step: OnStep) -> _Batch:
         records = records.withColumn("received_time", F.when(is_meant, now).otherwise(F.col("received_time")))
     # Judged once, and counted before they are written. Without this, Spark would also put the rules into each
     # condition on what was judged, and plan for minutes.
-    judged = judge(records, lake.settings, carried=(BEFORE_VERDICT, BEFORE_SOURCE)).persist()
+    records = records.withColumn(NUMBER, F.monotonically_increasing_id())
+    has_lists = any(source.each for source in lake.settings.sources.values())
+    judged = once_more(judge(records, lake.settings, carried=_CARRIED), has_lists=has_lists).persist()
     writer = f"{REQUEUE} after {last_us}"
     return _Batch(judged, selection.source, time_of_us(at_us), writer, next_watermark(lake, DEDUPLICATE))
 

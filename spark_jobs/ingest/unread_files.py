@@ -68,8 +68,8 @@ class UnreadFiles:
                     if one.decoded
                     else self._judge.judge(one.raw, now, origin)
                 )
-                if judged and judged.verdict == OK:
-                    time = judged.event["event_time"]
+                for event in (found.event for found in judged if found.verdict == OK):
+                    time = event["event_time"]
                     assert isinstance(time, datetime), "an event has a time"  # noqa: S101 a mistake of the rules
                     return microseconds(time - EPOCH)
         except SourceError:

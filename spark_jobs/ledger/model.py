@@ -20,6 +20,7 @@ class RecordKind(StrEnum):
     """The fate of a record, or of an event in a query."""
 
     RECEIVED = "received"
+    FURTHER = "further events of a record"
     QUARANTINED = "quarantined"
     REQUEUED = "requeued"
     OK = "ok"
@@ -104,9 +105,9 @@ class Figure(_Frozen):
 class Ledger(_Frozen):
     """The account up to versions that belong together, and the files from which the next update goes on.
 
-    received = ok + quarantined; ok = kept + duplicates (:data:`DUPLICATES`) + late (:data:`LATE_KINDS`) + held back
-    + unaccounted, which must be 0. ``surplus`` counts rows of silver without a record, and must be 0 too. In the
-    account of a query, read + initial = emitted + pending + late + unaccounted.
+    received = records + further events of a record = ok + quarantined; ok = kept + duplicates (:data:`DUPLICATES`)
+    + late (:data:`LATE_KINDS`) + held back + unaccounted, which must be 0. ``surplus`` counts rows of silver without a
+    record, and must be 0 too. In the account of a query, read + initial = emitted + pending + late + unaccounted.
     """
 
     format: int = LEDGER_FORMAT
@@ -145,6 +146,11 @@ class Ledger(_Frozen):
     def received(self) -> int:
         """Records that arrived."""
         return self.rows(RecordKind.RECEIVED)
+
+    @property
+    def records(self) -> int:
+        """Records that the events arrived in: one may hold several."""
+        return self.received - self.rows(RecordKind.FURTHER)
 
     @property
     def ok(self) -> int:

@@ -32,6 +32,8 @@ from spark_jobs.ledger.workbench import LedgerDatabase, nearness
 from spark_jobs.queries.deduplicate.query import NAME as DEDUPLICATE
 
 REQUEUE = "requeue"
+_FURTHER = r"(\[[1-9][0-9]*\]|\+[a-z][a-z0-9_]*)$"
+"""Ends the ``source`` of an event that is not the first one of its record."""
 _BRONZE: Columns = {
     "event_type": TEXT,
     "event_id": TEXT,
@@ -65,12 +67,14 @@ def take_records(desk: LedgerDatabase, lake: Lake, bronze: Sequence[Commit], bat
             CREATE TABLE record AS
             SELECT epoch_us(event_time) AS event_us, epoch_us(ingest_time) AS ingest_us, source_name AS source, verdict,
               version, late_us, epoch_us(requeued_from) AS requeued_us,
+              regexp_matches(bronze_rows.source, '{_FURTHER}') AS is_further,
               CASE WHEN verdict = '{OK}' THEN key_of(event_type, event_id) END AS hash,
               CASE WHEN verdict <> '{OK}' OR requeued_from IS NOT NULL THEN key_of('', bronze_rows.source) END AS origin
             FROM bronze_rows
             """
         )
     desk.count(RECORDS, RecordKind.RECEIVED, "FROM record WHERE requeued_us IS NULL")
+    desk.count(RECORDS, RecordKind.FURTHER, "FROM record WHERE requeued_us IS NULL AND is_further")
     desk.count(RECORDS, RecordKind.OK, f"FROM record WHERE verdict = '{OK}'")
     desk.run(
         f"CREATE TABLE quarantined AS SELECT origin, ingest_us, event_us, source, verdict FROM record "
@@ -95,7 +99,11 @@ def take_requeued(desk: LedgerDatabase, ledger: Ledger) -> None:
     _count_quarantined(desk, "judged_anew", -1)
     desk.count(RECORDS, RecordKind.RECEIVED, "FROM judged_anew", sign=-1)
     desk.count(RECORDS, RecordKind.RECEIVED, "SELECT now_us AS event_us, now_source AS source FROM judged_anew")
-    desk.count(RECORDS, RecordKind.REQUEUED, "FROM record WHERE requeued_us IS NOT NULL")
+    desk.count(RECORDS, RecordKind.REQUEUED, "SELECT now_us AS event_us, now_source AS source FROM judged_anew")
+    # A record that has become a list of events: the others were not there before.
+    came = "FROM record r ANTI JOIN in_quarantine q ON r.origin = q.origin AND r.requeued_us = q.ingest_us"
+    for kind in (RecordKind.RECEIVED, RecordKind.FURTHER):
+        desk.count(RECORDS, kind, f"{came} WHERE r.requeued_us IS NOT NULL")
 
 
 def take_kept(desk: LedgerDatabase, lake: Lake, silver: Sequence[Commit]) -> None:

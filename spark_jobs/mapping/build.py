@@ -1,6 +1,6 @@
 """From the syntax tree to typed expressions; refuses everything that is not of the language."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sqlglot import exp
@@ -13,7 +13,7 @@ from spark_jobs.mapping.errors import MappingError, RefusalError
 from spark_jobs.mapping.functions import FUNCTIONS, forms
 from spark_jobs.mapping.grammar import offset_of, text_of_literal
 from spark_jobs.mapping.nodes import Call, Conditions, Constant, FieldNode, FirstGiven, Junction, Node
-from spark_jobs.mapping.paths import PLACEHOLDER, Path
+from spark_jobs.mapping.paths import OUTER_ROOT, PLACEHOLDER, Path
 from spark_jobs.mapping.refusals import unknown_function
 from spark_jobs.mapping.syntax import COMPARISONS, OPERATORS, check_nesting, foreign, number_literal
 from spark_jobs.mapping.types import Type
@@ -29,11 +29,13 @@ class Builder:
     Args:
         text: as written, for literals and positions.
         paths: by where they start in it.
+        roots: by the name in the text, the root of paths into something else than the record.
     """
 
-    def __init__(self, text: str, paths: dict[int, Path]) -> None:
+    def __init__(self, text: str, paths: dict[int, Path], roots: Mapping[str, str]) -> None:
         self._text = text
         self._paths = paths
+        self._roots = roots
         self._builders: dict[type[exp.Expr], Callable[[Any], Node]] = {
             exp.Paren: lambda tree: self.build(tree.this),
             exp.Literal: self._literal,
@@ -91,7 +93,7 @@ class Builder:
         name = tree.name
         offset = offset_of(tree)
         if set(name) == {PLACEHOLDER} and offset in self._paths and not tree.args.get("table"):
-            return FieldNode(self._paths[offset])
+            return FieldNode(self._rooted(self._paths[offset]))
         if name.lower() in {
             "current_timestamp",
             "current_date",
@@ -103,6 +105,13 @@ class Builder:
             raise unknown_function(name, FUNCTIONS)
         shown = tree.sql("spark").replace(PLACEHOLDER, "")
         raise RefusalError(f"unknown column {shown!r}", f"a field of the record is written $.{name.strip(PLACEHOLDER)}")
+
+    def _rooted(self, path: Path) -> Path:
+        if path.root in {"", *self._roots}:
+            return Path(path.steps, self._roots.get(path.root, ""))
+        if path.root == OUTER_ROOT:
+            raise RefusalError("$$ is the record around an element, and the source has no each")
+        raise RefusalError(f"there is no let {path.root}", "a field of the record is written $.name")
 
     def _function(self, tree: exp.Anonymous) -> Node:
         name, arguments = str(tree.this).lower(), list(tree.expressions)

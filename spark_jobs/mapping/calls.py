@@ -29,7 +29,9 @@ def call(function: Function, arguments: Sequence[Node]) -> Call:
     for one in of_count:
         if all(map(_fits, arguments, _expanded(one, len(arguments)))):
             return _bound(function, one, arguments)
-    for one in reversed(of_count):
+    # A literal says more than a value that each record gives.
+    last_first = of_count[::-1]
+    for one in sorted(last_first, key=_literals, reverse=True):
         if all(map(_is_coercible, arguments, _expanded(one, len(arguments)))):
             return _bound(function, one, arguments)
     return _bound(function, of_count[-1], arguments)
@@ -41,16 +43,24 @@ def _takes(one: Overload, count: int) -> bool:
     return least <= count and (is_open or count <= len(one.parameters))
 
 
+def _literals(one: Overload) -> int:
+    return sum(parameter.is_literal for parameter in one.parameters)
+
+
 def _expanded(one: Overload, count: int) -> list[Parameter]:
     return [*one.parameters, *[one.parameters[-1]] * (count - len(one.parameters))][:count]
 
 
 def _fits(argument: Node, parameter: Parameter) -> bool:
-    return fits(argument.type, parameter.type)
+    return fits(argument.type, parameter.type) and _may_stand(argument, parameter)
 
 
 def _is_coercible(argument: Node, parameter: Parameter) -> bool:
-    return is_coercible(argument.type, parameter.type)
+    return is_coercible(argument.type, parameter.type) and _may_stand(argument, parameter)
+
+
+def _may_stand(argument: Node, parameter: Parameter) -> bool:
+    return isinstance(argument, Constant) or not parameter.is_literal
 
 
 def _bound(function: Function, one: Overload, arguments: Sequence[Node]) -> Call:

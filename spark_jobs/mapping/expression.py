@@ -1,7 +1,9 @@
 """Expressions: parsed once, rendered for Spark, evaluated in Python."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 
 from spark_jobs.mapping.errors import MappingError, RefusalError
 from spark_jobs.mapping.evaluate import Compiled, Run, compiled
@@ -48,8 +50,12 @@ class Expression:
         return compiled(self.node)
 
 
-def parse_expression(text: str) -> Expression:
+def parse_expression(text: str, roots: Mapping[str, str] = MappingProxyType({})) -> Expression:
     """The expression that ``text`` is.
+
+    Args:
+        text: of the language.
+        roots: what paths may lead into besides the record: by the name in the text, the root that paths get.
 
     Raises:
         MappingError: it is none of the language; the error says where and why.
@@ -61,7 +67,7 @@ def parse_expression(text: str) -> Expression:
 
     tree, paths = parse_syntax(text)
     try:
-        node = Builder(text, paths).build(tree)
+        node = Builder(text, paths, roots).build(tree)
         node = converted(node, Type.TEXT) if node.type in {Type.NULL, Type.LIST} else node
         _check_size(node)
     except RecursionError as error:

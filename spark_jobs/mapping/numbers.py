@@ -7,7 +7,7 @@ from spark_jobs.mapping.types import MAX_INTEGER, MIN_INTEGER, NUMBER_SCALE
 
 # Wide enough that no operation rounds before it is asked to. Python's own operators, abs and the minus sign among them,
 # round to 28 digits: nothing here may use them.
-_EXACT = Context(prec=200, Emax=10**6, Emin=-(10**6))
+EXACT = Context(prec=200, Emax=10**6, Emin=-(10**6))
 _DIGITS = r"[0-9]{1,38}"
 NUMBER_PATTERN = rf"[+-]?(?:{_DIGITS}(?:\.[0-9]{{0,38}})?|\.{_DIGITS})(?:[eE][+-]?[0-9]{{1,2}})?"
 """Of a text that is a number, in the regular expressions of Java and Python alike."""
@@ -27,10 +27,10 @@ def rounded(
     value: Decimal, step: Decimal = _STEP, limit: Decimal = _LIMIT, rounding: str = ROUND_HALF_UP
 ) -> Decimal | None:
     """``value`` to a multiple of ``step``, as a NUMBER; None from ``limit`` on. There is no negative zero."""
-    result = value.quantize(step, rounding=rounding, context=_EXACT)
+    result = value.quantize(step, rounding=rounding, context=EXACT)
     if result.copy_abs() >= limit:
         return None
-    return _EXACT.add(result.quantize(_STEP, rounding=ROUND_HALF_UP, context=_EXACT), Decimal(0))
+    return EXACT.add(result.quantize(_STEP, rounding=ROUND_HALF_UP, context=EXACT), Decimal(0))
 
 
 def in_range(value: int) -> int | None:
@@ -62,9 +62,7 @@ def text_to_decimal(precision: int, scale: int, text: str) -> Decimal | None:
 
 def micros(value: Decimal) -> int | None:
     """Millionths, rounded half up."""
-    return in_range(
-        int(_EXACT.multiply(value.quantize(_PRODUCT_STEP, rounding=ROUND_HALF_UP, context=_EXACT), _MILLION))
-    )
+    return in_range(int(EXACT.multiply(value.quantize(_PRODUCT_STEP, rounding=ROUND_HALF_UP, context=EXACT), _MILLION)))
 
 
 def micros_of_text(text: str) -> int | None:
@@ -91,7 +89,7 @@ def text_of_number(value: Decimal) -> str:
 
 def widened(value: int) -> Decimal:
     """INTEGER to NUMBER."""
-    return Decimal(value).quantize(_STEP, context=_EXACT)
+    return Decimal(value).quantize(_STEP, context=EXACT)
 
 
 def truncated(value: Decimal) -> int | None:
@@ -101,32 +99,32 @@ def truncated(value: Decimal) -> int | None:
 
 def plus(left: Decimal, right: Decimal) -> Decimal | None:
     """Exact."""
-    return rounded(_EXACT.add(left, right))
+    return rounded(EXACT.add(left, right))
 
 
 def minus(left: Decimal, right: Decimal) -> Decimal | None:
     """Exact."""
-    return rounded(_EXACT.subtract(left, right))
+    return rounded(EXACT.subtract(left, right))
 
 
 def times(left: Decimal, right: Decimal) -> Decimal | None:
     """Rounded half up to 6 decimals."""
-    return rounded(_EXACT.multiply(left, right), _PRODUCT_STEP)
+    return rounded(EXACT.multiply(left, right), _PRODUCT_STEP)
 
 
 def divided(left: Decimal, right: Decimal) -> Decimal | None:
     """Rounded half up to 8 decimals, of 38 that Spark computes and rounds half up first."""
     if not right:
         return None
-    scaled = abs(int(left.scaleb(NUMBER_SCALE, _EXACT))) * 10**38
-    divisor = abs(int(right.scaleb(NUMBER_SCALE, _EXACT)))
-    quotient = Decimal((2 * scaled + divisor) // (2 * divisor)).scaleb(-38, _EXACT)
+    scaled = abs(int(left.scaleb(NUMBER_SCALE, EXACT))) * 10**38
+    divisor = abs(int(right.scaleb(NUMBER_SCALE, EXACT)))
+    quotient = Decimal((2 * scaled + divisor) // (2 * divisor)).scaleb(-38, EXACT)
     return rounded(quotient.copy_negate() if (left < 0) != (right < 0) else quotient, _QUOTIENT_STEP)
 
 
 def remainder(left: Decimal, right: Decimal) -> Decimal | None:
     """With the sign of ``left``."""
-    return rounded(_EXACT.remainder(left, right)) if right else None
+    return rounded(EXACT.remainder(left, right)) if right else None
 
 
 def integer_quotient(left: int, right: int) -> int | None:
@@ -154,9 +152,9 @@ def ceiled(value: Decimal) -> Decimal | None:
     return rounded(value, Decimal(1), rounding=ROUND_CEILING)
 
 
-def micros_of_seconds(value: Decimal) -> int:
-    """Seconds to microseconds; digits behind the sixth are cut off."""
-    return int(_EXACT.multiply(value, _MILLION).quantize(Decimal(1), rounding=ROUND_DOWN, context=_EXACT))
+def whole_product(left: Decimal, right: Decimal) -> int:
+    """The product; digits behind the point are cut off."""
+    return int(EXACT.multiply(left, right).quantize(Decimal(1), rounding=ROUND_DOWN, context=EXACT))
 
 
 def number_of_literal(source: str) -> Decimal | None:

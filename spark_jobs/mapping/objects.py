@@ -7,7 +7,7 @@ at each start.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spark_jobs.mapping.paths import Path
+from spark_jobs.mapping.paths import Path, Step
 
 _Tree = dict[str, "_Tree | None"]
 """By key, what is read below it; None: the value itself."""
@@ -18,7 +18,7 @@ class Objects:
     """The paths that are read together.
 
     Attributes:
-        paths: these paths; the others have an index, or share a key with another one that a struct cannot hold.
+        paths: these paths; the others go through a list, or share a key with another one that a struct cannot hold.
         tree: the keys of these paths.
     """
 
@@ -42,10 +42,10 @@ class Objects:
         return struct + "".join(f".{_name(str(step))}" for step in path.steps)
 
 
-def _add(tree: _Tree, steps: Sequence[str | int]) -> bool:
+def _add(tree: _Tree, steps: Sequence[Step]) -> bool:
     """Adds a path to ``tree``; false if it does not fit, and then ``tree`` is as before."""
     key, *rest = steps
-    if isinstance(key, int):
+    if not isinstance(key, str):
         return False
     if key not in tree:
         # Spark ignores case in the names of a struct's fields.

@@ -1,36 +1,70 @@
-"""Paths into a record: ``$.user.device['odd key'].tags[0]``."""
+"""Paths into a record: ``$.user.device['odd key'].tags[0]``, ``$.params[?key='page'].value``."""
 
 import re
 from dataclasses import dataclass
 
 from spark_jobs.mapping.errors import MappingError
 
+OUTER_ROOT = "$"
+"""The root of paths into the record around an element: ``$$.sent``."""
 PLACEHOLDER = "\ue000"
 """Stands for each character of a path while the rest is parsed: a letter to the parser, and none of the user's."""
 
 _MAX_INDEX = 999_999
+_ROOT = re.compile(r"[a-z][a-z0-9_]*")
 _NAME = re.compile(r"\.([^\W\d]\w*)")
 _KEY = re.compile(r"""\[\s*(?:'([^'\\]*)'|"([^"\\]*)")\s*\]""")
 _INDEX = re.compile(r"\[\s*([0-9]+)\s*\]")
+_WHERE = re.compile(r"""\[\s*\?\s*([^\W\d]\w*(?:\.[^\W\d]\w*)*)\s*=\s*(?:'([^'\\]*)'|"([^"\\]*)")\s*\]""")
 _SKIPPED = re.compile(
     r"""[rR]?'(?:[^'\\]|\\.)*'|[rR]?"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/|[$""" + PLACEHOLDER + "]", re.DOTALL
 )
 
 
 @dataclass(frozen=True)
-class Path:
-    """Where a value lies in a record: keys (str) and indexes (int, from 0) from the root. No steps: the whole."""
+class Where:
+    """A step to the first element of a list that has a text or plain number at some keys.
 
-    steps: tuple[str | int, ...]
+    Attributes:
+        keys: from the element on.
+        value: the text that is there.
+    """
+
+    keys: tuple[str, ...]
+    value: str
+
+
+Step = str | int | Where
+
+
+@dataclass(frozen=True)
+class Path:
+    """Where a value lies in a record: keys (str), indexes (int, from 0), lookups. No steps: the whole record.
+
+    Attributes:
+        steps: from the root.
+        root: of what: nothing for the record, :data:`OUTER_ROOT` for the one around an element of its list, or the
+            name of a text that the mapping reads as JSON, after the name of its source and a dot.
+    """
+
+    steps: tuple[Step, ...]
+    root: str = ""
+
+    @property
+    def within(self) -> "Path":
+        """The same from the root of its record."""
+        return Path(self.steps)
 
     def __str__(self) -> str:
         """As it is written in an expression."""
-        return "$" + "".join(map(_step_text, self.steps))
+        return f"${self.root.rpartition('.')[2]}" + "".join(map(_step_text, self.steps))
 
 
-def _step_text(step: str | int) -> str:
+def _step_text(step: Step) -> str:
     if isinstance(step, int):
         return f"[{step}]"
+    if isinstance(step, Where):
+        return f"[?{'.'.join(step.keys)}='{step.value}']"
     return f".{step}" if _NAME.fullmatch(f".{step}") else f"['{step}']"
 
 
@@ -52,7 +86,8 @@ def cut_paths(text: str) -> tuple[str, dict[int, Path]]:
             raise MappingError(text, start, "U+E000 is no character of the language")
         if found[0] == "$":
             paths[start], end = _read_path(text, start)
-            if not isinstance(next(iter(paths[start].steps), ""), str):
+            is_record = paths[start].root in {"", OUTER_ROOT}
+            if is_record and not isinstance(next(iter(paths[start].steps), ""), str):
                 raise MappingError(text, start + 1, "a record is an object, not an array", "start with a key: $.key")
             parts.append(PLACEHOLDER * (end - start))
         else:
@@ -76,17 +111,18 @@ def parse_path(text: str) -> Path:
 
 
 def _read_path(text: str, start: int) -> tuple[Path, int]:
-    steps: list[str | int] = []
-    position = start + 1
+    steps: list[Step] = []
+    root = OUTER_ROOT if text.startswith("$$", start) else found[0] if (found := _ROOT.match(text, start + 1)) else ""
+    position = start + 1 + len(root)
     while position < len(text) and text[position] in ".[":
         step, position = _read_step(text, position)
         steps.append(step)
     if position < len(text) and (text[position].isalnum() or text[position] in "_$"):
         raise MappingError(text, position, f"{text[position]!r} cannot follow $", "a field is written $.name")
-    return Path(tuple(steps)), position
+    return Path(tuple(steps), root), position
 
 
-def _read_step(text: str, position: int) -> tuple[str | int, int]:
+def _read_step(text: str, position: int) -> tuple[Step, int]:
     if name := _NAME.match(text, position):
         return name[1], name.end()
     if key := _KEY.match(text, position):
@@ -96,6 +132,11 @@ def _read_step(text: str, position: int) -> tuple[str | int, int]:
                 text, position, "a key in a path must not be empty or hold quotes or unprintable characters"
             )
         return text_of_key, key.end()
+    if where := _WHERE.match(text, position):
+        value = where[2] if where[2] is not None else where[3]
+        if {"'", '"'} & set(value) or not value.isprintable():
+            raise MappingError(text, position, "a value in a path must not hold quotes or unprintable characters")
+        return Where(tuple(where[1].split(".")), value), where.end()
     index = _INDEX.match(text, position)
     if index and len(index[1]) <= len(str(_MAX_INDEX)):
         return int(index[1]), index.end()
@@ -103,6 +144,11 @@ def _read_step(text: str, position: int) -> tuple[str | int, int]:
         raise MappingError(text, position, f"the index {index[1]} is larger than {_MAX_INDEX}")
     if text.startswith(("[-", "[*", ".*", ".."), position):
         raise MappingError(
-            text, position, "a path has no wildcards and no indexes from the end", "name one element: [0]"
+            text,
+            position,
+            "a path has no wildcards and no indexes from the end",
+            "name one element: [0], or [?key='value']",
         )
-    raise MappingError(text, position, "a step of a path is malformed", "write .name, ['any key'] or [0]")
+    raise MappingError(
+        text, position, "a step of a path is malformed", "write .name, ['any key'], [0] or [?key='value']"
+    )

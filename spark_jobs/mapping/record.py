@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NoReturn, TypeVar
 
-from spark_jobs.mapping.paths import Path
+from spark_jobs.mapping.paths import OUTER_ROOT, Path, Step, Where
 
 _MAX_DIGITS = 38
 """Of a decimal that Spark keeps exactly. Longer ones, and those with an exponent, stay as they are written."""
@@ -18,6 +18,7 @@ _MAX_DEPTH_OF_RECORD = _MAX_DEPTH - 1
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]|[-0-9][-+.eE0-9]{1000,}', re.DOTALL)
 _RARE = re.compile(r"\\u[dD][89a-fA-F]|[-+.eE0-9]{1000}")
 _BRACKETS_TO_COUNT = 200
+_SPACE = " \t\r\n"
 _FRAMES_PER_LEVEL = 10
 _SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _ESCAPES = {code: f"\\u{code:04X}" for code in range(0x20)} | str.maketrans(_SHORT_ESCAPES)
@@ -49,13 +50,20 @@ class Record:
 
     Args:
         text: the JSON text without white space around it; bytes are UTF-8.
+        outer: the record around it, if it is an element of a list.
+        is_whole: whether a text with more behind the first value counts as none.
+
+    Attributes:
+        others: by root, the other records that paths lead into.
     """
 
-    __slots__ = ("_root", "text")
+    __slots__ = ("_is_whole", "_root", "others", "text")
 
-    def __init__(self, text: bytes | str) -> None:
+    def __init__(self, text: bytes | str, outer: "Record | None" = None, *, is_whole: bool = False) -> None:
         self.text = text if isinstance(text, str) else text.decode("utf-8", errors="replace")
         self._root: object = self
+        self._is_whole = is_whole
+        self.others: dict[str, Record] = {OUTER_ROOT: outer} if outer else {}
 
     def get(self, path: Path) -> str | None:
         """The value at ``path`` as TEXT; None if it is missing, or JSON's null.
@@ -64,19 +72,34 @@ class Record:
         or more than 38 digits as it is written. An object or array as compact JSON with its keys in order. The whole
         record (``$``) exactly as it was received.
         """
+        if path.root:
+            return self.others[path.root].get(path.within) if path.root in self.others else None
         if not path.steps:
             return self.text
         return text_of(_find(self.root(), path))
 
     def is_text(self, path: Path) -> bool:
         """Whether the value at ``path`` is a JSON string or a number without fraction and exponent."""
+        if path.root:
+            return path.root in self.others and self.others[path.root].is_text(path.within)
         value = _find(self.root(), path)
         return isinstance(value, str) and not (isinstance(value, _Number) and {".", "e", "E"} & set(value))
+
+    def elements(self, path: Path) -> "list[Record]":
+        """The elements of the list at ``path``, each a record; none if there is no list."""
+        found = _find(self.root(), path)
+        texts = [text_of(one) for one in found] if isinstance(found, list) else []
+        return [Record("null" if text is None else text, self) for text in texts]
+
+    @property
+    def outer(self) -> "Record | None":
+        """The record around it."""
+        return self.others.get(OUTER_ROOT)
 
     def root(self) -> object:
         """The parsed text; None if it is not JSON, or nested too deeply."""
         if self._root is self:
-            self._root = _parse(self.text, _MAX_DEPTH_OF_RECORD)
+            self._root = _parse(self.text, _MAX_DEPTH_OF_RECORD, is_whole=self._is_whole)
         return self._root
 
 
@@ -91,26 +114,51 @@ def array_length(text: str) -> int | None:
     return len(root) if isinstance(root, list) else None
 
 
+def array_contains(text: str, value: str) -> bool | None:
+    """Whether an element of the JSON array ``text`` is ``value``; None if it is no array."""
+    root = _parse(text)
+    return any(_plain_text(element) == value for element in root) if isinstance(root, list) else None
+
+
 def _find(value: object, path: Path) -> object:
     for step in path.steps:
-        if isinstance(step, str):
-            if not isinstance(value, dict):
-                return None
-            value = value.get(step)
-        else:
-            if not isinstance(value, list) or step >= len(value):
-                return None
-            value = value[step]
+        value = _below(value, step)
     return value
 
 
-def _parse(text: str, max_depth: int = _MAX_DEPTH) -> object:
+def _below(value: object, step: Step) -> object:
+    if isinstance(step, str):
+        return value.get(step) if isinstance(value, dict) else None
+    if not isinstance(value, list):
+        return None
+    if isinstance(step, Where):
+        keys = Path(step.keys)
+        return next((element for element in value if _plain_text(_find(element, keys)) == step.value), None)
+    return value[step] if step < len(value) else None
+
+
+def _plain_text(value: object) -> str | None:
+    """``value`` as TEXT, if it is a text, a boolean, or a number that Spark has exactly."""
+    if isinstance(value, dict | list) or (isinstance(value, _Number) and not _is_exact(value)):
+        return None
+    return text_of(value)
+
+
+def _parse(text: str, max_depth: int = _MAX_DEPTH, *, is_whole: bool = False) -> object:
     try:
         if text.count("[") + text.count("{") > _BRACKETS_TO_COUNT or _RARE.search(text):
-            return _deeply(partial(_parse_rare, max_depth=max_depth), text)
-        return _decode(text.lstrip(" \t\r\n"))[0]
+            return _deeply(partial(_parse_rare, max_depth=max_depth, is_whole=is_whole), text)
+        return _first(text, is_whole=is_whole)
     except ValueError:
         return None
+
+
+def _first(text: str, *, is_whole: bool) -> object:
+    stripped = text.strip(_SPACE)
+    value, end = _decode(stripped)
+    if is_whole and end < len(stripped):
+        raise _NotJsonError(text)
+    return value
 
 
 def _deeply(function: Callable[[Any], T], value: object) -> T:
@@ -126,7 +174,7 @@ def _deeply(function: Callable[[Any], T], value: object) -> T:
             sys.setrecursionlimit(limit)
 
 
-def _parse_rare(text: str, max_depth: int) -> object:
+def _parse_rare(text: str, max_depth: int, *, is_whole: bool) -> object:
     depth = 0
     for token in _TOKEN.finditer(text):
         if token[0] in "[{":
@@ -137,7 +185,7 @@ def _parse_rare(text: str, max_depth: int) -> object:
             depth -= 1
         elif token[0][0] != '"' and sum(map(str.isdigit, token[0])) > _MAX_NUMBER_LENGTH:
             return None
-    value = _decode(text.lstrip(" \t\r\n"))[0]
+    value = _first(text, is_whole=is_whole)
     _check_text(value)
     return value
 
@@ -164,16 +212,19 @@ def text_of(value: object) -> str | None:
     return _deeply(_json, value)
 
 
+def _is_exact(literal: str) -> bool:
+    """Whether Spark makes a decimal of the number, and no floating point."""
+    whole, _, fraction = literal.lstrip("-").partition(".")
+    has_exponent = "e" in literal or "E" in literal
+    return not has_exponent and len((whole + fraction).lstrip("0")) <= _MAX_DIGITS and len(fraction) <= _MAX_DIGITS
+
+
 def _number_text(literal: str) -> str:
-    if "e" in literal or "E" in literal:
+    if not _is_exact(literal):
         return str(literal)
-    whole, point, fraction = literal.lstrip("-").partition(".")
-    digits = (whole + fraction).lstrip("0")
-    if len(digits) > _MAX_DIGITS or len(fraction) > _MAX_DIGITS:
-        return str(literal)
-    if not digits:
+    if not literal.strip("-0."):
         return "0"
-    return literal.rstrip("0").rstrip(".") if point else str(literal)
+    return literal.rstrip("0").rstrip(".") if "." in literal else str(literal)
 
 
 def _json(value: object) -> str:

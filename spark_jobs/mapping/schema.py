@@ -5,11 +5,11 @@ another type, and cannot read both ``$.a`` and ``$.a.b``. Of a variant, only num
 38 digits are floating points. If such a one is met, which is rare, its literal is marked as text and parsed again.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from spark_jobs.mapping.objects import Objects
-from spark_jobs.mapping.paths import Path
+from spark_jobs.mapping.paths import OUTER_ROOT, Path, Step, Where
 from spark_jobs.mapping.sqltext import quoted
 
 _MARK = "\ufdd0\ufdd1"
@@ -23,8 +23,10 @@ _INEXACT = (
 _TO_MARK = rf'(?s)\G((?:[^"0-9-]++|"(?:[^"\\]++|\\.)*+"|(?!{_INEXACT})-?[0-9]++(?:\.[0-9]++)?)*+)({_INEXACT})'
 _MARKED = f'$1"{_MARK}$2"'
 _TO_UNMARK = rf'"{_MARK}([^"]*+)"|\A{_MARK}(.*)\z'
+_MAY_BE_INEXACT = r"[0-9][eE][+-]?[0-9]|[0-9.]{39}"
 VARIANT, RECORD = "variant", "record"
 """The columns with a record that was parsed, as an array of it and a number, and with the values at its paths."""
+_NOTHING = "'none', null"
 _AS_READ, _EXACT = "as_read", "exact"
 """In between: the values as the variant has them, and a variant where those that are inexact there are marked."""
 _FIELDS, _EXACT_FIELDS = "fields", "exact_fields"
@@ -38,14 +40,45 @@ class RecordSchema:
 
     Attributes:
         paths: without the whole record, each once.
+        others: of other records, by their root: their paths, and whether they are read as a whole, too.
     """
 
     paths: tuple[Path, ...]
+    others: Mapping[str, "OtherRecord"] = field(default_factory=dict)
 
     @classmethod
     def of(cls, paths: Iterable[Path]) -> "RecordSchema":
         """The schema for ``paths``."""
-        return cls(tuple(dict.fromkeys(path for path in paths if path.steps)))
+        found = list(dict.fromkeys(paths))
+        roots = dict.fromkeys(path.root for path in found if path.root)
+        return cls(
+            tuple(path for path in found if path.steps and not path.root),
+            {
+                root: OtherRecord(
+                    root,
+                    tuple(path.within for path in found if path.root == root and path.steps),
+                    any(path.root == root and not path.steps for path in found),
+                )
+                for root in roots
+            },
+        )
+
+    @property
+    def outer(self) -> "OtherRecord":
+        """What is read of the record around one that is an element of its list."""
+        return self.others.get(OUTER_ROOT, OtherRecord(OUTER_ROOT))
+
+    @staticmethod
+    def elements_sql(path: Path, text: str = "text") -> str:
+        """SQL of the texts of the elements of the list at ``path`` of a record that was read; null if there is none."""
+        # Hardly any record has such a number, and one look at its text says so.
+        may_be_inexact = f"rlike({text}, {quoted(_MAY_BE_INEXACT)})"
+        exact = _value_at(_parsed(_marked(f"concat('[', {text}, ']')")), path.steps, _ROOT, "array<variant>")
+        element = "coalesce(try_variant_get(e, '$', 'string'), 'null')"
+        as_read = _value_at(VARIANT, path.steps, _ROOT, "array<variant>")
+        return (
+            f"if({may_be_inexact}, transform({exact}, e -> {_unmarked(element)}), transform({as_read}, e -> {element}))"
+        )
 
     def columns_sql(self, text: str = "text") -> list[tuple[str, str]]:
         """Name and SQL of the columns that read the record, each to be added to the ones before it.
@@ -58,10 +91,9 @@ class RecordSchema:
         """
         columns = [(VARIANT, _parsed(f"concat('[', {text}, ',', {_seal(text)}, ']')"))]
         if not self.paths:
-            return [*columns, (RECORD, "named_struct('none', null)")]
-        places = [_place(path, _ROOT) for path in self.paths]
-        values = [f"{_AS_READ}.p{number}" for number in range(len(places))]
-        inexact = [_is_inexact(value, VARIANT, place) for value, place in zip(values, places, strict=True)]
+            return [*columns, (RECORD, f"named_struct({_NOTHING})")]
+        values = [f"{_AS_READ}.p{number}" for number in range(len(self.paths))]
+        inexact = [_is_inexact(value, _kind_at(path)) for value, path in zip(values, self.paths, strict=True)]
         marked = _parsed(_marked(f"concat('[', {text}, ']')"))
         objects = Objects.of(self.paths)
         exact = [
@@ -80,7 +112,7 @@ class RecordSchema:
     def _texts(self, objects: Objects, fields: str, variant: str) -> list[str]:
         """SQL of the text at each path: from the column ``fields`` if it is there, or else from ``variant``."""
         return [
-            objects.value_sql(fields, path) if path in objects.paths else _text_at(variant, _place(path, _ROOT))
+            objects.value_sql(fields, path) if path in objects.paths else _text_at(variant, path, _ROOT)
             for path in self.paths
         ]
 
@@ -89,10 +121,9 @@ class RecordSchema:
         """SQL of whether the JSON text is one value with nothing behind it, once it has been read; null for false."""
         return f"try_variant_get({VARIANT}, '$[1]', 'bigint') = {_seal(text)}"
 
-    @staticmethod
-    def kind_sql(path: Path) -> str:
+    def kind_sql(self, path: Path) -> str:
         """SQL of the type of the value at ``path`` of a record that has been read: a name of ``schema_of_variant``."""
-        return _kind(VARIANT, _place(path, _ROOT))
+        return self.others[path.root].kind_sql(path.within) if path.root else _kind_at(path)
 
     def path_sql(self, path: Path, text: str = "text") -> str:
         """SQL of the TEXT at ``path``.
@@ -101,15 +132,68 @@ class RecordSchema:
             path: one of :attr:`paths`, or the whole record.
             text: the column with the JSON text.
         """
+        if path.root:
+            return self.others[path.root].path_sql(path.within)
         return f"{RECORD}.p{self.paths.index(path)}" if path.steps else text
+
+
+@dataclass(frozen=True)
+class OtherRecord:
+    """What mappings read of a record that is not the one they are for, as one column.
+
+    Attributes:
+        root: of paths into it.
+        paths: from there, without the whole record.
+        reads_whole: whether that is read, too.
+    """
+
+    root: str
+    paths: tuple[Path, ...] = ()
+    reads_whole: bool = False
+
+    @property
+    def column(self) -> str:
+        """The name of the column: a struct of TEXT and kind at each path, ``p0``, ``k0`` and so on; and the whole."""
+        return f"of_{self.root}".replace(OUTER_ROOT, "outer").replace(".", "_")
+
+    def columns_sql(self, text: str) -> list[tuple[str, str]]:
+        """Name and SQL of the columns that read it, the last of which is :attr:`column`; the others are in between."""
+        values = [f"'p{number}', {RECORD}.p{number}" for number in range(len(self.paths))]
+        kinds = [f"'k{number}', {_kind_at(path)}" for number, path in enumerate(self.paths)]
+        whole = [f"'text', {text}"] if self.reads_whole else []
+        struct = f"named_struct({', '.join([*values, *kinds, *whole]) or _NOTHING})"
+        return [*RecordSchema(self.paths).columns_sql(text), (self.column, struct)]
+
+    def path_sql(self, path: Path) -> str:
+        """SQL of the TEXT at ``path``."""
+        return f"{self.column}.p{self.paths.index(path)}" if path.steps else f"{self.column}.text"
+
+    def kind_sql(self, path: Path) -> str:
+        """SQL of the type of the value at ``path``."""
+        return f"{self.column}.k{self.paths.index(path)}"
+
+
+def _kind_at(path: Path) -> str:
+    return f"schema_of_variant({_value_at(VARIANT, path.steps, _ROOT, 'variant')})"
 
 
 def value_sql(text: str, path: Path) -> str:
     """SQL of the value at ``path`` in the JSON of the SQL ``text``, which is mentioned several times."""
-    place, variant = _place(path), _parsed(text)
-    value = _text_at(variant, place)
-    exact = _unmarked(_text_at(_parsed(_marked(text)), place))
-    return f"case when {_is_inexact(value, variant, place)} then {exact} else {value} end"
+    variant = _parsed(text)
+    value, kind = _text_at(variant, path), f"schema_of_variant({_value_at(variant, path.steps, '$', 'variant')})"
+    exact = _unmarked(_text_at(_parsed(_marked(text)), path))
+    return f"case when {_is_inexact(value, kind)} then {exact} else {value} end"
+
+
+def array_sql(text: str) -> str:
+    """SQL of the elements of the JSON array that the SQL ``text`` is, as variants; null if it is none."""
+    return f"try_variant_get({_parsed(text)}, '$', 'array<variant>')"
+
+
+def plain_text_sql(variant: str) -> str:
+    """SQL of the TEXT of a ``variant``, if that is a text, a boolean, or a number that a decimal holds; else null."""
+    is_plain = f"not rlike(schema_of_variant({variant}), '^(DOUBLE|OBJECT|ARRAY)')"
+    return f"if({is_plain}, try_variant_get({variant}, '$', 'string'), null)"
 
 
 def _seal(text: str) -> str:
@@ -131,26 +215,31 @@ def _fields(objects: Objects, variant: str) -> str:
     return f"try_variant_get({variant}, {quoted(_ROOT)}, {quoted(objects.type_sql)})"
 
 
-def _place(path: Path, root: str = "$") -> str:
-    return quoted(root + "".join(_step(step) for step in path.steps))
+def _text_at(variant: str, path: Path, root: str = "$") -> str:
+    return _value_at(variant, path.steps, root, "string")
 
 
-def _step(step: str | int) -> str:
-    return f"[{step}]" if isinstance(step, int) else f"['{step}']"
+def _value_at(variant: str, steps: Sequence[Step], root: str, kind: str) -> str:
+    """SQL of the value at ``steps`` below ``root`` in a ``variant``, as the type ``kind``."""
+    place = root
+    for number, step in enumerate(steps):
+        if isinstance(step, Where):
+            elements = f"try_variant_get({variant}, {quoted(place)}, 'array<variant>')"
+            key = plain_text_sql(f"try_variant_get(e, {quoted('$' + _place(step.keys))}, 'variant')")
+            one = f"get(filter({elements}, e -> {key} = {quoted(step.value)}), 0)"
+            return _value_at(one, steps[number + 1 :], "$", kind)
+        place += _place([step])
+    return f"try_variant_get({variant}, {quoted(place)}, '{kind}')"
 
 
-def _text_at(variant: str, place: str) -> str:
-    return f"try_variant_get({variant}, {place}, 'string')"
+def _place(steps: Iterable[str | int]) -> str:
+    return "".join(f"[{step}]" if isinstance(step, int) else f"['{step}']" for step in steps)
 
 
-def _kind(variant: str, place: str) -> str:
-    return f"schema_of_variant(try_variant_get({variant}, {place}, 'variant'))"
-
-
-def _is_inexact(value: str, variant: str, place: str) -> str:
-    """SQL of whether ``value``, the text at ``place``, is or holds a number that went through a floating point."""
+def _is_inexact(value: str, kind: str) -> str:
+    """SQL of whether ``value``, a text of the ``kind``, is or holds a number that went through a floating point."""
     has_fraction = f"(contains({value}, '.') or contains({value}, 'Infinity'))"
-    may_be = f"startswith({value}, '{{') or startswith({value}, '[') or {_kind(variant, place)} = 'DOUBLE'"
+    may_be = f"startswith({value}, '{{') or startswith({value}, '[') or {kind} = 'DOUBLE'"
     return f"({has_fraction} and ({may_be}))"
 
 

@@ -1,6 +1,6 @@
 """The mappings of the sources in the settings, ready for use."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from spark_jobs.config.settings import Settings
@@ -9,8 +9,9 @@ from spark_jobs.contract.events import MICROS
 from spark_jobs.errors import SettingsError
 from spark_jobs.mapping.coercion import coerced, converted
 from spark_jobs.mapping.errors import MappingError, RefusalError
-from spark_jobs.mapping.expression import Expression, parse_expression
-from spark_jobs.mapping.paths import Path
+from spark_jobs.mapping.expression import Expression, evaluate, parse_expression
+from spark_jobs.mapping.paths import OUTER_ROOT, Path, parse_path
+from spark_jobs.mapping.record import Record
 from spark_jobs.mapping.types import Type
 
 _TYPES = dict.fromkeys(FIELDS, Type.TEXT) | {
@@ -34,6 +35,8 @@ class SourceMapping:
     Attributes:
         name: of the source.
         settings: of the source.
+        each: the list whose elements are its records; None: its records are whole.
+        lets: by the root of paths into them, texts that are read as JSON.
         when: which records it means; None: all.
         fields: by field of an event, the expression that gives it, of the field's type.
         kept: by column that is kept, the expression that gives it, of the column's type.
@@ -41,6 +44,8 @@ class SourceMapping:
 
     name: str
     settings: SourceSettings
+    each: Path | None
+    lets: Mapping[str, Expression]
     when: Expression | None
     fields: Mapping[str, Expression]
     kept: Mapping[str, Expression]
@@ -48,8 +53,20 @@ class SourceMapping:
     @property
     def paths(self) -> tuple[Path, ...]:
         """The paths its expressions read from a record, each once."""
-        expressions = [*([self.when] if self.when else []), *self.fields.values(), *self.kept.values()]
+        expressions = [
+            *self.lets.values(),
+            *([self.when] if self.when else []),
+            *self.fields.values(),
+            *self.kept.values(),
+        ]
         return tuple(dict.fromkeys(path for expression in expressions for path in expression.paths))
+
+    def ready(self, record: Record) -> Record:
+        """``record``, with what the paths of this mapping lead into."""
+        for root, text in self.lets.items():
+            value = evaluate(text, record).value
+            record.others[root] = Record(value if isinstance(value, str) else "", is_whole=True)
+        return record
 
 
 def compile_sources(settings: Settings) -> dict[str, SourceMapping]:
@@ -59,26 +76,51 @@ def compile_sources(settings: Settings) -> dict[str, SourceMapping]:
         SettingsError: an expression is not in the language, or gives another type than its field; the message says
             which, and where in it.
     """
-    return {name: _compiled(name, source) for name, source in settings.sources.items() if source.has_mapping}
+    sources = settings.sources
+    # One that takes the records of another takes them as that one has them.
+    each = {name: one.each for name, one in sources.items()}
+    each |= {other: one.each for one in sources.values() for other in one.also if one.each}
+    return {name: _compiled(name, one, each[name]) for name, one in sources.items() if one.has_mapping}
 
 
-def _compiled(name: str, source: SourceSettings) -> SourceMapping:
+def no_list_reason(lists: Iterable[Path]) -> str:
+    """Why no source means a whole record, where sources have their records in ``lists``."""
+    return f"it has no list with elements at {' or '.join(map(str, lists))}"
+
+
+def _compiled(name: str, source: SourceSettings, each: str) -> SourceMapping:
     place = f"source.{name}"
+    around = {OUTER_ROOT: OUTER_ROOT} if each else {}
+    # Another source may have a let of the same name.
+    roots = around | {let: f"{name}.{let}" for let in source.let}
+    lets = {roots[let]: _expression(f"{place}.let.{let}", text, Type.TEXT, around) for let, text in source.let.items()}
     fields = {
-        field: _expression(f"{place}.{'map.' if field in source.map else ''}{field}", text, _TYPES[field])
+        field: _expression(f"{place}.{'map.' if field in source.map else ''}{field}", text, _TYPES[field], roots)
         for field, text in source.expressions.items()
     }
     kept = {
-        column: _expression(f"{place}.keep.{column}", one.expression, _KEPT_TYPES[one.type])
+        column: _expression(f"{place}.keep.{column}", one.expression, _KEPT_TYPES[one.type], roots)
         for column, one in source.keep.items()
     }
-    when = _expression(f"{place}.when", source.when, Type.BOOLEAN) if source.when else None
-    return SourceMapping(name, source, when, fields, kept)
+    when = _expression(f"{place}.when", source.when, Type.BOOLEAN, roots) if source.when else None
+    return SourceMapping(name, source, _each(f"{place}.each", each), lets, when, fields, kept)
 
 
-def _expression(place: str, text: str, target: Type) -> Expression:
+def _each(place: str, text: str) -> Path | None:
+    if not text:
+        return None
     try:
-        expression = parse_expression(text)
+        path = parse_path(text)
+    except MappingError as error:
+        raise SettingsError(f"{place}, {error}\n{_pointed(error)}") from error
+    if not path.steps or path.root or not isinstance(path.steps[0], str):
+        raise SettingsError(f"{place}: {text} names no list in the record; write its path, as $.events")
+    return path
+
+
+def _expression(place: str, text: str, target: Type, roots: Mapping[str, str]) -> Expression:
+    try:
+        expression = parse_expression(text, roots)
         try:
             # A whole number is a good id: its digits.
             is_id = target is Type.TEXT and expression.type is Type.INTEGER

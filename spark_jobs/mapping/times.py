@@ -11,21 +11,25 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 MIN_MICROS, MAX_MICROS = -62_135_596_800_000_000, 253_402_300_799_999_999
 """The first and the last microsecond of the years 0001 to 9999."""
-_OFFSET = "[+-][0-9]{2}:[0-9]{2}"
-TIME_PATTERN = (
-    rf"(?!0000|(?:0001-01-01|9999-12-31).*{_OFFSET}\z)[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}"
-    rf"(?:[Tt ][0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}(?:\.[0-9]{{1,6}})?(?:[Zz]|{_OFFSET})?)?"
-)
-r"""Of a text that is a time, for Java (``\z``). An offset on the first or last day could leave the range."""
 _EDGE_DAYS = ("0001-01-01", "9999-12-31")
+_CLOCK = r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]{1,9})?)?"
+_OFFSET = "[+-][0-9]{2}(?::?[0-9]{2})?"
+_REGION = r"(?:\[[A-Za-z][A-Za-z0-9_/+-]*\])?"
+TIME_PATTERN = (
+    rf"((?!0000|(?:{'|'.join(_EDGE_DAYS)}).+:.*{_OFFSET}{_REGION}\z)[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}"
+    rf"(?:\z|[Tt ]{_CLOCK}(?:\z|[Zz]| ?(?:UTC|GMT)| ?{_OFFSET}))){_REGION}"
+)
+r"""Of a text that is a time, for Java (``\z``): its first group. An offset on the first or last day could leave the
+range. The name of a region in brackets, which Java writes behind an offset, adds nothing to it."""
 _TIME = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
-    r"(?:[Tt ]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6}))?(?:[Zz]|([+-])([0-9]{2}):([0-9]{2}))?)?"
+    r"(?:\Z|[Tt ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]{1,9}))?)?"
+    rf"(?:\Z|[Zz]| ?(?:UTC|GMT)| ?([+-])([0-9]{{2}})(?::?([0-9]{{2}}))?)){_REGION}"
 )
+_MICRO_DIGITS = 6
 _MAX_OFFSET = 18 * 60
 """Minutes that Java allows."""
 _MINUTES = 60
-_ZONE = re.compile(r"[A-Z][A-Za-z]+(?:/[A-Za-z0-9_+-]+){1,2}")
 _TOO_NEW = {"America/Coyhaique"}
 """Zones that a Java in use does not know yet."""
 FIRST_LOCAL, LAST_LOCAL = "1970-01-01", "2099-12-31"
@@ -49,12 +53,12 @@ def time_of_text(text: str) -> datetime | None:
     if not found:
         return None
     year, month, day, hour, minute, second, fraction, sign, hours, minutes = found.groups()
-    offset = int(hours) * _MINUTES + int(minutes) if sign else 0
-    if sign and (int(minutes) >= _MINUTES or offset > _MAX_OFFSET or text.startswith(_EDGE_DAYS)):
+    offset = int(hours) * _MINUTES + int(minutes or 0) if sign else 0
+    if sign and (int(minutes or 0) >= _MINUTES or offset > _MAX_OFFSET or text.startswith(_EDGE_DAYS)):
         return None
     zone = timezone(timedelta(minutes=-offset if sign == "-" else offset)) if offset else UTC
     try:
-        micros = int((fraction or "").ljust(6, "0"))
+        micros = int((fraction or "")[:_MICRO_DIGITS].ljust(_MICRO_DIGITS, "0"))
         time = datetime(
             int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0), micros, zone
         )
@@ -90,14 +94,16 @@ def check_zone(name: str) -> None:
     Raises:
         RefusalError: it is none.
     """
-    if name != "UTC" and (not _ZONE.fullmatch(name) or name not in _zones()):
+    if name not in zones():
         raise RefusalError(f"{name!r} is no time zone", "name one as in 'Europe/Berlin', or 'UTC'")
 
 
 @cache
-def _zones() -> frozenset[str]:
-    areas = ("Africa", "America", "Antarctica", "Asia", "Atlantic", "Australia", "Etc", "Europe", "Indian", "Pacific")
-    return frozenset(zone for zone in available_timezones() - _TOO_NEW if zone.startswith(areas))
+def zones() -> frozenset[str]:
+    """The zones of the IANA database by area and place, and UTC."""
+    areas = ("Africa/", "America/", "Antarctica/", "Asia/", "Atlantic/", "Australia/", "Europe/", "Indian/", "Pacific/")
+    known = available_timezones() - _TOO_NEW
+    return frozenset({"UTC", *(zone for zone in known if zone.startswith((*areas, "Etc/")))})
 
 
 def utc_of_local(zone: str, local: datetime) -> datetime | None:

@@ -133,6 +133,8 @@ class LakeSql:
                 self._add(name[1].lower())
 
     def _add(self, name: str) -> None:
+        if name in self._added:
+            raise unknown(name)  # it is there, and DuckDB looks for it in another schema
         if view := VIEWS.get(name):
             self._run(f'CREATE VIEW "{name}" AS {view.sql or self._failing()}')
         elif table := SHOWN_TABLES.get(name) or _FAILING_TABLES.get(name):

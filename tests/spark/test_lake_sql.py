@@ -292,6 +292,7 @@ def test_partitions_that_a_filter_excludes_are_not_read(lake: Lake) -> None:
 def test_what_is_wrong_is_said(lake: Lake) -> None:
     for statement, as_of, error, message in (
         ("FROM nowhere", NOW, SettingsError, f"no table 'nowhere'; there are {', '.join(NAMES)}"),
+        ("FROM memory.sessions", NOW, SettingsError, "no table 'sessions'"),
         ("SELEC", NOW, SqlError, "syntax error"),
         ("SELECT nothing FROM sessions", NOW, SqlError, '"nothing" not found'),
         ("FROM restatements", NOW, LakeError, "has no table restatements .*; `adloom repair` writes it"),

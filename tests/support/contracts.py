@@ -91,6 +91,10 @@ _SOURCES = st.builds(
         unique_by=lambda one: one.name,
     ),
     may_lack=st.sampled_from([(), ("user_id",)]),
+    each=st.sampled_from(["", "$.events"]),
+    also=st.sampled_from([(), ("other",)]),
+    lenient=st.sampled_from([(), ("ip",)]),
+    let=st.sampled_from([{}, {"body": "$.a"}, {"body": "$.b"}]),
     unknown=st.sampled_from(["keep", "quarantine"]),
     encoding=st.sampled_from([{}, {"columns": "a"}, {"columns": "a,b"}]),
 )

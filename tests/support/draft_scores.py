@@ -54,8 +54,7 @@ def scores_of(draft: str, records: Iterable[bytes], events: Iterable[Event]) -> 
     given: list[tuple[Event, Mapping[str, Any]]] = []
     fits = 0
     for record, event in zip(records, events, strict=True):
-        judged = judge.judge(record, _NOW)
-        assert judged
+        (judged,) = judge.judge(record, _NOW)
         fits += judged.verdict == "ok"
         given.append((event, judged.event))
     found = {name: verdict for name in FIELDS if (verdict := _verdict(name, given))}

@@ -32,7 +32,7 @@ UTF8_BOM: Final = b"\xef\xbb\xbf"
 MAX_MICROS: Final = {"cost_micros": 10**12, "value_micros": 10**15}
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _RFC3339: Final = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?(?:[Zz]|([+-])(\d\d):(\d\d))", re.ASCII
+    r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d\d):(\d\d))", re.ASCII
 )
 _MAX_OFFSET_MINUTES: Final = 18 * 60
 
@@ -242,7 +242,7 @@ def _rfc3339(value: object) -> int | None:
     except ValueError:
         return None
     minutes = days * 1440 + hour * 60 + minute - (-offset if sign == "-" else offset)
-    total = (minutes * 60 + second) * 1_000_000 + int((fraction or "").ljust(6, "0"))
+    total = (minutes * 60 + second) * 1_000_000 + int((fraction or "")[:6].ljust(6, "0"))
     return total if total > 0 else None
 
 

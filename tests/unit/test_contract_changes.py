@@ -149,7 +149,7 @@ _CASES = [
     # Mappings and kept columns.
     pytest.param(_mapped(), _mapped(event_id="$.uuid"), [("source.web.event_id", _B)], id="identity"),
     pytest.param(
-        _mapped(cost_micros="$.a"), _mapped(cost_micros="$.b"), [("source.web.cost_micros", _S)], id="carried-value"
+        _mapped(cost_micros="$.a"), _mapped(cost_micros="$.b"), [("source.web.cost_micros", _B)], id="carried-value"
     ),
     pytest.param(
         _sources(source(expressions={"data": "$.a"}, unknown="quarantine")),
@@ -157,7 +157,39 @@ _CASES = [
         [("source.web.data", _B)],
         id="carried-value-where-unknown-fields-are-refused",
     ),
-    pytest.param(_mapped(), _mapped(cost_micros="$.a"), [("source.web.cost_micros", _S)], id="field-mapped"),
+    pytest.param(_mapped(), _mapped(cost_micros="$.a"), [("source.web.cost_micros", _B)], id="field-mapped"),
+    pytest.param(_mapped(), _mapped(revokes="$.a"), [("source.web.revokes", _B)], id="refunds-mapped"),
+    pytest.param(
+        _mapped(event_id="$.a -- note\n || 'x'"),
+        _mapped(event_id="$.a -- note || 'x'"),
+        [("source.web.event_id", _B)],
+        id="a-comment-takes-in-what-follows",
+    ),
+    pytest.param(
+        _mapped(event_id="$.a || 'x'"), _mapped(event_id="$.a /* note */ ||\n 'x' -- more"), [], id="a-comment-is-added"
+    ),
+    pytest.param(_sources(source()), _sources(source(each="$.e")), [("source.web.each", _B)], id="list"),
+    pytest.param(
+        _sources(source(let={"body": "$.a"})),
+        _sources(source(let={"body": "$.b"})),
+        [("source.web.let.body", _B)],
+        id="text-that-is-read",
+    ),
+    pytest.param(_sources(source()), _sources(source(lenient=("ip",))), [("source.web.lenient", _S)], id="lenient"),
+    pytest.param(_sources(source(lenient=("ip",))), _sources(source()), [("source.web.lenient", _B)], id="strict"),
+    pytest.param(_sources(source()), _sources(source(also=("app",))), [("source.web.also", _B)], id="others-too"),
+    pytest.param(
+        _sources(source()),
+        _sources(source(keep=(kept(expression="upper($.a)"),))),
+        [("source.web.keep.site", _B)],
+        id="kept-if-it-can-be-computed",
+    ),
+    pytest.param(
+        _sources(source(keep=(kept(),))),
+        _sources(source(keep=(kept(expression="upper($.a)"),))),
+        [("source.web.keep.site", _B)],
+        id="kept-expression",
+    ),
     pytest.param(_mapped(cost_micros="$.a"), _mapped(), [("source.web.cost_micros", _B)], id="field-unmapped"),
     pytest.param(_mapped(), _mapped(is_last="$.end"), [("source.web.is_last", _B)], id="sessions-end-by-a-field"),
     pytest.param(_mapped(is_last="$.end"), _mapped(), [("source.web.is_last", _B)], id="sessions-no-longer-do"),

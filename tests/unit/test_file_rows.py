@@ -6,7 +6,7 @@ import lzma
 import tracemalloc
 import zlib
 from collections.abc import Callable
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -184,6 +184,8 @@ def test_parquet_of_every_type(tmp_path: Path) -> None:
         "time": (pa.time64("us"), time(1, 2, 3, 4), "01:02:03.000004"),
         "seconds": (pa.time32("ms"), time(1, 2, 3), "01:02:03"),
         "symbol": (pa.dictionary(pa.int32(), pa.string()), "A", "A"),
+        "length": (pa.duration("ms"), timedelta(seconds=90, milliseconds=250), "PT90.25S"),
+        "backwards": (pa.duration("ns"), timedelta(seconds=-3), "-PT3S"),
         "list": (pa.list_(pa.int32()), [1, None, 3], [1, None, 3]),
         "empty": (pa.list_(pa.int32()), [], []),
         "struct": (inner, {"a": 1, "b": instant}, {"a": 1, "b": "2026-03-01T12:00:00.123000Z"}),
@@ -203,6 +205,29 @@ def test_parquet_of_every_type(tmp_path: Path) -> None:
     found = [json.loads(row.text or "") for row in read_parquet(tmp_path / "f.parquet")]
     empty = dict.fromkeys(columns)
     assert found == [empty, {name: shown for name, (_, _, shown) in columns.items()}, empty]
+
+
+def test_parquet_columns_of_types_without_a_text_do_not_refuse_the_others(tmp_path: Path) -> None:
+    columns = {
+        "id": pa.array(["a", None]),
+        "view": pa.array(["x", "y"], pa.string_view()),
+        "bytes": pa.array([b"\0", b"\1"], pa.binary_view()),
+        "views": pa.array([[1], [2, 3]], pa.list_view(pa.int32())),
+        "half": pa.array([1.5, 2.0], pa.float16()),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "f.parquet")
+    found = [json.loads(row.text or "") for row in read_parquet(tmp_path / "f.parquet")]
+    assert [row["id"] for row in found] == ["a", None]
+    assert [(row["view"], row["bytes"], row["views"], row["half"]) for row in found] == [
+        ("x", "AA==", [1], 1.5),
+        ("y", "AQ==", [2, 3], 2.0),
+    ]
+
+
+def test_a_block_that_announces_more_rows_than_it_has_bytes_for_ends(tmp_path: Path) -> None:
+    nulls = _file(tmp_path / "f.avro", _block(b"", 2**40), schema="null")
+    (row,) = read_avro(nulls)
+    assert (row.verdict, row.reason) == ("invalid_encoding", "a block has 1099511627776 rows in 0 bytes")
 
 
 def test_parquet_in_many_groups_and_batches(tmp_path: Path) -> None:

@@ -17,10 +17,11 @@ _NOW = datetime(2026, 8, 1, tzinfo=UTC)
 def _events(settings: Settings, records: Iterable[bytes | Decoded]) -> list[dict[str, Any]]:
     judge, events = Judge(settings), []
     for line in records:
-        judged = judge.judge_decoded(line, _NOW) if isinstance(line, Decoded) else judge.judge(line, _NOW)
-        assert judged, line
-        assert judged.verdict == "ok", judged
-        events.append(plain({**judged.event, **judged.kept}))
+        found = judge.judge_decoded(line, _NOW) if isinstance(line, Decoded) else judge.judge(line, _NOW)
+        assert found, line
+        for judged in found:
+            assert judged.verdict == "ok", judged
+            events.append(plain({**judged.event, **judged.kept}))
     return events
 
 

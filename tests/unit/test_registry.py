@@ -213,6 +213,21 @@ def test_each_schema_is_asked_for_once_and_kept_in_the_lake(registry: FakeRegist
     assert LocalFiles(tmp_path).names("_schemas") == ["7.json", "8.json"]
 
 
+def test_garbage_is_not_asked_for_without_end(registry: FakeRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
+    registry.add(7, '"int"')
+    decode = decoder("avro", schemas=_store(registry))
+    for number in (2**31, 2**32 - 1):
+        assert decode.decode(_framed(number, b"")).verdict == "unknown_schema"
+    assert registry.asked == []
+    found = [decode.decode(_framed(number, b"")) for number in range(1000, 3000)]
+    assert {one.verdict for one in found} == {"unknown_schema"}
+    assert len(registry.asked) == 100
+    assert "if it has this one, requeue the record" in (decode.decode(_framed(7, b"\x02")).reason or "")
+    later = monotonic() + 11
+    monkeypatch.setattr("time.monotonic", lambda: later)
+    assert decode.decode(_framed(7, b"\x02")).text == "1"
+
+
 def test_a_schema_that_is_nowhere_is_an_error_without_a_registry(tmp_path: Path) -> None:
     with pytest.raises(RegistryError, match=r"not in the lake.*registry\.url"):
         SchemaStore(RegistrySettings(), FilesOfLake(str(tmp_path))).get(7)
@@ -249,7 +264,7 @@ def test_an_unknown_schema_is_asked_for_again_after_a_while(
         (_framed(2, b""), "incompatible_schema", "schema 2 is of the type JSON, not AVRO"),
         (_framed(3, b""), "incompatible_schema", "schema 3 is not JSON"),
         (_framed(4, b"\x02a"), "incompatible_schema", "string cannot be read as long"),
-        (_framed(2**32 - 1, b"\x02"), "unknown_schema", "no schema 4294967295"),
+        (_framed(2**32 - 1, b"\x02"), "unknown_schema", "names schema 4294967295, and the ids of a registry end at"),
     ],
 )
 def test_a_bad_value_gets_a_verdict_and_a_reason(

@@ -29,7 +29,7 @@ def _settings(*sources: dict[str, Any], **sections: Any) -> Settings:
         pytest.param([{"format": "protobuf"}], "topics is missing", id="protobuf-anywhere"),
         pytest.param([{"format": "csv", "topics": "t"}], "columns is missing", id="csv-topic-without-columns"),
         pytest.param([{"format": "csv", "columns": "a,b,a"}], "a is named twice", id="column-twice"),
-        pytest.param([{"format": "csv", "delimiter": ",,"}], "at most 1 character", id="long-delimiter"),
+        pytest.param([{"format": "csv", "delimiter": "," * 9}], "at most 8 characters", id="long-delimiter"),
         pytest.param([{"format": "csv", "delimiter": '"'}], "cannot be the quote", id="delimiter-is-quote"),
         pytest.param([{"delimiter": ";"}], "delimiter is a setting of format csv, and format is json", id="no-csv"),
         pytest.param([{"schema_file": "a.avsc"}], "format avro and protobuf", id="schema-of-json"),

@@ -220,8 +220,45 @@ def test_rows_of_csv_that_cannot_be_read_are_left_out(tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
     file.write_bytes('id;name;x\r\n1;"a;\nb";2\r\n2\r\n3;c;4;5\r\n'.encode("utf-8-sig"))
     shape, rows = read_sample(file, 4)
-    assert (shape.format, shape.delimiter) == ("csv", ";")
+    assert (shape.format, shape.delimiter, shape.unread[0]) == ("csv", ";", 2)
     assert [(place, json.loads(row)) for place, row in rows] == [("row 0", {"id": "1", "name": "a;\nb", "x": "2"})]
+
+
+def test_each_element_of_a_list_is_drafted_as_an_event(tmp_path: Path) -> None:
+    kinds = ("imp", "clk", "page")
+    records = [
+        {
+            "sent": "2026-03-01T12:00:00.123456789Z",
+            "user": {"id": f"u{batch % 40}"},
+            "events": [
+                {"id": f"e{batch}-{n}", "type": kinds[n % 3], "campaign": n, "ad": n, "imp": f"e{batch}-0"}
+                for n in range(1 + batch % 6)
+            ],
+        }
+        for batch in range(400)
+    ]
+    file = tmp_path / "batches.jsonl"
+    file.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    draft, tried = drafted(file, 10_000)
+    assert (tried.ok, tried.records) == (1396, 1396)
+    sources = settings_of(draft)[0].source.values()
+    assert {source.each for source in sources} == {"$.events"}
+    assert {source.map["user_id"] for source in sources} == {"$$.user.id"}
+    assert "# check: each element of $.events is taken for an event of its own." in draft
+
+
+def test_a_list_that_is_no_list_of_events_is_named(tmp_path: Path) -> None:
+    records = [
+        {"id": n, "ts": 1772366400 + n, "uid": n % 9, "items": [{"sku": n}, {"sku": n + 1}][: 1 + n % 2]}
+        for n in range(100)
+    ]
+    file = tmp_path / "orders.jsonl"
+    file.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    draft, tried = drafted(file, 10_000)
+    assert (tried.ok, tried.records) == (100, 100)
+    assert "$.items has up to 2 elements, 150 in 100 records: as [0], only one of them is read" in draft.replace(
+        "\n#   ", " "
+    )
 
 
 def test_csv_by_another_name_is_to_be_renamed(tmp_path: Path) -> None:

@@ -34,8 +34,7 @@ def test_the_judge_gives_the_verdict_due(record: bytes, verdict: str) -> None:
 
 @pytest.mark.parametrize(("record", "verdict"), [pytest.param(*case[1:], id=case[0]) for case in VERDICT_CASES])
 def test_check_events_gives_the_verdict_due(record: bytes, verdict: str) -> None:
-    judged = Judge(Settings()).judge(record, datetime(2025, 1, 1, tzinfo=UTC))
-    assert judged is not None
+    (judged,) = Judge(Settings()).judge(record, datetime(2025, 1, 1, tzinfo=UTC))
     assert judged.verdict == verdict
 
 
@@ -157,9 +156,8 @@ def test_ids_lose_the_case_of_their_ascii_letters_where_the_settings_say_so(lowe
         other = {"event_type": kind, "event_time": "2024-05-01T12:00:00Z", "value_micros": 0}
         record = json.dumps(other | ids).encode()
         judged = judge(record, receipt=_RECEIPT, ingest=settings.ingest)
-        by_python = Judge(settings).judge(record, _RECEIPT)
+        (by_python,) = Judge(settings).judge(record, _RECEIPT)
         assert judged.event is not None
-        assert by_python is not None
         event = judged.event._asdict()
         assert {name: by_python.event[name] for name in ids} == {name: event[name] for name in ids}
         changed = {name: value for name, value in event.items() if name in ids and value and value != ids[name]}
@@ -173,8 +171,7 @@ def test_a_conversion_that_takes_itself_back_in_another_case(lower_ids: bool, ve
     fields = {"event_type": "conversion", "event_id": "K9", "event_time": "2024-05-01T12:00:00Z", "user_id": "u"}
     record = json.dumps(fields | {"conversion_type": "sale", "value_micros": 0, "revokes": "k9"}).encode()
     settings = Settings.model_validate({"ingest": {"lower_ids": lower_ids}})
-    judged = Judge(settings).judge(record, _RECEIPT)
-    assert judged is not None
+    (judged,) = Judge(settings).judge(record, _RECEIPT)
     assert judged.verdict == judge(record, receipt=_RECEIPT, ingest=settings.ingest).verdict == verdict
 
 
@@ -183,9 +180,8 @@ def test_check_events_reads_the_user_that_is_due(record: bytes, verdict: str) ->
     if verdict != OK:
         return
     due = judge(record, receipt=datetime(2025, 1, 1, tzinfo=UTC), ingest=IngestSettings()).event
-    judged = Judge(Settings()).judge(record, datetime(2025, 1, 1, tzinfo=UTC))
+    (judged,) = Judge(Settings()).judge(record, datetime(2025, 1, 1, tzinfo=UTC))
     assert due is not None
-    assert judged is not None
     assert judged.event["user_id"] == due.user_id
 
 

@@ -11,6 +11,9 @@ IDENTITY = (
 )
 """The fields that decide which rows there are, and which belong together; the others are only carried along."""
 
+REFUNDS = ("revokes", "order_id")
+"""The fields that decide which conversions count."""
+
 _itself = group("The contract itself")
 NAME = _itself("the name changes", _BREAKING, _BOTH, "tools and people find the contract by its name")
 OWNER = _itself("the owner changes", _SAFE, _BOTH, "the data stay as they are; others answer for them")
@@ -60,6 +63,18 @@ WHEN_DROPPED = _sources(
     _PRODUCERS,
     "it takes what it took, and records that no source meant before",
 )
+EACH = _sources(
+    "the list `each` of a source changes, or is given or left out",
+    _BREAKING,
+    _BOTH,
+    "what one event is changes: other records are quarantined, and ids mean others",
+)
+ALSO = _sources(
+    "other sources take the records of a source, too",
+    _BREAKING,
+    _CONSUMERS,
+    "a record becomes more events, or fewer, so counts over both times mix the two",
+)
 UNKNOWN_QUARANTINE = _sources(
     "`unknown` becomes quarantine",
     _BREAKING,
@@ -74,6 +89,18 @@ MAY_LACK = _sources(
     _BREAKING,
     _CONSUMERS,
     "the column may be null from now on; readers counted on a value",
+)
+LENIENT = _sources(
+    "a source becomes lenient about a field or kept column",
+    _SAFE,
+    _BOTH,
+    "records that give no valid value for it were quarantined, and are good without it",
+)
+STRICT = _sources(
+    "a source is lenient no longer",
+    _BREAKING,
+    _PRODUCERS,
+    "records that give no valid value for it were good, and are quarantined (invalid_…)",
 )
 MUST_HAVE = _sources(
     "events of a source may no longer lack a field",
@@ -90,12 +117,18 @@ IDENTITY_CHANGED = _mappings(
     "the field decides which rows there are and which belong together: the same event could count as another one, so "
     "duplicates, sessions, attributions and campaigns no longer fit those before",
 )
+LET_CHANGED = _mappings(
+    "another expression gives a text that is read as JSON (`let`)",
+    _BREAKING,
+    _BOTH,
+    "whatever is read from it may be another: the event, its time, its user",
+)
 VALUE_CHANGED = _mappings(
     "another expression gives any other field",
-    _SAFE,
-    _CONSUMERS,
-    "rows keep their identity and the column its type; rows from before keep the former value, so a sum over both "
-    "mixes the two",
+    _BREAKING,
+    _BOTH,
+    "records that give no valid value for it are quarantined (invalid_…), and rows from before keep the former value, "
+    "so a sum over both mixes the two",
 )
 MAPPING_UNDER_QUARANTINE = _mappings(
     'an expression changes in a source with `unknown = "quarantine"`',
@@ -106,9 +139,16 @@ MAPPING_UNDER_QUARANTINE = _mappings(
 )
 FIELD_MAPPED = _mappings(
     "a field gets an expression and had none",
-    _SAFE,
+    _BREAKING,
+    _PRODUCERS,
+    "records that give no valid value for it were good, and are quarantined (invalid_…)",
+)
+MONEY_MAPPED = _mappings(
+    "`revokes` or `order_id` gets an expression and had none",
+    _BREAKING,
     _BOTH,
-    "it was null, or its default, for this source; records that give no valid value for it are quarantined",
+    "conversions take others back, or count as repeats of an order, so revenue over both times mixes the two; records "
+    "that give no valid value for it are quarantined (invalid_…)",
 )
 FIELD_UNMAPPED = _mappings(
     "a field no longer has an expression",
@@ -117,11 +157,16 @@ FIELD_UNMAPPED = _mappings(
     "it is null, or its default, from now on; if its event type needs it, such events are quarantined",
 )
 KEPT = _mappings(
-    "a source keeps one more column",
+    "a source keeps the text at a path as one more column",
     _SAFE,
-    _BOTH,
-    "readers that name their columns see no difference; records whose value has another type are quarantined "
-    "(invalid_kept_column)",
+    _CONSUMERS,
+    "readers that name their columns see no difference",
+)
+KEPT_COMPUTED = _mappings(
+    "a source keeps one more column of another type, or of another expression than a path",
+    _BREAKING,
+    _PRODUCERS,
+    "records that give no such value were good, and are quarantined (invalid_kept_column)",
 )
 NOT_KEPT = _mappings(
     "a source keeps a column no longer", _BREAKING, _CONSUMERS, "its events have null there from now on"
@@ -129,11 +174,18 @@ NOT_KEPT = _mappings(
 KEPT_TYPE = _mappings(
     "a kept column has another type", _BREAKING, _CONSUMERS, "readers, and the tables themselves, have the former one"
 )
-KEPT_EXPRESSION = _mappings(
-    "another expression gives a kept column",
+KEPT_PATH = _mappings(
+    "the text at another path gives a kept column",
     _SAFE,
     _CONSUMERS,
     "the column keeps its name and type; rows from before keep the former value",
+)
+KEPT_EXPRESSION = _mappings(
+    "another expression gives a kept column",
+    _BREAKING,
+    _BOTH,
+    "rows from before keep the former value, and records that give no value of its type are quarantined "
+    "(invalid_kept_column)",
 )
 
 _events = group("Events and records")

@@ -8,9 +8,13 @@ from spark_jobs.contract.changes.change import Change, Changes
 from spark_jobs.contract.contract import KeptTerms, SourceTerms
 from spark_jobs.contract.events import UnknownFields
 
+_TEXT = "string"
+_PATH = re.compile(r"\$(?:\.\w+|\[[0-9]+\]|\['[^']*'\])*")
 _Sources = Sequence[SourceTerms]
 _ENDS_SESSION = "is_last"
-_QUOTED_OR_SPACE = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`)|\s+""")
+_QUOTED_OR_SPACE = re.compile(
+    r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`)|(?:\s|--[^\n]*|/\*.*?\*/)+""", re.DOTALL
+)
 
 
 def source_changes(old: _Sources, new: _Sources) -> Changes:
@@ -65,12 +69,16 @@ def _source(old: SourceTerms, new: SourceTerms, *, is_last: bool) -> Changes:
             was, now = old.encoding.get(name, ""), new.encoding.get(name, "")
             if was != now:
                 yield Change(kinds.ENCODING, f"{what}.{name}", was, now)
+    if old.each != new.each:
+        yield Change(kinds.EACH, f"{what}.each", old.each or "whole records", new.each or "whole records")
+    if old.also != new.also:
+        yield Change(kinds.ALSO, f"{what}.also", ", ".join(old.also) or "none", ", ".join(new.also) or "none")
     if old.unknown != new.unknown:
         is_stricter = new.unknown == UnknownFields.QUARANTINE
         kind = kinds.UNKNOWN_QUARANTINE if is_stricter else kinds.UNKNOWN_KEEP
         yield Change(kind, f"{what}.unknown", old.unknown, new.unknown)
     yield from _when(what, old, new, is_last=is_last)
-    yield from _may_lack(what, old, new)
+    yield from _changed_sets(what, old, new)
     yield from _expressions(what, old, new)
     yield from _kept(what, old, new)
 
@@ -83,22 +91,29 @@ def _when(what: str, old: SourceTerms, new: SourceTerms, *, is_last: bool) -> Ch
     yield Change(kind, f"{what}.when", old.when or "all records", new.when or "all records")
 
 
-def _may_lack(what: str, old: SourceTerms, new: SourceTerms) -> Changes:
-    for kind, names in (
-        (kinds.MAY_LACK, set(new.may_lack) - set(old.may_lack)),
-        (kinds.MUST_HAVE, set(old.may_lack) - set(new.may_lack)),
+def _changed_sets(what: str, old: SourceTerms, new: SourceTerms) -> Changes:
+    for name, more, fewer in (
+        ("may_lack", kinds.MAY_LACK, kinds.MUST_HAVE),
+        ("lenient", kinds.LENIENT, kinds.STRICT),
     ):
-        if names:
-            yield Change(kind, f"{what}.may_lack", ", ".join(old.may_lack), ", ".join(new.may_lack))
+        before, now = getattr(old, name), getattr(new, name)
+        for kind, names in ((more, set(now) - set(before)), (fewer, set(before) - set(now))):
+            if names:
+                yield Change(kind, f"{what}.{name}", ", ".join(before), ", ".join(now))
 
 
 def _expressions(what: str, old: SourceTerms, new: SourceTerms) -> Changes:
+    for name in old.let.keys() & new.let.keys():
+        if not same(old.let[name], new.let[name]):
+            yield Change(kinds.LET_CHANGED, f"{what}.let.{name}", old.let[name], new.let[name])
     for field in dict.fromkeys([*old.expressions, *new.expressions]):
         before, now = old.expressions.get(field), new.expressions.get(field)
         if field == _ENDS_SESSION and not same(before or "", now or ""):
             kind = kinds.IDENTITY_CHANGED  # without an expression, no event ends its session
-        elif before is None or now is None:
-            kind = kinds.FIELD_MAPPED if before is None else kinds.FIELD_UNMAPPED
+        elif now is None:
+            kind = kinds.FIELD_UNMAPPED
+        elif before is None:
+            kind = kinds.MONEY_MAPPED if field in kinds.REFUNDS else kinds.FIELD_MAPPED
         elif same(before, now):
             continue
         elif field in kinds.IDENTITY:
@@ -117,15 +132,22 @@ def _kept(what: str, old: SourceTerms, new: SourceTerms) -> Changes:
 def _column(what: str, old: KeptTerms | None, new: KeptTerms | None, *, is_strict: bool) -> Changes:
     if old is None or new is None:
         if new:
-            yield Change(kinds.KEPT, what, "", f"{new.expression} as {new.type}")
+            kind = kinds.KEPT if _never_fails(new) else kinds.KEPT_COMPUTED
+            yield Change(kind, what, "", f"{new.expression} as {new.type}")
         elif old:
             yield Change(kinds.NOT_KEPT, what, f"{old.expression} as {old.type}", "")
         return
     if old.type != new.type:
         yield Change(kinds.KEPT_TYPE, what, old.type, new.type)
     if not same(old.expression, new.expression):
-        kind = kinds.MAPPING_UNDER_QUARANTINE if is_strict else kinds.KEPT_EXPRESSION
+        changed = kinds.KEPT_PATH if _never_fails(new) else kinds.KEPT_EXPRESSION
+        kind = kinds.MAPPING_UNDER_QUARANTINE if is_strict else changed
         yield Change(kind, what, old.expression, new.expression)
+
+
+def _never_fails(column: KeptTerms) -> bool:
+    """Whether each record gives a value of the column's type, or none."""
+    return column.type == _TEXT and _PATH.fullmatch(column.expression.strip()) is not None
 
 
 def _refuses_unknown(source: SourceTerms) -> bool:
@@ -133,7 +155,7 @@ def _refuses_unknown(source: SourceTerms) -> bool:
 
 
 def same(one: str, other: str) -> bool:
-    """Whether two expressions are the same but for white space outside of quotes."""
+    """Whether two expressions are the same but for white space and comments outside of quotes."""
     return _normal(one) == _normal(other)
 
 

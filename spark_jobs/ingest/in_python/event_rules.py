@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from string import ascii_lowercase, ascii_uppercase
 
 from spark_jobs.config.durations import EPOCH
@@ -33,7 +34,13 @@ class RuleBrokenError(Exception):
         self.verdict, self.reason = verdict, reason
 
 
-def check(fields: Mapping[str, Given], earliest: datetime, latest: datetime, may_lack: tuple[str, ...]) -> None:
+def check(
+    fields: Mapping[str, Given],
+    earliest: datetime,
+    latest: datetime,
+    may_lack: tuple[str, ...] = (),
+    lenient: tuple[str, ...] = (),
+) -> dict[str, str]:
     """Checks the fields of an event in the order of the contract.
 
     Args:
@@ -41,10 +48,16 @@ def check(fields: Mapping[str, Given], earliest: datetime, latest: datetime, may
         earliest: its time may not lie earlier.
         latest: its time may not lie later.
         may_lack: fields that need not be there.
+        lenient: optional fields that are left out where they are wrong.
+
+    Returns:
+        By field that is left out, why.
 
     Raises:
         RuleBrokenError: a rule is broken.
     """
+    left_out: dict[str, str] = {}
+    optional = partial(_optional, fields, lenient, left_out)
     event_type = _needed(fields, "event_type", lambda value: value in events.EVENT_TYPES)
     _needed(fields, "event_id", _is_id)
     time = _needed(fields, "event_time", lambda value: isinstance(value, datetime) and value > EPOCH)
@@ -53,19 +66,20 @@ def check(fields: Mapping[str, Given], earliest: datetime, latest: datetime, may
     if isinstance(time, datetime) and time > latest:
         raise RuleBrokenError(events.EVENT_TIME_IN_FUTURE, fields["event_time"].reason)
     _needed(fields, "user_id", _is_id, may_lack=may_lack)
-    _optional(fields, "is_last", lambda _: True)
+    optional("is_last", lambda _: True)
     for name in events.TEXT_LIMITS:
-        _optional(fields, name, lambda _: True)
+        optional(name, lambda _: True)
     if event_type == events.IMPRESSION:
         _needed(fields, "campaign_id", _is_id)
         _needed(fields, "ad_id", _is_id)
-        _optional(fields, "cost_micros", _is_amount_of("cost_micros"))
+        optional("cost_micros", _is_amount_of("cost_micros"))
     elif event_type == events.CLICK:
         _needed(fields, "impression_id", _is_id)
     elif event_type == events.CONVERSION:
-        _check_conversion(fields)
+        _check_conversion(fields, optional)
     else:
-        _optional(fields, "data", lambda _: True)
+        optional("data", lambda _: True)
+    return left_out
 
 
 def lowered(text: str) -> str:
@@ -98,13 +112,13 @@ def event_of(fields: Mapping[str, Given], nobody: Nobody) -> dict[str, Value | N
     return given
 
 
-def _check_conversion(fields: Mapping[str, Given]) -> None:
+def _check_conversion(fields: Mapping[str, Given], optional: Callable[[str, Callable[[Value], bool]], None]) -> None:
     event_id = fields["event_id"].value
     _needed(fields, "conversion_type", _is_id)
     value = _needed(fields, "value_micros", _is_amount_of("value_micros"))
     _needed(fields, "currency", _is_currency, may_lack=() if value else ("currency",))
-    _optional(fields, "order_id", _is_id)
-    _optional(fields, "revokes", lambda revoked: _is_id(revoked) and revoked != event_id)
+    optional("order_id", _is_id)
+    optional("revokes", lambda revoked: _is_id(revoked) and revoked != event_id)
 
 
 def _needed(
@@ -120,9 +134,18 @@ def _needed(
     return one.value
 
 
-def _optional(fields: Mapping[str, Given], name: str, is_good: Callable[[Value], bool]) -> None:
+def _optional(
+    fields: Mapping[str, Given],
+    lenient: tuple[str, ...],
+    left_out: dict[str, str],
+    name: str,
+    is_good: Callable[[Value], bool],
+) -> None:
     one = fields.get(name, Given())
     if one.is_wrong or (one.value is not None and not is_good(one.value)):
+        if name in lenient:
+            left_out[name] = one.reason
+            return
         raise RuleBrokenError(events.invalid(name), one.reason)
 
 

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from spark_jobs.config.settings import Settings
-from spark_jobs.config.sources import FIELDS, TEXTS
+from spark_jobs.config.sources import FIELDS, TEXTS, named_by_others
 from spark_jobs.contract import events
 from spark_jobs.contract.events import UnknownFields
 from spark_jobs.contract.nobody import Nobody
@@ -21,8 +22,8 @@ from spark_jobs.ingest.in_python.json_records import (
     root_of,
     text_of,
 )
-from spark_jobs.mapping import Expression, Record, evaluate
-from spark_jobs.mapping.sources import SourceMapping, compile_sources
+from spark_jobs.mapping import Expression, Path, Record, evaluate
+from spark_jobs.mapping.sources import SourceMapping, compile_sources, no_list_reason
 from spark_jobs.mapping.times import time_of_text
 from spark_jobs.mapping.types import MAX_INTEGER, MIN_INTEGER, Value
 
@@ -32,8 +33,9 @@ if TYPE_CHECKING:
 _BLANK = " \t\r"
 _BYTE_ORDER_MARK = "\ufeff"
 _SHOWN = 200
+_MAX_DIGITS = 20
 _RFC_3339 = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?(?:[Zz]|[+-][0-9]{2}:[0-9]{2})"
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?(?:[Zz]|[+-][0-9]{2}:[0-9]{2})"
 )
 
 
@@ -48,6 +50,7 @@ class Judgement:
         event: the fields of the event, if the verdict is ok.
         kept: the columns that the source keeps.
         nobody: the user id of the record, if it means nobody, so that the event has no user.
+        place: where in the record: ``[2]`` for an element of its list, ``+NAME`` for a source that takes it, too.
     """
 
     verdict: str
@@ -56,6 +59,7 @@ class Judgement:
     event: Mapping[str, Value | None] = field(default_factory=dict)
     kept: Mapping[str, Value | None] = field(default_factory=dict)
     nobody: str | None = None
+    place: str = ""
 
 
 class _BrokenError(Exception):
@@ -78,13 +82,15 @@ class Judge:
         Raises:
             SettingsError: an expression is not in the language.
         """
-        self._sources = {name: one for name, one in settings.sources.items() if only in (None, name)}
+        self._all = settings.sources
+        self._sources = {name: one for name, one in self._all.items() if only in (None, name)}
         self._mappings = compile_sources(settings)
+        self._only_named = named_by_others(self._sources)
+        self._lists = tuple(dict.fromkeys(one.each for one in self._mappings.values() if one.each))
         self._limits, self._nobody = settings.ingest, Nobody(settings.ingest.nobody)
-        self._is_sure = len(self._sources) == 1 and not any(one.when for one in self._sources.values())
 
-    def judge(self, record: bytes, received: datetime, origin: str | None = None) -> Judgement | None:
-        """The verdict on ``record``; None if it is blank.
+    def judge(self, record: bytes, received: datetime, origin: str | None = None) -> list[Judgement]:
+        """The verdicts on ``record``: one, or one for each event that it holds; none if it is blank.
 
         Args:
             record: its bytes, which are JSON.
@@ -94,94 +100,147 @@ class Judge:
         try:
             return self._judged(record, received, origin)
         except _BrokenError as broken:
-            return self._of_source(broken.judged, origin)
+            return [self._of_source(broken.judged, origin)]
 
-    def judge_decoded(self, record: "Decoded", received: datetime, origin: str | None = None) -> Judgement | None:
-        """The same for a record that is not JSON, once it is decoded; None if it is empty."""
+    def judge_decoded(self, record: "Decoded", received: datetime, origin: str | None = None) -> list[Judgement]:
+        """The same for a record that is not JSON, once it is decoded; none if it is empty."""
         if record.verdict:
-            return self._of_source(Judgement(record.verdict, reason=record.reason or ""), origin)
+            return [self._of_source(Judgement(record.verdict, reason=record.reason or ""), origin)]
         if record.text is None:
-            return None
+            return []
         try:
             return self._judged_text(record.text, received, origin)
         except _BrokenError as broken:
-            return self._of_source(broken.judged, origin)
+            return [self._of_source(broken.judged, origin)]
 
-    def _of_source(self, judged: Judgement, origin: str | None) -> Judgement:
+    def _of_source(
+        self, judged: Judgement, origin: str | None, each: Path | None = None, outer: Record | None = None
+    ) -> Judgement:
         """``judged`` with its source; that of a record which cannot be read is the first that means an empty one."""
         if judged.source is not None or judged.verdict == events.NO_SOURCE:
             return judged
-        return replace(judged, source=next(self._that_mean(Record("{}"), origin), None))
+        return replace(judged, source=next(self._that_mean(Record("{}", outer), each, origin), None))
 
-    def _judged(self, raw: bytes, received: datetime, origin: str | None) -> Judgement | None:
+    def _judged(self, raw: bytes, received: datetime, origin: str | None) -> list[Judgement]:
         text = raw.decode("utf-8", errors="replace")
         if not (text.startswith("{") and text.endswith("}")):
             text = text.strip(_BLANK)
             text = text[1:] if text.startswith(_BYTE_ORDER_MARK) else text
         if not text:
-            return None
+            return []
         if len(raw) > self._limits.max_record_bytes:
             raise _BrokenError(events.RECORD_TOO_LARGE, "" if is_utf8(raw) else events.NOT_UTF8_EITHER)
         if not is_utf8(raw):
             raise _BrokenError(events.INVALID_UTF8)
         return self._judged_text(text, received, origin)
 
-    def _judged_text(self, text: str, received: datetime, origin: str | None) -> Judgement:
+    def _judged_text(self, text: str, received: datetime, origin: str | None) -> list[Judgement]:
         if has_lone_surrogate(text):
             raise _BrokenError(events.INVALID_UTF8)
+        record = Record(text)
+        elements, each = self._elements(record, text, origin)
+        if not elements:
+            return list(self._taken(record, None, received, origin))
+        return [
+            replace(judged, place=f"[{number}]{judged.place}")
+            for number, element in enumerate(elements)
+            for judged in self._taken(element, each, received, origin)
+        ]
+
+    def _elements(self, record: Record, text: str, origin: str | None) -> tuple[list[Record], Path | None]:
+        """The elements of the first list of sources that the record has, and its path."""
+        with suppress(NotReadError):
+            for each in self._lists if root_of(text) and record.root() is not None else ():
+                mappings = (self._mappings.get(name) for name in self._that_read(origin))
+                if any(one and one.each == each for one in mappings) and (found := record.elements(each)):
+                    return [Record(one.text.strip(_BLANK), record) for one in found], each
+        return [], None
+
+    def _taken(self, record: Record, each: Path | None, received: datetime, origin: str | None) -> Iterator[Judgement]:
+        """The verdicts on a record, or element of the list ``each``: of its source, and of those that take it, too."""
         try:
-            root = root_of(text)
+            root = self._root(record, origin)
+        except _BrokenError as broken:
+            yield self._of_source(broken.judged, origin, each, record.outer)
+            return
+        name = next(self._that_mean(record, each, origin), None)
+        if name is None:
+            is_whole = each is None and self._lists
+            yield Judgement(events.NO_SOURCE, reason=no_list_reason(self._lists) if is_whole else "")
+            return
+        yield self._by(name, record, root, received)
+        for other in self._all[name].also:
+            if other in self._sources and self._is_meant(other, record, each):
+                yield replace(self._by(other, record, root, received), place=f"+{other}")
+
+    def _root(self, record: Record, origin: str | None) -> Mapping[str, Any]:
+        try:
+            root = root_of(record.text)
         except NotReadError as error:
             raise _BrokenError(error.verdict) from None
-        record = Record(text)
         if record.root() is None and not self._may_be_own(origin):
             raise _BrokenError(events.MALFORMED_JSON)
-        name = self._meant_by(record, root, origin)
+        return root
+
+    def _by(self, name: str, record: Record, root: Mapping[str, Any], received: datetime) -> Judgement:
+        """The verdict on ``record`` as one of the source ``name``."""
         try:
-            fields, kept = self._given(name, record, root)
-            fields = with_lower_ids(fields) if self._limits.lower_ids else fields
-            latest = received + self._limits.max_future_skew
-            check(fields, self._limits.earliest_event_time, latest, self._sources[name].may_lack)
-            _check_kept(kept)
-        except RuleBrokenError as broken:
-            raise _BrokenError(broken.verdict, broken.reason, name) from None
-        event, values = event_of(fields, self._nobody), {column: one.value for column, one in kept.items()}
-        given = fields["user_id"].value if event["user_id"] is None and "user_id" in fields else None
-        return Judgement(events.OK, name, event=event, kept=values, nobody=given if isinstance(given, str) else None)
-
-    def _may_be_own(self, origin: str | None) -> bool:
-        """Whether a record may be in adloom's own format, which is not read as :class:`Record` reads."""
-        own = (one for one in self._sources.values() if not one.has_mapping)
-        return any(origin is None or origin in one.origins for one in own)
-
-    def _meant_by(self, record: Record, root: Mapping[str, Any], origin: str | None) -> str:
-        for name in self._that_mean(record, origin):
             mapping = self._mappings.get(name)
             if mapping and mapping.settings.unknown is UnknownFields.QUARANTINE:
                 _check_keys(mapping, root)
-            return name
-        raise _BrokenError(events.NO_SOURCE)
+            fields, kept = self._given(name, record, root)
+            fields = with_lower_ids(fields) if self._limits.lower_ids else fields
+            latest = received + self._limits.max_future_skew
+            source = self._all[name]
+            left_out = check(fields, self._limits.earliest_event_time, latest, source.may_lack, source.lenient)
+            left_out |= _check_kept(kept, source.lenient)
+        except RuleBrokenError as broken:
+            return Judgement(broken.verdict, name, broken.reason)
+        fields |= dict.fromkeys(fields.keys() & left_out.keys(), Given())
+        kept |= dict.fromkeys(kept.keys() & left_out.keys(), Given())
+        event, values = event_of(fields, self._nobody), {column: one.value for column, one in kept.items()}
+        reason = f"{events.LEFT_OUT}{'; '.join(left_out.values())}" if left_out else ""
+        given = fields["user_id"].value if event["user_id"] is None and "user_id" in fields else None
+        nobody = given if isinstance(given, str) else None
+        return Judgement(events.OK, name, reason, event=event, kept=values, nobody=nobody)
 
-    def _that_mean(self, record: Record, origin: str | None) -> Iterator[str]:
-        """The names of the sources that mean ``record``; the first one wins."""
+    def _may_be_own(self, origin: str | None) -> bool:
+        """Whether a record may be in adloom's own format, which is not read as :class:`Record` reads."""
+        return any(not self._sources[name].has_mapping for name in self._that_read(origin))
+
+    def _that_read(self, origin: str | None) -> Iterator[str]:
+        """The names of the sources that read records from ``origin``."""
         for name, source in self._sources.items():
-            mapping = self._mappings.get(name)
-            if origin is not None and origin not in source.origins:
-                continue
-            if mapping is None or mapping.when is None or evaluate(mapping.when, record).value is True:
+            is_there = origin is None or not source.origins or origin in source.origins
+            if is_there and name not in self._only_named:
                 yield name
+
+    def _that_mean(self, record: Record, each: Path | None, origin: str | None) -> Iterator[str]:
+        """The names of the sources that mean ``record``; the first one wins."""
+        return (name for name in self._that_read(origin) if self._is_meant(name, record, each))
+
+    def _is_meant(self, name: str, record: Record, each: Path | None) -> bool:
+        mapping = self._mappings.get(name)
+        if mapping is None:
+            return each is None
+        if mapping.each != each:
+            return False
+        return mapping.when is None or evaluate(mapping.when, mapping.ready(record)).value is True
 
     def _given(self, name: str, record: Record, root: Mapping[str, Any]) -> tuple[dict[str, Given], dict[str, Given]]:
         if mapping := self._mappings.get(name):
+            record = mapping.ready(record)
             fields = {field: _mapped(field, one, record) for field, one in mapping.fields.items()}
             return fields, {column: _mapped(column, one, record) for column, one in mapping.kept.items()}
         return {field: _own(field, root.get(field)) for field in FIELDS}, {}
 
 
-def _check_kept(kept: Mapping[str, Given]) -> None:
-    for one in kept.values():
-        if one.is_wrong:
+def _check_kept(kept: Mapping[str, Given], lenient: tuple[str, ...]) -> dict[str, str]:
+    """Why columns are left out, by their names."""
+    for name, one in kept.items():
+        if one.is_wrong and name not in lenient:
             raise RuleBrokenError(events.INVALID_KEPT_COLUMN, one.reason)
+    return {name: one.reason for name, one in kept.items() if one.is_wrong}
 
 
 def _mapped(name: str, expression: Expression, record: Record) -> Given:
@@ -208,7 +267,8 @@ def _own(name: str, value: Any) -> Given:
     if name == "is_last":
         return Given(value, not isinstance(value, bool), reason)
     if name in events.MICROS:
-        amount = int(value) if isinstance(value, Integer) else None
+        # Python refuses to read numbers of thousands of digits.
+        amount = int(value) if isinstance(value, Integer) and len(value) <= _MAX_DIGITS else None
         is_bigint = amount is not None and MIN_INTEGER <= amount <= MAX_INTEGER
         return Given(amount if is_bigint else None, not is_bigint, reason)
     if name == "event_time":
@@ -220,4 +280,4 @@ def _own(name: str, value: Any) -> Given:
 def _check_keys(mapping: SourceMapping, root: Mapping[str, Any]) -> None:
     known = {path.steps[0] for path in mapping.paths if path.steps}
     if other := [key for key in root if key not in known]:
-        raise _BrokenError(events.UNKNOWN_FIELD, f"the mapping does not read {', '.join(other)}", mapping.name)
+        raise RuleBrokenError(events.UNKNOWN_FIELD, f"the mapping does not read {', '.join(other)}")

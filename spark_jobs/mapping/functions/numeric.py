@@ -3,12 +3,14 @@
 from decimal import Decimal
 from functools import partial
 
+from spark_jobs.contract.currencies import MINOR_DIGITS
 from spark_jobs.mapping import numbers
 from spark_jobs.mapping.declare import Function, Implementation, Overload, Parameter, overload
 from spark_jobs.mapping.errors import RefusalError
 from spark_jobs.mapping.sqltext import quoted
 from spark_jobs.mapping.types import NUMBER_SCALE, SQL_TYPES, Type
 
+_MICRO_DIGITS = 6
 _INTEGER, _NUMBER = Type.INTEGER, Type.NUMBER
 _DECIMAL = SQL_TYPES[_NUMBER]
 _INTEGERS = "left INTEGER, right INTEGER"
@@ -35,6 +37,21 @@ def _bind_round(digits: int) -> Implementation:
     return Implementation(
         lambda number: _decimal(f"round({number}, {digits})"), partial(numbers.rounded, step=Decimal(1).scaleb(-digits))
     )
+
+
+def _micros_of_minor_sql(amount: str, currency: str) -> str:
+    codes: dict[int, list[str]] = {}
+    for code, digits in MINOR_DIGITS.items():
+        codes.setdefault(digits, []).append(quoted(code))
+    factors = " ".join(
+        f"when {currency} in ({', '.join(one)}) then {10 ** (_MICRO_DIGITS - digits)}l" for digits, one in codes.items()
+    )
+    return f"try_multiply({amount}, case {factors} end)"
+
+
+def _micros_of_minor(amount: int, currency: str) -> int | None:
+    digits = MINOR_DIGITS.get(currency)
+    return None if digits is None else numbers.in_range(amount * 10 ** (_MICRO_DIGITS - digits))
 
 
 def _negated(number: Decimal) -> Decimal:
@@ -190,6 +207,16 @@ FUNCTIONS = (
             overload("text TEXT", _INTEGER, lambda text: _micros_sql(number_in_text_sql(text)), numbers.micros_of_text),
             overload("number NUMBER", _INTEGER, _micros_sql, numbers.micros),
         ),
+        can_fail=True,
+        is_sparks=False,
+    ),
+    Function(
+        "micros_of_minor",
+        "micros_of_minor(integer, currency)",
+        "Millionths of an amount in the smallest unit of its currency: cents of EUR, whole yen. The currency is a code "
+        "of ISO 4217 in capital letters; others fail.",
+        ("micros_of_minor(1099, 'EUR')", 10_990_000),
+        (overload("amount INTEGER, currency TEXT", _INTEGER, _micros_of_minor_sql, _micros_of_minor),),
         can_fail=True,
         is_sparks=False,
     ),

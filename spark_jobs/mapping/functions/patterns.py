@@ -5,7 +5,9 @@ from functools import partial
 
 from spark_jobs.mapping.declare import Function, Implementation, Overload, Parameter, overload
 from spark_jobs.mapping.errors import RefusalError
+from spark_jobs.mapping.record import array_contains, array_length
 from spark_jobs.mapping.regex import Regex, parse_like, parse_regex
+from spark_jobs.mapping.schema import array_sql, plain_text_sql
 from spark_jobs.mapping.sqltext import quoted
 from spark_jobs.mapping.types import Type
 
@@ -97,6 +99,16 @@ def _element(index: int, items: list[str]) -> str | None:
     return items[index] if -len(items) <= index < len(items) else None
 
 
+def _array_length_sql(text: str) -> str:
+    return f"cast(array_size({array_sql(text)}) as bigint)"
+
+
+def _array_contains_sql(text: str, value: str) -> str:
+    elements = array_sql(text)
+    is_it = f"{plain_text_sql('e')} = {value}"
+    return f"if({elements} is null or {value} is null, null, coalesce(exists({elements}, e -> {is_it}), false))"
+
+
 FUNCTIONS = (
     Function(
         "rlike",
@@ -176,9 +188,22 @@ FUNCTIONS = (
     Function(
         "size",
         "size(list)",
-        "How many elements a list has.",
-        ("size(split('a,b,c', ','))", 3),
-        (overload("list LIST", Type.INTEGER, "cast(array_size({}) as bigint)", len),),
-        aliases=("array_size",),
+        "How many elements a list has, or the JSON array in a text; null if the text is none.",
+        ('size(\'["a", "b"]\')', 2),
+        (
+            overload("list LIST", Type.INTEGER, "cast(array_size({}) as bigint)", len),
+            overload("text TEXT", Type.INTEGER, _array_length_sql, array_length),
+        ),
+        is_sparks=False,
+        aliases=("array_size", "json_array_length"),
+    ),
+    Function(
+        "array_contains",
+        "array_contains(text, value)",
+        "Whether the JSON array in a text has an element that is this text or number; null if the text is no array. "
+        "Numbers with an exponent or more than 38 digits equal none.",
+        ("array_contains('[\"a\", 7]', '7')", True),
+        (overload("text TEXT, value TEXT", _BOOLEAN, _array_contains_sql, array_contains),),
+        is_sparks=False,
     ),
 )

@@ -7,14 +7,15 @@ from datetime import datetime
 
 from spark_jobs.config.sources import FIELDS
 from spark_jobs.contract.events import ACTIVITY, CLICK, CONVERSION, EVENT_TYPES, IMPRESSION, TYPE_FIELDS
+from spark_jobs.mapping.paths import parse_path
 from spark_jobs.mapping.suggest import names
 from spark_jobs.mapping.suggest.chooser import Chooser
-from spark_jobs.mapping.suggest.derived import with_derived
+from spark_jobs.mapping.suggest.derived import is_table, with_derived
 from spark_jobs.mapping.suggest.draft import Draft, DraftField, SourceDraft
 from spark_jobs.mapping.suggest.event_types import EventTypes, find_event_types
 from spark_jobs.mapping.suggest.fields import NEARLY_ALL
 from spark_jobs.mapping.suggest.names import name_score, time_score
-from spark_jobs.mapping.suggest.profile import Column, Profile
+from spark_jobs.mapping.suggest.profile import Column, Profile, profile_of_elements
 from spark_jobs.mapping.suggest.times import TimeReading, read_pair, read_time
 
 _LONG_EPOCH = 13
@@ -29,6 +30,7 @@ _NEEDED = {
     CONVERSION: ("conversion_type", "value_micros", "currency"),
 }
 """Without a currency only conversions of no value are good."""
+_PATH_IN_ELEMENT = re.compile(r"(?<!\$)\$[.\[]")
 _NO_TIME = DraftField("$.event_time", "nothing in the records reads like a time", ("name the path of the time",))
 
 
@@ -50,6 +52,29 @@ def suggest(profile: Profile, name: str, now: datetime) -> Draft:
     ]
     drafted = _one_source if all(one == common[0] for one in common) else _several_sources
     return Draft(drafted(source_name(name), types, chosen, groups))
+
+
+def suggest_for_elements(profile: Profile, name: str, now: datetime) -> list[tuple[Draft, Profile]]:
+    """For each list of several objects in records, the draft that makes an event of each element, and its profile."""
+    found = []
+    for column in profile.lists:
+        path = parse_path(column.expression)
+        if any(not isinstance(step, str) for step in path.steps) or is_table(column, profile):
+            continue  # a list within a list, or one of parameters
+        elements = profile_of_elements(profile, path)
+        draft = suggest(elements, name, now)
+        if any(map(_has_own, draft.sources)):
+            found.append((Draft(tuple(replace(one, each=column.expression) for one in draft.sources)), elements))
+    return found
+
+
+def _has_own(source: SourceDraft) -> bool:
+    """Whether an element by itself says what happened, when, or which event it is: not so the articles of an order."""
+    by_type = _PATH_IN_ELEMENT.search(f"{source.event_type.expression} {source.when}")
+    named = [source.fields[name] for name in ("event_time", "event_id") if name in source.fields]
+    return bool(by_type) or any(
+        one.columns and not one.expression.startswith("sha2(") and not one.columns[0].startswith("$$") for one in named
+    )
 
 
 _OF_ONE_TYPE = {field for fields in TYPE_FIELDS.values() for field in fields}

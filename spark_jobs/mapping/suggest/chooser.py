@@ -21,7 +21,7 @@ from spark_jobs.mapping.suggest.fields import (
 from spark_jobs.mapping.suggest.ids import derived_id, find_link, id_field, impression_field, own_ids
 from spark_jobs.mapping.suggest.names import all_words, time_score
 from spark_jobs.mapping.suggest.profile import Profile
-from spark_jobs.mapping.suggest.times import TimeReading
+from spark_jobs.mapping.suggest.times import TimeReading, is_finer
 
 _COMMON_SLACK = 2.0
 _UNNAMED_TIME = 1.0
@@ -80,7 +80,11 @@ class Chooser:
             score = time_score(keys) or _UNNAMED_TIME
             score -= _NOT_THE_EVENT * bool(all_words(keys) & names.NOT_THE_EVENT) + _ONLY_A_DAY * reading.is_day
             scores[name] = score - _MISSING * (1 - len(reading.rows & group.records.keys()) / group.rows)
-        return max(scores, key=scores.__getitem__) if scores else None
+        if not scores:
+            return None
+        best = max(scores, key=scores.__getitem__)
+        finer = (name for name in scores if is_finer(self._readings[name], self._readings[best], self._whole))
+        return next(finer, best)
 
     def _add_users(self) -> None:
         common, covered = user_field(self._whole, self._readings)

@@ -5,8 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from spark_jobs.mapping import Path
-from spark_jobs.mapping.expression import parse_expression
-from spark_jobs.mapping.suggest.profile import Column, Profile, ValueKind, derived
+from spark_jobs.mapping.suggest.profile import Column, Profile, ValueKind, derived, parsed_expression
 
 _ADDRESS = re.compile(r"(?:https?://[^/?#\s]+)?/[^\s]*|https?://[^\s]+")
 _PARAMETER = re.compile(r"[?&]([A-Za-z_][A-Za-z0-9_.-]*)=")
@@ -15,13 +14,10 @@ _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_. -]*")
 _MOSTLY = 0.9
 _LOOKED_AT = 500
 _MAX_PARAMETERS = 20
-_VALUE_FORMS = {
-    "string_value": '"([^"]*)"',
-    "int_value": '"?(-?[0-9]+)',
-    "float_value": '"?(-?[0-9.]+)',
-    "double_value": '"?(-?[0-9.]+)',
-}
-"""How the text of a value is taken out of a typed parameter of analytics events."""
+_VALUE_FORMS = ("string_value", "int_value", "float_value", "double_value")
+"""Where a typed parameter of analytics events has its value."""
+_KEY_NAMES, _VALUE_NAMES = ("key", "name", "k"), ("value", "val", "v")
+"""How the two members of an element are called in lists that stand for a table."""
 
 
 def with_derived(profile: Profile) -> Profile:
@@ -55,34 +51,51 @@ def _are(pattern: re.Pattern[str], texts: list[str]) -> bool:
 
 
 def _from_list(column: Column, profile: Profile) -> Iterator[Column]:
-    """Parameters as ``[{"key": …, "value": {"string_value": …}}]``: where one stands differs from record to record."""
-    path = parse_expression(column.expression).bare_path
+    """Parameters as ``[{"key": …, "value": …}]``: where one stands differs from record to record."""
     rows = list(column.values)
+    path = parsed_expression(column.expression).bare_path
     # Some records show which keys a list has; the values are taken from all.
-    found = Counter(one for row in rows[:_LOOKED_AT] for one in _typed(profile, row, path))
-    forms: dict[str, str] = {}
+    found = Counter(one for row in rows[:_LOOKED_AT] for one in _parameters(profile, row, path))
+    forms: dict[str, list[str]] = {}
     for (key, form), _ in found.most_common():
-        forms.setdefault(key, form)
-    if not forms or path is None:
-        return
-    texts = {row: profile.records[row].get(path) or "" for row in rows}
-    for key, form in list(forms.items())[:_MAX_PARAMETERS]:
-        name = key.replace(".", "[.]")
-        pattern = f'[{{]"key":"{name}","value":[{{][^}}]*"{form}":{_VALUE_FORMS[form]}'
-        expression = f"nullif(regexp_extract({column.expression}, '{pattern}', 1), '')"
-        # As the expression gives them, but the text of a list is made once for all its keys.
-        search = re.compile(pattern).search
-        values = {row: match[1] for row, text in texts.items() if (match := search(text)) and match[1]}
-        yield Column(expression, (key,), values, Counter({ValueKind.TEXT: len(values)}), is_derived=True)
+        forms.setdefault(key, []).append(form)
+    for key, places in list(forms.items())[:_MAX_PARAMETERS]:
+        # The same parameter may be a whole number in one record and a fraction in another.
+        paths = [column.expression + place for place in places]
+        yield derived(paths[0] if len(paths) == 1 else f"coalesce({', '.join(paths)})", (key,), profile, rows)
 
 
-def _typed(profile: Profile, row: int, path: Path | None) -> Iterator[tuple[str, str]]:
-    found = profile.records[row].root()
+def is_table(column: Column, profile: Profile) -> bool:
+    """Whether a list holds keys with their values."""
+    path, rows = parsed_expression(column.expression).bare_path, list(column.values)
+    return any(next(_parameters(profile, row, path), None) for row in rows[:_LOOKED_AT])
+
+
+def _parameters(profile: Profile, row: int, path: Path | None) -> Iterator[tuple[str, str]]:
+    """The keys of a list, each with the steps to its value."""
+    record = profile.records[row]
+    found = record.others.get(path.root, record).root() if path else None
     for step in path.steps if path else ():
         found = found.get(step) if isinstance(found, dict) else None
     for element in found if isinstance(found, list) else ():
-        if not isinstance(element, dict) or element.keys() != {"key", "value"}:
+        names = _names_in(element)
+        if names is None:
             return
-        key, value = element["key"], element["value"]
-        if isinstance(key, str) and isinstance(value, dict) and _PLAIN_KEY.fullmatch(key):
-            yield from ((key, form) for form in _VALUE_FORMS if value.get(form) is not None)
+        (key_name, key), (value_name, value) = names
+        step = f"[?{key_name}='{key}'].{value_name}"
+        if isinstance(value, dict):
+            yield from ((key, f"{step}.{form}") for form in _VALUE_FORMS if value.get(form) is not None)
+        elif value is not None and not isinstance(value, list):
+            yield key, step
+
+
+def _names_in(element: object) -> tuple[tuple[str, str], tuple[str, object]] | None:
+    """Name and content of the two members of an ``element``: its key, which a path can name, and its value."""
+    if not isinstance(element, dict) or len(element) != 2:  # noqa: PLR2004 a key and a value
+        return None
+    key_name = next((name for name in _KEY_NAMES if name in element), "")
+    value_name = next((name for name in _VALUE_NAMES if name in element), "")
+    key = element.get(key_name)
+    if not value_name or type(key) is not str or not _PLAIN_KEY.fullmatch(key):
+        return None
+    return (key_name, key), (value_name, element[value_name])

@@ -12,10 +12,14 @@ class Shape:
     Attributes:
         format: of the source, as in ``csv``.
         delimiter: between the values of a line of CSV; a comma needs no setting.
+        quote: what encloses values of CSV; empty: nothing does.
+        unread: rows that could not be read, and why the first one.
     """
 
     format: str = "json"
     delimiter: str = ","
+    quote: str = '"'
+    unread: tuple[int, str] = (0, "")
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,7 @@ class SourceDraft:
         name: of the source.
         event_type: the type.
         fields: by field, its expression.
+        each: path to the list whose elements are its records; empty: its records are whole.
         when: the condition of the records that it means; empty: all.
         may_lack_user: whether events without a user are good.
         checks: what a person should decide about it as a whole.
@@ -51,6 +56,7 @@ class SourceDraft:
     name: str
     event_type: DraftField
     fields: Mapping[str, DraftField]
+    each: str = ""
     when: str = ""
     may_lack_user: bool = False
     checks: tuple[str, ...] = ()
@@ -59,6 +65,8 @@ class SourceDraft:
         """As in the settings, but for the format."""
         given: dict[str, Any] = {"event_type": self.event_type.expression}
         given["map"] = {name: one.expression for name, one in self.fields.items()}
+        if self.each:
+            given["each"] = self.each
         if self.when:
             given["when"] = self.when
         if self.may_lack_user:

@@ -1,5 +1,6 @@
 """Which column of a group of records is which field."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -27,6 +28,8 @@ _FREQUENT = 0.2
 """The share of records from which on one id is suspected to stand for no person."""
 _FEW_USERS = 10
 _LONG_TEXT = 20
+_GROUPED_BY_COMMAS = re.compile(r"-?[0-9]{1,3}(?:,[0-9]{3})+(?:[.][0-9]+)?")
+_GROUPED_BY_POINTS = re.compile(r"-?[1-9][0-9]{0,2}(?:[.][0-9]{3})+")
 
 
 @dataclass(frozen=True)
@@ -159,17 +162,37 @@ def amount_field(group: Profile, taken: AbstractSet[str], known: Names, in_units
         score = name_score(column.keys, known)
         if score < GOOD_NAME or column.expression in taken or column.kinds[ValueKind.BOOLEAN]:
             continue
-        expression, check = _amount_expression(column, in_units)
+        expression, checks = _amount_expression(column, in_units)
         if _gives_amounts(expression, column, group) and (best is None or score > best[0]):
-            checks = (check,) if check else ()
-            best = score, DraftField(expression, described(column, group), checks, (column.expression,))
+            why = f"{described(column, group)}; {_range_of(expression, column, group)}"
+            best = score, DraftField(expression, why, checks, (column.expression,))
     return best[1] if best else None
 
 
-def _amount_expression(column: Column, in_units: str) -> tuple[str, str]:
-    path, found = column.or_null, all_words(column.keys)
-    if any("," in value and "." not in value for value in column.examples(_MANY)):
-        path = f"replace({path}, ',', '.')"
+def _amount_expression(column: Column, in_units: str) -> tuple[str, tuple[str, ...]]:
+    path, sign = _with_point(column)
+    expression, check = _in_millionths(path, column, in_units)
+    return expression, tuple(filter(None, (sign, check)))
+
+
+def _with_point(column: Column) -> tuple[str, str]:
+    """The expression with a point before the decimals, and what is to be checked of it."""
+    path, texts = column.or_null, sorted(column.distinct)
+    signed = [text for text in texts if "," in text]
+    if not signed:
+        grouped = [text for text in texts if _GROUPED_BY_POINTS.fullmatch(text)]
+        if grouped and len(grouped) == len(texts):
+            return path, f'the point in "{grouped[0]}" is taken for that before the decimals'
+        return path, ""
+    shown = signed[0]
+    if all(map(_GROUPED_BY_COMMAS.fullmatch, signed)):
+        return f"replace({path}, ',', '')", f'the comma in "{shown}" is taken for a mark of thousands, not of decimals'
+    plain = f"replace({path}, '.', '')" if any("." in text for text in signed) else path
+    return f"replace({plain}, ',', '.')", f'the comma in "{shown}" is taken for that before the decimals'
+
+
+def _in_millionths(path: str, column: Column, in_units: str) -> tuple[str, str]:
+    found = all_words(column.keys)
     if found & {"micros", "micro"}:
         return path, ""
     if found & {"nanos", "nano"}:
@@ -181,6 +204,18 @@ def _amount_expression(column: Column, in_units: str) -> tuple[str, str]:
     if found & {"cents", "cent"}:
         return f"micros({path} / 100)", ""
     return f"micros({path})", in_units
+
+
+def _range_of(expression: str, column: Column, group: Profile) -> str:
+    """The smallest, median and largest amount, each beside the text that it comes from."""
+    parsed, found = as_type(expression, Type.INTEGER), []
+    for row in column.given:
+        value = evaluate(parsed, group.records[row]).value
+        if isinstance(value, int):
+            found.append((value, column.values[row]))
+    found.sort()
+    chosen = {"smallest": 0, "median": len(found) // 2, "largest": -1} if found else {}
+    return ", ".join(f'{name} "{_short(found[at][1])}" = {found[at][0]:,} micros' for name, at in chosen.items())
 
 
 def _gives_amounts(expression: str, column: Column, group: Profile) -> bool:

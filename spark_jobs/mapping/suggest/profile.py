@@ -9,7 +9,7 @@ from functools import cached_property
 
 from spark_jobs.mapping import MappingError, Path, Record
 from spark_jobs.mapping.expression import Expression, evaluate, parse_expression
-from spark_jobs.mapping.paths import parse_path
+from spark_jobs.mapping.paths import OUTER_ROOT, Step, parse_path
 from spark_jobs.mapping.record import text_of
 from spark_jobs.mapping.types import Type
 
@@ -46,6 +46,7 @@ class Column:
         values: by number of the record, the value as TEXT. Null and missing ones are not in it. Every object is there
             as ``{}`` and every array as ``[]``, since nothing is chosen by their content.
         kinds: how often each kind occurs in the whole sample.
+        sizes: how often an array there has so many elements.
         is_derived: whether it is more than a path.
     """
 
@@ -53,6 +54,7 @@ class Column:
     keys: tuple[str, ...]
     values: dict[int, str] = field(default_factory=dict)
     kinds: Counter[ValueKind] = field(default_factory=Counter)
+    sizes: Counter[int] = field(default_factory=Counter)
     is_derived: bool = False
 
     @cached_property
@@ -90,6 +92,11 @@ class Column:
     def distinct(self) -> AbstractSet[str]:
         """Its values that stand for something."""
         return self.counts.keys() - set(self.blanks)
+
+    @property
+    def elements(self) -> int:
+        """How many elements its arrays have together."""
+        return sum(size * count for size, count in self.sizes.items())
 
     @property
     def uniqueness(self) -> float:
@@ -134,6 +141,17 @@ class Profile:
     def rows(self) -> int:
         """How many records are looked at."""
         return len(self.records)
+
+    @cached_property
+    def lists(self) -> tuple[Column, ...]:
+        """The columns that are lists of several objects in some record."""
+        return tuple(
+            column
+            for column in self.columns.values()
+            if max(column.sizes, default=0) > 1
+            and f"{column.expression}[0]" in self.columns
+            and self.columns[f"{column.expression}[0]"].kinds[ValueKind.OBJECT]
+        )
 
     @cached_property
     def scalars(self) -> tuple[Column, ...]:
@@ -186,16 +204,45 @@ def profile_of(records: Iterable[bytes]) -> Profile:
     return Profile(found, walk.columns, unreadable, repeated, walk.left_out)
 
 
+def profile_of_elements(profile: Profile, path: Path) -> Profile:
+    """The profile of the elements of the list at ``path``, and of what their records have around it.
+
+    Raises:
+        NoRecordsError: none of them is an object.
+    """
+    elements = [one for record in profile.records.values() for one in record.elements(path)]
+    found = {row: one for row, one in enumerate(elements) if isinstance(one.root(), dict)}
+    if not found:
+        raise NoRecordsError(len(elements))
+    walk = _Walk()
+    for row, one in found.items():
+        walk.visit(row, one.root(), (), ())
+        assert one.outer, "elements lie in records"  # noqa: S101
+        walk.visit(row, one.outer.root(), (), (), left_out=path.steps)
+    return Profile(found, walk.columns, len(elements) - len(found), left_out=walk.left_out)
+
+
 class _Walk:
     """Collects columns; of arrays, it visits the first element."""
 
     def __init__(self) -> None:
         self.columns: dict[str, Column] = {}
         self.left_out = False
-        self._by_steps: dict[tuple[str | int, ...], Column | None] = {}
+        self._by_path: dict[Path, Column | None] = {}
 
-    def visit(self, row: int, value: object, steps: tuple[str | int, ...], keys: tuple[str, ...]) -> None:
-        if steps and (column := self._column(steps, keys)):
+    def visit(
+        self,
+        row: int,
+        value: object,
+        steps: tuple[str | int, ...],
+        keys: tuple[str, ...],
+        left_out: tuple[Step, ...] = (),
+    ) -> None:
+        """Takes in a value; with ``left_out``, it is of the record around a list, which lies there and is left out."""
+        if steps == left_out and steps:
+            return
+        path = Path(steps, OUTER_ROOT if left_out else "")
+        if steps and (column := self._column(path, keys)):
             kind = _kind(value)
             column.kinds[kind] += 1
             if kind is not ValueKind.NULL:
@@ -204,20 +251,21 @@ class _Walk:
             return
         if isinstance(value, dict):
             for key, member in value.items():
-                self.visit(row, member, (*steps, key), (*keys, key))
+                self.visit(row, member, (*steps, key), (*keys, key), left_out)
         elif isinstance(value, list) and value and steps:
-            self.visit(row, value[0], (*steps, 0), keys)
+            if column := self._column(path, keys):
+                column.sizes[len(value)] += 1
+            self.visit(row, value[0], (*steps, 0), keys, left_out)
 
-    def _column(self, steps: tuple[str | int, ...], keys: tuple[str, ...]) -> Column | None:
-        if steps not in self._by_steps:
-            self._by_steps[steps] = self._new(steps, keys)
-        return self._by_steps[steps]
+    def _column(self, path: Path, keys: tuple[str, ...]) -> Column | None:
+        if path not in self._by_path:
+            self._by_path[path] = self._new(path, keys)
+        return self._by_path[path]
 
-    def _new(self, steps: tuple[str | int, ...], keys: tuple[str, ...]) -> Column | None:
+    def _new(self, path: Path, keys: tuple[str, ...]) -> Column | None:
         if len(self.columns) >= _MAX_COLUMNS:
             self.left_out = True
             return None
-        path = Path(steps)
         try:
             if parse_path(str(path)) != path:
                 return None
@@ -241,9 +289,14 @@ def _kind(value: object) -> ValueKind:
     return ValueKind.NUMBER if {".", "e", "E"} & set(str(value)) else ValueKind.INTEGER
 
 
+def parsed_expression(expression: str) -> Expression:
+    """``expression``, which may be one over an element of a list."""
+    return parse_expression(expression, {OUTER_ROOT: OUTER_ROOT})
+
+
 def derived(expression: str, keys: Sequence[str], profile: Profile, rows: Iterable[int]) -> Column:
     """The column of an ``expression`` that gives text, evaluated for ``rows``."""
-    parsed: Expression = parse_expression(expression)
+    parsed = parsed_expression(expression)
     values = {row: evaluate(parsed, profile.records[row]).value for row in rows}
     given = {row: value for row, value in values.items() if isinstance(value, str)}
     assert parsed.type is Type.TEXT, expression  # noqa: S101 callers write such expressions only

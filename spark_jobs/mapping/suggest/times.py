@@ -7,18 +7,16 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from spark_jobs.mapping.coercion import coerced
-from spark_jobs.mapping.expression import Expression, evaluate, parse_expression
-from spark_jobs.mapping.suggest.profile import Column, Profile
+from spark_jobs.mapping.expression import Expression, evaluate
+from spark_jobs.mapping.suggest.profile import Column, Profile, parsed_expression
 from spark_jobs.mapping.types import Type
 
 EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
 """Numbers that would be times before are not taken for times."""
 _AHEAD = timedelta(days=366)
-_TRIED = 400
+_TRIED, _COMPARED = 400, 50
 _ENOUGH = 0.95
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+]?[0-9]+)?")
-_LONG_FRACTION = re.compile(r"\.[0-9]{7,}")
-_SHORT_OFFSET = re.compile(r"[+-][0-9]{4}$")
 _SHAPE = re.compile(
     r"(?P<date>9999(?P<a>[-/.]?)99(?P=a)99|99(?P<b>[-/.])99(?P=b)9999)"
     r"(?:(?P<between>T| |, |)(?P<time>99:99:99|99:99|999999)(?P<fraction>[.,]9{1,6})?"
@@ -55,7 +53,7 @@ def read_time(column: Column, profile: Profile, now: datetime) -> TimeReading | 
     for expression, check in _attempts(column.or_null, values, shapes):
         good = sum(_is_plausible(time, now) for time in times(expression, profile, tried))
         if good >= _ENOUGH * len(tried):
-            return TimeReading(expression, frozenset(rows), check, is_day=_is_day(shapes))
+            return TimeReading(expression, frozenset(rows), check, is_day=_is_day(shapes) and "HH" not in expression)
     return None
 
 
@@ -77,6 +75,14 @@ def read_pair(columns: Sequence[Column], profile: Profile, now: datetime) -> Tim
     return TimeReading(expression, frozenset(rows), NO_ZONE) if tried and good >= _ENOUGH * len(tried) else None
 
 
+def is_finer(one: TimeReading, other: TimeReading, profile: Profile) -> bool:
+    """Whether ``one`` gives the times of ``other`` to a part of the second, which that one does not."""
+    rows = sorted(one.rows & other.rows)[:_COMPARED]
+    pairs = list(zip(times(one.expression, profile, rows), times(other.expression, profile, rows), strict=True))
+    are_same = all(a is not None and b is not None and a.replace(microsecond=0) == b for a, b in pairs)
+    return are_same and any(a != b for a, b in pairs)
+
+
 def times(expression: str, profile: Profile, rows: Sequence[int]) -> list[datetime | None]:
     """The times that ``expression`` gives for ``rows``."""
     parsed = as_type(expression, Type.TIME)
@@ -86,13 +92,28 @@ def times(expression: str, profile: Profile, rows: Sequence[int]) -> list[dateti
 
 def as_type(expression: str, target: Type) -> Expression:
     """``expression`` as a field of that type takes it."""
-    parsed = parse_expression(expression)
+    parsed = parsed_expression(expression)
     return replace(parsed, node=coerced(parsed.node, target))
 
 
 NO_ZONE = "the times name no zone and count as UTC; if they are local, use to_utc_timestamp(…, 'Area/City')"
 _AMBIGUOUS = "taken for month/day/year, as no day after the 12th occurs; if it is day/month/year, swap MM and dd"
 _MONTHS = 12
+_NAMED_PATTERNS = (
+    ("dd/MMM/yyyy:HH:mm:ss Z", ""),
+    ("EEE, d MMM yyyy HH:mm:ss z", ""),
+    ("EEE, d MMM yyyy HH:mm:ss Z", ""),
+    ("EEE MMM d HH:mm:ss yyyy", NO_ZONE),
+    ("d MMM yyyy HH:mm:ss", NO_ZONE),
+    ("MMM d, yyyy HH:mm:ss", NO_ZONE),
+    ("MMM d, yyyy h:mm:ss a", NO_ZONE),
+    ("M/d/yyyy h:mm:ss a", f"{_AMBIGUOUS}; {NO_ZONE}"),
+    ("M/d/yyyy h:mm a", f"{_AMBIGUOUS}; {NO_ZONE}"),
+    ("M/d/yyyy H:mm", f"{_AMBIGUOUS}; {NO_ZONE}"),
+    ("yyyy-MM-dd-HH:mm:ss", NO_ZONE),
+    ("yyMMddHH", NO_ZONE),
+)
+"""Patterns that people write, with what a person should decide."""
 
 
 def _shape(value: str) -> str:
@@ -111,22 +132,14 @@ def _is_plausible(time: datetime | None, now: datetime) -> bool:
 def _attempts(path: str, values: Sequence[str], shapes: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Expressions that may read the values, each with what a person should decide."""
     if sum(bool(_NUMBER.fullmatch(value)) for value in values) >= _ENOUGH * len(values):
-        for unit in ("seconds", "millis", "micros"):
+        for unit in ("seconds", "millis", "micros", "nanos"):
             yield f"timestamp_{unit}({path})", ""
-        yield f"timestamp_micros(cast({path} as bigint) div 1000)", ""
-        yield f"timestamp_seconds({path} / 1000)", ""
     else:
-        zone = "" if all(_names_zone(shape) for shape in shapes) else NO_ZONE
-        yield path, zone
-        plain = path
-        if any(map(_LONG_FRACTION.search, values)):
-            plain = f"regexp_replace({plain}, '([.][0-9]{{6}})[0-9]+', '$1')"
-        if any(map(_SHORT_OFFSET.search, values)):
-            plain = f"regexp_replace({plain}, '([+-][0-9]{{2}})([0-9]{{2}})$', '$1:$2')"
-        if any(value.endswith(" UTC") for value in values):
-            plain = f"replace({plain}, ' UTC', 'Z')"
-        yield plain, zone
+        yield path, "" if all(_names_zone(shape) for shape in shapes) else NO_ZONE
     yield from _patterns(path, values, shapes)
+    for pattern, check in _NAMED_PATTERNS:
+        yield f"to_timestamp({path}, {_quoted(pattern)})", check
+    yield f"parse_time({path})", "some are numbers, and some texts or of another unit"
 
 
 def _names_zone(shape: str) -> bool:

@@ -34,6 +34,10 @@ def _source(source: SourceDraft, shape: Shape) -> Iterator[str]:
         yield f"format = {_text(shape.format)}"
         if shape.delimiter != ",":
             yield f"delimiter = {_text(shape.delimiter)}"
+        if not shape.quote:
+            yield 'quote = ""'
+    if source.each:
+        yield f"each = {_text(source.each)}"
     if source.when:
         yield f"when = {_text(source.when)}"
     yield from _assignment("event_type", source.event_type)

@@ -1,0 +1,182 @@
+"""Records that hold several events, and rows that are several: each, and also."""
+
+import base64
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from spark_jobs.config.settings import Settings
+from spark_jobs.contract.events import OK
+from spark_jobs.ingest.in_python.judge import Judge
+from tests.spark.test_verdict_agreement import assert_agreement, run_rarely
+from tests.support.mappings import records as random_records
+
+_RECEIVED = datetime(2026, 8, 1, tzinfo=UTC)
+_SENT = 1_767_268_800_000
+
+
+def _in_list(event_type: str, more: dict[str, str], **settings: Any) -> dict[str, Any]:
+    common = {"event_id": "$.id", "event_time": "timestamp_millis($$.sent)", "user_id": "$$.user.id"}
+    return {"event_type": f"'{event_type}'", "map": common | more, **settings}
+
+
+_SOURCES = {
+    "imps": _in_list(
+        "impression",
+        {"campaign_id": "$.c", "ad_id": "$.a[0]", "cost_micros": "micros($.price)"},
+        each="$.events",
+        when="$.kind = 'imp' and $$.test is null",
+        also="acts, buys",
+        keep={"batch": {"from": "$$.batch"}},
+    ),
+    "acts": _in_list("activity", {"event_id": "concat('a-', $.id)", "data": "$$"}, when="$.seen = 'true'"),
+    "buys": _in_list(
+        "conversion",
+        {"conversion_type": "$.id", "value_micros": "$.worth", "currency": "'EUR'"},
+        when="$.worth > 0",
+    ),
+    "clicks": _in_list("click", {"impression_id": "$.i"}, each="$.events", when="$.kind = 'clk'"),
+    "hits": _in_list("activity", {"user_id": "$.u", "data": "$.price"}, each="$.lists[?name='hits'].of"),
+    "whole": {
+        "event_type": "'activity'",
+        "when": "$.kind = 'act'",
+        "map": {"event_id": "$.id", "event_time": "timestamp_millis($.sent)", "user_id": "$.user.id", "data": "$"},
+    },
+}
+_SETTINGS = Settings.model_validate({"source": _SOURCES})
+_IMPRESSION = {"kind": "imp", "id": "i", "c": 7, "a": ["x", "y"], "price": 0.5, "seen": True, "worth": 3}
+_CLICK = {"kind": "clk", "id": "k", "i": "i"}
+
+
+def _record(events: object, **more: object) -> dict[str, object]:
+    return {"sent": _SENT, "user": {"id": "u"}, "batch": [1, {"b": 2.5}], "events": events, **more}
+
+
+_RECORDS: list[object] = [
+    _record([_IMPRESSION, _CLICK]),
+    _record([_IMPRESSION | {"seen": False}, _IMPRESSION | {"worth": 0, "id": 8}, _CLICK]),
+    _record([_CLICK, 5, "x", None, True, [1], [], {}, "", " ", json.dumps(_CLICK), f" {json.dumps(_CLICK)}\t"]),
+    _record([]),
+    _record(None),
+    _record("x"),
+    _record({"0": _CLICK}),
+    _record([_IMPRESSION], test=1),
+    _record([_IMPRESSION], sent="yesterday"),
+    _record([_IMPRESSION], user={"id": 7.5}),
+    _record([_IMPRESSION], user={"id": 12345678901234567890}),
+    _record([_IMPRESSION], user={}),
+    _record([], kind="act", id="w"),
+    {"kind": "act", "id": "w", "sent": _SENT, "user": {"id": "u"}},
+    {"kind": "other"},
+    _record([], lists=[{"name": "x", "of": [1]}, {"name": "hits", "of": [{"id": "h", "u": "v", "price": 1.50}]}]),
+    _record([_CLICK], lists=[{"name": "hits", "of": [{"id": "h", "u": "v"}]}]),
+    [_IMPRESSION],
+    "text",
+]
+_TEXTS = [
+    *('{"sent": 1767268800000, "user": {"id": 1e3}, "events": [{"kind": "clk", "id": "k", "i": 1e3}]}',),
+    *('{"sent": 1767268800000, "user": {"id": "u"}, "events": [{"kind": "clk", "id": 1, "id": 2, "i": "x"}]}',),
+    *('{"events": [{"kind": "clk"}], "events": [{"kind": "clk"}]}', '{"events": [{"kind": "clk"}]} x', '{"events": ['),
+    *('{"events": [{"kind": "clk", "id": "\\ud800"}]}', '{"events": [{"kind": "imp", "price": 1e400}, {"id": "1e5"}]}'),
+    (
+        '{"sent": 1767268800000, "user": {"id": "u"}, "events": [{"kind": "imp", "id": "p", "c": "c", "a": ["a"], '
+        '"price": 8.5e-05}, {"kind": "imp", "id": 0.1234567890123456789012345678901234567890, "c": 1, "a": [2]}]}'
+    ),
+]
+
+
+def _lines() -> list[bytes]:
+    return [*(json.dumps(one).encode() for one in _RECORDS), *(text.encode() for text in _TEXTS)]
+
+
+def test_both_engines_take_records_apart_alike(spark: SparkSession, tmp_path: Path) -> None:
+    assert_agreement(spark, _lines(), _SETTINGS, tmp_path)
+
+
+@pytest.mark.slow
+@run_rarely
+@given(st.lists(st.tuples(st.lists(random_records, max_size=4), random_records), min_size=100, max_size=100))
+def test_random_elements(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, drawn: list[tuple[list[str], str]]
+) -> None:
+    texts = [f'{{"events": [{", ".join(elements)}], "user": {user}, "sent": {_SENT}}}' for elements, user in drawn]
+    records = list(dict.fromkeys(text.encode() for text in texts if "\n" not in text))
+    assert_agreement(spark, records, _SETTINGS, tmp_path_factory.mktemp("random"))
+
+
+def test_each_element_is_an_event() -> None:
+    (first, acts, buys, second) = Judge(_SETTINGS).judge(json.dumps(_RECORDS[0]).encode(), _RECEIVED)
+    assert [one.place for one in (first, acts, buys, second)] == ["[0]", "[0]+acts", "[0]+buys", "[1]"]
+    assert {one.verdict for one in (first, acts, buys, second)} == {OK}
+    assert (first.event["cost_micros"], first.kept["batch"]) == (500_000, '[1,{"b":2.5}]')
+    assert (acts.event["event_id"], buys.event["value_micros"], second.event["impression_id"]) == ("a-i", 3, "i")
+
+
+def test_a_record_without_its_list_says_so() -> None:
+    (judged,) = Judge(_SETTINGS).judge(json.dumps(_record([])).encode(), _RECEIVED)
+    assert (judged.verdict, judged.source, judged.place) == ("no_source", None, "")
+    assert judged.reason == "it has no list with elements at $.events or $.lists[?name='hits'].of"
+
+
+_LENIENT = Settings.model_validate(
+    {
+        "source": {
+            "ads": {
+                "event_type": "$.type",
+                "let": {"body": "unbase64($.body)", "more": "$.more"},
+                "lenient": "cost_micros, ip, position, order_id",
+                "map": {
+                    "event_id": "$body.id",
+                    "event_time": "parse_time($body.at[0])",
+                    "user_id": "$more.user",
+                    "campaign_id": "'c'",
+                    "ad_id": "$more[1]",
+                    "cost_micros": "micros($body.price)",
+                    "ip": "$.ip",
+                    "data": "$body",
+                    "conversion_type": "'sale'",
+                    "value_micros": "0",
+                    "order_id": "$body.order",
+                },
+                "keep": {"position": {"from": "$more.position", "type": "bigint"}, "place": {"from": "$more"}},
+            },
+            "others": {
+                "event_type": "'activity'",
+                "let": {"body": "$.text"},
+                "map": {"event_id": "$body.id", "event_time": "$.at", "user_id": "$.u"},
+            },
+        }
+    }
+)
+
+
+def test_what_is_left_out_and_texts_that_are_records(spark: SparkSession, tmp_path: Path) -> None:
+    bodies = [
+        {"id": "a", "at": [1772366400123], "price": 0.5},
+        {"id": 7, "at": ["2026-03-01 12:00 UTC"], "price": -1, "order": ""},
+        {"id": "b", "at": ["2026-03-01T12:00:00.123456789+0100"], "price": 1e-7, "order": "o"},
+        {"id": "c", "at": [1772366400], "price": "free"},
+    ]
+    records = [
+        {"type": kind, "body": base64.urlsafe_b64encode(json.dumps(body).encode()).decode().rstrip("="), **more}
+        for kind in ("impression", "click", "activity", "conversion")
+        for body in bodies
+        for more in (
+            {"more": {"user": "u", "position": 1}, "ip": "::1"},
+            {"more": '{"user": "u", "position": "first"}', "ip": True},
+            {"more": '["u", "x"] '},
+            {"more": '{"user": "u"} x'},
+            {},
+        )
+    ]
+    records += [{"type": "impression", "body": "?"}, {"text": '{"id": 1}', "at": "2026-03-01", "u": "u"}]
+    assert_agreement(spark, [json.dumps(one).encode() for one in records], _LENIENT, tmp_path)
+    judged = [one for record in records for one in Judge(_LENIENT).judge(json.dumps(record).encode(), _RECEIVED)]
+    assert any(one.verdict == OK and one.reason.count("; ") == 2 for one in judged)
+    assert {one.verdict for one in judged} >= {OK, "missing_event_id", "missing_user_id"}
