@@ -82,7 +82,8 @@ def _measured(lake: Lake, out: Path, console: Console) -> Iterator[tuple[str, Co
     for query in old:
         source = [] if query.reads else ["--source", str(out / "source")]
         yield _one(lake, ("checkpoints", "reset", query.name, *source), out, console)
-    shutil.copy(min((out / "source").iterdir()), out / "source" / "again.jsonl")
+    first = min((out / "source").iterdir())
+    shutil.copy(first, first.with_name(f"new-{time.time_ns()}.jsonl"))  # ingest knows files by their names
     os.environ["ADLOOM_JOB__TRIGGER"] = "available_now"
     for job in QUERIES_OF_JOB:
         source = [] if all(query.reads for query in queries_of(job)) else ["--source", str(out / "source")]

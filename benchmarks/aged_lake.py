@@ -149,6 +149,7 @@ def _add_commits(lake: Lake, objects: Objects, local: Lake, query: Query, note: 
     silent = age.heartbeats if table == SILVER_EVENTS else 0
     ends = {one.path: age.commits for one in (BRONZE_EVENTS, SILVER_EVENTS)}
     now = datetime.now(UTC)
+    place = count - count % 50  # of the newest checkpoint
     there = [local.files.read(commit_key(table, version)) or b"" for version in range(first)]
     found = [batch_in(commit, table, version) for version, commit in enumerate(there)]
     # A day that is read in one batch leaves none; a job that has run for a while is some hours behind the newest event.
@@ -170,7 +171,9 @@ def _add_commits(lake: Lake, objects: Objects, local: Lake, query: Query, note: 
             or [{"ads": {str(number): version for number in range(age.partitions)}}],
         )
         info = {"timestamp": int(at.timestamp() * 1000), "operation": "WRITE", "userMetadata": own.as_metadata()}
-        actions = [{"commitInfo": info}, {"add": _added(table, version, at, HEARTBEAT if is_beat else IMPRESSION)}]
+        actions: list[dict[str, Any]] = [{"commitInfo": info}]
+        if version <= place:
+            actions.append({"add": _added(table, version, at, HEARTBEAT if is_beat else IMPRESSION)})
         data = b"".join(json.dumps(action, separators=(",", ":")).encode() + b"\n" for action in actions)
         found.append(batch_in(data, table, version))
         return data
@@ -180,7 +183,6 @@ def _add_commits(lake: Lake, objects: Objects, local: Lake, query: Query, note: 
     pointer = json.loads(local.files.read(f"{log}/_last_checkpoint") or b"{}")
     pointer.pop("checksum", None)  # a wrong one has Delta look through the whole log instead
     state = local.files.read(f"{log}/{pointer['version']:020}.checkpoint.parquet") or b""
-    place = count - count % 50
     lake.files.write(f"{log}/{place:020}.checkpoint.parquet", state)
     lake.files.write(f"{log}/_last_checkpoint", json.dumps(pointer | {"version": place}).encode())
     saying = [batch for batch in found if batch.note or batch.first_us is not None]

@@ -75,11 +75,12 @@ class _Process:
 
 @dataclass
 class _Run:
-    """A run of `supervise_<job>`."""
+    """A run of `supervise_<job>`. ``is_by_person``: somebody wants it, and may want it after a failure."""
 
     run_after: datetime
     state: str = "queued"
     tries: int = 1
+    is_by_person: bool = False
 
 
 @dataclass
@@ -110,7 +111,7 @@ class World:
         """How drivers are: good, frozen, or one that dies early, late or in a stall."""
         self.away: dict[str, datetime] = {}
         """By part that is away, until when."""
-        self.is_wanted = False
+        self.is_wanted = self.is_unheard = False
         self.paused_until: datetime | None = None
         self.starts_in_a_row = self.failed_runs = 0
         self.event_at, self._step = _BEGIN, _LOOK
@@ -141,7 +142,10 @@ class World:
         if not self.process or self.process.asked_at:
             return
         is_well = self.kind == "good" and not self.process.is_frozen
-        if self.is_wanted and not self.paused_until and is_well and not self._was_away("store"):
+        said = read_desired(self.lake, JOB)
+        # A stop that waits for its driver is carried out, though a later run that wants the job is queued behind it.
+        is_said = said is not None and said.runs_at(self.now)
+        if self.is_wanted and is_said and not self.paused_until and is_well and not self._was_away("store"):
             self._violate(f"{job} was stopped although it is well")
         self.process.asked_at = self.now
 
@@ -231,8 +235,13 @@ class World:
             run.state = "success"
         except TaskDeferred:
             run.state = "running"
+            if run.is_by_person:
+                self.is_unheard = False
+                # It may have been queued behind one that failed meanwhile: what fails now is another attempt.
+                self.starts_in_a_row = self.failed_runs = 0
         except LakeError:
-            run.state = "failed"
+            # Without the store nobody learns that the job is wanted: whoever triggered the run sees it fail.
+            run.state, self.is_unheard = "failed", run.is_by_person
 
     def _reconcile(self) -> None:
         for _dag in reconcile.find_dags_to_trigger(LAKE, self.limits.numbers()):
@@ -274,7 +283,7 @@ class World:
 
     def _trigger(self) -> None:
         self._want(self.paused_until)
-        self.runs.append(_Run(self.now))
+        self.runs.append(_Run(self.now, is_by_person=True))
 
     def _deploy(self) -> None:
         if not self._is_away("launcher"):
@@ -298,7 +307,7 @@ class World:
     def _clear(self) -> None:
         if run := self._mark():
             self._want()
-            run.state, run.tries = "queued", run.tries + 1
+            run.state, run.tries, run.is_by_person = "queued", run.tries + 1, True
 
     def _pause(self) -> None:
         if (wanted := read_desired(self.lake, JOB)) and wanted.runs_at(self.now):
@@ -347,7 +356,8 @@ class World:
             return
         wanted = read_desired(self.lake, JOB)
         is_failed = wanted is not None and wanted.state is RunState.FAILED
-        if self.is_wanted and not self.paused_until and not is_failed and self.process is None:
+        is_due = self.is_wanted and not self.is_unheard and not self.paused_until
+        if is_due and not is_failed and self.process is None:
             self._violate("it is wanted, can run and does not run")
         if self.process and self.process.is_frozen and not is_failed:
             self._violate("it hangs, and nobody has stopped it")
