@@ -190,7 +190,7 @@ def _tried(draft: "Draft", records: Sequence[tuple[str, bytes]], now: datetime) 
 
 
 def _checks(shape: "Shape", profile: "Profile | None" = None) -> list[str]:
-    """What a person should decide about the file as a whole."""
+    """The questions about the file as a whole that a person should decide."""
     unread, why = shape.unread
     found = [f"{unread:,} rows could not be read, and the draft knows nothing of them: {why}"] if unread else []
     for column in profile.lists if profile else ():

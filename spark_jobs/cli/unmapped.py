@@ -1,4 +1,4 @@
-"""What no mapping reads of records: fields, and lists with several elements."""
+"""Parts of records that no mapping reads: fields, and lists with several elements."""
 
 from collections.abc import Iterable, Sequence
 

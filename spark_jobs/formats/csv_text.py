@@ -30,7 +30,7 @@ from spark_jobs.formats.text_lines import DAMAGE, in_utf_8, open_content, text_l
 _DELIMITER: Final = "\ufdd0"
 """Stands for a delimiter of several characters while a row is read: Unicode reserves it for use within a program."""
 _EXCEL = re.compile(rb"sep=(.)\r?\n?")
-"""The first line of a file that tells Excel the delimiter."""
+"""The first line of a file by which Excel knows the delimiter."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,11 @@ def read_csv(file: Path, encoding: Encoding, max_bytes: int = DEFAULT_MAX_RECORD
     delimiter = "\t" if ".tsv" in file.suffixes else ","
     with closing(open_content(file, encoding.charset)) as content:
         lines = text_lines(content.lines(max_bytes), encoding)
-        first = next(lines, b"")
+        try:
+            first = next(lines, b"")
+        except DAMAGE as error:
+            yield _rest(0, error)
+            return
         if (found := _EXCEL.fullmatch(first)) and not encoding.delimiter:
             delimiter = found[1].decode("ascii", "replace")
         else:
@@ -103,9 +107,13 @@ def _numbered(rows: "_Rows", columns: tuple[str, ...]) -> Iterator[FileRow]:
             if not names:
                 return  # without names the other rows cannot be read either
         except DAMAGE as error:
-            yield FileRow(f"rows={number}-", None, INVALID_ENCODING, f"the rest of the file cannot be read: {error}")
+            yield _rest(number, error)
             return
         number += 1
+
+
+def _rest(number: int, error: Exception) -> FileRow:
+    return FileRow(f"rows={number}-", None, INVALID_ENCODING, f"the rest of the file cannot be read: {error}")
 
 
 class _Rows(Iterator[list[str]]):

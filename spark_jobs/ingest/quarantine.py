@@ -27,7 +27,7 @@ _BEFORE_REASON = "before_reason"
 _KAFKA_PLACE = r"^([a-zA-Z0-9._-]+)/[0-9]+/[0-9]+$"
 _BLOCK = "#bytes="
 _IN_RECORD = r"(?:\[[0-9]+\])?(?:\+[a-z][a-z0-9_]*)?\z"
-"""What ``source`` ends with if a record holds several events: the number of one, and who else takes it."""
+"""The end of ``source`` if a record holds several events: the number of one, and who else takes it."""
 _ISO_8859_1 = "ISO-8859-1"
 
 _CAN_BE_BYTES = r"\A[\x00-\xFF]*\z"

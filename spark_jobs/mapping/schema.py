@@ -65,12 +65,12 @@ class RecordSchema:
 
     @property
     def outer(self) -> "OtherRecord":
-        """What is read of the record around one that is an element of its list."""
+        """The part that is read of the record around one that is an element of its list."""
         return self.others.get(OUTER_ROOT, OtherRecord(OUTER_ROOT))
 
     @staticmethod
     def elements_sql(path: Path, text: str = "text") -> str:
-        """SQL of the texts of the elements of the list at ``path`` of a record that was read; null if there is none."""
+        """SQL of the texts of the elements of the list at ``path`` of a record that was read; null without one."""
         # Hardly any record has such a number, and one look at its text says so.
         may_be_inexact = f"rlike({text}, {quoted(_MAY_BE_INEXACT)})"
         exact = _value_at(_parsed(_marked(f"concat('[', {text}, ']')")), path.steps, _ROOT, "array<variant>")
@@ -139,7 +139,7 @@ class RecordSchema:
 
 @dataclass(frozen=True)
 class OtherRecord:
-    """What mappings read of a record that is not the one they are for, as one column.
+    """The part that mappings read of another record than the one they are for, as one column.
 
     Attributes:
         root: of paths into it.

@@ -30,7 +30,7 @@ _USE = (
 
 @dataclass(frozen=True)
 class _Letters:
-    """What letters of a pattern stand for.
+    """The meaning of letters in a pattern.
 
     Attributes:
         part: of a time.

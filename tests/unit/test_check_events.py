@@ -131,7 +131,7 @@ def _hints(folder: Path, *lines: str, config: str = "") -> tuple[dict[str, Any],
     command = ["check-events", str(folder / "a.jsonl"), "--config", str(folder / "adloom.toml")]
     as_json, as_text = (CliRunner().invoke(app, [*command, *more]) for more in (["--json"], []))
     assert (as_json.exit_code, as_text.exit_code) == (0, 0), as_json.output
-    found, plain = json.loads(as_json.output), {"records", "ok", "nobody", "verdicts"}
+    found, plain = json.loads(as_json.output), {"records", "events", "ok", "amounts", "nobody", "verdicts"}
     return {name: hint for name, hint in found.items() if name not in plain and hint}, " ".join(as_text.output.split())
 
 
@@ -163,7 +163,8 @@ def test_events_that_share_an_id_and_differ_are_counted_with_what_differs(tmp_pa
             "event_type": "impression",
             "event_id": "i1",
             "differing": ["campaign_id"],
-        }
+        },
+        "repeated_ids": {"events": 2, "event_type": "impression", "event_id": "i1", "apart_s": 0},
     }
     assert "1 event has the id of an earlier event, such as impression i1 (with another campaign_id)" in text
 
@@ -196,3 +197,55 @@ def test_events_of_nobody_are_counted_by_the_id_that_they_came_with(tmp_path: Pa
     assert (found["ok"], found["nobody"]) == (5, {"unknown": 2, "Unknown": 1, "0": 1})
     shown = CliRunner().invoke(app, ["check-events", str(tmp_path / "a.jsonl"), "--config", f"{tmp_path}/adloom.toml"])
     assert 'The user of 4 of them is nobody (ingest.nobody): "unknown" 2, "Unknown" 1, "0" 1' in shown.output
+
+
+def test_the_content_of_a_sample_is_looked_at_too(tmp_path: Path) -> None:
+    """Ids that repeat, unknown impressions, one user with most events, times and currencies that look wrong."""
+    user = "00000000-1111-0000-0000-000000000000"
+    lines = [_own("impression", f"i{n}", user_id=user if n % 4 else f"u{n}", **_AD) for n in range(40)]
+    lines += [_own("click", f"k{n}", impression_id=f"x{n}", user_id="v") for n in range(3)]
+    lines += [_own("impression", "i1", event_time="2026-03-03T12:00:00Z", user_id=user, **_AD)]
+    lines += [_own("activity", "old", event_time="2001-01-01T00:00:00Z", user_id="v")]
+    lines += [
+        _own("conversion", f"c{n}", user_id=f"w{n}", conversion_type="sale", value_micros=n * 10**6, currency=code)
+        for n, code in enumerate(("EUR", "JPY", "EUR"), start=1)
+    ]
+    found, text = _hints(tmp_path, *lines)
+    assert found["repeated_ids"] | {"apart_s": 0} == {
+        "events": 1,
+        "event_type": "impression",
+        "event_id": "i1",
+        "apart_s": 0,
+    }
+    assert "further apart than deduplicate.watermark, 3h, count as others" in text
+    assert found["unknown_impressions"] == {"events": 3, "impression_id": "x0"}
+    assert found["frequent_user"] == {"events": 31, "user_id": user}
+    assert found["currencies"] == {"events": 3, "currencies": {"EUR": 2, "JPY": 1}}
+    assert "value_micros: smallest 1,000,000, median 2,000,000, largest 3,000,000 millionths" in text
+    same = [_own("activity", f"a{n}") for n in range(30)]
+    assert _hints(tmp_path, *same)[0]["times"]["events"] == 30
+
+
+def test_lists_and_fields_that_no_mapping_reads_are_named(tmp_path: Path) -> None:
+    lines = [
+        json.dumps({"id": f"e{n}", "ts": 1772366400 + n, "u": "u", "site": {"page": n}, "parts": [{"a": n}, {"a": 0}]})
+        for n in range(3)
+    ]
+    config = (
+        '[source.web]\nevent_type = "\'activity\'"\n[source.web.map]\nevent_id = "$.id"\n'
+        'event_time = "timestamp_seconds($.ts)"\nuser_id = "$.u"\ndata = "$.parts[0].a"\n'
+    )
+    found, text = _hints(tmp_path, *(f"{line}\n" for line in lines), config=config)
+    assert found["unmapped"] == [
+        (
+            "$.parts has up to 2 elements, 6 in 3 records, and no mapping reads each of them; if they are events, set "
+            'each = "$.parts"'
+        ),
+        "no mapping reads $.site.page; keep carries a column on to gold",
+    ]
+    assert "keep carries a column on to gold" in text
+    listed = config.replace("event_type =", 'each = "$.parts"\nevent_type =').replace('"$.', '"$$.')
+    listed = listed.replace('each = "$$.', 'each = "$.').replace("($.ts)", "($$.ts)").replace("$$.parts[0].a", "$.a")
+    assert _hints(tmp_path, *(f"{line}\n" for line in lines), config=listed)[0]["unmapped"] == [
+        "no mapping reads $.site.page; keep carries a column on to gold"
+    ]

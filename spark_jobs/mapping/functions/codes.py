@@ -267,7 +267,7 @@ FUNCTIONS = (
     Function(
         "decimal_of_bytes",
         "decimal_of_bytes(text, scale)",
-        "Likewise a NUMBER with so many decimals: what Debezium and Avro make of a decimal.",
+        "Likewise a NUMBER with that number of decimals: what Debezium and Avro make of a decimal.",
         ("decimal_of_bytes('MDk=', 2)", Decimal("123.45")),
         (Overload(parameters("text TEXT, =scale INTEGER"), Type.NUMBER, _bind_decimal_of_bytes),),
         can_fail=True,

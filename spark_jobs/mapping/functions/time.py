@@ -43,7 +43,7 @@ def time_of_text_sql(text: str) -> str:
 
 
 def _of_number(micros: str) -> _Pair:
-    """SQL and Python of a NUMBER of units of so many microseconds; what lies behind a microsecond is cut off."""
+    """SQL and Python of a NUMBER of units of ``micros`` microseconds; what lies behind a microsecond is cut off."""
 
     def sql(number: str) -> str:
         count = f"try_cast({number} * {micros}bd as bigint)"

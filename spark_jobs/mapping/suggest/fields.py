@@ -207,7 +207,7 @@ def _in_millionths(path: str, column: Column, in_units: str) -> tuple[str, str]:
 
 
 def _range_of(expression: str, column: Column, group: Profile) -> str:
-    """The smallest, median and largest amount, each beside the text that it comes from."""
+    """The smallest, median and largest amount, each with the text that it comes from."""
     parsed, found = as_type(expression, Type.INTEGER), []
     for row in column.given:
         value = evaluate(parsed, group.records[row]).value

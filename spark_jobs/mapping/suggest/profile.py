@@ -46,7 +46,7 @@ class Column:
         values: by number of the record, the value as TEXT. Null and missing ones are not in it. Every object is there
             as ``{}`` and every array as ``[]``, since nothing is chosen by their content.
         kinds: how often each kind occurs in the whole sample.
-        sizes: how often an array there has so many elements.
+        sizes: how often an array there has each number of elements.
         is_derived: whether it is more than a path.
     """
 
