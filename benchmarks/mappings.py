@@ -43,6 +43,7 @@ _CELLS = {
     "data": "$.note",
 }
 _TYPE = "case $.type when 'imp' then 'impression' when 'clk' then 'click' when 'act' then 'activity' end"
+_IN_A_LIST = 20
 _KINDS = {"impression": "imp", "click": "clk", "activity": "act"}
 
 
@@ -85,6 +86,14 @@ def _write_nested(events: list[Mapping[str, Any]], place: Path) -> None:
     place.with_suffix(".jsonl").write_text("".join(f"{_nested(event)}\n" for event in events), encoding="utf-8")
 
 
+def _write_batches(events: list[Mapping[str, Any]], place: Path) -> None:
+    texts = [_nested(event) for event in events]
+    batches = (texts[first : first + _IN_A_LIST] for first in range(0, len(texts), _IN_A_LIST))
+    place.with_suffix(".jsonl").write_text(
+        "".join(f'{{"events": [{", ".join(batch)}]}}\n' for batch in batches), encoding="utf-8"
+    )
+
+
 def _write_csv(events: list[Mapping[str, Any]], place: Path) -> None:
     rows = [list(_COLUMNS), *map(_flat, events)]
     place.with_suffix(".csv").write_text("".join(f"{','.join(row)}\n" for row in rows), encoding="utf-8")
@@ -100,6 +109,7 @@ Write = Callable[[list[Mapping[str, Any]], Path], None]
 _SHAPES: dict[str, tuple[Write | None, str, Mapping[str, str]]] = {
     "adloom's own": (None, "adloom", {}),
     "JSON mapped": (_write_nested, "json", _PATHS),
+    "JSON mapped, 20 in a list": (_write_batches, "json", _PATHS),
     "CSV mapped": (_write_csv, "csv", _CELLS),
     "Parquet mapped": (_write_parquet, "parquet", _CELLS),
 }
@@ -134,7 +144,7 @@ def _prepare(out: Path, name: str, write: Write | None, kind: str, paths: Mappin
         (out / name).mkdir(parents=True)
         for file in sorted((out / "adloom's own").glob("*.jsonl")):
             write([json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()], out / name / file.stem)
-    lines = ["[source.ads]", f'format = "{kind}"']
+    lines = ["[source.ads]", f'format = "{kind}"', *(['each = "$.events"'] if write is _write_batches else [])]
     if paths:
         lines += [f'event_type = "{_TYPE}"', "[source.ads.map]", *(f'{key} = "{path}"' for key, path in paths.items())]
     (out / f"{name}.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -36,7 +36,7 @@ def suite(settings: Settings) -> Suite:
 
 def _record_rules() -> tuple[Rule, ...]:
     return (
-        not_null("raw", "Every record keeps its raw text as received."),
+        not_null("raw", "What is in quarantine keeps its raw text as received.", f"verdict <> '{OK}'"),
         not_null("source", "Every record has its source, so that it can be traced back."),
         not_null("ingest_time", "Every record has its time of receipt."),
         not_null("verdict", "Every record has a verdict."),

@@ -86,8 +86,18 @@ BRONZE_EVENTS = Table(
     "verdict is not `ok`, without the records that `adloom requeue` has judged again: each of these has a second row, "
     "with the verdict `ok` and `requeued_from`.",
     (
-        Column("raw", "STRING", "the record as received; bytes that are not UTF-8 are decoded as ISO-8859-1"),
-        Column("source", "STRING", "origin: file and byte range, or topic, partition and offset"),
+        Column(
+            "raw",
+            "STRING",
+            "the record as received; bytes that are not UTF-8 are decoded as ISO-8859-1. Of a record that holds "
+            "several events, the rows after its first one have null, unless they are in quarantine",
+        ),
+        Column(
+            "source",
+            "STRING",
+            "origin: file and byte range, or topic, partition and offset; then the number of the event in a list, as "
+            "in [2], and +NAME if that source takes a record of another one, too",
+        ),
         Column(
             "ingest_time",
             "TIMESTAMP",
@@ -97,7 +107,12 @@ BRONZE_EVENTS = Table(
         Column("verdict", "STRING", "ok, or the first rule that the record breaks"),
         *_EVENT_FIELDS,
         Column("source_name", "STRING", "the source in the settings that the record belongs to; null: none"),
-        Column("reason", "STRING", "why the verdict is not ok: the expression that failed, and what the record has"),
+        Column(
+            "reason",
+            "STRING",
+            "why the verdict is not ok: the expression that failed, and what the record has; or what was left out of "
+            "an event that is",
+        ),
         Column(
             "received_time",
             "TIMESTAMP",

@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from spark_jobs.contract.events import DECODE_VERDICTS, INVALID_UTF8, OK, RECORD_TOO_LARGE
+from spark_jobs.contract.record_places import IN_RECORD
 from spark_jobs.ingest import decode
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ _BEFORE_REASON = "before_reason"
 # Topics have no slash and no colon in their names, and addresses of files have.
 _KAFKA_PLACE = r"^([a-zA-Z0-9._-]+)/[0-9]+/[0-9]+$"
 _BLOCK = "#bytes="
-_IN_RECORD = r"(?:\[[0-9]+\])?(?:\+[a-z][a-z0-9_]*)?\z"
-"""The end of ``source`` if a record holds several events: the number of one, and who else takes it."""
 _ISO_8859_1 = "ISO-8859-1"
 
 _CAN_BE_BYTES = r"\A[\x00-\xFF]*\z"
@@ -130,7 +129,7 @@ def once_more(judged: DataFrame, *, has_lists: bool) -> DataFrame:
 
 
 def _record_place(source: Column) -> Column:
-    return F.regexp_replace(source, _IN_RECORD, "")
+    return F.regexp_replace(source, IN_RECORD, "")
 
 
 def _origin(folders: Mapping[str, str]) -> Column:

@@ -21,6 +21,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from spark_jobs.contract.events import EVENT_TYPES, HEARTBEAT, OK
+from spark_jobs.contract.record_places import FURTHER
 from spark_jobs.contract.tables import BRONZE_EVENTS
 from spark_jobs.ingest.query import NAME as INGEST
 from spark_jobs.lake.layout import Lake
@@ -32,8 +33,6 @@ from spark_jobs.ledger.workbench import LedgerDatabase, nearness
 from spark_jobs.queries.deduplicate.query import NAME as DEDUPLICATE
 
 REQUEUE = "requeue"
-_FURTHER = r"(\[[1-9][0-9]*\]|\+[a-z][a-z0-9_]*)$"
-"""Ends the ``source`` of an event that is not the first one of its record."""
 _BRONZE: Columns = {
     "event_type": TEXT,
     "event_id": TEXT,
@@ -67,7 +66,7 @@ def take_records(desk: LedgerDatabase, lake: Lake, bronze: Sequence[Commit], bat
             CREATE TABLE record AS
             SELECT epoch_us(event_time) AS event_us, epoch_us(ingest_time) AS ingest_us, source_name AS source, verdict,
               version, late_us, epoch_us(requeued_from) AS requeued_us,
-              regexp_matches(bronze_rows.source, '{_FURTHER}') AS is_further,
+              regexp_matches(bronze_rows.source, '{FURTHER}') AS is_further,
               CASE WHEN verdict = '{OK}' THEN key_of(event_type, event_id) END AS hash,
               CASE WHEN verdict <> '{OK}' OR requeued_from IS NOT NULL THEN key_of('', bronze_rows.source) END AS origin
             FROM bronze_rows

@@ -37,7 +37,7 @@ _TOO_LONG = "x" * 129
 _MICROSECOND = timedelta(microseconds=1)
 
 BRONZE = (
-    Fault("raw_not_null", change(0, raw=None)),
+    Fault("raw_not_null", change(-1, raw=None)),
     Fault("source_not_null", change(0, source=None)),
     Fault("ingest_time_not_null", change(0, ingest_time=None)),
     Fault("verdict_not_null", change(0, verdict=None)),
