@@ -12,6 +12,7 @@ from spark_jobs.formats.files import FileReader
 from spark_jobs.formats.schema import Schema, read_schema
 from spark_jobs.formats.schema_store import SchemaStore
 
+_MOST_ROW = 16 * 1024 * 1024
 Readers = Mapping[RecordFormat, tuple[FileReader, str | None]]
 """How the files of a folder are read, by their format, and the origin that their records get; files of other formats
 are not read."""
@@ -55,12 +56,14 @@ def readers(settings: Settings, folder: Path | None) -> Readers:
 
 
 def reader_of(encoding: Encoding, max_bytes: int) -> FileReader:
-    """The reader of files of ``encoding``; rows of text that are longer than ``max_bytes`` are not read.
+    """The reader of files of ``encoding``, whose records have at most ``max_bytes``.
+
+    Longer rows of text are read as well, so that they can be judged again under a higher limit; not all lengths are.
 
     Raises:
         SettingsError: its schema file cannot be read.
     """
-    return FileReader(encoding, _schema(encoding), max_bytes)
+    return FileReader(encoding, _schema(encoding), max(max_bytes, _MOST_ROW))
 
 
 def _encodings(settings: Settings, folder: Path | None) -> Iterator[Encoding]:

@@ -44,6 +44,9 @@ _BRONZE: Columns = {
     "requeued_from": TIME,
 }
 _SILVER: Columns = {"event_id": TEXT, "event_time": TIME, "ingest_time": TIME, "user_id": TEXT}
+_CONSTANTS: Columns = {"version": NUMBER, "late_us": NUMBER}
+_BLOCK = "#bytes="
+"""In the ``source`` of JSON lines: many have the same one, so only their text distinguishes them."""
 KEPT_SCHEMA = 'hash BIGINT, event_us BIGINT, version BIGINT, kind TINYINT, "user" BIGINT'
 LATE_SCHEMA = "hash BIGINT, event_us BIGINT, source VARCHAR, version BIGINT, is_pending BOOLEAN"
 HELD = "held"
@@ -53,22 +56,27 @@ QUARANTINE_SCHEMA = "origin BIGINT, ingest_us BIGINT, event_us BIGINT, source VA
 
 def take_records(desk: LedgerDatabase, lake: Lake, bronze: Sequence[Commit], batches: Sequence[Batch]) -> None:
     """Creates the table ``record`` from the commits of bronze, and counts what was received and quarantined."""
-    added = [
-        (file, {"version": change.version, "late_us": late_us_of(change.version, batches)})
-        for change in bronze
-        if change.is_of(INGEST) or change.is_by(REQUEUE)
-        for file in change.added
-    ]
-    rows = read_files(lake, added, _BRONZE, {"version": NUMBER, "late_us": NUMBER})
-    with desk.seeing(bronze_rows=rows):
+    files: dict[bool, list[tuple[TableFile, dict[str, int]]]] = {False: [], True: []}
+    for change in bronze:
+        if change.is_of(INGEST) or change.is_by(REQUEUE):
+            constants = {"version": change.version, "late_us": late_us_of(change.version, batches)}
+            files[_needs_raw(change)] += [(file, constants) for file in change.added]
+    placed, in_blocks = (
+        read_files(lake, files[is_block], {**_BRONZE, **({"raw": TEXT} if is_block else {})}, _CONSTANTS)
+        for is_block in (False, True)
+    )
+    with desk.seeing(placed=placed, in_blocks=in_blocks):
         desk.run(
             f"""
             CREATE TABLE record AS
+            WITH bronze_rows AS (FROM in_blocks UNION ALL BY NAME FROM placed)
             SELECT epoch_us(event_time) AS event_us, epoch_us(ingest_time) AS ingest_us, source_name AS source, verdict,
               version, late_us, epoch_us(requeued_from) AS requeued_us,
               regexp_matches(bronze_rows.source, '{FURTHER}') AS is_further,
               CASE WHEN verdict = '{OK}' THEN key_of(event_type, event_id) END AS hash,
-              CASE WHEN verdict <> '{OK}' OR requeued_from IS NOT NULL THEN key_of('', bronze_rows.source) END AS origin
+              CASE WHEN verdict <> '{OK}' OR requeued_from IS NOT NULL THEN
+                key_of(CASE WHEN contains(bronze_rows.source, '{_BLOCK}') THEN raw ELSE '' END, bronze_rows.source) END
+                AS origin
             FROM bronze_rows
             """
         )
@@ -83,6 +91,12 @@ def take_records(desk: LedgerDatabase, lake: Lake, bronze: Sequence[Commit], bat
     _count_foreign(desk, lake, BRONZE_EVENTS.name, bronze)
 
 
+def _needs_raw(change: Commit) -> bool:
+    """Whether the rows of a commit may have been read in blocks of a file."""
+    reached = change.note.reached if change.note else []
+    return change.is_by(REQUEUE) or any("logOffset" in str(end) for end in reached)
+
+
 def take_requeued(desk: LedgerDatabase, ledger: Ledger) -> None:
     """Moves requeued records out of quarantine, to the hour and source that they have now."""
     if not desk.one("SELECT count(*) FROM record WHERE requeued_us IS NOT NULL"):
@@ -91,18 +105,26 @@ def take_requeued(desk: LedgerDatabase, ledger: Ledger) -> None:
     for key in ledger.quarantine:
         desk.fill("in_quarantine", key)
     desk.run("INSERT INTO in_quarantine FROM quarantined")
+    # Of equal records in one block, each is requeued once.
+    for name, rows, time in (
+        ("before", "in_quarantine", "ingest_us"),
+        ("since", "record WHERE requeued_us IS NOT NULL", "requeued_us"),
+    ):
+        desk.run(
+            f"CREATE TABLE {name} AS SELECT *, {time} AS received_us, "
+            f"row_number() OVER (PARTITION BY origin, {time}) AS place FROM {rows}"
+        )
     desk.run(
-        "CREATE TABLE judged_anew AS SELECT q.*, r.event_us AS now_us, r.source AS now_source FROM in_quarantine q "
-        "JOIN record r ON r.origin = q.origin AND r.requeued_us = q.ingest_us"
+        "CREATE TABLE judged_anew AS SELECT q.*, r.event_us AS now_us, r.source AS now_source FROM before q "
+        "JOIN since r USING (origin, received_us, place)"
     )
     _count_quarantined(desk, "judged_anew", -1)
     desk.count(RECORDS, RecordKind.RECEIVED, "FROM judged_anew", sign=-1)
     desk.count(RECORDS, RecordKind.RECEIVED, "SELECT now_us AS event_us, now_source AS source FROM judged_anew")
     desk.count(RECORDS, RecordKind.REQUEUED, "SELECT now_us AS event_us, now_source AS source FROM judged_anew")
     # A record that has become a list of events: the others were not there before.
-    came = "FROM record r ANTI JOIN in_quarantine q ON r.origin = q.origin AND r.requeued_us = q.ingest_us"
     for kind in (RecordKind.RECEIVED, RecordKind.FURTHER):
-        desk.count(RECORDS, kind, f"{came} WHERE r.requeued_us IS NOT NULL")
+        desk.count(RECORDS, kind, "FROM since ANTI JOIN before USING (origin, received_us, place)")
 
 
 def take_kept(desk: LedgerDatabase, lake: Lake, silver: Sequence[Commit]) -> None:

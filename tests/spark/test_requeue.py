@@ -31,7 +31,6 @@ from spark_jobs.lake.layout import Lake
 from spark_jobs.lake.lock import hold_job
 from spark_jobs.lake.notes import CommitNote
 from spark_jobs.lake.open import open_lake
-from spark_jobs.ledger.update import balance
 from spark_jobs.places import REQUEUE
 from spark_jobs.queries.jobs import DEDUPLICATE_JOB
 from spark_jobs.spark.conf import streaming_conf
@@ -371,7 +370,7 @@ def test_to_requeue_before_the_drain_equals_having_had_the_right_mapping_from_th
     rows = requeued(read_table(spark, lake, BRONZE_EVENTS)).limit(1)
     append_rows(rows, lake, BRONZE_EVENTS, CommitNote(writer="by hand", batch=0))
     with pytest.raises(LedgerError, match="do not balance"):
-        balance(now, lake, drained=True)
+        run_in(spark, now, lake, source, drain=True)
 
 
 @pytest.mark.slow

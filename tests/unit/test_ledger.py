@@ -747,3 +747,19 @@ def test_the_command_says_first_whether_it_balances(written: WrittenLake, capsys
     balances, lines = shown()
     assert not balances
     assert lines[0].startswith("DOES NOT BALANCE: 1 unaccounted (records)")
+
+
+def test_records_in_one_block_of_a_file_leave_quarantine_one_by_one(written: WrittenLake) -> None:
+    """JSON lines of a file share their place: only their text distinguishes them."""
+    block = "file:///in/a.jsonl#bytes=0-99"
+    verdicts = {"x": "missing_user_id", "y": "invalid_event_time", "z": "missing_event_id"}
+    bad = [_event("", 0, 1, verdict=verdicts[raw], event_time=None, source=block, raw=raw) for raw in "xxyz"]
+    note = CommitNote(writer="ingest", batch=0, query="ingest", reached=[{"logOffset": 0}])
+    written.commit(BRONZE_EVENTS, bad, note)
+    again = [_event(raw, 0, 2, requeued_from=at(1), source=block, raw=raw) for raw in "xy"]
+    written.commit(BRONZE_EVENTS, again, CommitNote(writer="requeue after 0", batch=0))
+    written.batch(SILVER_EVENTS, "deduplicate", again, reached=1)
+    ledger = _ledger(written)
+    assert ledger.balances, ledger.wrong
+    assert ledger.quarantined == {"missing_event_id": 1, "missing_user_id": 1}
+    assert (ledger.received, ledger.requeued, ledger.ok) == (4, 2, 2)
