@@ -10,8 +10,8 @@ from airflow.sdk import DAG
 from ad_dags import dags
 from ad_dags.connection.lakes import LakeRef
 from ad_dags.defaults import DagDefaults
+from ad_dags.drivers.supervision import supervising_dag_id
 from ad_dags.drivers.supervision.dag import supervising_dag
-from ad_dags.drivers.supervision.naming import supervising_dag_id
 from spark_jobs.errors import SettingsError
 from spark_jobs.queries.jobs import JOBS
 

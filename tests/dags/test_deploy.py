@@ -366,7 +366,7 @@ def test_a_job_that_was_not_wanted_is_not_started_by_a_failed_deployment(drivers
     swap(LAKE, "", [], _form(DeployAction.STOP))
     drivers.calls.clear()
     command.will("1.0.1 checkpoints reset deduplicate", 1, "error: the disk is full")
-    with pytest.raises(DeployError, match="it was not wanted before, and was not started"):
+    with pytest.raises(DeployError, match="it was not wanted, and was not started"):
         swap(LAKE, _NEW, ["deduplicate"], _form(DeployAction.START))
     assert drivers.calls == ["stop deduplicate"]
     assert not _is_wanted(drivers)

@@ -15,7 +15,7 @@ from ad_dags.clock import utc_now
 from ad_dags.connection.lake_connection import connect
 from ad_dags.connection.lakes import LakeRef
 from ad_dags.defaults import DagDefaults
-from ad_dags.drivers.supervision.naming import supervising_dag_id
+from ad_dags.drivers.supervision import supervising_dag_id
 from ad_dags.drivers.supervision.rules import Limits
 from ad_dags.drivers.supervision.watch import supervise_once
 from spark_jobs.queries.registry import QUERIES_OF_JOB

@@ -48,12 +48,13 @@ def stop_and_wait(connection: LakeConnection, job: str) -> None:
     """
     patience = connection.stop_patience + _TO_DIE
     deadline = time.monotonic() + patience.total_seconds()
-    connection.launcher.stop(job)
-    while connection.launcher.inspect(job).state.is_alive:
+    while True:
+        connection.launcher.stop(job)
+        if not connection.launcher.inspect(job).state.is_alive:
+            return
         if time.monotonic() > deadline:
             raise LauncherError(f"job {job} did not stop within {patience}; nothing else was done")
         time.sleep(_POLL_S)
-        connection.launcher.stop(job)
 
 
 def is_wanted(lake: Lake, job: str, now: datetime) -> bool:

@@ -8,10 +8,7 @@ from enum import StrEnum
 from ad_dags.clock import utc_now
 from ad_dags.commands import CommandError
 from ad_dags.connection.lake_connection import LakeConnection
-from ad_dags.drivers.compatibility import (
-    reset,
-    unusable,
-)
+from ad_dags.drivers.compatibility import reset, unusable
 from ad_dags.drivers.job_control import is_wanted, paused, stop, stop_and_wait, wait_for_pause
 from ad_dags.drivers.launchers import DriverState, LauncherError
 from ad_dags.drivers.supervision.rules import Limits
@@ -92,9 +89,7 @@ def _replace(connection: LakeConnection, job: str, version: str, resets: list[st
             reset(connection, version, resets, before)
             deploy(connection.lake, job, version, utc_now())
     except _FAILURES as error:
-        outcome = (
-            _start_again(connection, job, before) if was_wanted else "it was not wanted before, and was not started"
-        )
+        outcome = _start_again(connection, job, before) if was_wanted else "it was not wanted, and was not started"
         raise DeployError(f"{job}: release {version} was not deployed: {error}; {outcome}") from error
     set_desired(connection.lake, job, RunState.RUNNING, f"release {version} was deployed", utc_now())
     connection.launcher.start(job)
@@ -127,11 +122,8 @@ def _why_not_good(connection: LakeConnection, job: str, since: datetime, limits:
         if failed := [one for one in reports if one.state is QueryState.FAILED]:
             return f"query {failed[0].query} failed: {failed[0].last_error}"
         # A query starts once the table that it reads exists.
-        queries = {
-            query
-            for query in QUERIES_OF_JOB[job]
-            if (reads := find_query(query).table_read) is None or connection.lake.has(reads)
-        }
+        reads = {query: find_query(query).table_read for query in QUERIES_OF_JOB[job]}
+        queries = {query for query, table in reads.items() if table is None or connection.lake.has(table)}
         good = {one.query for one in reports if _is_good(one)}
         if driver.state is DriverState.RUNNING and queries <= good:
             return ""

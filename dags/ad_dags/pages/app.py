@@ -21,7 +21,7 @@ from ad_dags.clock import utc_now
 from ad_dags.connection.lake_connection import KnownConnection, LakeConnection, connect
 from ad_dags.connection.lakes import LakeRef, lakes_here
 from ad_dags.drivers.launchers import LauncherError
-from ad_dags.drivers.supervision.naming import supervising_dag_id
+from ad_dags.drivers.supervision import supervising_dag_id
 from ad_dags.pages.access import check, may_see
 from ad_dags.pages.reports import INDEX, read_page
 from ad_dags.pages.streams import StreamsPage, streams_page

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from ad_dags.connection.lake_connection import LakeConnection
 from ad_dags.connection.lakes import LakeRef
 from ad_dags.drivers.launchers import LauncherError
-from ad_dags.drivers.supervision.naming import supervising_dag_id
+from ad_dags.drivers.supervision import supervising_dag_id
 from spark_jobs.errors import LakeError
 from spark_jobs.lake.records import find_record
 from spark_jobs.operations.release import Deployment

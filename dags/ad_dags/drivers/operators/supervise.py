@@ -46,8 +46,7 @@ class SuperviseDriverOperator(BaseOperator):
         if wanted is None or is_off:
             set_desired(lake, self.job, RunState.RUNNING, f"supervised by {self.dag_id}", utc_now())
         trigger = SuperviseDriverTrigger(self.job, self.limits.numbers(), self.poll_s, self.lake.connection)
-        self.defer(trigger=trigger, method_name="watch_is_over")
-        return ""  # it never comes here
+        return self.defer(trigger=trigger, method_name="watch_is_over")
 
     def watch_is_over(self, context: "Context", event: dict[str, str]) -> str:  # noqa: ARG002
         """Succeeds or fails as the event of the trigger says."""

@@ -4,7 +4,7 @@ from airflow.sdk import DAG
 
 from ad_dags.defaults import DagDefaults
 from ad_dags.drivers.operators.supervise import SuperviseDriverOperator
-from ad_dags.drivers.supervision.naming import supervising_dag_id
+from ad_dags.drivers.supervision import supervising_dag_id
 from spark_jobs.queries.jobs import Job
 
 _PAGE = """Keeps the job `{name}` running.
