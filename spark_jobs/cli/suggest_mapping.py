@@ -107,8 +107,7 @@ def drafted(file: Path, limit: int) -> tuple[str, Tried]:
     now = datetime.now(UTC)
     draft = suggest(profile, _stem(file), now)
     tried, checks = _tried(draft, records, now), _checks(shape, profile)
-    for of_elements, elements in suggest_for_elements(profile, _stem(file), now):
-        # A list of parts, such as the articles of an order, gives no events.
+    for of_elements, elements in suggest_for_elements(draft, profile, _stem(file), now):
         its = _tried(of_elements, records, now)
         if its.ok > tried.ok:
             draft, profile, tried, checks = of_elements, elements, its, _checks(shape)
@@ -191,9 +190,11 @@ def _tried(draft: "Draft", records: Sequence[tuple[str, bytes]], now: datetime) 
 
 def _checks(shape: "Shape", profile: "Profile | None" = None) -> list[str]:
     """The questions about the file as a whole that a person should decide."""
+    from spark_jobs.mapping.suggest import lists_of_objects
+
     unread, why = shape.unread
     found = [f"{unread:,} rows could not be read, and the draft knows nothing of them: {why}"] if unread else []
-    for column in profile.lists if profile else ():
+    for column in lists_of_objects(profile) if profile else ():
         records = column.sizes.total()
         found.append(
             f"{column.expression} has up to {max(column.sizes)} elements, {column.elements:,} in {records:,} records: "

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from spark_jobs.config.settings import Settings
 from spark_jobs.mapping.paths import OUTER_ROOT, Path, Step, Where, parse_path
 from spark_jobs.mapping.sources import SourceMapping, compile_sources
-from spark_jobs.mapping.suggest import NoRecordsError, profile_of
+from spark_jobs.mapping.suggest import NoRecordsError, lists_of_objects, profile_of
 from spark_jobs.mapping.suggest.profile import Profile
 
 _SHOWN = 10
@@ -35,7 +35,7 @@ def _read(mapping: SourceMapping) -> Iterable[tuple[Step, ...]]:
 
 
 def _lists(profile: Profile, read: Sequence[tuple[Step, ...]]) -> Iterable[str]:
-    for column in profile.lists:
+    for column in lists_of_objects(profile):
         steps = parse_path(column.expression).steps
         by_index = any(one[: len(steps) + 1] == (*steps, 0) for one in read)
         if (*steps, 0) not in read and (by_index or steps not in read):

@@ -4,9 +4,19 @@
 profile. :mod:`draft` holds what was chosen and why, and :mod:`toml_text` writes it. No Spark, no IO.
 """
 
-from spark_jobs.mapping.suggest.candidates import suggest, suggest_for_elements
+from spark_jobs.mapping.suggest.candidates import lists_of_objects, suggest, suggest_for_elements
 from spark_jobs.mapping.suggest.draft import Draft, Shape
 from spark_jobs.mapping.suggest.profile import NoRecordsError, Profile, profile_of
 from spark_jobs.mapping.suggest.toml_text import as_toml
 
-__all__ = ["Draft", "NoRecordsError", "Profile", "Shape", "as_toml", "profile_of", "suggest", "suggest_for_elements"]
+__all__ = [
+    "Draft",
+    "NoRecordsError",
+    "Profile",
+    "Shape",
+    "as_toml",
+    "lists_of_objects",
+    "profile_of",
+    "suggest",
+    "suggest_for_elements",
+]

@@ -30,7 +30,6 @@ _NEEDED = {
     CONVERSION: ("conversion_type", "value_micros", "currency"),
 }
 """Without a currency only conversions of no value are good."""
-_PATH_IN_ELEMENT = re.compile(r"(?<!\$)\$[.\[]")
 _NO_TIME = DraftField("$.event_time", "nothing in the records reads like a time", ("name the path of the time",))
 
 
@@ -54,27 +53,33 @@ def suggest(profile: Profile, name: str, now: datetime) -> Draft:
     return Draft(drafted(source_name(name), types, chosen, groups))
 
 
-def suggest_for_elements(profile: Profile, name: str, now: datetime) -> list[tuple[Draft, Profile]]:
-    """For each list of several objects in records, the draft that makes an event of each element, and its profile."""
+def suggest_for_elements(whole: Draft, profile: Profile, name: str, now: datetime) -> list[tuple[Draft, Profile]]:
+    """For each list in records that may be one of events, the draft for its elements, and their profile.
+
+    The draft ``whole`` for the records says which may be: it takes from there what happened, when, or which event it
+    is.
+    """
     found = []
-    for column in profile.lists:
+    for column in lists_of_objects(profile):
         path = parse_path(column.expression)
-        if any(not isinstance(step, str) for step in path.steps) or is_table(column, profile):
-            continue  # a list within a list, or one of parameters
+        is_inner = any(not isinstance(step, str) for step in path.steps)
+        if is_inner or not any(f"{column.expression}[0]" in text for one in whole.sources for text in _identity(one)):
+            continue
         elements = profile_of_elements(profile, path)
         draft = suggest(elements, name, now)
-        if any(map(_has_own, draft.sources)):
-            found.append((Draft(tuple(replace(one, each=column.expression) for one in draft.sources)), elements))
+        found.append((Draft(tuple(replace(one, each=column.expression) for one in draft.sources)), elements))
     return found
 
 
-def _has_own(source: SourceDraft) -> bool:
-    """Whether an element by itself says what happened, when, or which event it is: not so the articles of an order."""
-    by_type = _PATH_IN_ELEMENT.search(f"{source.event_type.expression} {source.when}")
-    named = [source.fields[name] for name in ("event_time", "event_id") if name in source.fields]
-    return bool(by_type) or any(
-        one.columns and not one.expression.startswith("sha2(") and not one.columns[0].startswith("$$") for one in named
-    )
+def lists_of_objects(profile: Profile) -> list[Column]:
+    """The lists of several objects in records, without those that hold parameters by their names."""
+    return [column for column in profile.lists if not is_table(column, profile)]
+
+
+def _identity(source: SourceDraft) -> list[str]:
+    """The expressions that say what happened, when, and which event it is."""
+    named = [source.fields[name].expression for name in ("event_time", "event_id") if name in source.fields]
+    return [source.event_type.expression, source.when, *named]
 
 
 _OF_ONE_TYPE = {field for fields in TYPE_FIELDS.values() for field in fields}
