@@ -214,3 +214,32 @@ def test_bytes_that_are_not_utf8_are_held_as_latin1() -> None:
 )
 def test_records_end_at_line_feeds_only_and_blank_ones_do_not_count(content: bytes, records: list[bytes]) -> None:
     assert split_records(content) == records
+
+
+def test_a_number_of_thousands_of_digits_is_no_amount() -> None:
+    fields = {"event_type": "impression", "event_id": "i", "event_time": "2024-05-01T12:00:00Z", "user_id": "u"}
+    text = json.dumps(fields | {"campaign_id": "c", "ad_id": "a", "cost_micros": 0})
+    record = text.replace('"cost_micros": 0', f'"cost_micros": {"9" * 5000}').encode()
+    (judged,) = Judge(Settings()).judge(record, _RECEIPT)
+    assert judged.verdict == "invalid_cost_micros"
+
+
+def test_a_source_without_topics_means_records_of_any_topic() -> None:
+    mapping = {"event_id": "$.id", "event_time": "$.at", "user_id": "$.u"}
+    sources = {
+        "clicks": {
+            "topics": "x",
+            "when": "$.k = 1",
+            "event_type": "'click'",
+            "map": mapping | {"impression_id": "$.i"},
+        },
+        "rest": {"event_type": "'activity'", "map": mapping},
+    }
+    settings = Settings.model_validate({"source": sources})
+    assert settings.topics == ("x",)
+    assert Settings.model_validate({"source": {"rest": sources["rest"]}}).topics == ("events",)
+    record = json.dumps({"id": "e", "at": "2024-05-01T12:00:00Z", "u": "u", "k": 1, "i": "i"}).encode()
+    found = {
+        origin: one.source for origin in ("x", "y", None) for one in Judge(settings).judge(record, _RECEIPT, origin)
+    }
+    assert found == {"x": "clicks", "y": "rest", None: "clicks"}
