@@ -5,7 +5,7 @@ from functools import partial
 
 from spark_jobs.mapping import numbers, times
 from spark_jobs.mapping.declare import Implementation
-from spark_jobs.mapping.functions.numeric import number_in_text_sql
+from spark_jobs.mapping.functions.numeric import number_in_text_sql, number_of_text_sql
 from spark_jobs.mapping.functions.time import time_of_text_sql
 from spark_jobs.mapping.types import NUMBER_PRECISION, NUMBER_SCALE, SQL_TYPES, Type
 
@@ -32,9 +32,7 @@ def _number_of_boolean(value: bool) -> Decimal:  # noqa: FBT001 it is the value
 _TEXT, _INTEGER, _NUMBER, _BOOLEAN, _TIME = Type.TEXT, Type.INTEGER, Type.NUMBER, Type.BOOLEAN, Type.TIME
 _CASTS = {
     (_TEXT, _INTEGER): Implementation("try_cast({} as bigint)".format, numbers.integer_of_text),
-    (_TEXT, _NUMBER): Implementation(
-        lambda text: f"try_cast({number_in_text_sql(text)} as {_DECIMAL})", numbers.number_of_text
-    ),
+    (_TEXT, _NUMBER): Implementation(number_of_text_sql, numbers.number_of_text),
     (_TEXT, _BOOLEAN): Implementation("try_cast({} as boolean)".format, _boolean_of_text),
     (_TEXT, _TIME): Implementation(time_of_text_sql, times.time_of_text),
     (_INTEGER, _TEXT): Implementation("cast({} as string)".format, str),

@@ -173,14 +173,14 @@ class OtherRecord:
         return f"{self.column}.k{self.paths.index(path)}"
 
 
-def _kind_at(path: Path) -> str:
-    return f"schema_of_variant({_value_at(VARIANT, path.steps, _ROOT, 'variant')})"
+def _kind_at(path: Path, variant: str = VARIANT, root: str = _ROOT) -> str:
+    return f"schema_of_variant({_value_at(variant, path.steps, root, 'variant')})"
 
 
 def value_sql(text: str, path: Path) -> str:
     """SQL of the value at ``path`` in the JSON of the SQL ``text``, which is mentioned several times."""
     variant = _parsed(text)
-    value, kind = _text_at(variant, path), f"schema_of_variant({_value_at(variant, path.steps, '$', 'variant')})"
+    value, kind = _text_at(variant, path), _kind_at(path, variant, "$")
     exact = _unmarked(_text_at(_parsed(_marked(text)), path))
     return f"case when {_is_inexact(value, kind)} then {exact} else {value} end"
 

@@ -64,8 +64,9 @@ class SourceMapping:
     def ready(self, record: Record) -> Record:
         """``record``, with what the paths of this mapping lead into."""
         for root, text in self.lets.items():
-            value = evaluate(text, record).value
-            record.others[root] = Record(value if isinstance(value, str) else "", is_whole=True)
+            if root not in record.others:
+                value = evaluate(text, record).value
+                record.others[root] = Record(value if isinstance(value, str) else "", is_whole=True)
         return record
 
 

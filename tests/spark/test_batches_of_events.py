@@ -4,14 +4,12 @@ import json
 import random
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import ATTRIBUTIONS, BRONZE_EVENTS, SESSIONS, SILVER_EVENTS, USER_STATUS
 from spark_jobs.ingest.requeue import requeue
 from spark_jobs.ingest.requeue_model import Selection
@@ -20,18 +18,16 @@ from spark_jobs.lake.open import open_lake
 from spark_jobs.ledger.model import RecordKind
 from spark_jobs.ledger.update import balance
 from spark_jobs.spark.open_lake import OpenLake
-from tests.support.equality import generate_source
+from tests.support.equality import good_day
 from tests.support.foreign import SOURCE, first_numbers, foreign, settings_for
 from tests.support.lakes import read_ledger, read_table
 from tests.support.lateness import PATIENT
-from tests.support.oracle import Expected, assert_same_rows, expected_tables
+from tests.support.oracle import Expected, assert_same_rows
 from tests.support.runs import run_in
-from tests.support.source_files import read_files, write_files
-from tests.support.verdicts import judge
+from tests.support.source_files import write_files
 
 pytestmark = pytest.mark.derived
 
-_NOW = datetime.now(UTC)
 _EACH = settings_for({**SOURCE, "each": "$.batch"}, **PATIENT)
 _WHOLE = settings_for(SOURCE, **PATIENT)
 _NOISE: list[object] = [
@@ -47,13 +43,7 @@ Day = tuple[Expected, Path, int, int]
 def day(tmp_path_factory: pytest.TempPathFactory) -> Day:
     """What good events give, the folder of records that hold 1 to 20 of them, and how many of both there are."""
     folder = tmp_path_factory.mktemp("day")
-    own = generate_source(folder / "generated", events=1500, seed=40, files=2)
-    good = [
-        [record for record in file if judge(record, receipt=_NOW, ingest=Settings().ingest).event]
-        for file in read_files(own)
-    ]
-    expected = expected_tables(write_files(folder / "good", good), Settings(), _NOW)
-    files = [[json.loads(record) for record in file] for file in good]
+    expected, files = good_day(folder, events=1500, seed=40)
     numbers = first_numbers(files)
     batches = [
         [json.dumps({"batch": batch}).encode() for batch in _batches(events, numbers, random.Random(40))]

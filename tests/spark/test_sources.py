@@ -3,7 +3,7 @@
 import json
 from collections import Counter, defaultdict
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -30,16 +30,14 @@ from spark_jobs.queries.manifest import FILES
 from spark_jobs.queries.registry import JOB_OF_QUERY
 from spark_jobs.spark.open_lake import OpenLake
 from spark_jobs.streams.checkpoints import preflight
-from tests.support.equality import generate_source
+from tests.support.equality import good_day
 from tests.support.foreign import SOURCE, first_numbers, publisher, settings_for, write_foreign
 from tests.support.lakes import read_ledger, read_table
 from tests.support.lateness import PATIENT
-from tests.support.oracle import Expected, assert_same_rows, expected_tables
+from tests.support.oracle import Expected, assert_same_rows
 from tests.support.runs import run_in
-from tests.support.source_files import read_files, write_files
-from tests.support.verdicts import judge
+from tests.support.source_files import write_files
 
-_NOW = datetime.now(UTC)
 _NOISE = (
     b'{"v": 1, "type": "imp", "id": "old"}',
     b'{"v": 2, "type": "clk", "id": "no time", "uid": "u"}',
@@ -70,13 +68,7 @@ Day = tuple[Expected, list[list[dict[str, Any]]]]
 @pytest.fixture(scope="module")
 def day(tmp_path_factory: pytest.TempPathFactory) -> Day:
     folder = tmp_path_factory.mktemp("day")
-    own = generate_source(folder / "generated", events=1500, seed=41, files=2)
-    good = [
-        [record for record in file if judge(record, receipt=_NOW, ingest=Settings().ingest).event]
-        for file in read_files(own)
-    ]
-    expected = expected_tables(write_files(folder / "good", good), Settings(), _NOW)
-    return expected, [[json.loads(record) for record in file] for file in good]
+    return good_day(folder, events=1500, seed=41)
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,10 @@
 """Generated input, and a lake held against the oracle row by row."""
 
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from spark_jobs.config.settings import Settings
 from spark_jobs.contract.tables import Table
@@ -14,7 +16,9 @@ from spark_jobs.queries.places import checkpoint_versions
 from spark_jobs.queries.registry import TABLES, queries_of
 from spark_jobs.queries.user_status.query import NAME as USER_STATUS_QUERY
 from tests.support.lakes import read_ledger, read_table
-from tests.support.oracle import Row, assert_same_accounts, assert_same_rows, expected_tables
+from tests.support.oracle import Expected, Row, assert_same_accounts, assert_same_rows, expected_tables
+from tests.support.source_files import read_files, write_files
+from tests.support.verdicts import judge
 
 MEASURED = tuple(query.writes for query in queries_of(MEASURE_JOB))
 
@@ -26,6 +30,18 @@ def generate_source(folder: Path, *, events: int, seed: int, files: int = 4, con
     )
     generate(spec, folder)
     return folder
+
+
+def good_day(folder: Path, *, events: int, seed: int) -> tuple[Expected, list[list[dict[str, Any]]]]:
+    """The good events of a generated day, file by file, and what they give when they come by themselves."""
+    now = datetime.now(UTC)
+    own = generate_source(folder / "generated", events=events, seed=seed, files=2)
+    good = [
+        [record for record in file if judge(record, receipt=now, ingest=Settings().ingest).event]
+        for file in read_files(own)
+    ]
+    expected = expected_tables(write_files(folder / "good", good), Settings(), now)
+    return expected, [[json.loads(record) for record in file] for file in good]
 
 
 def assert_lake_equals_oracle(

@@ -11,9 +11,6 @@ IDENTITY = (
 )
 """The fields that decide which rows there are, and which belong together; the others are only carried along."""
 
-REFUNDS = ("revokes", "order_id")
-"""The fields that decide which conversions count."""
-
 _itself = group("The contract itself")
 NAME = _itself("the name changes", _BREAKING, _BOTH, "tools and people find the contract by its name")
 OWNER = _itself("the owner changes", _SAFE, _BOTH, "the data stay as they are; others answer for them")
@@ -140,15 +137,9 @@ MAPPING_UNDER_QUARANTINE = _mappings(
 FIELD_MAPPED = _mappings(
     "a field gets an expression and had none",
     _BREAKING,
-    _PRODUCERS,
-    "records that give no valid value for it were good, and are quarantined (invalid_…)",
-)
-MONEY_MAPPED = _mappings(
-    "`revokes` or `order_id` gets an expression and had none",
-    _BREAKING,
     _BOTH,
-    "conversions take others back, or count as repeats of an order, so revenue over both times mixes the two; records "
-    "that give no valid value for it are quarantined (invalid_…)",
+    "records that give no valid value for it were good, and are quarantined (invalid_…); with `revokes` or `order_id`, "
+    "other conversions count, so revenue over both times mixes the two",
 )
 FIELD_UNMAPPED = _mappings(
     "a field no longer has an expression",

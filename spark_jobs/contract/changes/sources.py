@@ -110,10 +110,8 @@ def _expressions(what: str, old: SourceTerms, new: SourceTerms) -> Changes:
         before, now = old.expressions.get(field), new.expressions.get(field)
         if field == _ENDS_SESSION and not same(before or "", now or ""):
             kind = kinds.IDENTITY_CHANGED  # without an expression, no event ends its session
-        elif now is None:
-            kind = kinds.FIELD_UNMAPPED
-        elif before is None:
-            kind = kinds.MONEY_MAPPED if field in kinds.REFUNDS else kinds.FIELD_MAPPED
+        elif before is None or now is None:
+            kind = kinds.FIELD_MAPPED if before is None else kinds.FIELD_UNMAPPED
         elif same(before, now):
             continue
         elif field in kinds.IDENTITY:

@@ -149,6 +149,8 @@ class Judge:
 
     def _elements(self, record: Record, text: str, origin: str | None) -> tuple[list[Record], Path | None]:
         """The elements of the first list of sources that the record has, and its path."""
+        if not self._lists:
+            return [], None
         with suppress(NotReadError):
             for each in self._lists if root_of(text) and record.root() is not None else ():
                 mappings = (self._mappings.get(name) for name in self._that_read(origin))

@@ -23,6 +23,11 @@ def number_in_text_sql(text: str) -> str:
     return f"regexp_extract({text}, {quoted(_TRIMMED_NUMBER)}, 1)"
 
 
+def number_of_text_sql(text: str) -> str:
+    """SQL of TEXT to NUMBER."""
+    return _decimal(number_in_text_sql(text))
+
+
 def _decimal(operation: str) -> str:
     return f"try_cast({operation} as {_DECIMAL})"
 

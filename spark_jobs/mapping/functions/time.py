@@ -9,16 +9,15 @@ from typing import Any
 from spark_jobs.mapping import times
 from spark_jobs.mapping.declare import Function, Implementation, Overload, Parameter, overload
 from spark_jobs.mapping.errors import RefusalError
-from spark_jobs.mapping.functions.numeric import number_in_text_sql
+from spark_jobs.mapping.functions.numeric import number_of_text_sql
 from spark_jobs.mapping.numbers import integer_of_text, number_of_text, whole_product
 from spark_jobs.mapping.sqltext import quoted
 from spark_jobs.mapping.time_patterns import time_pattern
-from spark_jobs.mapping.types import SQL_TYPES, Type
+from spark_jobs.mapping.types import Type
 
 _TEXT, _INTEGER, _NUMBER, _TIME = Type.TEXT, Type.INTEGER, Type.NUMBER, Type.TIME
 _Pair = tuple[Callable[[str], str], Callable[[Any], datetime | None]]
 """An implementation in SQL, and in Python."""
-_DECIMAL = SQL_TYPES[_NUMBER]
 _FIRST_LOCAL = f"timestamp'{times.FIRST_LOCAL} 00:00:00Z'"
 _LAST_LOCAL = f"timestamp'{times.LAST_LOCAL} 23:59:59.999999Z'"
 _MILLISECOND, _SECOND = 1000, 1_000_000
@@ -70,7 +69,7 @@ def _of_text(integer: _Pair, number: _Pair) -> _Pair:
     """Of a text that is a number; whole ones, which nearly all are, are not made decimals."""
 
     def sql(text: str) -> str:
-        return f"coalesce({integer[0](f'try_cast({text} as bigint)')}, {number[0](_number_sql(text))})"
+        return f"coalesce({integer[0](f'try_cast({text} as bigint)')}, {number[0](number_of_text_sql(text))})"
 
     def python(text: str) -> datetime | None:
         count, value = integer_of_text(text), number_of_text(text)
@@ -78,10 +77,6 @@ def _of_text(integer: _Pair, number: _Pair) -> _Pair:
         return number[1](value) if found is None and value is not None else found
 
     return sql, python
-
-
-def _number_sql(text: str) -> str:
-    return f"try_cast({number_in_text_sql(text)} as {_DECIMAL})"
 
 
 def _of_unit(name: str, micros: int, meaning: str, example: str) -> Function:
@@ -101,7 +96,7 @@ def _of_unit(name: str, micros: int, meaning: str, example: str) -> Function:
 
 
 def _parse_time_sql(text: str) -> str:
-    number = _number_sql(text)
+    number = number_of_text_sql(text)
     units = " ".join(f"when {number} >= {least}bd then {micros}bd" for least, micros in _EPOCH_UNITS)
     count = f"try_cast(try_multiply({number}, case {units} end) as bigint)"
     first, last = _FIRST_EPOCH_S * _SECOND, _AFTER_EPOCH_S * _SECOND - 1
